@@ -1,0 +1,54 @@
+package deltafifo
+
+import (
+	"time"
+
+	"github.com/leatproject/leat/api"
+)
+
+// DeltaType says what happened to an object, as the producer saw it.
+type DeltaType string
+
+const (
+	// Added is an object that the producer did not know.
+	Added DeltaType = "Added"
+	// Updated is a new state of an object that the producer knew.
+	Updated DeltaType = "Updated"
+	// Deleted is the end of an object.
+	Deleted DeltaType = "Deleted"
+	// Replaced is a state that came with a list and not with a watch: new to the producer, or changed since it looked.
+	Replaced DeltaType = "Replaced"
+)
+
+// Delta is one change of one object.
+// It corresponds to cache.Delta of client-go, with the tombstone and the initial-list flag in fields of their own.
+type Delta[T any] struct {
+	Type DeltaType
+	// Object is the new state, and in a Deleted delta the last one that was seen. It is never nil.
+	Object T
+	// FinalStateUnknown says, of a Deleted delta, that the deletion itself was missed: Object is the last state known,
+	// and there may have been later ones.
+	FinalStateUnknown bool
+	// InitialList says that the delta belongs to the first list.
+	InitialList bool
+}
+
+// ObjectDeltas is what happened to one object since the last Pop, oldest first. There is always at least one delta.
+type ObjectDeltas[T any] struct {
+	Key    api.Key
+	Deltas []Delta[T]
+}
+
+// Batch is everything that happened since the last Pop. It is lent to the callback of Pop, and its slices must not be
+// kept when that returns; the objects in it may.
+type Batch[T any] struct {
+	// Objects are in the order of their first change.
+	Objects []ObjectDeltas[T]
+	// ResourceVersion is that of the last change put in, and so the exact version of the state after this batch. It is
+	// empty as long as no version was ever seen.
+	ResourceVersion string
+	// Resync asks that every object which has no delta here be announced once more.
+	Resync bool
+	// Since is when the first change of this batch was put in.
+	Since time.Time
+}

@@ -1,0 +1,65 @@
+package deltafifo
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/leatproject/leat/api"
+)
+
+// Replace records a whole list, and the version that it is of. It costs what changed: an object whose UID and version
+// are what is known already keeps its old pointer and makes no delta, unless NoReuse is set. What is known and not in
+// the list is gone, its final state unknown; these deletions come first, ordered by key, and the changes follow in the
+// order of the list. Only the producer may call it.
+func (q *DeltaFIFO[T]) Replace(list []T, version string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.generation++
+	if !q.listed {
+		q.listed, q.first = true, true
+	}
+	q.dropMissing(list)
+	for _, object := range list {
+		if !q.reuse || !q.isKnown(object) {
+			q.put(object, Replaced)
+		}
+	}
+	q.version = version
+	q.touch()
+}
+
+// dropMissing marks what the list has, and drops what is left unmarked. The mark is a generation beside the object, so
+// that a list which changes nothing needs no set of its own.
+func (q *DeltaFIFO[T]) dropMissing(list []T) {
+	kept := 0
+	for _, object := range list {
+		key := api.KeyOf(object)
+		if k, ok := q.known[key]; ok && k.generation != q.generation {
+			k.generation = q.generation
+			q.known[key] = k
+			kept++
+		}
+	}
+	if kept == len(q.known) {
+		return
+	}
+	var missing []api.Key
+	for key, k := range q.known {
+		if k.generation != q.generation {
+			missing = append(missing, key)
+		}
+	}
+	slices.SortFunc(missing, compareKeys)
+	for _, key := range missing {
+		q.drop(key, q.known[key].object, true)
+	}
+}
+
+func (q *DeltaFIFO[T]) isKnown(object T) bool {
+	k, ok := q.known[api.KeyOf(object)]
+	return ok && api.SameVersion(k.object, object)
+}
+
+func compareKeys(a, b api.Key) int {
+	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
