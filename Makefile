@@ -1,0 +1,83 @@
+# leat: `make demo` shows it, `make test` tests it. The rest is below; `make` alone lists it.
+
+GO ?= go
+TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
+MODULES = . e2e e2e/servers tools
+PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
+
+# How long make fuzz stays with each target.
+FUZZTIME ?= 1m
+
+KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers/go.mod)
+SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver
+
+.DELETE_ON_ERROR:
+.PHONY: help demo test e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## an API server, a controller and the whole pipeline between them, in one process
+	$(GO) run ./cmd/leat demo
+
+test: ## every test of the root module, with the race detector
+	$(GO) test -race ./...
+
+e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver
+	$(GO) test -C e2e -count=1 -timeout=20m -v ./...
+
+servers: $(SERVERS) ## build etcd and kube-apiserver into e2e/bin
+
+e2e/bin/etcd: e2e/servers/go.mod e2e/servers/go.sum
+	@echo "building etcd (half a minute with a cold cache)"
+	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w' -o ../bin/etcd go.etcd.io/etcd/server/v3
+	@touch $@
+
+# The server compares its own version with those that feature gates and stored data name, so it has to be told.
+VERSION_FLAGS = -X k8s.io/component-base/version.gitVersion=$(KUBERNETES) \
+	-X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=$(word 2,$(subst ., ,$(KUBERNETES)))
+
+e2e/bin/kube-apiserver: e2e/servers/go.mod e2e/servers/go.sum
+	@echo "building kube-apiserver $(KUBERNETES) (four to six minutes with a cold cache)"
+	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-apiserver \
+		k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+lint: lint-format lint-tidy lint-vet lint-static ## gofmt, gofumpt, go mod tidy, go vet for every platform, staticcheck
+
+lint-format:
+	@echo "gofmt, gofumpt"
+	@files=$$(gofmt -s -l .) && [ -z "$$files" ] || { printf 'not formatted (gofmt -s -w):\n%s\n' "$$files" >&2; exit 1; }
+	@files=$$($(TOOL) gofumpt -l .) && [ -z "$$files" ] || \
+		{ printf 'not formatted (go tool -modfile=tools/go.mod gofumpt -w):\n%s\n' "$$files" >&2; exit 1; }
+
+lint-tidy:
+	@set -e; for module in $(MODULES); do \
+		echo "go mod tidy -diff in $$module"; \
+		$(GO) -C $$module mod tidy -diff || { echo "$$module/go.mod is not tidy (go mod tidy in $$module)" >&2; exit 1; }; \
+	done
+
+lint-vet:
+	@echo "go vet"; $(GO) vet ./...
+	@echo "go vet in e2e"; $(GO) -C e2e vet ./...
+	@set -e; for platform in $(PLATFORMS); do \
+		echo "go vet for $$platform"; \
+		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || \
+			{ echo "go vet fails for $$platform" >&2; exit 1; }; \
+	done
+
+lint-static:
+	@echo "staticcheck"; $(TOOL) staticcheck ./...
+	@echo "staticcheck in e2e"; cd e2e && $(TOOL) staticcheck ./...
+
+vuln: ## known vulnerabilities that the code can reach (govulncheck; asks vuln.go.dev)
+	$(TOOL) govulncheck ./...
+
+fuzz: ## every fuzz target for FUZZTIME each (make fuzz FUZZTIME=10s)
+	@set -e; packages=$$($(GO) list ./...); for package in $$packages; do \
+		targets=$$($(GO) test -list '^Fuzz' $$package); \
+		for target in $$(echo "$$targets" | grep '^Fuzz'); do \
+			echo "$$package $$target for $(FUZZTIME)"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$package; \
+		done; \
+	done
