@@ -1,0 +1,217 @@
+package reflector
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+)
+
+// Store is what a reflector fills. deltafifo.DeltaFIFO is one. A reflector calls it from one goroutine only.
+type Store[T any] interface {
+	// Get and Lookup answer with the newest state that the store was given.
+	Get(key api.Key) (T, bool)
+	Lookup(namespace, name []byte) (T, bool)
+	KnownLen() int
+
+	// Put is a new or changed object, Delete its end, and DeleteKey an end whose final state was not seen. version is
+	// what the collection has reached with it.
+	Put(object T, version string)
+	Delete(object T, version string)
+	DeleteKey(key api.Key, version string)
+	// Replace is the whole collection as of version; Bookmark is a version reached without a change.
+	Replace(list []T, version string)
+	Bookmark(version string)
+}
+
+// Options of a Reflector. The zero value is what most want.
+type Options[T any] struct {
+	// LabelSelector and FieldSelector restrict what is listed and watched.
+	LabelSelector string
+	FieldSelector string
+
+	// ResourceVersion is where to begin to watch when the store has been filled up to there already. Empty begins with
+	// a list.
+	ResourceVersion string
+	// DisableStreaming keeps to lists in pages, for servers whose streaming lists (KEP-3157) are not to be trusted.
+	DisableStreaming bool
+	// PageSize is the limit of a page. 0 is 500, and leaves lists that a watch cache can answer unpaged.
+	PageSize int64
+	// KeepManagedFields keeps metadata.managedFields, which are dropped otherwise.
+	KeepManagedFields bool
+	// NoReuse decodes and passes on objects whose UID and version are known already.
+	NoReuse bool
+
+	// Transform changes an object before it is stored; it may do so in place. It is called exactly once for each state
+	// of an object that is stored. An error or a panic makes the object an undecodable one, and so does a changed
+	// namespace, name, UID or version.
+	Transform func(T) (T, error)
+	// OnUndecodable is called for each object that cannot be decoded into T, on the reflector's goroutine. An error ends
+	// Run with that error: Fail is one that does so for every object. By default such an object is counted and logged,
+	// and the last good state of its key stays.
+	OnUndecodable func(*api.UndecodableError) error
+	// OnError is called with every error that a list or a watch ended with, on the reflector's goroutine.
+	OnError func(error)
+
+	// MinWatchTimeout is how long the server is asked to keep a watch open at least; a watch's time is chosen at random
+	// between this and twice this. 0 is 5 minutes.
+	MinWatchTimeout time.Duration
+	// BackoffBase and BackoffMax bound the pause after a failure, which doubles from one to the other, and to which up
+	// to as much again is added at random. 0 is 800 ms, and 30 s.
+	BackoffBase, BackoffMax time.Duration
+	// Rand returns numbers in [0,1) for the jitter. Nil is math/rand/v2.
+	Rand func() float64
+
+	// Logger is silent when nil.
+	Logger *zap.Logger
+}
+
+const (
+	streamIdle    = 30 * time.Second // a streaming list without an event for so long has stalled
+	streamOverdue = 60 * time.Second // and so has one that is past the initial objects for so long without its end
+)
+
+// Reflector keeps a store equal to a collection on a server: it lists once, and then watches.
+// It corresponds to cache.Reflector of client-go. It differs in that it resumes a watch wherever it can, and in that its
+// policy is one pure function.
+type Reflector[T api.Object] struct {
+	lw     api.ListerWatcher[T]
+	store  Store[T]
+	o      Options[T]
+	limits limits
+	log    *zap.Logger
+	rand   func() float64
+
+	status      *statusBoard
+	undecodable *undecodables
+	fatal       error // what ends Run; set by the callbacks of a request
+}
+
+// New returns a reflector that will fill store from lw.
+func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *Reflector[T] {
+	r := &Reflector[T]{
+		lw: lw, store: store, o: o,
+		limits: limits{
+			streaming:    !o.DisableStreaming,
+			streamPause:  10 * time.Minute,
+			backoffBase:  orDefault(o.BackoffBase, 800*time.Millisecond),
+			backoffMax:   orDefault(o.BackoffMax, 30*time.Second),
+			backoffReset: 2 * time.Minute,
+			shortWatch:   time.Second,
+		},
+		log:         o.Logger,
+		rand:        o.Rand,
+		status:      newStatusBoard(),
+		undecodable: newUndecodables(),
+	}
+	r.o.MinWatchTimeout = orDefault(o.MinWatchTimeout, 5*time.Minute)
+	if r.log == nil {
+		r.log = zap.NewNop()
+	}
+	if r.rand == nil {
+		r.rand = rand.Float64
+	}
+	r.log = r.log.With(zap.Stringer("resource", lw.Resource()))
+	return r
+}
+
+func orDefault(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
+
+// Status says what the reflector is doing and how it fares. It may be called from anywhere.
+func (r *Reflector[T]) Status() Status { return r.status.read() }
+
+// Undecodable returns the objects whose newest state could not be decoded, in no order. It may be called from anywhere.
+func (r *Reflector[T]) Undecodable() []*api.UndecodableError { return r.undecodable.list() }
+
+// Run lists and watches until ctx ends, and then returns nil. The only other reason to return is an error of
+// OnUndecodable. It may be called once.
+func (r *Reflector[T]) Run(ctx context.Context) error {
+	defer r.status.phase(Stopped)
+	s := r.limits.chooseList(state{version: r.o.ResourceVersion}, time.Now())
+	if s.version != "" {
+		s = s.listed()
+	}
+	pages := &staging[T]{}
+	for {
+		o, err := r.perform(ctx, s, pages)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if r.fatal != nil {
+			return r.fatal
+		}
+		var wait time.Duration
+		s, wait = r.limits.next(s, o)
+		r.report(s, o, err, wait)
+		if !r.sleep(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+// perform makes the one request that s calls for.
+func (r *Reflector[T]) perform(ctx context.Context, s state, pages *staging[T]) (outcome, error) {
+	r.status.begin(s)
+	started := time.Now()
+	var o outcome
+	var err error
+	if s.do == page {
+		o, err = r.fetchPage(ctx, s, pages)
+	} else {
+		o, err = r.watch(ctx, s)
+	}
+	o.ending, o.retryAfter = classify(err), retryAfter(err)
+	o.at = time.Now()
+	o.lasted = o.at.Sub(started)
+	return o, err
+}
+
+// sleep waits for d with jitter, and says whether ctx is still alive.
+func (r *Reflector[T]) sleep(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return ctx.Err() == nil
+	}
+	d += time.Duration(r.rand() * float64(d))
+	r.status.sleep(time.Now().Add(d))
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// report tells whoever asks how a request ended.
+func (r *Reflector[T]) report(s state, o outcome, err error, wait time.Duration) {
+	r.status.end(err, s.attempt, o.at)
+	if err == nil {
+		return
+	}
+	r.log.Info("request ended with an error", zap.Error(err), zap.String("rv", s.version),
+		zap.Int("attempt", s.attempt), zap.Duration("after", wait))
+	if r.o.OnError != nil {
+		r.o.OnError(err)
+	}
+}
+
+// options completes what s asks for with what every request of this reflector has.
+func (r *Reflector[T]) options(s state) api.Options[T] {
+	timeout := r.o.MinWatchTimeout + time.Duration(r.rand()*float64(r.o.MinWatchTimeout))
+	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
+	o.LabelSelector, o.FieldSelector = r.o.LabelSelector, r.o.FieldSelector
+	o.DropManagedFields = !r.o.KeepManagedFields
+	if !r.o.NoReuse {
+		o.Known = r.store.Lookup
+	}
+	return o
+}
