@@ -47,6 +47,8 @@ type Batch[T any] struct {
 	// ResourceVersion is that of the last change put in, and so the exact version of the state after this batch. It is
 	// empty as long as no version was ever seen.
 	ResourceVersion string
+	// InitialList says that the first list is complete with this batch. It is set once.
+	InitialList bool
 	// Resync asks that every object which has no delta here be announced once more.
 	Resync bool
 	// Since is when the first change of this batch was put in.

@@ -155,14 +155,14 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		batch, taken, first, err := q.take()
+		batch, taken, err := q.take()
 		if err != nil {
 			return err
 		}
 		if taken != nil {
 			process(batch)
 			q.giveBack(taken)
-			if first {
+			if batch.InitialList {
 				close(q.synced)
 			}
 			return nil
@@ -175,23 +175,25 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 }
 
 // take swaps the halves of the double buffer. It returns nil if there is nothing to take.
-func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *pending[T], first bool, err error) {
+func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *pending[T], err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.dirty {
 		if q.closed {
 			err = ErrClosed
 		}
-		return batch, nil, false, err
+		return batch, nil, err
 	}
-	taken, first = q.pending, q.first
-	batch = Batch[T]{Objects: taken.objects, ResourceVersion: q.version, Resync: q.resync, Since: q.since}
+	taken = q.pending
+	batch = Batch[T]{
+		Objects: taken.objects, ResourceVersion: q.version, InitialList: q.first, Resync: q.resync, Since: q.since,
+	}
 	q.pending, q.spare = q.spare, nil
 	if q.pending == nil {
 		q.pending = newPending[T]()
 	}
 	q.dirty, q.resync, q.first = false, false, false
-	return batch, taken, first, nil
+	return batch, taken, nil
 }
 
 func (q *DeltaFIFO[T]) giveBack(p *pending[T]) {
