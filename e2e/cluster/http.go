@@ -1,0 +1,76 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// HTTPClient returns a client that trusts the cluster, and that says the token with every request unless it is empty.
+// It speaks HTTP/2. The caller closes its idle connections.
+func (c *Cluster) HTTPClient(token string) *http.Client {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.authority.certPEM)
+	return &http.Client{Transport: &bearer{
+		token: token,
+		Transport: &http.Transport{
+			TLSClientConfig:   &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12},
+			ForceAttemptHTTP2: true,
+		},
+	}}
+}
+
+// Do asks the API server for a path as the user of the token, with a JSON body unless it is empty, and returns what it
+// answered, whatever the status. (A patch needs a content type of its own and so a request of its own.)
+func (c *Cluster) Do(ctx context.Context, token, method, path string, body []byte) (status int, answer []byte, err error) {
+	client := c.admin
+	if token != AdminToken {
+		client = c.HTTPClient(token)
+		defer client.CloseIdleConnections()
+	}
+	return do(ctx, client, method, c.URL()+path, body)
+}
+
+// Must asks like Do, as the administrator, and fails for every status but 2xx.
+func (c *Cluster) Must(ctx context.Context, method, path string, body []byte) ([]byte, error) {
+	status, answer, err := c.Do(ctx, AdminToken, method, path, body)
+	if err == nil && status/100 != 2 {
+		err = fmt.Errorf("cluster: %s %s: %d: %s", method, path, status, answer)
+	}
+	return answer, err
+}
+
+func do(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	if len(body) > 0 {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	return response.StatusCode, answer, err
+}
+
+// bearer adds a token to every request.
+type bearer struct {
+	token string
+	*http.Transport
+}
+
+func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	if b.token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+b.token)
+	}
+	return b.Transport.RoundTrip(r)
+}

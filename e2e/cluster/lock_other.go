@@ -1,0 +1,15 @@
+//go:build !linux && !darwin
+
+package cluster
+
+import "os"
+
+// lock only makes the file, where files have no such lock. Without wait it fails for a file that is there, so that no
+// folder of another process is swept.
+func lock(file string, wait bool) (*os.File, error) {
+	flag := os.O_CREATE | os.O_RDWR
+	if !wait {
+		flag |= os.O_EXCL
+	}
+	return os.OpenFile(file, flag, 0o600)
+}
