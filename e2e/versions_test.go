@@ -1,0 +1,38 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestModuleVersions holds this module to the versions that leat itself requires, or it would test another leat than
+// the one that people get.
+func TestModuleVersions(t *testing.T) {
+	here, root := required(t, "go.mod"), required(t, "../go.mod")
+	for _, module := range []string{"k8s.io/apimachinery", "k8s.io/api"} {
+		require.Contains(t, here, module)
+		require.Contains(t, root, module)
+	}
+	for module, version := range here {
+		if wanted, ok := root[module]; ok {
+			require.Equal(t, wanted, version, "%s: e2e/go.mod and go.mod differ (go get %s@%s in e2e)", module, module, wanted)
+		}
+	}
+}
+
+// required returns the versions that a go.mod requires, by module.
+func required(t *testing.T, file string) map[string]string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
+	require.NoError(t, err)
+	var parsed struct{ Require []struct{ Path, Version string } }
+	require.NoError(t, json.Unmarshal(out, &parsed))
+	versions := make(map[string]string, len(parsed.Require))
+	for _, r := range parsed.Require {
+		versions[r.Path] = r.Version
+	}
+	return versions
+}
