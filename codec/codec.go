@@ -1,0 +1,64 @@
+package codec
+
+import (
+	"io"
+
+	"github.com/leatproject/leat/api"
+)
+
+// DefaultMaxObjectBytes bounds one object on the wire unless Options says otherwise. etcd refuses values above 1.5 MiB
+// and kube-apiserver bodies above 3 MiB, so 16 MiB is several times what an honest server can send, and small enough
+// that a hostile one cannot exhaust an agent.
+const DefaultMaxObjectBytes = 16 << 20
+
+// Options is what a Codec can be told. The zero value is useful.
+type Options struct {
+	// MaxObjectBytes bounds the bytes of one object, of one watch frame and of one error body; more is a TooLargeError.
+	// It is also the bound of the memory that a stream may hold beside the objects handed out. 0 means
+	// DefaultMaxObjectBytes.
+	MaxObjectBytes int
+}
+
+// Codec turns bytes into objects of one Go type. T is a pointer to a struct: what the struct declares is kept, what it
+// does not is skipped.
+// It corresponds to a runtime.Decoder and its stream.Serializer of client-go, for one type and without a scheme.
+type Codec[T any] struct {
+	plan  plan[T]
+	limit int
+}
+
+// For compiles the decode plan of T once; keep the Codec and use it for every answer. It panics unless T is a pointer
+// to a struct, such as *corev1.Pod, *unstructured.Unstructured or a struct of your own.
+func For[T any](o Options) *Codec[T] {
+	limit := o.MaxObjectBytes
+	if limit <= 0 {
+		limit = DefaultMaxObjectBytes
+	}
+	return &Codec[T]{plan: compile[T](), limit: limit}
+}
+
+// Protobuf tells whether T can be read from Kubernetes' protobuf: whether its own Unmarshal method reads the whole
+// object. A struct that merely embeds a type with such a method is read from JSON.
+func (c *Codec[T]) Protobuf() bool { return c.plan.protobuf }
+
+// MetadataOnly tells whether T declares nothing beside apiVersion, kind and metadata, so that a server can be asked for
+// PartialObjectMetadata in its stead.
+func (c *Codec[T]) MetadataOnly() bool { return c.plan.metadataOnly }
+
+// DecodeObject reads the one object that r holds to its end, and blocks as r does. mediaType is the answer's
+// Content-Type. r is read to its end, and anything but white space after the object is an error. A Status that reports
+// a failure comes back as a *apierrors.StatusError, any other kind than resource's as a *KindError; an empty
+// resource.Kind allows every kind. Where T declares apiVersion and kind they are filled in if the answer left them out.
+func (c *Codec[T]) DecodeObject(r io.Reader, mediaType string, resource api.Resource) (T, error) {
+	var none T
+	m, err := c.media(mediaType)
+	if err != nil {
+		return none, err
+	}
+	w := &window{r: r, limit: c.limit}
+	d := c.decoder(resource, api.Options[T]{})
+	if m == mediaProtobuf {
+		return d.protobufObject(w)
+	}
+	return d.jsonObject(w)
+}

@@ -1,0 +1,209 @@
+package codec
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+)
+
+// EventReader reads the frames of a watch from a stream. It belongs to one goroutine.
+// It corresponds to the watch.Decoder of client-go's rest/watch.
+type EventReader[T any] struct {
+	d     decoder[T]
+	s     *scanner // of JSON
+	w     *window
+	media media
+	frame frame
+}
+
+// frame is what one frame of JSON holds.
+type frame struct {
+	event   string
+	object  span
+	outline outline // counts from object.from
+}
+
+// NewEventReader reads events of resource from r, whose Content-Type is mediaType. It fails with a MediaTypeError where
+// T cannot be read from that.
+func (c *Codec[T]) NewEventReader(r io.Reader, mediaType string, resource api.Resource, o api.Options[T]) (*EventReader[T], error) {
+	m, err := c.media(mediaType)
+	if err != nil {
+		return nil, err
+	}
+	w := &window{r: r, limit: c.limit}
+	return &EventReader[T]{d: c.decoder(resource, o), s: newScanner(w), w: w, media: m}, nil
+}
+
+// Next returns the next event, and blocks until its last byte has arrived or the stream ends. A frame whose object
+// cannot be decoded is reported to Options.OnUndecodable and, if that returns nil, left out.
+//
+// At the end of the stream it returns io.EOF, inside a frame an error that wraps io.ErrUnexpectedEOF. An ERROR frame is
+// a *apierrors.StatusError. Only after an UnknownEventError may Next be called again: every other error ends the watch.
+func (r *EventReader[T]) Next() (api.Event[T], error) {
+	for {
+		event, ok, err := r.next()
+		if ok || err != nil {
+			return event, err
+		}
+	}
+}
+
+func (r *EventReader[T]) next() (api.Event[T], bool, error) {
+	if r.media == mediaProtobuf {
+		return r.d.protobufFrame(r.w)
+	}
+	return r.jsonFrame()
+}
+
+// jsonFrame reads one frame. What is left over of the last one is dropped first, so that nothing but a frame that has
+// begun is ever held.
+func (r *EventReader[T]) jsonFrame() (event api.Event[T], ok bool, err error) {
+	s := r.s
+	s.held = false
+	i, err := s.space(0)
+	if err != nil {
+		return event, false, err
+	}
+	s.drop(i)
+	s.held = true
+	r.frame = frame{}
+	end, err := s.object(0, r.member)
+	if err != nil {
+		return event, false, err
+	}
+	object := r.frame.object.in(s.b)
+	event, ok, err = r.d.jsonEvent(r.frame.event, object, &r.frame.outline)
+	s.drop(end)
+	return event, ok, err
+}
+
+// member reads one member of a frame, whose value stands at or after i.
+func (r *EventReader[T]) member(name []byte, i int) (int, error) {
+	i, err := r.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	switch string(name) {
+	case "type":
+		end, err := r.s.value(i, nil)
+		if err == nil {
+			r.frame.event = eventName(textOf(r.s.b[i:end]))
+		}
+		return end, err
+	case "object":
+		r.frame.outline = outline{}
+		end, err := r.s.value(i, &r.frame.outline)
+		r.frame.object = span{i, end}
+		r.frame.outline.move(-i)
+		return end, err
+	default:
+		return r.s.value(i, nil)
+	}
+}
+
+// eventName returns the type of an event, without allocating one that is known.
+func eventName(b []byte) string {
+	for _, known := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error} {
+		if string(b) == string(known) {
+			return string(known)
+		}
+	}
+	return string(b[:min(len(b), 64)])
+}
+
+// jsonEvent makes an event of a frame's type and object. ok is false without an error for one that is to be left out.
+func (d *decoder[T]) jsonEvent(name string, object []byte, o *outline) (event api.Event[T], ok bool, err error) {
+	event.Type = watch.EventType(name)
+	switch event.Type {
+	case watch.Added, watch.Modified, watch.Deleted:
+		event.Object, event.ResourceVersion, ok, err = d.jsonItem(object, o, event.Type)
+		return event, ok, err
+	case watch.Bookmark:
+		event.ResourceVersion, event.InitialEventsEnd, err = jsonBookmark(o.metadata.in(object))
+		return event, err == nil, err
+	case watch.Error:
+		var status *metav1.Status
+		if isStatusKind(textOf(o.apiVersion.in(object)), textOf(o.kind.in(object))) {
+			status = jsonStatus(object)
+		}
+		return event, false, failedEvent(status, object)
+	default:
+		return event, false, &UnknownEventError{Type: name}
+	}
+}
+
+// jsonBookmark reads the two things that a bookmark says. They are read apart from T, which may declare neither.
+func jsonBookmark(metadata []byte) (version string, initialEventsEnd bool, err error) {
+	for name, value := range members(metadata) {
+		switch string(text(name.in(metadata))) {
+		case "resourceVersion":
+			version = string(textOf(value.in(metadata)))
+		case "annotations":
+			annotations := value.in(metadata)
+			for name, value := range members(annotations) {
+				if string(text(name.in(annotations))) == api.InitialEventsEndAnnotation {
+					initialEventsEnd = string(textOf(value.in(annotations))) == "true"
+				}
+			}
+		}
+	}
+	return bookmark(version, initialEventsEnd)
+}
+
+// bookmark refuses one that says nothing: a watch could not go on from it.
+func bookmark(version string, initialEventsEnd bool) (string, bool, error) {
+	if version == "" {
+		return "", false, &MalformedError{Err: errBookmark}
+	}
+	return version, initialEventsEnd, nil
+}
+
+var errBookmark = errors.New("a bookmark without a resource version")
+
+// EventDecoder reads events that arrive one by one, such as the messages of a WebSocket: a frame of JSON each, or a
+// WatchEvent of protobuf without a length. It belongs to one goroutine.
+type EventDecoder[T any] struct {
+	reader EventReader[T]
+	source bytes.Reader
+}
+
+// NewEventDecoder reads events of resource in the format of mediaType. It fails with a MediaTypeError where T cannot be
+// read from that.
+func (c *Codec[T]) NewEventDecoder(mediaType string, resource api.Resource, o api.Options[T]) (*EventDecoder[T], error) {
+	r, err := c.NewEventReader(nil, mediaType, resource, o)
+	if err != nil {
+		return nil, err
+	}
+	d := &EventDecoder[T]{reader: *r}
+	d.reader.w.r = &d.source
+	return d, nil
+}
+
+// Decode returns the event that a whole frame holds, and does not keep the frame. ok is false without an error for an
+// object that was reported to Options.OnUndecodable and is to be left out. The errors are those of EventReader.Next;
+// a frame that ends too early, or has something behind its end, is malformed.
+func (d *EventDecoder[T]) Decode(message []byte) (event api.Event[T], ok bool, err error) {
+	r := &d.reader
+	if len(message) > r.w.limit {
+		return event, false, &TooLargeError{Limit: r.w.limit}
+	}
+	if r.media == mediaProtobuf {
+		return r.d.protobufEvent(message)
+	}
+	d.source.Reset(message)
+	r.w.reset()
+	r.s.b = nil
+	event, ok, err = r.jsonFrame()
+	if err == io.EOF {
+		err = truncated(0)
+	}
+	if err == nil {
+		err = r.s.end(0)
+	}
+	return event, ok && err == nil, err
+}

@@ -1,0 +1,165 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	jsonx "github.com/go-json-experiment/json"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+)
+
+// maxHeadBytes bounds what is kept of an answer beside its items: its metadata, or the members of a Status.
+const maxHeadBytes = maxStatusBytes
+
+// DecodeList reads the one list that r holds to its end, and hands each item, as soon as its last byte has arrived, to
+// each; no more than one item is ever in memory, wherever the list's metadata stands. mediaType is the answer's
+// Content-Type. It blocks as r and each do, and returns the first error of each as it is.
+//
+// An item that is not a T goes to o.OnUndecodable, and the list goes on if that returns nil. A Status in the place of a
+// list is a *apierrors.StatusError, a Table or anything else a *KindError. After any error the items that were handed
+// out are part of a list only.
+// It corresponds to decoding a PodList and meta.EachListItem of client-go, without the PodList.
+func (c *Codec[T]) DecodeList(
+	r io.Reader, mediaType string, resource api.Resource, o api.Options[T], each func(T) error,
+) (metav1.ListMeta, error) {
+	m, err := c.media(mediaType)
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	w := &window{r: r, limit: c.limit}
+	d := c.decoder(resource, o)
+	if m == mediaProtobuf {
+		l := protobufList[T]{decoder: d, w: w, each: each}
+		return l.read()
+	}
+	l := jsonList[T]{decoder: d, s: newScanner(w), each: each}
+	return l.read()
+}
+
+// jsonList reads a list of JSON.
+type jsonList[T any] struct {
+	decoder[T]
+	s       *scanner
+	each    func(T) error
+	outline outline // of the item at hand
+
+	listAPIVersion, listKind string
+	meta                     metav1.ListMeta
+	hasItems                 bool
+	head                     bytes.Buffer // the small members of what may turn out to be a Status
+}
+
+func (l *jsonList[T]) read() (metav1.ListMeta, error) {
+	i, err := l.s.object(0, l.member)
+	if err == nil {
+		err = l.kindError(true)
+	}
+	if err == nil {
+		err = l.s.end(i)
+	}
+	return l.meta, err
+}
+
+// member reads one member of the list, whose value stands at or after i.
+func (l *jsonList[T]) member(name []byte, i int) (int, error) {
+	switch string(name) {
+	case "items":
+		if err := l.kindError(false); err != nil {
+			return i, err
+		}
+		l.hasItems = true
+		return l.items(i)
+	case "apiVersion", "kind", "metadata", "status", "message", "reason", "details", "code":
+		return l.small(string(name), i)
+	default:
+		if err := l.kindError(false); err != nil {
+			return i, err
+		}
+		return l.s.value(i, nil)
+	}
+}
+
+// small reads a member that is kept.
+func (l *jsonList[T]) small(name string, i int) (int, error) {
+	i, err := l.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	defer l.s.hold(&i)()
+	end, err := l.s.value(i, nil)
+	if err != nil {
+		return end, err
+	}
+	value := l.s.b[i:end]
+	switch name {
+	case "kind":
+		l.listKind = string(textOf(value))
+	case "apiVersion":
+		l.listAPIVersion = string(textOf(value))
+	case "metadata":
+		l.meta = metav1.ListMeta{}
+		if err := jsonx.Unmarshal(value, &l.meta, jsonOptions); err != nil {
+			return end, malformed(l.s.w.off, "metadata of a list: %w", err)
+		}
+		return end, nil
+	}
+	if l.head.Len()+len(value) <= maxHeadBytes {
+		fmt.Fprintf(&l.head, ",%q:%s", name, value)
+	}
+	return end, nil
+}
+
+// kindError says whether the answer is known not to be a list: by its kind, or, at its end, by having no items.
+func (l *jsonList[T]) kindError(atEnd bool) error {
+	switch {
+	case isStatusKind([]byte(l.listAPIVersion), []byte(l.listKind)) && !l.hasItems:
+		if !atEnd {
+			return nil // the rest of the Status is still to come
+		}
+		head := append(append([]byte{'{'}, l.head.Bytes()[1:]...), '}')
+		return &apierrors.StatusError{ErrStatus: *jsonStatus(head)}
+	case l.listKind == "" && (l.hasItems || !atEnd), strings.HasSuffix(l.listKind, "List") && l.listKind != "TableList":
+		return nil
+	default:
+		return l.unexpected(l.listAPIVersion, l.listKind)
+	}
+}
+
+// items reads the items of the list.
+func (l *jsonList[T]) items(i int) (int, error) {
+	if l.kind == "" {
+		l.apiVersion, l.kind = l.listAPIVersion, strings.TrimSuffix(l.listKind, "List")
+	}
+	i, err := l.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	if l.s.b[i] == 'n' {
+		return l.s.scalar(i) // null, which is what Go writes for no items
+	}
+	return l.s.array(i, l.item)
+}
+
+// item reads one item, which stands at or after i. The scanner holds it from its first byte on.
+func (l *jsonList[T]) item(i int) (int, error) {
+	i, err := l.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	defer l.s.hold(&i)()
+	l.outline = outline{}
+	end, err := l.s.value(i, &l.outline)
+	if err != nil {
+		return end, err
+	}
+	obj, _, ok, err := l.jsonItem(l.s.b[i:end], &l.outline, "")
+	if err == nil && ok {
+		err = l.each(obj)
+	}
+	return end, err
+}

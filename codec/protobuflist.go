@@ -1,0 +1,210 @@
+package codec
+
+import (
+	"io"
+	"math"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// toTheEnd is the end of a message that only the stream's end delimits.
+const toTheEnd = -1
+
+// protobufList reads a list in an envelope, whose items stand in one long field: it walks through the field instead of
+// holding it.
+type protobufList[T any] struct {
+	decoder[T]
+	w    *window
+	each func(T) error
+
+	envelope envelope // without raw
+	hasRaw   bool
+	meta     metav1.ListMeta
+}
+
+func (l *protobufList[T]) read() (metav1.ListMeta, error) {
+	head, err := l.w.need(len(magic))
+	if err != nil {
+		return l.meta, err
+	}
+	if string(head) != magic {
+		return l.meta, malformed(0, "an answer without the prefix of Kubernetes' protobuf")
+	}
+	l.w.drop(len(magic))
+	if err := l.fields(toTheEnd, l.envelopeField); err != nil {
+		return l.meta, err
+	}
+	if err := l.envelope.check(); err != nil {
+		return l.meta, malformed(l.w.off, "%w", err)
+	}
+	if !l.hasRaw {
+		// A list of nothing is a message of no bytes.
+		return l.meta, l.kindError()
+	}
+	return l.meta, nil
+}
+
+// envelopeField reads a field of the envelope, of size bytes.
+func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error {
+	if num == unknownRaw {
+		return l.raw(size)
+	}
+	if size > maxHeadBytes {
+		return malformed(l.w.off, "an envelope with a field of %d bytes", size)
+	}
+	b, err := l.w.need(int(size))
+	if err != nil {
+		return err
+	}
+	if err := l.envelope.set(num, append([]byte(nil), b...)); err != nil {
+		return malformed(l.w.off, "%w", err)
+	}
+	l.w.drop(int(size))
+	return nil
+}
+
+// raw reads the list itself. Its kind has to be known by then, so that nothing else is taken for a list; every encoder
+// writes fields in the order of their numbers.
+func (l *protobufList[T]) raw(size int64) error {
+	if l.hasRaw {
+		return malformed(l.w.off, "an envelope with two contents")
+	}
+	l.hasRaw = true
+	if isStatusKind(l.envelope.apiVersion, l.envelope.kind) {
+		b, err := l.w.need(int(min(size, int64(l.w.limit)+1)))
+		if err != nil {
+			return err
+		}
+		e := l.envelope
+		e.raw = b
+		return l.protobufStatus(e)
+	}
+	if err := l.kindError(); err != nil {
+		return err
+	}
+	if l.kind == "" {
+		l.apiVersion, l.kind = string(l.envelope.apiVersion), strings.TrimSuffix(string(l.envelope.kind), "List")
+	}
+	return l.fields(l.w.off+size, l.listField)
+}
+
+func (l *protobufList[T]) kindError() error {
+	kind := string(l.envelope.kind)
+	if strings.HasSuffix(kind, "List") && kind != "TableList" {
+		return nil
+	}
+	return l.unexpected(string(l.envelope.apiVersion), kind)
+}
+
+// listField reads a field of the list, of size bytes.
+func (l *protobufList[T]) listField(num protowire.Number, size int64) error {
+	if num != listMetadata && num != listItems {
+		return l.skip(size)
+	}
+	b, err := l.w.need(int(min(size, int64(l.w.limit)+1)))
+	if err != nil {
+		return err
+	}
+	if num == listMetadata {
+		if err := l.meta.Unmarshal(b); err != nil {
+			return malformed(l.w.off, "metadata of a list: %w", err)
+		}
+	} else {
+		obj, _, ok, err := l.protobufItem(envelope{raw: b}, "")
+		if err == nil && ok {
+			err = l.each(obj)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.w.drop(int(size))
+	return nil
+}
+
+// fields calls field for each length-delimited field of a message that ends at end, with its size; field consumes it.
+// Numbers are skipped.
+func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, size int64) error) error {
+	for l.w.off != end {
+		num, typ, size, err := l.key(end)
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil:
+			return err
+		case typ == protowire.BytesType:
+			err = field(num, size)
+		default:
+			err = l.skip(size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// key reads what stands before the content of a field, and says how many bytes follow. It returns io.EOF where a
+// message without a known end ends.
+func (l *protobufList[T]) key(end int64) (num protowire.Number, typ protowire.Type, size int64, err error) {
+	if end == toTheEnd && l.w.lo == l.w.hi {
+		if err := l.w.more(); err != nil {
+			return 0, 0, 0, err
+		}
+	}
+	tag, err := l.varint()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	num, typ = protowire.DecodeTag(tag)
+	switch typ {
+	case protowire.VarintType:
+		_, err = l.varint()
+	case protowire.Fixed32Type:
+		size = 4
+	case protowire.Fixed64Type:
+		size = 8
+	case protowire.BytesType:
+		var n uint64
+		n, err = l.varint()
+		size = int64(min(n, math.MaxInt64/2))
+	default:
+		num = 0
+	}
+	if err == nil && (num < 1 || end != toTheEnd && size > end-l.w.off) {
+		err = malformed(l.w.off, "%w", errWire)
+	}
+	return num, typ, size, err
+}
+
+func (l *protobufList[T]) varint() (uint64, error) {
+	for {
+		b := l.w.bytes()
+		v, n := protowire.ConsumeVarint(b)
+		switch {
+		case n > 0:
+			l.w.drop(n)
+			return v, nil
+		case len(b) >= 10: // the longest there is
+			return 0, malformed(l.w.off, "%w", errWire)
+		}
+		if _, err := l.w.need(len(b) + 1); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// skip consumes size bytes without holding them.
+func (l *protobufList[T]) skip(size int64) error {
+	for size > 0 {
+		if _, err := l.w.need(1); err != nil {
+			return err
+		}
+		n := min(size, int64(l.w.hi-l.w.lo))
+		l.w.drop(int(n))
+		size -= n
+	}
+	return nil
+}

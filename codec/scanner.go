@@ -1,0 +1,431 @@
+package codec
+
+import (
+	"encoding/binary"
+	"io"
+	"math/bits"
+)
+
+// maxDepth is how deep arrays and objects may nest, as in sigs.k8s.io/json.
+const maxDepth = 10000
+
+// scanner finds where JSON values end in a stream and checks every byte of their syntax on the way, so that what is
+// decoded, peeked into or skipped afterwards is known to be JSON. Positions count from the start of the window. While
+// held is false it lets go of what it has passed, and positions start again from 0 with each refill.
+type scanner struct {
+	w     *window
+	b     []byte // w.bytes()
+	held  bool
+	stack []byte // the closing delimiters that are due
+	label []byte // the last name that memberName read
+}
+
+func newScanner(w *window) *scanner { return &scanner{w: w, b: w.bytes()} }
+
+// The states between two tokens of a value.
+type expectation int
+
+const (
+	wantValue expectation = iota
+	wantFirstValue
+	wantName
+	wantFirstName
+	wantComma
+)
+
+// value scans the value that starts at or after i and returns where it ends. The spans of o, unless o is nil, count
+// from the same place as i, so they need held.
+func (s *scanner) value(i int, o *outline) (int, error) {
+	s.stack = s.stack[:0]
+	state := wantValue
+	for {
+		var err error
+		if i, err = s.next(i); err != nil {
+			return i, err
+		}
+		if i, state, err = s.token(i, state, o); err != nil {
+			return i, err
+		}
+		if state == wantComma && len(s.stack) <= 1 {
+			if len(s.stack) == 0 {
+				return i, nil
+			}
+			o.close(i)
+		}
+	}
+}
+
+// token consumes the token at i and says what may follow it.
+func (s *scanner) token(i int, state expectation, o *outline) (int, expectation, error) {
+	c := s.b[i]
+	switch state {
+	case wantComma:
+		return s.comma(i)
+	case wantFirstName, wantFirstValue:
+		if c == s.stack[len(s.stack)-1] {
+			s.stack = s.stack[:len(s.stack)-1]
+			return i + 1, wantComma, nil
+		}
+	}
+	if state == wantName || state == wantFirstName {
+		i, err := s.name(i, o)
+		return i, wantValue, err
+	}
+	switch c {
+	case '{':
+		return i + 1, wantFirstName, s.push(i, '}')
+	case '[':
+		return i + 1, wantFirstValue, s.push(i, ']')
+	case '"':
+		i, err := s.str(i)
+		return i, wantComma, err
+	default:
+		i, err := s.scalar(i)
+		return i, wantComma, err
+	}
+}
+
+func (s *scanner) push(i int, closing byte) error {
+	if len(s.stack) == maxDepth {
+		return malformed(s.w.off+int64(i), "nested deeper than %d levels", maxDepth)
+	}
+	s.stack = append(s.stack, closing)
+	return nil
+}
+
+// comma consumes what stands behind a value: a comma or the end of what the value is in.
+func (s *scanner) comma(i int) (int, expectation, error) {
+	closing := s.stack[len(s.stack)-1]
+	switch {
+	case s.b[i] == closing:
+		s.stack = s.stack[:len(s.stack)-1]
+		return i + 1, wantComma, nil
+	case s.b[i] != ',':
+		return i, wantComma, s.invalid(i, "a comma or the end of an object or array")
+	case closing == '}':
+		return i + 1, wantName, nil
+	default:
+		return i + 1, wantValue, nil
+	}
+}
+
+// name consumes the name of a member and its colon.
+func (s *scanner) name(i int, o *outline) (int, error) {
+	if s.b[i] != '"' {
+		return i, s.invalid(i, "a member's name")
+	}
+	from := i
+	i, err := s.str(i)
+	if err != nil {
+		return i, err
+	}
+	if o != nil && len(s.stack) == 1 {
+		o.open(s.b[from:i])
+	}
+	i, err = s.expect(i, ':', "a colon")
+	if o != nil && len(s.stack) == 1 {
+		o.begin(i)
+	}
+	return i, err
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// str consumes the string whose opening quote stands at i. Bytes that are not UTF-8 may stand in it: they are replaced
+// when it is decoded, as sigs.k8s.io/json does.
+func (s *scanner) str(i int) (int, error) {
+	i++
+	for {
+		b := s.b
+		for i+8 <= len(b) {
+			x := binary.LittleEndian.Uint64(b[i:])
+			quote, slash := x^(ones*'"'), x^(ones*'\\')
+			// The lowest bit that is set marks the first quote, backslash or control character: borrows only spread upwards.
+			if m := ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*' ')&^x) & highs; m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			i += 8
+		}
+		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
+			i++
+		}
+		var err error
+		switch {
+		case i == len(b):
+			i, err = s.fill(i)
+		case b[i] == '"':
+			return i + 1, nil
+		case b[i] == '\\':
+			i, err = s.escape(i)
+		default:
+			err = s.invalid(i, "a character of a string")
+		}
+		if err != nil {
+			return i, err
+		}
+	}
+}
+
+// escape consumes the escape sequence whose backslash stands at i.
+func (s *scanner) escape(i int) (int, error) {
+	i, err := s.have(i, 2)
+	if err != nil {
+		return i, err
+	}
+	switch s.b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return i + 2, nil
+	case 'u':
+	default:
+		return i, s.invalid(i+1, "an escape")
+	}
+	if i, err = s.have(i, 6); err != nil {
+		return i, err
+	}
+	for k := i + 2; k < i+6; k++ {
+		if c := s.b[k] | 0x20; !isDigit(s.b[k]) && (c < 'a' || c > 'f') {
+			return i, s.invalid(k, "a hexadecimal digit")
+		}
+	}
+	return i + 6, nil
+}
+
+// have makes sure that n bytes stand at i.
+func (s *scanner) have(i, n int) (int, error) {
+	var err error
+	for i+n > len(s.b) && err == nil {
+		i, err = s.fill(i)
+	}
+	return i, err
+}
+
+// scalar consumes a number, true, false or null. It never ends an answer, so something must follow it.
+func (s *scanner) scalar(i int) (int, error) {
+	defer s.hold(&i)()
+	end := i
+	for {
+		for end < len(s.b) && !delimits(s.b[end]) {
+			end++
+		}
+		if end < len(s.b) {
+			break
+		}
+		var err error
+		if end, err = s.fill(end); err != nil {
+			return end, err
+		}
+	}
+	token := s.b[i:end]
+	if string(token) != "null" && string(token) != "true" && string(token) != "false" && !isNumber(token) {
+		return i, s.invalid(i, "a value")
+	}
+	return end, nil
+}
+
+func delimits(c byte) bool {
+	return c == ',' || c == '}' || c == ']' || c == ':' || c == '"' || c <= ' '
+}
+
+func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// isNumber tells whether b is a number of RFC 8259.
+func isNumber(b []byte) bool {
+	if len(b) > 0 && b[0] == '-' {
+		b = b[1:]
+	}
+	switch {
+	case len(b) > 0 && b[0] == '0':
+		b = b[1:]
+	case len(b) > 0 && isDigit(b[0]):
+		b = digits(b)
+	default:
+		return false
+	}
+	if len(b) > 1 && b[0] == '.' && isDigit(b[1]) {
+		b = digits(b[1:])
+	}
+	if len(b) > 1 && b[0]|0x20 == 'e' {
+		b = b[1:]
+		if len(b) > 1 && (b[0] == '+' || b[0] == '-') {
+			b = b[1:]
+		}
+		if !isDigit(b[0]) {
+			return false
+		}
+		b = digits(b)
+	}
+	return len(b) == 0
+}
+
+func digits(b []byte) []byte {
+	for len(b) > 0 && isDigit(b[0]) {
+		b = b[1:]
+	}
+	return b
+}
+
+// next skips white space and returns where the next byte stands. An answer that ends there is truncated.
+func (s *scanner) next(i int) (int, error) {
+	i, err := s.space(i)
+	if err == io.EOF {
+		err = truncated(s.w.off + int64(i))
+	}
+	return i, err
+}
+
+// space is next where an answer may end: it then returns io.EOF.
+func (s *scanner) space(i int) (int, error) {
+	for {
+		for ; i < len(s.b); i++ {
+			if c := s.b[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+				return i, nil
+			}
+		}
+		var err error
+		if i, err = s.refill(i); err != nil {
+			return i, err
+		}
+	}
+}
+
+// end checks that nothing but white space is left, and reads up to there.
+func (s *scanner) end(i int) error {
+	s.held = false
+	i, err := s.space(i)
+	switch err {
+	case nil:
+		return s.invalid(i, "the end")
+	case io.EOF:
+		return nil
+	default:
+		return err
+	}
+}
+
+// expect consumes one given byte after white space.
+func (s *scanner) expect(i int, c byte, want string) (int, error) {
+	i, err := s.next(i)
+	if err != nil {
+		return i, err
+	}
+	if s.b[i] != c {
+		return i, s.invalid(i, want)
+	}
+	return i + 1, nil
+}
+
+// refill brings more bytes and returns where i stands now. io.EOF is passed on bare.
+func (s *scanner) refill(i int) (int, error) {
+	if !s.held {
+		s.drop(i)
+		i = 0
+	}
+	err := s.w.more()
+	s.b = s.w.bytes()
+	return i, err
+}
+
+// fill is refill inside a value.
+func (s *scanner) fill(i int) (int, error) {
+	i, err := s.refill(i)
+	if err == io.EOF {
+		err = truncated(s.w.off + int64(i))
+	}
+	return i, err
+}
+
+// drop lets go of everything before i.
+func (s *scanner) drop(i int) {
+	s.w.drop(i)
+	s.b = s.w.bytes()
+}
+
+func (s *scanner) invalid(i int, want string) error {
+	return malformed(s.w.off+int64(i), "%q where %s should be", s.b[i], want)
+}
+
+// object calls member for each member of the object that stands at or after i: with its name, which is good during the
+// call, and with where its value, or the white space before it, begins. member returns where the value ends, and leaves
+// held as it was.
+func (s *scanner) object(i int, member func(name []byte, i int) (int, error)) (int, error) {
+	i, err := s.expect(i, '{', "an object")
+	if err != nil {
+		return i, err
+	}
+	return s.elements(i, '}', func(i int) (int, error) {
+		i, err := s.memberName(i)
+		if err != nil {
+			return i, err
+		}
+		return member(s.label, i)
+	})
+}
+
+// memberName consumes a name, which it leaves in label, and the colon behind it.
+func (s *scanner) memberName(i int) (int, error) {
+	i, err := s.next(i)
+	if err != nil {
+		return i, err
+	}
+	if s.b[i] != '"' {
+		return i, s.invalid(i, "a member's name")
+	}
+	defer s.hold(&i)()
+	end, err := s.str(i)
+	if err != nil {
+		return end, err
+	}
+	s.label = append(s.label[:0], text(s.b[i:end])...)
+	return s.expect(end, ':', "a colon")
+}
+
+// hold keeps everything from i on in the window until the function that it returns is called.
+func (s *scanner) hold(i *int) (release func()) {
+	if s.held {
+		return func() {}
+	}
+	s.drop(*i)
+	*i, s.held = 0, true
+	return func() { s.held = false }
+}
+
+// array calls element for each element of the array that stands at or after i, with where it begins. element returns
+// where it ends, and leaves held as it was.
+func (s *scanner) array(i int, element func(i int) (int, error)) (int, error) {
+	i, err := s.expect(i, '[', "an array")
+	if err != nil {
+		return i, err
+	}
+	return s.elements(i, ']', element)
+}
+
+// elements calls element for what stands between commas, up to the closing delimiter.
+func (s *scanner) elements(i int, closing byte, element func(i int) (int, error)) (int, error) {
+	i, err := s.next(i)
+	if err != nil {
+		return i, err
+	}
+	if s.b[i] == closing {
+		return i + 1, nil
+	}
+	for {
+		if i, err = element(i); err != nil {
+			return i, err
+		}
+		if i, err = s.next(i); err != nil {
+			return i, err
+		}
+		switch s.b[i] {
+		case closing:
+			return i + 1, nil
+		case ',':
+			i++
+		default:
+			return i, s.invalid(i, "a comma or the end of an object or array")
+		}
+	}
+}

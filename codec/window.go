@@ -1,0 +1,104 @@
+package codec
+
+import "io"
+
+const (
+	firstWindow = 16 << 10  // bytes of the first read: a few objects
+	keptWindow  = 256 << 10 // a larger buffer is let go as soon as nothing is in it
+)
+
+// window is the part of a stream that is in memory. It grows by doubling as bytes arrive, never because a length says
+// so, until one object fills limit bytes.
+type window struct {
+	r      io.Reader
+	buf    []byte
+	lo, hi int   // buf[lo:hi] was read from r and not dropped yet
+	off    int64 // where buf[lo] stands in the stream
+	limit  int
+	err    error // what r ended with
+}
+
+// bytes returns what is in memory. It is valid until the next call of more.
+func (w *window) bytes() []byte { return w.buf[w.lo:w.hi] }
+
+// drop gives up the first n bytes.
+func (w *window) drop(n int) {
+	w.lo += n
+	w.off += int64(n)
+}
+
+// more reads at least one byte and keeps what was not dropped. It returns what the reader ended with, a bare io.EOF
+// included.
+func (w *window) more() error {
+	if w.err != nil {
+		return w.err
+	}
+	if err := w.makeRoom(); err != nil {
+		return err
+	}
+	for range 100 {
+		n, err := w.r.Read(w.buf[w.hi:])
+		w.hi += n
+		w.err = err
+		if n > 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return io.ErrNoProgress
+}
+
+// need returns the first n bytes of the window, or what kept them from arriving.
+func (w *window) need(n int) ([]byte, error) {
+	if n > w.limit {
+		return nil, &TooLargeError{Limit: w.limit}
+	}
+	for w.hi-w.lo < n {
+		if err := w.more(); err == io.EOF {
+			return nil, truncated(w.off + int64(w.hi-w.lo))
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return w.buf[w.lo : w.lo+n], nil
+}
+
+// all returns everything up to the end of the stream.
+func (w *window) all() ([]byte, error) {
+	for {
+		if err := w.more(); err == io.EOF {
+			return w.bytes(), nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (w *window) makeRoom() error {
+	held := w.hi - w.lo
+	most := w.limit + 1 // one more than is allowed, to see that there is more
+	switch {
+	case held >= most:
+		return &TooLargeError{Limit: w.limit}
+	case held == 0 && (len(w.buf) == 0 || len(w.buf) > keptWindow):
+		w.buf, w.lo, w.hi = make([]byte, min(firstWindow, most)), 0, 0
+	case held == 0:
+		w.lo, w.hi = 0, 0
+	case w.hi < len(w.buf):
+	case held <= len(w.buf)/2:
+		w.hi = copy(w.buf, w.buf[w.lo:w.hi])
+		w.lo = 0
+	default:
+		grown := make([]byte, min(2*len(w.buf), most))
+		w.hi = copy(grown, w.buf[w.lo:w.hi])
+		w.buf, w.lo = grown, 0
+	}
+	return nil
+}
+
+// reset makes the window ready for another stream of the same reader, in the same memory.
+func (w *window) reset() {
+	w.lo, w.hi, w.off, w.err = 0, 0, 0, nil
+}
