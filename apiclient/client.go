@@ -1,0 +1,167 @@
+package apiclient
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// defaultHeaderTimeout is twice what kube-apiserver gives itself for a request.
+const defaultHeaderTimeout = 2 * time.Minute
+
+// Client is the connection to one server on behalf of one user. Everything that is made from it with For, View or
+// Subresource shares its connections. It is safe for concurrent use and starts no goroutine of its own.
+// It corresponds to rest.Interface of client-go.
+type Client struct {
+	base            *url.URL
+	http            *http.Client
+	credentials     *credentials
+	clientCert      *x509.Certificate // the leaf; nil without a client certificate
+	userAgent       string
+	headerTimeout   time.Duration // 0 for none
+	acceptEncoding  string
+	disableProtobuf bool
+}
+
+// New makes a client. It reads the files that the configuration names, so that a missing one is found here, and makes
+// no request. What is wrong with the configuration is a *FieldError.
+// It corresponds to rest.RESTClientFor of client-go.
+func New(c Config) (*Client, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	base, err := parseHost(c.Host)
+	if err != nil {
+		return nil, err
+	}
+	cr, err := newCredentials(c)
+	if err != nil {
+		return nil, err
+	}
+	client := &Client{
+		base:            base,
+		credentials:     cr,
+		userAgent:       c.UserAgent,
+		headerTimeout:   max(0, c.ResponseHeaderTimeout),
+		acceptEncoding:  "gzip",
+		disableProtobuf: c.DisableProtobuf,
+	}
+	if client.userAgent == "" {
+		client.userAgent = defaultUserAgent()
+	}
+	if c.ResponseHeaderTimeout == 0 {
+		client.headerTimeout = defaultHeaderTimeout
+	}
+	if c.DisableCompression {
+		client.acceptEncoding = "identity"
+	}
+	transport := c.Transport
+	if transport == nil {
+		if transport, client.clientCert, err = newTransport(c); err != nil {
+			return nil, err
+		}
+	}
+	client.http = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
+	return client, nil
+}
+
+// Host returns the server's URL, which holds no credentials.
+func (c *Client) Host() string { return c.base.String() }
+
+// Transport returns what requests are sent with. It adds no credentials. A package that opens connections of its own
+// (websocket) finds the dialler and the TLS configuration in it.
+func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+
+// CloseIdleConnections closes the connections that no call uses. The client can be used on.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// String says which server it is, and nothing about who asks.
+func (c *Client) String() string { return "apiclient.Client(" + c.base.String() + ")" }
+
+// GoString is String: a client shows no credential.
+func (c *Client) GoString() string { return c.String() }
+
+// Format is String, whatever the verb: a client shows no credential.
+func (c *Client) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
+
+// checkRedirect follows a read within the server, as a proxy that adds a slash may ask for, and nothing else.
+func checkRedirect(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	if next.URL.Scheme == first.URL.Scheme && next.URL.Host == first.URL.Host &&
+		first.Method == http.MethodGet && len(via) < 10 {
+		return nil
+	}
+	return &RedirectError{From: bareURL(first.URL), To: bareURL(next.URL), Method: first.Method}
+}
+
+func bareURL(u *url.URL) string {
+	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return bare.String()
+}
+
+// send sends a request and returns the head of the answer, whatever its status. The context of the request ends the
+// body too, and what Read then says is the error of that context. Closing the body ends everything.
+func (c *Client) send(req *http.Request) (*http.Response, error) {
+	parent := req.Context()
+	ctx, cancel := context.WithCancelCause(parent)
+	var timer *time.Timer
+	if c.headerTimeout > 0 && req.Method == http.MethodGet {
+		timer = time.AfterFunc(c.headerTimeout, func() { cancel(&headerTimeoutError{after: c.headerTimeout}) })
+	}
+	resp, err := c.http.Do(req.WithContext(ctx))
+	if timer != nil && !timer.Stop() && err == nil {
+		err = context.Cause(ctx) // the answer and the time-out crossed
+		_ = resp.Body.Close()
+	}
+	if err != nil {
+		err = c.explain(ctx, parent, err)
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel}
+	if resp.Header.Get("Content-Encoding") == "gzip" {
+		resp.Header.Del("Content-Encoding")
+		resp.Body = newInflater(resp.Body)
+	}
+	return resp, nil
+}
+
+// explain says why a request got no answer: because the caller gave up, because it took too long, or what the
+// transport says.
+func (c *Client) explain(ctx, parent context.Context, err error) error {
+	if parent.Err() != nil {
+		return parent.Err()
+	}
+	var timeout *headerTimeoutError
+	if errors.As(context.Cause(ctx), &timeout) {
+		return timeout
+	}
+	return c.explainTLS(bareURLError(err))
+}
+
+// body is the body of an answer. Its Close also frees the request's context.
+type body struct {
+	io.ReadCloser
+	givenUp func() error // of the caller's context
+	cancel  context.CancelCauseFunc
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		if givenUp := b.givenUp(); givenUp != nil {
+			err = givenUp
+		}
+	}
+	return n, err
+}
+
+func (b *body) Close() error {
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,261 @@
+package apiclient
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Config says where a server is and who asks. It comes from kubeconfig.Load, from InCluster, or is written by hand; the
+// zero value lacks only Host. However it is printed or marshalled, it shows no credential.
+//
+// There is no overall time-out, because one would cut watches and large lists: a call ends with its context. Dialling
+// takes at most 30 seconds, a TLS handshake 10, and ResponseHeaderTimeout bounds the wait for an answer to a read.
+// There is no limit on the rate of requests either: servers have priority and fairness for that.
+//
+// It corresponds to rest.Config of client-go, without its QPS and Burst.
+type Config struct {
+	// Host is the server's URL, with a path where the server stands behind one: "https://10.0.0.1:6443",
+	// "https://proxy.example/k8s/clusters/c1".
+	Host string
+
+	// BearerToken is sent with every request. It is a credential.
+	BearerToken string
+	// BearerTokenFile is a file that holds the token. It is read again at most once a minute, and after an answer of
+	// 401; when it cannot be read the last token serves on. It wins over BearerToken.
+	BearerTokenFile string
+
+	// Username and Password are sent with every request as basic authentication. Password is a credential.
+	Username string
+	Password string
+
+	// Impersonate asks the server to act as somebody else, which it allows to those who may impersonate.
+	Impersonate Impersonate
+
+	// TLS says how the server is verified, and the client too. It is not looked at when Transport is set.
+	TLS TLS
+
+	// UserAgent replaces the one that is made from the program's name and version.
+	UserAgent string
+
+	// ProxyURL is the proxy (http, https or socks5) for all requests. Empty means what the environment says
+	// (HTTPS_PROXY, NO_PROXY and so on).
+	ProxyURL string
+
+	// DisableCompression stops asking for gzip, which costs CPU on both sides and saves nothing on a local network.
+	DisableCompression bool
+
+	// DisableProtobuf asks for JSON even where the Go type can read protobuf.
+	DisableProtobuf bool
+
+	// ResponseHeaderTimeout bounds the wait for the head of the answer to a get, a list or a watch, whose body may then
+	// take as long as it takes. Writes have no such bound: giving up on one says nothing about whether it was done.
+	// Zero means two minutes (a server answers or gives up within one), a negative value means for ever.
+	ResponseHeaderTimeout time.Duration
+
+	// DialContext opens connections instead of a net.Dialer; TLS is spoken over them as usual. The environment's proxies
+	// are then not asked for: who dials by himself knows the way.
+	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// Transport sends requests instead of the transport that New makes from TLS, ProxyURL and DialContext, which must
+	// then be empty. Credentials are added before a request reaches it.
+	Transport http.RoundTripper
+}
+
+// Impersonate is who the server shall act as. The zero value impersonates nobody.
+type Impersonate struct {
+	UserName string
+	UID      string
+	Groups   []string
+	Extra    map[string][]string
+}
+
+func (i Impersonate) isZero() bool {
+	return i.UserName == "" && i.UID == "" && len(i.Groups) == 0 && len(i.Extra) == 0
+}
+
+// TLS says how a server is verified and how a client proves who it is. Data wins over files, as in a kubeconfig.
+// It corresponds to rest.TLSClientConfig of client-go.
+type TLS struct {
+	// CAData or CAFile hold the authorities, in PEM, that may have signed the server's certificate. With neither, those
+	// of the system are trusted.
+	CAData []byte
+	CAFile string
+
+	// CertData or CertFile, with KeyData or KeyFile, are the client's certificate and private key, in PEM. The key is a
+	// credential.
+	CertData []byte
+	CertFile string
+	KeyData  []byte
+	KeyFile  string
+
+	// ServerName is the name that the server's certificate must carry, where it is not the host of the URL.
+	ServerName string
+
+	// Insecure accepts any certificate: whoever answers sees the credentials.
+	Insecure bool
+}
+
+func (t TLS) isZero() bool {
+	return len(t.CAData) == 0 && t.CAFile == "" && len(t.CertData) == 0 && t.CertFile == "" &&
+		len(t.KeyData) == 0 && t.KeyFile == "" && t.ServerName == "" && !t.Insecure
+}
+
+// FieldError says which field of a Config is wrong and why. It never holds the value of a credential.
+type FieldError struct {
+	Field string // "Host", "TLS.CAFile"
+	Err   error
+}
+
+func (e *FieldError) Error() string { return "apiclient: Config." + e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
+
+func fieldErrorf(field, format string, a ...any) error {
+	return &FieldError{Field: field, Err: fmt.Errorf(format, a...)}
+}
+
+// validate finds what is wrong with the fields themselves; files are read by those who need them.
+func (c Config) validate() error {
+	if _, err := parseHost(c.Host); err != nil {
+		return err
+	}
+	if err := c.validateCredentials(); err != nil {
+		return err
+	}
+	if err := c.TLS.validate(); err != nil {
+		return err
+	}
+	if c.UserAgent != "" && !validHeader(c.UserAgent) {
+		return fieldErrorf("UserAgent", "it cannot stand in a header: it holds a control character")
+	}
+	return c.validateTransport()
+}
+
+func (c Config) validateCredentials() error {
+	bearer := c.BearerToken != "" || c.BearerTokenFile != ""
+	switch {
+	case bearer && (c.Username != "" || c.Password != ""):
+		return fieldErrorf("Username", "a user name and a bearer token exclude each other")
+	case c.Username == "" && c.Password != "":
+		return fieldErrorf("Username", "it is empty, and Password is not")
+	case strings.Contains(c.Username, ":"):
+		return fieldErrorf("Username", "it holds a colon, which basic authentication cannot carry")
+	case !validHeader(c.BearerToken):
+		return fieldErrorf("BearerToken", "it cannot stand in a header: it holds a line break or another control character")
+	}
+	return c.Impersonate.validate()
+}
+
+func (i Impersonate) validate() error {
+	if i.UserName == "" && !i.isZero() {
+		return fieldErrorf("Impersonate.UserName", "it is empty, and the rest of Impersonate is not")
+	}
+	if !validHeader(i.UserName) || !validHeader(i.UID) {
+		return fieldErrorf("Impersonate", "a name or UID holds a control character")
+	}
+	for _, g := range i.Groups {
+		if !validHeader(g) {
+			return fieldErrorf("Impersonate.Groups", "%q holds a control character", g)
+		}
+	}
+	for key, values := range i.Extra {
+		if key == "" {
+			return fieldErrorf("Impersonate.Extra", "it has an empty key")
+		}
+		for _, v := range values {
+			if !validHeader(v) {
+				return fieldErrorf("Impersonate.Extra", "the value of %q holds a control character", key)
+			}
+		}
+	}
+	return nil
+}
+
+func (t TLS) validate() error {
+	hasCert, hasKey := len(t.CertData) > 0 || t.CertFile != "", len(t.KeyData) > 0 || t.KeyFile != ""
+	switch {
+	case hasCert && !hasKey:
+		return fieldErrorf("TLS.KeyData", "there is a client certificate and no key for it")
+	case hasKey && !hasCert:
+		return fieldErrorf("TLS.CertData", "there is a client key and no certificate for it")
+	case t.Insecure && (len(t.CAData) > 0 || t.CAFile != ""):
+		return fieldErrorf("TLS.Insecure", "it would make nothing of the authorities that are given beside it")
+	}
+	return nil
+}
+
+func (c Config) validateTransport() error {
+	if c.ProxyURL != "" {
+		if _, err := parseProxy(c.ProxyURL); err != nil {
+			return err
+		}
+	}
+	if c.Transport == nil {
+		return nil
+	}
+	switch {
+	case !c.TLS.isZero():
+		return fieldErrorf("TLS", "it has no effect on the Transport that is given beside it")
+	case c.ProxyURL != "":
+		return fieldErrorf("ProxyURL", "it has no effect on the Transport that is given beside it")
+	case c.DialContext != nil:
+		return fieldErrorf("DialContext", "it has no effect on the Transport that is given beside it")
+	}
+	return nil
+}
+
+// parseHost reads Config.Host. What it says never quotes more of the URL than is known to be no password.
+func parseHost(host string) (*url.URL, error) {
+	if host == "" {
+		return nil, fieldErrorf("Host", "it is empty: the URL of an API server is needed")
+	}
+	u, err := url.Parse(host)
+	switch {
+	case strings.Contains(host, "@"):
+		return nil, fieldErrorf("Host", "it holds a user or password, which have fields of their own")
+	case !strings.Contains(host, "://"):
+		return nil, fieldErrorf("Host", "%q has no scheme: write https://%s or http://%s", host, host, host)
+	case err != nil:
+		return nil, fieldErrorf("Host", "%q is not a URL: %w", host, bareURLError(err))
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fieldErrorf("Host", "%q has scheme %q, which is neither https nor http", host, u.Scheme)
+	case u.Host == "" || u.Hostname() == "":
+		return nil, fieldErrorf("Host", "%q names no host", host)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fieldErrorf("Host", "%q has a query or a fragment, which a server's address cannot have", host)
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
+	return u, nil
+}
+
+func parseProxy(proxy string) (*url.URL, error) {
+	u, err := url.Parse(proxy)
+	if err != nil {
+		return nil, fieldErrorf("ProxyURL", "it is not a URL")
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return nil, fieldErrorf("ProxyURL", "its scheme is %q; http, https and socks5 are supported", u.Scheme)
+	}
+	if u.Host == "" {
+		return nil, fieldErrorf("ProxyURL", "it names no host")
+	}
+	return u, nil
+}
+
+// validHeader tells whether a value may stand in a header. It is stricter than net/http, whose error comes too late.
+func validHeader(v string) bool {
+	for i := range len(v) {
+		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,171 @@
+package apiclient_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"github.com/leatproject/leat/apiclient"
+)
+
+func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	require.NoError(t, os.WriteFile(empty, nil, 0o600))
+	text := filepath.Join(dir, "text")
+	require.NoError(t, os.WriteFile(text, []byte("two\nlines"), 0o600))
+	missing := filepath.Join(dir, "missing")
+	ca := newAuthority(t)
+	cert, key := ca.client(t, "jane")
+	_, otherKey := ca.client(t, "joe")
+	const host = "https://h"
+
+	cases := []struct {
+		name  string
+		cfg   apiclient.Config
+		field string
+		want  string
+	}{
+		{"no host", apiclient.Config{}, "Host", "it is empty"},
+		{"no scheme", apiclient.Config{Host: "localhost:8080"}, "Host", "write https://localhost:8080"},
+		{"a bare name", apiclient.Config{Host: "server"}, "Host", "has no scheme"},
+		{"another scheme", apiclient.Config{Host: "ftp://h"}, "Host", `scheme "ftp"`},
+		{"no name", apiclient.Config{Host: "https://:443"}, "Host", "names no host"},
+		{"a query", apiclient.Config{Host: "https://h?a=b"}, "Host", "a query"},
+		{"a bad port", apiclient.Config{Host: "https://h:port"}, "Host", "invalid port"},
+		{"a password", apiclient.Config{Host: "https://u:" + secret + "@h"}, "Host", "a user or password"},
+		{"a broken password", apiclient.Config{Host: "https://u:" + secret + "/@h"}, "Host", "a user or password"},
+		{"token and user", apiclient.Config{Host: host, BearerToken: secret, Username: "u"}, "Username", "exclude each other"},
+		{"password alone", apiclient.Config{Host: host, Password: secret}, "Username", "it is empty"},
+		{"colon", apiclient.Config{Host: host, Username: "a:b"}, "Username", "colon"},
+		{"token of two lines", apiclient.Config{Host: host, BearerToken: secret + "\n"}, "BearerToken", "line break"},
+		{"token file missing", apiclient.Config{Host: host, BearerTokenFile: missing}, "BearerTokenFile", missing},
+		{"token file empty", apiclient.Config{Host: host, BearerTokenFile: empty}, "BearerTokenFile", "is empty"},
+		{"token file of two lines", apiclient.Config{Host: host, BearerTokenFile: text}, "BearerTokenFile", "more than a token"},
+		{"user agent", apiclient.Config{Host: host, UserAgent: "a\r\nb: c"}, "UserAgent", "control character"},
+		{"CA missing", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: missing}}, "TLS.CAFile", missing},
+		{"CA empty", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: empty}}, "TLS.CAFile", "is empty"},
+		{"CA file not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: text}}, "TLS.CAFile", "no certificate in PEM"},
+		{"CA data not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: []byte("x")}}, "TLS.CAData", "no certificate in PEM"},
+		{"CA and insecure", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: ca.pem, Insecure: true}}, "TLS.Insecure", "authorities"},
+		{"certificate without key", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert}}, "TLS.KeyData", "no key"},
+		{"key without certificate", apiclient.Config{Host: host, TLS: apiclient.TLS{KeyData: key}}, "TLS.CertData", "no certificate"},
+		{"another's key", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert, KeyData: otherKey}}, "TLS.CertData", "does not match"},
+		{"key missing", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert, KeyFile: missing}}, "TLS.KeyFile", missing},
+		{"proxy", apiclient.Config{Host: host, ProxyURL: "gopher://u:" + secret + "@h"}, "ProxyURL", `"gopher"`},
+		{"proxy not a URL", apiclient.Config{Host: host, ProxyURL: "http://u:" + secret + "%zz@h"}, "ProxyURL", "not a URL"},
+		{"proxy without host", apiclient.Config{Host: host, ProxyURL: "http://"}, "ProxyURL", "names no host"},
+		{"impersonated groups only", apiclient.Config{Host: host, Impersonate: apiclient.Impersonate{Groups: []string{"g"}}}, "Impersonate.UserName", "it is empty"},
+		{"impersonated line break", apiclient.Config{Host: host, Impersonate: apiclient.Impersonate{UserName: "a\nb"}}, "Impersonate", "control character"},
+		{"transport and TLS", apiclient.Config{Host: host, Transport: http.DefaultTransport, TLS: apiclient.TLS{Insecure: true}}, "TLS", "no effect"},
+		{"transport and proxy", apiclient.Config{Host: host, Transport: http.DefaultTransport, ProxyURL: "http://p"}, "ProxyURL", "no effect"},
+		{"transport and dialler", apiclient.Config{Host: host, Transport: http.DefaultTransport, DialContext: newMemory().DialContext}, "DialContext", "no effect"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			client, err := apiclient.New(c.cfg)
+			require.Nil(t, client)
+			var field *apiclient.FieldError
+			require.ErrorAs(t, err, &field)
+			require.Equal(t, c.field, field.Field)
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), secret)
+			require.NotContains(t, err.Error(), "\n", "one line")
+		})
+	}
+}
+
+// secretive is a configuration in which every credential is the secret.
+func secretive() apiclient.Config {
+	return apiclient.Config{
+		Host:        "https://joe:" + secret + "@server.example/base",
+		BearerToken: secret, Username: "joe", Password: secret, BearerTokenFile: "/run/token",
+		ProxyURL: "http://joe:" + secret + "@proxy.example",
+		TLS:      apiclient.TLS{CAData: []byte("ca"), KeyData: []byte(secret), CertData: []byte("cert"), KeyFile: "/run/key"},
+	}
+}
+
+func TestNoCredentialIsPrinted(t *testing.T) {
+	cfg := secretive()
+	type holder struct {
+		Config  apiclient.Config
+		Pointer *apiclient.Config
+		Any     any
+		List    []apiclient.Config
+		Map     map[string]apiclient.TLS
+	}
+	h := holder{Config: cfg, Pointer: &cfg, Any: cfg, List: []apiclient.Config{cfg}, Map: map[string]apiclient.TLS{"k": cfg.TLS}}
+	ok := cfg
+	ok.Host, ok.Username, ok.Password, ok.BearerTokenFile, ok.TLS = "https://server.example", "", "", "", apiclient.TLS{}
+	client, err := apiclient.New(ok)
+	require.NoError(t, err)
+	view := apiclient.View[*pod](client, podResource, "")
+
+	values := []any{cfg, &cfg, cfg.TLS, &cfg.TLS, h, &h, client, view, view.Identity(), []any{cfg}, fmt.Errorf("with %v", cfg)}
+	for _, v := range values {
+		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10.3v", "%T", "%o", "%U", "%e"} {
+			printed := fmt.Sprintf(verb, v)
+			require.NotContains(t, printed, secret, "%T with %s", v, verb)
+			require.NotContains(t, printed, fmt.Sprintf("%x", secret), "%T with %s", v, verb)
+			require.NotContains(t, printed, fmt.Sprintf("%d", []byte(secret)), "%T with %s", v, verb)
+		}
+		b, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.NotContains(t, string(b), secret)
+		require.NotContains(t, string(b), "czNjcjN0", "base64")
+	}
+	require.Contains(t, cfg.String(), "server.example/base")
+	require.Contains(t, cfg.String(), "REDACTED")
+	require.Contains(t, cfg.GoString(), "/run/token")
+	require.Equal(t, "apiclient.Client(https://server.example)", fmt.Sprintf("%+v", client))
+}
+
+func TestNoCredentialIsLogged(t *testing.T) {
+	var out strings.Builder
+	core := zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&out), zap.DebugLevel)
+	cfg := secretive()
+	zap.New(core).Info("started", zap.Any("config", cfg), zap.Any("tls", cfg.TLS), zap.Reflect("again", &cfg), zap.Stringer("s", cfg))
+	slog.New(slog.NewJSONHandler(&out, nil)).Info("started", "config", cfg)
+	slog.New(slog.NewTextHandler(&out, nil)).Info("started", "config", cfg, "tls", cfg.TLS)
+	require.NotContains(t, out.String(), secret)
+	require.NotContains(t, out.String(), "czNjcjN0", "base64")
+	require.Contains(t, out.String(), "REDACTED")
+}
+
+func TestInCluster(t *testing.T) {
+	dir := t.TempDir()
+	env := map[string]string{}
+	getenv := func(k string) string { return env[k] }
+
+	_, err := apiclient.InClusterAt(getenv, dir)
+	require.ErrorIs(t, err, apiclient.ErrNotInCluster)
+
+	env["KUBERNETES_SERVICE_HOST"], env["KUBERNETES_SERVICE_PORT"] = "fd00::1", "443"
+	_, err = apiclient.InClusterAt(getenv, dir)
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.False(t, errors.Is(err, apiclient.ErrNotInCluster))
+
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "token"), []byte(secret+"\n"), 0o600))
+	cfg, err := apiclient.InClusterAt(getenv, dir)
+	require.NoError(t, err)
+	require.Equal(t, apiclient.Config{
+		Host: "https://[fd00::1]:443", BearerTokenFile: filepath.Join(dir, "token"),
+		TLS: apiclient.TLS{CAFile: filepath.Join(dir, "ca.crt")},
+	}, cfg)
+
+	require.Empty(t, apiclient.InClusterNamespaceAt(getenv, dir))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "namespace"), []byte("shop\n"), 0o600))
+	require.Equal(t, "shop", apiclient.InClusterNamespaceAt(getenv, dir))
+	env["POD_NAMESPACE"] = "mine"
+	require.Equal(t, "mine", apiclient.InClusterNamespaceAt(getenv, dir))
+}

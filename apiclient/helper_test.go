@@ -1,0 +1,121 @@
+package apiclient_test
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+)
+
+const secret = "s3cr3t-t0ken"
+
+var (
+	podResource  = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	nodeResource = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
+	deployments  = api.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
+)
+
+// memory is a network of one server in memory, so that a client and a server fit into a synctest bubble.
+type memory struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newMemory() *memory {
+	return &memory{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (m *memory) Accept() (net.Conn, error) {
+	select {
+	case c := <-m.conns:
+		return c, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+func (m *memory) Close() error {
+	m.once.Do(func() { close(m.closed) })
+	return nil
+}
+
+func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80} }
+
+func (m *memory) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
+	client, server := net.Pipe()
+	select {
+	case m.conns <- server:
+		return client, nil
+	case <-m.closed:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// inMemory serves a handler in memory, and returns the configuration to reach it. It ends with the test.
+func inMemory(t *testing.T, h http.HandlerFunc) apiclient.Config {
+	t.Helper()
+	network := newMemory()
+	server := &http.Server{Handler: h}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(network)
+	}()
+	t.Cleanup(func() {
+		_ = server.Close()
+		_ = network.Close()
+		<-done
+	})
+	return apiclient.Config{Host: "http://server.memory", DialContext: network.DialContext}
+}
+
+// onLoopback serves a handler on a real socket.
+func onLoopback(t *testing.T, h http.HandlerFunc) apiclient.Config {
+	t.Helper()
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return apiclient.Config{Host: server.URL}
+}
+
+func newClient(t *testing.T, c apiclient.Config) *apiclient.Client {
+	t.Helper()
+	client, err := apiclient.New(c)
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+func pods(t *testing.T, c apiclient.Config) *apiclient.Resource[*corev1.Pod] {
+	t.Helper()
+	return apiclient.For[*corev1.Pod](newClient(t, c), podResource, "")
+}
+
+// answer writes one answer.
+func answer(code int, contentType, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		if contentType != "" {
+			w.Header().Set("Content-Type", contentType)
+		}
+		w.WriteHeader(code)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func keep[T any](into *[]T) func(T) error {
+	return func(v T) error {
+		*into = append(*into, v)
+		return nil
+	}
+}

@@ -1,0 +1,13 @@
+package kubeconfig_test
+
+import (
+	"errors"
+	"net/http"
+)
+
+// roundTripper stands for a transport that a file cannot express.
+type roundTripper struct{}
+
+func (roundTripper) RoundTrip(*http.Request) (*http.Response, error) {
+	return nil, errors.New("never called")
+}

@@ -1,0 +1,82 @@
+package kubeconfig
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/apiclient"
+)
+
+// entry is the name of the one cluster, user and context of a file that Write makes.
+const entry = "leat"
+
+// Write writes a kubeconfig with one context, made of a configuration and a namespace. Only its owner may read the
+// file, and a reader sees the old file or the new one, never a half. A configuration that a file cannot express
+// (Transport, DialContext) is an error. It corresponds to clientcmd.WriteToFile of client-go.
+func Write(path string, c apiclient.Config, namespace string) error {
+	if c.Transport != nil || c.DialContext != nil {
+		return &Error{Path: path, Err: errors.New("a configuration with a transport or dialler of its own cannot be written to a file")}
+	}
+	f, err := toFile(c, namespace)
+	if err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	data, err := yaml.Marshal(f)
+	if err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	if err := replace(path, data); err != nil {
+		return &Error{Path: path, Err: bare(err)}
+	}
+	return nil
+}
+
+func toFile(c apiclient.Config, namespace string) (*file, error) {
+	paths := []string{c.BearerTokenFile, c.TLS.CAFile, c.TLS.CertFile, c.TLS.KeyFile}
+	for i, p := range paths {
+		if p == "" {
+			continue
+		}
+		abs, err := filepath.Abs(p) // a relative one would be read as relative to the kubeconfig
+		if err != nil {
+			return nil, fmt.Errorf("the path %s: %w", p, err)
+		}
+		paths[i] = abs
+	}
+	encode := base64.StdEncoding.EncodeToString
+	return &file{
+		Kind: "Config", APIVersion: "v1", CurrentContext: entry,
+		Clusters: []namedCluster{{Name: entry, Cluster: cluster{
+			Server: c.Host, CA: paths[1], CAData: encode(c.TLS.CAData), Insecure: c.TLS.Insecure,
+			TLSServerName: c.TLS.ServerName, ProxyURL: c.ProxyURL, DisableCompression: c.DisableCompression,
+		}}},
+		Users: []namedUser{{Name: entry, User: user{
+			Token: c.BearerToken, TokenFile: paths[0],
+			Cert: paths[2], CertData: encode(c.TLS.CertData), Key: paths[3], KeyData: encode(c.TLS.KeyData),
+			Username: c.Username, Password: c.Password,
+			As: c.Impersonate.UserName, AsUID: c.Impersonate.UID, AsGroups: c.Impersonate.Groups, AsExtra: c.Impersonate.Extra,
+		}}},
+		Contexts: []namedContext{{Name: entry, Context: contextInfo{Cluster: entry, User: entry, Namespace: namespace}}},
+	}, nil
+}
+
+// replace writes a file under another name and renames it. os.CreateTemp makes files that only their owner may read.
+func replace(path string, data []byte) error {
+	temp, err := os.CreateTemp(filepath.Dir(path), ".kubeconfig-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temp.Name()) // fails, rightly, after the rename
+	if _, err := temp.Write(data); err != nil {
+		return errors.Join(err, temp.Close())
+	}
+	if err := temp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(temp.Name(), path)
+}

@@ -1,0 +1,122 @@
+package apiclient
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+)
+
+const redacted = "REDACTED"
+
+// shownConfig is what may be seen of a Config. Every way to print or marshal one goes through it, so that a field that
+// is added to Config is hidden until somebody adds it here.
+type shownConfig struct {
+	Host               string      `json:"host,omitempty"`
+	BearerToken        string      `json:"bearerToken,omitempty"`
+	BearerTokenFile    string      `json:"bearerTokenFile,omitempty"`
+	Username           string      `json:"username,omitempty"`
+	Password           string      `json:"password,omitempty"`
+	Impersonate        Impersonate `json:"impersonate,omitzero"`
+	TLS                shownTLS    `json:"tls,omitzero"`
+	UserAgent          string      `json:"userAgent,omitempty"`
+	ProxyURL           string      `json:"proxyURL,omitempty"`
+	DisableCompression bool        `json:"disableCompression,omitempty"`
+	DisableProtobuf    bool        `json:"disableProtobuf,omitempty"`
+	Transport          string      `json:"transport,omitempty"`
+}
+
+type shownTLS struct {
+	CAData     string `json:"caData,omitempty"`
+	CAFile     string `json:"caFile,omitempty"`
+	CertData   string `json:"certData,omitempty"`
+	CertFile   string `json:"certFile,omitempty"`
+	KeyData    string `json:"keyData,omitempty"`
+	KeyFile    string `json:"keyFile,omitempty"`
+	ServerName string `json:"serverName,omitempty"`
+	Insecure   bool   `json:"insecure,omitempty"`
+}
+
+func (c Config) shown() shownConfig {
+	s := shownConfig{
+		Host:               hideUser(c.Host),
+		BearerToken:        hide(c.BearerToken),
+		BearerTokenFile:    c.BearerTokenFile,
+		Username:           c.Username,
+		Password:           hide(c.Password),
+		Impersonate:        c.Impersonate,
+		TLS:                c.TLS.shown(),
+		UserAgent:          c.UserAgent,
+		ProxyURL:           hideUser(c.ProxyURL),
+		DisableCompression: c.DisableCompression,
+		DisableProtobuf:    c.DisableProtobuf,
+	}
+	if c.Transport != nil {
+		s.Transport = fmt.Sprintf("%T", c.Transport)
+	}
+	return s
+}
+
+func (t TLS) shown() shownTLS {
+	return shownTLS{
+		CAData:     size(t.CAData),
+		CAFile:     t.CAFile,
+		CertData:   size(t.CertData),
+		CertFile:   t.CertFile,
+		KeyData:    hide(string(t.KeyData)),
+		KeyFile:    t.KeyFile,
+		ServerName: t.ServerName,
+		Insecure:   t.Insecure,
+	}
+}
+
+// String shows a configuration without its credentials.
+func (c Config) String() string { return fmt.Sprintf("apiclient.Config%+v", c.shown()) }
+
+// GoString shows a configuration without its credentials.
+func (c Config) GoString() string { return c.String() }
+
+// Format shows a configuration without its credentials, whatever the verb.
+func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
+
+// MarshalJSON shows a configuration without its credentials: it is meant for logs, not for storage.
+func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.shown()) }
+
+// String shows a TLS configuration without its key.
+func (t TLS) String() string { return fmt.Sprintf("apiclient.TLS%+v", t.shown()) }
+
+// GoString shows a TLS configuration without its key.
+func (t TLS) GoString() string { return t.String() }
+
+// Format shows a TLS configuration without its key, whatever the verb.
+func (t TLS) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, t.String()) }
+
+// MarshalJSON shows a TLS configuration without its key: it is meant for logs, not for storage.
+func (t TLS) MarshalJSON() ([]byte, error) { return json.Marshal(t.shown()) }
+
+func hide(secret string) string {
+	if secret == "" {
+		return ""
+	}
+	return redacted
+}
+
+func size(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d bytes", len(b))
+}
+
+// hideUser removes user and password from a URL. What cannot be parsed is hidden whole if it could hold either.
+func hideUser(s string) string {
+	if !strings.Contains(s, "@") {
+		return s
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.User == nil {
+		return redacted
+	}
+	u.User = url.User(redacted)
+	return u.String()
+}

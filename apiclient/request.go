@@ -1,0 +1,234 @@
+package apiclient
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+
+	"github.com/leatproject/leat/api"
+)
+
+// request is one call before it is sent.
+type request struct {
+	verb   string // for errors: "list"
+	target string // for errors: "pods", "pods default/web"
+
+	method      string
+	path        string // below the server's own, not escaped
+	query       url.Values
+	accept      string
+	body        []byte
+	contentType string // of the body
+}
+
+// fail wraps an error with the operation, once.
+func (r request) fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s %s: %w", r.verb, r.target, err)
+}
+
+// newRequest builds what net/http sends, credentials included.
+func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
+	u := *c.base
+	u.Path += r.path
+	u.RawQuery = r.query.Encode()
+	var body io.Reader
+	if r.body != nil {
+		body = bytes.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), body)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", c.userAgent)
+	req.Header.Set("Accept", r.accept)
+	req.Header.Set("Accept-Encoding", c.acceptEncoding)
+	if r.body != nil {
+		req.Header.Set("Content-Type", r.contentType)
+	}
+	return req, c.credentials.apply(req.Header)
+}
+
+// do sends a request and returns the answer if it is a success. The caller closes its body.
+func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
+	req, err := c.newRequest(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(req)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
+		return resp, nil
+	}
+	defer resp.Body.Close()
+	return nil, c.statusError(resp)
+}
+
+// discard makes a request of whose answer only the success counts.
+func (c *Client) discard(ctx context.Context, r request) error {
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return r.fail(err)
+	}
+	// Read, so that the connection can be used again; but not for ever.
+	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody)
+	return resp.Body.Close()
+}
+
+// endpoint is a resource of a server, within one namespace or across all.
+type endpoint struct {
+	client    *Client
+	resource  api.Resource
+	namespace string
+}
+
+func newEndpoint(c *Client, r api.Resource, namespace string) endpoint {
+	switch {
+	case c == nil:
+		panic("apiclient: a client is needed to reach " + r.String())
+	case r.Plural == "" || r.Version == "":
+		panic(fmt.Sprintf("apiclient: a resource needs a version and a plural name, and %+v lacks one", r))
+	}
+	return endpoint{client: c, resource: r, namespace: namespace}
+}
+
+// prefix is the path of the group and version: /api/v1, /apis/apps/v1.
+func (e endpoint) prefix() string {
+	if e.resource.Group == "" {
+		return "/api/" + e.resource.Version
+	}
+	return "/apis/" + e.resource.Group + "/" + e.resource.Version
+}
+
+// collection is the path of all objects in a namespace, or, with none, of all objects.
+func (e endpoint) collection(namespace string) (string, error) {
+	if namespace == "" {
+		return e.prefix() + "/" + e.resource.Plural, nil
+	}
+	if !e.resource.Namespaced {
+		return "", fmt.Errorf("apiclient: %s live in no namespace, and were asked for in %q", e.resource, namespace)
+	}
+	if err := checkSegment("namespace", namespace); err != nil {
+		return "", err
+	}
+	return e.prefix() + "/namespaces/" + namespace + "/" + e.resource.Plural, nil
+}
+
+// locate settles the namespace of a key: the key's own, else the client's, and never two different ones.
+func (e endpoint) locate(key api.Key) (api.Key, error) {
+	if key.Namespace == "" {
+		key.Namespace = e.namespace
+	}
+	switch {
+	case e.namespace != "" && key.Namespace != e.namespace:
+		return key, fmt.Errorf("apiclient: the object is in namespace %q, and the client is for namespace %q", key.Namespace, e.namespace)
+	case e.resource.Namespaced && key.Namespace == "":
+		return key, fmt.Errorf("apiclient: %s live in namespaces, and none is given", e.resource)
+	}
+	return key, nil
+}
+
+// object is the path of one object, or of one of its subresources.
+func (e endpoint) object(key api.Key, subresource string) (string, error) {
+	key, err := e.locate(key)
+	if err != nil {
+		return "", err
+	}
+	path, err := e.collection(key.Namespace)
+	if err != nil {
+		return "", err
+	}
+	if err := checkSegment("name", key.Name); err != nil {
+		return "", err
+	}
+	path += "/" + key.Name
+	if subresource != "" {
+		path += "/" + subresource
+	}
+	return path, nil
+}
+
+// checkSegment keeps a name from meaning another path.
+func checkSegment(what, s string) error {
+	if s == "" {
+		return errors.New("apiclient: the " + what + " is empty")
+	}
+	if s == "." || s == ".." {
+		return fmt.Errorf("apiclient: the %s %q cannot stand in a path", what, s)
+	}
+	for i := range len(s) {
+		if c := s[i]; c == '/' || c == '%' || c < ' ' || c == 0x7f {
+			return fmt.Errorf("apiclient: the %s %q cannot stand in a path", what, s)
+		}
+	}
+	return nil
+}
+
+// target names an object in errors: "pods default/web", "pods default/web/eviction".
+func (e endpoint) target(key api.Key, subresource string) string {
+	if key.Namespace == "" {
+		key.Namespace = e.namespace
+	}
+	t := e.resource.String() + " " + api.FormatKey(key)
+	if subresource != "" {
+		t += "/" + subresource
+	}
+	return t
+}
+
+// objectRequest prepares a request about one object.
+func (e endpoint) objectRequest(verb, method string, key api.Key, subresource string, options any) (request, error) {
+	r := request{verb: verb, target: e.target(key, subresource), method: method}
+	path, err := e.object(key, subresource)
+	if err != nil {
+		return r, r.fail(err)
+	}
+	r.path = path
+	if options != nil {
+		if r.query, err = queryparams.Convert(options); err != nil {
+			return r, r.fail(err)
+		}
+	}
+	return r, nil
+}
+
+// collectionRequest prepares a request about all objects of the endpoint.
+func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) (request, error) {
+	r := request{verb: verb, target: e.resource.String(), method: method}
+	path, err := e.collection(e.namespace)
+	if err != nil {
+		return r, r.fail(err)
+	}
+	r.path = path
+	if r.query, err = queryparams.Convert(o); err != nil {
+		return r, r.fail(err)
+	}
+	return r, nil
+}
+
+// createRequest prepares the creation of an object, whose name the server may have to make up.
+func (e endpoint) createRequest(key api.Key, options any) (request, error) {
+	r := request{verb: "create", target: e.target(key, ""), method: http.MethodPost}
+	key, err := e.locate(key)
+	if err != nil {
+		return r, r.fail(err)
+	}
+	if r.path, err = e.collection(key.Namespace); err != nil {
+		return r, r.fail(err)
+	}
+	if r.query, err = queryparams.Convert(options); err != nil {
+		return r, r.fail(err)
+	}
+	return r, nil
+}

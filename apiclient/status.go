@@ -1,0 +1,94 @@
+package apiclient
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec"
+)
+
+// statusError makes an error of an answer that is no success, and closes nothing.
+func (c *Client) statusError(resp *http.Response) error {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what did arrive is better than nothing
+	return c.statusErrorOf(resp.StatusCode, resp.Header, body)
+}
+
+// statusErrorOf makes an error of an answer whose body was read already, cut or not. Its type is
+// *apierrors.StatusError, wrapped where there is more to say.
+func (c *Client) statusErrorOf(code int, header http.Header, body []byte) error {
+	now := time.Now()
+	err := completeStatus(c.statusOf(code, header, body), code, header, now)
+	c.credentials.scrub(&err.ErrStatus)
+	if code != http.StatusUnauthorized {
+		return err
+	}
+	c.credentials.refused()
+	if c.clientCert != nil && now.After(c.clientCert.NotAfter) {
+		return fmt.Errorf("%w (the client certificate has expired: %s)", err, describe(c.clientCert))
+	}
+	return err
+}
+
+func (c *Client) statusOf(code int, header http.Header, body []byte) *metav1.Status {
+	contentType := header.Get("Content-Type")
+	switch media, _, _ := mime.ParseMediaType(contentType); {
+	case media == codec.MediaTypeJSON, media == codec.MediaTypeProtobuf:
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // a Status that a proxy relabelled
+		contentType = codec.MediaTypeJSON
+	default:
+		return statusFromText(code, contentType, body)
+	}
+	failure := codec.Failure{Code: code, MediaType: contentType, Body: bytes.NewReader(body)}.Error()
+	if isGeneric(failure) {
+		return statusFromText(code, contentType, body)
+	}
+	return &failure.ErrStatus
+}
+
+// isGeneric tells whether a Status was made up for want of one in the answer.
+func isGeneric(err *apierrors.StatusError) bool {
+	d := err.ErrStatus.Details
+	return d != nil && len(d.Causes) == 1 && d.Causes[0].Type == metav1.CauseTypeUnexpectedServerResponse
+}
+
+// scrub removes the credentials from what a server said: a proxy's error page may show the request that it got.
+func (cr *credentials) scrub(s *metav1.Status) {
+	clean := func(text *string) {
+		for _, secret := range cr.secrets() {
+			*text = strings.ReplaceAll(*text, secret, redacted)
+		}
+	}
+	clean(&s.Message)
+	if s.Details == nil {
+		return
+	}
+	for i := range s.Details.Causes {
+		clean(&s.Details.Causes[i].Message)
+	}
+}
+
+// secrets are the values that nobody may read in an error.
+func (cr *credentials) secrets() []string {
+	var secrets []string
+	add := func(authorization string) {
+		if _, secret, ok := strings.Cut(authorization, " "); ok && secret != "" {
+			secrets = append(secrets, secret)
+		}
+	}
+	add(cr.header.Get("Authorization"))
+	if cr.password != "" {
+		secrets = append(secrets, cr.password)
+	}
+	if cr.token != nil {
+		secrets = append(secrets, cr.token.seen()...)
+	}
+	return secrets
+}

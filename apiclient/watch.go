@@ -1,0 +1,126 @@
+package apiclient
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/http"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// Opener opens the stream of a watch in another way than by HTTP; package websocket has one. It gets the request that
+// would be sent, credentials included, and returns the frames as an HTTP watch would send them and their media type. A
+// context that ends ends the stream too. An answer that is no success is a *HandshakeError.
+type Opener func(req *http.Request) (stream io.ReadCloser, mediaType string, err error)
+
+// HandshakeError is the answer to the request of an Opener when it was no success. WatchOver turns it into the error
+// that the same answer to an HTTP request would have been.
+type HandshakeError struct {
+	StatusCode int
+	Header     http.Header
+	Body       []byte // as much as there is
+	Err        error
+}
+
+func (e *HandshakeError) Error() string { return "apiclient: handshake: " + e.Err.Error() }
+
+// Unwrap returns what the handshake said.
+func (e *HandshakeError) Unwrap() error { return e.Err }
+
+// Watch opens a watch with the first iteration, by one HTTP request, and closes it when the loop ends. It blocks between
+// events. The last thing that it yields may be an error: a *apierrors.StatusError where the server said why, the
+// context's own error when that ended, io.ErrUnexpectedEOF (wrapped) where the stream broke off; a refused or reset
+// connection stays recognisable with errors.Is. Nothing is tried again: the reflector decides about that.
+// It corresponds to rest.Request.Watch of client-go.
+func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
+	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
+		resp, err := p.client.do(ctx, r)
+		if err != nil {
+			return nil, "", err
+		}
+		return resp.Body, resp.Header.Get("Content-Type"), nil
+	})
+}
+
+// WatchOver is Watch over a stream that open opens.
+func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
+	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
+		req, err := p.client.newRequest(ctx, r)
+		if err != nil {
+			return nil, "", err
+		}
+		stream, mediaType, err := open(req)
+		if err != nil {
+			return nil, "", p.client.explainHandshake(ctx, err)
+		}
+		return stream, mediaType, nil
+	})
+}
+
+func (p *Projection[T]) watchOver(
+	ctx context.Context, o api.Options[T], accept string, open func(request) (io.ReadCloser, string, error),
+) iter.Seq2[api.Event[T], error] {
+	return func(yield func(api.Event[T], error) bool) {
+		o.Watch = true
+		r, err := p.collectionRequest("watch", http.MethodGet, &o.ListOptions)
+		if err != nil {
+			yield(api.Event[T]{}, err)
+			return
+		}
+		r.accept = accept
+		stream, mediaType, err := open(r)
+		if err != nil {
+			yield(api.Event[T]{}, r.fail(err))
+			return
+		}
+		defer stream.Close()
+		if err := p.pump(ctx, stream, mediaType, o, yield); err != nil {
+			yield(api.Event[T]{}, r.fail(err))
+		}
+	}
+}
+
+// pump hands out the events of a stream. It returns nil when the loop ended, or the server ended the stream in good
+// order.
+func (p *Projection[T]) pump(
+	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], yield func(api.Event[T], error) bool,
+) error {
+	if err := checkContentType(mediaType, stream); err != nil {
+		return err
+	}
+	events, err := p.codec.NewEventReader(stream, mediaType, p.resource, o)
+	if err != nil {
+		return err
+	}
+	for {
+		event, err := events.Next()
+		switch {
+		case err == io.EOF && ctx.Err() == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			return err
+		case !yield(event, nil):
+			return nil
+		}
+	}
+}
+
+// acceptWatch says what the frames of a watch may be written in.
+func (p *Projection[T]) acceptWatch(o api.Options[T]) string {
+	return p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields})
+}
+
+// explainHandshake gives the error of an Opener the same form as that of an HTTP request.
+func (c *Client) explainHandshake(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if answer, ok := asHandshake(err); ok {
+		return c.statusErrorOf(answer.StatusCode, answer.Header, answer.Body)
+	}
+	return c.explainTLS(bareURLError(err))
+}
