@@ -1,0 +1,82 @@
+package cache
+
+import (
+	"iter"
+	"sync"
+	"sync/atomic"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/trie"
+)
+
+// Options of an Indexer. The zero value is what there is to choose today.
+type Options struct{}
+
+// Indexer holds the objects of one collection, and the indexes over them. Its readers see whole versions of it and
+// never wait; its one writer at a time prepares the next version in a Txn.
+// It corresponds to cache.Indexer of client-go, which is a map and its indexes behind one lock.
+type Indexer[T api.Object] struct {
+	current atomic.Pointer[Snapshot[T]]
+	hash    func(api.Key) uint64
+
+	mu      sync.Mutex // the writer's: held from Begin to Commit or Abort; guards the fields below
+	edits   uint64     // how many there were: each has an id of its own
+	indexes []indexWriter[T]
+}
+
+// New returns an empty Indexer.
+func New[T api.Object](Options) *Indexer[T] {
+	return newIndexer[T](hashKey)
+}
+
+func newIndexer[T api.Object](hash func(api.Key) uint64) *Indexer[T] {
+	ix := &Indexer[T]{hash: hash}
+	ix.current.Store(&Snapshot[T]{indexer: ix})
+	return ix
+}
+
+// Snapshot returns the state that was published last. It costs one atomic load.
+func (ix *Indexer[T]) Snapshot() *Snapshot[T] { return ix.current.Load() }
+
+// Get returns the object with the given key, if there is one.
+func (ix *Indexer[T]) Get(key api.Key) (T, bool) { return ix.Snapshot().Get(key) }
+
+// All yields every object of the current snapshot; see Snapshot.All.
+func (ix *Indexer[T]) All() iter.Seq2[api.Key, T] {
+	return func(yield func(api.Key, T) bool) { ix.Snapshot().each(yield) }
+}
+
+// List returns every object of the current snapshot.
+func (ix *Indexer[T]) List() []T { return ix.Snapshot().List() }
+
+// Len returns the number of objects of the current snapshot.
+func (ix *Indexer[T]) Len() int { return ix.Snapshot().Len() }
+
+// ResourceVersion returns the version of the current snapshot.
+func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVersion() }
+
+// Begin waits until no other transaction is open, and opens one. It must be ended by Commit or Abort, on whatever
+// goroutine; until then no other can begin and AddIndex waits.
+// It corresponds to the Transaction method of client-go's TransactionStore, which takes all the changes at once.
+func (ix *Indexer[T]) Begin() *Txn[T] {
+	ix.mu.Lock()
+	ix.edits++
+	base := ix.current.Load()
+	for i, w := range ix.indexes {
+		w.begin(base.roots[i], ix.edits)
+	}
+	return &Txn[T]{indexer: ix, base: base, objects: base.objects.Edit(ix.edits)}
+}
+
+// position finds a key among entries of one hash, which are ordered by key: where it is, or where it belongs.
+func position[T api.Object](entries []trie.Entry[T], key api.Key) (at int, found bool) {
+	for i := range entries {
+		switch c := compareKeys(api.KeyOf(entries[i].Item), key); {
+		case c == 0:
+			return i, true
+		case c > 0:
+			return i, false
+		}
+	}
+	return len(entries), false
+}

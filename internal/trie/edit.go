@@ -1,0 +1,210 @@
+package trie
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// leafBytes bounds what a leaf holds, and so what an edit of one entry has to copy.
+const leafBytes = 512
+
+// Edit is a version in the making. It writes in place to nodes that carry its id, and copies others first; so a batch
+// of edits copies each node at most once, and the tree that it began with stays as it was.
+type Edit[E any] struct {
+	tree Tree[E]
+	id   uint64
+}
+
+// Edit begins an edit of the tree. The id must not be zero, and must not have been used before with this tree or any
+// that shares nodes with it: it is what tells the nodes that may be written to from those that others can see.
+func (t Tree[E]) Edit(id uint64) Edit[E] { return Edit[E]{tree: t, id: id} }
+
+// Tree returns the tree as it is now. To edit on after that takes a new id.
+func (e *Edit[E]) Tree() Tree[E] { return e.tree }
+
+// Find is Tree.Find on the version in the making. The slice is valid until the next change.
+func (e *Edit[E]) Find(hash uint64) []Entry[E] { return e.tree.Find(hash) }
+
+// Len returns the number of entries of the version in the making.
+func (e *Edit[E]) Len() int { return e.tree.count }
+
+// Replace puts another item into the i-th entry that Find returns for hash.
+func (e *Edit[E]) Replace(hash uint64, i int, item E) {
+	var path [maxPath]*node[E]
+	leaf := path[e.open(hash, &path, 0)]
+	leaf.entries[lowerBound(leaf.entries, hash)+i].Item = item
+}
+
+// Insert places an item under hash, before the i-th entry that Find returns for it.
+func (e *Edit[E]) Insert(hash uint64, i int, item E) {
+	var path [maxPath]*node[E]
+	last := e.open(hash, &path, 1)
+	leaf := path[last]
+	at := lowerBound(leaf.entries, hash) + i
+	if len(leaf.entries) == cap(leaf.entries) {
+		leaf.entries = withRoom(leaf.entries, 1+len(leaf.entries)/8)
+	}
+	leaf.entries = slices.Insert(leaf.entries, at, Entry[E]{Item: item, Hash: hash})
+	e.tree.count++
+	if len(leaf.entries) > leafCap[E]() {
+		var parent *node[E]
+		if last > 0 {
+			parent = path[last-1]
+		}
+		e.split(leaf, parent)
+	}
+}
+
+// Remove takes out the i-th entry that Find returns for hash.
+func (e *Edit[E]) Remove(hash uint64, i int) {
+	var path [maxPath]*node[E]
+	last := e.open(hash, &path, 0)
+	leaf := path[last]
+	at := lowerBound(leaf.entries, hash) + i
+	leaf.entries = slices.Delete(leaf.entries, at, at+1)
+	e.tree.count--
+	if cap(leaf.entries) > 2*len(leaf.entries)+8 {
+		leaf.entries = withRoom(leaf.entries, 0)
+	}
+	e.merge(&path, last)
+}
+
+// open makes the path to the leaf of hash writable, and returns the position of the leaf in it. A leaf that has to be
+// copied is given room for more entries.
+func (e *Edit[E]) open(hash uint64, path *[maxPath]*node[E], room int) int {
+	if e.tree.root == nil {
+		e.tree.root = &node[E]{owner: e.id}
+	}
+	n := e.own(e.tree.root, room)
+	e.tree.root = n
+	path[0] = n
+	last := 0
+	for n.children != nil {
+		at := n.slot(hash)
+		child := n.children[at]
+		if child.owner != e.id {
+			child = e.own(child, room)
+			n.place(child, at)
+		}
+		n = child
+		last++
+		path[last] = n
+	}
+	return last
+}
+
+// own returns the node itself if the edit made it, and otherwise a copy that it may write to.
+func (e *Edit[E]) own(n *node[E], room int) *node[E] {
+	if n.owner == e.id {
+		return n
+	}
+	c := &node[E]{owner: e.id, depth: n.depth}
+	if n.children != nil {
+		children := *n.children
+		c.children = &children
+	} else {
+		c.entries = withRoom(n.entries, room)
+	}
+	return c
+}
+
+// place puts a child into every slot that it covers; at is any of them.
+func (n *node[E]) place(child *node[E], at int) {
+	span := n.span(child)
+	from := at &^ (span - 1)
+	for i := range n.children[from : from+span] {
+		n.children[from+i] = child
+	}
+}
+
+// split halves a leaf that has grown too large until no half is, or until all its hashes are equal: such entries can
+// only stand side by side. The leaf and its parent, which is nil for a root, belong to the edit.
+func (e *Edit[E]) split(leaf, parent *node[E]) {
+	for len(leaf.entries) > leafCap[E]() && leaf.entries[0].Hash != leaf.entries[len(leaf.entries)-1].Hash {
+		if parent == nil || parent.span(leaf) == 1 {
+			parent = e.deepen(leaf, parent)
+		}
+		slot := parent.slot(leaf.entries[0].Hash) // before the leaf changes: any of its slots
+		half := uint64(1) << (hashLen - 1 - leaf.depth)
+		middle := leaf.entries[0].Hash&^(half-1) | half
+		at := lowerBound(leaf.entries, middle)
+		if leaf.entries[0].Hash&half != 0 {
+			at = 0
+		}
+		left := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: withRoom(leaf.entries[:at], 0)}
+		right := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: withRoom(leaf.entries[at:], 0)}
+		span := parent.span(left)
+		parent.place(left, slot&^span)
+		parent.place(right, slot|span)
+		leaf = left
+		if len(right.entries) > len(left.entries) {
+			leaf = right
+		}
+	}
+}
+
+// deepen puts an inner node in the place of a leaf, with the leaf in all its slots.
+func (e *Edit[E]) deepen(leaf, parent *node[E]) *node[E] {
+	inner := &node[E]{owner: e.id, depth: leaf.depth, children: new([width]*node[E])}
+	for i := range inner.children {
+		inner.children[i] = leaf
+	}
+	if parent == nil {
+		e.tree.root = inner
+	} else {
+		parent.place(inner, parent.slot(leaf.entries[0].Hash))
+	}
+	return inner
+}
+
+// merge undoes splits that are no longer worth their memory: while a leaf and its other half are a half full leaf
+// together, they become one, and an inner node that is left with one leaf becomes that leaf. (A half, so that a leaf
+// that wavers about the bound is not split and merged in turn.) The path belongs to the edit.
+func (e *Edit[E]) merge(path *[maxPath]*node[E], last int) {
+	leaf := path[last]
+	for last > 0 {
+		parent := path[last-1]
+		if leaf.depth == parent.depth {
+			e.replace(path, last-1, leaf)
+			last--
+			continue
+		}
+		at := slices.Index(parent.children[:], leaf)
+		span := parent.span(leaf)
+		other := parent.children[at^span]
+		if other.depth != leaf.depth || other.children != nil || len(leaf.entries)+len(other.entries) > leafCap[E]()/2 {
+			return
+		}
+		left, right := leaf, other
+		if at&span != 0 {
+			left, right = other, leaf
+		}
+		entries := append(withRoom(left.entries, len(right.entries)), right.entries...)
+		leaf = &node[E]{owner: e.id, depth: leaf.depth - 1, entries: entries}
+		parent.place(leaf, at)
+	}
+	if len(leaf.entries) == 0 {
+		e.tree.root = nil
+	}
+}
+
+// replace puts a node where the i-th of a path stood.
+func (e *Edit[E]) replace(path *[maxPath]*node[E], i int, n *node[E]) {
+	if i == 0 {
+		e.tree.root = n
+		return
+	}
+	parent := path[i-1]
+	parent.place(n, slices.Index(parent.children[:], path[i]))
+}
+
+// withRoom copies entries into a slice that has room for some more. It asks for no more than that, and takes what the
+// allocator would waste.
+func withRoom[E any](entries []Entry[E], room int) []Entry[E] {
+	return append(slices.Grow([]Entry[E](nil), len(entries)+room), entries...)
+}
+
+// leafCap is the number of entries beyond which a leaf is split.
+func leafCap[E any]() int {
+	return max(4, int(leafBytes/unsafe.Sizeof(Entry[E]{})))
+}
