@@ -1,0 +1,190 @@
+package trace
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"iter"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+)
+
+// Printer writes one line for everything that a stage does. It is safe for concurrent use; a nil Printer is silent.
+type Printer struct {
+	mu sync.Mutex // guards the field below
+	w  io.Writer
+}
+
+// To returns a printer that writes to w.
+func To(w io.Writer) *Printer { return &Printer{w: w} }
+
+// Line writes what a stage did with a resource.
+func (p *Printer) Line(stage, resource, format string, args ...any) {
+	if p == nil {
+		return
+	}
+	p.Printf("  %-10s %-12s %s\n", stage, resource, fmt.Sprintf(format, args...))
+}
+
+// Printf writes text between the lines.
+func (p *Printer) Printf(format string, args ...any) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, format, args...)
+}
+
+// ListerWatcher returns lw with its requests and what comes back traced.
+func ListerWatcher[T api.Object](p *Printer, lw api.ListerWatcher[T]) api.ListerWatcher[T] {
+	return traced[T]{ListerWatcher: lw, printer: p}
+}
+
+type traced[T api.Object] struct {
+	api.ListerWatcher[T]
+	printer *Printer
+}
+
+func (t traced[T]) line(format string, args ...any) {
+	t.printer.Line("apiclient", t.Resource().Plural, format, args...)
+}
+
+func (t traced[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
+	t.line("list %s", describe(o.ListOptions))
+	items := 0
+	meta, err := t.ListerWatcher.List(ctx, o, func(object T) error {
+		items++
+		return each(object)
+	})
+	if err != nil {
+		t.line("the list failed: %v", err)
+		return meta, err
+	}
+	t.line("%s, version %s", count(items, "object"), meta.ResourceVersion)
+	return meta, nil
+}
+
+func (t traced[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
+	return func(yield func(api.Event[T], error) bool) {
+		t.line("watch %s", describe(o.ListOptions))
+		for event, err := range t.ListerWatcher.Watch(ctx, o) {
+			t.event(ctx, event, err)
+			if !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+func (t traced[T]) event(ctx context.Context, e api.Event[T], err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err != nil:
+		t.line("the watch failed: %v", err)
+	case e.InitialEventsEnd:
+		t.line("BOOKMARK version %s: the initial state is complete", e.ResourceVersion)
+	case e.Type == watch.Bookmark:
+		t.line("BOOKMARK version %s", e.ResourceVersion)
+	default:
+		t.line("%s %s version %s", e.Type, api.FormatKey(api.KeyOf(e.Object)), e.ResourceVersion)
+	}
+}
+
+// describe says what a request asks for, leaving out what every request has.
+func describe(o metav1.ListOptions) string {
+	var b strings.Builder
+	switch {
+	case o.Continue != "":
+		b.WriteString("the next page")
+	case o.SendInitialEvents != nil && *o.SendInitialEvents:
+		b.WriteString("with the initial state")
+		if o.ResourceVersion != "" {
+			fmt.Fprintf(&b, ", not older than version %s", o.ResourceVersion)
+		}
+	case o.ResourceVersion == "":
+		b.WriteString("the newest version")
+	case o.ResourceVersion == "0":
+		b.WriteString("any version")
+	default:
+		fmt.Fprintf(&b, "from version %s", o.ResourceVersion)
+	}
+	if o.Limit > 0 {
+		fmt.Fprintf(&b, ", at most %d", o.Limit)
+	}
+	return b.String()
+}
+
+// OnBatch traces what an informer takes from its queue, and what its cache holds then.
+func OnBatch[T api.Object](p *Printer, resource api.Resource) func(deltafifo.Batch[T], *cache.Snapshot[T]) {
+	return func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
+		if len(b.Objects) > 0 {
+			p.Line("deltafifo", resource.Plural, "%s", deltas(b))
+		}
+		if b.Resync {
+			p.Line("deltafifo", resource.Plural, "resync")
+		}
+		p.Line("cache", resource.Plural, "%s, version %s", count(s.Len(), "object"), s.ResourceVersion())
+	}
+}
+
+// deltas lists the objects of a batch with what happened to each.
+func deltas[T any](b deltafifo.Batch[T]) string {
+	const most = 4
+	var parts []string
+	for _, o := range b.Objects[:min(most, len(b.Objects))] {
+		var kinds []string
+		for _, d := range o.Deltas {
+			kind := string(d.Type)
+			if d.FinalStateUnknown {
+				kind += " (final state unknown)"
+			}
+			kinds = append(kinds, kind)
+		}
+		parts = append(parts, fmt.Sprintf("%s [%s]", api.FormatKey(o.Key), strings.Join(kinds, ", ")))
+	}
+	if more := len(b.Objects) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Notify traces what a handler is told, before it is told.
+func Notify[T api.Object](p *Printer, resource api.Resource, next func(informer.Notification[T])) func(informer.Notification[T]) {
+	return func(n informer.Notification[T]) {
+		p.Line("handler", resource.Plural, "%s", notification(n))
+		if next != nil {
+			next(n)
+		}
+	}
+}
+
+func notification[T api.Object](n informer.Notification[T]) string {
+	s := fmt.Sprintf("%s %s version %s", n.Type, api.FormatKey(api.KeyOf(n.Object)), n.Object.GetResourceVersion())
+	switch {
+	case n.InitialList:
+		s += ", of the initial list"
+	case n.Resync:
+		s += ", a resync"
+	case n.Type == informer.Update:
+		s += fmt.Sprintf(", was %s", n.Old.GetResourceVersion())
+	case n.FinalStateUnknown:
+		s += ", final state unknown"
+	}
+	return s
+}
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
