@@ -1,0 +1,123 @@
+package informer
+
+import (
+	"time"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// process handles one batch.
+func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
+	snapshot := i.handleDeltas(batch)
+	if i.o.OnBatch != nil {
+		i.o.OnBatch(batch, snapshot)
+	}
+}
+
+// handleDeltas applies a batch to the cache, publishes it, and tells the listeners. It is the one writer of the cache.
+// All of it happens under the informer's lock, so that a handler which joins at the same time sees the batch either in
+// what is replayed to it or as changes, and never both or neither. No user code runs here but index functions.
+func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changes, snapshot := i.apply(batch)
+	i.tell(changes, snapshot, batch)
+	i.wakeWaiters(snapshot.ResourceVersion())
+	return snapshot
+}
+
+// changes is what a batch did to the cache, as it is told to handlers.
+type changes[T api.Object] struct {
+	// initial are additions by the first list that a replay of the state after the batch does not stand for, because
+	// the object has changed again since; notifications is everything after the first list.
+	initial, notifications []Notification[T]
+	// touched are the keys that handlers need not be told of in a replay of the state after the batch, because there is
+	// a notification. It is nil unless there will be a replay.
+	touched map[api.Key]struct{}
+	at      time.Time
+}
+
+// add notes a notification.
+func (c *changes[T]) add(key api.Key, n Notification[T]) {
+	n.At = c.at
+	if n.InitialList {
+		c.initial = append(c.initial, n)
+	} else {
+		c.notifications = append(c.notifications, n)
+	}
+	if c.touched != nil {
+		c.touched[key] = struct{}{}
+	}
+}
+
+// apply carries a batch out in one transaction of the cache.
+func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
+	c := changes[T]{at: batch.Since}
+	if batch.InitialList || batch.Resync {
+		c.touched = map[api.Key]struct{}{}
+	}
+	txn := i.indexer.Begin()
+	for _, object := range batch.Objects {
+		if len(object.Deltas) == 1 && object.Deltas[0].InitialList && batch.InitialList {
+			txn.Set(object.Deltas[0].Object) // the replay tells of it
+			continue
+		}
+		for _, delta := range object.Deltas {
+			i.applyDelta(txn, object.Key, delta, &c)
+		}
+	}
+	return c, txn.Commit(batch.ResourceVersion)
+}
+
+// applyDelta carries one delta out. What the cache holds decides what it is called, whatever the delta says.
+func (i *Informer[T]) applyDelta(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T], c *changes[T]) {
+	if d.Type == deltafifo.Deleted {
+		if old, existed := txn.Delete(key); existed {
+			i.mutations.forget(old)
+			c.add(key, Notification[T]{Type: Delete, Object: d.Object, FinalStateUnknown: d.FinalStateUnknown})
+		}
+		return
+	}
+	i.mutations.observe(d.Object)
+	old, existed := txn.Set(d.Object)
+	if existed {
+		i.mutations.forget(old)
+		c.add(key, Notification[T]{Type: Update, Object: d.Object, Old: old})
+		return
+	}
+	c.add(key, Notification[T]{Type: Add, Object: d.Object, InitialList: d.InitialList})
+}
+
+// tell appends what happened to the backlogs.
+func (i *Informer[T]) tell(c changes[T], snapshot *cache.Snapshot[T], batch deltafifo.Batch[T]) {
+	if batch.InitialList {
+		close(i.synced)
+		i.broadcast(&group[T]{replay: snapshot, skip: c.touched, notifications: c.initial, at: c.at, completes: true})
+	}
+	if len(c.notifications) > 0 {
+		i.broadcast(&group[T]{notifications: c.notifications, at: c.at})
+	}
+	if batch.Resync {
+		i.resyncDue(snapshot, c.touched)
+	}
+}
+
+func (i *Informer[T]) broadcast(g *group[T]) {
+	for _, l := range i.listeners {
+		l.push(g)
+	}
+}
+
+// resyncDue tells the handlers that asked for it of everything that they were not just told of.
+func (i *Informer[T]) resyncDue(snapshot *cache.Snapshot[T], touched map[api.Key]struct{}) {
+	now := time.Now()
+	g := &group[T]{replay: snapshot, resync: true, skip: touched, at: now}
+	for _, l := range i.listeners {
+		if l.resync.due(now) {
+			l.resync.schedule(now)
+			l.push(g)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+package informer
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+)
+
+const (
+	slowHandlerPending = 1024                   // a backlog is worth a warning from here on,
+	slowHandlerCall    = 100 * time.Millisecond // if a single call takes so long;
+	slowHandlerPause   = time.Minute            // but not more often than this
+)
+
+// processListener delivers to one handler, from one goroutine.
+// It corresponds to processorListener of client-go, without the second goroutine and the channels between them.
+type processListener[T api.Object] struct {
+	name     string
+	handle   func(Notification[T])
+	log      *zap.Logger
+	coalesce bool
+	resync   resyncTimer // guarded by the informer's lock
+
+	wake    chan struct{} // holds a token when the backlog may have grown
+	stop    chan struct{} // closed by Remove
+	synced  chan struct{} // closed when the initial list has been delivered
+	done    chan struct{} // closed when no call is in flight and none will start
+	removed atomic.Bool
+	panics  atomic.Int64
+	// delivering is how many notifications have been taken from the backlog and not been delivered.
+	delivering atomic.Int64
+
+	mu      sync.Mutex // guards the field below
+	backlog backlog[T]
+
+	slowWarned time.Time // of the delivering goroutine
+}
+
+func newProcessListener[T api.Object](name string, handle func(Notification[T]), coalesce bool, log *zap.Logger) *processListener[T] {
+	l := &processListener[T]{
+		name: name, handle: handle, coalesce: coalesce, log: log.With(zap.String("handler", name)),
+		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
+		backlog: &fullBacklog[T]{},
+	}
+	if coalesce {
+		l.backlog = newCoalescingBacklog[T]()
+	}
+	return l
+}
+
+// push appends to the backlog. The informer's lock is held, so that groups come in one order for all listeners.
+func (l *processListener[T]) push(g *group[T]) {
+	l.mu.Lock()
+	l.backlog.push(g)
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (l *processListener[T]) pending() int {
+	if l.removed.Load() {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.backlog.len() + int(l.delivering.Load())
+}
+
+// remove makes the listener end; what is pending is dropped.
+func (l *processListener[T]) remove() {
+	if l.removed.CompareAndSwap(false, true) {
+		close(l.stop)
+	}
+}
+
+// run delivers until the listener is removed or ctx ends. take empties the backlog.
+func (l *processListener[T]) run(ctx context.Context, take func(*processListener[T]) []*group[T]) {
+	defer close(l.done)
+	for {
+		select {
+		case <-l.wake:
+		case <-l.stop:
+			return
+		case <-ctx.Done():
+			return
+		}
+		groups := take(l)
+		for i, g := range groups {
+			if !l.deliver(ctx, g) {
+				return
+			}
+			groups[i] = nil // so that what is delivered is not kept by what is not
+		}
+	}
+}
+
+// deliver calls the handler for each notification of g. It reports whether to go on.
+func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
+	for n := range g.all() {
+		if l.removed.Load() || ctx.Err() != nil {
+			return false
+		}
+		if pending := l.delivering.Add(-1); pending >= slowHandlerPending {
+			l.callTimed(n, pending)
+		} else {
+			l.call(n)
+		}
+	}
+	if g.completes {
+		close(l.synced)
+	}
+	return true
+}
+
+// call contains a panic of the handler: the notification counts as delivered.
+func (l *processListener[T]) call(n Notification[T]) {
+	defer func() {
+		if p := recover(); p != nil {
+			l.panics.Add(1)
+			l.log.Error("handler panicked", zap.Any("panic", p), zap.String("key", api.FormatKey(api.KeyOf(n.Object))),
+				zap.ByteString("stack", debug.Stack()))
+		}
+	}()
+	l.handle(n)
+}
+
+// callTimed is call for a handler that has fallen behind.
+func (l *processListener[T]) callTimed(n Notification[T], pending int64) {
+	started := time.Now()
+	l.call(n)
+	took := time.Since(started)
+	if took > slowHandlerCall && time.Since(l.slowWarned) > slowHandlerPause {
+		l.slowWarned = time.Now()
+		l.log.Warn("handler is slow", zap.Duration("took", took), zap.Int64("count", pending))
+	}
+}
+
+// takeBacklog empties the backlog of l. A coalescing one is completed from the cache, so nothing may be applied to that
+// in between.
+func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
+	var now *cache.Snapshot[T]
+	if l.coalesce {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		now = i.indexer.Snapshot()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	groups := l.backlog.take(now, time.Now())
+	n := 0
+	for _, g := range groups {
+		n += g.len()
+	}
+	l.delivering.Store(int64(n))
+	return groups
+}

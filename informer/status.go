@@ -1,0 +1,84 @@
+package informer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/reflector"
+)
+
+// Status is how an informer fares: what its reflector does, what its cache holds, how far its handlers are.
+type Status struct {
+	Resource api.Resource
+	// Reflector tells of requests, errors and versions received.
+	Reflector reflector.Status
+	// Synced says whether the cache holds the first list, Objects how many it holds, and ResourceVersion what it is a
+	// copy of.
+	Synced          bool
+	Objects         int
+	ResourceVersion string
+	// Undecodable is how many objects the cache holds in an old state, or not at all, because the newest one could not
+	// be decoded or transformed.
+	Undecodable int
+	Handlers    []HandlerStatus
+}
+
+// HandlerStatus is how one handler fares.
+type HandlerStatus struct {
+	Name    string
+	Synced  bool
+	Pending int
+	Panics  int64
+}
+
+// Status may be called from anywhere, before, during and after Run.
+func (i *Informer[T]) Status() Status {
+	snapshot := i.indexer.Snapshot()
+	s := Status{
+		Resource:        i.Resource(),
+		Reflector:       i.reflector.Status(),
+		Synced:          isClosed(i.synced),
+		Objects:         snapshot.Len(),
+		ResourceVersion: snapshot.ResourceVersion(),
+		Undecodable:     len(i.reflector.Undecodable()),
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, l := range i.listeners {
+		s.Handlers = append(s.Handlers, HandlerStatus{
+			Name: l.name, Synced: isClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
+		})
+	}
+	return s
+}
+
+// String is one line that answers "why is this not synced".
+func (s Status) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: ", s.Resource)
+	if s.Synced {
+		fmt.Fprintf(&b, "synced, %d objects at version %s, %s", s.Objects, s.ResourceVersion, s.Reflector.Phase)
+	} else {
+		fmt.Fprintf(&b, "not synced, %s, %d objects received", s.Reflector.Phase, s.Reflector.Objects)
+		if s.Reflector.Remaining > 0 {
+			fmt.Fprintf(&b, " of %d", int64(s.Reflector.Objects)+s.Reflector.Remaining)
+		}
+	}
+	if s.Undecodable > 0 {
+		fmt.Fprintf(&b, ", %d undecodable", s.Undecodable)
+	}
+	if s.Reflector.Err != nil {
+		fmt.Fprintf(&b, ", after %d failures: %v", s.Reflector.Attempt, s.Reflector.Err)
+	}
+	return b.String()
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
