@@ -49,7 +49,7 @@ func (c *Client) explainTLS(err error) error {
 	}
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "remote error" && isClientCertificateAlert(op.Err.Error()) {
-		return &CertificateError{Host: c.base.Host, Certificate: c.clientCert, Client: true, Err: op.Err}
+		return &CertificateError{Host: c.base.Host, Certificate: c.clientCert, Client: true, Err: op}
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		return fmt.Errorf("%w (%s speaks plain HTTP: the URL begins with http://)", err, c.base.Host)

@@ -1,6 +1,7 @@
 package apiclient_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -54,13 +56,70 @@ func (m *memory) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1
 func (m *memory) DialContext(ctx context.Context, _, _ string) (net.Conn, error) {
 	client, server := net.Pipe()
 	select {
-	case m.conns <- server:
+	case m.conns <- newEager(server):
 		return client, nil
 	case <-m.closed:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// eager is a connection whose writes do not wait for the reader, as those to a socket do not: in a TLS handshake both
+// ends may write first.
+type eager struct {
+	net.Conn
+	queue chan []byte
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newEager(c net.Conn) *eager {
+	e := &eager{Conn: c, queue: make(chan []byte, 1024), done: make(chan struct{})}
+	go func() {
+		defer c.Close()
+		for {
+			select {
+			case b := <-e.queue:
+				if _, err := c.Write(b); err != nil {
+					return
+				}
+			case <-e.done:
+				e.flush()
+				return
+			}
+		}
+	}()
+	return e
+}
+
+// flush writes what was queued before Close, as long as somebody reads it.
+func (e *eager) flush() {
+	for {
+		select {
+		case b := <-e.queue:
+			_ = e.SetWriteDeadline(time.Now().Add(time.Second))
+			if _, err := e.Conn.Write(b); err != nil {
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
+func (e *eager) Write(p []byte) (int, error) {
+	select {
+	case <-e.done:
+		return 0, net.ErrClosed
+	case e.queue <- bytes.Clone(p):
+		return len(p), nil
+	}
+}
+
+func (e *eager) Close() error {
+	e.once.Do(func() { close(e.done) })
+	return nil
 }
 
 // inMemory serves a handler in memory, and returns the configuration to reach it. It ends with the test.
