@@ -1,0 +1,333 @@
+package informer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+)
+
+// thing is an object of which nothing matters but who it is and which version.
+type thing struct {
+	name    string
+	uid     types.UID
+	version int
+}
+
+func (t *thing) GetNamespace() string       { return "" }
+func (t *thing) GetName() string            { return t.name }
+func (t *thing) GetUID() types.UID          { return t.uid }
+func (t *thing) GetResourceVersion() string { return fmt.Sprint(t.version) }
+func (t *thing) String() string             { return fmt.Sprintf("%s/%s@%d", t.name, t.uid, t.version) }
+
+func one(version int) *thing { return &thing{name: "a", uid: "1", version: version} }
+func two(version int) *thing { return &thing{name: "a", uid: "2", version: version} }
+
+func added(o *thing) Notification[*thing] { return Notification[*thing]{Type: Add, Object: o} }
+func updated(a, b *thing) Notification[*thing] {
+	return Notification[*thing]{Type: Update, Old: a, Object: b}
+}
+func removed(o *thing) Notification[*thing]         { return Notification[*thing]{Type: Delete, Object: o} }
+func told(n ...Notification[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
+
+// describe writes notifications without their times.
+func describe(ns []Notification[*thing]) []string {
+	var lines []string
+	for _, n := range ns {
+		line := fmt.Sprintf("%s %s", n.Type, n.Object)
+		if n.Type == Update {
+			line = fmt.Sprintf("%s %s %s", n.Type, n.Old, n.Object)
+		}
+		if n.Resync {
+			line += " resync"
+		}
+		if n.InitialList {
+			line += " initial"
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// drain takes everything that a backlog has to tell.
+func drain(b backlog[*thing], now *cache.Snapshot[*thing]) (all []Notification[*thing], complete bool) {
+	for _, g := range b.take(now, time.Time{}) {
+		for n := range g.all() {
+			all = append(all, n)
+		}
+		complete = complete || g.completes
+	}
+	return all, complete
+}
+
+func TestCoalescingTable(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		in   []Notification[*thing]
+		out  []Notification[*thing]
+	}{
+		{"add", []Notification[*thing]{added(one(1))}, []Notification[*thing]{added(one(1))}},
+		{"add, update", []Notification[*thing]{added(one(1)), updated(one(1), one(2))}, []Notification[*thing]{added(one(2))}},
+		{"add, delete", []Notification[*thing]{added(one(1)), removed(one(2))}, nil},
+		{"add, update, delete", []Notification[*thing]{added(one(1)), updated(one(1), one(2)), removed(one(2))}, nil},
+		{"update, update", []Notification[*thing]{updated(one(1), one(2)), updated(one(2), one(3))}, []Notification[*thing]{updated(one(1), one(3))}},
+		{"update, delete", []Notification[*thing]{updated(one(1), one(2)), removed(one(3))}, []Notification[*thing]{removed(one(3))}},
+		{"delete, add", []Notification[*thing]{removed(one(1)), added(two(2))}, []Notification[*thing]{removed(one(1)), added(two(2))}},
+		{"delete, add, update", []Notification[*thing]{removed(one(1)), added(two(2)), updated(two(2), two(3))}, []Notification[*thing]{removed(one(1)), added(two(3))}},
+		{"delete, add, delete", []Notification[*thing]{removed(one(1)), added(two(2)), removed(two(2))}, []Notification[*thing]{removed(one(1))}},
+		{"update, delete, add", []Notification[*thing]{updated(one(1), one(2)), removed(one(2)), added(two(3))}, []Notification[*thing]{removed(one(2)), added(two(3))}},
+		{"update, delete, add, delete", []Notification[*thing]{updated(one(1), one(2)), removed(one(2)), added(two(3)), removed(two(4))}, []Notification[*thing]{removed(one(2))}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			b := newCoalescingBacklog[*thing]()
+			for _, n := range tc.in {
+				b.push(told(n))
+			}
+			require.Equal(t, len(tc.out) > 0, b.len() > 0)
+			out, _ := drain(b, nil)
+			require.Equal(t, describe(tc.out), describe(out))
+			require.Zero(t, b.len())
+		})
+	}
+}
+
+// world is a cache and the backlogs that are told of it, driven at random.
+type world struct {
+	rand    *rand.Rand
+	indexer *cache.Indexer[*thing]
+	version int
+	uids    int
+}
+
+// change makes one random change and returns what listeners are told.
+func (w *world) change() *group[*thing] {
+	name := string(rune('a' + w.rand.IntN(4)))
+	txn := w.indexer.Begin()
+	defer func() { txn.Commit(fmt.Sprint(w.version)) }()
+	w.version++
+	old, exists := txn.Get(api.Key{Name: name})
+	switch {
+	case !exists:
+		w.uids++
+		fresh := &thing{name, types.UID(fmt.Sprint(w.uids)), w.version}
+		txn.Set(fresh)
+		return told(added(fresh))
+	case w.rand.IntN(3) == 0:
+		txn.Delete(api.KeyOf(old))
+		return told(removed(old))
+	case w.rand.IntN(4) == 0: // another incarnation, in one batch
+		w.uids++
+		fresh := &thing{name, types.UID(fmt.Sprint(w.uids)), w.version}
+		txn.Set(fresh)
+		return told(removed(old), added(fresh))
+	default:
+		fresh := &thing{name, old.uid, w.version}
+		txn.Set(fresh)
+		return told(updated(old, fresh))
+	}
+}
+
+// history checks that what a handler is told is legal, and keeps what it must believe.
+type history struct {
+	t     *testing.T
+	state map[string]*thing
+}
+
+func (h *history) tell(n Notification[*thing]) {
+	known := h.state[n.Object.name]
+	switch n.Type {
+	case Add:
+		require.Nil(h.t, known, "an Add of %v over %v", n.Object, known)
+		h.state[n.Object.name] = n.Object
+	case Update:
+		require.NotNil(h.t, known, "an Update of %v without an Add", n.Object)
+		require.Equal(h.t, known.uid, n.Object.uid)
+		require.Equal(h.t, known, n.Old, "Old is what the handler was told last")
+		h.state[n.Object.name] = n.Object
+	case Delete:
+		require.NotNil(h.t, known, "a Delete of %v without an Add", n.Object)
+		require.Equal(h.t, known.uid, n.Object.uid)
+		delete(h.state, n.Object.name)
+	}
+}
+
+// TestBacklogsTellLegalHistories drives both kinds of backlog with random changes, joins, resyncs and takes: whenever
+// one has been drained, its handler believes exactly what the cache holds.
+func TestBacklogsTellLegalHistories(t *testing.T) {
+	for seed := range uint64(200) {
+		w := &world{rand: rand.New(rand.NewPCG(seed, 0)), indexer: cache.New[*thing](cache.Options{})}
+		for range w.rand.IntN(6) {
+			w.change()
+		}
+		backlogs := []backlog[*thing]{&fullBacklog[*thing]{}, newCoalescingBacklog[*thing]()}
+		histories := make([]*history, len(backlogs))
+		for n, b := range backlogs {
+			histories[n] = &history{t, map[string]*thing{}}
+			b.push(&group[*thing]{replay: w.indexer.Snapshot(), completes: true})
+		}
+		completed := make([]bool, len(backlogs))
+		for range 60 {
+			switch w.rand.IntN(8) {
+			case 0:
+				n := w.rand.IntN(len(backlogs))
+				ns, complete := drain(backlogs[n], w.indexer.Snapshot())
+				for _, each := range ns {
+					histories[n].tell(each)
+				}
+				completed[n] = completed[n] || complete
+				requireBelief(t, w.indexer.Snapshot(), histories[n])
+				require.Zero(t, backlogs[n].len())
+			case 1:
+				for _, b := range backlogs {
+					b.push(&group[*thing]{replay: w.indexer.Snapshot(), resync: true})
+				}
+			default:
+				g := w.change()
+				for _, b := range backlogs {
+					b.push(g)
+				}
+			}
+			require.LessOrEqual(t, len(backlogs[1].(*coalescingBacklog[*thing]).slots), 8)
+		}
+		for n, b := range backlogs {
+			ns, complete := drain(b, w.indexer.Snapshot())
+			for _, each := range ns {
+				histories[n].tell(each)
+			}
+			require.True(t, complete || completed[n], "the initial list was told")
+			requireBelief(t, w.indexer.Snapshot(), histories[n])
+		}
+	}
+}
+
+func requireBelief(t *testing.T, s *cache.Snapshot[*thing], h *history) {
+	t.Helper()
+	want := map[string]*thing{}
+	for key, o := range s.All() {
+		want[key.Name] = o
+	}
+	require.Equal(t, want, h.state)
+}
+
+// TestCoalescingForgetsWhatCameAndWent makes a million objects that nobody was told of: nothing of them may stay.
+func TestCoalescingForgetsWhatCameAndWent(t *testing.T) {
+	b := newCoalescingBacklog[*thing]()
+	stays := &thing{"stays", "0", 1}
+	b.push(told(added(stays)))
+	for n := range 1_000_000 {
+		o := &thing{fmt.Sprint(n), "1", n}
+		b.push(told(added(o)))
+		b.push(told(removed(o)))
+	}
+	require.Equal(t, 1, b.len())
+	require.LessOrEqual(t, cap(b.order), 256)
+	out, _ := drain(b, nil)
+	require.Equal(t, []string{"Add stays/0@1"}, describe(out))
+}
+
+func TestResyncOfACoalescingHandlerSkipsWhatItIsToldAnyway(t *testing.T) {
+	indexer := cache.New[*thing](cache.Options{})
+	a, b := one(1), &thing{"b", "3", 2}
+	txn := indexer.Begin()
+	txn.Set(a)
+	txn.Set(b)
+	txn.Commit("2")
+	backlog := newCoalescingBacklog[*thing]()
+	backlog.push(told(updated(one(0), a)))
+	backlog.push(&group[*thing]{replay: indexer.Snapshot(), resync: true})
+	require.Equal(t, 2, backlog.len())
+	out, _ := drain(backlog, indexer.Snapshot())
+	require.Equal(t, []string{"Update a/1@0 a/1@1", "Update b/3@2 b/3@2 resync"}, describe(out))
+}
+
+func TestAFullBacklogKeepsOneResync(t *testing.T) {
+	indexer := cache.New[*thing](cache.Options{})
+	txn := indexer.Begin()
+	txn.Set(one(1))
+	txn.Commit("1")
+	b := &fullBacklog[*thing]{}
+	for range 3 {
+		b.push(&group[*thing]{replay: indexer.Snapshot(), resync: true})
+		b.push(told(updated(one(1), one(2))))
+	}
+	require.Equal(t, 4, b.len())
+	out, _ := drain(b, nil)
+	require.Len(t, out, 4)
+	b.push(&group[*thing]{replay: indexer.Snapshot(), resync: true})
+	require.Equal(t, 1, b.len(), "once it is delivered there may be another")
+}
+
+func TestResyncPeriod(t *testing.T) {
+	const check = 10 * time.Second
+	for _, tc := range []struct {
+		desired, check time.Duration
+		running        bool
+		want           time.Duration
+	}{
+		{0, check, false, 0},
+		{0, check, true, 0},
+		{-1, check, false, 0},
+		{500 * time.Millisecond, check, false, time.Second},
+		{500 * time.Millisecond, check, true, check},
+		{5 * time.Second, check, false, 5 * time.Second},
+		{5 * time.Second, check, true, check},
+		{20 * time.Second, check, false, 20 * time.Second},
+		{20 * time.Second, check, true, 20 * time.Second},
+		{20 * time.Second, 0, false, 20 * time.Second},
+		{20 * time.Second, 0, true, 0},
+	} {
+		t.Run(fmt.Sprintf("desired=%v,check=%v,running=%v", tc.desired, tc.check, tc.running), func(t *testing.T) {
+			require.Equal(t, tc.want, resyncPeriod(tc.desired, tc.check, tc.running))
+		})
+	}
+}
+
+func TestDifferingOptions(t *testing.T) {
+	strip := func(o *thing) (*thing, error) { return o, nil }
+	closure := func(n int) func(*thing) (*thing, error) {
+		return func(o *thing) (*thing, error) { o.version += n; return o, nil }
+	}
+	first := closure(1)
+	for _, tc := range []struct {
+		name string
+		a, b Options[*thing]
+		want string
+	}{
+		{"equal", Options[*thing]{PageSize: 5}, Options[*thing]{PageSize: 5}, ""},
+		{"another number", Options[*thing]{PageSize: 5}, Options[*thing]{}, "PageSize"},
+		{"a transform and none", Options[*thing]{Transform: strip}, Options[*thing]{}, "Transform"},
+		{"the same transform", Options[*thing]{Transform: strip}, Options[*thing]{Transform: strip}, ""},
+		{"the same closure", Options[*thing]{Transform: first}, Options[*thing]{Transform: first}, ""},
+		{"two closures of one function", Options[*thing]{Transform: first}, Options[*thing]{Transform: closure(2)}, "Transform"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			require.Equal(t, tc.want, differing(tc.a, tc.b))
+		})
+	}
+}
+
+func TestFiltered(t *testing.T) {
+	var got []string
+	h := Filtered(func(o *thing) bool { return o.version%2 == 0 }, HandlerFuncs[*thing]{
+		AddFunc:    func(o *thing, initial bool) { got = append(got, fmt.Sprint("add ", o.version, " ", initial)) },
+		UpdateFunc: func(a, b *thing) { got = append(got, fmt.Sprint("update ", a.version, " ", b.version)) },
+		DeleteFunc: func(d DeletedObject[*thing]) {
+			got = append(got, fmt.Sprint("delete ", d.Object.version, " ", d.FinalStateUnknown))
+		},
+	})
+	h.OnAdd(one(1), true)
+	h.OnAdd(one(2), true)
+	h.OnUpdate(one(2), one(4))
+	h.OnUpdate(one(4), one(5))
+	h.OnUpdate(one(5), one(7))
+	h.OnUpdate(one(7), one(8))
+	h.OnDelete(DeletedObject[*thing]{Object: one(9)})
+	h.OnDelete(DeletedObject[*thing]{Object: one(10), FinalStateUnknown: true})
+	require.Equal(t, []string{"add 2 true", "update 2 4", "delete 4 false", "add 8 false", "delete 10 true"}, got)
+}
