@@ -135,8 +135,7 @@ func (idx *Index[T, V]) scan(s *Snapshot[T], value V, yield func(api.Key, T) boo
 }
 
 func (idx *Index[T, V]) has(object T, value V) bool {
-	values, _ := idx.valuesOf(object)
-	return slices.Contains(values, value)
+	return slices.Contains(idx.valuesOf(object, nil), value)
 }
 
 // Keys returns the keys of the objects that have the value in the current snapshot, sorted by namespace and name.

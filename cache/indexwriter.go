@@ -53,11 +53,11 @@ func (idx *Index[T, V]) commit() (root any, changed bool) {
 func (idx *Index[T, V]) apply(c change[T]) {
 	var before, after []V
 	if c.hadOld {
-		before, _ = idx.valuesOf(c.old)
+		before = idx.valuesOf(c.old, nil)
 	}
 	if c.hasNew {
 		var failure *PanicError
-		if after, failure = idx.valuesOf(c.new); failure != nil {
+		if after = idx.valuesOf(c.new, &failure); failure != nil {
 			idx.edit.panics++
 			idx.edit.last = failure
 		}
@@ -105,15 +105,19 @@ func (idx *Index[T, V]) remove(value V, id uint64) {
 	}
 }
 
-// valuesOf asks the index function, contains its panics, and returns each value once.
-func (idx *Index[T, V]) valuesOf(object T) (values []V, failure *PanicError) {
+// valuesOf asks the index function, contains its panics, and returns each value once. If it panics, there are none, and
+// failure says why unless it is nil.
+func (idx *Index[T, V]) valuesOf(object T, failure **PanicError) (values []V) {
 	defer func() {
 		if r := recover(); r != nil {
-			values, failure = nil, &PanicError{Key: api.KeyOf(object), Value: r, Stack: debug.Stack()}
+			values = nil
+			if failure != nil {
+				*failure = &PanicError{Key: api.KeyOf(object), Value: r, Stack: debug.Stack()}
+			}
 		}
 	}()
 	// Values that cannot be compared, which an interface type can hold, panic in here too.
-	return distinct(idx.of(object)), nil
+	return distinct(idx.of(object))
 }
 
 // distinct returns the values without repetitions and without those that are not equal to themselves. It does not write

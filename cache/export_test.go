@@ -1,0 +1,22 @@
+package cache
+
+import (
+	"hash/maphash"
+
+	"github.com/leatproject/leat/api"
+)
+
+// NewWithHash returns an Indexer whose keys collide as the test likes.
+func NewWithHash[T api.Object](hash func(api.Key) uint64) *Indexer[T] { return newIndexer[T](hash) }
+
+// AddIndexWithMask adds an index that uses only some bits of the hashes of its values.
+func AddIndexWithMask[T api.Object, V comparable](ix *Indexer[T], f IndexFunc[T, V], mask uint64) *Index[T, V] {
+	seed := maphash.MakeSeed()
+	return addIndex(ix, f, func(v V) uint64 { return maphash.Comparable(seed, v) & mask })
+}
+
+// HashKey is the hash that orders a snapshot.
+var HashKey = hashKey
+
+// Roots returns the roots of the indexes of a snapshot. Each can be compared by ==.
+func (s *Snapshot[T]) Roots() []any { return s.roots }
