@@ -55,10 +55,9 @@ func (c *Codec[T]) DecodeObject(r io.Reader, mediaType string, resource api.Reso
 	if err != nil {
 		return none, err
 	}
-	w := &window{r: r, limit: c.limit}
-	d := c.decoder(resource, api.Options[T]{})
+	d := c.decoder(&window{r: r, limit: c.limit}, resource, api.Options[T]{})
 	if m == mediaProtobuf {
-		return d.protobufObject(w)
+		return d.protobufObject()
 	}
-	return d.jsonObject(w)
+	return d.jsonObject()
 }

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"errors"
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +15,9 @@ import (
 type EventReader[T any] struct {
 	d     decoder[T]
 	s     *scanner // of JSON
-	w     *window
 	media media
 	frame frame
+	err   error // what ended the watch
 }
 
 // frame is what one frame of JSON holds.
@@ -36,7 +35,7 @@ func (c *Codec[T]) NewEventReader(r io.Reader, mediaType string, resource api.Re
 		return nil, err
 	}
 	w := &window{r: r, limit: c.limit}
-	return &EventReader[T]{d: c.decoder(resource, o), s: newScanner(w), w: w, media: m}, nil
+	return &EventReader[T]{d: c.decoder(w, resource, o), s: newScanner(w), media: m}, nil
 }
 
 // Next returns the next event, and blocks until its last byte has arrived or the stream ends. A frame whose object
@@ -44,20 +43,19 @@ func (c *Codec[T]) NewEventReader(r io.Reader, mediaType string, resource api.Re
 //
 // At the end of the stream it returns io.EOF, inside a frame an error that wraps io.ErrUnexpectedEOF. An ERROR frame is
 // a *apierrors.StatusError. Only after an UnknownEventError may Next be called again: every other error ends the watch.
-func (r *EventReader[T]) Next() (api.Event[T], error) {
-	for {
-		event, ok, err := r.next()
-		if ok || err != nil {
+func (r *EventReader[T]) Next() (event api.Event[T], err error) {
+	for ok := false; !ok && r.err == nil; {
+		if r.media == mediaProtobuf {
+			event, ok, err = r.d.protobufFrame()
+		} else {
+			event, ok, err = r.jsonFrame()
+		}
+		if _, skippable := err.(*UnknownEventError); skippable {
 			return event, err
 		}
+		r.err = err
 	}
-}
-
-func (r *EventReader[T]) next() (api.Event[T], bool, error) {
-	if r.media == mediaProtobuf {
-		return r.d.protobufFrame(r.w)
-	}
-	return r.jsonFrame()
+	return event, r.err
 }
 
 // jsonFrame reads one frame. What is left over of the last one is dropped first, so that nothing but a frame that has
@@ -124,8 +122,7 @@ func (d *decoder[T]) jsonEvent(name string, object []byte, o *outline) (event ap
 		event.Object, event.ResourceVersion, ok, err = d.jsonItem(object, o, event.Type)
 		return event, ok, err
 	case watch.Bookmark:
-		event.ResourceVersion, event.InitialEventsEnd, err = jsonBookmark(o.metadata.in(object))
-		return event, err == nil, err
+		return d.bookmark(jsonBookmark(o.metadata.in(object)))
 	case watch.Error:
 		var status *metav1.Status
 		if isStatusKind(textOf(o.apiVersion.in(object)), textOf(o.kind.in(object))) {
@@ -137,8 +134,17 @@ func (d *decoder[T]) jsonEvent(name string, object []byte, o *outline) (event ap
 	}
 }
 
+// bookmark makes the event of one, and refuses one that says nothing: a watch could not go on from it.
+func (d *decoder[T]) bookmark(version string, initialEventsEnd bool) (event api.Event[T], ok bool, err error) {
+	if version == "" {
+		return event, false, malformed(d.window.off, "a bookmark without a resource version")
+	}
+	event.Type, event.ResourceVersion, event.InitialEventsEnd = watch.Bookmark, version, initialEventsEnd
+	return event, true, nil
+}
+
 // jsonBookmark reads the two things that a bookmark says. They are read apart from T, which may declare neither.
-func jsonBookmark(metadata []byte) (version string, initialEventsEnd bool, err error) {
+func jsonBookmark(metadata []byte) (version string, initialEventsEnd bool) {
 	for name, value := range members(metadata) {
 		switch string(text(name.in(metadata))) {
 		case "resourceVersion":
@@ -152,18 +158,8 @@ func jsonBookmark(metadata []byte) (version string, initialEventsEnd bool, err e
 			}
 		}
 	}
-	return bookmark(version, initialEventsEnd)
+	return version, initialEventsEnd
 }
-
-// bookmark refuses one that says nothing: a watch could not go on from it.
-func bookmark(version string, initialEventsEnd bool) (string, bool, error) {
-	if version == "" {
-		return "", false, &MalformedError{Err: errBookmark}
-	}
-	return version, initialEventsEnd, nil
-}
-
-var errBookmark = errors.New("a bookmark without a resource version")
 
 // EventDecoder reads events that arrive one by one, such as the messages of a WebSocket: a frame of JSON each, or a
 // WatchEvent of protobuf without a length. It belongs to one goroutine.
@@ -180,7 +176,7 @@ func (c *Codec[T]) NewEventDecoder(mediaType string, resource api.Resource, o ap
 		return nil, err
 	}
 	d := &EventDecoder[T]{reader: *r}
-	d.reader.w.r = &d.source
+	d.reader.d.window.r = &d.source
 	return d, nil
 }
 
@@ -189,14 +185,14 @@ func (c *Codec[T]) NewEventDecoder(mediaType string, resource api.Resource, o ap
 // a frame that ends too early, or has something behind its end, is malformed.
 func (d *EventDecoder[T]) Decode(message []byte) (event api.Event[T], ok bool, err error) {
 	r := &d.reader
-	if len(message) > r.w.limit {
-		return event, false, &TooLargeError{Limit: r.w.limit}
+	if limit := r.d.window.limit; len(message) > limit {
+		return event, false, &TooLargeError{Limit: limit}
 	}
 	if r.media == mediaProtobuf {
 		return r.d.protobufEvent(message)
 	}
 	d.source.Reset(message)
-	r.w.reset()
+	r.d.window.reset()
 	r.s.b = nil
 	event, ok, err = r.jsonFrame()
 	if err == io.EOF {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	jsonx "github.com/go-json-experiment/json"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
@@ -31,13 +30,12 @@ func (c *Codec[T]) DecodeList(
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	w := &window{r: r, limit: c.limit}
-	d := c.decoder(resource, o)
+	d := c.decoder(&window{r: r, limit: c.limit}, resource, o)
 	if m == mediaProtobuf {
-		l := protobufList[T]{decoder: d, w: w, each: each}
+		l := protobufList[T]{decoder: d, each: each}
 		return l.read()
 	}
-	l := jsonList[T]{decoder: d, s: newScanner(w), each: each}
+	l := jsonList[T]{decoder: d, s: newScanner(d.window), each: each}
 	return l.read()
 }
 
@@ -57,7 +55,7 @@ type jsonList[T any] struct {
 func (l *jsonList[T]) read() (metav1.ListMeta, error) {
 	i, err := l.s.object(0, l.member)
 	if err == nil {
-		err = l.kindError(true)
+		err = l.verdict()
 	}
 	if err == nil {
 		err = l.s.end(i)
@@ -69,16 +67,13 @@ func (l *jsonList[T]) read() (metav1.ListMeta, error) {
 func (l *jsonList[T]) member(name []byte, i int) (int, error) {
 	switch string(name) {
 	case "items":
-		if err := l.kindError(false); err != nil {
-			return i, err
-		}
 		l.hasItems = true
 		return l.items(i)
 	case "apiVersion", "kind", "metadata", "status", "message", "reason", "details", "code":
 		return l.small(string(name), i)
 	default:
-		if err := l.kindError(false); err != nil {
-			return i, err
+		if isTable(l.listAPIVersion, l.listKind) {
+			return i, l.unexpected(l.listAPIVersion, l.listKind) // without reading its rows
 		}
 		return l.s.value(i, nil)
 	}
@@ -114,26 +109,29 @@ func (l *jsonList[T]) small(name string, i int) (int, error) {
 	return end, nil
 }
 
-// kindError says whether the answer is known not to be a list: by its kind, or, at its end, by having no items.
-func (l *jsonList[T]) kindError(atEnd bool) error {
+// verdict says, at the end of the answer, whether it was a list. A list of a custom resource may be of any kind, so that
+// having items is what counts; one that has none must at least be called a list.
+func (l *jsonList[T]) verdict() error {
 	switch {
-	case isStatusKind([]byte(l.listAPIVersion), []byte(l.listKind)) && !l.hasItems:
-		if !atEnd {
-			return nil // the rest of the Status is still to come
-		}
-		head := append(append([]byte{'{'}, l.head.Bytes()[1:]...), '}')
-		return &apierrors.StatusError{ErrStatus: *jsonStatus(head)}
-	case l.listKind == "" && (l.hasItems || !atEnd), strings.HasSuffix(l.listKind, "List") && l.listKind != "TableList":
+	case isTable(l.listAPIVersion, l.listKind):
+	case l.hasItems, strings.HasSuffix(l.listKind, "List"):
 		return nil
-	default:
-		return l.unexpected(l.listAPIVersion, l.listKind)
+	case isStatusKind([]byte(l.listAPIVersion), []byte(l.listKind)):
+		head := append([]byte{'{'}, bytes.TrimPrefix(l.head.Bytes(), []byte{','})...)
+		return l.statusError(jsonStatus(append(head, '}')), l.listAPIVersion)
 	}
+	return l.unexpected(l.listAPIVersion, l.listKind)
+}
+
+// isTable tells whether a server answered with what it prints instead of what it has.
+func isTable(apiVersion, kind string) bool {
+	return strings.HasPrefix(apiVersion, metaGroup) && (kind == "Table" || kind == "TableList")
 }
 
 // items reads the items of the list.
 func (l *jsonList[T]) items(i int) (int, error) {
-	if l.kind == "" {
-		l.apiVersion, l.kind = l.listAPIVersion, strings.TrimSuffix(l.listKind, "List")
+	if kind, ok := strings.CutSuffix(l.listKind, "List"); ok && l.kind == "" {
+		l.apiVersion, l.kind = l.listAPIVersion, kind
 	}
 	i, err := l.s.next(i)
 	if err != nil {

@@ -11,22 +11,28 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// decoder is what the objects of one answer have in common.
+// decoder is what the objects of one answer have in common. It belongs to the goroutine that reads the answer.
 type decoder[T any] struct {
 	plan     *plan[T]
+	window   *window
 	resource api.Resource
 	options  api.Options[T]
 
 	// apiVersion and kind are what the objects are filled up with: the resource's, or what a list says of its items.
 	apiVersion, kind string
-	// expected is whether apiVersion and kind come from the resource, so that another kind is an error.
-	expected bool
+	// strict says that they are the resource's, so that an object of another kind is none of it.
+	strict bool
+
+	names *names // of the members of generic objects; nil for others
 }
 
-func (c *Codec[T]) decoder(resource api.Resource, o api.Options[T]) decoder[T] {
-	d := decoder[T]{plan: &c.plan, resource: resource, options: o}
-	if resource.Kind != "" {
-		d.apiVersion, d.kind, d.expected = resource.GroupVersion().String(), resource.Kind, true
+func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) decoder[T] {
+	d := decoder[T]{plan: &c.plan, window: w, resource: resource, options: o}
+	if resource.Kind != "" && !c.plan.status {
+		d.apiVersion, d.kind, d.strict = resource.GroupVersion().String(), resource.Kind, true
+	}
+	if c.plan.generic {
+		d.names = &names{}
 	}
 	return d
 }
@@ -43,7 +49,7 @@ func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj 
 		if d.options.DropManagedFields {
 			b = withoutManagedFields(b, o)
 		}
-		obj, err = d.plan.fromJSON(b)
+		obj, err = d.fromJSON(b)
 	}
 	if err != nil {
 		return obj, "", false, d.report(identify(b, o), event, err)
@@ -51,19 +57,18 @@ func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj 
 	if d.options.DropManagedFields && o.repeated {
 		clearManagedFields(obj)
 	}
-	d.plan.complete(obj, d.apiVersion, d.kind)
-	return obj, d.version(obj, event, func() identity { return identify(b, o) }), true, nil
+	if version = versionOf(obj); version == "" && event != "" {
+		version = string(identify(b, o).version)
+	}
+	return obj, version, true, nil
 }
 
-// version is the one that an event carries. T need not keep it, but a watch goes on from it.
-func (d *decoder[T]) version(obj T, event watch.EventType, peek func() identity) string {
-	if event == "" {
-		return ""
-	}
-	if o, ok := any(obj).(api.Object); ok && o.GetResourceVersion() != "" {
+// versionOf is the version that obj keeps. T need not keep any: a watch then goes on from what is peeked.
+func versionOf(obj any) string {
+	if o, ok := obj.(api.Object); ok {
 		return o.GetResourceVersion()
 	}
-	return string(peek().version)
+	return ""
 }
 
 // reuse returns the object that the caller holds already, and its version, if it is the very same.
@@ -85,16 +90,19 @@ func (d *decoder[T]) reuse(id identity) (obj T, version string, ok bool) {
 // check compares what an object says it is with what was asked for. Metadata may come in a kind of its own.
 func (d *decoder[T]) check(apiVersion, kind []byte) error {
 	switch {
-	case !d.expected || len(kind) == 0:
+	case !d.strict || len(kind) == 0:
 		return nil
 	case string(kind) == d.kind && (len(apiVersion) == 0 || string(apiVersion) == d.apiVersion):
 		return nil
-	case string(kind) == "PartialObjectMetadata" && bytes.HasPrefix(apiVersion, []byte("meta.k8s.io/")):
+	case string(kind) == "PartialObjectMetadata" && bytes.HasPrefix(apiVersion, []byte(metaGroup)):
 		return nil
 	default:
 		return d.unexpected(string(apiVersion), string(kind))
 	}
 }
+
+// metaGroup is what the apiVersion of Table and PartialObjectMetadata begins with.
+const metaGroup = "meta.k8s.io/"
 
 func (d *decoder[T]) unexpected(apiVersion, kind string) error {
 	return &KindError{Resource: d.resource, APIVersion: apiVersion, Kind: kind}
@@ -103,7 +111,7 @@ func (d *decoder[T]) unexpected(apiVersion, kind string) error {
 // report hands an object that cannot be decoded to whoever asked to be told, and says whether to go on.
 func (d *decoder[T]) report(id identity, event watch.EventType, err error) error {
 	if len(id.name) == 0 {
-		return &MalformedError{Err: errors.Join(errNameless, err)}
+		return malformed(d.window.off, "%w: %w", errNameless, err)
 	}
 	u := id.undecodable(d.resource, err)
 	u.Type = event
@@ -113,11 +121,25 @@ func (d *decoder[T]) report(id identity, event watch.EventType, err error) error
 	return d.options.OnUndecodable(u)
 }
 
-var errNameless = errors.New("an object that cannot be decoded and has no name")
+var (
+	errNameless    = errors.New("an object that cannot be decoded and has no name")
+	errNotAnObject = errors.New("not a JSON object")
+)
+
+// fromJSON decodes the bytes of one object and fills in what they leave out.
+func (d *decoder[T]) fromJSON(b []byte) (obj T, err error) {
+	if len(b) == 0 || b[0] != '{' {
+		return obj, errNotAnObject // null would decode into anything
+	}
+	if obj, err = d.plan.fromJSON(b, d.names); err == nil {
+		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
+	}
+	return obj, err
+}
 
 // jsonObject reads the one object of an answer.
-func (d *decoder[T]) jsonObject(w *window) (obj T, err error) {
-	s := newScanner(w)
+func (d *decoder[T]) jsonObject() (obj T, err error) {
+	s := newScanner(d.window)
 	s.held = true
 	i, err := s.next(0)
 	if err != nil {
@@ -132,33 +154,39 @@ func (d *decoder[T]) jsonObject(w *window) (obj T, err error) {
 	if err != nil {
 		return obj, err
 	}
-	if obj, err = d.jsonSingle(s.b[:n], &o); err != nil {
-		return obj, err
+	if obj, err = d.jsonSingle(s.b[:n], &o); err == nil {
+		err = s.end(n)
 	}
-	return obj, s.end(n)
+	return zeroUnless(obj, err)
 }
 
 func (d *decoder[T]) jsonSingle(b []byte, o *outline) (obj T, err error) {
 	apiVersion, kind := textOf(o.apiVersion.in(b)), textOf(o.kind.in(b))
-	if _, isStatus := any(obj).(*metav1.Status); !isStatus && isStatusKind(apiVersion, kind) {
-		status := jsonStatus(b)
-		if status.Status != metav1.StatusSuccess {
-			return obj, &apierrors.StatusError{ErrStatus: *status}
-		}
-		return obj, d.unexpected(string(apiVersion), string(kind))
+	if !d.plan.status && isStatusKind(apiVersion, kind) {
+		return obj, d.statusError(jsonStatus(b), string(apiVersion))
 	}
 	if err := d.check(apiVersion, kind); err != nil {
 		return obj, err
 	}
-	if obj, err = d.plan.fromJSON(b); err != nil {
-		var none T
-		return none, d.failed(identify(b, o), err)
+	if obj, err = d.fromJSON(b); err != nil {
+		err = identify(b, o).undecodable(d.resource, err)
 	}
-	d.plan.complete(obj, d.apiVersion, d.kind)
-	return obj, nil
+	return obj, err
 }
 
-// failed is the error of one object that was asked for alone.
-func (d *decoder[T]) failed(id identity, err error) error {
-	return id.undecodable(d.resource, err)
+// statusError is the error of a Status in the place of something else.
+func (d *decoder[T]) statusError(status *metav1.Status, apiVersion string) error {
+	if status.Status == metav1.StatusSuccess {
+		return d.unexpected(apiVersion, "Status")
+	}
+	return &apierrors.StatusError{ErrStatus: *status}
+}
+
+// zeroUnless keeps a half-decoded object from its caller.
+func zeroUnless[T any](obj T, err error) (T, error) {
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return obj, nil
 }

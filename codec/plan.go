@@ -17,7 +17,9 @@ type plan[T any] struct {
 	protobuf     bool
 	metadataOnly bool
 	generic      bool // T keeps everything, in a map
+	status       bool // T is *metav1.Status
 	typeMeta     *typeMeta
+	recursive    bool // messages of T may nest without end
 }
 
 // typeMeta is where a struct declares its apiVersion and kind, as paths of field indices.
@@ -46,7 +48,7 @@ func compile[T any]() plan[T] {
 		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
 	}
 	_, isGeneric := reflect.New(t.Elem()).Interface().(generic)
-	p := plan[T]{elem: t.Elem(), generic: isGeneric}
+	p := plan[T]{elem: t.Elem(), generic: isGeneric, status: t == reflect.TypeFor[*metav1.Status]()}
 	p.protobuf = !isGeneric && owns[wire](t)
 	if isGeneric {
 		return p
@@ -57,6 +59,7 @@ func compile[T any]() plan[T] {
 		p.metadataOnly = p.metadataOnly && (name == "metadata" || name == "apiVersion" || name == "kind")
 	}
 	p.typeMeta = findTypeMeta(t.Elem())
+	p.recursive = p.protobuf && isRecursive(t.Elem(), nil)
 	return p
 }
 
@@ -134,17 +137,14 @@ func throughPointer(t reflect.Type, index []int) bool {
 	return false
 }
 
-// create returns a new T and the same as a reflect.Value of its struct.
-func (p *plan[T]) create() (T, reflect.Value) {
-	v := reflect.New(p.elem)
-	return v.Interface().(T), v.Elem()
-}
+// create returns a new T.
+func (p *plan[T]) create() T { return reflect.New(p.elem).Interface().(T) }
 
 // fromJSON decodes the bytes of one object, which the scanner has passed.
-func (p *plan[T]) fromJSON(b []byte) (T, error) {
-	obj, _ := p.create()
+func (p *plan[T]) fromJSON(b []byte, n *names) (T, error) {
+	obj := p.create()
 	if p.generic {
-		content, err := decodeMap(b)
+		content, err := decodeMap(b, n)
 		if err == nil {
 			any(obj).(generic).SetUnstructuredContent(content)
 		}
@@ -155,26 +155,30 @@ func (p *plan[T]) fromJSON(b []byte) (T, error) {
 
 // fromProtobuf decodes the bytes of one message.
 func (p *plan[T]) fromProtobuf(b []byte) (T, error) {
-	obj, _ := p.create()
+	obj := p.create()
+	if p.recursive && nestsTooDeep(b) {
+		return obj, errTooDeep
+	}
 	return obj, any(obj).(wire).Unmarshal(b)
 }
 
-// complete fills in what a server leaves out or cannot know: apiVersion and kind of the items of a list, and of a
-// projection that was sent as PartialObjectMetadata.
-func (p *plan[T]) complete(obj T, apiVersion, kind string) {
-	if kind == "" {
-		return
-	}
-	if p.generic {
+// complete fills in what a server leaves out or cannot know: apiVersion and kind of the items of a list, which each of
+// them would repeat, and those of a projection that was sent as PartialObjectMetadata. overwrite shares the strings of
+// the resource with all its objects.
+func (p *plan[T]) complete(obj T, apiVersion, kind string, overwrite bool) {
+	switch {
+	case kind == "":
+	case p.generic:
 		content := any(obj).(generic).UnstructuredContent()
 		fill(content, "apiVersion", apiVersion)
 		fill(content, "kind", kind)
-		return
-	}
-	if p.typeMeta != nil {
+	case p.typeMeta != nil:
 		v := reflect.ValueOf(obj).Elem()
-		v.FieldByIndex(p.typeMeta.apiVersion).SetString(apiVersion)
-		v.FieldByIndex(p.typeMeta.kind).SetString(kind)
+		k := v.FieldByIndex(p.typeMeta.kind)
+		if overwrite || k.String() == "" {
+			k.SetString(kind)
+			v.FieldByIndex(p.typeMeta.apiVersion).SetString(apiVersion)
+		}
 	}
 }
 

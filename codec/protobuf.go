@@ -7,7 +7,6 @@ import (
 	"iter"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -178,7 +177,7 @@ func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, ver
 		}
 	}
 	if err = d.check(e.apiVersion, e.kind); err == nil {
-		obj, err = d.plan.fromProtobuf(e.raw)
+		obj, err = d.fromProtobuf(e.raw)
 	}
 	if err != nil {
 		return obj, "", false, d.report(identifyProtobuf(e.raw), event, err)
@@ -186,44 +185,49 @@ func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, ver
 	if d.options.DropManagedFields {
 		clearManagedFields(obj)
 	}
-	d.plan.complete(obj, d.apiVersion, d.kind)
-	return obj, d.version(obj, event, func() identity { return identifyProtobuf(e.raw) }), true, nil
+	if version = versionOf(obj); version == "" && event != "" {
+		version = string(identifyProtobuf(e.raw).version)
+	}
+	return obj, version, true, nil
+}
+
+// fromProtobuf decodes the message of one object and fills in what no message has.
+func (d *decoder[T]) fromProtobuf(b []byte) (obj T, err error) {
+	if obj, err = d.plan.fromProtobuf(b); err == nil {
+		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
+	}
+	return obj, err
 }
 
 // protobufObject reads the one object of an answer.
-func (d *decoder[T]) protobufObject(w *window) (obj T, err error) {
-	b, err := w.all()
+func (d *decoder[T]) protobufObject() (obj T, err error) {
+	b, err := d.window.all()
 	if err != nil {
 		return obj, err
 	}
 	e, err := open(b)
 	if err != nil {
-		return obj, &MalformedError{Err: err}
+		return obj, malformed(0, "%w", err)
 	}
-	if _, wanted := any(obj).(*metav1.Status); !wanted && isStatusKind(e.apiVersion, e.kind) {
+	if !d.plan.status && isStatusKind(e.apiVersion, e.kind) {
 		return obj, d.protobufStatus(e)
 	}
 	if err := d.check(e.apiVersion, e.kind); err != nil {
 		return obj, err
 	}
-	if obj, err = d.plan.fromProtobuf(e.raw); err != nil {
-		var none T
-		return none, identifyProtobuf(e.raw).undecodable(d.resource, err)
+	if obj, err = d.fromProtobuf(e.raw); err != nil {
+		err = identifyProtobuf(e.raw).undecodable(d.resource, err)
 	}
-	d.plan.complete(obj, d.apiVersion, d.kind)
-	return obj, nil
+	return zeroUnless(obj, err)
 }
 
 // protobufStatus is the error of a Status in the place of something else.
 func (d *decoder[T]) protobufStatus(e envelope) error {
 	status := &metav1.Status{}
 	if err := status.Unmarshal(e.raw); err != nil {
-		return &MalformedError{Err: fmt.Errorf("status: %w", err)}
+		return malformed(d.window.off, "status: %w", err)
 	}
-	if status.Status == metav1.StatusSuccess {
-		return d.unexpected(string(e.apiVersion), string(e.kind))
-	}
-	return &apierrors.StatusError{ErrStatus: *status}
+	return d.statusError(status, string(e.apiVersion))
 }
 
 // statusInside reads the Status in an envelope, and returns nil where there is none.
@@ -237,7 +241,8 @@ func statusInside(b []byte) *metav1.Status {
 }
 
 // protobufFrame reads one frame of a stream: four bytes of length, and a WatchEvent.
-func (d *decoder[T]) protobufFrame(w *window) (event api.Event[T], ok bool, err error) {
+func (d *decoder[T]) protobufFrame() (event api.Event[T], ok bool, err error) {
+	w := d.window
 	if w.hi == w.lo {
 		if err := w.more(); err != nil {
 			return event, false, err // io.EOF included: the stream ends between frames
@@ -267,7 +272,7 @@ func (d *decoder[T]) protobufEvent(frame []byte) (event api.Event[T], ok bool, e
 	for num, v := range lengthDelimited(frame) {
 		switch num {
 		case 0:
-			return event, false, &MalformedError{Err: fmt.Errorf("watch event: %w", errWire)}
+			return event, false, malformed(d.window.off, "watch event: %w", errWire)
 		case eventType:
 			name = v
 		case eventObject:
@@ -288,18 +293,17 @@ func (d *decoder[T]) protobufEvent(frame []byte) (event api.Event[T], ok bool, e
 	}
 	e, err := open(object)
 	if err != nil {
-		return event, false, &MalformedError{Err: err}
+		return event, false, malformed(d.window.off, "%w", err)
 	}
 	if event.Type == watch.Bookmark {
-		event.ResourceVersion, event.InitialEventsEnd, err = protobufBookmark(e.raw)
-		return event, err == nil, err
+		return d.bookmark(protobufBookmark(e.raw))
 	}
 	event.Object, event.ResourceVersion, ok, err = d.protobufItem(e, event.Type)
 	return event, ok, err
 }
 
 // protobufBookmark is jsonBookmark for a message.
-func protobufBookmark(b []byte) (version string, initialEventsEnd bool, err error) {
+func protobufBookmark(b []byte) (version string, initialEventsEnd bool) {
 	for num, metadata := range lengthDelimited(b) {
 		if num != objectMetadata {
 			continue
@@ -315,7 +319,7 @@ func protobufBookmark(b []byte) (version string, initialEventsEnd bool, err erro
 			}
 		}
 	}
-	return bookmark(version, initialEventsEnd)
+	return version, initialEventsEnd
 }
 
 func mapEntry(b []byte) (key, value []byte) {

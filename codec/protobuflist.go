@@ -16,7 +16,6 @@ const toTheEnd = -1
 // holding it.
 type protobufList[T any] struct {
 	decoder[T]
-	w    *window
 	each func(T) error
 
 	envelope envelope // without raw
@@ -25,19 +24,19 @@ type protobufList[T any] struct {
 }
 
 func (l *protobufList[T]) read() (metav1.ListMeta, error) {
-	head, err := l.w.need(len(magic))
+	head, err := l.window.need(len(magic))
 	if err != nil {
 		return l.meta, err
 	}
 	if string(head) != magic {
 		return l.meta, malformed(0, "an answer without the prefix of Kubernetes' protobuf")
 	}
-	l.w.drop(len(magic))
+	l.window.drop(len(magic))
 	if err := l.fields(toTheEnd, l.envelopeField); err != nil {
 		return l.meta, err
 	}
 	if err := l.envelope.check(); err != nil {
-		return l.meta, malformed(l.w.off, "%w", err)
+		return l.meta, malformed(l.window.off, "%w", err)
 	}
 	if !l.hasRaw {
 		// A list of nothing is a message of no bytes.
@@ -52,16 +51,16 @@ func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error 
 		return l.raw(size)
 	}
 	if size > maxHeadBytes {
-		return malformed(l.w.off, "an envelope with a field of %d bytes", size)
+		return malformed(l.window.off, "an envelope with a field of %d bytes", size)
 	}
-	b, err := l.w.need(int(size))
+	b, err := l.window.need(int(size))
 	if err != nil {
 		return err
 	}
 	if err := l.envelope.set(num, append([]byte(nil), b...)); err != nil {
-		return malformed(l.w.off, "%w", err)
+		return malformed(l.window.off, "%w", err)
 	}
-	l.w.drop(int(size))
+	l.window.drop(int(size))
 	return nil
 }
 
@@ -69,11 +68,11 @@ func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error 
 // writes fields in the order of their numbers.
 func (l *protobufList[T]) raw(size int64) error {
 	if l.hasRaw {
-		return malformed(l.w.off, "an envelope with two contents")
+		return malformed(l.window.off, "an envelope with two contents")
 	}
 	l.hasRaw = true
 	if isStatusKind(l.envelope.apiVersion, l.envelope.kind) {
-		b, err := l.w.need(int(min(size, int64(l.w.limit)+1)))
+		b, err := l.window.need(int(min(size, int64(l.window.limit)+1)))
 		if err != nil {
 			return err
 		}
@@ -87,15 +86,15 @@ func (l *protobufList[T]) raw(size int64) error {
 	if l.kind == "" {
 		l.apiVersion, l.kind = string(l.envelope.apiVersion), strings.TrimSuffix(string(l.envelope.kind), "List")
 	}
-	return l.fields(l.w.off+size, l.listField)
+	return l.fields(l.window.off+size, l.listField)
 }
 
 func (l *protobufList[T]) kindError() error {
 	kind := string(l.envelope.kind)
-	if strings.HasSuffix(kind, "List") && kind != "TableList" {
-		return nil
+	if apiVersion := string(l.envelope.apiVersion); !strings.HasSuffix(kind, "List") || isTable(apiVersion, kind) {
+		return l.unexpected(apiVersion, kind)
 	}
-	return l.unexpected(string(l.envelope.apiVersion), kind)
+	return nil
 }
 
 // listField reads a field of the list, of size bytes.
@@ -103,13 +102,13 @@ func (l *protobufList[T]) listField(num protowire.Number, size int64) error {
 	if num != listMetadata && num != listItems {
 		return l.skip(size)
 	}
-	b, err := l.w.need(int(min(size, int64(l.w.limit)+1)))
+	b, err := l.window.need(int(min(size, int64(l.window.limit)+1)))
 	if err != nil {
 		return err
 	}
 	if num == listMetadata {
 		if err := l.meta.Unmarshal(b); err != nil {
-			return malformed(l.w.off, "metadata of a list: %w", err)
+			return malformed(l.window.off, "metadata of a list: %w", err)
 		}
 	} else {
 		obj, _, ok, err := l.protobufItem(envelope{raw: b}, "")
@@ -120,14 +119,14 @@ func (l *protobufList[T]) listField(num protowire.Number, size int64) error {
 			return err
 		}
 	}
-	l.w.drop(int(size))
+	l.window.drop(int(size))
 	return nil
 }
 
 // fields calls field for each length-delimited field of a message that ends at end, with its size; field consumes it.
 // Numbers are skipped.
 func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, size int64) error) error {
-	for l.w.off != end {
+	for l.window.off != end {
 		num, typ, size, err := l.key(end)
 		switch {
 		case err == io.EOF:
@@ -149,8 +148,8 @@ func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, siz
 // key reads what stands before the content of a field, and says how many bytes follow. It returns io.EOF where a
 // message without a known end ends.
 func (l *protobufList[T]) key(end int64) (num protowire.Number, typ protowire.Type, size int64, err error) {
-	if end == toTheEnd && l.w.lo == l.w.hi {
-		if err := l.w.more(); err != nil {
+	if end == toTheEnd && l.window.lo == l.window.hi {
+		if err := l.window.more(); err != nil {
 			return 0, 0, 0, err
 		}
 	}
@@ -173,24 +172,24 @@ func (l *protobufList[T]) key(end int64) (num protowire.Number, typ protowire.Ty
 	default:
 		num = 0
 	}
-	if err == nil && (num < 1 || end != toTheEnd && size > end-l.w.off) {
-		err = malformed(l.w.off, "%w", errWire)
+	if err == nil && (num < 1 || end != toTheEnd && size > end-l.window.off) {
+		err = malformed(l.window.off, "%w", errWire)
 	}
 	return num, typ, size, err
 }
 
 func (l *protobufList[T]) varint() (uint64, error) {
 	for {
-		b := l.w.bytes()
+		b := l.window.bytes()
 		v, n := protowire.ConsumeVarint(b)
 		switch {
 		case n > 0:
-			l.w.drop(n)
+			l.window.drop(n)
 			return v, nil
 		case len(b) >= 10: // the longest there is
-			return 0, malformed(l.w.off, "%w", errWire)
+			return 0, malformed(l.window.off, "%w", errWire)
 		}
-		if _, err := l.w.need(len(b) + 1); err != nil {
+		if _, err := l.window.need(len(b) + 1); err != nil {
 			return 0, err
 		}
 	}
@@ -199,11 +198,11 @@ func (l *protobufList[T]) varint() (uint64, error) {
 // skip consumes size bytes without holding them.
 func (l *protobufList[T]) skip(size int64) error {
 	for size > 0 {
-		if _, err := l.w.need(1); err != nil {
+		if _, err := l.window.need(1); err != nil {
 			return err
 		}
-		n := min(size, int64(l.w.hi-l.w.lo))
-		l.w.drop(int(n))
+		n := min(size, int64(l.window.hi-l.window.lo))
+		l.window.drop(int(n))
 		size -= n
 	}
 	return nil

@@ -22,31 +22,65 @@ type scanner struct {
 
 func newScanner(w *window) *scanner { return &scanner{w: w, b: w.bytes()} }
 
-// The states between two tokens of a value.
-type expectation int
+// expectation is what may come next inside a value.
+type expectation uint8
 
 const (
-	wantValue expectation = iota
-	wantFirstValue
-	wantName
-	wantFirstName
-	wantComma
+	aValue expectation = 1 << iota
+	aName
+	aComma
+	theEnd // of the array or object
 )
+
+func (e expectation) String() string {
+	switch {
+	case e&aValue != 0:
+		return "a value"
+	case e&aName != 0:
+		return "a member's name"
+	default:
+		return "a comma or the end of an array or object"
+	}
+}
 
 // value scans the value that starts at or after i and returns where it ends. The spans of o, unless o is nil, count
 // from the same place as i, so they need held.
 func (s *scanner) value(i int, o *outline) (int, error) {
 	s.stack = s.stack[:0]
-	state := wantValue
+	want := aValue
 	for {
 		var err error
-		if i, err = s.next(i); err != nil {
+		if i >= len(s.b) || s.b[i] <= ' ' {
+			if i, err = s.next(i); err != nil {
+				return i, err
+			}
+		}
+		switch c := s.b[i]; {
+		case c == '"' && want&aName != 0:
+			i, err = s.name(i, o)
+			want = aValue
+		case c == '"' && want&aValue != 0:
+			i, err = s.str(i)
+			want = aComma | theEnd
+		case c == ',' && want&aComma != 0:
+			i++
+			want = s.another()
+		case (c == '{' || c == '[') && want&aValue != 0:
+			i, want, err = s.push(i)
+		case (c == '}' || c == ']') && want&theEnd != 0 && c == s.stack[len(s.stack)-1]:
+			i++
+			s.stack = s.stack[:len(s.stack)-1]
+			want = aComma | theEnd
+		case want&aValue != 0:
+			i, err = s.scalar(i)
+			want = aComma | theEnd
+		default:
+			err = s.invalid(i, want.String())
+		}
+		if err != nil {
 			return i, err
 		}
-		if i, state, err = s.token(i, state, o); err != nil {
-			return i, err
-		}
-		if state == wantComma && len(s.stack) <= 1 {
+		if want&aComma != 0 && len(s.stack) <= 1 {
 			if len(s.stack) == 0 {
 				return i, nil
 			}
@@ -55,65 +89,29 @@ func (s *scanner) value(i int, o *outline) (int, error) {
 	}
 }
 
-// token consumes the token at i and says what may follow it.
-func (s *scanner) token(i int, state expectation, o *outline) (int, expectation, error) {
-	c := s.b[i]
-	switch state {
-	case wantComma:
-		return s.comma(i)
-	case wantFirstName, wantFirstValue:
-		if c == s.stack[len(s.stack)-1] {
-			s.stack = s.stack[:len(s.stack)-1]
-			return i + 1, wantComma, nil
-		}
-	}
-	if state == wantName || state == wantFirstName {
-		i, err := s.name(i, o)
-		return i, wantValue, err
-	}
-	switch c {
-	case '{':
-		return i + 1, wantFirstName, s.push(i, '}')
-	case '[':
-		return i + 1, wantFirstValue, s.push(i, ']')
-	case '"':
-		i, err := s.str(i)
-		return i, wantComma, err
-	default:
-		i, err := s.scalar(i)
-		return i, wantComma, err
-	}
-}
-
-func (s *scanner) push(i int, closing byte) error {
+// push enters the array or object that starts at i.
+func (s *scanner) push(i int) (int, expectation, error) {
 	if len(s.stack) == maxDepth {
-		return malformed(s.w.off+int64(i), "nested deeper than %d levels", maxDepth)
+		return i, 0, malformed(s.w.off+int64(i), "nested deeper than %d levels", maxDepth)
 	}
-	s.stack = append(s.stack, closing)
-	return nil
+	if s.b[i] == '{' {
+		s.stack = append(s.stack, '}')
+		return i + 1, aName | theEnd, nil
+	}
+	s.stack = append(s.stack, ']')
+	return i + 1, aValue | theEnd, nil
 }
 
-// comma consumes what stands behind a value: a comma or the end of what the value is in.
-func (s *scanner) comma(i int) (int, expectation, error) {
-	closing := s.stack[len(s.stack)-1]
-	switch {
-	case s.b[i] == closing:
-		s.stack = s.stack[:len(s.stack)-1]
-		return i + 1, wantComma, nil
-	case s.b[i] != ',':
-		return i, wantComma, s.invalid(i, "a comma or the end of an object or array")
-	case closing == '}':
-		return i + 1, wantName, nil
-	default:
-		return i + 1, wantValue, nil
+// another is what has to come behind a comma.
+func (s *scanner) another() expectation {
+	if s.stack[len(s.stack)-1] == '}' {
+		return aName
 	}
+	return aValue
 }
 
 // name consumes the name of a member and its colon.
 func (s *scanner) name(i int, o *outline) (int, error) {
-	if s.b[i] != '"' {
-		return i, s.invalid(i, "a member's name")
-	}
 	from := i
 	i, err := s.str(i)
 	if err != nil {
@@ -121,12 +119,14 @@ func (s *scanner) name(i int, o *outline) (int, error) {
 	}
 	if o != nil && len(s.stack) == 1 {
 		o.open(s.b[from:i])
-	}
-	i, err = s.expect(i, ':', "a colon")
-	if o != nil && len(s.stack) == 1 {
+		i, err = s.expect(i, ':', "a colon")
 		o.begin(i)
+		return i, err
 	}
-	return i, err
+	if i < len(s.b) && s.b[i] == ':' {
+		return i + 1, nil
+	}
+	return s.expect(i, ':', "a colon")
 }
 
 const (
@@ -205,7 +205,9 @@ func (s *scanner) have(i, n int) (int, error) {
 
 // scalar consumes a number, true, false or null. It never ends an answer, so something must follow it.
 func (s *scanner) scalar(i int) (int, error) {
-	defer s.hold(&i)()
+	if !s.held {
+		defer s.hold(&i)()
+	}
 	end := i
 	for {
 		for end < len(s.b) && !delimits(s.b[end]) {
@@ -374,7 +376,9 @@ func (s *scanner) memberName(i int) (int, error) {
 	if s.b[i] != '"' {
 		return i, s.invalid(i, "a member's name")
 	}
-	defer s.hold(&i)()
+	if !s.held {
+		defer s.hold(&i)()
+	}
 	end, err := s.str(i)
 	if err != nil {
 		return end, err
@@ -385,9 +389,6 @@ func (s *scanner) memberName(i int) (int, error) {
 
 // hold keeps everything from i on in the window until the function that it returns is called.
 func (s *scanner) hold(i *int) (release func()) {
-	if s.held {
-		return func() {}
-	}
 	s.drop(*i)
 	*i, s.held = 0, true
 	return func() { s.held = false }

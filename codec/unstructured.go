@@ -2,7 +2,6 @@ package codec
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -10,23 +9,34 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-var errNotAnObject = errors.New("not an object")
-
 // decodeMap decodes an object, which the scanner has passed, into maps, slices, strings, int64s, float64s, booleans and
 // nils, as sigs.k8s.io/json does: a number without a fraction or exponent that fits is an int64.
-func decodeMap(b []byte) (map[string]any, error) {
-	i := skipSpace(b, 0)
-	if b[i] != '{' {
-		return nil, errNotAnObject
-	}
-	d := genericDecoder{b: b, i: i}
+func decodeMap(b []byte, n *names) (map[string]any, error) {
+	d := genericDecoder{b: b, names: n}
 	return d.object()
+}
+
+// names keeps the names of members that were seen lately, so that the objects of a list share them. It is bounded, and
+// a name that shares its place with another costs an allocation now and then.
+type names [256]string
+
+func (n *names) intern(b []byte) string {
+	if len(b) == 0 || len(b) > 64 {
+		return string(b)
+	}
+	h := uint(len(b))*7 ^ uint(b[0])*31 ^ uint(b[len(b)-1])*131 ^ uint(b[len(b)/2])*17
+	at := &n[h%uint(len(n))]
+	if *at != string(b) {
+		*at = string(b)
+	}
+	return *at
 }
 
 // genericDecoder walks over trusted bytes, so that it has no syntax to check and no end to fear.
 type genericDecoder struct {
-	b []byte
-	i int
+	b     []byte
+	i     int
+	names *names
 }
 
 // peek skips white space and returns the byte behind it.
@@ -64,7 +74,7 @@ func (d *genericDecoder) object() (map[string]any, error) {
 			d.i++
 			d.peek()
 		}
-		name := d.str()
+		name := d.name()
 		d.peek() // the colon
 		d.i++
 		value, err := d.value()
@@ -93,15 +103,30 @@ func (d *genericDecoder) array() ([]any, error) {
 	return a, nil
 }
 
+func (d *genericDecoder) name() string {
+	content, plain := d.content()
+	if !plain {
+		return string(content)
+	}
+	return d.names.intern(content)
+}
+
 func (d *genericDecoder) str() string {
+	content, _ := d.content()
+	return string(content)
+}
+
+// content consumes a string and returns what it holds; plain says that it aliases the answer.
+func (d *genericDecoder) content() (content []byte, plain bool) {
 	from := d.i
 	d.i = skipString(d.b, from)
 	quoted := d.b[from:d.i]
-	if content := quoted[1 : len(quoted)-1]; bytes.IndexByte(content, '\\') < 0 && utf8.Valid(content) {
-		return string(content)
+	content = quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(content, '\\') < 0 && utf8.Valid(content) {
+		return content, true
 	}
-	unquoted, _ := jsontext.AppendUnquote(nil, quoted) // its error is about bad UTF-8, which it has replaced
-	return string(unquoted)
+	content, _ = jsontext.AppendUnquote(nil, quoted) // its error is about bad UTF-8, which it has replaced
+	return content, false
 }
 
 func (d *genericDecoder) number() (any, error) {
