@@ -124,9 +124,13 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel}
-	if resp.Header.Get("Content-Encoding") == "gzip" {
-		resp.Header.Del("Content-Encoding")
+	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
+	case "", "identity":
+	case "gzip":
 		resp.Body = newInflater(resp.Body)
+	default:
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)
 	}
 	return resp, nil
 }

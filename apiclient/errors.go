@@ -56,8 +56,11 @@ func (*headerTimeoutError) Timeout() bool { return true }
 // Temporary says that trying again may help, as net.Error asks.
 func (*headerTimeoutError) Temporary() bool { return true }
 
-// maxErrorBody bounds what is read of the body of an error. A Status with many causes fits.
-const maxErrorBody = 64 << 10
+const (
+	maxErrorBody     = 64 << 10 // of the body of an error; a Status with many causes fits
+	maxPage          = 4 << 10  // of an answer in a language that was not asked for
+	beginningTimeout = 10 * time.Second
+)
 
 // completeStatus fills in what a Status from a server may lack, so that every check of apimachinery works: its code,
 // its reason, and the delay that a header asks for (in seconds or as a date).
@@ -146,7 +149,7 @@ func retryAfter(v string, now time.Time) int32 {
 	if v == "" {
 		return 0
 	}
-	if n, err := strconv.Atoi(v); err == nil {
+	if n, err := strconv.ParseInt(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		return int32(max(0, min(n, most)))
 	}
 	t, err := http.ParseTime(v)
@@ -204,15 +207,20 @@ func bareURLError(err error) error {
 
 // checkContentType refuses an answer that cannot hold objects, and says how it begins. Without a content type it is
 // taken for JSON.
-func checkContentType(contentType string, body io.Reader) error {
+func checkContentType(contentType string, body io.ReadCloser) error {
 	media, _, err := mime.ParseMediaType(contentType)
 	if contentType == "" || err == nil && (media == codec.MediaTypeJSON || media == codec.MediaTypeProtobuf) {
 		return nil
 	}
-	// One Read: who knows whether such an answer ever ends.
-	beginning := make([]byte, 4096)
-	n, _ := body.Read(beginning)
-	return &ContentTypeError{ContentType: contentType, Body: oneLine(contentType, beginning[:n])}
+	return &ContentTypeError{ContentType: contentType, Body: oneLine(contentType, beginning(body, maxPage))}
+}
+
+// beginning reads an answer that is only good for an error: not much of it, and not for long, for it may never end.
+func beginning(body io.ReadCloser, most int64) []byte {
+	timer := time.AfterFunc(beginningTimeout, func() { _ = body.Close() })
+	defer timer.Stop()
+	b, _ := io.ReadAll(io.LimitReader(body, most)) // what did arrive is better than nothing
+	return b
 }
 
 func asHandshake(err error) (*HandshakeError, bool) {

@@ -3,11 +3,13 @@ package apiclient_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -178,3 +180,11 @@ func keep[T any](into *[]T) func(T) error {
 		return nil
 	}
 }
+
+func isError(err, target error) bool { return errors.Is(err, target) }
+
+func asError(err error, target any) bool { return errors.As(err, target) }
+
+func isErrno(err error, n syscall.Errno) bool { return errors.Is(err, n) }
+
+func isUnexpectedEOF(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }

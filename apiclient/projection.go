@@ -70,16 +70,12 @@ func (p *Projection[T]) List(ctx context.Context, o api.Options[T], each func(T)
 	r.accept = p.codec.Accept(codec.AcceptOptions{
 		List: true, JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields,
 	})
-	resp, err := p.client.do(ctx, r)
+	body, mediaType, err := p.client.read(ctx, r)
 	if err != nil {
 		return metav1.ListMeta{}, r.fail(err)
 	}
-	defer resp.Body.Close()
-	mediaType := resp.Header.Get("Content-Type")
-	if err := checkContentType(mediaType, resp.Body); err != nil {
-		return metav1.ListMeta{}, r.fail(err)
-	}
-	meta, err := p.codec.DecodeList(resp.Body, mediaType, p.resource, o, each)
+	defer body.Close()
+	meta, err := p.codec.DecodeList(body, mediaType, p.resource, o, each)
 	return meta, r.fail(err)
 }
 
@@ -177,16 +173,12 @@ func (p *Projection[T]) one(ctx context.Context, r request) (T, error) {
 // fetch makes a request that is answered with one object of a kind; an empty kind allows any.
 func fetch[T any](ctx context.Context, c *Client, from *codec.Codec[T], kind api.Resource, r request) (T, error) {
 	var none T
-	resp, err := c.do(ctx, r)
+	body, mediaType, err := c.read(ctx, r)
 	if err != nil {
 		return none, r.fail(err)
 	}
-	defer resp.Body.Close()
-	mediaType := resp.Header.Get("Content-Type")
-	if err := checkContentType(mediaType, resp.Body); err != nil {
-		return none, r.fail(err)
-	}
-	object, err := from.DecodeObject(resp.Body, mediaType, kind)
+	defer body.Close()
+	object, err := from.DecodeObject(body, mediaType, kind)
 	if err != nil {
 		return none, r.fail(fmt.Errorf("read the answer: %w", err))
 	}

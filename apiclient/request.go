@@ -72,18 +72,39 @@ func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 		return resp, nil
 	}
 	defer resp.Body.Close()
-	return nil, c.statusError(resp)
+	err = c.statusError(resp)
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // who gave up in the middle of the reason does not get half of it
+	}
+	return nil, err
+}
+
+// read sends a request and returns the answer if it holds objects. The caller closes its body.
+func (c *Client) read(ctx context.Context, r request) (body io.ReadCloser, mediaType string, err error) {
+	resp, err := c.do(ctx, r)
+	if err != nil {
+		return nil, "", err
+	}
+	mediaType = resp.Header.Get("Content-Type")
+	if err := checkContentType(mediaType, resp.Body); err != nil {
+		_ = resp.Body.Close()
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return nil, "", err
+	}
+	return resp.Body, mediaType, nil
 }
 
 // discard makes a request of whose answer only the success counts.
 func (c *Client) discard(ctx context.Context, r request) error {
-	resp, err := c.do(ctx, r)
+	body, _, err := c.read(ctx, r)
 	if err != nil {
 		return r.fail(err)
 	}
 	// Read, so that the connection can be used again; but not for ever.
-	_, _ = io.CopyN(io.Discard, resp.Body, maxErrorBody)
-	return resp.Body.Close()
+	_ = beginning(body, maxErrorBody)
+	return body.Close()
 }
 
 // endpoint is a resource of a server, within one namespace or across all.

@@ -2,8 +2,8 @@ package apiclient
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
-	"io"
 	"mime"
 	"net/http"
 	"strings"
@@ -17,8 +17,7 @@ import (
 
 // statusError makes an error of an answer that is no success, and closes nothing.
 func (c *Client) statusError(resp *http.Response) error {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // what did arrive is better than nothing
-	return c.statusErrorOf(resp.StatusCode, resp.Header, body)
+	return c.statusErrorOf(resp.StatusCode, resp.Header, beginning(resp.Body, maxErrorBody))
 }
 
 // statusErrorOf makes an error of an answer whose body was read already, cut or not. Its type is
@@ -47,10 +46,44 @@ func (c *Client) statusOf(code int, header http.Header, body []byte) *metav1.Sta
 		return statusFromText(code, contentType, body)
 	}
 	failure := codec.Failure{Code: code, MediaType: contentType, Body: bytes.NewReader(body)}.Error()
-	if isGeneric(failure) {
-		return statusFromText(code, contentType, body)
+	if !isGeneric(failure) {
+		return &failure.ErrStatus
 	}
-	return &failure.ErrStatus
+	if s := salvage(body); s != nil {
+		return s
+	}
+	return statusFromText(code, contentType, body)
+}
+
+// salvage reads a Status of JSON that was cut, as far as it goes: servers cut the answer to a failed WebSocket handshake
+// short, and what counts stands before the details. It returns nil if not even its kind is there.
+func salvage(body []byte) *metav1.Status {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if open, err := d.Token(); err != nil || open != json.Delim('{') {
+		return nil
+	}
+	s := &metav1.Status{}
+	members := map[string]any{
+		"kind": &s.Kind, "message": &s.Message, "reason": &s.Reason, "code": &s.Code, "details": &s.Details,
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			break
+		}
+		into, ok := members[name.(string)] // the decoder lets nothing but a string stand here
+		if !ok {
+			into = &json.RawMessage{}
+		}
+		if d.Decode(into) != nil {
+			break
+		}
+	}
+	if s.Kind != "Status" {
+		return nil
+	}
+	s.Status = metav1.StatusFailure
+	return s
 }
 
 // isGeneric tells whether a Status was made up for want of one in the answer.

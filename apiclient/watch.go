@@ -36,11 +36,7 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 // It corresponds to rest.Request.Watch of client-go.
 func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
-		resp, err := p.client.do(ctx, r)
-		if err != nil {
-			return nil, "", err
-		}
-		return resp.Body, resp.Header.Get("Content-Type"), nil
+		return p.client.read(ctx, r)
 	})
 }
 
@@ -87,9 +83,6 @@ func (p *Projection[T]) watchOver(
 func (p *Projection[T]) pump(
 	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], yield func(api.Event[T], error) bool,
 ) error {
-	if err := checkContentType(mediaType, stream); err != nil {
-		return err
-	}
 	events, err := p.codec.NewEventReader(stream, mediaType, p.resource, o)
 	if err != nil {
 		return err

@@ -1,0 +1,302 @@
+package apiclient_test
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/codec"
+)
+
+const (
+	onePodList = `{"apiVersion":"v1","kind":"PodList","metadata":{"resourceVersion":"9"},"items":[` + onePod + `]}`
+	jsonType   = "application/json"
+	protoType  = "application/vnd.kubernetes.protobuf"
+)
+
+func status(code int, reason, message string) string {
+	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
+}
+
+// raw answers with exactly these bytes and closes the connection.
+func raw(bytes string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		_, _ = io.WriteString(c, bytes)
+		_ = c.Close()
+	}
+}
+
+func reset(w http.ResponseWriter, _ *http.Request) {
+	c, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	_ = c.(*net.TCPConn).SetLinger(0)
+	_ = c.Close()
+}
+
+// header adds a header to an answer.
+func header(name, value string, h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(name, value)
+		h(w, r)
+	}
+}
+
+// oddAnswers are what servers, and what stands between, send instead of what was asked for. Each must end a get, a list
+// and a watch with a typed error that says what happened, on one line.
+var oddAnswers = []struct {
+	name    string
+	handler http.HandlerFunc
+	want    string // in the text of the error
+	is      func(error) bool
+}{
+	{"forbidden", answer(403, jsonType, status(403, "Forbidden", "pods is forbidden: no")), "pods is forbidden: no", apierrors.IsForbidden},
+	{"unauthorized", answer(401, jsonType, status(401, "Unauthorized", "Unauthorized")), "Unauthorized", apierrors.IsUnauthorized},
+	{"not found", answer(404, jsonType, status(404, "NotFound", "no pods")), "no pods", apierrors.IsNotFound},
+	{"not found as text", answer(404, "text/plain", "404 page not found\n"), "the server answered 404 Not Found: 404 page not found", apierrors.IsNotFound},
+	{"gone", answer(410, jsonType, status(410, "Expired", "too old")), "too old", apierrors.IsResourceExpired},
+	{"gone as text", answer(410, "text/plain", "old"), "410 Gone: old", apierrors.IsGone},
+	{"conflict", answer(409, jsonType, status(409, "Conflict", "changed")), "changed", apierrors.IsConflict},
+	{"invalid", answer(422, jsonType, status(422, "Invalid", "bad")), "bad", apierrors.IsInvalid},
+	{"unprocessable as text", answer(422, "text/plain", "bad"), "422 Unprocessable Entity: bad", apierrors.IsInvalid},
+	{"method not allowed", answer(405, "text/plain", "no"), "405 Method Not Allowed: no", apierrors.IsMethodNotSupported},
+	{"not acceptable", answer(406, jsonType, status(406, "NotAcceptable", "only tables")), "only tables", apierrors.IsNotAcceptable},
+	{"too large", answer(413, "", ""), "413 Request Entity Too Large", apierrors.IsRequestEntityTooLargeError},
+	{"unsupported", answer(415, "text/plain", "what"), "415 Unsupported Media Type: what", apierrors.IsUnsupportedMediaType},
+	{"too many", header("Retry-After", "7", answer(429, "text/plain", "later")), "429 Too Many Requests: later", delayed(7, apierrors.IsTooManyRequests)},
+	{"too many, no hint", answer(429, "", ""), "429 Too Many Requests", apierrors.IsTooManyRequests},
+	{"too many, said twice", header("Retry-After", "7", answer(429, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":429,"details":{"retryAfterSeconds":3}}`)), "429", delayed(3, apierrors.IsTooManyRequests)},
+	{"unavailable until a date", header("Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), answer(503, "text/plain", "starting")), "503 Service Unavailable: starting", apierrors.IsServiceUnavailable},
+	{"unavailable with nonsense", header("Retry-After", "soon", answer(503, "", "")), "503", delayed(0, apierrors.IsServiceUnavailable)},
+	{"unavailable in the past", header("Retry-After", "-5", answer(503, "", "")), "503", delayed(0, apierrors.IsServiceUnavailable)},
+	{"unavailable for years", header("Retry-After", "99999999999999999999999", answer(503, "", "")), "503", delayed(86400, apierrors.IsServiceUnavailable)},
+	{"unavailable for weeks", header("Retry-After", "9999999", answer(503, "", "")), "503", delayed(86400, apierrors.IsServiceUnavailable)},
+	{"internal error", answer(500, jsonType, status(500, "InternalError", "etcd")), "etcd", apierrors.IsInternalError},
+	{"internal error of no kind", answer(500, jsonType, `{"error":"boom"}`), `500 Internal Server Error: {"error":"boom"}`, apierrors.IsInternalError},
+	{"forbidden in half a Status", answer(403, jsonType, status(403, "Forbidden", "no, said half")[:110]), ": no, said half", apierrors.IsForbidden},
+	{"internal error in half a Status", answer(500, jsonType, `{"kind":"Status","apiVersion":"v1","mess`), "500 Internal Server Error", apierrors.IsInternalError},
+	{"internal error with odd fields", answer(500, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"boom","code":"five"}`), "boom", apierrors.IsInternalError},
+	{"error in bad protobuf", answer(500, protoType, "k8s\x00\xff\xff\xff"), "500 Internal Server Error", apierrors.IsInternalError},
+	{"relabelled Status", answer(403, "text/plain; charset=utf-8", status(403, "Forbidden", "no, really")), ": no, really", apierrors.IsForbidden},
+	{"Status without a content type", func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Content-Type"] = nil
+		answer(403, "", status(403, "Forbidden", "no"))(w, r)
+	}, ": no", apierrors.IsForbidden},
+	{"gateway page", answer(502, "text/html", "<html><head><title>502 Bad\nGateway</title></head><body>nginx</body></html>"), `502 Bad Gateway: a page of HTML titled "502 Bad\nGateway"`, apierrors.IsInternalError},
+	{"gateway time-out", answer(504, "text/html", "<!DOCTYPE html><p>slow"), "504 Gateway Timeout: a page of HTML", apierrors.IsTimeout},
+	{"unknown code", answer(599, "text/plain", "?"), "the server answered 599: ?", isStatus(599)},
+	{"teapot of control characters", answer(418, "text/plain", "a\x00\x1b[31mb\r\nc"), "418 I'm a teapot: a [31mb c", isStatus(418)},
+	{"very long text", answer(500, "text/plain", strings.Repeat("long ", 100_000)), "long long", short(apierrors.IsInternalError)},
+	{"not modified", answer(304, "", ""), "304 Not Modified", isStatus(304)},
+	{"redirect to nowhere", answer(302, "text/plain", "moved"), "302 Found: moved", isStatus(302)},
+
+	{"login page", answer(200, "text/html; charset=utf-8", "<html><title>Sign in</title>"), `content type "text/html; charset=utf-8" instead of an object's: a page of HTML titled "Sign in"`, isContentType},
+	{"text", answer(200, "text/plain", "ok"), `instead of an object's: ok`, isContentType},
+	{"YAML", answer(200, "application/yaml", "kind: Pod"), "kind: Pod", isContentType},
+	{"CBOR", answer(200, "application/cbor", "\xd9\xd9\xf7"), `"application/cbor"`, isContentType},
+	{"nonsense content type", answer(200, "application json;;", "{}"), `"application json;;"`, isContentType},
+	{"a table", answer(200, jsonType+";as=Table", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`), "", nil},
+	{"an array", answer(200, jsonType, `[]`), "", nil},
+	{"a string", answer(200, jsonType, `"ok"`), "", nil},
+	{"null", answer(200, jsonType, `null`), "", nil},
+	{"truncated JSON", answer(200, jsonType, `{"apiVersion":"v1","kind":"Pod`), "", nil},
+	{"text labelled JSON", answer(200, jsonType, `<html>`), "", nil},
+	{"JSON labelled protobuf", answer(200, protoType, onePod), "", nil},
+	{"truncated protobuf", answer(200, protoType, "k8s\x00\x0a\x05"), "", nil},
+	{"Status instead of an object", answer(200, jsonType, status(500, "InternalError", "late")), "", nil},
+	{"bad gzip", header("Content-Encoding", "gzip", answer(200, jsonType, onePod)), "", nil},
+	{"truncated gzip", header("Content-Encoding", "gzip", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		z := gzip.NewWriter(w)
+		_, _ = io.WriteString(z, onePod)
+		_ = z.Flush()
+	}), "", nil},
+	{"unknown encoding", header("Content-Encoding", "br", answer(200, jsonType, onePod)), `content encoding "br"`, nil},
+	{"lying length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n{\"kind\":"), "unexpected EOF", isUnexpectedEOF},
+	{"broken chunk", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "", nil},
+	{"chunks without end", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"kin\r\n"), "unexpected EOF", isUnexpectedEOF},
+	{"two lengths", raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}"), "", nil},
+	{"no HTTP", raw("SSH-2.0-OpenSSH_9.6\r\n"), "malformed HTTP", nil},
+	{"no answer", raw(""), "EOF", nil},
+	{"half a header", raw("HTTP/1.1 200 OK\r\nContent-Ty"), "", nil},
+	{"endless header", raw("HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 11<<20)), "", nil},
+	{"reset", reset, "", func(err error) bool { return isErrno(err, syscall.ECONNRESET) || isErrno(err, syscall.EPIPE) }},
+}
+
+func TestOddAnswers(t *testing.T) {
+	require.GreaterOrEqual(t, len(oddAnswers), 30)
+	for _, c := range oddAnswers {
+		cfg := onLoopback(t, c.handler)
+		cfg.BearerToken = secret
+		check := func(t *testing.T, operation string, err error) {
+			t.Helper()
+			require.Error(t, err)
+			require.ErrorContains(t, err, operation+": ")
+			require.ErrorContains(t, err, c.want)
+			require.NotContains(t, err.Error(), "\n", "one line")
+			require.NotContains(t, err.Error(), secret)
+			require.Equal(t, 1, strings.Count(err.Error(), operation+": "), "wrapped once")
+			if c.is != nil {
+				require.True(t, c.is(err), "%T %v", err, err)
+			}
+		}
+		r := pods(t, cfg)
+		t.Run(c.name+"/get", func(t *testing.T) {
+			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+			check(t, "get pods default/web", err)
+		})
+		t.Run(c.name+"/list", func(t *testing.T) {
+			_, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return nil })
+			check(t, "list pods", err)
+		})
+		t.Run(c.name+"/watch", func(t *testing.T) {
+			var last error
+			for _, err := range r.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
+				require.NoError(t, last, "an error is the last thing that a watch yields")
+				last = err
+			}
+			check(t, "watch pods", last)
+		})
+	}
+}
+
+func delayed(seconds int, is func(error) bool) func(error) bool {
+	return func(err error) bool {
+		got, ok := apierrors.SuggestsClientDelay(err)
+		return is(err) && got == seconds && ok == (seconds > 0)
+	}
+}
+
+func isStatus(code int32) func(error) bool {
+	return func(err error) bool {
+		status, ok := asStatus(err)
+		return ok && status.Code == code
+	}
+}
+
+func asStatus(err error) (metav1.Status, bool) {
+	var s apierrors.APIStatus
+	if !asError(err, &s) {
+		return metav1.Status{}, false
+	}
+	return s.Status(), true
+}
+
+func short(is func(error) bool) func(error) bool {
+	return func(err error) bool { return is(err) && len(err.Error()) < 1000 }
+}
+
+func isContentType(err error) bool {
+	var typed *apiclient.ContentTypeError
+	return asError(err, &typed)
+}
+
+func TestAWatchThatTheServerEndsJustStops(t *testing.T) {
+	for name, h := range map[string]http.HandlerFunc{
+		"at once":      answer(200, jsonType+";stream=watch", ""),
+		"after events": answer(200, jsonType+";stream=watch", `{"type":"ADDED","object":`+onePod+"}\n"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for event, err := range pods(t, onLoopback(t, h)).Watch(t.Context(), api.Options[*corev1.Pod]{}) {
+				require.NoError(t, err)
+				require.Equal(t, "7", event.ResourceVersion)
+			}
+		})
+	}
+}
+
+func TestErrorEventsEndAWatch(t *testing.T) {
+	first := `{"type":"ADDED","object":` + onePod + `}`
+	for name, c := range map[string]struct {
+		frame string
+		is    func(error) bool
+	}{
+		"expired":      {`{"type":"ERROR","object":` + status(410, "Expired", "too old resource version") + `}`, apierrors.IsResourceExpired},
+		"too many":     {`{"type":"ERROR","object":` + status(429, "TooManyRequests", "slow down") + `}`, apierrors.IsTooManyRequests},
+		"no Status":    {`{"type":"ERROR","object":{"oops":1}}`, apierrors.IsInternalError},
+		"unknown type": {`{"type":"NEWS","object":{}}`, func(err error) bool { return isError(err, codec.ErrUnknownEvent) }},
+		"cut":          {`{"type":"ADDED","obj`, isUnexpectedEOF},
+		"garbage":      {`}`, func(err error) bool { return isError(err, codec.ErrMalformed) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := pods(t, onLoopback(t, answer(200, jsonType, first+"\n"+c.frame)))
+			var names []string
+			var last error
+			for event, err := range r.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
+				if err != nil {
+					last = err
+					continue
+				}
+				names = append(names, event.Object.Name)
+			}
+			require.Equal(t, []string{"web"}, names)
+			require.ErrorContains(t, last, "watch pods: ")
+			require.True(t, c.is(last), "%v", last)
+		})
+	}
+}
+
+func TestRefusedConnectionsAreRecognised(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	r := pods(t, apiclient.Config{Host: "http://" + addr})
+	_, err = r.List(t.Context(), api.Options[*corev1.Pod]{}, nil)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.ErrorContains(t, err, "list pods: dial tcp "+addr)
+	for _, err := range r.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	}
+}
+
+func TestAnErrorOfEachEndsTheList(t *testing.T) {
+	r := pods(t, onLoopback(t, answer(200, jsonType, onePodList)))
+	_, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, func(*corev1.Pod) error { return io.ErrShortBuffer })
+	require.ErrorIs(t, err, io.ErrShortBuffer)
+	var got []*corev1.Pod
+	meta, err := r.List(t.Context(), api.Options[*corev1.Pod]{}, keep(&got))
+	require.NoError(t, err)
+	require.Len(t, got, 1)
+	require.Equal(t, "9", meta.ResourceVersion)
+}
+
+// TestAServerThatEchoesCredentials is about error pages that show the request that they are about.
+func TestAServerThatEchoesCredentials(t *testing.T) {
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		http.Error(w, fmt.Sprint("bad request: ", r.Header), http.StatusBadRequest)
+	}
+	cfg := onLoopback(t, echo)
+	for name, change := range map[string]func(*apiclient.Config){
+		"token": func(c *apiclient.Config) { c.BearerToken = secret },
+		"basic": func(c *apiclient.Config) { c.Username, c.Password = "joe", secret },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := cfg
+			change(&c)
+			_, err := pods(t, c).Get(t.Context(), web, metav1.GetOptions{})
+			require.True(t, apierrors.IsBadRequest(err))
+			require.ErrorContains(t, err, "REDACTED")
+			require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), secret)
+			require.NotContains(t, fmt.Sprintf("%+v", err), "am9lOnMz", "base64")
+		})
+	}
+}

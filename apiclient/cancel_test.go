@@ -1,0 +1,244 @@
+package apiclient_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+)
+
+// hang keeps a handler until its client is gone, which a server notices once it has read the body.
+func hang(r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
+
+// flushed writes a part of an answer, which the client sees at once.
+func flushed(w http.ResponseWriter, contentType, part string) {
+	w.Header().Set("Content-Type", contentType)
+	_, _ = io.WriteString(w, part)
+	_ = http.NewResponseController(w).Flush()
+}
+
+// states are the places in which a call can be when its context ends.
+var states = map[string]http.HandlerFunc{
+	"before the head": func(_ http.ResponseWriter, r *http.Request) { hang(r) },
+	"after the head": func(w http.ResponseWriter, r *http.Request) {
+		flushed(w, jsonType, "")
+		hang(r)
+	},
+	"in the body": func(w http.ResponseWriter, r *http.Request) {
+		flushed(w, jsonType, `{"type":"ADDED","object":{"apiVersion":"v1","kind":"PodL`)
+		hang(r)
+	},
+	"between events": func(w http.ResponseWriter, r *http.Request) {
+		flushed(w, jsonType, frame(1))
+		hang(r)
+	},
+	"in the body of an error": func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusInternalServerError)
+		flushed(w, "text/plain", "half")
+		hang(r)
+	},
+	"in a page": func(w http.ResponseWriter, r *http.Request) {
+		flushed(w, "text/html", "")
+		hang(r)
+	},
+}
+
+// calls are what a client can be asked for.
+var calls = map[string]func(ctx context.Context, r *apiclient.Resource[*pod]) error{
+	"get": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+		_, err := r.Get(ctx, web, metav1.GetOptions{})
+		return err
+	},
+	"list": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+		_, err := r.List(ctx, api.Options[*pod]{}, func(*pod) error { return nil })
+		return err
+	},
+	"watch": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+		for _, err := range r.Watch(ctx, api.Options[*pod]{}) {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	"create": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+		_, err := r.Create(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.CreateOptions{})
+		return err
+	},
+}
+
+// TestCancellationEndsEveryState cancels each call in each state. The bubble fails the test if a goroutine is left, and
+// its clock stands still: at once means at once.
+func TestCancellationEndsEveryState(t *testing.T) {
+	for state, handler := range states {
+		for name, call := range calls {
+			if name != "watch" && state == "between events" {
+				continue
+			}
+			t.Run(name+"/"+state, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					r := apiclient.For[*pod](newClient(t, inMemory(t, handler)), podResource, "")
+					done := make(chan error)
+					go func() { done <- call(ctx, r) }()
+					synctest.Wait()
+					start := time.Now()
+					cancel()
+					err := <-done
+					require.ErrorIs(t, err, context.Canceled)
+					require.Zero(t, time.Since(start))
+				})
+			})
+		}
+	}
+}
+
+// TestAnErrorThatNeverEndsIsAnError is about answers whose head says all, and whose body does not come.
+func TestAnErrorThatNeverEndsIsAnError(t *testing.T) {
+	for state, want := range map[string]string{
+		"in the body of an error": "the server answered 500 Internal Server Error: half",
+		"in a page":               `the answer has content type "text/html" instead of an object's: a page of HTML`,
+	} {
+		for name, call := range calls {
+			t.Run(name+"/"+state, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					start := time.Now()
+					err := call(t.Context(), apiclient.For[*pod](newClient(t, inMemory(t, states[state])), podResource, ""))
+					require.ErrorContains(t, err, want)
+					require.Equal(t, 10*time.Second, time.Since(start))
+				})
+			})
+		}
+	}
+}
+
+func TestCancellationWhileDialling(t *testing.T) {
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := apiclient.Config{Host: "http://h", DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				start := time.Now()
+				err := call(ctx, apiclient.For[*pod](newClient(t, cfg), podResource, ""))
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+				require.Equal(t, time.Second, time.Since(start))
+			})
+		})
+	}
+}
+
+func TestACancelledContextSendsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(http.ResponseWriter, *http.Request) { t.Error("a request was sent") })
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for name, call := range calls {
+			require.ErrorIs(t, call(ctx, apiclient.For[*pod](newClient(t, cfg), podResource, "")), context.Canceled, name)
+		}
+	})
+}
+
+// TestBreakClosesTheStream shows that the server sees the end of a watch whose loop ended, and that nothing is left.
+func TestBreakClosesTheStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan struct{})
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			flushed(w, jsonType, frame(1))
+			hang(r)
+			close(gone)
+		})
+		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		for range r.Watch(t.Context(), api.Options[*pod]{}) {
+			break
+		}
+		<-gone
+	})
+}
+
+func TestEachIterationIsAWatchOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := 0
+		cfg := inMemory(t, func(w http.ResponseWriter, _ *http.Request) {
+			requests++
+			flushed(w, jsonType, frame(requests))
+		})
+		watch := apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), api.Options[*pod]{})
+		require.Zero(t, requests, "nothing is sent before the first iteration")
+		for want := range 2 {
+			for event, err := range watch {
+				require.NoError(t, err)
+				require.Equal(t, []string{"1", "2"}[want], event.ResourceVersion)
+			}
+		}
+		require.Equal(t, 2, requests, "and nothing twice")
+	})
+}
+
+func TestReadsWaitForAHeadNoLongerThanTheyShould(t *testing.T) {
+	for name, call := range calls {
+		for bound, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, time.Second: time.Second, -1: time.Hour} {
+			if name == "create" {
+				want = time.Hour
+			}
+			t.Run(name+"/"+bound.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					cfg := inMemory(t, func(_ http.ResponseWriter, r *http.Request) { hang(r) })
+					cfg.ResponseHeaderTimeout = bound
+					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+					defer cancel()
+					start := time.Now()
+					err := call(ctx, apiclient.For[*pod](newClient(t, cfg), podResource, ""))
+					require.Equal(t, want, time.Since(start))
+					var timeout net.Error
+					require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
+					require.Equal(t, want == time.Hour, errors.Is(err, context.DeadlineExceeded))
+				})
+			})
+		}
+	}
+}
+
+// TestNothingCutsALongAnswer holds a list and a watch for a day.
+func TestNothingCutsALongAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Has("watch") {
+				flushed(w, jsonType, frame(1))
+				<-time.After(24 * time.Hour)
+				flushed(w, jsonType, frame(2))
+				return
+			}
+			flushed(w, jsonType, onePodList[:40])
+			<-time.After(24 * time.Hour)
+			flushed(w, jsonType, onePodList[40:])
+		})
+		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		var listed []*pod
+		_, err := r.List(t.Context(), api.Options[*pod]{}, keep(&listed))
+		require.NoError(t, err)
+		require.Len(t, listed, 1)
+		events := 0
+		for _, err := range r.Watch(t.Context(), api.Options[*pod]{}) {
+			require.NoError(t, err)
+			events++
+		}
+		require.Equal(t, 2, events)
+	})
+}

@@ -1,0 +1,265 @@
+package apiclient_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+)
+
+func frame(version int) string {
+	return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"p%d","uid":"u","resourceVersion":"%d"}}}`+"\n", version, version)
+}
+
+// TestCompressedWatchesAreNotLate sends one event and then nothing: the event must arrive, whether the server flushes
+// one gzip stream or ends a member after each event.
+func TestCompressedWatchesAreNotLate(t *testing.T) {
+	for _, members := range []bool{true, false} {
+		t.Run("members="+strconv.FormatBool(members), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+					require.Equal(t, "gzip", r.Header.Get("Accept-Encoding"))
+					w.Header().Set("Content-Type", jsonType)
+					w.Header().Set("Content-Encoding", "gzip")
+					z := gzip.NewWriter(w)
+					for v := 1; v <= 3; v++ {
+						_, _ = io.WriteString(z, frame(v))
+						if members {
+							_ = z.Close()
+						} else {
+							_ = z.Flush()
+						}
+						_ = http.NewResponseController(w).Flush()
+						if members {
+							z.Reset(w)
+						}
+						<-time.After(time.Hour)
+					}
+					if !members {
+						_ = z.Close()
+					}
+				})
+				start := time.Now()
+				r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+				seen := 0
+				for event, err := range r.Watch(t.Context(), api.Options[*pod]{}) {
+					require.NoError(t, err)
+					require.Equal(t, time.Duration(seen)*time.Hour, time.Since(start))
+					seen++
+					require.Equal(t, strconv.Itoa(seen), event.ResourceVersion)
+				}
+				require.Equal(t, 3, seen)
+			})
+		})
+	}
+}
+
+func TestGzipOfAnyShape(t *testing.T) {
+	zip := func(text string) string {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		_, _ = io.WriteString(z, text)
+		_ = z.Close()
+		return b.String()
+	}
+	half := len(onePod) / 2
+	for name, c := range map[string]struct {
+		body string
+		ok   bool
+	}{
+		"one member":             {zip(onePod), true},
+		"two members":            {zip(onePod[:half]) + zip(onePod[half:]), true},
+		"empty members":          {zip("") + zip(onePod) + zip("") + zip(" "), true},
+		"nothing":                {"", false},
+		"only an empty member":   {zip(""), false},
+		"cut in the header":      {zip(onePod)[:5], false},
+		"cut in the data":        {zip(onePod)[:40], false},
+		"cut in the sum":         {zip(onePod)[:len(zip(onePod))-4], false},
+		"wrong sum":              {zip(onePod)[:len(zip(onePod))-8] + "12345678", false},
+		"plain text behind":      {zip(onePod) + "more", false},
+		"cut in a second header": {zip(onePod) + zip("")[:4], false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := onLoopback(t, header("Content-Encoding", "gzip", answer(200, jsonType, c.body)))
+			got, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
+			if !c.ok {
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, "web", got.Name)
+		})
+	}
+}
+
+func TestRedirects(t *testing.T) {
+	var stolen atomic.Value
+	stranger := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stolen.Store(r.Header.Get("Authorization") + "?")
+	}))
+	defer stranger.Close()
+	target := ""
+	code := http.StatusFound
+	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/arrived") {
+			require.Equal(t, "Bearer "+secret, r.Header.Get("Authorization"))
+			answer(200, jsonType, onePod)(w, r)
+			return
+		}
+		http.Redirect(w, r, target, code)
+	})
+	cfg.BearerToken = secret
+	r := pods(t, cfg)
+	get := func() error {
+		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+		return err
+	}
+	refused := func(err error) {
+		t.Helper()
+		var typed *apiclient.RedirectError
+		require.ErrorAs(t, err, &typed)
+		require.Contains(t, err.Error(), "which is not followed")
+		require.NotContains(t, err.Error(), secret)
+	}
+
+	target = "/arrived"
+	require.NoError(t, get(), "within the server")
+
+	for _, code = range []int{301, 302, 303, 307, 308} {
+		target = stranger.URL + "/x?token=" + secret
+		refused(get())
+		target = "https" + strings.TrimPrefix(cfg.Host, "http") + "/arrived"
+		refused(get())
+		target = "http://joe:" + secret + "@" + strings.TrimPrefix(stranger.URL, "http://")
+		refused(get())
+		target = "/arrived"
+		refused(r.Delete(t.Context(), web, metav1.DeleteOptions{}))
+		_, err := r.Patch(t.Context(), web, apiclient.Patch{Data: []byte("{}")}, apiclient.PatchOptions{})
+		refused(err)
+	}
+	target = "/again"
+	refused(get())
+	require.Nil(t, stolen.Load(), "no request reached the other server")
+}
+
+func TestTokenFilesAreReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "token")
+		put := func(token string) { require.NoError(t, os.WriteFile(path, []byte(token+"\n"), 0o600)) }
+		put("one")
+		got, code := "", 200
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header.Get("Authorization")
+			answer(code, jsonType, onePod)(w, r)
+		})
+		cfg.BearerTokenFile = path
+		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		sent := func() string {
+			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+			require.Equal(t, code == 401, apierrors.IsUnauthorized(err))
+			return got
+		}
+		require.Equal(t, "Bearer one", sent())
+		put("two")
+		<-time.After(59 * time.Second)
+		require.Equal(t, "Bearer one", sent(), "a token serves for a minute")
+		<-time.After(time.Second)
+		require.Equal(t, "Bearer two", sent())
+
+		require.NoError(t, os.Remove(path))
+		<-time.After(time.Hour)
+		require.Equal(t, "Bearer two", sent(), "the last token serves on")
+		put("")
+		<-time.After(time.Hour)
+		require.Equal(t, "Bearer two", sent())
+
+		put("three")
+		require.Equal(t, "Bearer two", sent())
+		code = 401
+		require.Equal(t, "Bearer two", sent(), "this one is refused")
+		require.Equal(t, "Bearer three", sent(), "so the file is read")
+	})
+}
+
+func TestATokenStandsInUntilTheFileIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "token")
+		got := ""
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			got = r.Header.Get("Authorization")
+			answer(200, jsonType, onePod)(w, r)
+		})
+		cfg.BearerToken, cfg.BearerTokenFile = "first", path
+		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		get := func() string {
+			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+			require.NoError(t, err)
+			return got
+		}
+		require.Equal(t, "Bearer first", get())
+		require.NoError(t, os.WriteFile(path, []byte("second"), 0o600))
+		<-time.After(time.Minute)
+		require.Equal(t, "Bearer second", get())
+	})
+}
+
+func TestAProxyIsUsed(t *testing.T) {
+	var asked string
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		answer(200, jsonType, onePod)(w, r)
+	}))
+	defer proxy.Close()
+	_, err := pods(t, apiclient.Config{Host: "http://far.example", ProxyURL: proxy.URL}).Get(t.Context(), web, metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "http://far.example/api/v1/namespaces/default/pods/web", asked)
+}
+
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	var conns atomic.Int32
+	code := 200
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer(code, jsonType, onePod)(w, r)
+	}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	r := pods(t, apiclient.Config{Host: server.URL})
+	for range 3 {
+		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.NoError(t, r.Delete(t.Context(), web, metav1.DeleteOptions{}))
+	}
+	code = 404
+	for range 3 {
+		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+		require.Error(t, err)
+	}
+	require.EqualValues(t, 1, conns.Load())
+	code = 200
+	r.Client().CloseIdleConnections()
+	require.NoError(t, r.Delete(t.Context(), web, metav1.DeleteOptions{}))
+	require.EqualValues(t, 2, conns.Load())
+}
