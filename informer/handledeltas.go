@@ -61,7 +61,7 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 	txn := i.indexer.Begin()
 	for _, object := range batch.Objects {
 		if len(object.Deltas) == 1 && object.Deltas[0].InitialList && batch.InitialList {
-			txn.Set(object.Deltas[0].Object) // the replay tells of it
+			i.store(txn, object.Deltas[0].Object) // the replay tells of it
 			continue
 		}
 		for _, delta := range object.Deltas {
@@ -74,20 +74,21 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 // applyDelta carries one delta out. What the cache holds decides what it is called, whatever the delta says.
 func (i *Informer[T]) applyDelta(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T], c *changes[T]) {
 	if d.Type == deltafifo.Deleted {
-		if old, existed := txn.Delete(key); existed {
-			i.mutations.forget(old)
+		if _, existed := txn.Delete(key); existed {
 			c.add(key, Notification[T]{Type: Delete, Object: d.Object, FinalStateUnknown: d.FinalStateUnknown})
 		}
 		return
 	}
-	i.mutations.observe(d.Object)
-	old, existed := txn.Set(d.Object)
-	if existed {
-		i.mutations.forget(old)
+	if old, existed := i.store(txn, d.Object); existed {
 		c.add(key, Notification[T]{Type: Update, Object: d.Object, Old: old})
 		return
 	}
 	c.add(key, Notification[T]{Type: Add, Object: d.Object, InitialList: d.InitialList})
+}
+
+func (i *Informer[T]) store(txn *cache.Txn[T], object T) (old T, existed bool) {
+	i.mutations.observe(object)
+	return txn.Set(object)
 }
 
 // tell appends what happened to the backlogs.

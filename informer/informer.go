@@ -52,6 +52,11 @@ type Options[T api.Object] struct {
 	BackoffBase, BackoffMax time.Duration
 	Rand                    func() float64
 
+	// OnMutation turns the mutation detector on: it is called with each object of the cache that somebody has changed,
+	// which is looked for when Run ends, and now and then before. It costs a copy of every object, and is meant for
+	// tests.
+	OnMutation func(cache.Mutation)
+
 	// OnBatch is called with every batch of changes once it is in the cache, and with the state that it led to: for
 	// metrics and traces. The batch is lent for the call, during which the next one waits.
 	OnBatch func(deltafifo.Batch[T], *cache.Snapshot[T])
@@ -104,7 +109,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 		log:       log.With(zap.Stringer("resource", lw.Resource())),
 		reflector: reflector.New(lw, fifo, o.reflector()),
 		indexer:   cache.New[T](cache.Options{}),
-		mutations: &mutations[T]{},
+		mutations: newMutations[T](o.OnMutation),
 		synced:    make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
@@ -172,7 +177,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	}
 	i.end()
 	i.active.Wait()
-	i.mutations.checkAll()
+	i.mutations.check()
 	if fatal != nil {
 		return fmt.Errorf("informer: %w", fatal)
 	}

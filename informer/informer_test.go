@@ -1,0 +1,541 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+)
+
+func subscribe(t *testing.T, i interface {
+	Subscribe(func(informer.Notification[*widget]), informer.HandlerOptions) (*informer.Registration, error)
+}, f func(informer.Notification[*widget]), o informer.HandlerOptions,
+) *informer.Registration {
+	t.Helper()
+	r, err := i.Subscribe(f, o)
+	require.NoError(t, err)
+	return r
+}
+
+func TestHandlersAreToldOfEveryChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		s.set("b", 1)
+		i := informer.New(s, options(t))
+		var r recorder
+		registration := subscribe(t, i, r.handle, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-registration.Synced()
+		require.ElementsMatch(t, []string{"Add a 1 initial", "Add b 1 initial"}, r.take())
+		s.set("a", 2)
+		s.set("c", 1)
+		s.remove("b")
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"Update a 1→2", "Add c 1", "Delete b 1"}, r.take())
+		require.Equal(t, 2, i.Cache().Len())
+		require.Equal(t, "5", i.ResourceVersion())
+	})
+}
+
+func TestAnEmptyListIsSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := informer.New(newSource(), options(t))
+		registration := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-i.Synced()
+		<-registration.Synced()
+		require.True(t, i.Status().Synced)
+	})
+}
+
+// TestLateHandlerSeesEachChangeOnce lets handlers join while changes arrive: what each of them adds up must be what
+// the cache holds, and their histories must be legal.
+func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
+	for _, coalesce := range []bool{false, true} {
+		t.Run(fmt.Sprintf("coalesce=%v", coalesce), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource()
+				i := informer.New(s, options(t))
+				defer running(t, i)()
+				var believers []*believer
+				for n := range 200 {
+					s.set(fmt.Sprint("w", n%17), n)
+					if n%5 == 0 && n > 20 {
+						s.remove(fmt.Sprint("w", (n+3)%17))
+					}
+					if n%3 == 0 {
+						b := newBeliever(t)
+						believers = append(believers, b)
+						subscribe(t, i, b.handle, informer.HandlerOptions{Coalesce: coalesce})
+					}
+				}
+				synctest.Wait()
+				for _, b := range believers {
+					b.requireEqual(i)
+				}
+			})
+		})
+	}
+}
+
+// TestCacheIsAheadOfHandlers looks into the cache from a handler.
+func TestCacheIsAheadOfHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 0)
+		i := informer.New(s, options(t))
+		calls := 0
+		subscribe(t, i, func(n informer.Notification[*widget]) {
+			calls++
+			cached, ok := i.Cache().Get(api.KeyOf(n.Object))
+			require.True(t, ok)
+			require.GreaterOrEqual(t, cached.Size, n.Object.Size)
+		}, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-i.Synced()
+		for n := range 50 {
+			s.set("a", n+1)
+		}
+		synctest.Wait()
+		require.Equal(t, 51, calls)
+	})
+}
+
+func TestStuckHandlerDelaysNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		i := informer.New(s, options(t))
+		release := make(chan struct{})
+		stuck := subscribe(t, i, func(informer.Notification[*widget]) { <-release }, informer.HandlerOptions{Name: "stuck"})
+		var r recorder
+		subscribe(t, i, r.handle, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-i.Synced()
+		for n := range 100 {
+			s.set("a", n)
+			synctest.Wait()
+		}
+		require.Len(t, r.take(), 100)
+		require.Equal(t, 99, stuck.Pending(), "one call is in flight")
+		require.True(t, isClosed(stuck.Synced()), "there was nothing in the initial list")
+		close(release)
+		synctest.Wait()
+		require.Zero(t, stuck.Pending())
+		stop()
+	})
+}
+
+func TestCoalescingBacklogIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		i := informer.New(s, options(t))
+		release := make(chan struct{})
+		b := newBeliever(t)
+		stuck := subscribe(t, i, func(n informer.Notification[*widget]) { <-release; b.handle(n) }, informer.HandlerOptions{Coalesce: true})
+		stop := running(t, i)
+		for n := range 10_000 {
+			s.set(fmt.Sprint("w", n%10), n)
+			if n%100 == 0 {
+				synctest.Wait()
+			}
+		}
+		synctest.Wait()
+		require.LessOrEqual(t, stuck.Pending(), 11)
+		close(release)
+		synctest.Wait()
+		b.requireEqual(i)
+		stop()
+	})
+}
+
+func TestHandlerPanicIsContained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		s.set("b", 1)
+		logs, seen := observer.New(zap.ErrorLevel)
+		o := options(t)
+		o.Logger = zap.New(logs)
+		i := informer.New(s, o)
+		calls := 0
+		panicky := subscribe(t, i, func(informer.Notification[*widget]) {
+			calls++
+			panic("not again")
+		}, informer.HandlerOptions{Name: "panicky"})
+		var r recorder
+		subscribe(t, i, r.handle, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-panicky.Synced()
+		s.set("a", 2)
+		synctest.Wait()
+		require.Equal(t, 3, calls, "it is called on after a panic")
+		require.EqualValues(t, 3, panicky.Panics())
+		require.Len(t, r.take(), 3)
+		require.Equal(t, 3, seen.FilterMessage("handler panicked").Len())
+		require.Equal(t, "panicky", seen.All()[0].ContextMap()["handler"])
+	})
+}
+
+func TestRemoveFromWithinAHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		for n := range 10 {
+			s.set(fmt.Sprint("w", n), n)
+		}
+		i := informer.New(s, options(t))
+		calls := 0
+		var registration *informer.Registration
+		registration = subscribe(t, i, func(informer.Notification[*widget]) {
+			if calls++; calls == 3 {
+				registration.Remove()
+				require.False(t, isClosed(registration.Done()), "a call is in flight")
+			}
+		}, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-registration.Done()
+		s.set("w1", 100)
+		synctest.Wait()
+		require.Equal(t, 3, calls)
+		require.Zero(t, registration.Pending())
+		registration.Remove() // again does nothing
+		require.Empty(t, i.Status().Handlers)
+	})
+}
+
+func TestRemoveBeforeRun(t *testing.T) {
+	i := informer.New(newSource(), options(t))
+	registration := subscribe(t, i, func(informer.Notification[*widget]) { t.Error("called") }, informer.HandlerOptions{})
+	registration.Remove()
+	<-registration.Done()
+}
+
+func TestTheSameFunctionTwiceIsTwoHandlers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		i := informer.New(s, options(t))
+		var calls atomic.Int32
+		f := func(informer.Notification[*widget]) { calls.Add(1) }
+		first := subscribe(t, i, f, informer.HandlerOptions{})
+		subscribe(t, i, f, informer.HandlerOptions{})
+		defer running(t, i)()
+		synctest.Wait()
+		require.EqualValues(t, 2, calls.Load())
+		first.Remove()
+		s.set("a", 2)
+		synctest.Wait()
+		require.EqualValues(t, 3, calls.Load())
+	})
+}
+
+func TestLifecycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := informer.New(newSource(), options(t))
+		stop := running(t, i)
+		<-i.Synced()
+		require.ErrorIs(t, i.Run(t.Context()), informer.ErrRunning)
+		stop()
+		require.True(t, isClosed(i.Stopped()))
+		require.ErrorIs(t, i.Run(t.Context()), informer.ErrRunning)
+		_, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})
+		require.ErrorIs(t, err, informer.ErrStopped)
+		require.ErrorIs(t, i.WaitFor(t.Context(), "99"), informer.ErrStopped)
+		require.NoError(t, i.WaitFor(t.Context(), "0"), "what was reached stays reached")
+	})
+}
+
+func TestNoCallAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		for n := range 100 {
+			s.set(fmt.Sprint("w", n), n)
+		}
+		i := informer.New(s, options(t))
+		inFlight, ended := make(chan struct{}), false
+		calls := 0
+		subscribe(t, i, func(informer.Notification[*widget]) {
+			require.False(t, ended)
+			if calls++; calls == 1 {
+				close(inFlight)
+				<-time.After(time.Second)
+			}
+		}, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-inFlight
+		started := time.Now()
+		stop()
+		ended = true
+		require.Equal(t, time.Second, time.Since(started), "Run waits for the call in flight, and for nothing else")
+		require.Equal(t, 1, calls)
+	})
+}
+
+func TestWaitFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		i := informer.New(s, options(t))
+		defer running(t, i)()
+		require.NoError(t, i.WaitFor(t.Context(), "1"))
+		waited := make(chan error, 2)
+		for range 2 {
+			go func() { waited <- i.WaitFor(t.Context(), "3") }()
+		}
+		s.set("a", 2)
+		synctest.Wait()
+		require.Empty(t, waited)
+		s.bookmark()
+		require.NoError(t, <-waited)
+		require.NoError(t, <-waited)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, i.WaitFor(ctx, "1000"), context.DeadlineExceeded)
+	})
+}
+
+func TestResyncIsPerHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		o := options(t)
+		o.ResyncPeriod = 10 * time.Second
+		i := informer.New(s, o)
+		var ten, thirty, never, late recorder
+		subscribe(t, i, ten.handle, informer.HandlerOptions{})
+		subscribe(t, i, thirty.handle, informer.HandlerOptions{ResyncPeriod: 30 * time.Second})
+		subscribe(t, i, never.handle, informer.HandlerOptions{ResyncPeriod: -1})
+		defer running(t, i)()
+		<-i.Synced()
+		<-time.After(5 * time.Second)
+		subscribe(t, i, late.handle, informer.HandlerOptions{ResyncPeriod: time.Second}) // raised to ten
+		<-time.After(61 * time.Second)
+		synctest.Wait()
+		count := func(r *recorder) int {
+			lines := r.take()
+			require.Equal(t, "Add a 1 initial", lines[0])
+			for _, line := range lines[1:] {
+				require.Equal(t, "Update a 1→1 resync", line)
+			}
+			return len(lines) - 1
+		}
+		require.Equal(t, 6, count(&ten))
+		require.Equal(t, 2, count(&thirty))
+		require.Equal(t, 0, count(&never))
+		require.Equal(t, 5, count(&late))
+	})
+}
+
+func TestTransformRunsOnceForEachState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		s.set("b", 2)
+		s.set("bad", 13)
+		o := options(t)
+		calls := map[int]int{}
+		o.Transform = func(w *widget) (*widget, error) {
+			calls[w.Size]++
+			if w.Size == 13 {
+				return nil, errors.New("unlucky")
+			}
+			copied := *w
+			copied.Size = -w.Size
+			return &copied, nil
+		}
+		i := informer.New(s, o)
+		var r recorder
+		subscribe(t, i, r.handle, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-i.Synced()
+		s.set("a", 3)
+		synctest.Wait()
+		s.set("a", 13)
+		synctest.Wait()
+		require.ElementsMatch(t, []string{"Add a -1 initial", "Add b -2 initial", "Update a -1→-3"}, r.take())
+		require.Equal(t, map[int]int{1: 1, 2: 1, 3: 1, 13: 2}, calls)
+		a, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "a"})
+		require.Equal(t, -3, a.Size, "the last good state stays")
+		require.Len(t, i.Undecodable(), 2)
+		require.Equal(t, 2, i.Status().Undecodable)
+		s.set("a", 4)
+		s.set("bad", 5)
+		synctest.Wait()
+		require.Empty(t, i.Undecodable())
+	})
+}
+
+func TestFailEndsRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		o := options(t)
+		o.Transform = func(*widget) (*widget, error) { return nil, errors.New("no") }
+		o.OnUndecodable = reflector.Fail
+		err := informer.New(s, o).Run(t.Context())
+		var undecodable *api.UndecodableError
+		require.ErrorAs(t, err, &undecodable)
+		require.Equal(t, "a", undecodable.Key.Name)
+	})
+}
+
+func TestMutationOfACachedObjectIsFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		var found []cache.Mutation
+		i := informer.New(s, informer.Options[*widget]{OnMutation: func(m cache.Mutation) { found = append(found, m) }})
+		stop := running(t, i)
+		<-i.Synced()
+		a, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "a"})
+		a.Size = 99
+		stop()
+		require.Len(t, found, 1)
+		require.Equal(t, "a", found[0].Key.Name)
+		require.Contains(t, found[0].Diff, "99")
+	})
+}
+
+func TestIndexesBeforeAndAfterStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		s.set("b", 2)
+		i := informer.New(s, options(t))
+		bySize := func(w *widget) []int { return []int{w.Size} }
+		before := informer.AddIndex(i, bySize)
+		defer running(t, i)()
+		<-i.Synced()
+		after := informer.AddIndex(i, bySize)
+		s.set("a", 2)
+		synctest.Wait()
+		for _, index := range []interface{ ByIndex(int) []*widget }{before, after} {
+			require.Empty(t, index.ByIndex(1))
+			require.Len(t, index.ByIndex(2), 2)
+		}
+	})
+}
+
+// TestFiftyHandlersCostFifty checks that neither joining nor fan-out keeps anything for each object and handler.
+func TestFiftyHandlersCostFifty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		for n := range 2000 {
+			s.set(fmt.Sprint("w", n), n)
+		}
+		i := informer.New(s, options(t))
+		defer running(t, i)()
+		<-i.Synced()
+		release := make(chan struct{})
+		stuck := func(informer.Notification[*widget]) { <-release }
+		allocated := testing.AllocsPerRun(1, func() {
+			for range 50 {
+				subscribe(t, i, stuck, informer.HandlerOptions{Name: "stuck"})
+			}
+		})
+		require.Less(t, allocated, 50*60.0)
+		close(release)
+	})
+}
+
+func TestAddEventHandlerNamesTheHandler(t *testing.T) {
+	i := informer.New(newSource(), options(t))
+	registration, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})
+	require.NoError(t, err)
+	require.Contains(t, registration.Name(), "HandlerFuncs")
+	require.Contains(t, subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{}).Name(), "TestAddEventHandlerNamesTheHandler")
+	require.Equal(t, "mine", subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Name: "mine"}).Name())
+}
+
+// TestHandlersComeAndGoWhileEventsFlow is abuse from many goroutines at once, for the race detector.
+func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		i := informer.New(s, options(t))
+		stop := running(t, i)
+		finished := make(chan struct{})
+		for worker := range 8 {
+			go func() {
+				defer func() { finished <- struct{}{} }()
+				for n := range 50 {
+					b := newBeliever(t)
+					r, err := i.Subscribe(b.handle, informer.HandlerOptions{Coalesce: n%2 == 0})
+					if err != nil {
+						return
+					}
+					s.set(fmt.Sprint("w", worker), n)
+					_ = i.Status()
+					_ = r.Pending()
+					if n%3 != 0 {
+						r.Remove()
+						<-r.Done()
+					}
+				}
+			}()
+		}
+		for range 8 {
+			<-finished
+		}
+		synctest.Wait()
+		require.Len(t, i.Status().Handlers, 8*17)
+		stop()
+	})
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// believer is a handler that checks its history and adds it up.
+type believer struct {
+	t     *testing.T
+	state map[api.Key]*widget
+}
+
+func newBeliever(t *testing.T) *believer { return &believer{t, map[api.Key]*widget{}} }
+
+func (b *believer) handle(n informer.Notification[*widget]) {
+	key := api.KeyOf(n.Object)
+	known := b.state[key]
+	switch n.Type {
+	case informer.Add:
+		require.Nil(b.t, known, "an Add of what it was told of")
+		b.state[key] = n.Object
+	case informer.Update:
+		require.Same(b.t, known, n.Old, "Old is what it was told last")
+		require.Equal(b.t, known.UID, n.Object.UID)
+		b.state[key] = n.Object
+	case informer.Delete:
+		require.NotNil(b.t, known, "a Delete without an Add")
+		require.Equal(b.t, known.UID, n.Object.UID)
+		delete(b.state, key)
+	}
+}
+
+// requireEqual may be called when everything is quiet.
+func (b *believer) requireEqual(i *informer.Informer[*widget]) {
+	b.t.Helper()
+	require.Len(b.t, b.state, i.Cache().Len())
+	for key, object := range i.Cache().All() {
+		require.Same(b.t, object, b.state[key])
+	}
+	require.True(b.t, slices.ContainsFunc(i.Status().Handlers, func(h informer.HandlerStatus) bool { return h.Synced }))
+}

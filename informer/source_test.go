@@ -1,0 +1,203 @@
+package informer_test
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
+)
+
+// widget is what a user's own type looks like: what it declares is what is kept.
+type widget struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Size              int `json:"size"`
+}
+
+var widgets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
+
+// source is a collection in memory that streams, for tests of what an informer does once it has the events. The whole
+// way from a server is tested over the test server.
+type source struct {
+	mu      sync.Mutex
+	version int
+	uids    int
+	objects map[api.Key]*widget
+	log     []api.Event[*widget]
+	changed chan struct{} // closed and replaced at each change
+}
+
+func newSource() *source {
+	return &source{objects: map[api.Key]*widget{}, changed: make(chan struct{})}
+}
+
+// set makes or changes default/name and returns the version.
+func (s *source) set(name string, size int) string {
+	return s.record(name, func(key api.Key, old *widget) *widget {
+		w := &widget{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Size: size}
+		if old == nil {
+			s.uids++
+			w.UID = types.UID(fmt.Sprint("uid-", s.uids))
+		} else {
+			w.UID = old.UID
+		}
+		return w
+	})
+}
+
+func (s *source) remove(name string) string {
+	return s.record(name, func(api.Key, *widget) *widget { return nil })
+}
+
+func (s *source) record(name string, change func(api.Key, *widget) *widget) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	version := fmt.Sprint(s.version)
+	key := api.Key{Namespace: "default", Name: name}
+	old := s.objects[key]
+	w := change(key, old)
+	kind := watch.Modified
+	switch {
+	case w == nil:
+		kind, w = watch.Deleted, &widget{ObjectMeta: *old.DeepCopy(), Size: old.Size}
+		delete(s.objects, key)
+	case old == nil:
+		kind = watch.Added
+	}
+	w.ResourceVersion = version
+	if kind != watch.Deleted {
+		s.objects[key] = w
+	}
+	s.log = append(s.log, api.Event[*widget]{Type: kind, Object: w, ResourceVersion: version})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return version
+}
+
+// bookmark moves the version without a change to any object.
+func (s *source) bookmark() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.version++
+	version := fmt.Sprint(s.version)
+	s.log = append(s.log, api.Event[*widget]{Type: watch.Bookmark, ResourceVersion: version})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return version
+}
+
+func (s *source) Resource() api.Resource { return widgets }
+
+func (s *source) List(_ context.Context, _ api.Options[*widget], each func(*widget) error) (metav1.ListMeta, error) {
+	initial, version, _ := s.snapshot()
+	for _, w := range initial {
+		if err := each(w); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	return metav1.ListMeta{ResourceVersion: version}, nil
+}
+
+func (s *source) snapshot() (sorted []*widget, version string, at int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.objects {
+		sorted = append(sorted, w)
+	}
+	slices.SortFunc(sorted, func(a, b *widget) int { return cmp.Compare(a.Name, b.Name) })
+	return sorted, fmt.Sprint(s.version), len(s.log)
+}
+
+func (s *source) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
+	return func(yield func(api.Event[*widget], error) bool) {
+		initial, version, at := s.snapshot()
+		if o.SendInitialEvents == nil {
+			panic("this source only streams")
+		}
+		for _, w := range initial {
+			if !yield(api.Event[*widget]{Type: watch.Added, Object: w, ResourceVersion: w.ResourceVersion}, nil) {
+				return
+			}
+		}
+		if !yield(api.Event[*widget]{Type: watch.Bookmark, ResourceVersion: version, InitialEventsEnd: true}, nil) {
+			return
+		}
+		for {
+			s.mu.Lock()
+			events, changed := s.log[at:], s.changed
+			at = len(s.log)
+			s.mu.Unlock()
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				yield(api.Event[*widget]{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// options are what every informer of these tests has: the mutation detector.
+func options(t *testing.T) informer.Options[*widget] {
+	return informer.Options[*widget]{
+		OnMutation: func(m cache.Mutation) { t.Errorf("somebody changed an object of the cache: %v", m) },
+	}
+}
+
+// running runs an informer in the background of a bubble, and returns what ends it and reports that it ended well.
+func running[T api.Object](t *testing.T, i *informer.Informer[T]) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+	return sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+// recorder is a handler that keeps what it is told, as lines.
+type recorder struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (r *recorder) handle(n informer.Notification[*widget]) {
+	line := fmt.Sprintf("%s %s %d", n.Type, n.Object.Name, n.Object.Size)
+	if n.Type == informer.Update {
+		line = fmt.Sprintf("%s %s %d→%d", n.Type, n.Object.Name, n.Old.Size, n.Object.Size)
+	}
+	for flag, set := range map[string]bool{"initial": n.InitialList, "resync": n.Resync, "unknown": n.FinalStateUnknown} {
+		if set {
+			line += " " + flag
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+}
+
+// take returns the lines since the last take.
+func (r *recorder) take() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	lines := r.lines
+	r.lines = nil
+	return lines
+}
