@@ -1,0 +1,52 @@
+package testserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// continueToken says where the next page of a list starts, and in which state. It has the form that kube-apiserver's
+// has, although clients must not look into it.
+type continueToken struct {
+	APIVersion string `json:"v"`
+	Version    int64  `json:"rv"` // negative: whatever the present state is
+	Start      string `json:"start"`
+}
+
+const tokenVersion = "meta.k8s.io/v1"
+
+func encodeToken(version int64, start string) string {
+	body, err := json.Marshal(continueToken{APIVersion: tokenVersion, Version: version, Start: start})
+	if err != nil {
+		panic(fmt.Sprintf("testserver: encode a continue token: %v", err))
+	}
+	return base64.RawURLEncoding.EncodeToString(body)
+}
+
+func decodeToken(text string) (continueToken, error) {
+	var t continueToken
+	body, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(body, &t)
+	}
+	if err == nil && (t.APIVersion != tokenVersion || t.Version == 0 || t.Start == "") {
+		err = fmt.Errorf("it is none of this server's")
+	}
+	if err != nil {
+		return t, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: continue key is not valid: %v", err))
+	}
+	return t, nil
+}
+
+// tokenExpired is the 410 for a token whose state is gone. It carries a token that goes on from the same place in the
+// present state.
+func tokenExpired(start string) error {
+	err := expired("The provided continue parameter is too old to display a consistent list result. You can start a " +
+		"new list without the continue parameter, or use the continue token in this response to retrieve the " +
+		"remainder of the results, which is then inconsistent.")
+	err.ErrStatus.ListMeta.Continue = encodeToken(-1, start)
+	return err
+}

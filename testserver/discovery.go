@@ -1,0 +1,160 @@
+package testserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/version"
+)
+
+// public tells whether a path is open to everyone, as kube-apiserver's are for health checks.
+func public(path string) bool {
+	for _, open := range []string{"/healthz", "/livez", "/readyz", "/version"} {
+		if path == open || strings.HasPrefix(path, open+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// document answers requests that are not about resources: health, version and discovery. A client that asks for
+// aggregated discovery gets the plain documents, as from a server that has none.
+func (s *Server) document(w http.ResponseWriter, r Request) {
+	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	var doc any
+	switch parts[0] {
+	case "healthz", "livez", "readyz":
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write([]byte("ok")) // a client that is gone needs no answer
+		return
+	case "version":
+		doc = s.versionDocument()
+	case "api", "apis":
+		doc = s.discovery(parts)
+	}
+	if doc == nil || len(parts) > 1 && parts[0] == "version" {
+		notFound(w)
+		return
+	}
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		s.fail(w, statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"the server does not allow this method on the requested resource"))
+		return
+	}
+	m, err := s.negotiate(r.Accept, false)
+	if err == nil {
+		err = m.checkShape(false)
+	}
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	body, err := json.Marshal(doc)
+	if err != nil {
+		s.fail(w, fmt.Errorf("encode a document: %w", err))
+		return
+	}
+	writeJSON(w, http.StatusOK, body)
+}
+
+func (s *Server) versionDocument() any {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(s.options.GitVersion, "v"), ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	return version.Info{
+		Major: major, Minor: minor, GitVersion: s.options.GitVersion, GoVersion: runtime.Version(),
+		Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
+	}
+}
+
+func (s *Server) discovery(parts []string) any {
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	switch {
+	case len(parts) == 1 && parts[0] == "api":
+		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
+	case len(parts) == 1:
+		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
+		for _, name := range s.store.groups() {
+			list.Groups = append(list.Groups, s.store.group(name))
+		}
+		return list
+	case len(parts) == 2 && parts[0] == "api":
+		return s.store.resources("", parts[1])
+	case len(parts) == 2 && slices.Contains(s.store.groups(), parts[1]):
+		group := s.store.group(parts[1])
+		group.TypeMeta = metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}
+		return group
+	case len(parts) == 3 && parts[0] == "apis":
+		return s.store.resources(parts[1], parts[2])
+	}
+	return nil
+}
+
+// groups returns the groups that are served, but for the core group, in the order in which they came.
+func (s *store) groups() []string {
+	var out []string
+	for _, c := range s.order {
+		if g := c.def.Group; g != "" && !slices.Contains(out, g) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+func (s *store) group(name string) metav1.APIGroup {
+	g := metav1.APIGroup{Name: name}
+	for _, c := range s.order {
+		if c.def.Group != name {
+			continue
+		}
+		for _, v := range c.def.served() {
+			entry := metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v}
+			if !slices.Contains(g.Versions, entry) {
+				g.Versions = append(g.Versions, entry)
+			}
+		}
+	}
+	g.PreferredVersion = g.Versions[0]
+	return g
+}
+
+// resources is the document of one version of a group; nil if it is not served.
+func (s *store) resources(group, served string) any {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
+	for _, c := range s.order {
+		if c.def.Group == group && c.def.serves(served) {
+			list.GroupVersion = c.def.in(served).GroupVersion().String()
+			list.APIResources = append(list.APIResources, c.def.discovered(served)...)
+		}
+	}
+	if list.GroupVersion == "" {
+		return nil
+	}
+	return list
+}
+
+// discovered is how a resource and its subresources stand in discovery.
+func (d *definition) discovered(served string) []metav1.APIResource {
+	hash := fnv.New64a()
+	hash.Write([]byte(d.in(served).GroupVersionKind().String()))
+	out := []metav1.APIResource{{
+		Name: d.Plural, SingularName: d.singular(), Namespaced: d.Namespaced, Kind: d.Kind,
+		Verbs:              metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		ShortNames:         d.ShortNames,
+		Categories:         d.Categories,
+		StorageVersionHash: fmt.Sprintf("%x", hash.Sum(nil)),
+	}}
+	for _, sub := range d.subresources() {
+		out = append(out, metav1.APIResource{
+			Name: d.Plural + "/" + sub.name, Namespaced: d.Namespaced, Kind: orDefault(sub.kind, d.Kind),
+			Group: sub.group, Version: sub.version, Verbs: sub.verbs,
+		})
+	}
+	return out
+}

@@ -1,0 +1,347 @@
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"math"
+	"net"
+	"net/http"
+	"strconv"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+)
+
+var (
+	errRefused = opError("dial", syscall.ECONNREFUSED)
+	errCut     = errors.New("testserver: a fault cut the answer off")
+)
+
+// disturb applies the faults on requests. It returns the writer to answer to, or nil if a fault has answered.
+func (s *Server) disturb(w http.ResponseWriter, r *http.Request, request Request) http.ResponseWriter {
+	if !s.faults.busy.Load() {
+		return w
+	}
+	if e, i := requestFault[Delay](s.faults, request); i != nil {
+		i.see()
+		pause(r.Context(), e.For)
+	}
+	stall, stalled := requestFault[Stall](s.faults, request)
+	if stalled != nil && stall.After <= 0 {
+		stalled.see()
+		if !stalled.hold(r.Context()) {
+			panic(http.ErrAbortHandler) // nobody waits for an answer any more
+		}
+		stalled = nil
+	}
+	if _, i := requestFault[Reset](s.faults, request); i != nil {
+		i.see()
+		resetRequest(r)
+	}
+	if e, i := requestFault[Fail](s.faults, request); i != nil {
+		i.see()
+		e.answer(w, request)
+		return nil
+	}
+	cut, cutting := requestFault[Cut](s.faults, request)
+	if stalled == nil && cutting == nil {
+		return w
+	}
+	return &disturbedWriter{ResponseWriter: w, r: r, stall: stall, stalled: stalled, cut: cut, cutting: cutting}
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// hold waits until the injection is removed; false means that ctx ended first.
+func (i *Injection) hold(ctx context.Context) bool {
+	select {
+	case <-i.removed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (e Fail) answer(w http.ResponseWriter, r Request) {
+	code := orDefault(e.Code, http.StatusInternalServerError)
+	for name, values := range e.Header {
+		w.Header()[name] = values
+	}
+	seconds := int(e.RetryAfter / time.Second)
+	if e.Body != nil {
+		if seconds > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(seconds))
+		}
+		w.WriteHeader(code)
+		_, _ = w.Write(e.Body) // a client that is gone needs no answer
+		return
+	}
+	status := apierrors.NewGenericServerResponse(code, r.Verb, schema.GroupResource{Group: r.Group, Resource: r.Resource},
+		r.Name, orDefault(e.Message, "a fault was injected"), seconds, true).Status()
+	if e.Message != "" {
+		status.Message = e.Message
+	}
+	if e.Reason != "" {
+		status.Reason = e.Reason
+	}
+	writeStatus(w, status)
+}
+
+// disturbedWriter stalls or cuts an answer at a byte.
+type disturbedWriter struct {
+	http.ResponseWriter
+	r       *http.Request
+	written int
+	stall   Stall
+	stalled *Injection
+	cut     Cut
+	cutting *Injection
+	ended   bool
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (d *disturbedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+func (d *disturbedWriter) Write(p []byte) (int, error) {
+	total := 0
+	for {
+		if d.ended {
+			return total, errCut
+		}
+		next := len(p)
+		if d.stalled != nil {
+			next = min(next, max(d.stall.After-d.written, 0))
+		}
+		if d.cutting != nil {
+			next = min(next, max(d.cut.After-d.written, 0))
+		}
+		n, err := d.ResponseWriter.Write(p[:next])
+		d.written += n
+		total += n
+		p = p[n:]
+		if err != nil || len(p) == 0 {
+			return total, err
+		}
+		if err := d.reach(); err != nil {
+			return total, err
+		}
+	}
+}
+
+// reach does what is due at the byte that has been reached.
+func (d *disturbedWriter) reach() error {
+	_ = http.NewResponseController(d.ResponseWriter).Flush() // what came before must arrive
+	if d.stalled != nil && d.written >= d.stall.After {
+		i := d.stalled
+		d.stalled = nil
+		i.see()
+		if !i.hold(d.r.Context()) {
+			d.ended = true
+		}
+		return nil
+	}
+	d.ended = true
+	d.cutting.see()
+	if d.cut.Abrupt {
+		resetRequest(d.r)
+	}
+	return errCut
+}
+
+// resetter is a connection that can be torn down.
+type resetter interface{ Reset() }
+
+// resetterOf finds the connection under TLS.
+func resetterOf(c net.Conn) resetter {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if r, ok := c.(resetter); ok {
+		return r
+	}
+	return closer{c}
+}
+
+// closer resets a real connection: a close without linger sends RST.
+type closer struct{ net.Conn }
+
+func (c closer) Reset() {
+	if t, ok := c.Conn.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // if it fails the peer sees a plain close
+	}
+	_ = c.Close() // as above
+}
+
+// resetRequest tears down the connection of a request, or over HTTP/2 its stream, and does not return.
+func resetRequest(r *http.Request) {
+	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor < 2 {
+		resetterOf(c).Reset()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// refuses tells whether connections are refused.
+func (f *faults) refuses() bool {
+	_, i := find[Outage](f, func(Match) bool { return true })
+	i.see()
+	return i != nil
+}
+
+// stale returns the old state that a fault prescribes for a request. It is decided once a request.
+func (f *faults) stale(x *call) (view, bool) {
+	if !x.staleDecided {
+		x.staleDecided = true
+		e, i := requestFault[Stale](f, x.request)
+		if i != nil && e.At != nil {
+			x.stale = i
+			f.server.store.mu.Lock()
+			if e.At.version < f.server.store.version {
+				i.see()
+			}
+			f.server.store.mu.Unlock()
+		}
+	}
+	if x.stale == nil {
+		return view{}, false
+	}
+	select {
+	case <-x.stale.removed:
+		return view{}, false
+	default:
+	}
+	at := x.stale.fault.Effect.(Stale).At
+	return view{version: at.version, root: at.roots[x.def.GroupResource()]}, true
+}
+
+// horizon is the newest version that a watch may see.
+func (f *faults) horizon(x *call) uint64 {
+	if v, ok := f.stale(x); ok {
+		return v.version
+	}
+	return math.MaxUint64
+}
+
+func (f *faults) refusesStreaming(x *call, o metav1.ListOptions) bool {
+	if o.SendInitialEvents == nil {
+		return false
+	}
+	_, i := requestFault[RefuseStreaming](f, x.request)
+	i.see()
+	return i != nil
+}
+
+func (f *faults) ignoresLimit(x *call) bool {
+	_, i := requestFault[IgnoreLimit](f, x.request)
+	i.see()
+	return i != nil
+}
+
+func (f *faults) endless(x *call, items int) bool {
+	if items == 0 {
+		return false
+	}
+	_, i := requestFault[EndlessList](f, x.request)
+	i.see()
+	return i != nil
+}
+
+// sawExpired counts an answer of 410 for the compactions that are to blame.
+func (f *faults) sawExpired(version uint64) {
+	for _, i := range f.list() {
+		if _, ok := i.fault.Effect.(Compact); ok && version < i.version {
+			i.see()
+		}
+	}
+}
+
+// sawPast counts a read of a version that lies before one that the server once had.
+func (f *faults) sawPast(version uint64) {
+	for _, i := range f.list() {
+		if _, ok := i.fault.Effect.(Restore); ok && version < i.version {
+			i.see()
+		}
+	}
+}
+
+// items returns what stands in a list for an item: usually the item.
+func (f *faults) items(x *call, key api.Key, item []byte) [][]byte {
+	one := [][]byte{item}
+	if !f.busy.Load() {
+		return one
+	}
+	fr := frame{kind: FrameItem, key: key}
+	if _, i := frameFault[DropEvent](f, x.request, fr); i != nil {
+		i.see()
+		return nil
+	}
+	if mangled, i := f.malformed(x.request, fr, item); i != nil {
+		i.see()
+		one[0] = mangled
+	}
+	if _, i := frameFault[DuplicateEvent](f, x.request, fr); i != nil {
+		i.see()
+		return [][]byte{one[0], one[0]}
+	}
+	return one
+}
+
+// malformed returns the JSON of an object as a fault wants it.
+func (f *faults) malformed(r Request, fr frame, body []byte) ([]byte, *Injection) {
+	e, i := find[Malform](f, func(m Match) bool {
+		if len(m.Frames) == 0 {
+			switch fr.kind {
+			case FrameBookmark, FrameInitialEventsEnd:
+				return false
+			}
+			return m.request(r) && m.place(fr.key.Namespace, fr.key.Name)
+		}
+		return m.request(r) && m.frame(fr)
+	})
+	if i == nil {
+		return body, nil
+	}
+	if e.Mangle != nil {
+		return e.Mangle(bytes.Clone(body)), i
+	}
+	return mangle(body), i
+}
+
+// mangle gives every field of an object but its kind and its metadata a wrong type.
+func mangle(body []byte) []byte {
+	tree, err := decodeObject(body)
+	if err != nil {
+		return body
+	}
+	for name, value := range tree {
+		switch name {
+		case "kind", "apiVersion", "metadata":
+			continue
+		}
+		if _, ok := value.(int64); ok {
+			tree[name] = "malformed"
+		} else {
+			tree[name] = int64(7)
+		}
+	}
+	setDefault(tree, "spec", int64(7))
+	out, err := json.Marshal(tree)
+	if err != nil {
+		return body
+	}
+	return out
+}

@@ -1,0 +1,230 @@
+package testserver
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// call is one request for a resource on its way through the handlers.
+type call struct {
+	*Server
+	w       http.ResponseWriter
+	http    *http.Request
+	request Request
+	c       *collection
+	def     *definition // of c, when the request came
+	media   media
+
+	stale        *Injection // answers come from an old state
+	staleDecided bool
+}
+
+// handle answers one request: authentication, faults, documents, authorization, resources.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
+	request := parseRequest(r)
+	user, known := s.authenticate(r)
+	request.User = user
+	s.log.add(request)
+	w = s.disturb(w, r, request)
+	if w == nil {
+		return // a fault answered
+	}
+	w.Header().Set("Cache-Control", "no-cache, private")
+	if !known && !public(request.Path) {
+		s.fail(w, statusError(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
+		return
+	}
+	if request.Resource == "" {
+		s.document(w, request)
+		return
+	}
+	if s.options.Authorize != nil {
+		if err := s.options.Authorize(request); err != nil {
+			s.fail(w, forbidden(request, err))
+			return
+		}
+	}
+	s.serveResource(w, r, request)
+}
+
+// authenticate returns the user of a request; known is false for one that may not come in.
+func (s *Server) authenticate(r *http.Request) (user string, known bool) {
+	if len(s.options.Tokens) == 0 {
+		return "", true
+	}
+	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !ok {
+		return "", false
+	}
+	for have, name := range s.options.Tokens {
+		if subtle.ConstantTimeCompare([]byte(have), []byte(token)) == 1 {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+func forbidden(r Request, why error) error {
+	user, where := r.User, " at the cluster scope"
+	if user == "" {
+		user = "system:anonymous"
+	}
+	if r.Namespace != "" {
+		where = fmt.Sprintf(" in the namespace %q", r.Namespace)
+	}
+	resource := r.Resource
+	if r.Subresource != "" {
+		resource += "/" + r.Subresource
+	}
+	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name, fmt.Errorf(
+		"User %q cannot %s resource %q in API group %q%s: %w", user, r.Verb, resource, r.Group, where, why)) //nolint:staticcheck // the server's words
+}
+
+// serveResource finds the resource of a request and its handler.
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request Request) {
+	c := s.store.find(request.Group, request.Version, request.Resource)
+	if c == nil || !placed(c.def, request) {
+		notFound(w)
+		return
+	}
+	s.store.mu.Lock()
+	def := c.def
+	s.store.mu.Unlock()
+	x := &call{Server: s, w: w, http: r, request: request, c: c, def: def}
+	handler := x.handler()
+	if handler == nil {
+		if x.request.Subresource != "" && !x.hasSubresource() {
+			notFound(w)
+			return
+		}
+		s.fail(w, statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+			"the server does not allow this method on the requested resource"))
+		return
+	}
+	var err error
+	if x.media, err = s.negotiate(request.Accept, request.Verb == "watch"); err == nil {
+		err = x.media.checkShape(request.Verb == "list" || request.Verb == "deletecollection")
+	}
+	if err == nil {
+		err = handler()
+	}
+	if err != nil {
+		s.fail(w, err)
+	}
+}
+
+// placed tells whether a path names a namespace where the resource has none, or the reverse. A list across all
+// namespaces is fine.
+func placed(d *definition, r Request) bool {
+	switch {
+	case isNamespace(d):
+		return true
+	case !d.Namespaced:
+		return r.Namespace == ""
+	case r.Namespace == "":
+		return r.Name == "" && r.Verb != "create"
+	}
+	return true
+}
+
+func (x *call) handler() func() error {
+	if x.request.Subresource != "" {
+		return x.subresource()
+	}
+	named := x.request.Name != ""
+	switch x.request.Verb {
+	case "get":
+		return x.get
+	case "list":
+		return x.list
+	case "watch":
+		return x.watch
+	case "create":
+		if !named {
+			return x.create
+		}
+	case "update":
+		if named {
+			return x.update
+		}
+	case "patch":
+		if named {
+			return x.patch
+		}
+	case "delete":
+		return x.delete
+	case "deletecollection":
+		return x.deleteCollection
+	}
+	return nil
+}
+
+// shape returns how this request wants its objects written.
+func (x *call) shape() shape {
+	return shape{media: x.media, resource: x.def.in(x.request.Version), custom: x.def.custom}
+}
+
+// respond writes one object.
+func (x *call) respond(code int, r *record) error {
+	x.writeJSON(code, x.shape().appendObject(nil, r))
+	return nil
+}
+
+func (x *call) writeJSON(code int, body []byte) { writeJSON(x.w, code, body) }
+
+func writeJSON(w http.ResponseWriter, code int, body []byte) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+}
+
+func notFound(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write([]byte("404 page not found\n")) // as above
+}
+
+// fail writes an error as a Status.
+func (s *Server) fail(w http.ResponseWriter, err error) {
+	status := statusOf(err)
+	if status.Code == http.StatusInternalServerError {
+		s.options.Logger.Warn("request failed", zap.Error(err))
+	}
+	writeStatus(w, status)
+}
+
+func writeStatus(w http.ResponseWriter, status metav1.Status) {
+	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+	}
+	writeJSON(w, int(status.Code), encodeStatus(status))
+}
+
+// statusOf returns the Status that an error stands for.
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	if errors.As(err, &known) {
+		return known.Status()
+	}
+	return apierrors.NewInternalError(err).Status()
+}
+
+func encodeStatus(status metav1.Status) []byte {
+	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	body, err := json.Marshal(status)
+	if err != nil {
+		panic(fmt.Sprintf("testserver: encode a Status: %v", err))
+	}
+	return body
+}

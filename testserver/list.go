@@ -1,0 +1,257 @@
+package testserver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/leatproject/leat/api"
+)
+
+// view is a state of one collection to read from.
+type view struct {
+	version uint64
+	root    *node
+}
+
+// present returns the state that reads see: the newest, or an older one that a fault prescribes.
+func (x *call) present() view {
+	if v, ok := x.faults.stale(x); ok {
+		return v
+	}
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	return view{version: x.store.version, root: x.c.root}
+}
+
+// key names the object that a request is about.
+func (x *call) key() api.Key {
+	if !x.def.Namespaced {
+		return api.Key{Name: x.request.Name}
+	}
+	return api.Key{Namespace: x.request.Namespace, Name: x.request.Name}
+}
+
+func (x *call) get() error {
+	want, err := parseVersion(x.request.Query.Get("resourceVersion"))
+	if err != nil {
+		return err
+	}
+	v, err := x.reach(x.http.Context(), want)
+	if err != nil {
+		return err
+	}
+	r := v.root.get(pathOf(x.key()))
+	if r == nil {
+		return apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
+	}
+	x.faults.sawPast(v.version)
+	return x.respond(http.StatusOK, r)
+}
+
+// reach waits, as long as the options say, until the server is at a version, and fails if that does not happen.
+func (x *call) reach(ctx context.Context, want uint64) (view, error) {
+	v := x.present()
+	if v.version >= want {
+		return v, nil
+	}
+	if x.options.VersionWait <= 0 {
+		return v, tooLarge(want, v.version)
+	}
+	timer := time.NewTimer(x.options.VersionWait)
+	defer timer.Stop()
+	for {
+		advanced := x.store.nextVersion() // before looking, so that nothing is missed
+		if v = x.present(); v.version >= want {
+			return v, nil
+		}
+		select {
+		case <-advanced:
+		case <-timer.C:
+			return v, tooLarge(want, v.version)
+		case <-ctx.Done():
+			return v, context.Cause(ctx)
+		}
+	}
+}
+
+// page is one answer to a list.
+type page struct {
+	view
+	selection
+	from  string // where it starts
+	limit int    // 0: everything
+}
+
+func (x *call) list() error {
+	o, err := parseListOptions(x.request.Query)
+	if err != nil {
+		return err
+	}
+	if err := checkListOptions(o); err != nil {
+		return err
+	}
+	sel, err := newSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	if err != nil {
+		return err
+	}
+	p, err := x.page(o)
+	if err != nil {
+		return err
+	}
+	p.selection = sel
+	x.faults.sawPast(p.version)
+	return x.writeList(p)
+}
+
+// page finds the state that a list is answered from, and the part of it.
+func (x *call) page(o metav1.ListOptions) (page, error) {
+	if o.Continue != "" {
+		return x.continued(o)
+	}
+	want, err := parseVersion(o.ResourceVersion)
+	if err != nil {
+		return page{}, err
+	}
+	p := page{limit: int(max(o.Limit, 0))}
+	exact := o.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
+		o.ResourceVersionMatch == "" && p.limit > 0 && want > 0
+	if o.ResourceVersion == "0" && !x.options.NoWatchCache {
+		p.limit = 0 // a watch cache answers version 0 whole
+	}
+	if p.view, err = x.reach(x.http.Context(), want); err != nil {
+		return page{}, err
+	}
+	if exact {
+		p.view, err = x.exactly(want)
+	}
+	return p, err
+}
+
+// exactly returns the state at a version that the server has reached.
+func (x *call) exactly(version uint64) (view, error) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	root, ok := x.c.stateAt(version)
+	if !ok {
+		x.faults.sawExpired(version)
+		return view{}, expired("The resourceVersion for the provided list is too old.")
+	}
+	return view{version: version, root: root}, nil
+}
+
+// continued is the page that a token asks for.
+func (x *call) continued(o metav1.ListOptions) (page, error) {
+	t, err := decodeToken(o.Continue)
+	if err != nil {
+		return page{}, err
+	}
+	if o.ResourceVersion != "" && o.ResourceVersion != "0" {
+		return page{}, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+	}
+	p := page{from: t.Start, limit: int(max(o.Limit, 0))}
+	if t.Version < 0 {
+		p.view = x.present()
+		return p, nil
+	}
+	if p.view, err = x.reach(x.http.Context(), uint64(t.Version)); err != nil {
+		return page{}, err
+	}
+	if p.view, err = x.exactly(uint64(t.Version)); err != nil {
+		return page{}, tokenExpired(t.Start)
+	}
+	return p, nil
+}
+
+// collect picks the records of a page, and where the next one starts: empty if there is nothing more.
+func (p page) collect() (items []*record, next string) {
+	for r := range p.scan(p.root, p.from) {
+		if p.limit > 0 && len(items) == p.limit {
+			return items, items[len(items)-1].path + "\x00"
+		}
+		items = append(items, r)
+	}
+	return items, ""
+}
+
+func (x *call) writeList(p page) error {
+	items, next := p.collect()
+	if next != "" && x.faults.ignoresLimit(x) {
+		p.limit = 0
+		items, next = p.collect()
+	}
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.version, 10)}
+	if next != "" {
+		meta.Continue = encodeToken(int64(p.version), next)
+		if p.everything() {
+			left := int64(p.remaining(p.root, next))
+			meta.RemainingItemCount = &left
+		}
+	}
+	encoded, err := json.Marshal(meta)
+	if err != nil {
+		return fmt.Errorf("encode list metadata: %w", err)
+	}
+	sh := x.shape()
+	out := sh.appendKindList(nil)
+	out = append(append(append(out, `,"metadata":`...), encoded...), `,"items":[`...)
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.WriteHeader(http.StatusOK)
+	x.writeItems(sh, out, items)
+	return nil
+}
+
+// writeItems streams the items, so that no list is ever held whole.
+func (x *call) writeItems(sh shape, out []byte, items []*record) {
+	const chunk = 32 << 10
+	first := true
+	put := func(item []byte) bool {
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = append(out, item...)
+		if len(out) < chunk {
+			return true
+		}
+		_, err := x.w.Write(out)
+		out = out[:0]
+		return err == nil
+	}
+	var buffer []byte
+	for _, r := range items {
+		buffer = sh.appendItem(buffer[:0], r)
+		for _, item := range x.faults.items(x, r.key, buffer) {
+			if !put(item) {
+				return // the client is gone, or a fault cut it off
+			}
+		}
+	}
+	for endless := x.faults.endless(x, len(items)); endless; {
+		if !put(buffer) {
+			return
+		}
+	}
+	_, _ = x.w.Write(append(out, "]}\n"...)) // a client that is gone needs no answer
+}
+
+// appendKindList appends the opening brace of a list and the fields that say what it is.
+func (s shape) appendKindList(dst []byte) []byte {
+	if s.as != "" {
+		return append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"`...)
+	}
+	s.resource.Kind += "List"
+	return s.appendKind(dst)
+}
+
+// invalidDelete is the 422 for options of a deletion that contradict each other.
+func invalidDelete(errs field.ErrorList) error {
+	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
+}

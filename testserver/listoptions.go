@@ -1,0 +1,129 @@
+package testserver
+
+import (
+	"fmt"
+	"net/url"
+	"strconv"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// parseListOptions reads the parameters of a list or a watch. What is not a number is a 400.
+func parseListOptions(q url.Values) (metav1.ListOptions, error) {
+	o := metav1.ListOptions{
+		LabelSelector:        q.Get("labelSelector"),
+		FieldSelector:        q.Get("fieldSelector"),
+		Watch:                boolParam(q, "watch"),
+		AllowWatchBookmarks:  boolParam(q, "allowWatchBookmarks"),
+		ResourceVersion:      q.Get("resourceVersion"),
+		ResourceVersionMatch: metav1.ResourceVersionMatch(q.Get("resourceVersionMatch")),
+		Continue:             q.Get("continue"),
+	}
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
+		o.Limit = n
+	}
+	if text := q.Get("timeoutSeconds"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
+		o.TimeoutSeconds = &n
+	}
+	if q.Has("sendInitialEvents") {
+		send := boolParam(q, "sendInitialEvents")
+		o.SendInitialEvents = &send
+	}
+	return o, nil
+}
+
+// checkListOptions refuses combinations that make no sense, each as a cause of one 422.
+func checkListOptions(o metav1.ListOptions) error {
+	var errs field.ErrorList
+	forbid := func(name, why string) { errs = append(errs, field.Forbidden(field.NewPath(name), why)) }
+	match := o.ResourceVersionMatch
+	if match != "" {
+		if o.ResourceVersion == "" {
+			forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
+		}
+		if o.Continue != "" {
+			forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+		}
+		if match != metav1.ResourceVersionMatchExact && match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, field.NotSupported(field.NewPath("resourceVersionMatch"), match,
+				[]metav1.ResourceVersionMatch{metav1.ResourceVersionMatchExact, metav1.ResourceVersionMatchNotOlderThan, ""}))
+		}
+		if match == metav1.ResourceVersionMatchExact && o.ResourceVersion == "0" {
+			forbid("resourceVersionMatch", `resourceVersionMatch "exact" is forbidden for resourceVersion "0"`)
+		}
+	}
+	if o.SendInitialEvents != nil {
+		forbid("sendInitialEvents", "sendInitialEvents is forbidden for list")
+	}
+	return invalidOptions(errs)
+}
+
+// checkWatchOptions is the same for a watch. streaming tells whether the server can stream lists.
+func checkWatchOptions(o metav1.ListOptions, streaming bool) error {
+	var errs field.ErrorList
+	forbid := func(name, why string) { errs = append(errs, field.Forbidden(field.NewPath(name), why)) }
+	match := o.ResourceVersionMatch
+	if o.SendInitialEvents != nil {
+		if match != metav1.ResourceVersionMatchNotOlderThan {
+			forbid("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+		}
+		if !streaming {
+			forbid("sendInitialEvents", "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled")
+		}
+	}
+	if match != "" {
+		if o.SendInitialEvents == nil {
+			forbid("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+		}
+		if match != metav1.ResourceVersionMatchNotOlderThan {
+			errs = append(errs, field.NotSupported(field.NewPath("resourceVersionMatch"), match,
+				[]metav1.ResourceVersionMatch{metav1.ResourceVersionMatchNotOlderThan}))
+		}
+		if o.Continue != "" {
+			forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+		}
+	}
+	return invalidOptions(errs)
+}
+
+func invalidOptions(errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
+}
+
+// parseVersion reads a resource version; empty is zero.
+func parseVersion(text string) (uint64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	}
+	return n, nil
+}
+
+// expired is the 410 for a version that history does not reach back to.
+func expired(message string) *apierrors.StatusError { return apierrors.NewResourceExpired(message) }
+
+// tooLarge is the 504 for a version that the server has not reached in time.
+func tooLarge(want, have uint64) *apierrors.StatusError {
+	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", want, have), 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{
+		{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"},
+	}
+	return err
+}

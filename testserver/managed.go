@@ -1,0 +1,234 @@
+package testserver
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// A field path is written the way metadata.managedFields does, its elements joined by fieldSeparator: "f:name" is a
+// member, `k:{"name":"x"}` the item of a list that its keys name, and "." the thing itself.
+const fieldSeparator = "\x00"
+
+// manager is one entry of metadata.managedFields.
+type manager struct {
+	name, operation, apiVersion, subresource, time string
+	fields                                         map[string]bool
+}
+
+// same tells whether two entries are the same manager doing the same thing.
+func (m *manager) same(o *manager) bool {
+	return m.name == o.name && m.operation == o.operation && m.apiVersion == o.apiVersion && m.subresource == o.subresource
+}
+
+// recordManager notes in metadata.managedFields which fields an update or a creation set: whoever writes a field last
+// owns it. before is nil for a creation. A client that sent managedFields of its own may have changed the entries.
+func recordManager(d *definition, before, tree object, w write) {
+	if w.applied {
+		return // server-side apply has noted it
+	}
+	old, fresh := leavesOf(before), leavesOf(tree)
+	me := &manager{
+		name: orDefault(w.manager, "unknown"), operation: "Update", apiVersion: d.in(orDefault(w.served, d.Version)).GroupVersion().String(),
+		subresource: w.subresource, time: now(), fields: map[string]bool{},
+	}
+	for path, value := range fresh {
+		if had, ok := old[path]; !ok || !reflect.DeepEqual(had, value) {
+			me.fields[path] = true
+		}
+	}
+	writeManagers(tree, claim(readManagers(tree), me, fresh))
+}
+
+// claim gives the fields of me to it, takes them from everyone else, and forgets fields that are gone.
+func claim(all []*manager, me *manager, fresh map[string]any) []*manager {
+	var mine *manager
+	for _, m := range all {
+		if m.same(me) {
+			mine = m
+		}
+		maps.DeleteFunc(m.fields, func(path string, _ bool) bool {
+			_, exists := fresh[path]
+			return !exists || me.fields[path] && !m.same(me)
+		})
+	}
+	if len(me.fields) > 0 {
+		if mine == nil {
+			all = append(all, me)
+		} else {
+			maps.Copy(mine.fields, me.fields)
+			mine.time = me.time
+		}
+	}
+	return slices.DeleteFunc(all, func(m *manager) bool { return len(m.fields) == 0 })
+}
+
+// unmanaged are the metadata that nobody owns, because the server writes them.
+var unmanaged = []string{
+	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+	"deletionGracePeriodSeconds", "selfLink", "managedFields",
+}
+
+// leavesOf returns the fields of an object that can be owned, each with its value.
+func leavesOf(tree object) map[string]any {
+	out := map[string]any{}
+	for name, value := range tree {
+		switch name {
+		case "kind", "apiVersion":
+		case "metadata":
+			meta, _ := value.(object)
+			for field, v := range meta {
+				if !slices.Contains(unmanaged, field) {
+					leaves(out, "f:metadata"+fieldSeparator+"f:"+field, v)
+				}
+			}
+		default:
+			leaves(out, "f:"+name, value)
+		}
+	}
+	return out
+}
+
+func leaves(out map[string]any, path string, value any) {
+	switch v := value.(type) {
+	case object:
+		if len(v) == 0 || isFreeMap(path) {
+			out[path+fieldSeparator+"."] = true
+		}
+		for name, child := range v {
+			leaves(out, path+fieldSeparator+"f:"+name, child)
+		}
+	case []any:
+		keys := listKeys(v)
+		if keys == nil {
+			out[path] = value
+			return
+		}
+		for _, item := range v {
+			child := path + fieldSeparator + keyOf(item.(object), keys)
+			out[child+fieldSeparator+"."] = true
+			for name, member := range item.(object) {
+				leaves(out, child+fieldSeparator+"f:"+name, member)
+			}
+		}
+	default:
+		out[path] = value
+	}
+}
+
+// isFreeMap tells maps whose members anyone may choose from structs.
+func isFreeMap(path string) bool {
+	for _, name := range []string{"labels", "annotations", "data", "matchLabels", "nodeSelector", "limits", "requests"} {
+		if strings.HasSuffix(path, "f:"+name) {
+			return true
+		}
+	}
+	return false
+}
+
+// listKeys returns the fields that name the items of a list, or nil where the list is owned as a whole. There are no
+// schemas here, so it goes by what the lists of the built-in types are keyed by.
+func listKeys(list []any) []string {
+	for _, keys := range [][]string{{"containerPort", "protocol"}, {"port", "protocol"}, {"name"}, {"type"}, {"ip"}, {"uid"}} {
+		if len(list) > 0 && uniquelyKeyed(list, keys) {
+			return keys
+		}
+	}
+	return nil
+}
+
+func uniquelyKeyed(list []any, keys []string) bool {
+	seen := map[string]bool{}
+	for _, item := range list {
+		m, ok := item.(object)
+		if !ok {
+			return false
+		}
+		for _, k := range keys {
+			switch m[k].(type) {
+			case string, int64:
+			default:
+				return false
+			}
+		}
+		key := keyOf(m, keys)
+		if seen[key] {
+			return false
+		}
+		seen[key] = true
+	}
+	return true
+}
+
+func keyOf(item object, keys []string) string {
+	key := object{}
+	for _, k := range keys {
+		key[k] = item[k]
+	}
+	encoded, _ := json.Marshal(key) // strings and numbers always have an encoding
+	return "k:" + string(encoded)
+}
+
+// readManagers reads metadata.managedFields; entries that make no sense are dropped.
+func readManagers(tree object) []*manager {
+	var out []*manager
+	for _, entry := range sliceAt(metadataOf(tree), "managedFields") {
+		e, ok := entry.(object)
+		if !ok {
+			continue
+		}
+		m := &manager{
+			name: stringAt(e, "manager"), operation: stringAt(e, "operation"), apiVersion: stringAt(e, "apiVersion"),
+			subresource: stringAt(e, "subresource"), time: stringAt(e, "time"), fields: map[string]bool{},
+		}
+		readFields(m.fields, "", mapAt(e, "fieldsV1"))
+		out = append(out, m)
+	}
+	return out
+}
+
+func readFields(out map[string]bool, path string, set object) {
+	if len(set) == 0 && path != "" {
+		out[path] = true
+		return
+	}
+	for name, child := range set {
+		next := name
+		if path != "" {
+			next = path + fieldSeparator + name
+		}
+		members, _ := child.(object)
+		readFields(out, next, members)
+	}
+}
+
+// writeManagers writes metadata.managedFields: those who apply first, as kube-apiserver has it.
+func writeManagers(tree object, all []*manager) {
+	slices.SortStableFunc(all, func(a, b *manager) int { return strings.Compare(a.operation, b.operation) })
+	var out []any
+	for _, m := range all {
+		set := object{}
+		for path := range m.fields {
+			at := set
+			for part := range strings.SplitSeq(path, fieldSeparator) {
+				child, ok := at[part].(object)
+				if !ok {
+					child = object{}
+					at[part] = child
+				}
+				at = child
+			}
+		}
+		entry := object{
+			"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion, "time": m.time,
+			"fieldsType": "FieldsV1", "fieldsV1": set,
+		}
+		if m.subresource != "" {
+			entry["subresource"] = m.subresource
+		}
+		out = append(out, entry)
+	}
+	setOrDropList(metadataOf(tree), "managedFields", out)
+}

@@ -1,0 +1,38 @@
+package testserver
+
+import "fmt"
+
+// names makes UIDs and the suffixes of generated names from a counter, so that two runs of a program that makes the
+// same requests in the same order get the same objects.
+type names struct {
+	seed    uint64
+	counter uint64
+}
+
+// suffixAlphabet has no vowels, so that no words appear, and no characters that look alike.
+const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
+
+func (n *names) uid() string {
+	n.counter++
+	return fmt.Sprintf("%08x-%04x-4000-8000-%012x", uint32(n.seed), uint16(n.seed>>32), n.counter)
+}
+
+// suffix returns five characters that look random.
+func (n *names) suffix() string {
+	n.counter++
+	bits := scramble(n.seed ^ n.counter)
+	var out [5]byte
+	for i := range out {
+		out[i] = suffixAlphabet[bits%uint64(len(suffixAlphabet))]
+		bits /= uint64(len(suffixAlphabet))
+	}
+	return string(out[:])
+}
+
+// scramble is the finalizer of splitmix64: neighbouring inputs give unrelated outputs.
+func scramble(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

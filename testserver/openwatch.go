@@ -1,0 +1,70 @@
+package testserver
+
+import (
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// watches are the watches that are open.
+type watches struct {
+	mu   sync.Mutex // guards open
+	open []*openWatch
+}
+
+// openWatch lets a fault end a watch that is waiting.
+type openWatch struct {
+	request Request
+	ended   chan struct{} // closed once ending is set
+	ending  ending
+}
+
+// ending is how a fault ends a watch.
+type ending struct {
+	injection *Injection
+	status    *metav1.Status // sent as an ERROR event first
+	abrupt    bool
+}
+
+func (ws *watches) add(r Request) *openWatch {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	w := &openWatch{request: r, ended: make(chan struct{})}
+	ws.open = append(ws.open, w)
+	return w
+}
+
+func (ws *watches) remove(w *openWatch) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	ws.open = slices.DeleteFunc(ws.open, func(o *openWatch) bool { return o == w })
+}
+
+// end ends the open watches that pick chooses, oldest first.
+func (ws *watches) end(pick func(Request) (ending, bool)) {
+	ws.mu.Lock()
+	defer ws.mu.Unlock()
+	for _, w := range ws.open {
+		select {
+		case <-w.ended:
+			continue
+		default:
+		}
+		if e, ok := pick(w.request); ok {
+			w.ending = e
+			close(w.ended)
+		}
+	}
+}
+
+// Watches returns the requests of the watches that are open, oldest first.
+func (s *Server) Watches() []Request {
+	s.watches.mu.Lock()
+	defer s.watches.mu.Unlock()
+	var out []Request
+	for _, w := range s.watches.open {
+		out = append(out, w.request)
+	}
+	return out
+}

@@ -1,0 +1,119 @@
+package testserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxPatchOperations is how many operations kube-apiserver lets a JSON patch have.
+const maxPatchOperations = 10_000
+
+// patch changes an object by a JSON patch or a merge patch. Strategic merge patches need the schemas of the built-in
+// types, which are not here: for every resource they are what kube-apiserver answers for custom ones, a 415.
+func (x *call) patch() error {
+	w, err := x.write()
+	if err != nil {
+		return err
+	}
+	body, err := x.body()
+	if err != nil {
+		return err
+	}
+	var change func(object) (object, error)
+	switch kind := types.PatchType(x.contentType()); kind {
+	case types.JSONPatchType:
+		change, err = jsonPatch(body)
+	case types.MergePatchType:
+		change, err = mergePatch(body)
+	default:
+		return unsupported(string(types.JSONPatchType), string(types.MergePatchType))
+	}
+	if err != nil {
+		return err
+	}
+	r, err := x.patched(w, change)
+	if err != nil {
+		return err
+	}
+	return x.respond(http.StatusOK, r)
+}
+
+// patched applies change to what is stored. Nothing comes between reading and writing, so there is nothing to retry; a
+// patch that carries a resource version is checked against it like an update.
+func (x *call) patched(w write, change func(object) (object, error)) (*record, error) {
+	x.store.mu.Lock()
+	defer x.store.mu.Unlock()
+	old := x.c.root.get(pathOf(x.key()))
+	if old == nil {
+		return nil, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
+	}
+	before := old.tree()
+	r := x.def.in(x.request.Version)
+	before["kind"], before["apiVersion"] = r.Kind, r.GroupVersion().String()
+	after, err := change(before)
+	if err != nil {
+		return nil, err
+	}
+	out, _, err := x.store.update(x.c, x.key(), after, w)
+	return out, err
+}
+
+// jsonPatch returns the change that an RFC 6902 patch makes. A patch that does not apply is a 422, one that is no patch
+// a 400.
+func jsonPatch(body []byte) (func(object) (object, error), error) {
+	patch, err := jsonpatch.DecodePatch(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if len(patch) > maxPatchOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
+	}
+	return applied(patch.Apply), nil
+}
+
+// mergePatch returns the change that an RFC 7386 patch makes.
+func mergePatch(body []byte) (func(object) (object, error), error) {
+	if _, err := decodeObject(body); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	return applied(func(before []byte) ([]byte, error) { return jsonpatch.MergePatch(before, body) }), nil
+}
+
+// applied lifts a change of bytes to objects.
+func applied(change func([]byte) ([]byte, error)) func(object) (object, error) {
+	return func(before object) (object, error) {
+		encoded, err := json.Marshal(before)
+		if err != nil {
+			return nil, fmt.Errorf("encode an object for a patch: %w", err)
+		}
+		changed, err := change(encoded)
+		if err != nil {
+			return nil, unappliable(before, err)
+		}
+		after, err := decodeObject(changed)
+		if err != nil {
+			return nil, unappliable(before, err)
+		}
+		return after, nil
+	}
+}
+
+func unappliable(before object, err error) error {
+	status := statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due "+
+		"to an error in our request: "+err.Error())
+	status.ErrStatus.Details = &metav1.StatusDetails{
+		Name: stringAt(metadataOf(before), "name"), Kind: stringAt(before, "kind"),
+		Causes: []metav1.StatusCause{{
+			Type: metav1.CauseType(field.ErrorTypeInvalid), Message: err.Error(), Field: "patch",
+		}},
+	}
+	return status
+}

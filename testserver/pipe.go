@@ -1,0 +1,275 @@
+package testserver
+
+import (
+	"context"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pipeBuffer is what one direction of a connection holds before a writer blocks, as a socket buffer would.
+const pipeBuffer = 64 << 10
+
+// pipeAddr is the address of both ends of every connection in memory.
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return pipeHost }
+
+// stream is one direction of a connection: a ring of bytes between one reader and one writer. Whoever blocks does so in
+// a sync.Cond, which a synctest bubble counts as durably blocked; a socket, or net.Pipe with its rendezvous, would
+// either freeze the bubble's clock or deadlock where both ends write first, as TLS does.
+type stream struct {
+	mu      sync.Mutex // guards the fields below
+	changed sync.Cond  // on mu
+	ring    []byte     // nil until the first write
+	start   int        // where the oldest byte stands
+	length  int        // how many bytes are buffered
+
+	writerDone   bool // no more bytes will come: the reader sees the end after what is buffered
+	writerClosed bool // the writer closed its whole connection
+	readerClosed bool // the reader closed its connection: a write fails
+	reset        bool // the connection was torn down: both sides fail at once
+
+	readLimit, writeLimit deadline
+}
+
+func newStream() *stream {
+	s := &stream{}
+	s.changed.L = &s.mu
+	return s
+}
+
+// deadline is a point in time after which a side no longer waits. Its fields are guarded by the stream's mutex.
+type deadline struct {
+	timer  *time.Timer
+	round  int // tells a timer that was replaced before it fired
+	passed bool
+}
+
+// setDeadline arms d, wakes who waits (the new time may be earlier than the one waited for), and disarms it for a zero
+// time.
+func (s *stream) setDeadline(d *deadline, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if d.timer != nil {
+		d.timer.Stop()
+		d.timer = nil
+	}
+	d.round++
+	d.passed = false
+	defer s.changed.Broadcast()
+	if at.IsZero() {
+		return
+	}
+	wait := time.Until(at)
+	if wait <= 0 {
+		d.passed = true
+		return
+	}
+	round := d.round
+	d.timer = time.AfterFunc(wait, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if d.round == round {
+			d.passed = true
+			s.changed.Broadcast()
+		}
+	})
+}
+
+func (s *stream) read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.readerClosed:
+			return 0, net.ErrClosed
+		case s.reset:
+			return 0, syscall.ECONNRESET
+		case s.readLimit.passed:
+			return 0, os.ErrDeadlineExceeded
+		case len(p) == 0:
+			return 0, nil
+		case s.length > 0:
+			return s.take(p), nil
+		case s.writerDone:
+			return 0, io.EOF
+		}
+		s.changed.Wait()
+	}
+}
+
+// take moves buffered bytes into p.
+func (s *stream) take(p []byte) int {
+	taken := 0
+	for taken < len(p) && s.length > 0 {
+		n := copy(p[taken:], s.ring[s.start:min(s.start+s.length, len(s.ring))])
+		s.start = (s.start + n) % len(s.ring)
+		s.length -= n
+		taken += n
+	}
+	s.changed.Broadcast()
+	return taken
+}
+
+func (s *stream) write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	written := 0
+	for {
+		switch {
+		case s.writerClosed:
+			return written, net.ErrClosed
+		case s.reset, s.readerClosed:
+			return written, syscall.ECONNRESET
+		case s.writerDone:
+			return written, syscall.EPIPE
+		case s.writeLimit.passed:
+			return written, os.ErrDeadlineExceeded
+		case written == len(p):
+			return written, nil
+		case s.length < pipeBuffer:
+			written += s.put(p[written:])
+			continue
+		}
+		s.changed.Wait()
+	}
+}
+
+// put buffers as much of p as there is room for.
+func (s *stream) put(p []byte) int {
+	if s.ring == nil {
+		s.ring = make([]byte, pipeBuffer)
+	}
+	stored := 0
+	for stored < len(p) && s.length < len(s.ring) {
+		end := (s.start + s.length) % len(s.ring)
+		room := len(s.ring) - end
+		if end < s.start {
+			room = s.start - end
+		}
+		n := copy(s.ring[end:end+room], p[stored:])
+		s.length += n
+		stored += n
+	}
+	s.changed.Broadcast()
+	return stored
+}
+
+// update changes flags under the lock and wakes both sides.
+func (s *stream) update(change func(*stream)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(s)
+	s.changed.Broadcast()
+}
+
+// pipeConn is one end of a connection in memory.
+type pipeConn struct{ in, out *stream }
+
+// newPipe returns the two ends of a connection.
+func newPipe() (client, server *pipeConn) {
+	up, down := newStream(), newStream()
+	return &pipeConn{in: down, out: up}, &pipeConn{in: up, out: down}
+}
+
+func (c *pipeConn) Read(p []byte) (int, error) {
+	n, err := c.in.read(p)
+	return n, opError("read", err)
+}
+
+func (c *pipeConn) Write(p []byte) (int, error) {
+	n, err := c.out.write(p)
+	return n, opError("write", err)
+}
+
+// Close ends both directions; the peer reads what was written before it and then the end.
+func (c *pipeConn) Close() error {
+	c.out.update(func(s *stream) { s.writerDone, s.writerClosed = true, true })
+	c.in.update(func(s *stream) { s.readerClosed = true })
+	return nil
+}
+
+// CloseWrite ends one direction, as a TCP connection can: the peer may still answer.
+func (c *pipeConn) CloseWrite() error {
+	c.out.update(func(s *stream) { s.writerDone = true })
+	return nil
+}
+
+// Reset tears the connection down as a TCP RST does: what was written and not read is lost.
+func (c *pipeConn) Reset() {
+	for _, s := range []*stream{c.in, c.out} {
+		s.update(func(s *stream) { s.reset, s.length = true, 0 })
+	}
+}
+
+func (c *pipeConn) LocalAddr() net.Addr  { return pipeAddr{} }
+func (c *pipeConn) RemoteAddr() net.Addr { return pipeAddr{} }
+
+func (c *pipeConn) SetDeadline(at time.Time) error {
+	c.in.setDeadline(&c.in.readLimit, at)
+	c.out.setDeadline(&c.out.writeLimit, at)
+	return nil
+}
+
+func (c *pipeConn) SetReadDeadline(at time.Time) error {
+	c.in.setDeadline(&c.in.readLimit, at)
+	return nil
+}
+
+func (c *pipeConn) SetWriteDeadline(at time.Time) error {
+	c.out.setDeadline(&c.out.writeLimit, at)
+	return nil
+}
+
+// opError dresses an error as package net does, so that callers recognize resets and time-outs; io.EOF stays bare.
+func opError(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: "pipe", Addr: pipeAddr{}, Err: err}
+}
+
+// pipeListener hands the server ends of new connections to Accept.
+type pipeListener struct {
+	conns  chan net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
+
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case c := <-l.conns:
+		return c, nil
+	case <-l.closed:
+		return nil, opError("accept", net.ErrClosed)
+	}
+}
+
+func (l *pipeListener) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	return nil
+}
+
+func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+
+// dial waits until the connection is accepted, the listener is closed, or ctx ends.
+func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
+	client, server := newPipe()
+	select {
+	case l.conns <- server:
+		return client, nil
+	case <-l.closed:
+		return nil, opError("dial", syscall.ECONNREFUSED)
+	case <-ctx.Done():
+		return nil, opError("dial", ctx.Err())
+	}
+}

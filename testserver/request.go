@@ -1,0 +1,149 @@
+package testserver
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Request is what the server saw of one request. Credentials are not in it.
+type Request struct {
+	Method      string
+	Path        string
+	Query       url.Values
+	UserAgent   string
+	Accept      string
+	ContentType string
+	User        string // empty without authentication
+	At          time.Time
+
+	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or "deletecollection" for a resource, and
+	// the method in lower case for anything else.
+	Verb string
+	// Group, Version, Resource (the plural name), Subresource, Namespace and Name say what the request is about. They
+	// are empty for requests that are not about a resource.
+	Group, Version, Resource, Subresource, Namespace, Name string
+}
+
+// resourceName is "pods" or "deployments.apps".
+func (r Request) resourceName() string {
+	if r.Group == "" {
+		return r.Resource
+	}
+	return r.Resource + "." + r.Group
+}
+
+// parseRequest reads the path the way kube-apiserver does.
+func parseRequest(r *http.Request) Request {
+	out := Request{
+		Method:      r.Method,
+		Path:        r.URL.Path,
+		Query:       r.URL.Query(),
+		UserAgent:   r.UserAgent(),
+		Accept:      r.Header.Get("Accept"),
+		ContentType: r.Header.Get("Content-Type"),
+		Verb:        strings.ToLower(r.Method),
+		At:          time.Now(),
+	}
+	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		out.Version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		out.Group, out.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return out
+	}
+	watching := false
+	if parts[0] == "watch" && len(parts) > 1 {
+		watching, parts = true, parts[1:] // the old form, /api/v1/watch/pods
+	}
+	out.parsePlace(parts)
+	out.parseVerb(watching)
+	return out
+}
+
+func (r *Request) parsePlace(parts []string) {
+	if parts[0] == "namespaces" && len(parts) > 1 {
+		// namespaces/x/pods is about pods; namespaces/x, namespaces/x/status and namespaces/x/finalize are about x.
+		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+			r.Namespace, parts = parts[1], parts[2:]
+		} else {
+			r.Namespace = parts[1]
+		}
+	}
+	r.Resource = parts[0]
+	if len(parts) > 1 {
+		r.Name = parts[1]
+	}
+	if len(parts) > 2 {
+		r.Subresource = strings.Join(parts[2:], "/")
+	}
+}
+
+func (r *Request) parseVerb(watching bool) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		r.Verb = "get"
+		if r.Name == "" {
+			r.Verb = "list"
+		}
+		if watching || r.Name == "" && boolParam(r.Query, "watch") {
+			r.Verb = "watch"
+		}
+	case http.MethodPost:
+		r.Verb = "create"
+	case http.MethodPut:
+		r.Verb = "update"
+	case http.MethodDelete:
+		if r.Name == "" {
+			r.Verb = "deletecollection"
+		}
+	}
+}
+
+// boolParam reads a flag as the API machinery does: present and neither "0" nor "false" is true.
+func boolParam(q url.Values, name string) bool {
+	values, ok := q[name]
+	if !ok || len(values) == 0 {
+		return false
+	}
+	return values[0] != "0" && !strings.EqualFold(values[0], "false")
+}
+
+// requestLog remembers the last requests.
+type requestLog struct {
+	mu    sync.Mutex // guards the fields below
+	limit int
+	seen  []Request
+}
+
+func (l *requestLog) add(r Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.limit == 0 {
+		return
+	}
+	if len(l.seen) == l.limit {
+		l.seen = slices.Delete(l.seen, 0, max(l.limit/10, 1))
+	}
+	l.seen = append(l.seen, r)
+}
+
+// Requests returns the requests that arrived since the last ForgetRequests, oldest first, as far as Options.RequestLog
+// reaches.
+func (s *Server) Requests() []Request {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	return slices.Clone(s.log.seen)
+}
+
+// ForgetRequests empties the log of requests.
+func (s *Server) ForgetRequests() {
+	s.log.mu.Lock()
+	defer s.log.mu.Unlock()
+	s.log.seen = nil
+}

@@ -1,0 +1,54 @@
+package testserver
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"time"
+)
+
+// certificate is the identity of a server: one self-signed certificate that is also its own authority.
+type certificate struct {
+	pair tls.Certificate
+	pool *x509.CertPool
+	pem  []byte
+}
+
+// newCertificate makes a certificate for the name of the server in memory and for loopback. It is valid for all times
+// that a fake clock may show.
+func newCertificate() *certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(fmt.Sprintf("testserver: generate a key: %v", err))
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: pipeHost},
+		DNSNames:              []string{pipeHost, "localhost"},
+		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+		NotBefore:             time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC),
+		NotAfter:              time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC),
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		BasicConstraintsValid: true,
+		IsCA:                  true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		panic(fmt.Sprintf("testserver: sign a certificate: %v", err))
+	}
+	c := &certificate{
+		pair: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		pool: x509.NewCertPool(),
+		pem:  pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+	}
+	c.pool.AppendCertsFromPEM(c.pem)
+	return c
+}

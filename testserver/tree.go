@@ -1,0 +1,150 @@
+package testserver
+
+import (
+	"hash/fnv"
+	"iter"
+	"math/bits"
+)
+
+// node is a persistent treap of records, ordered by path: an insertion or a removal copies the path from the root to
+// the place of change and shares the rest, so that every version of a collection can be kept for the price of its
+// changes. That is what gives continue tokens, exact reads and snapshots a consistent state. The priority is a hash of
+// the path, so that the shape depends on the contents alone.
+type node struct {
+	record      *record
+	priority    uint64
+	size        int
+	left, right *node
+}
+
+func priorityOf(path string) uint64 {
+	h := fnv.New64a()
+	h.Write([]byte(path))
+	return bits.RotateLeft64(h.Sum64()*0x9e3779b97f4a7c15, 32)
+}
+
+// with returns a copy of n with other children.
+func (n *node) with(left, right *node) *node {
+	return &node{record: n.record, priority: n.priority, size: left.len() + right.len() + 1, left: left, right: right}
+}
+
+func (n *node) len() int {
+	if n == nil {
+		return 0
+	}
+	return n.size
+}
+
+// get returns the record at path, or nil.
+func (n *node) get(path string) *record {
+	for n != nil {
+		switch {
+		case path < n.record.path:
+			n = n.left
+		case path > n.record.path:
+			n = n.right
+		default:
+			return n.record
+		}
+	}
+	return nil
+}
+
+// split divides into what is below path and what is not.
+func (n *node) split(path string) (below, rest *node) {
+	if n == nil {
+		return nil, nil
+	}
+	if n.record.path < path {
+		below, rest = n.right.split(path)
+		return n.with(n.left, below), rest
+	}
+	below, rest = n.left.split(path)
+	return below, n.with(rest, n.right)
+}
+
+// join is the inverse of split: everything in n is below everything in o.
+func (n *node) join(o *node) *node {
+	switch {
+	case n == nil:
+		return o
+	case o == nil:
+		return n
+	case n.priority > o.priority:
+		return n.with(n.left, n.right.join(o))
+	default:
+		return o.with(n.join(o.left), o.right)
+	}
+}
+
+// set returns the tree with r in the place of whatever was at its path.
+func (n *node) set(r *record) *node {
+	return n.insert(&node{record: r, priority: priorityOf(r.path), size: 1})
+}
+
+func (n *node) insert(fresh *node) *node {
+	switch {
+	case n == nil:
+		return fresh
+	case n.record.path == fresh.record.path:
+		replaced := *n
+		replaced.record = fresh.record
+		return &replaced
+	case fresh.priority > n.priority:
+		below, rest := n.split(fresh.record.path)
+		return fresh.with(below, rest)
+	case fresh.record.path < n.record.path:
+		return n.with(n.left.insert(fresh), n.right)
+	default:
+		return n.with(n.left, n.right.insert(fresh))
+	}
+}
+
+// remove returns the tree without what is at path.
+func (n *node) remove(path string) *node {
+	switch {
+	case n == nil:
+		return nil
+	case path == n.record.path:
+		return n.left.join(n.right)
+	case path < n.record.path:
+		return n.with(n.left.remove(path), n.right)
+	default:
+		return n.with(n.left, n.right.remove(path))
+	}
+}
+
+// rank counts the records below path.
+func (n *node) rank(path string) int {
+	count := 0
+	for n != nil {
+		if path <= n.record.path {
+			n = n.left
+			continue
+		}
+		count += n.left.len() + 1
+		n = n.right
+	}
+	return count
+}
+
+// scan yields the records from (inclusive) to until (exclusive; empty means the end), in order.
+func (n *node) scan(from, until string) iter.Seq[*record] {
+	return func(yield func(*record) bool) { n.walk(from, until, yield) }
+}
+
+func (n *node) walk(from, until string, yield func(*record) bool) bool {
+	if n == nil {
+		return true
+	}
+	here := n.record.path
+	if here >= from {
+		if !n.left.walk(from, until, yield) {
+			return false
+		}
+		if until != "" && here >= until || !yield(n.record) {
+			return false
+		}
+	}
+	return n.right.walk(from, until, yield)
+}

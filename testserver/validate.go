@@ -1,0 +1,147 @@
+package testserver
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/leatproject/leat/api"
+)
+
+var metaPath = field.NewPath("metadata")
+
+// checkShape refuses metadata whose fields have the wrong types, as a typed decoder would, and drops what is empty.
+func checkShape(tree object) error {
+	if m, ok := tree["metadata"]; ok && m != nil {
+		if _, ok := m.(object); !ok {
+			return wrongType("metadata", "an object")
+		}
+	}
+	meta := metadataOf(tree)
+	for name, value := range meta {
+		if value == nil {
+			delete(meta, name)
+			continue
+		}
+		if err := checkMetaField(meta, name, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkMetaField(meta object, name string, value any) error {
+	switch name {
+	case "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "creationTimestamp",
+		"deletionTimestamp":
+		s, ok := value.(string)
+		if !ok {
+			return wrongType("metadata."+name, "a string")
+		}
+		if s == "" {
+			delete(meta, name)
+		}
+	case "labels", "annotations":
+		m, ok := value.(object)
+		if !ok {
+			return wrongType("metadata."+name, "an object")
+		}
+		for k, v := range m {
+			if _, ok := v.(string); !ok {
+				return wrongType("metadata."+name+"."+k, "a string")
+			}
+		}
+		if len(m) == 0 {
+			delete(meta, name)
+		}
+	case "ownerReferences", "finalizers", "managedFields":
+		list, ok := value.([]any)
+		if !ok {
+			return wrongType("metadata."+name, "a list")
+		}
+		if name == "finalizers" && slices.ContainsFunc(list, func(v any) bool { _, ok := v.(string); return !ok }) {
+			return wrongType("metadata.finalizers", "a list of strings")
+		}
+		if len(list) == 0 {
+			delete(meta, name)
+		}
+	}
+	return nil
+}
+
+func wrongType(path, want string) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided cannot be decoded: %s must be %s", path, want))
+}
+
+// checkKind refuses an object of another kind or version than the request is about. Kind and apiVersion are taken off:
+// what is stored has neither.
+func checkKind(d *definition, served string, tree object) error {
+	r := d.in(served)
+	kind, version := stringAt(tree, "kind"), stringAt(tree, "apiVersion")
+	delete(tree, "kind")
+	delete(tree, "apiVersion")
+	if kind != "" && kind != r.Kind {
+		return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", kind, r.Kind))
+	}
+	if want := r.GroupVersion().String(); version != "" && version != want {
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)", version, want))
+	}
+	return nil
+}
+
+// checkPlace makes the name and the namespace of tree those of the request, and refuses others.
+func checkPlace(d *definition, tree object, key api.Key) error {
+	meta := metadataOf(tree)
+	if !d.Namespaced {
+		if stringAt(meta, "namespace") != "" {
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		}
+	} else {
+		if ns := stringAt(meta, "namespace"); ns != "" && ns != key.Namespace {
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		}
+		meta["namespace"] = key.Namespace
+	}
+	if key.Name == "" {
+		return nil
+	}
+	if name := stringAt(meta, "name"); name != "" && name != key.Name {
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the name of the object (%s) does not match the name on the URL (%s)", name, key.Name))
+	}
+	meta["name"] = key.Name
+	return nil
+}
+
+// checkNames returns what kube-apiserver would find invalid in names and labels.
+func checkNames(d *definition, meta object) error {
+	var errs field.ErrorList
+	name := stringAt(meta, "name")
+	switch {
+	case name == "":
+		errs = append(errs, field.Required(metaPath.Child("name"), "name or generateName is required"))
+	default:
+		check := validation.IsDNS1123Subdomain
+		if d.Plural == "namespaces" && d.Group == "" {
+			check = validation.IsDNS1123Label
+		}
+		for _, problem := range check(name) {
+			errs = append(errs, field.Invalid(metaPath.Child("name"), name, problem))
+		}
+	}
+	errs = append(errs, metav1validation.ValidateLabels(labelsOf(meta), metaPath.Child("labels"))...)
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, errs)
+	}
+	return nil
+}
+
+// invalid is a 422 with one cause.
+func invalid(d *definition, name string, problem *field.Error) error {
+	return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, field.ErrorList{problem})
+}

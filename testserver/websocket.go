@@ -1,0 +1,114 @@
+package testserver
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// isWebSocket tells whether a request asks for a WebSocket.
+func isWebSocket(r *http.Request) bool {
+	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && wants(r.Header.Get("Connection"), "upgrade")
+}
+
+// wants tells whether a comma-separated header names a value.
+func wants(header, value string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		if strings.EqualFold(strings.TrimSpace(part), value) {
+			return true
+		}
+	}
+	return false
+}
+
+// upgrade shakes hands as kube-apiserver does: an Origin that is missing or no URL is refused with 403, and more than
+// one sub-protocol with 400, both with an empty body; one sub-protocol is echoed. A nil sink without an error means that
+// the handshake was refused.
+func (x *call) upgrade() (sink, error) {
+	if _, err := url.ParseRequestURI(x.http.Header.Get("Origin")); err != nil {
+		x.w.WriteHeader(http.StatusForbidden)
+		return nil, nil
+	}
+	protocols := websocket.Subprotocols(x.http)
+	if len(protocols) > 1 {
+		x.w.WriteHeader(http.StatusBadRequest)
+		return nil, nil
+	}
+	upgrader := websocket.Upgrader{
+		Subprotocols: protocols,
+		CheckOrigin:  func(*http.Request) bool { return true },
+		Error:        func(w http.ResponseWriter, _ *http.Request, code int, _ error) { w.WriteHeader(code) },
+	}
+	conn, err := upgrader.Upgrade(x.w, x.http, nil)
+	if err != nil {
+		return nil, nil //nolint:nilerr // the upgrader has answered
+	}
+	s := &wsSink{conn: conn, done: make(chan struct{}), closed: make(chan struct{})}
+	s.running.Go(s.read)
+	s.running.Go(func() { s.guard(x.http.Context().Done()) })
+	return s, nil
+}
+
+// wsSink sends each frame as a text message. It has two goroutines, which release waits for.
+type wsSink struct {
+	conn    *websocket.Conn
+	running sync.WaitGroup
+	done    chan struct{} // closes when the client has gone, or sent a close frame
+	closed  chan struct{} // closes when this side has closed
+	once    sync.Once
+}
+
+// read answers pings and the closing handshake; whatever else the client sends is ignored.
+func (s *wsSink) read() {
+	defer close(s.done)
+	for {
+		if _, _, err := s.conn.NextReader(); err != nil {
+			return
+		}
+	}
+}
+
+// guard closes the connection when the server stops: nobody else closes what was hijacked from it.
+func (s *wsSink) guard(stopped <-chan struct{}) {
+	select {
+	case <-stopped:
+		s.close()
+	case <-s.closed:
+	}
+}
+
+func (s *wsSink) send(frame []byte) error {
+	return s.conn.WriteMessage(websocket.TextMessage, frame)
+}
+
+func (s *wsSink) cut(part []byte)       { _ = s.send(part) } // it ends in any case
+func (s *wsSink) flush()                {}
+func (s *wsSink) gone() <-chan struct{} { return s.done }
+
+// end sends a close frame with code 1000 and closes.
+func (s *wsSink) end() {
+	text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
+	_ = s.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // it closes in any case
+	s.close()
+}
+
+func (s *wsSink) abort() {
+	resetterOf(s.conn.NetConn()).Reset()
+	s.close()
+}
+
+func (s *wsSink) release() {
+	s.close()
+	s.running.Wait()
+}
+
+func (s *wsSink) close() {
+	s.once.Do(func() {
+		_ = s.conn.Close() // there is nobody left to tell
+		close(s.closed)
+	})
+}

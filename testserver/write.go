@@ -1,0 +1,224 @@
+package testserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
+)
+
+// maxBody is the largest request that kube-apiserver reads.
+const maxBody = 3 << 20
+
+// body reads the request.
+func (x *call) body() ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(x.http.Body, maxBody+1))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("read the request: %v", err))
+	}
+	if len(body) > maxBody {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	}
+	return body, nil
+}
+
+// contentType returns the media type of the request without parameters; JSON when it says none.
+func (x *call) contentType() string {
+	header := x.request.ContentType
+	if header == "" {
+		return "application/json"
+	}
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return header
+	}
+	return kind
+}
+
+// object reads the request as one object.
+func (x *call) object() (object, error) {
+	body, err := x.body()
+	if err != nil {
+		return nil, err
+	}
+	switch x.contentType() {
+	case "application/json":
+	case "application/yaml":
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	default:
+		return nil, unsupported("application/json", "application/yaml")
+	}
+	tree, err := decodeObject(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
+	}
+	return tree, nil
+}
+
+// unsupported is the 415 that lists what the server does read.
+func unsupported(kinds ...string) error {
+	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(kinds, ", "))
+}
+
+// write reads the parameters that all writes have.
+func (x *call) write() (write, error) {
+	q := x.request.Query
+	w := write{served: x.request.Version, subresource: x.request.Subresource, manager: q.Get("fieldManager")}
+	if w.manager == "" {
+		w.manager, _, _ = strings.Cut(x.request.UserAgent, "/")
+	}
+	var errs field.ErrorList
+	for _, v := range q["dryRun"] {
+		if v != metav1.DryRunAll {
+			errs = append(errs, field.NotSupported(field.NewPath("dryRun"), v, []string{metav1.DryRunAll}))
+		}
+		w.dryRun = true
+	}
+	errs = append(errs, metav1validation.ValidateFieldManager(q.Get("fieldManager"), field.NewPath("fieldManager"))...)
+	if len(errs) > 0 {
+		return w, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("CreateOptions").GroupKind(), "", errs)
+	}
+	return w, nil
+}
+
+func (x *call) create() error {
+	w, err := x.write()
+	if err != nil {
+		return err
+	}
+	tree, err := x.object()
+	if err != nil {
+		return err
+	}
+	x.store.mu.Lock()
+	r, err := x.store.create(x.c, x.request.Namespace, tree, w)
+	x.store.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return x.respond(http.StatusCreated, r)
+}
+
+func (x *call) update() error {
+	w, err := x.write()
+	if err != nil {
+		return err
+	}
+	tree, err := x.object()
+	if err != nil {
+		return err
+	}
+	x.store.mu.Lock()
+	r, created, err := x.store.update(x.c, x.key(), tree, w)
+	x.store.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return x.respond(codeOf(created), r)
+}
+
+func codeOf(created bool) int {
+	if created {
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// deleteOptions reads them from the body or, when there is none, from the query.
+func (x *call) deleteOptions() (metav1.DeleteOptions, error) {
+	var o metav1.DeleteOptions
+	body, err := x.body()
+	if err != nil {
+		return o, err
+	}
+	q := x.request.Query
+	if len(body) > 0 {
+		if kind := x.contentType(); kind != "application/json" {
+			return o, unsupported("application/json")
+		}
+		if err := json.Unmarshal(body, &o); err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
+		if o.Kind != "" && o.Kind != "DeleteOptions" {
+			return o, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+		}
+	} else if err := queryDeleteOptions(&o, q); err != nil {
+		return o, err
+	}
+	if len(o.DryRun) == 0 {
+		o.DryRun = q["dryRun"]
+	}
+	if errs := metav1validation.ValidateDeleteOptions(&o); len(errs) > 0 {
+		return o, invalidDelete(errs)
+	}
+	return o, nil
+}
+
+func (x *call) delete() error {
+	o, err := x.deleteOptions()
+	if err != nil {
+		return err
+	}
+	x.store.mu.Lock()
+	d, err := x.store.delete(x.c, x.key(), o, write{dryRun: len(o.DryRun) > 0})
+	x.store.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	switch {
+	case !d.done && o.OrphanDependents != nil && !*o.OrphanDependents: //nolint:staticcheck // old clients still send it
+		return x.respond(http.StatusAccepted, d.record)
+	case !d.done || x.def.returnsDeleted:
+		return x.respond(http.StatusOK, d.record)
+	}
+	x.writeJSON(http.StatusOK, encodeStatus(metav1.Status{
+		Status: metav1.StatusSuccess,
+		Details: &metav1.StatusDetails{
+			Name: d.record.key.Name, Group: x.def.Group, Kind: x.def.Plural, UID: d.record.uid,
+		},
+	}))
+	return nil
+}
+
+func (x *call) deleteCollection() error {
+	lo, err := parseListOptions(x.request.Query)
+	if err != nil {
+		return err
+	}
+	if err := checkListOptions(lo); err != nil {
+		return err
+	}
+	sel, err := newSelection(x.def, x.request.Namespace, lo.LabelSelector, lo.FieldSelector)
+	if err != nil {
+		return err
+	}
+	o, err := x.deleteOptions()
+	if err != nil {
+		return err
+	}
+	x.store.mu.Lock()
+	items, err := x.store.deleteAll(x.c, sel, o, write{dryRun: len(o.DryRun) > 0})
+	version := x.store.version
+	x.store.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	sh := x.shape()
+	out := sh.appendKindList(nil)
+	out = append(out, fmt.Sprintf(`,"metadata":{"resourceVersion":"%d"},"items":[`, version)...)
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.WriteHeader(http.StatusOK)
+	x.writeItems(sh, out, items)
+	return nil
+}
