@@ -1,0 +1,168 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+)
+
+// runningFactory runs a factory in the background of a bubble, and returns what ends it and gives its error.
+func runningFactory(t *testing.T, f *informer.Factory) (stop func() error) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	synctest.Wait()
+	return sync.OnceValue(func() error {
+		cancel()
+		return <-ended
+	})
+}
+
+func share(t *testing.T, f *informer.Factory, s *source, o informer.Options[*widget]) *informer.Share[*widget] {
+	t.Helper()
+	shared, err := informer.Shared(f, s, o)
+	require.NoError(t, err)
+	return shared
+}
+
+func TestFactorySharesOneInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		first := share(t, f, s, informer.Options[*widget]{})
+		defer runningFactory(t, f)()
+		second := share(t, f, s, informer.Options[*widget]{})
+		selected := share(t, f, s, informer.Options[*widget]{LabelSelector: "a=b"})
+		elsewhere := share(t, f, newSource(), informer.Options[*widget]{})
+		require.Same(t, first.Informer, second.Informer)
+		require.NotSame(t, first.Informer, selected.Informer)
+		require.NotSame(t, first.Informer, elsewhere.Informer)
+		for _, each := range []*informer.Share[*widget]{first, second, selected, elsewhere} {
+			<-each.Synced()
+		}
+	})
+}
+
+func TestFactoryStopsWhatNobodyUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		stop := runningFactory(t, f)
+		first, second := share(t, f, s, informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
+		var kept, gone recorder
+		subscribe(t, first, gone.handle, informer.HandlerOptions{})
+		subscribe(t, second, kept.handle, informer.HandlerOptions{})
+		<-first.Synced()
+		first.Release()
+		first.Release() // again does nothing
+		<-first.Done()
+		s.set("a", 1)
+		synctest.Wait()
+		require.Empty(t, gone.take(), "its handlers went with the share")
+		require.Equal(t, []string{"Add a 1"}, kept.take(), "the others' stay")
+		_, err := first.Subscribe(gone.handle, informer.HandlerOptions{})
+		require.ErrorIs(t, err, informer.ErrStopped)
+		second.Release()
+		<-second.Done()
+		require.True(t, isClosed(second.Stopped()))
+		third := share(t, f, s, informer.Options[*widget]{})
+		require.NotSame(t, second.Informer, third.Informer, "whoever comes next gets a new one")
+		<-third.Synced()
+		require.NoError(t, stop())
+		require.True(t, isClosed(third.Stopped()))
+		_, err = informer.Shared(f, s, informer.Options[*widget]{})
+		require.ErrorIs(t, err, informer.ErrStopped)
+		require.ErrorIs(t, f.Run(t.Context()), informer.ErrRunning)
+	})
+}
+
+func TestAHandlerMayReleaseItsOwnShare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		s.set("a", 1)
+		defer runningFactory(t, f)()
+		only := share(t, f, s, informer.Options[*widget]{})
+		subscribe(t, only, func(informer.Notification[*widget]) {
+			only.Release()
+			require.False(t, isClosed(only.Done()), "this call is in flight")
+		}, informer.HandlerOptions{})
+		<-only.Done()
+	})
+}
+
+func TestReleaseBeforeAndAfterTheFactoryRan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		early := share(t, f, s, informer.Options[*widget]{})
+		subscribe(t, early, func(informer.Notification[*widget]) { t.Error("called") }, informer.HandlerOptions{})
+		early.Release()
+		<-early.Done()
+		stop := runningFactory(t, f)
+		late := share(t, f, s, informer.Options[*widget]{})
+		require.NotSame(t, early.Informer, late.Informer)
+		require.NoError(t, stop())
+		late.Release()
+		<-late.Done()
+	})
+}
+
+// TestReleaseWhileTheFactoryEnds holds a handler up during the end, and releases its share then.
+func TestReleaseWhileTheFactoryEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		s.set("a", 1)
+		stop := runningFactory(t, f)
+		shared := share(t, f, s, informer.Options[*widget]{})
+		inFlight, release := make(chan struct{}), make(chan struct{})
+		subscribe(t, shared, func(informer.Notification[*widget]) {
+			close(inFlight)
+			<-release
+		}, informer.HandlerOptions{})
+		<-inFlight
+		ended := make(chan error)
+		go func() { ended <- stop() }()
+		synctest.Wait()
+		shared.Release()
+		require.False(t, isClosed(shared.Done()))
+		close(release)
+		<-shared.Done()
+		require.NoError(t, <-ended)
+	})
+}
+
+func TestConflictingOptionsAreATypedError(t *testing.T) {
+	f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+	share(t, f, s, informer.Options[*widget]{Transform: func(w *widget) (*widget, error) { return w, nil }})
+	_, err := informer.Shared(f, s, informer.Options[*widget]{})
+	var conflict *informer.ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, "Transform", conflict.Option)
+	require.EqualError(t, err, "informer: widgets.leat.test is shared already with another Transform")
+}
+
+func TestAFailedInformerDisturbsNobodyAndIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, bad, good := informer.NewFactory(informer.FactoryOptions{}), newSource(), newSource()
+		bad.set("a", 1)
+		stop := runningFactory(t, f)
+		failing := share(t, f, bad, informer.Options[*widget]{
+			Transform:     func(*widget) (*widget, error) { return nil, errors.New("no such thing") },
+			OnUndecodable: reflector.Fail,
+		})
+		healthy := share(t, f, good, informer.Options[*widget]{})
+		<-failing.Stopped()
+		<-healthy.Synced()
+		synctest.Wait()
+		again := share(t, f, bad, informer.Options[*widget]{})
+		<-again.Synced()
+		failing.Release()
+		<-failing.Done()
+		require.False(t, isClosed(again.Stopped()), "the old share has no part in the new informer")
+		require.ErrorContains(t, stop(), "no such thing")
+	})
+}
