@@ -28,7 +28,9 @@ func required(t *testing.T, file string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
 	require.NoError(t, err)
-	var parsed struct{ Require []struct{ Path, Version string } }
+	var parsed struct {
+		Require []struct{ Path, Version string }
+	}
 	require.NoError(t, json.Unmarshal(out, &parsed))
 	versions := make(map[string]string, len(parsed.Require))
 	for _, r := range parsed.Require {

@@ -25,7 +25,7 @@ func (c *Cluster) HTTPClient(token string) *http.Client {
 }
 
 // Do asks the API server for a path as the user of the token, with a JSON body unless it is empty, and returns what it
-// answered, whatever the status. (A patch needs a content type of its own and so a request of its own.)
+// answered, whatever the status. The body of a PATCH is a merge patch.
 func (c *Cluster) Do(ctx context.Context, token, method, path string, body []byte) (status int, answer []byte, err error) {
 	client := c.admin
 	if token != AdminToken {
@@ -39,9 +39,20 @@ func (c *Cluster) Do(ctx context.Context, token, method, path string, body []byt
 func (c *Cluster) Must(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	status, answer, err := c.Do(ctx, AdminToken, method, path, body)
 	if err == nil && status/100 != 2 {
-		err = fmt.Errorf("cluster: %s %s: %d: %s", method, path, status, answer)
+		err = &StatusError{Method: method, Path: path, Code: status, Answer: answer}
 	}
 	return answer, err
+}
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	Method, Path string
+	Code         int
+	Answer       []byte
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("cluster: %s %s: %d: %s", e.Method, e.Path, e.Code, e.Answer)
 }
 
 func do(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
@@ -49,7 +60,10 @@ func do(ctx context.Context, client *http.Client, method, url string, body []byt
 	if err != nil {
 		return 0, nil, err
 	}
-	if len(body) > 0 {
+	switch {
+	case method == http.MethodPatch:
+		request.Header.Set("Content-Type", "application/merge-patch+json")
+	case len(body) > 0:
 		request.Header.Set("Content-Type", "application/json")
 	}
 	response, err := client.Do(request)

@@ -1,0 +1,84 @@
+package e2e_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/e2e/proxy"
+)
+
+// adminConfig is how leat reaches the server directly.
+func adminConfig() apiclient.Config {
+	return apiclient.Config{Host: server.URL(), BearerToken: cluster.AdminToken, TLS: apiclient.TLS{CAData: server.CA()}}
+}
+
+func newClient(t *testing.T, config apiclient.Config) *apiclient.Client {
+	t.Helper()
+	c, err := apiclient.New(config)
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	return c
+}
+
+// startProxy runs a proxy before the API server until the test ends, and returns how leat reaches the server through it.
+func startProxy(t *testing.T) (*proxy.Proxy, apiclient.Config) {
+	t.Helper()
+	p, err := proxy.Listen(server.Address())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	config := adminConfig()
+	config.Host = "https://" + p.Address()
+	return p, config
+}
+
+// widget is a custom resource as a controller declares it: whole.
+type widget struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              widgetSpec   `json:"spec"`
+	Status            widgetStatus `json:"status,omitzero"`
+}
+
+type widgetSpec struct {
+	Size  int    `json:"size"`
+	Color string `json:"color,omitempty"`
+}
+
+type widgetStatus struct {
+	Ready int `json:"ready"`
+}
+
+// sighting is what somebody keeps who wants to know of a widget only which it is, and how large.
+type sighting struct {
+	Metadata struct {
+		Namespace       string    `json:"namespace"`
+		Name            string    `json:"name"`
+		UID             types.UID `json:"uid"`
+		ResourceVersion string    `json:"resourceVersion"`
+	} `json:"metadata"`
+	Spec struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+}
+
+func (s *sighting) GetNamespace() string       { return s.Metadata.Namespace }
+func (s *sighting) GetName() string            { return s.Metadata.Name }
+func (s *sighting) GetUID() types.UID          { return s.Metadata.UID }
+func (s *sighting) GetResourceVersion() string { return s.Metadata.ResourceVersion }
+
+// contextWithoutEnd is for what has to be done when a test, and with it its context, has ended.
+func contextWithoutEnd(t *testing.T) context.Context {
+	return context.WithoutCancel(t.Context())
+}

@@ -1,0 +1,321 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/e2e/proxy"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+)
+
+// TestKilledInMidWatch kills the API server under an informer: what was cached stays, and the watch goes on once the
+// server is back.
+func TestKilledInMidWatch(t *testing.T) {
+	c := newCollection(t, configMaps, configMapBody)
+	c.fill(t, 100, noLabels)
+	lw := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
+	f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{})
+	f.agree(t)
+
+	before := f.Snapshot()
+	t.Cleanup(func() { restart(t) })
+	require.NoError(t, server.KillAPIServer())
+	require.NoError(t, eventually(t.Context(), func() error { return atLeast(3, len(f.errorsSince(0))) }))
+	require.Equal(t, before.Len(), f.Cache().Len(), "lost while the server was away")
+	require.Error(t, f.Status().Reflector.Err)
+
+	require.NoError(t, server.StartAPIServer(t.Context()))
+	require.NoError(t, (&churner{collection: c, objects: 100, seed: 5, label: noLabels}).run(t.Context(), 200))
+	f.agree(t)
+	require.NoError(t, f.Status().Reflector.Err)
+}
+
+func atLeast(want, have int) error {
+	if have < want {
+		return fmt.Errorf("%d, not %d", have, want)
+	}
+	return nil
+}
+
+// TestCompactedWhileAway compacts etcd while the API server is down, so that the version that an informer has is gone
+// when the server is back, with its watch cache and without. The informer must be told so with a 410, and must list
+// again; of what did not change it tells nobody.
+func TestCompactedWhileAway(t *testing.T) {
+	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
+		for _, paged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, paged=%v", name, paged), func(t *testing.T) {
+				const objects = 100
+				c := newCollection(t, configMaps, configMapBody)
+				c.fill(t, objects, noLabels)
+				lw := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
+				f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{DisableStreaming: paged})
+				f.agree(t)
+				require.Zero(t, f.Status().Reflector.Counters.Expired)
+
+				t.Cleanup(func() { restart(t) })
+				compactWhileAway(t, flags...)
+				f.agree(t)
+				counters := f.Status().Reflector.Counters
+				require.NotZero(t, counters.Expired, "no 410 was seen: %v", f.errorsSince(0))
+				require.Equal(t, 2, counters.Lists)
+				require.Equal(t, objects+int(c.marks.Load()), f.mirror.count(informer.Add))
+				require.Zero(t, f.mirror.count(informer.Update), "told of what did not change")
+				require.Zero(t, f.mirror.count(informer.Delete))
+			})
+		}
+	}
+}
+
+// compactWhileAway kills the API server, makes etcd forget its history, and starts the server again.
+func compactWhileAway(t *testing.T, flags ...string) {
+	t.Helper()
+	require.NoError(t, server.KillAPIServer())
+	_, err := server.Compact(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, server.StartAPIServer(t.Context(), flags...))
+}
+
+// TestCompactedInMidList compacts etcd between two pages of a list, whose token the server then refuses with a 410. What
+// the first page brought is dropped, and one list in one piece takes its place.
+func TestCompactedInMidList(t *testing.T) {
+	restartWithoutWatchCache(t)
+	c := newCollection(t, configMaps, configMapBody)
+	c.fill(t, 100, noLabels)
+	config := adminConfig()
+	config.TLS = apiclient.TLS{}
+	transport := &compactingTransport{base: server.HTTPClient("").Transport}
+	config.Transport = transport
+	lw := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
+	f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{DisableStreaming: true, PageSize: 30})
+	f.agree(t)
+	require.NoError(t, transport.err)
+	counters := f.Status().Reflector.Counters
+	require.Equal(t, 1, counters.Expired, "no 410 was seen: %v", f.errorsSince(0))
+	require.Equal(t, 1, counters.Lists)
+	require.Equal(t, 3, counters.Pages, "the first, the one refused, and the whole")
+}
+
+// compactingTransport makes etcd forget its history just before it sends the first request for a second page.
+type compactingTransport struct {
+	base http.RoundTripper
+	once sync.Once
+	err  error
+}
+
+func (c *compactingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Query().Has("continue") {
+		c.once.Do(func() { _, c.err = server.Compact(r.Context()) })
+	}
+	return c.base.RoundTrip(r)
+}
+
+// victim is a follower of whatever type, as faults see it.
+type victim interface {
+	Status() informer.Status
+	ResourceVersion() string
+	errorsSince(n int) []error
+	await(t *testing.T, version string)
+	awaitSynced(t *testing.T)
+	agree(t *testing.T)
+}
+
+// faultBench is what TestFaults inflicts faults on.
+type faultBench struct {
+	c       *collection
+	p       *proxy.Proxy
+	victims []victim
+}
+
+// fault does harm, waits until each victim has suffered it, which is what seen says of its status and of its errors
+// since then, and makes good what it did.
+type fault struct {
+	name  string
+	times int
+	// inflict returns what ends the fault.
+	inflict func(t *testing.T, b *faultBench) (mend func(*testing.T))
+	seen    func(before, now reflector.Counters, errs []error) bool
+	// afterMending says that the effect shows only then.
+	afterMending bool
+}
+
+func faults() []fault {
+	broken := func(_, _ reflector.Counters, errs []error) bool { return len(errs) > 0 }
+	expired := func(before, now reflector.Counters, _ []error) bool { return now.Expired > before.Expired }
+	rewatched := func(before, now reflector.Counters, _ []error) bool { return now.Watches > before.Watches }
+	is := func(target error) func(_, _ reflector.Counters, errs []error) bool {
+		return func(_, _ reflector.Counters, errs []error) bool {
+			for _, err := range errs {
+				if errors.Is(err, target) {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	nothing := func(*testing.T) {}
+	return []fault{
+		{name: "API server killed", times: 4, seen: broken, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			require.NoError(t, server.KillAPIServer())
+			return func(t *testing.T) { require.NoError(t, server.StartAPIServer(t.Context())) }
+		}},
+		{name: "compacted while away", times: 3, seen: expired, afterMending: true, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			compactWhileAway(t)
+			return nothing
+		}},
+		{name: "compacted while away, no watch cache", times: 2, seen: expired, afterMending: true, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			compactWhileAway(t, "--watch-cache=false")
+			return nothing
+		}},
+		{name: "connections reset", times: 6, seen: is(syscall.ECONNRESET), inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			require.GreaterOrEqual(t, b.p.Cut(), len(b.victims))
+			return nothing
+		}},
+		{name: "connections half closed", times: 4, seen: rewatched, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			require.GreaterOrEqual(t, b.p.HalfClose(), len(b.victims))
+			return nothing
+		}},
+		{name: "connections refused", times: 2, seen: func(_, _ reflector.Counters, errs []error) bool { return len(errs) > 3 },
+			inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+				b.p.Refuse(true)
+				b.p.Cut()
+				return func(*testing.T) { b.p.Refuse(false) }
+			}},
+		{name: "stalled, then resumed", times: 4, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			b.stall(t)
+			return func(*testing.T) { b.p.Resume() }
+		}},
+		{name: "stalled, then reset", times: 3, seen: is(syscall.ECONNRESET), afterMending: true, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
+			b.stall(t)
+			return func(*testing.T) {
+				b.p.Cut()
+				b.p.Resume()
+			}
+		}},
+	}
+}
+
+// stall holds everything back, and returns when the proxy holds bytes and no victim has what was written since.
+func (b *faultBench) stall(t *testing.T) {
+	t.Helper()
+	b.p.Stall()
+	version := b.c.mark(t)
+	require.NoError(t, eventually(t.Context(), func() error {
+		if b.p.Stats().Held == 0 {
+			return errors.New("nothing is held back")
+		}
+		return nil
+	}))
+	for _, v := range b.victims {
+		order, ok := api.CompareVersions(v.ResourceVersion(), version)
+		require.True(t, ok && order < 0, "%s passed a stall", version)
+	}
+}
+
+// TestFaults kills, compacts, resets, half closes, refuses and stalls, in an order that a seed decides, under informers
+// of three kinds and while writers write. Each fault counts when each informer has seen its effect.
+func TestFaults(t *testing.T) {
+	const objects = 400
+	p, config := startProxy(t)
+	c := newCollection(t, configMaps, configMapBody)
+	c.fill(t, objects, noLabels)
+	typed := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
+	jsonConfig := config
+	jsonConfig.DisableProtobuf = true
+	metadata := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, jsonConfig), configMaps, c.namespace)
+	b := &faultBench{c: c, p: p, victims: []victim{
+		follow(t, "typed", c, typed, informer.Options[*corev1.ConfigMap]{}),
+		follow(t, "metadata, paged", c, metadata, informer.Options[*metav1.PartialObjectMetadata]{DisableStreaming: true}),
+	}}
+	for _, v := range b.victims {
+		v.awaitSynced(t)
+	}
+
+	churning := &churner{collection: c, objects: objects, seed: 6, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- churning.run(ctx, 1<<40) }()
+	t.Cleanup(func() { restart(t) })
+	t.Cleanup(cancel)
+
+	tally := map[string]int{}
+	for n, f := range shuffled(faults(), 6) {
+		began := time.Now()
+		b.suffer(t, f)
+		tally[f.name]++
+		t.Logf("%2d %-40s seen and overcome in %s", n+1, f.name, time.Since(began).Round(time.Millisecond))
+	}
+	cancel()
+	require.NoError(t, <-ended)
+	for _, v := range b.victims {
+		v.agree(t)
+	}
+
+	total := 0
+	for _, n := range tally {
+		total += n
+	}
+	require.GreaterOrEqual(t, total, 20)
+	t.Logf("%d faults: %v; %d writes succeeded meanwhile, %d failed", total, tally, churning.done.Load(), churning.failed.Load())
+	for _, v := range b.victims {
+		t.Logf("%+v", v.Status().Reflector.Counters)
+	}
+}
+
+// suffer inflicts a fault, and returns when each victim has seen it and has overcome it.
+func (b *faultBench) suffer(t *testing.T, f fault) {
+	t.Helper()
+	before := make([]reflector.Counters, len(b.victims))
+	errs := make([]int, len(b.victims))
+	for i, v := range b.victims {
+		before[i], errs[i] = v.Status().Reflector.Counters, len(v.errorsSince(0))
+	}
+	mend := f.inflict(t, b)
+	if f.afterMending {
+		mend(t)
+	}
+	for i, v := range b.victims {
+		if f.seen == nil {
+			continue
+		}
+		require.NoError(t, eventually(t.Context(), func() error {
+			now, since := v.Status().Reflector.Counters, v.errorsSince(errs[i])
+			if f.seen(before[i], now, since) {
+				return nil
+			}
+			return fmt.Errorf("%s: no effect on victim %d: %v, %v", f.name, i, v.Status(), since)
+		}))
+	}
+	if !f.afterMending {
+		mend(t)
+	}
+	version := b.c.mark(t)
+	for _, v := range b.victims {
+		v.await(t, version)
+	}
+}
+
+// shuffled repeats each fault as often as it says, in an order that the seed decides.
+func shuffled(kinds []fault, seed uint64) []fault {
+	var all []fault
+	for _, f := range kinds {
+		for range f.times {
+			all = append(all, f)
+		}
+	}
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}

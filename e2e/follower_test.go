@@ -1,0 +1,213 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
+)
+
+// patience is how long anything may take that has to happen, a restart of the API server included.
+const patience = 2 * time.Minute
+
+// eventually asks every 20 ms until f returns nil, and returns what it said last when patience is over.
+func eventually(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+}
+
+// follower is an informer of a collection, with a handler that keeps a copy of its own from what it is told.
+type follower[T api.Object] struct {
+	*informer.Informer[T]
+	name       string
+	collection *collection
+	options    informer.Options[T]
+	mirror     *mirror[T]
+	handler    *informer.Registration
+
+	mu     sync.Mutex // guards the fields below
+	errors []error
+}
+
+// follow runs an informer of the collection until the test ends, when it has to end without an error and without anybody
+// having changed an object of its cache.
+func follow[T api.Object](t *testing.T, name string, c *collection, lw api.ListerWatcher[T], o informer.Options[T]) *follower[T] {
+	t.Helper()
+	f := &follower[T]{name: name, collection: c}
+	o.OnError = f.noteError
+	// A server that is back is noticed within a second, so that tests do not wait half a minute after each restart.
+	o.BackoffBase, o.BackoffMax = 50*time.Millisecond, 500*time.Millisecond
+	f.options = o
+	f.Informer = informer.New(lw, o)
+	f.mirror = newMirror[T](o.LabelSelector == "" && o.FieldSelector == "")
+	f.handler = f.join(t, f.mirror)
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("%s: %s\n%v", f.name, f.Status(), f.tellErrors(10))
+		}
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return f
+}
+
+func (f *follower[T]) join(t *testing.T, m *mirror[T]) *informer.Registration {
+	t.Helper()
+	handler, err := f.Subscribe(m.note, informer.HandlerOptions{Name: f.name})
+	require.NoError(t, err)
+	return handler
+}
+
+func (f *follower[T]) noteError(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.errors = append(f.errors, err)
+}
+
+// tellErrors returns the last errors that lists and watches ended with.
+func (f *follower[T]) tellErrors(n int) []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.errors[max(0, len(f.errors)-n):]
+}
+
+// errorsSince returns the errors after the first n.
+func (f *follower[T]) errorsSince(n int) []error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.errors[n:]
+}
+
+// await blocks until the cache has a version.
+func (f *follower[T]) await(t *testing.T, version string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	require.NoError(t, f.WaitFor(ctx, version), "%s waits for version %s: %s", f.name, version, f.Status())
+}
+
+// awaitSynced blocks until the cache holds the first list.
+func (f *follower[T]) awaitSynced(t *testing.T) {
+	t.Helper()
+	select {
+	case <-f.Synced():
+	case <-time.After(patience):
+		require.Fail(t, "not synced", "%s: %s", f.name, f.Status())
+	}
+}
+
+// agree makes a mark, waits until the cache has it, and then requires that the cache is what a plain list says, and that
+// the handler was told of just that, in a legal order. Nobody else may write to the collection meanwhile.
+func (f *follower[T]) agree(t *testing.T) {
+	t.Helper()
+	f.await(t, f.collection.mark(t))
+	want := f.plain(t)
+	snapshot := f.Snapshot()
+	requireSame(t, f.name+": cache", want, snapshot.All())
+	f.mirror.agree(t, f.name+": handler", want)
+	require.Zero(t, f.handler.Panics())
+	require.Empty(t, f.Undecodable())
+}
+
+// plain returns the collection as a plain list has it.
+func (f *follower[T]) plain(t *testing.T) map[api.Key][]byte {
+	t.Helper()
+	want := map[api.Key][]byte{}
+	for _, raw := range f.collection.list(t, f.options.LabelSelector, f.options.FieldSelector) {
+		object := decodePlain[T](t, f.collection.resource, raw)
+		want[api.KeyOf(object)] = canonical(t, object)
+	}
+	return want
+}
+
+// decodePlain decodes an item of a list the way that the standard library does. Items of built-in lists do not say what
+// they are, and some types want to know.
+func decodePlain[T any](t *testing.T, r api.Resource, raw []byte) T {
+	t.Helper()
+	var fields map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(raw, &fields))
+	fields["apiVersion"] = fmt.Appendf(nil, "%q", r.GroupVersion())
+	fields["kind"] = fmt.Appendf(nil, "%q", r.Kind)
+	whole, err := json.Marshal(fields)
+	require.NoError(t, err)
+	var object T
+	require.NoError(t, json.Unmarshal(whole, &object))
+	return object
+}
+
+// canonical writes an object in one form, without what an item of a list need not say and what an informer drops.
+func canonical(t require.TestingT, object any) []byte {
+	b, err := json.Marshal(object)
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(b, &fields))
+	delete(fields, "apiVersion")
+	delete(fields, "kind")
+	if metadata, ok := fields["metadata"].(map[string]any); ok {
+		delete(metadata, "managedFields")
+	}
+	b, err = json.Marshal(fields)
+	require.NoError(t, err)
+	return b
+}
+
+// requireSame compares objects with those of a plain list.
+func requireSame[T api.Object](t *testing.T, what string, want map[api.Key][]byte, have func(func(api.Key, T) bool)) {
+	t.Helper()
+	require.NoError(t, difference(t, want, have), "%s and a plain list differ", what)
+}
+
+// difference returns an error that says what is missing, too much or different, up to ten objects of each.
+func difference[T api.Object](t require.TestingT, want map[api.Key][]byte, have func(func(api.Key, T) bool)) error {
+	var extra, different []string
+	found := make(map[api.Key]bool, len(want))
+	for key, object := range have {
+		plain, ok := want[key]
+		found[key] = true
+		switch got := canonical(t, object); {
+		case !ok:
+			extra = append(extra, key.String())
+		case !bytes.Equal(plain, got):
+			different = append(different, fmt.Sprintf("%s\n\tlist: %s\n\thave: %s\n", key, plain, got))
+		}
+	}
+	var missing []string
+	for key := range want {
+		if !found[key] {
+			missing = append(missing, key.String())
+		}
+	}
+	if len(missing)+len(extra)+len(different) == 0 {
+		return nil
+	}
+	const most = 10
+	return fmt.Errorf("of %d: %d missing %v, %d too many %v, %d different %v", len(want),
+		len(missing), missing[:min(most, len(missing))], len(extra), extra[:min(most, len(extra))],
+		len(different), different[:min(most, len(different))])
+}

@@ -1,0 +1,103 @@
+package e2e_test
+
+import (
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
+)
+
+// mirror keeps a copy of a collection from what a handler is told, and notes what no history can be: an Add of what is
+// there, an Update or a Delete of what is not, an Update from a state that the handler was not told.
+type mirror[T api.Object] struct {
+	whole bool // nothing is selected, so an object that was deleted never comes back
+
+	mu      sync.Mutex // guards the fields below
+	objects map[api.Key]T
+	gone    map[types.UID]bool
+	names   map[string]bool // of every object that ever was
+	counts  map[informer.EventType]int
+	illegal []string
+}
+
+func newMirror[T api.Object](whole bool) *mirror[T] {
+	return &mirror[T]{
+		whole: whole, objects: map[api.Key]T{}, gone: map[types.UID]bool{},
+		names: map[string]bool{}, counts: map[informer.EventType]int{},
+	}
+}
+
+func (m *mirror[T]) note(n informer.Notification[T]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := api.KeyOf(n.Object)
+	last, known := m.objects[key]
+	m.counts[n.Type]++
+	switch n.Type {
+	case informer.Add:
+		m.forbid(known, n, "an Add of what is there")
+		m.forbid(m.whole && m.gone[n.Object.GetUID()], n, "an Add of what was deleted")
+		m.objects[key], m.names[key.Name] = n.Object, true
+	case informer.Update:
+		m.forbid(!known, n, "an Update of what is not there")
+		m.forbid(known && !api.SameVersion(last, n.Old), n, "an Update from a state that was not told")
+		m.forbid(n.Old.GetUID() != n.Object.GetUID(), n, "an Update to another UID")
+		m.objects[key] = n.Object
+	case informer.Delete:
+		m.forbid(!known, n, "a Delete of what is not there")
+		m.forbid(known && last.GetUID() != n.Object.GetUID(), n, "a Delete of another UID")
+		delete(m.objects, key)
+		m.gone[n.Object.GetUID()] = true
+	}
+}
+
+func (m *mirror[T]) forbid(happened bool, n informer.Notification[T], what string) {
+	if happened {
+		m.illegal = append(m.illegal, fmt.Sprintf("%s: %s %s at %s", what, api.KeyOf(n.Object), n.Object.GetUID(),
+			n.Object.GetResourceVersion()))
+	}
+}
+
+// agree waits until the mirror, which lags behind the cache, is what a plain list said, and requires that all it was
+// told was legal.
+func (m *mirror[T]) agree(t *testing.T, what string, want map[api.Key][]byte) {
+	t.Helper()
+	err := eventually(t.Context(), func() error {
+		return difference(t, want, maps.All(m.copy()))
+	})
+	require.NoError(t, err, "%s and a plain list differ", what)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	require.Empty(t, m.illegal, what)
+}
+
+func (m *mirror[T]) copy() map[api.Key]T {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.objects)
+}
+
+// unseen returns the names that no Add was told of.
+func (m *mirror[T]) unseen(names []string) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var unseen []string
+	for _, name := range names {
+		if !m.names[name] {
+			unseen = append(unseen, name)
+		}
+	}
+	return unseen
+}
+
+func (m *mirror[T]) count(e informer.EventType) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.counts[e]
+}
