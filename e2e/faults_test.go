@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/e2e/proxy"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
@@ -188,12 +189,14 @@ func faults() []fault {
 			require.GreaterOrEqual(t, b.p.HalfClose(), len(b.victims))
 			return nothing
 		}},
-		{name: "connections refused", times: 2, seen: func(_, _ reflector.Counters, errs []error) bool { return len(errs) > 3 },
+		{
+			name: "connections refused", times: 2, seen: func(_, _ reflector.Counters, errs []error) bool { return len(errs) > 3 },
 			inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
 				b.p.Refuse(true)
 				b.p.Cut()
 				return func(*testing.T) { b.p.Refuse(false) }
-			}},
+			},
+		},
 		{name: "stalled, then resumed", times: 4, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
 			b.stall(t)
 			return func(*testing.T) { b.p.Resume() }
@@ -236,9 +239,11 @@ func TestFaults(t *testing.T) {
 	jsonConfig := config
 	jsonConfig.DisableProtobuf = true
 	metadata := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, jsonConfig), configMaps, c.namespace)
+	sockets := websocket.Watch(apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace))
 	b := &faultBench{c: c, p: p, victims: []victim{
 		follow(t, "typed", c, typed, informer.Options[*corev1.ConfigMap]{}),
 		follow(t, "metadata, paged", c, metadata, informer.Options[*metav1.PartialObjectMetadata]{DisableStreaming: true}),
+		follow(t, "over WebSocket", c, sockets, informer.Options[*corev1.ConfigMap]{}),
 	}}
 	for _, v := range b.victims {
 		v.awaitSynced(t)
