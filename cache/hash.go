@@ -8,16 +8,16 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Two odd constants with every byte above 127. Names of Kubernetes objects are ASCII, so that no eight bytes of one are
-// equal to a constant; if they were, the product below would be zero and forget all that came before.
+// Two odd numbers without any pattern: the seed and the multiplier.
 const (
 	hashA = 0xa0b4_d1e6_93c7_f58b
 	hashB = 0xe7c5_8fa9_d2b3_96f1
 )
 
-// hashKey is fixed, unlike that of a Go map: iteration follows it, and a simulation that is replayed from its seed has to
-// see the same order again. What a fixed hash gives up is that somebody who may create objects with names of their
-// choosing could make many of them collide; a change to one of n such costs O(n), and nothing else gets slower.
+// hashKey is the same in every process, unlike that of a Go map: iteration follows it, and a simulation that is replayed
+// from its seed has to see the same order again. The price is that somebody who may create objects under names of their
+// choosing can make them collide. That is borne: among n keys that collide one is found in O(log n) and changed by
+// copying n entries, and nobody else's objects get slower.
 func hashKey(key api.Key) uint64 {
 	h := hashString(hashA, key.Namespace)
 	return hashString(h, key.Name)

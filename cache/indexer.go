@@ -70,13 +70,17 @@ func (ix *Indexer[T]) Begin() *Txn[T] {
 
 // position finds a key among entries of one hash, which are ordered by key: where it is, or where it belongs.
 func position[T api.Object](entries []trie.Entry[T], key api.Key) (at int, found bool) {
-	for i := range entries {
-		switch c := compareKeys(api.KeyOf(entries[i].Item), key); {
+	from, to := 0, len(entries)
+	for from < to {
+		middle := int(uint(from+to) >> 1)
+		switch c := compareKeys(api.KeyOf(entries[middle].Item), key); {
 		case c == 0:
-			return i, true
-		case c > 0:
-			return i, false
+			return middle, true
+		case c < 0:
+			from = middle + 1
+		default:
+			to = middle
 		}
 	}
-	return len(entries), false
+	return from, false
 }

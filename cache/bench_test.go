@@ -1,0 +1,149 @@
+package cache_test
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+)
+
+// updates returns a function that publishes one changed object a call, each by itself.
+func updates(ix *cache.Indexer[*pod], pods []*pod, change func(p *pod, i int)) func() {
+	i := 0
+	return func() {
+		i++
+		changed := *pods[(i*7919)%len(pods)]
+		change(&changed, i)
+		txn := ix.Begin()
+		txn.Set(&changed)
+		txn.Commit("2")
+	}
+}
+
+func keepNode(p *pod, i int) { p.version = "2" }
+func moveNode(p *pod, i int) { p.node = fmt.Sprintf("node-%d", i%1000) }
+
+// BenchmarkUpdate publishes single updates. The object itself is 144 bytes of what is allocated.
+func BenchmarkUpdate(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		ix := cache.New[*pod](cache.Options{})
+		pods := fill(ix, n)
+		run := func(name string, change func(*pod, int)) {
+			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
+				update := updates(ix, pods, change)
+				b.ReportAllocs()
+				for b.Loop() {
+					update()
+				}
+			})
+		}
+		run("index=none", keepNode)
+		cache.AddIndex(ix, byNode)
+		run("index=stays", keepNode)
+		run("index=moves", moveNode)
+	}
+}
+
+// BenchmarkFill loads a cache in one transaction.
+func BenchmarkFill(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		pods := make([]*pod, n)
+		for i := range pods {
+			pods[i] = newPod(i)
+		}
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				ix := cache.New[*pod](cache.Options{})
+				cache.AddIndex(ix, byNode)
+				txn := ix.Begin()
+				for _, p := range pods {
+					txn.Set(p)
+				}
+				txn.Commit("1")
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/object")
+		})
+		b.Run(fmt.Sprintf("n=%d/memory", n), func(b *testing.B) {
+			before := heap()
+			ix := cache.New[*pod](cache.Options{})
+			txn := ix.Begin()
+			for _, p := range pods {
+				txn.Set(p)
+			}
+			txn.Commit("1")
+			store := heap()
+			cache.AddIndex(ix, byNode)
+			index := heap()
+			for b.Loop() {
+				runtime.KeepAlive(ix)
+			}
+			b.ReportMetric(float64(store-before)/float64(n), "store-B/object")
+			b.ReportMetric(float64(index-store)/float64(n), "index-B/object")
+		})
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	for _, n := range []int{10_000, 1_000_000} {
+		ix := cache.New[*pod](cache.Options{})
+		pods := fill(ix, n)
+		nodes := cache.AddIndex(ix, byNode)
+		b.Run(fmt.Sprintf("n=%d/get", n), func(b *testing.B) {
+			for i := 0; b.Loop(); i++ {
+				ix.Get(api.KeyOf(pods[(i*7919)%n]))
+			}
+		})
+		b.Run(fmt.Sprintf("n=%d/list", n), func(b *testing.B) {
+			for b.Loop() {
+				ix.List()
+			}
+		})
+		b.Run(fmt.Sprintf("n=%d/all", n), func(b *testing.B) {
+			for b.Loop() {
+				for range ix.Snapshot().All() {
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("n=%d/index", n), func(b *testing.B) {
+			for b.Loop() {
+				nodes.ByIndex("node-7")
+			}
+		})
+	}
+}
+
+// BenchmarkWriterAndReaders has one writer, which publishes every write by itself, beside ten goroutines that list 10,000
+// objects in a tight loop, or spin without touching the cache.
+func BenchmarkWriterAndReaders(b *testing.B) {
+	for _, kind := range []string{"spin", "list"} {
+		b.Run("readers="+kind, func(b *testing.B) {
+			ix := cache.New[*pod](cache.Options{})
+			update := updates(ix, fill(ix, 10_000), keepNode)
+			stop := make(chan struct{})
+			var readers sync.WaitGroup
+			for range 10 {
+				readers.Go(func() {
+					for count := 0; ; count++ {
+						select {
+						case <-stop:
+							return
+						default:
+						}
+						if kind == "list" {
+							count += len(ix.List())
+						}
+					}
+				})
+			}
+			for b.Loop() {
+				update()
+			}
+			close(stop)
+			readers.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "writes/s")
+		})
+	}
+}
