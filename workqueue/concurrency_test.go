@@ -1,0 +1,195 @@
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// Producers change the state of keys and add them in every way; workers read the state. No key is ever in the hands of
+// two workers, and when all is done each key's last state has been seen.
+func TestNeverTwoWorkersOnOneKeyAndNoneLost(t *testing.T) {
+	const producers, workers, keys, adds = 4, 4, 20, 3000
+	for name, o := range map[string]workqueue.Options{"metrics off": {}, "metrics on": {Metrics: &workqueue.Metrics{}}} {
+		t.Run(name, func(t *testing.T) {
+			q := workqueue.New(o, workqueue.Exponential[int](workqueue.Backoff{Base: time.Microsecond, Max: ms}))
+			var state, seen, hands [keys]atomic.Int64
+			var producing, working sync.WaitGroup
+			for seed := range producers {
+				producing.Go(func() {
+					random := rand.New(rand.NewPCG(uint64(seed), 0))
+					for range adds {
+						key := random.IntN(keys)
+						state[key].Add(1)
+						q.AddWith(key, workqueue.Item{
+							After:       time.Duration(random.IntN(4)) * 50 * time.Microsecond,
+							Priority:    random.IntN(3),
+							RateLimited: random.IntN(10) == 0,
+							Cause:       causeOf("1"),
+						})
+					}
+				})
+			}
+			for range workers {
+				working.Go(func() {
+					for {
+						work, err := q.Get(t.Context())
+						if err != nil {
+							if err != workqueue.ErrShutDown {
+								t.Error(err)
+							}
+							return
+						}
+						if hands[work.Key].Add(1) != 1 {
+							t.Errorf("key %d is in two hands", work.Key)
+						}
+						seen[work.Key].Store(state[work.Key].Load())
+						for _, c := range work.Causes {
+							if c != causeOf("1") {
+								t.Errorf("key %d came with cause %v", work.Key, c)
+							}
+						}
+						q.Forget(work.Key)
+						hands[work.Key].Add(-1)
+						q.Done(work.Key)
+					}
+				})
+			}
+			producing.Wait()
+			for key := range keys {
+				q.Add(key) // so that no key waits, for a drain would drop it
+			}
+			require.NoError(t, q.ShutDownWithDrain(t.Context()))
+			working.Wait()
+			for key := range keys {
+				require.Equal(t, state[key].Load(), seen[key].Load())
+			}
+			requireEmpty(t, q)
+		})
+	}
+}
+
+// A Get that is woken for a key, and cancelled before it can take it, wakes another in its place.
+func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
+	passedOn := 0
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.New[string](workqueue.Options{})
+			taken, cancelled := make(chan string, 1), make(chan error, 1)
+			worker := func(ctx context.Context) {
+				work, err := q.Get(ctx)
+				if err != nil {
+					cancelled <- err
+					return
+				}
+				q.Done(work.Key)
+				taken <- work.Key
+			}
+			lasting, end := context.WithCancel(t.Context())
+			brief, cancel := context.WithCancel(t.Context())
+			go worker(lasting)
+			synctest.Wait()
+			go worker(brief) // waits last, and so is woken first
+			synctest.Wait()
+			q.Add("a")
+			cancel()
+			require.Equal(t, "a", <-taken) // were the wake-up lost, the bubble would be stuck here
+			synctest.Wait()
+			if len(cancelled) == 1 {
+				passedOn++
+			}
+			end()
+			<-cancelled
+		})
+	}
+	require.Positive(t, passedOn, "the case that this test is for did not happen")
+}
+
+// As above, with many of them and real threads.
+func TestWakeUpsAreNotLostUnderCancellation(t *testing.T) {
+	const keys = 2000
+	q := workqueue.New[int](workqueue.Options{})
+	var waiting sync.WaitGroup
+	var taken atomic.Int64
+	all := make(chan struct{})
+	for range 2 { // these wait for ever
+		waiting.Go(func() {
+			for {
+				work, err := q.Get(t.Context())
+				if err != nil {
+					return
+				}
+				q.Done(work.Key)
+				if taken.Add(1) == keys {
+					close(all)
+				}
+			}
+		})
+	}
+	for seed := range 4 { // and these give up again and again
+		waiting.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(seed), 0))
+			for {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(random.IntN(20))*time.Microsecond)
+				work, err := q.Get(ctx)
+				cancel()
+				switch err {
+				case nil:
+					q.Done(work.Key)
+					if taken.Add(1) == keys {
+						close(all)
+					}
+				case workqueue.ErrShutDown:
+					return
+				}
+			}
+		})
+	}
+	for key := range keys {
+		q.Add(key)
+	}
+	<-all
+	q.ShutDown()
+	waiting.Wait()
+	requireEmpty(t, q)
+}
+
+// As many waiting Gets are woken as keys become ready at once.
+func TestEveryWaiterGetsAKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers = 300
+		q := workqueue.New[string](workqueue.Options{})
+		keys := make(chan string, workers)
+		for range workers {
+			go func() {
+				work, err := q.Get(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				keys <- work.Key // and is not Done: each key needs a Get of its own
+			}()
+		}
+		synctest.Wait()
+		for i := range workers {
+			if i%2 == 0 {
+				q.Add(fmt.Sprint(i))
+			} else {
+				q.AddAfter(fmt.Sprint(i), time.Second)
+			}
+		}
+		seen := map[string]bool{}
+		for range workers {
+			seen[<-keys] = true
+		}
+		require.Len(t, seen, workers)
+	})
+}

@@ -1,0 +1,220 @@
+package workqueue_test
+
+import (
+	"context"
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// A delayed key becomes ready at its time although nobody waits in Get.
+func TestDelayedKeyBecomesReadyByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		q.AddAfter("a", 50*time.Millisecond)
+		<-time.After(50*time.Millisecond - 1)
+		synctest.Wait()
+		require.Zero(t, q.Len())
+		require.Equal(t, 1, q.Stats().Delayed)
+		require.Zero(t, q.Stats().Adds)
+		<-time.After(1)
+		synctest.Wait()
+		require.Equal(t, 1, q.Len())
+		require.Zero(t, q.Stats().Delayed)
+		require.EqualValues(t, 1, q.Stats().Adds)
+	})
+}
+
+func TestDelaysAreExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
+		q.AddAfter("third", 3*time.Second)
+		q.AddAfter("first", time.Second)
+		q.AddAfter("second", 2*time.Second)
+		q.AddAfter("now", 0)
+		q.AddAfter("before now", -time.Hour)
+		for _, want := range []struct {
+			key string
+			at  time.Duration
+		}{{"now", 0}, {"before now", 0}, {"first", time.Second}, {"second", 2 * time.Second}, {"third", 3 * time.Second}} {
+			require.Equal(t, want.key, get(t, q).Key)
+			require.Equal(t, want.at, time.Since(start))
+		}
+	})
+}
+
+func TestEqualDelaysKeepTheirOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 1000 // more than become ready under one lock
+		q := workqueue.New[int](workqueue.Options{})
+		for i := range keys {
+			q.AddAfter(i, time.Second)
+		}
+		for i, key := range getAll(t, q, keys) {
+			require.Equal(t, i, key)
+		}
+	})
+}
+
+func TestEarliestDelayWins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
+		q.AddAfter("a", 10*time.Second)
+		q.AddAfter("a", time.Second)
+		q.AddAfter("a", 5*time.Second)
+		require.Equal(t, 1, q.Stats().Delayed)
+		require.Equal(t, "a", get(t, q).Key)
+		require.Equal(t, time.Second, time.Since(start))
+		q.Done("a")
+		<-time.After(time.Minute)
+		requireEmpty(t, q)
+	})
+}
+
+// A debounce that every event puts off may be put off for ever; this one keeps the first time it was asked for.
+func TestSteadyAddsDoNotPostpone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for ctx.Err() == nil {
+				q.AddAfter("a", time.Second)
+				<-time.After(100 * time.Millisecond)
+			}
+		}()
+		for round := range 5 {
+			require.Equal(t, "a", get(t, q).Key)
+			q.Done("a")
+			// The next add comes with the next tick, 100 ms after the last hand-out at the latest.
+			require.LessOrEqual(t, time.Since(start), time.Duration(round+1)*1100*time.Millisecond)
+		}
+		cancel()
+	})
+}
+
+func TestAddTakesTheWaitingAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
+		q.AddAfter("a", time.Second)
+		q.Add("a")
+		require.Equal(t, []string{"a"}, getAll(t, q, 1))
+		require.Zero(t, time.Since(start))
+		<-time.After(time.Minute)
+		synctest.Wait()
+		requireEmpty(t, q)
+
+		q.Add("a")
+		q.AddAfter("a", time.Second) // a key that is ready needs no time
+		require.Equal(t, []string{"a"}, getAll(t, q, 1))
+		<-time.After(time.Minute)
+		synctest.Wait()
+		requireEmpty(t, q)
+	})
+}
+
+func TestDelayDuringProcessing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		q.Add("a")
+		get(t, q)
+		q.AddAfter("a", time.Second)
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		require.Zero(t, q.Len(), "due, and still in work")
+		require.Equal(t, 1, q.Stats().Depth)
+		q.Done("a")
+		require.Equal(t, 1, q.Len())
+
+		get(t, q)
+		q.AddAfter("a", time.Second)
+		q.Done("a")
+		require.Zero(t, q.Len(), "done, and not due")
+		start := time.Now()
+		get(t, q)
+		require.Equal(t, time.Second, time.Since(start))
+	})
+}
+
+func TestCancel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		require.False(t, q.Cancel("a"))
+		q.AddWith("a", workqueue.Item{After: time.Second, Cause: causeOf("1")})
+		q.AddAfter("b", 2*time.Second)
+		require.True(t, q.Cancel("a"))
+		require.False(t, q.Cancel("a"))
+		start := time.Now()
+		require.Equal(t, []string{"b"}, getAll(t, q, 1))
+		require.Equal(t, 2*time.Second, time.Since(start))
+		requireEmpty(t, q)
+
+		q.Add("a")
+		require.False(t, q.Cancel("a"), "ready is ready")
+		require.Empty(t, get(t, q).Causes, "the cause went with what was cancelled")
+		require.False(t, q.Cancel("a"), "in work")
+		q.AddAfter("a", time.Second)
+		require.True(t, q.Cancel("a"), "in work, and delayed")
+		q.AddAfter("a", time.Second)
+		q.Add("a")
+		require.False(t, q.Cancel("a"), "in work, and to run again")
+		q.Done("a")
+		require.Equal(t, []string{"a"}, getAll(t, q, 1))
+		requireEmpty(t, q)
+	})
+}
+
+func TestCancelOutOfTheMiddle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 500
+		q, start := workqueue.New[int](workqueue.Options{}), time.Now()
+		delay := func(key int) time.Duration { return time.Duration(1+key*7919%keys) * time.Second }
+		for key := range keys {
+			q.AddAfter(key, delay(key))
+		}
+		for key := range keys {
+			if key%3 != 0 {
+				require.True(t, q.Cancel(key))
+			}
+		}
+		for range (keys + 2) / 3 {
+			work := get(t, q)
+			require.Zero(t, work.Key%3)
+			require.Equal(t, delay(work.Key), time.Since(start))
+			q.Done(work.Key)
+		}
+		requireEmpty(t, q)
+	})
+}
+
+func TestEndlessDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		<-time.After(time.Hour)
+		q.AddAfter("never", math.MaxInt64)
+		<-time.After(time.Hour)
+		synctest.Wait()
+		require.Zero(t, q.Len())
+		require.True(t, q.Cancel("never"))
+	})
+}
+
+func TestDelayedPriorities(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
+		q.AddWith("a", workqueue.Item{After: time.Second, Priority: -1})
+		q.AddWith("b", workqueue.Item{After: time.Second})
+		q.AddWith("a", workqueue.Item{After: time.Hour, Priority: 7}) // more urgent; the earlier time stays
+		<-time.After(time.Second)
+		synctest.Wait()
+		work := get(t, q)
+		require.Equal(t, "a", work.Key)
+		require.Equal(t, 7, work.Priority)
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, "b", get(t, q).Key)
+	})
+}

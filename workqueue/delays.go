@@ -1,0 +1,114 @@
+package workqueue
+
+// arity is the number of children of a node of the heap. Four slots are one cache line, and a heap of four is half as
+// deep as one of two.
+const arity = 4
+
+// roomyHeap is the number of slots from which on an array is given back when it is mostly empty.
+const roomyHeap = 1024
+
+// dueSlot is an entry in the heap, with its time beside it so that a comparison need not visit the entry.
+type dueSlot[K comparable] struct {
+	at    stamp
+	entry *entry[K]
+}
+
+// delayHeap orders the delayed entries by when they are due, and those that are due at once by when they were added.
+// Entries know their index, so that one can be advanced or removed.
+type delayHeap[K comparable] struct {
+	slots []dueSlot[K]
+	adds  uint64
+}
+
+func (h *delayHeap[K]) push(e *entry[K], at stamp) {
+	h.adds++
+	e.order = h.adds
+	h.slots = append(h.slots, dueSlot[K]{})
+	h.up(len(h.slots)-1, dueSlot[K]{at, e})
+}
+
+func (h *delayHeap[K]) empty() bool { return len(h.slots) == 0 }
+
+// first returns when the first entry is due. There must be one.
+func (h *delayHeap[K]) first() stamp { return h.slots[0].at }
+
+// pop takes the first entry out.
+func (h *delayHeap[K]) pop() *entry[K] {
+	e := h.slots[0].entry
+	h.remove(e)
+	return e
+}
+
+// advance makes an entry due earlier than it was.
+func (h *delayHeap[K]) advance(e *entry[K], at stamp) {
+	h.up(int(e.heapIndex), dueSlot[K]{at, e})
+}
+
+func (h *delayHeap[K]) remove(e *entry[K]) {
+	i, last := int(e.heapIndex), len(h.slots)-1
+	moved := h.slots[last]
+	h.slots[last] = dueSlot[K]{} // or the array would keep the entry alive
+	h.slots = h.slots[:last]
+	if i < last {
+		if i > 0 && less(moved, h.slots[(i-1)/arity]) {
+			h.up(i, moved)
+		} else {
+			h.down(i, moved)
+		}
+	}
+	h.shrink()
+}
+
+// up puts s where i is, or nearer to the root.
+func (h *delayHeap[K]) up(i int, s dueSlot[K]) {
+	for i > 0 {
+		parent := (i - 1) / arity
+		if !less(s, h.slots[parent]) {
+			break
+		}
+		h.place(i, h.slots[parent])
+		i = parent
+	}
+	h.place(i, s)
+}
+
+// down puts s where i is, or further from the root.
+func (h *delayHeap[K]) down(i int, s dueSlot[K]) {
+	for {
+		first := i*arity + 1
+		if first >= len(h.slots) {
+			break
+		}
+		least := first
+		for child := first + 1; child < min(first+arity, len(h.slots)); child++ {
+			if less(h.slots[child], h.slots[least]) {
+				least = child
+			}
+		}
+		if !less(h.slots[least], s) {
+			break
+		}
+		h.place(i, h.slots[least])
+		i = least
+	}
+	h.place(i, s)
+}
+
+func (h *delayHeap[K]) place(i int, s dueSlot[K]) {
+	h.slots[i] = s
+	s.entry.heapIndex = int32(i)
+}
+
+// shrink gives back most of the array when most of it is empty.
+func (h *delayHeap[K]) shrink() {
+	if cap(h.slots) > roomyHeap && len(h.slots) < cap(h.slots)/4 {
+		h.slots = append(make([]dueSlot[K], 0, cap(h.slots)/2), h.slots...)
+	}
+}
+
+func less[K comparable](a, b dueSlot[K]) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return a.entry.order < b.entry.order
+}

@@ -1,0 +1,47 @@
+package workqueue_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// get takes the next key, which must come without a wait of more than a minute (of a bubble's time, or of real time).
+func get[K comparable](t testing.TB, q *workqueue.Queue[K]) workqueue.Work[K] {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	work, err := q.Get(ctx)
+	require.NoError(t, err)
+	return work
+}
+
+// getAll takes and finishes n keys.
+func getAll[K comparable](t testing.TB, q *workqueue.Queue[K], n int) (keys []K) {
+	t.Helper()
+	for range n {
+		work := get(t, q)
+		keys = append(keys, work.Key)
+		q.Done(work.Key)
+	}
+	return keys
+}
+
+// requireEmpty checks that nothing is ready, delayed or in work.
+func requireEmpty[K comparable](t testing.TB, q *workqueue.Queue[K]) {
+	t.Helper()
+	s := q.Stats()
+	require.Zero(t, q.Len())
+	require.Zero(t, s.Depth)
+	require.Zero(t, s.Delayed)
+	require.Zero(t, s.Processing)
+	require.Empty(t, s.ByPriority)
+}
+
+func causeOf(version string) workqueue.Cause {
+	return workqueue.Cause{Source: "pods", Event: "update", Object: "default/web", Version: version, At: time.Unix(1, 0)}
+}

@@ -1,0 +1,132 @@
+package workqueue_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+type large struct{ _ [1 << 12]byte }
+
+// What left a queue, in whatever way, is not kept alive by any array or list behind it.
+func TestWhatLeftIsNotRetained(t *testing.T) {
+	q := workqueue.New[*large](workqueue.Options{})
+	var gone []weak.Pointer[large]
+	leave := func(f func(key *large)) {
+		for range 10 {
+			key := &large{}
+			gone = append(gone, weak.Make(key))
+			f(key)
+		}
+	}
+	leave(func(key *large) { // was ready
+		q.AddWith(key, workqueue.Item{Priority: len(gone) % 3})
+		q.Done(get(t, q).Key)
+	})
+	leave(func(key *large) { // was delayed
+		q.AddAfter(key, time.Hour)
+		q.Add(key)
+		q.Done(get(t, q).Key)
+	})
+	leave(func(key *large) { // was delayed, and became due by itself
+		q.AddAfter(key, time.Microsecond)
+		q.Done(get(t, q).Key)
+	})
+	leave(func(key *large) { // was cancelled
+		q.AddAfter(key, time.Hour)
+		require.True(t, q.Cancel(key))
+	})
+	stays := &large{}
+	q.AddAfter(stays, 2*time.Hour)
+	requireGone(t, gone)
+	require.Equal(t, 1, q.Stats().Delayed)
+
+	gone = nil
+	leave(func(key *large) { q.AddAfter(key, time.Hour) })
+	q.ShutDown() // drops what is delayed
+	requireGone(t, gone)
+	runtime.KeepAlive(q)
+}
+
+func requireGone(t *testing.T, gone []weak.Pointer[large]) {
+	t.Helper()
+	runtime.GC()
+	for i, w := range gone {
+		require.Nil(t, w.Value(), "the %d-th of %d", i, len(gone))
+	}
+}
+
+func TestCausesAreNotRetained(t *testing.T) {
+	q := workqueue.New[int](workqueue.Options{MaxCauses: 100})
+	var gone []weak.Pointer[byte]
+	text := func() string {
+		b := []byte(strings.Repeat("x", 1000))
+		gone = append(gone, weak.Make(unsafe.SliceData(b)))
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	for adds := range 40 {
+		for range adds + 1 {
+			q.AddWith(1, workqueue.Item{Cause: workqueue.Cause{Object: text()}})
+		}
+		q.Done(get(t, q).Key)
+		q.AddWith(2, workqueue.Item{After: time.Hour, Cause: workqueue.Cause{Object: text()}})
+		q.Cancel(2)
+	}
+	runtime.GC()
+	for _, w := range gone {
+		require.Nil(t, w.Value())
+	}
+	runtime.KeepAlive(q)
+}
+
+// A queue that was large gives its memory back.
+func TestBurstIsGivenBack(t *testing.T) {
+	q := workqueue.New[int](workqueue.Options{})
+	before := heap()
+	for _, item := range []workqueue.Item{{Cause: causeOf("1")}, {After: time.Hour, Cause: causeOf("1")}} {
+		const keys = 200_000
+		for key := range keys {
+			q.AddWith(key, item)
+		}
+		require.Greater(t, heap()-before, int64(keys*100))
+		for key := range keys {
+			if item.After > 0 {
+				require.True(t, q.Cancel(key))
+			} else {
+				q.Done(get(t, q).Key)
+			}
+		}
+		require.Less(t, heap()-before, int64(500_000))
+	}
+	runtime.KeepAlive(q)
+}
+
+func heap() int64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// The queue owns no goroutine: with a key that waits and nobody in Get there is not one more than before.
+func TestNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		q := workqueue.New[string](workqueue.Options{Metrics: &workqueue.Metrics{}})
+		q.AddAfter("a", time.Second)
+		require.Equal(t, before, runtime.NumGoroutine())
+		<-time.After(2 * time.Second)
+		synctest.Wait()
+		require.Equal(t, 1, q.Len())
+		require.Equal(t, before, runtime.NumGoroutine())
+		q.ShutDown()
+	})
+}

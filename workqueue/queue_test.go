@@ -1,0 +1,243 @@
+package workqueue_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+func TestAddsCoalesceWhileQueued(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	q.Add("a")
+	q.Add("b")
+	q.Add("a")
+	require.Equal(t, 2, q.Len())
+	require.Equal(t, []string{"a", "b"}, getAll(t, q, 2))
+	requireEmpty(t, q)
+	require.EqualValues(t, 2, q.Stats().Adds)
+}
+
+func TestAddWhileProcessingRunsOnceMore(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	q.Add("a")
+	work := get(t, q)
+	for range 3 {
+		q.Add("a")
+	}
+	require.Zero(t, q.Len(), "it is being processed, and must not be handed out twice at once")
+	require.Equal(t, 1, q.Stats().Depth)
+	q.Done(work.Key)
+	require.Equal(t, []string{"a"}, getAll(t, q, 1))
+	requireEmpty(t, q)
+}
+
+func TestReAddAfterDone(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	for range 3 {
+		q.Add("a")
+		require.Equal(t, []string{"a"}, getAll(t, q, 1))
+	}
+	requireEmpty(t, q)
+}
+
+func TestWorkersShareKeys(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	q.Add("a")
+	q.Add("b")
+	first, second := get(t, q), get(t, q)
+	require.Equal(t, "a", first.Key)
+	require.Equal(t, "b", second.Key)
+	q.Add("a")
+	q.Done("b")
+	require.Zero(t, q.Len(), "a still belongs to the first worker")
+	q.Done("a")
+	require.Equal(t, 1, q.Len())
+}
+
+func TestCausesTravelWithKeys(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{MaxCauses: 2})
+	for i := range 5 {
+		q.AddWith("a", workqueue.Item{Cause: causeOf(fmt.Sprint(i))})
+	}
+	q.Add("a") // has no cause, and so none is omitted
+	work := get(t, q)
+	require.Equal(t, []workqueue.Cause{causeOf("0"), causeOf("1")}, work.Causes)
+	require.Equal(t, 3, work.CausesOmitted)
+
+	q.AddWith("a", workqueue.Item{Cause: causeOf("5")})
+	require.Equal(t, []workqueue.Cause{causeOf("0"), causeOf("1")}, work.Causes, "an add during work must not touch what the worker holds")
+	q.Done("a")
+	work = get(t, q)
+	require.Equal(t, []workqueue.Cause{causeOf("5")}, work.Causes)
+	require.Zero(t, work.CausesOmitted)
+	q.Done("a")
+
+	q.Add("a")
+	require.Empty(t, get(t, q).Causes)
+}
+
+func TestCausesOfManyAdds(t *testing.T) {
+	const many = 100
+	for _, limit := range []int{0, 1, 4, 5, 50, many, 1000} {
+		q := workqueue.New[int](workqueue.Options{MaxCauses: limit})
+		kept := limit
+		if limit == 0 {
+			kept = 4
+		}
+		kept = min(kept, many)
+		for round := range 3 { // entries are reused
+			for i := range many {
+				q.AddWith(round, workqueue.Item{Cause: causeOf(fmt.Sprint(round, i))})
+			}
+			work := get(t, q)
+			require.Len(t, work.Causes, kept)
+			require.Equal(t, many-kept, work.CausesOmitted)
+			for i, c := range work.Causes {
+				require.Equal(t, causeOf(fmt.Sprint(round, i)), c)
+			}
+			q.Done(round)
+		}
+	}
+}
+
+func TestCausesCanBeSwitchedOff(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{MaxCauses: -1})
+	q.AddWith("a", workqueue.Item{Cause: causeOf("1")})
+	work := get(t, q)
+	require.Empty(t, work.Causes)
+	require.Zero(t, work.CausesOmitted)
+}
+
+func TestClockIsReadOnlyForDelaysAndMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		q.Add("now")
+		work := get(t, q)
+		require.Zero(t, work.Added)
+		require.Zero(t, work.Ready)
+
+		start := time.Now()
+		q.AddAfter("later", time.Second)
+		work = get(t, q)
+		require.True(t, work.Added.Equal(start))
+		require.True(t, work.Ready.Equal(start.Add(time.Second)))
+
+		q = workqueue.New[string](workqueue.Options{Metrics: &workqueue.Metrics{}})
+		start = time.Now()
+		q.Add("now")
+		<-time.After(time.Second)
+		work = get(t, q)
+		require.True(t, work.Added.Equal(start))
+		require.True(t, work.Ready.Equal(start))
+	})
+}
+
+func TestGetEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		_, err := q.Get(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, time.Second, time.Since(start))
+
+		q.Add("a")
+		_, err = q.Get(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "a worker that should end gets no work, although there is some")
+		require.Equal(t, []string{"a"}, getAll(t, q, 1))
+	})
+}
+
+func TestDoneOfUnknownKeyPanics(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	require.PanicsWithValue(t, "workqueue: Done of a, which is not being processed", func() { q.Done("a") })
+	q.Add("a")
+	require.Panics(t, func() { q.Done("a") }, "it is ready, and nobody has it")
+	require.Equal(t, []string{"a"}, getAll(t, q, 1))
+	require.Panics(t, func() { q.Done("a") }, "twice")
+	q.Add("b") // no lock was left behind
+	require.Equal(t, 1, q.Len())
+}
+
+func TestUncomparableKeyPanicsAndHarmsNothing(t *testing.T) {
+	q := workqueue.New[any](workqueue.Options{})
+	require.Panics(t, func() { q.Add([]int{1}) })
+	q.Add(1)
+	require.Equal(t, []any{1}, getAll(t, q, 1))
+}
+
+func TestMisusePanics(t *testing.T) {
+	l := workqueue.Exponential[string](workqueue.Backoff{})
+	for name, f := range map[string]func(){
+		"ageing":                func() { workqueue.New[string](workqueue.Options{Ageing: -1}) },
+		"jitter of a backoff":   func() { workqueue.New[string](workqueue.Options{Backoff: workqueue.Backoff{Jitter: 1.1}}) },
+		"base of a backoff":     func() { workqueue.Exponential[string](workqueue.Backoff{Base: -1}) },
+		"jitter of a limiter":   func() { workqueue.WithJitter(l, -0.1) },
+		"limiters and a Bucket": func() { workqueue.New(workqueue.Options{Bucket: workqueue.Bucket{QPS: 1}}, l) },
+	} {
+		require.Panics(t, f, name)
+	}
+}
+
+func TestName(t *testing.T) {
+	require.Equal(t, "pods", workqueue.New[string](workqueue.Options{Name: "pods"}).Name())
+}
+
+// Many keys at once make the table grow and shrink, and its entries move.
+func TestManyKeys(t *testing.T) {
+	const keys = 20_000
+	q := workqueue.New[int](workqueue.Options{})
+	for round := range 3 {
+		for i := range keys {
+			q.Add(i * 7919)
+		}
+		require.Equal(t, keys, q.Len())
+		var held []int
+		for i := range keys {
+			work := get(t, q)
+			require.Equal(t, i*7919, work.Key)
+			held = append(held, work.Key)
+		}
+		if round == 1 {
+			slices.Reverse(held)
+		}
+		for i, key := range held {
+			if i%2 == 0 {
+				q.Add(key)
+			}
+			q.Done(key)
+		}
+		require.Equal(t, keys/2, q.Len())
+		again := getAll(t, q, keys/2)
+		for i, key := range again {
+			require.Equal(t, held[2*i], key)
+		}
+		requireEmpty(t, q)
+	}
+}
+
+func TestAddGetDoneDoNotAllocate(t *testing.T) {
+	for name, o := range map[string]workqueue.Options{"metrics off": {}, "metrics on": {Metrics: &workqueue.Metrics{}}} {
+		q, ctx, i := workqueue.New[string](o), context.Background(), 0
+		keys := []string{"default/a", "default/b", "default/c"}
+		item := workqueue.Item{Cause: causeOf("1"), Priority: 3}
+		allocs := testing.AllocsPerRun(1000, func() {
+			q.AddWith(keys[i%3], item)
+			q.AddWith(keys[i%3], item)
+			q.AddAfter(keys[(i+1)%3], time.Hour)
+			work, _ := q.Get(ctx)
+			q.Done(work.Key)
+			q.Cancel(keys[(i+1)%3])
+			i++
+		})
+		require.Zero(t, allocs, name)
+	}
+}

@@ -1,0 +1,278 @@
+package workqueue_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+func TestShutDownHandsOutWhatIsReady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		q.Add("a")
+		q.Add("b")
+		q.AddAfter("delayed", time.Second)
+		q.ShutDown()
+		q.ShutDown()
+		q.Add("c")
+		q.AddAfter("c", time.Second)
+		q.AddRateLimited("c")
+		require.Equal(t, []string{"a", "b"}, getAll(t, q, 2))
+		_, err := q.Get(t.Context())
+		require.ErrorIs(t, err, workqueue.ErrShutDown)
+		requireEmpty(t, q)
+	})
+}
+
+func TestShutDownWakesEveryGet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		errs := make(chan error)
+		for range 10 {
+			go func() {
+				_, err := q.Get(t.Context())
+				errs <- err
+			}()
+		}
+		synctest.Wait()
+		q.ShutDown()
+		for range 10 {
+			require.ErrorIs(t, <-errs, workqueue.ErrShutDown)
+		}
+	})
+}
+
+// A Get does not say that all is over while a key is in work that will be ready again.
+func TestGetWaitsForWhatWillRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		q.Add("a")
+		get(t, q)
+		q.Add("a")
+		q.ShutDown()
+		type result struct {
+			key string
+			err error
+		}
+		results := make(chan result)
+		for range 3 {
+			go func() {
+				work, err := q.Get(t.Context())
+				results <- result{work.Key, err}
+			}()
+		}
+		synctest.Wait()
+		q.Done("a")
+		var keys []string
+		for range 3 {
+			if r := <-results; r.err == nil {
+				keys = append(keys, r.key)
+			} else {
+				require.ErrorIs(t, r.err, workqueue.ErrShutDown)
+			}
+		}
+		require.Equal(t, []string{"a"}, keys)
+	})
+}
+
+// drainOf starts a drain and waits until it waits.
+func drainOf(ctx context.Context, q *workqueue.Queue[string]) <-chan error {
+	drained := make(chan error, 1)
+	go func() { drained <- q.ShutDownWithDrain(ctx) }()
+	synctest.Wait()
+	return drained
+}
+
+func requireWaits(t *testing.T, drained <-chan error) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case err := <-drained:
+		t.Fatalf("the drain ended early: %v", err)
+	default:
+	}
+}
+
+func TestDrain(t *testing.T) {
+	for name, test := range map[string]func(t *testing.T, q *workqueue.Queue[string]){
+		"waits for what is processed": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			q.Add("b")
+			get(t, q)
+			get(t, q)
+			drained := drainOf(t.Context(), q)
+			_, err := q.Get(t.Context())
+			require.ErrorIs(t, err, workqueue.ErrShutDown)
+			q.Done("a")
+			requireWaits(t, drained)
+			q.Done("b")
+			require.NoError(t, <-drained)
+		},
+		"waits for what is queued and nobody processes": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			q.Add("b")
+			drained := drainOf(t.Context(), q)
+			requireWaits(t, drained)
+			require.Equal(t, []string{"a"}, getAll(t, q, 1))
+			requireWaits(t, drained)
+			require.Equal(t, []string{"b"}, getAll(t, q, 1))
+			require.NoError(t, <-drained)
+		},
+		"waits for what is queued and what is processed": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			q.Add("b")
+			get(t, q)
+			drained := drainOf(t.Context(), q)
+			q.Done("a")
+			requireWaits(t, drained) // client-go returns here, with b in the queue
+			require.Equal(t, []string{"b"}, getAll(t, q, 1))
+			require.NoError(t, <-drained)
+		},
+		"waits for what was added while it was processed": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			get(t, q)
+			q.Add("a")
+			drained := drainOf(t.Context(), q)
+			q.Done("a")
+			requireWaits(t, drained)
+			require.Equal(t, []string{"a"}, getAll(t, q, 1))
+			require.NoError(t, <-drained)
+			_, err := q.Get(t.Context())
+			require.ErrorIs(t, err, workqueue.ErrShutDown)
+		},
+		"drops what is delayed, and its timer": func(t *testing.T, q *workqueue.Queue[string]) {
+			start := time.Now()
+			q.AddAfter("a", time.Hour)
+			q.Add("b")
+			get(t, q)
+			q.AddAfter("b", time.Hour)
+			drained := drainOf(t.Context(), q)
+			q.Done("b")
+			require.NoError(t, <-drained)
+			require.Zero(t, time.Since(start))
+		},
+		"is over at once when the queue is empty": func(t *testing.T, q *workqueue.Queue[string]) {
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			require.NoError(t, q.ShutDownWithDrain(ended))
+			require.NoError(t, q.ShutDownWithDrain(t.Context()))
+		},
+		"ends with its context": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			q.Add("b")
+			q.Add("c")
+			get(t, q)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			start := time.Now()
+			err := q.ShutDownWithDrain(ctx)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.Equal(t, time.Minute, time.Since(start))
+			var left *workqueue.DrainError
+			require.True(t, errors.As(err, &left))
+			require.Equal(t, workqueue.DrainError{Ready: 2, Processing: 1, Err: context.DeadlineExceeded}, *left)
+			require.EqualError(t, err, "workqueue: drain ended with 2 keys ready and 1 in work: context deadline exceeded")
+		},
+		"is cut short by ShutDown": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			get(t, q)
+			drained := drainOf(t.Context(), q)
+			requireWaits(t, drained)
+			q.ShutDown()
+			require.ErrorIs(t, <-drained, workqueue.ErrShutDown)
+			q.Done("a")
+		},
+		"is not what ShutDown does": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			q.Add("b")
+			get(t, q)
+			q.ShutDown() // the test would hang
+			require.Equal(t, 1, q.Stats().Processing)
+			require.Equal(t, 1, q.Len())
+			q.Done("a")
+		},
+		"may follow ShutDown": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			q.ShutDown()
+			drained := drainOf(t.Context(), q)
+			requireWaits(t, drained)
+			getAll(t, q, 1)
+			require.NoError(t, <-drained)
+		},
+		"may be waited for by many": func(t *testing.T, q *workqueue.Queue[string]) {
+			q.Add("a")
+			ctx, cancel := context.WithCancel(t.Context())
+			first, second, third := drainOf(t.Context(), q), drainOf(t.Context(), q), drainOf(ctx, q)
+			cancel()
+			require.ErrorIs(t, <-third, context.Canceled)
+			requireWaits(t, first)
+			getAll(t, q, 1)
+			require.NoError(t, <-first)
+			require.NoError(t, <-second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.New[string](workqueue.Options{})
+				test(t, q)
+				q.Add("late")
+				q.AddAfter("late", time.Second)
+				require.NotContains(t, []int{q.Stats().Delayed}, 1, "a queue that is shut down takes nothing")
+			})
+		})
+	}
+}
+
+// Workers that go on until Get says that it is over finish everything, delayed keys apart, and all end.
+func TestDrainWithWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 100
+		q := workqueue.New[int](workqueue.Options{})
+		for i := range keys {
+			q.Add(i)
+		}
+		ended := make(chan int)
+		for range 4 {
+			go func() {
+				n := 0
+				defer func() { ended <- n }()
+				for {
+					work, err := q.Get(t.Context())
+					if err != nil {
+						return
+					}
+					<-time.After(time.Second)
+					if n == 0 {
+						q.Add(work.Key) // before or after the shutdown
+					}
+					q.Done(work.Key)
+					n++
+				}
+			}()
+		}
+		<-time.After(2500 * time.Millisecond)
+		require.NoError(t, q.ShutDownWithDrain(t.Context()))
+		together := 0
+		for range 4 {
+			together += <-ended
+		}
+		require.Equal(t, keys+4, together)
+		requireEmpty(t, q)
+	})
+}
+
+func TestShutDownLeavesNothingBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
+		q.AddAfter("a", time.Hour)
+		q.ShutDown()
+		requireEmpty(t, q)
+		require.Zero(t, time.Since(start)) // the bubble ends here: with a goroutine left it would fail
+	})
+}
