@@ -1,0 +1,445 @@
+package informer
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/testserver"
+)
+
+var (
+	simulationSeeds = flag.Int("seeds", 100, "how many seeds TestSimulation runs")
+	simulationSeed  = flag.Int("seed", -1, "the one seed that TestSimulation runs")
+)
+
+// simulated is the object of a simulation.
+type simulated struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Value int `json:"value"`
+	} `json:"spec"`
+}
+
+var simulatedResource = api.Resource{Group: "leat.test", Version: "v1", Kind: "Simulated", Plural: "simulateds", Namespaced: true}
+
+// coverage is what the seeds have reached together.
+type coverage struct {
+	mu     sync.Mutex // seeds run in parallel
+	faults map[string]int
+	rules  map[string]int
+}
+
+func (c *coverage) add(counts *map[string]int, what string, n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	(*counts)[what] += n
+}
+
+// TestSimulation drives the whole pipeline, from HTTP to handlers of every kind, through random changes, faults and
+// pauses, on fake time. When the faults have stopped, the cache equals the server, every handler has seen a legal
+// history that adds up to the cache, and nothing is left behind. A seed that fails fails again:
+//
+//	go test ./informer -run TestSimulation -seed 42
+func TestSimulation(t *testing.T) {
+	c := &coverage{faults: map[string]int{}, rules: map[string]int{}}
+	first, last := 0, *simulationSeeds
+	if *simulationSeed >= 0 {
+		first, last = *simulationSeed, *simulationSeed+1
+	}
+	t.Run("seeds", func(t *testing.T) {
+		for seed := first; seed < last; seed++ {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) { newSimulation(t, c, uint64(seed)).run() })
+			})
+		}
+	})
+	if last-first >= 100 {
+		for _, f := range simulatedFaults {
+			require.NotZero(t, c.faults[f.name], "no seed has met the fault %q", f.name)
+		}
+		for _, rule := range coalescingRules {
+			require.NotZero(t, c.rules[rule], "no seed has met the coalescing rule %q", rule)
+		}
+	}
+}
+
+// simulatedFaults are the faults that a simulation picks from, every one that the test server has.
+var simulatedFaults = []struct {
+	name string
+	make func(*simulation) testserver.Fault
+}{
+	{"fail", func(s *simulation) testserver.Fault {
+		code := []int{500, 503, 504, 429, 403, 401, 404, 502}[s.rand.IntN(8)]
+		return testserver.Fault{Times: 1 + s.rand.IntN(4), Effect: testserver.Fail{Code: code, RetryAfter: time.Duration(s.rand.IntN(3)) * time.Second}}
+	}},
+	{"garbage", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1 + s.rand.IntN(2), Effect: testserver.Fail{Code: 200, Body: []byte(`{"kind":"SimulatedList","items":[{`)}}
+	}},
+	{"delay", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 3, Effect: testserver.Delay{For: time.Duration(s.rand.IntN(40)) * time.Second}}
+	}},
+	{"stall", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1, Effect: testserver.Stall{After: s.rand.IntN(400)}}
+	}},
+	{"reset", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1 + s.rand.IntN(3), Effect: testserver.Reset{}}
+	}},
+	{"cut", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1, Effect: testserver.Cut{After: s.rand.IntN(2000), Abrupt: s.coin()}}
+	}},
+	{"stale", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Effect: testserver.Stale{At: s.past}}
+	}},
+	{"refuse streaming", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseStreaming{}} }},
+	{"ignore limit", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.IgnoreLimit{}} }},
+	{"short watch", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 4, Effect: testserver.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
+	}},
+	{"drop event", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1 + s.rand.IntN(3), Effect: testserver.DropEvent{}}
+	}},
+	{"no end of the initial list", func(*simulation) testserver.Fault {
+		return testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Times: 1, Effect: testserver.DropEvent{}}
+	}},
+	{"duplicate event", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1 + s.rand.IntN(5), Effect: testserver.DuplicateEvent{}}
+	}},
+	{"hold event", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1 + s.rand.IntN(3), Effect: testserver.HoldEvent{Frames: s.rand.IntN(4)}}
+	}},
+	{"malform", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1 + s.rand.IntN(5), Effect: testserver.Malform{}}
+	}},
+	{"cut frame", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Times: 1, Effect: testserver.CutFrame{At: s.rand.IntN(200), Abrupt: s.coin()}}
+	}},
+	{"end watch", func(s *simulation) testserver.Fault {
+		status := []*metav1.Status{
+			nil,
+			{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired},
+			{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests},
+			{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError},
+		}[s.rand.IntN(4)]
+		return testserver.Fault{Times: 1, Effect: testserver.EndWatch{Error: status, Abrupt: s.coin()}}
+	}},
+	{"stall events", func(*simulation) testserver.Fault {
+		return testserver.Fault{Times: 1, Effect: testserver.StallEvents{}}
+	}},
+	{"disconnect", func(s *simulation) testserver.Fault {
+		return testserver.Fault{Effect: testserver.Disconnect{Abrupt: s.coin()}}
+	}},
+	{"compact", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Compact{}} }},
+	//RESTORE
+	{"outage", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Outage{}} }},
+}
+
+// simulation is one seed.
+type simulation struct {
+	t        *testing.T
+	coverage *coverage
+	rand     *rand.Rand
+	server   *testserver.Server
+	informer *Informer[*simulated]
+	past     *testserver.Snapshot
+	faults   map[string][]*testserver.Injection
+	handlers []*simulatedHandler
+	ended    chan struct{} // closed when slow handlers need not be slow any more
+}
+
+func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
+	s := &simulation{
+		t: t, coverage: c, rand: rand.New(rand.NewPCG(seed, 7)),
+		faults: map[string][]*testserver.Injection{}, ended: make(chan struct{}),
+	}
+	s.server = testserver.New(testserver.Options{
+		Seed: seed, FirstVersion: 1 + uint64(s.rand.IntN(2000)), History: 20 + s.rand.IntN(200),
+		BookmarkInterval: time.Duration(1+s.rand.IntN(60)) * time.Second,
+		NoWatchCache:     s.coin(), NoStreamingLists: s.rand.IntN(4) == 0, ExpiredStatus: s.coin(),
+	})
+	s.server.Register(simulatedResource)
+	s.past = s.server.Snapshot()
+	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
+	require.NoError(t, err)
+	view := apiclient.View[*simulated](client, simulatedResource, "")
+	lw := api.ListerWatcher[*simulated](view)
+	if s.rand.IntN(4) == 0 {
+		lw = websocket.Watch(view)
+	}
+	s.informer = New(lw, Options[*simulated]{
+		DisableStreaming: s.rand.IntN(3) == 0, PageSize: int64(s.rand.IntN(3) * 3),
+		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
+		Rand:         rand.New(rand.NewPCG(seed, 8)).Float64, MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
+		OnMutation: func(m cache.Mutation) { t.Errorf("somebody changed an object of the cache: %v", m) },
+	})
+	return s
+}
+
+func (s *simulation) coin() bool { return s.rand.IntN(2) == 0 }
+
+func (s *simulation) run() {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = s.server.Run(ctx) })
+	for range 1 + s.rand.IntN(3) {
+		s.join()
+	}
+	for range s.rand.IntN(30) {
+		s.write()
+	}
+	running.Go(func() {
+		if err := s.informer.Run(ctx); err != nil {
+			s.t.Errorf("Run: %v", err)
+		}
+	})
+	for range 200 {
+		s.step()
+	}
+	s.settle()
+	s.check()
+	cancel()
+	running.Wait()
+}
+
+// step does one random thing.
+func (s *simulation) step() {
+	switch n := s.rand.IntN(100); {
+	case n < 60:
+		s.write()
+	case n < 72:
+		s.pass(time.Duration(s.rand.ExpFloat64() * float64(3*time.Second)))
+	case n < 82:
+		s.inject()
+	case n < 88:
+		s.heal()
+	case n < 92:
+		s.past = s.server.Snapshot()
+	case n < 96:
+		s.join()
+	default:
+		s.leave()
+	}
+}
+
+func (s *simulation) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// write creates, changes or deletes one of thirty objects, or replaces it by another of the same name.
+func (s *simulation) write() {
+	key := api.Key{Namespace: fmt.Sprint("ns", s.rand.IntN(3)), Name: fmt.Sprint("object", s.rand.IntN(10))}
+	create := func() {
+		var o simulated
+		o.Namespace, o.Name, o.Spec.Value = key.Namespace, key.Name, s.rand.Int()
+		_, err := s.server.Create(simulatedResource, o)
+		require.NoError(s.t, err)
+	}
+	_, err := s.server.Get(simulatedResource, key)
+	switch n := s.rand.IntN(10); {
+	case err != nil:
+		create()
+	case n < 6:
+		_, err := s.server.Edit(simulatedResource, key, func(u *unstructured.Unstructured) {
+			require.NoError(s.t, unstructured.SetNestedField(u.Object, s.rand.Int64N(1<<40), "spec", "value"))
+		})
+		require.NoError(s.t, err)
+	default:
+		require.NoError(s.t, s.server.Delete(simulatedResource, key))
+		if n == 9 {
+			create()
+		}
+	}
+}
+
+func (s *simulation) inject() {
+	f := simulatedFaults[s.rand.IntN(len(simulatedFaults))]
+	s.faults[f.name] = append(s.faults[f.name], s.server.Inject(f.make(s)))
+}
+
+// heal removes the faults, now or never mind which: half of them at a time.
+func (s *simulation) heal() {
+	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
+		for _, i := range s.faults[name] {
+			if s.coin() {
+				i.Remove()
+			}
+		}
+	}
+}
+
+// settle ends all faults, and gives the pipeline what it needs to notice the events that were dropped: those are gone
+// for good until there is a list, so something happens that is compacted while nobody can see it.
+func (s *simulation) settle() {
+	close(s.ended)
+	s.server.Heal()
+	s.pass(2 * time.Minute)
+	outage := s.server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	s.write()
+	compact := s.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	s.pass(time.Second)
+	outage.Remove()
+	s.pass(30 * time.Minute)
+	s.faults["compact"] = append(s.faults["compact"], compact)
+	for name, injections := range s.faults {
+		for _, i := range injections {
+			s.coverage.add(&s.coverage.faults, name, i.Seen())
+		}
+	}
+	s.server.Heal()
+	s.pass(time.Minute)
+}
+
+// check compares the server with the cache, and the cache with what each handler believes.
+func (s *simulation) check() {
+	want := s.server.Snapshot().Versions(simulatedResource)
+	got := map[api.Key]string{}
+	for key, o := range s.informer.Cache().All() {
+		got[key] = o.GetResourceVersion()
+	}
+	require.Equal(s.t, want, got, "the cache equals the server; %v", s.informer.Status())
+	for key, o := range s.informer.Cache().All() {
+		fresh, err := s.server.Get(simulatedResource, key)
+		require.NoError(s.t, err)
+		value, _, _ := unstructured.NestedInt64(fresh.Object, "spec", "value")
+		require.EqualValues(s.t, value, o.Spec.Value)
+	}
+	for _, h := range s.handlers {
+		h.check()
+	}
+	require.Empty(s.t, s.informer.Undecodable())
+}
+
+// simulatedHandler is one handler of a simulation, which checks the history it is told.
+type simulatedHandler struct {
+	s            *simulation
+	registration *Registration
+	state        map[api.Key]*simulated
+	removed      bool
+}
+
+// join adds a handler of a random kind.
+func (s *simulation) join() {
+	h := &simulatedHandler{s: s, state: map[api.Key]*simulated{}}
+	o := HandlerOptions{Name: fmt.Sprint("handler", len(s.handlers)), Coalesce: s.coin()}
+	slow := s.rand.IntN(3) == 0
+	pauses := rand.New(rand.NewPCG(s.rand.Uint64(), 0))
+	registration, err := s.informer.Subscribe(func(n Notification[*simulated]) {
+		if slow {
+			select {
+			case <-time.After(time.Duration(pauses.ExpFloat64() * float64(5*time.Second))):
+			case <-s.ended:
+			}
+		}
+		h.tell(n)
+	}, o)
+	require.NoError(s.t, err)
+	h.registration = registration
+	s.handlers = append(s.handlers, h)
+	if o.Coalesce {
+		s.observe(registration)
+	}
+}
+
+// observe counts the coalescing rules that the listener of a registration meets.
+func (s *simulation) observe(r *Registration) {
+	s.informer.mu.Lock()
+	defer s.informer.mu.Unlock()
+	l := s.informer.listeners[len(s.informer.listeners)-1]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	require.Equal(s.t, r.name, l.name)
+	l.backlog = observedBacklog{l.backlog.(*coalescingBacklog[*simulated]), s.coverage}
+}
+
+// leave removes a handler; nothing may reach it any more.
+func (s *simulation) leave() {
+	h := s.handlers[s.rand.IntN(len(s.handlers))]
+	h.registration.Remove()
+	h.removed = true
+}
+
+func (h *simulatedHandler) tell(n Notification[*simulated]) {
+	key := api.KeyOf(n.Object)
+	known := h.state[key]
+	switch n.Type {
+	case Add:
+		require.Nil(h.s.t, known, "%s: Add over what it was told of", key)
+		h.state[key] = n.Object
+	case Update:
+		require.NotNil(h.s.t, known, "%s: Update without an Add", key)
+		require.Same(h.s.t, known, n.Old, "%s: Old is what it was told last", key)
+		require.Equal(h.s.t, known.UID, n.Object.UID, "%s: another UID in an Update", key)
+		h.state[key] = n.Object
+	case Delete:
+		require.NotNil(h.s.t, known, "%s: Delete without an Add", key)
+		require.Equal(h.s.t, known.UID, n.Object.UID, "%s: Delete of another UID", key)
+		delete(h.state, key)
+	}
+}
+
+// check compares what the handler believes with the cache.
+func (h *simulatedHandler) check() {
+	if h.removed {
+		<-h.registration.Done()
+		return
+	}
+	require.True(h.s.t, isClosed(h.registration.Synced()))
+	require.Zero(h.s.t, h.registration.Pending())
+	require.Len(h.s.t, h.state, h.s.informer.Cache().Len(), "handler %s", h.registration.Name())
+	for key, o := range h.s.informer.Cache().All() {
+		require.Same(h.s.t, o, h.state[key])
+	}
+}
+
+// coalescingRules are the rows of the package's table, as observedBacklog names them.
+var coalescingRules = []string{
+	"Add+Update", "Add+Delete", "Update+Update", "Update+Delete", "Delete+Add", "Delete Add+Delete", "Delete Add+Update",
+}
+
+// observedBacklog counts the rules that a coalescing backlog applies.
+type observedBacklog struct {
+	*coalescingBacklog[*simulated]
+	coverage *coverage
+}
+
+func (b observedBacklog) push(g *group[*simulated]) {
+	if g.replay != nil {
+		b.coalescingBacklog.push(g)
+		return
+	}
+	for _, n := range g.notifications {
+		if s := b.slots[api.KeyOf(n.Object)]; s != nil && !b.initial {
+			rule := "+" + string(n.Type)
+			if s.newest != nil {
+				rule = string(s.newest.Type) + rule
+			}
+			if s.deletion != nil {
+				separator := ""
+				if s.newest != nil {
+					separator = " "
+				}
+				rule = string(Delete) + separator + rule
+			}
+			b.coverage.add(&b.coverage.rules, rule, 1)
+		}
+		// One at a time, so that the next rule sees what this one led to.
+		b.coalescingBacklog.push(&group[*simulated]{notifications: []Notification[*simulated]{n}})
+	}
+}
