@@ -24,6 +24,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/listerwatchertest"
 )
 
 // authority signs certificates for a test. Whoever makes one inside a bubble gets the bubble's dates.
@@ -254,23 +255,9 @@ func TestARefusedCertificateIsExplainedOn401(t *testing.T) {
 func TestTLSInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)
-		network := newMemory()
-		server := &http.Server{
-			Handler:   answer(200, "application/json", onePod),
-			TLSConfig: a.server(t, unchanged),
-			ErrorLog:  log.New(io.Discard, "", 0),
-		}
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			_ = server.ServeTLS(network, "", "")
-		}()
-		defer func() {
-			_ = server.Close()
-			<-done
-		}()
+		dial := listerwatchertest.ServeTLS(t, answer(200, "application/json", onePod), a.server(t, unchanged))
 		client := newClient(t, apiclient.Config{
-			Host: "https://server.memory", DialContext: network.DialContext, TLS: apiclient.TLS{CAData: a.pem},
+			Host: "https://server.memory", DialContext: dial, TLS: apiclient.TLS{CAData: a.pem},
 		})
 		r := apiclient.For[*pod](client, podResource, "")
 		got, err := r.Get(t.Context(), web, metav1.GetOptions{})

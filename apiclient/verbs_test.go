@@ -384,3 +384,11 @@ func TestAProjectionHasNoWholeObjectWrites(t *testing.T) {
 	require.False(t, creates || updates || updatesStatus)
 	require.True(t, deletes)
 }
+
+// recorderOf answers with a list and remembers what was accepted.
+func recorderOf(accept *string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		*accept = r.Header.Get("Accept")
+		answer(200, jsonType, onePodList)(w, r)
+	}
+}
