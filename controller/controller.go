@@ -1,0 +1,168 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// Controller runs a Reconciler for the keys that its sources add.
+// It corresponds to TypedController of controller-runtime.
+type Controller[K comparable] struct {
+	name       string
+	reconciler Reconciler[K]
+	o          Options
+	log        *zap.Logger
+	queue      *workqueue.Queue[K]
+	counters   counters
+
+	synced chan struct{}  // closed when the workers start
+	active sync.WaitGroup // every source and every worker
+
+	mu      sync.Mutex // guards the fields below, and Sink.cancel
+	life    lifecycle
+	launch  func(*Sink[K]) // starts a source; set while Run lets sources join
+	sinks   []*Sink[K]     // whose sources have not ended
+	failure error          // what Run will return
+}
+
+type lifecycle int
+
+const (
+	created lifecycle = iota
+	running
+	ended
+)
+
+// New returns a controller that reconciles with r; it does nothing until Run. The name stands in logs, errors and
+// metrics. With limiters, the longest delay that any of them asks for says when a failed key is tried again, and
+// Options.Backoff and Options.Bucket must be zero. It panics without a name or a reconciler.
+// It corresponds to NewTypedUnmanaged of controller-runtime.
+func New[K comparable](name string, r Reconciler[K], o Options, limiters ...workqueue.RateLimiter[K]) *Controller[K] {
+	if name == "" || r == nil {
+		panic("controller: New needs a name and a reconciler")
+	}
+	o = o.withDefaults()
+	return &Controller[K]{
+		name: name, reconciler: r, o: o,
+		log:    o.Logger.With(zap.String("controller", name)),
+		queue:  workqueue.New(o.queue(name), limiters...),
+		synced: make(chan struct{}),
+	}
+}
+
+// Name is the one given to New.
+func (c *Controller[K]) Name() string { return c.name }
+
+// Synced is closed when every source that was to be watched before has processed its initial list, and the workers
+// begin. It is never closed if Run ends before.
+func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
+
+// Watch makes the controller reconcile the keys of s, from when Run begins or, while it runs, from now on. It does not
+// block: Registration.Synced says when what is there has been added to the queue.
+// A source that ends with an error ends the controller, for it would be deaf.
+func (c *Controller[K]) Watch(s Source[K]) *Registration {
+	if s == nil {
+		panic("controller: Watch needs a source")
+	}
+	sink := &Sink[K]{
+		controller: c, source: s, name: s.String(),
+		synced: make(chan struct{}), done: make(chan struct{}),
+	}
+	c.join(sink)
+	return &Registration{
+		name: sink.name, synced: sink.synced, done: sink.done,
+		err: func() error {
+			if isClosed(sink.done) {
+				return sink.err
+			}
+			return nil
+		},
+		remove: func() { c.remove(sink) },
+	}
+}
+
+func (c *Controller[K]) join(s *Sink[K]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life == ended {
+		s.err = ErrStopped
+		s.removed.Store(true)
+		close(s.done)
+		return
+	}
+	c.sinks = append(c.sinks, s)
+	if c.launch != nil {
+		c.launch(s)
+	}
+}
+
+func (c *Controller[K]) remove(s *Sink[K]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.removed.Swap(true) {
+		return
+	}
+	if s.cancel != nil {
+		s.cancel()
+		return
+	}
+	c.forget(s)
+	close(s.done)
+}
+
+// Run watches the sources, waits until each has processed its initial list, and then reconciles until ctx ends.
+// It returns nil then, when the reconciles in flight, whose contexts end with ctx, have returned and no goroutine is
+// left; keys that were not taken by then are dropped. It returns an error, after the same end, if a source is not synced
+// in time (a *SyncError for each) or ends with an error. A controller runs once.
+func (c *Controller[K]) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if err := c.begin(ctx, cancel); err != nil {
+		return err
+	}
+	if c.awaitSources(ctx, cancel) {
+		c.log.Info("workers started", zap.Int("count", c.o.Workers))
+		for range c.o.Workers {
+			c.startWorker(ctx)
+		}
+	}
+	<-ctx.Done()
+	c.end()
+	c.active.Wait()
+	return c.failure
+}
+
+// begin starts the sources that are there already.
+func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.life != created {
+		return fmt.Errorf("%w (%s)", ErrRunning, c.name)
+	}
+	c.life = running
+	c.launch = func(s *Sink[K]) {
+		var own context.Context
+		own, s.cancel = context.WithCancel(ctx)
+		c.active.Go(func() { c.runSource(own, s, cancel) })
+	}
+	for _, s := range c.sinks {
+		c.launch(s)
+	}
+	return nil
+}
+
+// end lets nothing join any more, so that active can be waited for.
+func (c *Controller[K]) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.life, c.launch = ended, nil
+	for _, s := range c.sinks {
+		s.removed.Store(true)
+	}
+	c.queue.ShutDown()
+}

@@ -1,0 +1,190 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
+)
+
+// Informer is what a source needs of an informer. *informer.Informer[T] and *informer.Share[T] are Informers.
+type Informer[T api.Object] interface {
+	Resource() api.Resource
+	Cache() cache.Reader[T]
+	Synced() <-chan struct{}
+	Stopped() <-chan struct{}
+	Status() informer.Status
+	Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (*informer.Registration, error)
+}
+
+// InformerSource is a Source that turns what an informer tells into keys. For, Owns, OwnsAny and Map make one; its
+// methods return it with something added, and leave the one they are called on as it is.
+// It corresponds to Kind, with a handler and predicates, of controller-runtime.
+type InformerSource[T api.Object, K comparable] struct {
+	informer Informer[T]
+	owners   readiness // the owners' informer in Owns, nil elsewhere
+	name     string
+	// keys appends the keys that an object stands for.
+	keys func(dst []K, object T) []K
+	// both says that the old state in an update may stand for other keys than the new one.
+	both    bool
+	clauses []clause[T]
+}
+
+// readiness is what a source asks an informer of any type.
+type readiness interface {
+	Synced() <-chan struct{}
+	Stopped() <-chan struct{}
+	Status() informer.Status
+}
+
+// For returns a source that adds the key of every object that something happens to.
+// It corresponds to EnqueueRequestForObject of controller-runtime.
+func For[T api.Object](objects Informer[T]) InformerSource[T, api.Key] {
+	mustHave(objects, "For")
+	return InformerSource[T, api.Key]{
+		informer: objects,
+		name:     objects.Resource().String(),
+		keys:     func(dst []api.Key, object T) []api.Key { return append(dst, api.KeyOf(object)) },
+	}
+}
+
+// Map returns a source that adds the keys which f finds for an object that something happens to. In an update f is
+// asked about the new state and about the old one, so that who is left behind is told, too. f is called on the
+// informer's delivering goroutine: what it waits for, later notifications of this source wait for. It must not change
+// the object. If it panics, that is counted and logged, and this state of the object adds no keys.
+// It corresponds to EnqueueRequestsFromMapFunc of controller-runtime.
+func Map[T api.Object, K comparable](objects Informer[T], f func(T) []K) InformerSource[T, K] {
+	mustHave(objects, "Map")
+	if f == nil {
+		panic("controller: Map needs a function")
+	}
+	return InformerSource[T, K]{
+		informer: objects,
+		name:     objects.Resource().String() + " (mapped)",
+		keys:     func(dst []K, object T) []K { return append(dst, f(object)...) },
+		both:     true,
+	}
+}
+
+func mustHave[T api.Object](i Informer[T], what string) {
+	if i == nil {
+		panic("controller: " + what + " needs an informer")
+	}
+}
+
+// When adds predicates that must all pass a notification. A predicate that panics counts as passing, so that nothing is
+// lost; the panic is counted and logged. Predicates save reconciles; memory and traffic are saved by an informer's
+// selectors.
+func (s InformerSource[T, K]) When(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
+	for _, p := range predicates {
+		s = s.with(clause[T]{{ask: p, want: true}})
+	}
+	return s
+}
+
+// Unless adds predicates none of which may pass a notification. One that panics counts as not passing.
+func (s InformerSource[T, K]) Unless(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
+	for _, p := range predicates {
+		s = s.with(clause[T]{{ask: p, want: false}})
+	}
+	return s
+}
+
+// WhenAny adds predicates one of which must pass a notification. Without any, nothing passes.
+func (s InformerSource[T, K]) WhenAny(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
+	c := make(clause[T], 0, len(predicates))
+	for _, p := range predicates {
+		c = append(c, literal[T]{ask: p, want: true})
+	}
+	return s.with(c)
+}
+
+func (s InformerSource[T, K]) with(c clause[T]) InformerSource[T, K] {
+	if slices.ContainsFunc(c, func(l literal[T]) bool { return l.ask == nil }) {
+		panic("controller: a predicate is nil")
+	}
+	s.clauses = append(slices.Clip(s.clauses), c)
+	return s
+}
+
+// Named gives the source another name than that of its resource: in errors, logs and causes.
+func (s InformerSource[T, K]) Named(name string) InformerSource[T, K] {
+	s.name = name
+	return s
+}
+
+// String returns the name of the source.
+func (s InformerSource[T, K]) String() string { return s.name }
+
+// Run subscribes to the informer until ctx ends; see Source. It fails with informer.ErrStopped if the informer, or the
+// share of it, ends first.
+func (s InformerSource[T, K]) Run(ctx context.Context, sink *Sink[K]) error {
+	d := &delivery[T, K]{source: s, sink: sink}
+	r, err := s.informer.Subscribe(d.handle, informer.HandlerOptions{Name: sink.controller.name + ": " + s.name})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		r.Remove()
+		<-r.Done()
+	}()
+	if err := s.await(ctx, r, r.Synced()); err != nil {
+		return err
+	}
+	if s.owners != nil {
+		if err := s.await(ctx, r, s.owners.Synced()); err != nil {
+			return err
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	sink.Synced()
+	return s.await(ctx, r, nil)
+}
+
+// await returns nil when something is ready or ctx has ended, and an error when it never will be.
+func (s InformerSource[T, K]) await(ctx context.Context, r *informer.Registration, ready <-chan struct{}) error {
+	var owners <-chan struct{}
+	if s.owners != nil {
+		owners = s.owners.Stopped()
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		return nil
+	case <-r.Done():
+	case <-s.informer.Stopped():
+	case <-owners:
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	return informer.ErrStopped
+}
+
+// NotSynced says which informer is not synced, and what its list or watch failed with last.
+func (s InformerSource[T, K]) NotSynced() error {
+	for _, i := range []readiness{s.informer, s.owners} {
+		if i != nil && !isClosed(i.Synced()) {
+			return &laggard{i.Status()}
+		}
+	}
+	return errors.New("its initial list is still being processed")
+}
+
+// laggard is an informer that is not synced.
+type laggard struct{ status informer.Status }
+
+func (l *laggard) Error() string { return l.status.String() }
+
+// Unwrap returns what its list or watch failed with last.
+func (l *laggard) Unwrap() error { return l.status.Reflector.Err }
+
+var _ fmt.Stringer = InformerSource[api.Object, api.Key]{}

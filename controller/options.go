@@ -1,0 +1,76 @@
+package controller
+
+import (
+	"fmt"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// LowPriority is the priority of keys that are added because of an initial list or a resync: they wait for those about
+// which something happened, and are never starved by them (see workqueue.Options.Ageing).
+// It corresponds to handler.LowPriority of controller-runtime.
+const LowPriority = -100
+
+const defaultCacheSyncTimeout = 2 * time.Minute
+
+// Options of a Controller. The zero value is what most want.
+type Options struct {
+	// Workers is how many keys may be reconciled at once. Zero means 1.
+	Workers int
+
+	// Backoff and Bucket say when a failed key is tried again: the longer of the two delays counts. The zero values are
+	// 5 ms, doubling with each failure up to 1000 s, and 10 retries a second of all keys together with a burst of 100; a
+	// negative Bucket.QPS is no bound.
+	Backoff workqueue.Backoff
+	Bucket  workqueue.Bucket
+	// MaxRetries is how often a failed key is tried again before it is dropped until something happens; zero is no end.
+	MaxRetries int
+
+	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero is never.
+	ReconcileTimeout time.Duration
+	// CacheSyncTimeout is how long Run waits for sources to be synced. Zero means 2 minutes, a negative value for ever.
+	CacheSyncTimeout time.Duration
+
+	// MaxCauses and Ageing are those of workqueue.Options.
+	MaxCauses int
+	Ageing    int
+
+	// QueueMetrics is told of the times that keys spend in the queue and in work.
+	QueueMetrics *workqueue.Metrics
+	// OnReconcile is called after every reconcile, on the worker's goroutine, while its key is still in work: for
+	// metrics and traces. It must not block.
+	OnReconcile func(Report)
+
+	// Logger is silent when nil.
+	Logger *zap.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers < 0 || o.MaxRetries < 0 || o.ReconcileTimeout < 0 {
+		panic(fmt.Sprintf("controller: Workers %d, MaxRetries %d and ReconcileTimeout %v must not be negative",
+			o.Workers, o.MaxRetries, o.ReconcileTimeout))
+	}
+	if o.Workers == 0 {
+		o.Workers = 1
+	}
+	if o.CacheSyncTimeout == 0 {
+		o.CacheSyncTimeout = defaultCacheSyncTimeout
+	}
+	if o.QueueMetrics == nil {
+		o.QueueMetrics = &workqueue.Metrics{} // so that Stats and Report have times
+	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	return o
+}
+
+func (o Options) queue(name string) workqueue.Options {
+	return workqueue.Options{
+		Name: name, Backoff: o.Backoff, Bucket: o.Bucket,
+		MaxCauses: o.MaxCauses, Ageing: o.Ageing, Metrics: o.QueueMetrics,
+	}
+}

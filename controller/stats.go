@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"errors"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// Outcome is what came of a reconcile.
+type Outcome string
+
+const (
+	// Succeeded is a reconcile that wants nothing more.
+	Succeeded Outcome = "success"
+	// Requeued is one that asked for another after a time.
+	Requeued Outcome = "requeue_after"
+	// Failed is one that will be retried.
+	Failed Outcome = "error"
+	// Terminal is one that failed with a TerminalError.
+	Terminal Outcome = "terminal"
+	// Dropped is one that failed once more than Options.MaxRetries allows.
+	Dropped Outcome = "dropped"
+	// Cancelled is one that was broken off because the controller was ending.
+	Cancelled Outcome = "cancelled"
+)
+
+// Report is one reconcile, for metrics and traces.
+type Report struct {
+	Controller string
+	Key        string
+	ID         string // see ReconcileID
+	Attempt    int    // 1 unless it is a retry
+	Priority   int
+
+	// Causes are those that Causes returns, and CausesOmitted counts the others. The slice is lent for the call.
+	Causes        []workqueue.Cause
+	CausesOmitted int
+	// Added is when the key was added, Ready when it was due, Started when the reconciler was called; with the At of the
+	// oldest cause they say where the time between an event and its reconcile went.
+	Added, Ready, Started time.Time
+	Took                  time.Duration
+
+	Outcome      Outcome
+	RequeueAfter time.Duration // if Requeued
+	Err          error
+	TimedOut     bool // Options.ReconcileTimeout passed
+}
+
+func (a *attempt[K]) report(outcome Outcome, r Result, err error) Report {
+	report := Report{
+		Controller: a.controller.name, Key: formatKey(a.work.Key), ID: a.reconcileID(),
+		Attempt: a.number, Priority: a.work.Priority,
+		Causes: a.work.Causes, CausesOmitted: a.work.CausesOmitted,
+		Added: a.work.Added, Ready: a.work.Ready, Started: a.started, Took: a.took,
+		Outcome: outcome, Err: err, TimedOut: a.timedOut,
+	}
+	if outcome == Requeued {
+		report.RequeueAfter = r.RequeueAfter
+	}
+	return report
+}
+
+// counters only ever grow, but for active.
+type counters struct {
+	active, panics, timeouts, sourcePanics                    atomic.Int64
+	succeeded, requeued, failed, terminal, dropped, cancelled atomic.Int64
+}
+
+func (c *counters) count(outcome Outcome, timedOut bool, err error) {
+	if timedOut {
+		c.timeouts.Add(1)
+	}
+	var p *PanicError
+	if errors.As(err, &p) {
+		c.panics.Add(1)
+	}
+	switch outcome {
+	case Succeeded:
+		c.succeeded.Add(1)
+	case Requeued:
+		c.requeued.Add(1)
+	case Failed:
+		c.failed.Add(1)
+	case Terminal:
+		c.terminal.Add(1)
+	case Dropped:
+		c.dropped.Add(1)
+	case Cancelled:
+		c.cancelled.Add(1)
+	}
+}
+
+// Stats are the numbers of a controller at one moment.
+type Stats struct {
+	Name          string
+	Synced        bool // the workers have begun
+	Workers       int  // controller_runtime_max_concurrent_reconciles
+	ActiveWorkers int  // controller_runtime_active_workers
+
+	// Reconciles counts those that have returned: controller_runtime_reconcile_total, by outcome below.
+	Reconciles int64
+	Succeeded  int64
+	Requeued   int64
+	Failed     int64 // Failed, Terminal and Dropped together are controller_runtime_reconcile_errors_total
+	Terminal   int64 // controller_runtime_terminal_reconcile_errors_total
+	Dropped    int64
+	Cancelled  int64
+
+	Panics   int64 // of reconciles: controller_runtime_reconcile_panics_total
+	Timeouts int64 // controller_runtime_reconcile_timeouts_total
+	// SourcePanics counts panics of predicates and map functions, of sources that were removed, too.
+	SourcePanics int64
+
+	Sources []SourceStats
+	Queue   workqueue.Stats
+}
+
+// SourceStats are the numbers of one source.
+type SourceStats struct {
+	Name   string
+	Synced bool
+	Panics int64 // of its predicates and its map function
+}
+
+// Stats may be called from anywhere, before, during and after Run.
+func (c *Controller[K]) Stats() Stats {
+	n := &c.counters
+	s := Stats{
+		Name: c.name, Synced: isClosed(c.synced), Workers: c.o.Workers, ActiveWorkers: int(n.active.Load()),
+		Succeeded: n.succeeded.Load(), Requeued: n.requeued.Load(), Failed: n.failed.Load(),
+		Terminal: n.terminal.Load(), Dropped: n.dropped.Load(), Cancelled: n.cancelled.Load(),
+		Panics: n.panics.Load(), Timeouts: n.timeouts.Load(), SourcePanics: n.sourcePanics.Load(),
+		Queue: c.queue.Stats(),
+	}
+	s.Reconciles = s.Succeeded + s.Requeued + s.Failed + s.Terminal + s.Dropped + s.Cancelled
+	c.mu.Lock()
+	sinks := slices.Clone(c.sinks)
+	c.mu.Unlock()
+	for _, sink := range sinks {
+		s.Sources = append(s.Sources, SourceStats{Name: sink.name, Synced: sink.isSynced(), Panics: sink.panics.Load()})
+	}
+	return s
+}

@@ -1,0 +1,102 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// runSource runs one source to its end. If it fails, so does the controller.
+func (c *Controller[K]) runSource(ctx context.Context, s *Sink[K], cancel context.CancelFunc) {
+	err := errGoexit
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if ctx.Err() == nil && err != nil {
+			s.err = fmt.Errorf("controller: %s: source %s: %w", c.name, s.name, err)
+			c.fail(s.err, cancel)
+		}
+		s.cancel()
+		s.removed.Store(true)
+		c.forget(s)
+		close(s.done)
+	}()
+	err = callSource(ctx, s)
+}
+
+// callSource runs a source and turns a panic of it into an error.
+func callSource[K comparable](ctx context.Context, s *Sink[K]) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = recovered(p)
+		}
+	}()
+	return s.source.Run(ctx, s)
+}
+
+// fail makes Run end with an error, unless it is ending already. The lock is held.
+func (c *Controller[K]) fail(err error, cancel context.CancelFunc) {
+	if c.life == running && c.failure == nil {
+		c.failure = err
+		cancel()
+	}
+}
+
+// forget drops a sink whose source has ended. The lock is held.
+func (c *Controller[K]) forget(s *Sink[K]) {
+	c.sinks = slices.DeleteFunc(c.sinks, func(other *Sink[K]) bool { return other == s })
+}
+
+// awaitSources waits until every source is synced, those included that join meanwhile. It returns whether they are;
+// otherwise ctx has ended, or the time is up and Run has been made to fail.
+func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelFunc) bool {
+	var timeout <-chan time.Time
+	if c.o.CacheSyncTimeout > 0 {
+		timer := time.NewTimer(c.o.CacheSyncTimeout)
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	for ctx.Err() == nil {
+		late := c.unsynced()
+		if len(late) == 0 {
+			close(c.synced)
+			return true
+		}
+		select {
+		case <-late[0].synced:
+		case <-late[0].done: // removed, or without more to add, or failed: then ctx has ended
+		case <-ctx.Done():
+		case <-timeout:
+			c.failSync(late, cancel)
+		}
+	}
+	return false
+}
+
+// unsynced returns the sources to wait for.
+func (c *Controller[K]) unsynced() []*Sink[K] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var late []*Sink[K]
+	for _, s := range c.sinks {
+		if !s.isSynced() {
+			late = append(late, s)
+		}
+	}
+	return late
+}
+
+// failSync makes Run fail with an error for each source whose time is up.
+func (c *Controller[K]) failSync(late []*Sink[K], cancel context.CancelFunc) {
+	var reasons []error
+	for _, s := range late {
+		reasons = append(reasons, &SyncError{
+			Controller: c.name, Source: s.name, Timeout: c.o.CacheSyncTimeout, Err: s.source.NotSynced(),
+		})
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail(errors.Join(reasons...), cancel)
+}

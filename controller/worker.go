@@ -1,0 +1,121 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// startWorker starts one worker, and another one in its place if a reconcile ends its goroutine.
+func (c *Controller[K]) startWorker(ctx context.Context) {
+	c.active.Go(func() {
+		vanished := true
+		defer func() {
+			if vanished {
+				c.startWorker(ctx)
+			}
+		}()
+		c.work(ctx)
+		vanished = false
+	})
+}
+
+// work reconciles one key after the other until ctx ends.
+func (c *Controller[K]) work(ctx context.Context) {
+	for {
+		w, err := c.queue.Get(ctx)
+		if err != nil {
+			return
+		}
+		c.process(ctx, w)
+	}
+}
+
+// process reconciles one key, whatever the reconciler does.
+func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K]) {
+	c.counters.active.Add(1)
+	a := c.newAttempt(w)
+	err := errGoexit
+	var result Result
+	defer func() {
+		a.end()
+		c.settle(a, result, err, ctx.Err() != nil)
+		c.counters.active.Add(-1)
+		c.queue.Done(w.Key)
+	}()
+	result, err = c.reconcile(ctx, a)
+}
+
+// reconcile calls the reconciler once.
+func (c *Controller[K]) reconcile(ctx context.Context, a *attempt[K]) (result Result, err error) {
+	ctx = withAttempt(ctx, a)
+	if c.o.ReconcileTimeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.o.ReconcileTimeout, ErrReconcileTimeout)
+		defer cancel()
+	}
+	result, err = c.callReconciler(ctx, a.work.Key)
+	a.timedOut = c.o.ReconcileTimeout > 0 && errors.Is(context.Cause(ctx), ErrReconcileTimeout)
+	return result, err
+}
+
+// callReconciler turns a panic into an error.
+func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = recovered(p)
+		}
+	}()
+	return c.reconciler.Reconcile(ctx, key)
+}
+
+// settle decides what becomes of a key: see the table in the package's documentation. ending says that the controller
+// was told to end; then nothing is added any more, and an error says nothing about the object.
+func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) {
+	again := workqueue.Item{Priority: a.work.Priority}
+	if r.Priority != 0 {
+		again.Priority = r.Priority
+	}
+	outcome := c.classify(a, r, err, ending)
+	switch outcome {
+	case Succeeded, Dropped:
+		c.queue.Forget(a.work.Key)
+	case Requeued:
+		c.queue.Forget(a.work.Key)
+		again.After = r.RequeueAfter
+		again.Cause = a.cause(eventRequeue)
+		c.queue.AddWith(a.work.Key, again)
+	case Failed:
+		again.RateLimited = true
+		again.Cause = a.cause(eventRetry)
+		c.queue.AddWith(a.work.Key, again)
+	}
+	c.counters.count(outcome, a.timedOut, err)
+	a.log(outcome, r, err)
+	if c.o.OnReconcile != nil {
+		c.o.OnReconcile(a.report(outcome, r, err))
+	}
+}
+
+func (c *Controller[K]) classify(a *attempt[K], r Result, err error, ending bool) Outcome {
+	switch {
+	case err == nil && r.RequeueAfter > 0:
+		return Requeued
+	case err == nil:
+		return Succeeded
+	case ending && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)):
+		return Cancelled
+	case errors.Is(err, ErrTerminal):
+		return Terminal
+	case c.o.MaxRetries > 0 && a.number > c.o.MaxRetries:
+		return Dropped
+	}
+	return Failed
+}
+
+// cause is why the key is added again.
+func (a *attempt[K]) cause(event string) workqueue.Cause {
+	return workqueue.Cause{Source: a.controller.name, Event: event, Object: formatKey(a.work.Key), At: time.Now()}
+}
