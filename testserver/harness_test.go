@@ -51,9 +51,11 @@ func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- srv.Run(ctx) }()
+		defer func() { // also after a failure, which would otherwise be drowned in the bubble's complaint
+			cancel()
+			require.NoError(t, <-done)
+		}()
 		test(&bench{T: t, Server: srv, client: srv.Client()})
-		cancel()
-		require.NoError(t, <-done)
 	})
 }
 

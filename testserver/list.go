@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -202,14 +203,21 @@ func (x *call) writeList(p page) error {
 	sh := x.shape()
 	out := sh.appendKindList(nil)
 	out = append(append(append(out, `,"metadata":`...), encoded...), `,"items":[`...)
-	x.w.Header().Set("Content-Type", "application/json")
-	x.w.WriteHeader(http.StatusOK)
 	x.writeItems(sh, out, items)
 	return nil
 }
 
-// writeItems streams the items, so that no list is ever held whole.
+// writeItems streams a list that out begins, so that no list is ever held whole.
 func (x *call) writeItems(sh shape, out []byte, items []*record) {
+	var w io.Writer = x.w
+	if sizeOf(items) > compressFrom {
+		if g, ok := x.compress(); ok {
+			w = g
+			defer g.finish()
+		}
+	}
+	x.w.Header().Set("Content-Type", "application/json")
+	x.w.WriteHeader(http.StatusOK)
 	const chunk = 32 << 10
 	first := true
 	put := func(item []byte) bool {
@@ -221,7 +229,7 @@ func (x *call) writeItems(sh shape, out []byte, items []*record) {
 		if len(out) < chunk {
 			return true
 		}
-		_, err := x.w.Write(out)
+		_, err := w.Write(out)
 		out = out[:0]
 		return err == nil
 	}
@@ -239,7 +247,15 @@ func (x *call) writeItems(sh shape, out []byte, items []*record) {
 			return
 		}
 	}
-	_, _ = x.w.Write(append(out, "]}\n"...)) // a client that is gone needs no answer
+	_, _ = w.Write(append(out, "]}\n"...)) // a client that is gone needs no answer
+}
+
+func sizeOf(items []*record) int {
+	size := 0
+	for _, r := range items {
+		size += len(r.body)
+	}
+	return size
 }
 
 // appendKindList appends the opening brace of a list and the fields that say what it is.

@@ -15,9 +15,13 @@ import (
 // maxPatchOperations is how many operations kube-apiserver lets a JSON patch have.
 const maxPatchOperations = 10_000
 
-// patch changes an object by a JSON patch or a merge patch. Strategic merge patches need the schemas of the built-in
+// patch changes an object by a JSON patch, a merge patch or server-side apply. Strategic merge patches need the schemas of the built-in
 // types, which are not here: for every resource they are what kube-apiserver answers for custom ones, a 415.
 func (x *call) patch() error {
+	kind := types.PatchType(x.contentType())
+	if kind == types.ApplyYAMLPatchType {
+		return x.apply()
+	}
 	w, err := x.write()
 	if err != nil {
 		return err
@@ -26,15 +30,7 @@ func (x *call) patch() error {
 	if err != nil {
 		return err
 	}
-	var change func(object) (object, error)
-	switch kind := types.PatchType(x.contentType()); kind {
-	case types.JSONPatchType:
-		change, err = jsonPatch(body)
-	case types.MergePatchType:
-		change, err = mergePatch(body)
-	default:
-		return unsupported(string(types.JSONPatchType), string(types.MergePatchType))
-	}
+	change, err := changeOf(kind, body)
 	if err != nil {
 		return err
 	}
@@ -50,9 +46,9 @@ func (x *call) patch() error {
 func (x *call) patched(w write, change func(object) (object, error)) (*record, error) {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
-	old := x.c.root.get(pathOf(x.key()))
-	if old == nil {
-		return nil, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
+	old, err := x.existing()
+	if err != nil {
+		return nil, err
 	}
 	before := old.tree()
 	r := x.def.in(x.request.Version)
@@ -63,6 +59,17 @@ func (x *call) patched(w write, change func(object) (object, error)) (*record, e
 	}
 	out, _, err := x.store.update(x.c, x.key(), after, w)
 	return out, err
+}
+
+// changeOf returns the change that a patch of a kind makes.
+func changeOf(kind types.PatchType, body []byte) (func(object) (object, error), error) {
+	switch kind {
+	case types.JSONPatchType:
+		return jsonPatch(body)
+	case types.MergePatchType:
+		return mergePatch(body)
+	}
+	return nil, unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType))
 }
 
 // jsonPatch returns the change that an RFC 6902 patch makes. A patch that does not apply is a 422, one that is no patch

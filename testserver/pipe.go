@@ -43,40 +43,25 @@ func newStream() *stream {
 	return s
 }
 
-// deadline is a point in time after which a side no longer waits. Its fields are guarded by the stream's mutex.
+// deadline is a point in time after which a side no longer waits; the timer only wakes who waits for it. Its fields are
+// guarded by the stream's mutex.
 type deadline struct {
-	timer  *time.Timer
-	round  int // tells a timer that was replaced before it fired
-	passed bool
+	at    time.Time // zero: never
+	timer *time.Timer
 }
 
-// setDeadline arms d, wakes who waits (the new time may be earlier than the one waited for), and disarms it for a zero
-// time.
+func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
+
+// setDeadline moves a deadline and wakes who waits, because the new one may be earlier than the one waited for.
 func (s *stream) setDeadline(d *deadline, at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if d.timer != nil {
-		d.timer.Stop()
-		d.timer = nil
-	}
-	d.round++
-	d.passed = false
-	defer s.changed.Broadcast()
-	if at.IsZero() {
-		return
-	}
-	wait := time.Until(at)
-	if wait <= 0 {
-		d.passed = true
-		return
-	}
-	round := d.round
-	d.timer = time.AfterFunc(wait, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if d.round == round {
-			d.passed = true
-			s.changed.Broadcast()
+	s.update(func(s *stream) {
+		if d.timer != nil {
+			d.timer.Stop()
+			d.timer = nil
+		}
+		d.at = at
+		if !at.IsZero() && !d.passed() {
+			d.timer = time.AfterFunc(time.Until(at), func() { s.update(func(*stream) {}) })
 		}
 	})
 }
@@ -90,7 +75,7 @@ func (s *stream) read(p []byte) (int, error) {
 			return 0, net.ErrClosed
 		case s.reset:
 			return 0, syscall.ECONNRESET
-		case s.readLimit.passed:
+		case s.readLimit.passed():
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
 			return 0, nil
@@ -128,7 +113,7 @@ func (s *stream) write(p []byte) (int, error) {
 			return written, syscall.ECONNRESET
 		case s.writerDone:
 			return written, syscall.EPIPE
-		case s.writeLimit.passed:
+		case s.writeLimit.passed():
 			return written, os.ErrDeadlineExceeded
 		case written == len(p):
 			return written, nil

@@ -251,6 +251,7 @@ func merged(d *definition, before, tree object, w write) object {
 	} {
 		setOrDrop(meta, name, oldMeta[name])
 	}
+	keepManagers(meta, oldMeta)
 	if d.NoStatus || w.direct && w.subresource == "" {
 		return tree
 	}
@@ -264,6 +265,19 @@ func merged(d *definition, before, tree object, w write) object {
 	}
 	setOrDrop(tree, "status", before["status"])
 	return tree
+}
+
+// keepManagers keeps metadata.managedFields through updates by clients that leave them out. One empty entry is how a
+// client asks for them to be forgotten.
+func keepManagers(meta, oldMeta object) {
+	sent := sliceAt(meta, "managedFields")
+	if len(sent) == 0 {
+		setOrDrop(meta, "managedFields", oldMeta["managedFields"])
+		return
+	}
+	if first, ok := sent[0].(object); ok && len(sent) == 1 && len(first) == 0 {
+		delete(meta, "managedFields")
+	}
 }
 
 // checkFinalizers refuses new finalizers on an object that is being deleted.

@@ -8,6 +8,8 @@ type sink interface {
 	send(frame []byte) error
 	// cut writes a part of a frame, after which the watch ends.
 	cut(part []byte)
+	// listed marks the end of the initial list.
+	listed()
 	// flush hands on what is buffered.
 	flush()
 	// end closes in good order; abort tears the connection down.
@@ -24,24 +26,36 @@ type httpSink struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	r       *http.Request
-	reset   func()
+	gzip    *gzipWriter // nil without compression
 }
 
 func (h *httpSink) send(frame []byte) error { _, err := h.w.Write(frame); return err }
 func (h *httpSink) cut(part []byte)         { _, _ = h.w.Write(part); h.flush() } // it ends in any case
 func (h *httpSink) flush()                  { _ = h.control.Flush() }             // a client that is gone shows at the next write
-func (h *httpSink) end()                    {}
-func (h *httpSink) abort()                  { h.reset() }
+func (h *httpSink) abort()                  { resetRequest(h.r) }
 func (h *httpSink) release()                {}
 func (h *httpSink) gone() <-chan struct{}   { return h.r.Context().Done() }
+
+// listed starts another member of a compressed stream once the initial list is complete.
+func (h *httpSink) listed() {
+	if h.gzip != nil {
+		h.gzip.finish()
+	}
+}
+
+func (h *httpSink) end() { h.listed() }
 
 // openSink begins the answer of a watch.
 func (x *call) openSink() (sink, error) {
 	if isWebSocket(x.http) {
 		return x.upgrade()
 	}
+	h := &httpSink{w: x.w, r: x.http}
+	if g, ok := x.compress(); ok {
+		h.w, h.gzip = g, g
+	}
+	h.control = http.NewResponseController(h.w)
 	x.w.Header().Set("Content-Type", "application/json")
 	x.w.WriteHeader(http.StatusOK)
-	r := x.http
-	return &httpSink{w: x.w, control: http.NewResponseController(x.w), r: r, reset: func() { resetRequest(r) }}, nil
+	return h, nil
 }

@@ -39,6 +39,7 @@ type collection struct {
 // change is one step of a collection's history.
 type change struct {
 	version uint64
+	number  uint64  // counts the changes of the collection
 	before  *record // nil for a creation
 	after   *record // nil for a deletion
 	gone    *record // of a deletion: the last state, with the deletion's version
@@ -134,7 +135,7 @@ func (s *store) drop(c *collection, before *record) *record {
 
 func (s *store) append(c *collection, ch *change) {
 	s.version++
-	ch.version, ch.root = s.version, c.root
+	ch.version, ch.number, ch.root = s.version, c.tail.number+1, c.root
 	c.tail.next = ch
 	c.tail = ch
 	c.kept++
@@ -150,7 +151,7 @@ func (s *store) append(c *collection, ch *change) {
 // caller holds the lock.
 func (s *store) compact() {
 	for _, c := range s.collections {
-		base := &change{version: s.version, root: c.root}
+		base := &change{version: s.version, number: c.tail.number, root: c.root}
 		// Watches under way hold the old tail: whatever comes next must be reachable from it too.
 		c.tail.next, c.base, c.tail, c.kept = base, base, base, 0
 		c.wake.fire()

@@ -103,6 +103,7 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 		return expiredWatch(v.version, w.c.base.version)
 	}
 	w.cursor, w.version, w.from, w.epoch = cursor, v.version, v.version, w.c.epoch
+	w.faults.sawPast(v.version)
 	if legacy || streamed {
 		w.initial = slices.Collect(w.selection.scan(v.root, ""))
 		w.endMark = w.bookmarks
@@ -180,6 +181,7 @@ func (w *watcher) sendInitial() bool {
 		return false
 	}
 	w.sink.flush()
+	w.sink.listed()
 	return true
 }
 
@@ -209,16 +211,8 @@ func (w *watcher) poll(limit uint64) next {
 
 // lagging tells that the client has not read for so long that too much has piled up.
 func (w *watcher) lagging() bool {
-	if w.options.WatchBacklog <= 0 {
-		return false
-	}
-	behind := 0
-	for ch := w.cursor.next; ch != nil; ch = ch.next {
-		if behind++; behind > w.options.WatchBacklog {
-			return true
-		}
-	}
-	return false
+	limit := w.options.WatchBacklog
+	return limit > 0 && w.c.tail.number-w.cursor.number > uint64(limit)
 }
 
 // due are the things that a watch does once it has nothing to send. They are noted when they happen and looked at in a

@@ -87,6 +87,7 @@ func (s *wsSink) send(frame []byte) error {
 
 func (s *wsSink) cut(part []byte)       { _ = s.send(part) } // it ends in any case
 func (s *wsSink) flush()                {}
+func (s *wsSink) listed()               {}
 func (s *wsSink) gone() <-chan struct{} { return s.done }
 
 // end sends a close frame with code 1000 and closes.

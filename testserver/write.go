@@ -217,8 +217,6 @@ func (x *call) deleteCollection() error {
 	sh := x.shape()
 	out := sh.appendKindList(nil)
 	out = append(out, fmt.Sprintf(`,"metadata":{"resourceVersion":"%d"},"items":[`, version)...)
-	x.w.Header().Set("Content-Type", "application/json")
-	x.w.WriteHeader(http.StatusOK)
 	x.writeItems(sh, out, items)
 	return nil
 }

@@ -1,0 +1,162 @@
+package testserver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestPipeCarriesBytes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := newPipe()
+		sent := bytes.Repeat([]byte("0123456789abcdefg"), 100_000) // many times the buffer, and no multiple of it
+		go func() {
+			_, err := client.Write(sent)
+			require.NoError(t, err)
+			require.NoError(t, client.CloseWrite())
+		}()
+		got, err := io.ReadAll(server)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(sent, got))
+
+		// The other direction still works after the half-close.
+		_, err = server.Write([]byte("answer"))
+		require.NoError(t, err)
+		require.NoError(t, server.Close())
+		got, err = io.ReadAll(client)
+		require.NoError(t, err)
+		require.Equal(t, "answer", string(got))
+	})
+}
+
+func TestPipeBlocksWhenFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := newPipe()
+		n, err := client.Write(make([]byte, pipeBuffer))
+		require.NoError(t, err)
+		require.Equal(t, pipeBuffer, n)
+		written := false
+		go func() {
+			_, err := client.Write([]byte{1})
+			require.NoError(t, err)
+			written = true
+		}()
+		synctest.Wait()
+		require.False(t, written, "a write into a full buffer must block")
+		_, err = io.ReadFull(server, make([]byte, 10))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.True(t, written)
+	})
+}
+
+func TestPipeDeadlines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := newPipe()
+		started := time.Now()
+		require.NoError(t, client.SetDeadline(started.Add(time.Second)))
+		_, err := client.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		var timeout net.Error
+		require.True(t, errors.As(err, &timeout) && timeout.Timeout())
+		require.Equal(t, time.Second, time.Since(started))
+
+		_, err = client.Write(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+
+		// A deadline that is moved wakes who waits, and a cleared one lets them go on.
+		require.NoError(t, client.SetDeadline(time.Time{}))
+		go func() {
+			<-time.After(time.Minute)
+			require.NoError(t, client.SetReadDeadline(time.Unix(1, 0)))
+		}()
+		_, err = client.Read(make([]byte, 1))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Second)))
+		require.NoError(t, client.SetReadDeadline(time.Time{}))
+		<-time.After(2 * time.Second)
+		_, err = server.Write([]byte("x"))
+		require.NoError(t, err)
+		_, err = client.Read(make([]byte, 1))
+		require.NoError(t, err, "a cleared deadline must not fire")
+
+		require.NoError(t, server.SetWriteDeadline(time.Now().Add(time.Second)))
+		_, err = server.Write(make([]byte, 2*pipeBuffer))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+	})
+}
+
+func TestPipeEnds(t *testing.T) {
+	one := make([]byte, 1)
+	for name, row := range map[string]struct {
+		end         func(client, server *pipeConn)
+		read, write error // of the client
+	}{
+		"peer closed":      {func(_, s *pipeConn) { s.Close() }, io.EOF, syscall.ECONNRESET},
+		"peer half-closed": {func(_, s *pipeConn) { _ = s.CloseWrite() }, io.EOF, nil},
+		"peer reset":       {func(_, s *pipeConn) { s.Reset() }, syscall.ECONNRESET, syscall.ECONNRESET},
+		"closed":           {func(c, _ *pipeConn) { c.Close() }, net.ErrClosed, net.ErrClosed},
+		"half-closed":      {func(c, s *pipeConn) { _ = c.CloseWrite(); _, _ = s.Write(one) }, nil, syscall.EPIPE},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				client, server := newPipe()
+				go func() {
+					<-time.After(time.Second)
+					row.end(client, server)
+				}()
+				_, err := client.Read(one)
+				require.ErrorIs(t, err, row.read)
+				<-time.After(time.Second)
+				_, err = client.Write(one)
+				require.ErrorIs(t, err, row.write)
+			})
+		})
+	}
+}
+
+func TestResetLosesWhatWasBuffered(t *testing.T) {
+	client, server := newPipe()
+	_, err := server.Write([]byte("lost"))
+	require.NoError(t, err)
+	server.Reset()
+	n, err := client.Read(make([]byte, 10))
+	require.Zero(t, n)
+	require.ErrorIs(t, err, syscall.ECONNRESET)
+}
+
+func TestPipeListener(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipeListener()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := l.dial(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "nobody accepts")
+		accepted := make(chan net.Conn)
+		go func() {
+			c, err := l.Accept()
+			require.NoError(t, err)
+			accepted <- c
+		}()
+		client, err := l.dial(t.Context())
+		require.NoError(t, err)
+		server := <-accepted
+		require.Equal(t, client.RemoteAddr(), server.LocalAddr())
+		require.Equal(t, "pipe", l.Addr().Network())
+		require.NoError(t, l.Close())
+		require.NoError(t, l.Close())
+		_, err = l.Accept()
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = l.dial(t.Context())
+		require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	})
+}
