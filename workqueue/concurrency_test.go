@@ -100,8 +100,8 @@ func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 			synctest.Wait()
 			go worker(brief) // waits last, and so is woken first
 			synctest.Wait()
-			q.Add("a")
 			cancel()
+			q.Add("a")                     // wakes the one that is about to end
 			require.Equal(t, "a", <-taken) // were the wake-up lost, the bubble would be stuck here
 			synctest.Wait()
 			if len(cancelled) == 1 {

@@ -3,6 +3,7 @@ package workqueue_test
 import (
 	"context"
 	"math"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,12 +82,13 @@ func TestSteadyAddsDoNotPostpone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
 		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
+		var adding sync.WaitGroup
+		adding.Go(func() {
 			for ctx.Err() == nil {
 				q.AddAfter("a", time.Second)
 				<-time.After(100 * time.Millisecond)
 			}
-		}()
+		})
 		for round := range 5 {
 			require.Equal(t, "a", get(t, q).Key)
 			q.Done("a")
@@ -94,6 +96,7 @@ func TestSteadyAddsDoNotPostpone(t *testing.T) {
 			require.LessOrEqual(t, time.Since(start), time.Duration(round+1)*1100*time.Millisecond)
 		}
 		cancel()
+		adding.Wait()
 	})
 }
 

@@ -10,12 +10,10 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// get takes the next key, which must come without a wait of more than a minute (of a bubble's time, or of real time).
+// get takes the next key.
 func get[K comparable](t testing.TB, q *workqueue.Queue[K]) workqueue.Work[K] {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	work, err := q.Get(ctx)
+	work, err := q.Get(context.Background())
 	require.NoError(t, err)
 	return work
 }

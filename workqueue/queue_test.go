@@ -193,7 +193,7 @@ func TestName(t *testing.T) {
 
 // Many keys at once make the table grow and shrink, and its entries move.
 func TestManyKeys(t *testing.T) {
-	const keys = 20_000
+	const keys = 5_000
 	q := workqueue.New[int](workqueue.Options{})
 	for round := range 3 {
 		for i := range keys {

@@ -50,7 +50,7 @@ func TestExponentialDoesNotOverflow(t *testing.T) {
 		{Base: time.Hour, Max: time.Minute},
 	} {
 		last := time.Duration(0)
-		for _, d := range delays(workqueue.Exponential[string](b), "a", 2000) {
+		for _, d := range delays(workqueue.Exponential[string](b), "a", 300) {
 			require.Positive(t, d)
 			require.LessOrEqual(t, d, b.Max)
 			require.GreaterOrEqual(t, d, last)
