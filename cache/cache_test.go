@@ -168,7 +168,7 @@ func TestOrderDependsOnKeysAlone(t *testing.T) {
 	// The very order, so that it is noticed if it ever changes: recordings and transcripts depend on it.
 	few := cache.New[*pod](cache.Options{})
 	fill(few, 5)
-	require.Equal(t, []string{"ns-0/pod-000000", "ns-4/pod-000004", "ns-3/pod-000003", "ns-1/pod-000001", "ns-2/pod-000002"},
+	require.Equal(t, []string{"ns-3/pod-000003", "ns-0/pod-000000", "ns-1/pod-000001", "ns-2/pod-000002", "ns-4/pod-000004"},
 		keysOf(few))
 }
 

@@ -1,9 +1,8 @@
 package cache
 
 import (
-	"cmp"
-	"encoding/binary"
 	"math/bits"
+	"strings"
 
 	"github.com/leatproject/leat/api"
 )
@@ -19,21 +18,18 @@ const (
 // choosing can make them collide. That is borne: among n keys that collide one is found in O(log n) and changed by
 // copying n entries, and nobody else's objects get slower.
 func hashKey(key api.Key) uint64 {
-	h := hashString(hashA, key.Namespace)
-	return hashString(h, key.Name)
+	return fold(hashString(hashString(hashA, key.Namespace), key.Name), hashA)
 }
 
-// hashString folds a string into a hash, eight bytes at a time, by the upper and lower half of a product.
+// hashString folds a string into a hash, eight bytes at a time and the last ones with its length, each time by the upper
+// and the lower half of a product.
 func hashString(h uint64, s string) uint64 {
-	length := uint64(len(s))
-	for len(s) >= 8 {
-		h = fold(h^word(s), hashB)
-		s = s[8:]
+	rest := s
+	for len(rest) > 8 {
+		h = fold(h^word(rest), hashB)
+		rest = rest[8:]
 	}
-	var tail [8]byte
-	copy(tail[:], s)
-	h = fold(h^binary.LittleEndian.Uint64(tail[:]), hashB^length)
-	return fold(h, hashA)
+	return fold(h^lastWord(s), hashB^uint64(len(s)))
 }
 
 func fold(a, b uint64) uint64 {
@@ -41,13 +37,31 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-func word(s string) uint64 {
-	_ = s[7]
-	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
-		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+// lastWord returns the last eight bytes of a string, or, together with its length, what tells a shorter one from others.
+func lastWord(s string) uint64 {
+	switch n := len(s); {
+	case n >= 8:
+		return word(s[n-8:])
+	case n >= 4:
+		return half(s) | half(s[n-4:])<<32
+	case n > 0:
+		return uint64(s[0]) | uint64(s[n/2])<<8 | uint64(s[n-1])<<16
+	default:
+		return 0
+	}
+}
+
+func word(s string) uint64 { return half(s) | half(s[4:])<<32 }
+
+func half(s string) uint64 {
+	_ = s[3]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24
 }
 
 // compareKeys orders keys by namespace, then by name.
 func compareKeys(a, b api.Key) int {
-	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	if a.Namespace != b.Namespace {
+		return strings.Compare(a.Namespace, b.Namespace)
+	}
+	return strings.Compare(a.Name, b.Name)
 }

@@ -70,6 +70,9 @@ func (ix *Indexer[T]) Begin() *Txn[T] {
 
 // position finds a key among entries of one hash, which are ordered by key: where it is, or where it belongs.
 func position[T api.Object](entries []trie.Entry[T], key api.Key) (at int, found bool) {
+	if len(entries) == 1 && api.KeyOf(entries[0].Item) == key {
+		return 0, true // as it is nearly always
+	}
 	from, to := 0, len(entries)
 	for from < to {
 		middle := int(uint(from+to) >> 1)

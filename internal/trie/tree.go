@@ -35,6 +35,18 @@ type node[E any] struct {
 	entries  []Entry[E]
 }
 
+// inner is an inner node and its children, which are one allocation.
+type inner[E any] struct {
+	node[E]
+	slots [width]*node[E]
+}
+
+func newInner[E any](owner uint64, depth uint8) *node[E] {
+	n := &inner[E]{node: node[E]{owner: owner, depth: depth}}
+	n.children = &n.slots
+	return &n.node
+}
+
 // Len returns the number of entries.
 func (t Tree[E]) Len() int { return t.count }
 

@@ -271,7 +271,7 @@ func TestRemovalGivesBack(t *testing.T) {
 	before := heap()
 	tree := filled(r, 100_000)
 	full := heap() - before
-	require.Less(t, full, uint64(100_000*26), "bytes of 100,000 entries of 16 bytes")
+	require.Less(t, full, uint64(100_000*30), "bytes of 100,000 entries of 16 bytes")
 	e := tree.Edit(2)
 	for _, entry := range slices.Clone(all(tree))[:99_000] {
 		e.Remove(entry.Hash, 0)
