@@ -2,7 +2,6 @@ package websocket
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -28,18 +27,18 @@ const (
 // ErrTooLarge is a message of more than 16 MiB. It ends the watch.
 var ErrTooLarge = errors.New("websocket: message larger than 16 MiB")
 
-// errSilent is a connection on which nothing came, not even the answer to a ping. It is a net.Error.
-type errSilent struct{}
+// silentError is a connection on which nothing came, not even the answer to a ping. It is a net.Error.
+type silentError struct{}
 
-func (errSilent) Error() string {
+func (silentError) Error() string {
 	return fmt.Sprintf("websocket: nothing came for %v, not even the answer to a ping", pingAfter+pingTimeout)
 }
 
 // Timeout says that it is one, as net.Error asks.
-func (errSilent) Timeout() bool { return true }
+func (silentError) Timeout() bool { return true }
 
 // Temporary says that trying again may help, as net.Error asks.
-func (errSilent) Temporary() bool { return true }
+func (silentError) Temporary() bool { return true }
 
 // stream makes of the messages of a connection the bytes that an HTTP watch would have: texts one after the other, and
 // before each binary message its length. One goroutine reads it.
@@ -47,25 +46,27 @@ type stream struct {
 	conn    *ws.Conn
 	binary  bool // the type of all messages, which is that of the first
 	message io.Reader
-	err     error // what ended the connection
+	json    nesting // of the texts so far
+	err     error   // what ended the connection
 
-	stop   func() bool    // no longer close the connection with the context
+	stop   func()         // no longer close the connection with the context
 	closed chan struct{}  // ends the pinger
 	once   sync.Once      // of closing
 	pinger sync.WaitGroup // is what Close waits for
 }
 
-// newStream starts to watch over a connection, and blocks until its first message or its end.
-func newStream(ctx context.Context, conn *ws.Conn) *stream {
-	s := &stream{conn: conn, closed: make(chan struct{})}
-	s.stop = context.AfterFunc(ctx, func() { _ = conn.Close() })
+// newStream starts to watch over a connection, and blocks until its first message or its end. Until stop is called the
+// connection is closed with the request's context.
+func newStream(conn *ws.Conn, stop func()) *stream {
+	s := &stream{conn: conn, stop: stop, closed: make(chan struct{})}
 	conn.SetReadLimit(maxMessage)
-	conn.SetPongHandler(func(string) error { return s.alive() })
-	s.err = s.alive()
+	conn.SetPongHandler(func(string) error {
+		s.alive()
+		return nil
+	})
+	s.alive()
 	s.pinger.Go(s.ping)
-	if s.err == nil {
-		s.err = s.next(true)
-	}
+	s.err = s.next(true)
 	return s
 }
 
@@ -77,8 +78,8 @@ func (s *stream) mediaType() string {
 }
 
 // alive moves the time at which the connection is given up.
-func (s *stream) alive() error {
-	return s.conn.SetReadDeadline(time.Now().Add(pingAfter + pingTimeout))
+func (s *stream) alive() {
+	_ = s.conn.SetReadDeadline(time.Now().Add(pingAfter + pingTimeout)) // on a closed connection the next read says so
 }
 
 // ping asks now and then whether the server is there. Its answer, or the lack of one, is seen by the reader.
@@ -111,14 +112,19 @@ func (s *stream) Close() error {
 func (s *stream) Read(p []byte) (int, error) {
 	for s.err == nil {
 		n, err := s.message.Read(p)
+		if n > 0 {
+			if !s.binary {
+				s.json.add(p[:n])
+			}
+			return n, nil // an error comes again with the next Read, and no message is awaited while there are bytes
+		}
 		switch {
+		case err == io.EOF && s.json.open():
+			s.err = fmt.Errorf("websocket: a message ends inside an event: %w", io.ErrUnexpectedEOF)
 		case err == io.EOF:
 			s.err = s.next(false)
 		case err != nil:
 			s.err = endOf(err)
-		}
-		if n > 0 {
-			return n, nil
 		}
 	}
 	return 0, s.err
@@ -130,9 +136,7 @@ func (s *stream) next(first bool) error {
 	if err != nil {
 		return endOf(err)
 	}
-	if err := s.alive(); err != nil {
-		return endOf(err)
-	}
+	s.alive()
 	isBinary := kind == ws.BinaryMessage
 	if first {
 		s.binary = isBinary
@@ -141,8 +145,7 @@ func (s *stream) next(first bool) error {
 		return errors.New("websocket: text and binary messages in one watch")
 	}
 	if !isBinary {
-		// One event a message: the line break keeps a message that was cut from going on in the next.
-		s.message = io.MultiReader(r, strings.NewReader("\n"))
+		s.message = r
 		return nil
 	}
 	body, err := io.ReadAll(r)
@@ -165,7 +168,7 @@ func endOf(err error) error {
 	case errors.Is(err, ws.ErrReadLimit):
 		return ErrTooLarge
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return errSilent{}
+		return silentError{}
 	}
 	return err
 }
@@ -196,3 +199,29 @@ func reason(e *ws.CloseError) string {
 	}
 	return fmt.Sprintf("the server closed the connection with code %d: %s", e.Code, text)
 }
+
+// nesting follows JSON as far as is needed to tell whether a message ends where an event does. Without it a message that
+// was cut could go on in the next, as nothing but messages tells them apart.
+type nesting struct {
+	depth             int
+	inString, escaped bool
+}
+
+func (n *nesting) add(p []byte) {
+	for _, c := range p {
+		switch {
+		case n.escaped:
+			n.escaped = false
+		case n.inString:
+			n.escaped, n.inString = c == '\\', c != '"'
+		case c == '"':
+			n.inString = true
+		case c == '{' || c == '[':
+			n.depth++
+		case c == '}' || c == ']':
+			n.depth--
+		}
+	}
+}
+
+func (n *nesting) open() bool { return n.depth > 0 || n.inString }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -63,6 +64,9 @@ func Watch[T any](source Source[T]) *ListerWatcher[T] {
 		ReadBufferSize:    readBuffer,
 		WriteBufferSize:   writeBuffer,
 	}
+	if w.dialer.NetDialContext == nil {
+		w.dialer.NetDialContext = (&net.Dialer{}).DialContext
+	}
 	if w.dialer.TLSClientConfig == nil {
 		w.dialer.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -103,12 +107,38 @@ func (w *ListerWatcher[T]) open(req *http.Request) (io.ReadCloser, string, error
 	header.Del("Accept-Encoding")
 	// kube-apiserver answers 403, with an empty body, where Origin is missing or another host.
 	header.Set("Origin", (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host}).String())
-	conn, resp, err := w.dialer.DialContext(req.Context(), u.String(), header)
+	dialer, stop := w.dialerUntil(req.Context())
+	conn, resp, err := dialer.DialContext(req.Context(), u.String(), header)
 	if err != nil {
+		stop()
 		return nil, "", handshakeError(resp, err)
 	}
-	s := newStream(req.Context(), conn)
+	s := newStream(conn, stop)
 	return s, s.mediaType(), nil
+}
+
+// dialerUntil returns a dialler whose connection is closed when ctx ends before stop is called: the library itself looks
+// at the context only while it connects, and then at its deadline.
+func (w *ListerWatcher[T]) dialerUntil(ctx context.Context) (dialer ws.Dialer, stop func()) {
+	dialer, stops := w.dialer, []func() bool{}
+	closing := func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
+		return func(dialing context.Context, network, address string) (net.Conn, error) {
+			c, err := dial(dialing, network, address)
+			if err == nil {
+				stops = append(stops, context.AfterFunc(ctx, func() { _ = c.Close() }))
+			}
+			return c, err
+		}
+	}
+	dialer.NetDialContext = closing(dialer.NetDialContext)
+	if dialer.NetDialTLSContext != nil {
+		dialer.NetDialTLSContext = closing(dialer.NetDialTLSContext)
+	}
+	return dialer, func() {
+		for _, stop := range stops {
+			stop()
+		}
+	}
 }
 
 // handshakeError hands the answer of a server that did not switch protocols on to whoever turns it into a Status.
