@@ -52,33 +52,56 @@ func atLeast(want, have int) error {
 	return nil
 }
 
-// TestCompactedWhileAway compacts etcd while the API server is down, so that the version that an informer has is gone
-// when the server is back, with its watch cache and without. The informer must be told so with a 410, and must list
-// again; of what did not change it tells nobody.
+// TestCompactedWhileAway cuts an informer off without its noticing, changes the collection behind its back, and compacts etcd and restarts the
+// API server, so that the version which the informer has is gone when it is back, with a watch cache and without. It must
+// be told so with a 410, and must tell its handler exactly what changed.
 func TestCompactedWhileAway(t *testing.T) {
 	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
 		for _, paged := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, paged=%v", name, paged), func(t *testing.T) {
-				const objects = 100
-				c := newCollection(t, configMaps, configMapBody)
-				c.fill(t, objects, noLabels)
-				lw := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
-				f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{DisableStreaming: paged})
-				f.agree(t)
-				require.Zero(t, f.Status().Reflector.Counters.Expired)
-
 				t.Cleanup(func() { restart(t) })
-				compactWhileAway(t, flags...)
-				f.agree(t)
-				counters := f.Status().Reflector.Counters
-				require.NotZero(t, counters.Expired, "no 410 was seen: %v", f.errorsSince(0))
-				require.Equal(t, 2, counters.Lists)
-				require.Equal(t, objects+int(c.marks.Load()), f.mirror.count(informer.Add))
-				require.Zero(t, f.mirror.count(informer.Update), "told of what did not change")
-				require.Zero(t, f.mirror.count(informer.Delete))
+				compactedWhileAway(t, informer.Options[*corev1.ConfigMap]{DisableStreaming: paged}, flags...)
 			})
 		}
 	}
+}
+
+func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], flags ...string) {
+	const objects = 100
+	p, config := startProxy(t)
+	c := newCollection(t, configMaps, configMapBody)
+	c.fill(t, objects, noLabels)
+	f := follow(t, "informer", c, apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace), o)
+	f.agree(t)
+	require.Zero(t, f.Status().Reflector.Counters.Expired)
+
+	p.Stall()
+	for i := range 30 {
+		switch name := objectName(i); i % 3 {
+		case 0:
+			require.NoError(t, c.delete(t.Context(), name))
+		case 1:
+			_, err := c.annotate(t.Context(), name, "changed")
+			require.NoError(t, err)
+		case 2: // another incarnation under the same name
+			require.NoError(t, c.delete(t.Context(), name))
+			_, err := c.create(t.Context(), name, nil)
+			require.NoError(t, err)
+		}
+	}
+	compactWhileAway(t, flags...)
+	require.Equal(t, objects+1, f.Cache().Len(), "lost while the server was away")
+	p.Cut()
+	p.Resume()
+	f.agree(t)
+
+	counters := f.Status().Reflector.Counters
+	require.NotZero(t, counters.Expired, "no 410 was seen: %v", f.errorsSince(0))
+	require.Equal(t, 2, counters.Lists)
+	require.Equal(t, objects+int(c.marks.Load())+10, f.mirror.count(informer.Add))
+	require.Equal(t, 10, f.mirror.count(informer.Update))
+	require.Equal(t, 20, f.mirror.count(informer.Delete))
+	require.Equal(t, 20, f.mirror.countUnknown(), "the deletions were missed, and not said to be")
 }
 
 // compactWhileAway kills the API server, makes etcd forget its history, and starts the server again.
@@ -137,6 +160,7 @@ type victim interface {
 // faultBench is what TestFaults inflicts faults on.
 type faultBench struct {
 	c       *collection
+	churn   *churner
 	p       *proxy.Proxy
 	victims []victim
 }
@@ -174,11 +198,11 @@ func faults() []fault {
 			return func(t *testing.T) { require.NoError(t, server.StartAPIServer(t.Context())) }
 		}},
 		{name: "compacted while away", times: 3, seen: expired, afterMending: true, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
-			compactWhileAway(t)
+			b.compactBehindTheirBack(t)
 			return nothing
 		}},
 		{name: "compacted while away, no watch cache", times: 2, seen: expired, afterMending: true, inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
-			compactWhileAway(t, "--watch-cache=false")
+			b.compactBehindTheirBack(t, "--watch-cache=false")
 			return nothing
 		}},
 		{name: "connections reset", times: 6, seen: is(syscall.ECONNRESET), inflict: func(t *testing.T, b *faultBench) func(*testing.T) {
@@ -228,6 +252,17 @@ func (b *faultBench) stall(t *testing.T) {
 	}
 }
 
+// compactBehindTheirBack keeps everybody away while writers write on, and until the history of that is gone.
+func (b *faultBench) compactBehindTheirBack(t *testing.T, flags ...string) {
+	t.Helper()
+	b.p.Stall()
+	before := b.churn.done.Load()
+	require.NoError(t, eventually(t.Context(), func() error { return atLeast(50, int(b.churn.done.Load()-before)) }))
+	compactWhileAway(t, flags...)
+	b.p.Cut()
+	b.p.Resume()
+}
+
 // TestFaults kills, compacts, resets, half closes, refuses and stalls, in an order that a seed decides, under informers
 // of three kinds and while writers write. Each fault counts when each informer has seen its effect.
 func TestFaults(t *testing.T) {
@@ -240,7 +275,8 @@ func TestFaults(t *testing.T) {
 	jsonConfig.DisableProtobuf = true
 	metadata := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, jsonConfig), configMaps, c.namespace)
 	sockets := websocket.Watch(apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace))
-	b := &faultBench{c: c, p: p, victims: []victim{
+	churning := &churner{collection: c, objects: objects, seed: 6, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
+	b := &faultBench{c: c, churn: churning, p: p, victims: []victim{
 		follow(t, "typed", c, typed, informer.Options[*corev1.ConfigMap]{}),
 		follow(t, "metadata, paged", c, metadata, informer.Options[*metav1.PartialObjectMetadata]{DisableStreaming: true}),
 		follow(t, "over WebSocket", c, sockets, informer.Options[*corev1.ConfigMap]{}),
@@ -249,7 +285,6 @@ func TestFaults(t *testing.T) {
 		v.awaitSynced(t)
 	}
 
-	churning := &churner{collection: c, objects: objects, seed: 6, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- churning.run(ctx, 1<<40) }()

@@ -23,6 +23,7 @@ type mirror[T api.Object] struct {
 	gone    map[types.UID]bool
 	names   map[string]bool // of every object that ever was
 	counts  map[informer.EventType]int
+	unknown int // deletions that were missed
 	illegal []string
 }
 
@@ -54,6 +55,9 @@ func (m *mirror[T]) note(n informer.Notification[T]) {
 		m.forbid(known && last.GetUID() != n.Object.GetUID(), n, "a Delete of another UID")
 		delete(m.objects, key)
 		m.gone[n.Object.GetUID()] = true
+		if n.FinalStateUnknown {
+			m.unknown++
+		}
 	}
 }
 
@@ -100,4 +104,10 @@ func (m *mirror[T]) count(e informer.EventType) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[e]
+}
+
+func (m *mirror[T]) countUnknown() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.unknown
 }
