@@ -128,7 +128,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 func placed(d *definition, r Request) bool {
 	switch {
 	case isNamespace(d):
-		return true
+		return r.Namespace == r.Name
 	case !d.Namespaced:
 		return r.Namespace == ""
 	case r.Namespace == "":

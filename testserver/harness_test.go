@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
@@ -69,7 +70,7 @@ type answer struct {
 func (a answer) json(t *testing.T) doc {
 	t.Helper()
 	var out doc
-	require.NoError(t, json.Unmarshal(a.body, &out), "%s", a.body)
+	require.NoError(t, utiljson.Unmarshal(a.body, &out), "%s", a.body) // whole numbers become int64
 	return out
 }
 

@@ -53,6 +53,9 @@ var metadataOrder = []string{
 func newRecord(d *definition, tree object, version uint64) (*record, error) {
 	meta := metadataOf(tree)
 	meta["resourceVersion"] = strconv.FormatUint(version, 10)
+	if version == 0 {
+		delete(meta, "resourceVersion") // a dry run creates nothing that could have one
+	}
 	r := &record{
 		key:        api.Key{Namespace: stringAt(meta, "namespace"), Name: stringAt(meta, "name")},
 		uid:        types.UID(stringAt(meta, "uid")),

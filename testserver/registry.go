@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"strconv"
 
@@ -65,8 +66,9 @@ func (s *store) prepareNew(c *collection, namespace string, tree object, w write
 	}
 	meta := metadataOf(tree)
 	if stringAt(meta, "resourceVersion") != "" {
-		// kube-apiserver has no reason for this one; it comes as a bare error of its storage.
-		return apierrors.NewInternalError(errors.New("resourceVersion should not be set on objects to be created"))
+		// kube-apiserver has no reason for this one: it is a bare error of its storage.
+		return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown,
+			"resourceVersion should not be set on objects to be created")
 	}
 	s.generateName(c, meta)
 	if err := checkNames(c.def, meta); err != nil {
