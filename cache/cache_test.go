@@ -263,13 +263,17 @@ func TestBytesOfOneChange(t *testing.T) {
 			}
 		}) / changes
 	}
-	require.Less(t, apply(), uint64(2<<10), "bytes to publish an object whose index values stay")
+	stays := apply()
+	t.Log(stays)
+	require.Less(t, stays, uint64(2<<10), "bytes to publish an object whose index values stay")
 	for i, p := range next {
 		moved := *p
 		moved.node = fmt.Sprintf("node-%d", i%1000)
 		next[i] = &moved
 	}
-	require.Less(t, apply(), uint64(4<<10), "bytes to publish an object that moves in an index of 1000 values")
+	moved := apply()
+	t.Log(moved)
+	require.Less(t, moved, uint64(4<<10), "bytes to publish an object that moves in an index of 1000 values")
 	require.Less(t, allocated(func() {
 		for range changes {
 			ix.Begin().Commit("3")

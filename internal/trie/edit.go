@@ -197,10 +197,9 @@ func (e *Edit[E]) replace(path *[maxPath]*node[E], i int, n *node[E]) {
 	parent.place(n, slices.Index(parent.children[:], path[i]))
 }
 
-// withRoom copies entries into a slice that has room for some more. It asks for no more than that, and takes what the
-// allocator would waste.
+// withRoom copies entries into a slice that has room for some more, and for no more than that.
 func withRoom[E any](entries []Entry[E], room int) []Entry[E] {
-	return append(slices.Grow([]Entry[E](nil), len(entries)+room), entries...)
+	return append(make([]Entry[E], 0, len(entries)+room), entries...)
 }
 
 // leafCap is the number of entries beyond which a leaf is split.
