@@ -138,3 +138,7 @@ func requireSame(t testing.TB, want, got any) {
 	t.Helper()
 	require.True(t, equality.Semantic.DeepEqual(want, got), "want %.2000s\ngot  %.2000s", mustJSON(want), mustJSON(got))
 }
+
+var listOptions = api.Options[*small]{}
+
+func discard[T any](T) error { return nil }

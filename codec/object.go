@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
@@ -40,14 +41,16 @@ func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) d
 // jsonItem decodes one object of many, or hands out the one that the caller holds already. ok is false without an error
 // for an object that was reported and is to be left out.
 func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj T, version string, ok bool, err error) {
-	if d.options.Known != nil && event != watch.Deleted {
-		if obj, version, ok = d.reuse(identify(b, o)); ok {
-			return obj, version, true, nil
-		}
+	var id identity
+	if d.options.Known != nil || d.options.DropManagedFields {
+		id = identify(b, o)
+	}
+	if obj, version, ok = d.reuse(id, event); ok {
+		return obj, version, true, nil
 	}
 	if err = d.check(textOf(o.apiVersion.in(b)), textOf(o.kind.in(b))); err == nil {
 		if d.options.DropManagedFields {
-			b = withoutManagedFields(b, o)
+			b = withoutManagedFields(b, o, id)
 		}
 		obj, err = d.fromJSON(b)
 	}
@@ -71,9 +74,10 @@ func versionOf(obj any) string {
 	return ""
 }
 
-// reuse returns the object that the caller holds already, and its version, if it is the very same.
-func (d *decoder[T]) reuse(id identity) (obj T, version string, ok bool) {
-	if !id.certain || len(id.name) == 0 || len(id.uid) == 0 || len(id.version) == 0 {
+// reuse returns the object that the caller holds already, and its version, if it is the very same. The last state of a
+// deleted object is the server's to tell.
+func (d *decoder[T]) reuse(id identity, event watch.EventType) (obj T, version string, ok bool) {
+	if d.options.Known == nil || event == watch.Deleted || !id.certain || len(id.name) == 0 || len(id.uid) == 0 || len(id.version) == 0 {
 		return obj, "", false
 	}
 	known, ok := d.options.Known(id.namespace, id.name)
@@ -110,15 +114,21 @@ func (d *decoder[T]) unexpected(apiVersion, kind string) error {
 
 // report hands an object that cannot be decoded to whoever asked to be told, and says whether to go on.
 func (d *decoder[T]) report(id identity, event watch.EventType, err error) error {
+	err = d.failed(id, event, err)
+	if u, ok := err.(*api.UndecodableError); ok && d.options.OnUndecodable != nil {
+		return d.options.OnUndecodable(u)
+	}
+	return err
+}
+
+// failed is the error of an object that cannot be decoded.
+func (d *decoder[T]) failed(id identity, event watch.EventType, err error) error {
 	if len(id.name) == 0 {
 		return malformed(d.window.off, "%w: %w", errNameless, err)
 	}
-	u := id.undecodable(d.resource, err)
-	u.Type = event
-	if d.options.OnUndecodable == nil {
-		return u
+	return &api.UndecodableError{
+		Resource: d.resource, Key: id.key(), UID: types.UID(id.uid), ResourceVersion: string(id.version), Type: event, Err: err,
 	}
-	return d.options.OnUndecodable(u)
 }
 
 var (
@@ -169,7 +179,7 @@ func (d *decoder[T]) jsonSingle(b []byte, o *outline) (obj T, err error) {
 		return obj, err
 	}
 	if obj, err = d.fromJSON(b); err != nil {
-		err = identify(b, o).undecodable(d.resource, err)
+		err = d.failed(identify(b, o), "", err)
 	}
 	return obj, err
 }

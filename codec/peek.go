@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"iter"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/leatproject/leat/api"
 )
 
@@ -14,17 +12,13 @@ type identity struct {
 	namespace, name, uid, version []byte
 	// certain says that a decoder would read the very same; it is false where names are repeated.
 	certain bool
+	// managed is where the member managedFields stands in the metadata, and again says that there is another.
+	managed span
+	again   bool
 }
 
 func (id identity) key() api.Key {
 	return api.Key{Namespace: string(id.namespace), Name: string(id.name)}
-}
-
-// undecodable makes the report of an object that is not a T.
-func (id identity) undecodable(resource api.Resource, err error) *api.UndecodableError {
-	return &api.UndecodableError{
-		Resource: resource, Key: id.key(), UID: types.UID(id.uid), ResourceVersion: string(id.version), Err: err,
-	}
 }
 
 // identify reads the metadata of the object in b without decoding the rest. What has the wrong type counts as absent.
@@ -44,6 +38,10 @@ func identify(b []byte, o *outline) identity {
 			to, k = &id.uid, 2
 		case "resourceVersion":
 			to, k = &id.version, 3
+		case "managedFields":
+			id.again = id.managed.to > 0
+			id.managed = span{name.from, value.to}
+			continue
 		default:
 			continue
 		}
@@ -124,27 +122,22 @@ func skipValue(b []byte, i int) int {
 	}
 }
 
-// withoutManagedFields cuts metadata.managedFields out of the object in b, in place, and returns what is left, which is
-// another part of b. Of the spans of o only that of metadata is good afterwards.
-func withoutManagedFields(b []byte, o *outline) []byte {
-	for {
-		metadata := o.metadata.in(b)
-		cut := span{}
-		for name, value := range members(metadata) {
-			if string(text(name.in(metadata))) == "managedFields" {
-				cut = withComma(metadata, span{name.from, value.to})
-				break
-			}
-		}
-		if cut.to == 0 {
-			return b
-		}
+// withoutManagedFields cuts metadata.managedFields, of which id says where it stands, out of the object in b, in place,
+// and returns what is left, which is another part of b. Of o only the metadata is good afterwards, of id nothing.
+func withoutManagedFields(b []byte, o *outline, id identity) []byte {
+	for id.managed.to > 0 {
+		cut := withComma(o.metadata.in(b), id.managed)
 		// What stands before is shorter than what stands behind, so it is what moves.
 		from, n := o.metadata.from+cut.from, cut.to-cut.from
 		copy(b[n:], b[:from])
 		b = b[n:]
 		o.metadata.to -= n
+		if !id.again {
+			break
+		}
+		id = identify(b, o)
 	}
+	return b
 }
 
 // withComma is the member together with the comma that goes when it goes.

@@ -1,12 +1,13 @@
 package codec
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -14,6 +15,7 @@ import (
 // plan is what is known of T once and used for every object. A faster decoder than today's goes behind its methods.
 type plan[T any] struct {
 	elem         reflect.Type // of the struct that T points to
+	json         *jsonPlan
 	protobuf     bool
 	metadataOnly bool
 	generic      bool // T keeps everything, in a map
@@ -34,14 +36,6 @@ type generic interface {
 	UnstructuredContent() map[string]any
 }
 
-// jsonOptions make the decoder read what sigs.k8s.io/json reads: see decision 0002.
-var jsonOptions = jsonx.JoinOptions(
-	jsonv1.DefaultOptionsV1(),
-	jsonx.MatchCaseInsensitiveNames(false),
-	jsontext.AllowDuplicateNames(true),
-	jsontext.AllowInvalidUTF8(true),
-)
-
 func compile[T any]() plan[T] {
 	t := reflect.TypeFor[T]()
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -53,12 +47,10 @@ func compile[T any]() plan[T] {
 	if isGeneric {
 		return p
 	}
-	names := declaredNames(t)
-	p.metadataOnly = names["metadata"]
-	for name := range names {
-		p.metadataOnly = p.metadataOnly && (name == "metadata" || name == "apiVersion" || name == "kind")
-	}
-	p.typeMeta = findTypeMeta(t.Elem())
+	p.json = compileJSON(t.Elem())
+	members := declared(t.Elem(), nil)
+	p.metadataOnly = isMetadataOnly(members)
+	p.typeMeta = findTypeMeta(t.Elem(), members)
 	p.recursive = p.protobuf && isRecursive(t.Elem(), nil)
 	return p
 }
@@ -80,46 +72,72 @@ func owns[I any](t reflect.Type) bool {
 	return promoting != 1
 }
 
-// declaredNames returns the names of the members that are decoded into t, and nothing if t reads JSON by itself.
-func declaredNames(t reflect.Type) map[string]bool {
-	names := map[string]bool{}
-	if t.Implements(reflect.TypeFor[jsonv1.Unmarshaler]()) || t.Implements(reflect.TypeFor[jsonx.UnmarshalerFrom]()) {
-		return names
+// member is one name that is decoded into a struct, and the field that takes it.
+type member struct {
+	name  string
+	index []int // as for reflect.Value.FieldByIndex
+	typ   reflect.Type
+}
+
+// declared returns the members that are decoded into the struct t, and nothing if t reads JSON by itself. Fields of an
+// embedded struct that has no name in JSON stand in its stead.
+func declared(t reflect.Type, within []reflect.Type) []member {
+	p := reflect.PointerTo(t)
+	if p.Implements(reflect.TypeFor[jsonv1.Unmarshaler]()) || p.Implements(reflect.TypeFor[jsonx.UnmarshalerFrom]()) {
+		return nil
 	}
-	for _, f := range reflect.VisibleFields(t.Elem()) {
-		if name, ok := jsonName(f); ok {
-			names[name] = true
+	var members []member
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		embedded := f.Type
+		if embedded.Kind() == reflect.Pointer {
+			embedded = embedded.Elem()
+		}
+		switch {
+		case name == "-":
+		case f.Anonymous && name == "" && embedded.Kind() == reflect.Struct:
+			if slices.Contains(within, embedded) {
+				continue
+			}
+			for _, m := range declared(embedded, append(within, t)) {
+				m.index = append([]int{i}, m.index...)
+				members = append(members, m)
+			}
+		case f.IsExported():
+			members = append(members, member{name: cmp.Or(name, f.Name), index: []int{i}, typ: f.Type})
 		}
 	}
-	return names
+	return members
 }
 
-// jsonName returns the name under which a field is decoded; ok is false for one that is not, and for one whose own
-// fields stand in its stead.
-func jsonName(f reflect.StructField) (name string, ok bool) {
-	tag := f.Tag.Get("json")
-	if tag == "-" || !f.IsExported() {
-		return "", false
+// isMetadataOnly tells whether a struct has nothing but what PartialObjectMetadata has.
+func isMetadataOnly(members []member) bool {
+	metadata := false
+	for _, m := range members {
+		switch m.name {
+		case "metadata":
+			metadata = true
+		case "apiVersion", "kind":
+		default:
+			return false
+		}
 	}
-	name, _, _ = strings.Cut(tag, ",")
-	if name != "" {
-		return name, true
-	}
-	return f.Name, !f.Anonymous
+	return metadata
 }
 
-func findTypeMeta(t reflect.Type) *typeMeta {
+// findTypeMeta returns where t keeps its apiVersion and kind, or nil if it does not keep both of them in strings.
+func findTypeMeta(t reflect.Type, members []member) *typeMeta {
 	var found typeMeta
-	for _, f := range reflect.VisibleFields(t) {
-		name, ok := jsonName(f)
-		if !ok || f.Type.Kind() != reflect.String || throughPointer(t, f.Index) {
+	for _, m := range members {
+		if m.typ.Kind() != reflect.String || throughPointer(t, m.index) {
 			continue
 		}
-		switch name {
+		switch m.name {
 		case "apiVersion":
-			found.apiVersion = f.Index
+			found.apiVersion = m.index
 		case "kind":
-			found.kind = f.Index
+			found.kind = m.index
 		}
 	}
 	if found.apiVersion == nil || found.kind == nil {
@@ -142,15 +160,16 @@ func (p *plan[T]) create() T { return reflect.New(p.elem).Interface().(T) }
 
 // fromJSON decodes the bytes of one object, which the scanner has passed.
 func (p *plan[T]) fromJSON(b []byte, n *names) (T, error) {
-	obj := p.create()
-	if p.generic {
-		content, err := decodeMap(b, n)
-		if err == nil {
-			any(obj).(generic).SetUnstructuredContent(content)
-		}
-		return obj, err
+	if !p.generic {
+		obj, err := p.json.decode(b)
+		return obj.(T), err
 	}
-	return obj, jsonx.Unmarshal(b, obj, jsonOptions)
+	obj := p.create()
+	content, err := decodeMap(b, n)
+	if err == nil {
+		any(obj).(generic).SetUnstructuredContent(content)
+	}
+	return obj, err
 }
 
 // fromProtobuf decodes the bytes of one message.

@@ -171,8 +171,8 @@ func identifyProtobuf(b []byte) identity {
 
 // protobufItem is jsonItem for the message of one object.
 func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, version string, ok bool, err error) {
-	if d.options.Known != nil && event != watch.Deleted {
-		if obj, version, ok = d.reuse(identifyProtobuf(e.raw)); ok {
+	if d.options.Known != nil {
+		if obj, version, ok = d.reuse(identifyProtobuf(e.raw), event); ok {
 			return obj, version, true, nil
 		}
 	}
@@ -216,7 +216,7 @@ func (d *decoder[T]) protobufObject() (obj T, err error) {
 		return obj, err
 	}
 	if obj, err = d.fromProtobuf(e.raw); err != nil {
-		err = identifyProtobuf(e.raw).undecodable(d.resource, err)
+		err = d.failed(identifyProtobuf(e.raw), "", err)
 	}
 	return zeroUnless(obj, err)
 }

@@ -1,6 +1,9 @@
 package codec
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 const (
 	firstWindow = 16 << 10  // bytes of the first read: a few objects
@@ -68,22 +71,37 @@ func (w *window) need(n int) ([]byte, error) {
 // all returns everything up to the end of the stream.
 func (w *window) all() ([]byte, error) {
 	for {
-		if err := w.more(); err == io.EOF {
+		switch err := w.more(); {
+		case err == io.EOF:
 			return w.bytes(), nil
-		} else if err != nil {
+		case errors.Is(err, ErrTooLarge):
+			return w.bytes(), w.atEnd()
+		case err != nil:
 			return nil, err
 		}
 	}
 }
 
+// atEnd looks, when there is no room left, whether the stream ends just there.
+func (w *window) atEnd() error {
+	var one [1]byte
+	switch n, err := io.ReadFull(w.r, one[:]); {
+	case n > 0:
+		return &TooLargeError{Limit: w.limit}
+	case err == io.EOF:
+		return nil
+	default:
+		return err
+	}
+}
+
 func (w *window) makeRoom() error {
 	held := w.hi - w.lo
-	most := w.limit + 1 // one more than is allowed, to see that there is more
 	switch {
-	case held >= most:
+	case held >= w.limit:
 		return &TooLargeError{Limit: w.limit}
 	case held == 0 && (len(w.buf) == 0 || len(w.buf) > keptWindow):
-		w.buf, w.lo, w.hi = make([]byte, min(firstWindow, most)), 0, 0
+		w.buf, w.lo, w.hi = make([]byte, min(firstWindow, w.limit)), 0, 0
 	case held == 0:
 		w.lo, w.hi = 0, 0
 	case w.hi < len(w.buf):
@@ -91,7 +109,7 @@ func (w *window) makeRoom() error {
 		w.hi = copy(w.buf, w.buf[w.lo:w.hi])
 		w.lo = 0
 	default:
-		grown := make([]byte, min(2*len(w.buf), most))
+		grown := make([]byte, min(2*len(w.buf), w.limit))
 		w.hi = copy(grown, w.buf[w.lo:w.hi])
 		w.buf, w.lo = grown, 0
 	}

@@ -1,0 +1,125 @@
+package codec_test
+
+import (
+	"bytes"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// around repeats one stream for ever.
+type around struct {
+	b  []byte
+	at int
+}
+
+func (a *around) Read(p []byte) (int, error) {
+	n := copy(p, a.b[a.at:])
+	a.at = (a.at + n) % len(a.b)
+	return n, nil
+}
+
+func benchmarkList[T api.Object](b *testing.B, c *codec.Codec[T], media string, o api.Options[T]) {
+	const n = 100
+	body := podList(n, media)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(body)) / n)
+	for i := 0; b.Loop(); i++ {
+		// An operation is one object of a list of a hundred.
+		if i%n != 0 {
+			continue
+		}
+		if _, err := c.DecodeList(bytes.NewReader(body), media, pods, o, discard); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	for _, media := range []string{asJSON, asProtobuf} {
+		name := map[string]string{asJSON: "/media=json", asProtobuf: "/media=protobuf"}[media]
+		b.Run("type=pod"+name, func(b *testing.B) { benchmarkList(b, podCodec, media, podOptions{DropManagedFields: true}) })
+		b.Run("type=pod/managed=kept"+name, func(b *testing.B) { benchmarkList(b, podCodec, media, podOptions{}) })
+		b.Run("type=metadata"+name, func(b *testing.B) {
+			benchmarkList(b, metadataCodec, media, api.Options[*metav1.PartialObjectMetadata]{DropManagedFields: true})
+		})
+		known := make([]*corev1.Pod, 100)
+		for i := range known {
+			known[i] = newPod(i)
+		}
+		b.Run("type=pod/known=all"+name, func(b *testing.B) {
+			benchmarkList(b, podCodec, media, podOptions{DropManagedFields: true, Known: knows(known...)})
+		})
+	}
+	b.Run("type=small/media=json", func(b *testing.B) {
+		benchmarkList(b, smallCodec, asJSON, api.Options[*small]{DropManagedFields: true})
+	})
+	b.Run("type=unstructured/media=json", func(b *testing.B) {
+		benchmarkList(b, unstructuredCodec, asJSON, api.Options[*unstructured.Unstructured]{DropManagedFields: true})
+	})
+}
+
+func benchmarkEvents[T api.Object](b *testing.B, c *codec.Codec[T], media string, o api.Options[T]) {
+	var stream []byte
+	for i := range 50 {
+		stream = append(stream, frameOf(media, "MODIFIED", newPod(i))...)
+	}
+	r, err := c.NewEventReader(&around{b: stream}, media, pods, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(stream)) / 50)
+	for b.Loop() {
+		if _, err := r.Next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkEvents(b *testing.B) {
+	b.Run("type=pod/media=json", func(b *testing.B) { benchmarkEvents(b, podCodec, asJSON, podOptions{DropManagedFields: true}) })
+	b.Run("type=pod/media=protobuf", func(b *testing.B) {
+		benchmarkEvents(b, podCodec, asProtobuf, podOptions{DropManagedFields: true})
+	})
+	b.Run("type=small/media=json", func(b *testing.B) {
+		benchmarkEvents(b, smallCodec, asJSON, api.Options[*small]{DropManagedFields: true})
+	})
+	b.Run("type=metadata/media=json", func(b *testing.B) {
+		benchmarkEvents(b, metadataCodec, asJSON, api.Options[*metav1.PartialObjectMetadata]{DropManagedFields: true})
+	})
+	b.Run("type=metadata/media=protobuf", func(b *testing.B) {
+		benchmarkEvents(b, metadataCodec, asProtobuf, api.Options[*metav1.PartialObjectMetadata]{DropManagedFields: true})
+	})
+	b.Run("type=unstructured/media=json", func(b *testing.B) {
+		benchmarkEvents(b, unstructuredCodec, asJSON, api.Options[*unstructured.Unstructured]{DropManagedFields: true})
+	})
+}
+
+func BenchmarkFor(b *testing.B) {
+	b.Run("type=pod", func(b *testing.B) {
+		for b.Loop() {
+			codec.For[*corev1.Pod](codec.Options{})
+		}
+	})
+}
+
+func BenchmarkMarshal(b *testing.B) {
+	pod := newPod(1)
+	pod.TypeMeta = metav1.TypeMeta{}
+	for name, media := range map[string]string{"media=json": asJSON, "media=protobuf": asProtobuf} {
+		b.Run("type=pod/"+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := codec.Marshal(pod, media, pods); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,147 @@
+package codec_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+var widgets = api.Resource{Group: "example.com", Version: "v1", Kind: "Widget", Plural: "widgets"}
+
+func TestMarshalFillsInKind(t *testing.T) {
+	type typed struct {
+		metav1.TypeMeta   `json:",inline"`
+		metav1.ObjectMeta `json:"metadata"`
+	}
+	type alwaysThere struct {
+		Name       string `json:"name"`
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+	}
+	type bare struct {
+		Name string `json:"name,omitempty"`
+	}
+	for _, test := range []struct {
+		obj  any
+		want string
+	}{
+		{&typed{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, `{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"a"}}`},
+		{&typed{TypeMeta: metav1.TypeMeta{Kind: "Gadget", APIVersion: "example.com/v2"}}, `{"kind":"Gadget","apiVersion":"example.com/v2","metadata":{}}`},
+		{&typed{TypeMeta: metav1.TypeMeta{Kind: "Gadget"}}, `{"apiVersion":"example.com/v1","kind":"Gadget","metadata":{}}`},
+		{&alwaysThere{Name: "a"}, `{"apiVersion":"example.com/v1","kind":"Widget","name":"a"}`},
+		{&bare{"a"}, `{"apiVersion":"example.com/v1","kind":"Widget","name":"a"}`},
+		{&bare{}, `{"apiVersion":"example.com/v1","kind":"Widget"}`},
+		{&unstructured.Unstructured{Object: map[string]any{"spec": int64(1) << 60}}, `{"apiVersion":"example.com/v1","kind":"Widget","spec":1152921504606846976}`},
+		{&unstructured.Unstructured{}, `{"apiVersion":"example.com/v1","kind":"Widget"}`},
+		{&unstructured.Unstructured{Object: map[string]any{"kind": "Own", "apiVersion": "v9"}}, `{"apiVersion":"v9","kind":"Own"}`},
+	} {
+		before := mustJSON(test.obj)
+		b, err := codec.Marshal(test.obj, asJSON, widgets)
+		require.NoError(t, err)
+		require.Equal(t, test.want, string(b))
+		require.Equal(t, before, mustJSON(test.obj), "the object is the caller's")
+	}
+	b, err := codec.Marshal(&metav1.DeleteOptions{}, asJSON, api.Resource{})
+	require.NoError(t, err)
+	require.Equal(t, "{}", string(b), "without a kind nothing is added")
+}
+
+func TestMarshalRefusesWhatIsNoObject(t *testing.T) {
+	list := []int{1}
+	_, err := codec.Marshal(&list, asJSON, widgets)
+	require.ErrorContains(t, err, "not a JSON object")
+	_, err = codec.Marshal(func() {}, asJSON, widgets)
+	var unsupported *json.UnsupportedTypeError
+	require.ErrorAs(t, err, &unsupported)
+	_, err = codec.Marshal(&small{}, asProtobuf, widgets)
+	require.ErrorIs(t, err, codec.ErrMediaType)
+	_, err = codec.Marshal(&justObjectMeta{}, asProtobuf, widgets)
+	require.ErrorIs(t, err, codec.ErrMediaType, "the Marshal of what it embeds would drop the rest")
+	_, err = codec.Marshal(&small{}, "text/plain", widgets)
+	require.ErrorIs(t, err, codec.ErrMediaType)
+}
+
+// What leat writes is what apimachinery's own serializer reads, and the other way round.
+func TestProtobufLikeReference(t *testing.T) {
+	scheme := runtime.NewScheme()
+	require.NoError(t, corev1.AddToScheme(scheme))
+	reference := protobuf.NewSerializer(scheme, scheme)
+
+	pod := newPod(1)
+	pod.TypeMeta = metav1.TypeMeta{}
+	b, err := codec.Marshal(pod, asProtobuf, pods)
+	require.NoError(t, err)
+	require.Empty(t, pod.Kind, "the object is the caller's")
+	decoded, gvk, err := reference.Decode(b, nil, nil)
+	require.NoError(t, err)
+	require.Equal(t, pods.GroupVersionKind(), *gvk)
+	requireSame(t, newPod(1).Spec, decoded.(*corev1.Pod).Spec)
+
+	for _, obj := range []runtime.Object{newPod(1)} {
+		encoded, err := runtime.Encode(reference, obj)
+		require.NoError(t, err)
+		back, err := podCodec.DecodeObject(strings.NewReader(string(encoded)), asProtobuf, pods)
+		require.NoError(t, err)
+		requireSame(t, newPod(1), back)
+	}
+
+	own := newPod(1)
+	own.Kind, own.APIVersion = "Special", "v2"
+	b, err = codec.Marshal(own, asProtobuf, pods)
+	require.NoError(t, err)
+	var unknown runtime.Unknown
+	require.NoError(t, unknown.Unmarshal(b[4:]))
+	require.Equal(t, runtime.TypeMeta{Kind: "Special", APIVersion: "v2"}, unknown.TypeMeta)
+}
+
+// Every kind survives the way there and back, in both formats.
+func TestRoundTrip(t *testing.T) {
+	for i := range 5 {
+		for _, media := range []string{asJSON, asProtobuf} {
+			b, err := codec.Marshal(newPod(i), media, pods)
+			require.NoError(t, err)
+			pod, err := podCodec.DecodeObject(strings.NewReader(string(b)), media, pods)
+			require.NoError(t, err)
+			requireSame(t, newPod(i), pod)
+		}
+	}
+}
+
+// Generated Unmarshal methods copy what they keep: the buffer of a stream may be used again at once.
+func TestProtobufDoesNotAliasBuffer(t *testing.T) {
+	r, err := podCodec.NewEventReader(&parts{parts: [][]byte{streamOf(asProtobuf, "ADDED", newPod(1), "ADDED", newPod(2))}, before: func(int) {}}, asProtobuf, pods, podOptions{})
+	require.NoError(t, err)
+	first, err := r.Next()
+	require.NoError(t, err)
+	codec.ScribbleOver(r)
+	_, _ = r.Next()
+	requireSame(t, newPod(1), first.Object)
+
+	for _, typ := range kinds(t) {
+		message, ok := newMessage(typ)
+		if !ok {
+			continue
+		}
+		newFiller(1, 0.2).fill(message.Elem(), 0)
+		b, err := message.Interface().(interface{ Marshal() ([]byte, error) }).Marshal()
+		require.NoError(t, err, typ)
+		one, _ := newMessage(typ)
+		two, _ := newMessage(typ)
+		require.NoError(t, one.Interface().(interface{ Unmarshal([]byte) error }).Unmarshal(b), typ)
+		require.NoError(t, two.Interface().(interface{ Unmarshal([]byte) error }).Unmarshal(append([]byte(nil), b...)), typ)
+		for i := range b {
+			b[i] = 0xAA
+		}
+		requireSame(t, two.Interface(), one.Interface())
+	}
+}

@@ -1,0 +1,250 @@
+package codec_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// bareMetadata is a bookmark's object: nothing but a version and what its annotation says.
+func bareMetadata(version, initialEventsEnd string) *corev1.Pod {
+	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
+	if initialEventsEnd != "" {
+		pod.Annotations = map[string]string{api.InitialEventsEndAnnotation: initialEventsEnd, "other": "true"}
+	}
+	return pod
+}
+
+// streamOf writes events in a format; an object is a *corev1.Pod or a *metav1.Status.
+func streamOf(media string, pairs ...any) []byte {
+	var b []byte
+	for i := 0; i < len(pairs); i += 2 {
+		b = append(b, frameOf(media, pairs[i].(string), pairs[i+1])...)
+	}
+	return b
+}
+
+func frameOf(media, event string, object any) []byte {
+	if media == asJSON {
+		return jsonFrame(event, mustJSON(object))
+	}
+	if status, ok := object.(*metav1.Status); ok {
+		return protobufFrame(event, sealed("v1", "Status", status))
+	}
+	return protobufFrame(event, sealed("v1", "Pod", object.(*corev1.Pod)))
+}
+
+func TestEvents(t *testing.T) {
+	for _, media := range []string{asJSON, asProtobuf} {
+		t.Run("media="+media, func(t *testing.T) {
+			stream := streamOf(
+				media, "ADDED", newPod(1), "BOOKMARK", bareMetadata("7", ""), "MODIFIED", newPod(2), "BOOKMARK", bareMetadata("8", "true"),
+				"BOOKMARK", bareMetadata("9", "false"), "DELETED", newPod(3),
+			)
+			for _, r := range []io.Reader{bytes.NewReader(stream), oneByte{bytes.NewReader(stream)}} {
+				reader, err := podCodec.NewEventReader(r, media+";stream=watch", pods, podOptions{})
+				require.NoError(t, err)
+				for _, want := range []api.Event[*corev1.Pod]{
+					{Type: watch.Added, Object: newPod(1), ResourceVersion: "100001"},
+					{Type: watch.Bookmark, ResourceVersion: "7"},
+					{Type: watch.Modified, Object: newPod(2), ResourceVersion: "100002"},
+					{Type: watch.Bookmark, ResourceVersion: "8", InitialEventsEnd: true},
+					{Type: watch.Bookmark, ResourceVersion: "9"},
+					{Type: watch.Deleted, Object: newPod(3), ResourceVersion: "100003"},
+				} {
+					event, err := reader.Next()
+					require.NoError(t, err)
+					requireSame(t, want.Object, event.Object)
+					event.Object, want.Object = nil, nil
+					require.Equal(t, want, event)
+				}
+				for range 2 {
+					_, err = reader.Next()
+					require.Equal(t, io.EOF, err)
+				}
+			}
+		})
+	}
+}
+
+// A type that keeps neither annotations nor a version still gets bookmarks and versions.
+func TestEventsOfTypeWithoutVersion(t *testing.T) {
+	type nameOnly struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	c := codec.For[*nameOnly](codec.Options{})
+	all, err := events(t, c, streamOf(asJSON, "ADDED", newPod(1), "BOOKMARK", bareMetadata("8", "true")), asJSON, pods, api.Options[*nameOnly]{DropManagedFields: true})
+	require.Equal(t, io.EOF, err)
+	require.Equal(t, newPod(1).Name, all[0].Object.Metadata.Name)
+	require.Equal(t, "100001", all[0].ResourceVersion)
+	require.Equal(t, "8", all[1].ResourceVersion)
+	require.True(t, all[1].InitialEventsEnd)
+}
+
+func TestEventIsHandedOutWhenComplete(t *testing.T) {
+	for _, media := range []string{asJSON, asProtobuf} {
+		first, second := frameOf(media, "ADDED", newPod(1)), frameOf(media, "ADDED", newPod(2))
+		if media == asJSON {
+			first = bytes.TrimSpace(first) // not even the newline is waited for
+		}
+		handedOut := 0
+		r := &parts{parts: [][]byte{first, second}, before: func(read int) { require.Equal(t, read, handedOut) }}
+		reader, err := podCodec.NewEventReader(r, media, pods, podOptions{})
+		require.NoError(t, err)
+		for {
+			if _, err := reader.Next(); err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			handedOut++
+		}
+		require.Equal(t, 2, handedOut)
+	}
+}
+
+func TestEventMembersInAnyOrder(t *testing.T) {
+	for _, frame := range []string{
+		`{"object":{"metadata":{"name":"a","resourceVersion":"3"},"kind":"Pod"},"type":"ADDED"}`,
+		`{ "type" : "ADDED" , "extra":[1,{"metadata":{}}], "object" : {"metadata":{"name":"a","resourceVersion":"3"}} }`,
+		`{"type":"DELETED","object":{"metadata":{"name":"x"}},"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"3"}}}`,
+		`{"t\u0079pe":"ADD\u0045D","obj\u0065ct":{"m\u0065tadata":{"name":"\u0061","resourceVersion":"3"}}}`,
+	} {
+		all, err := events(t, podCodec, []byte(frame+frame+"\n\n"+frame), asJSON, pods, podOptions{})
+		require.Equal(t, io.EOF, err, frame)
+		require.Len(t, all, 3, frame)
+		for _, event := range all {
+			require.Equal(t, watch.Added, event.Type)
+			require.Equal(t, "a", event.Object.Name)
+			require.Equal(t, "3", event.ResourceVersion)
+		}
+	}
+}
+
+func TestErrorEvent(t *testing.T) {
+	expired := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Message: "too old resource version", Reason: metav1.StatusReasonExpired, Code: 410}
+	for _, media := range []string{asJSON, asProtobuf} {
+		all, err := events(t, podCodec, streamOf(media, "ADDED", newPod(1), "ERROR", expired, "ADDED", newPod(2)), media, pods, podOptions{})
+		require.Len(t, all, 1)
+		require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+		require.EqualError(t, err, "too old resource version")
+	}
+}
+
+// Whatever an ERROR frame holds, it ends the watch with a status that says something.
+func TestOddErrorEvent(t *testing.T) {
+	for object, want := range map[string]metav1.Status{
+		`null`:                                {Code: 500, Reason: metav1.StatusReasonInternalError},
+		`{}`:                                  {Code: 500, Reason: metav1.StatusReasonInternalError},
+		`"no more"`:                           {Code: 500, Reason: metav1.StatusReasonInternalError},
+		`{"kind":"Pod"}`:                      {Code: 500, Reason: metav1.StatusReasonInternalError},
+		`{"kind":"Status","apiVersion":"v1"}`: {Code: 500, Reason: metav1.StatusReasonInternalError},
+		`{"kind":"Status","apiVersion":"v1","code":410}`:                              {Code: 410},
+		`{"kind":"Status","apiVersion":"v1","code":"410","reason":"Expired"}`:         {Reason: metav1.StatusReasonExpired},
+		`{"kind":"Status","code":429,"details":{"retryAfterSeconds":3},"reason":[1]}`: {Code: 429, Details: &metav1.StatusDetails{RetryAfterSeconds: 3}},
+		`{"kind":"Status","status":"Success","code":410,"message":7,"reason":"Gone"}`: {Code: 410, Reason: metav1.StatusReasonGone},
+	} {
+		_, err := events(t, podCodec, jsonFrame("ERROR", []byte(object)), asJSON, pods, podOptions{})
+		var status *apierrors.StatusError
+		require.ErrorAs(t, err, &status, object)
+		got := status.ErrStatus
+		require.Equal(t, metav1.StatusFailure, got.Status, object)
+		require.Equal(t, []any{want.Code, want.Reason, want.Details}, []any{got.Code, got.Reason, got.Details}, object)
+	}
+	_, err := events(t, podCodec, []byte(`{"type":"ERROR"}`), asJSON, pods, podOptions{})
+	require.True(t, apierrors.IsInternalError(err), "%v", err)
+	_, err = events(t, podCodec, protobufFrame("ERROR", []byte("no envelope")), asProtobuf, pods, podOptions{})
+	require.True(t, apierrors.IsInternalError(err), "%v", err)
+	require.ErrorContains(t, err, "no envelope")
+}
+
+func TestUnknownEventMayBeSkipped(t *testing.T) {
+	for _, media := range []string{asJSON, asProtobuf} {
+		stream := streamOf(media, "ADDED", newPod(1), "PRUNED", newPod(2), "ADDED", newPod(3))
+		reader, err := podCodec.NewEventReader(bytes.NewReader(stream), media, pods, podOptions{})
+		require.NoError(t, err)
+		_, err = reader.Next()
+		require.NoError(t, err)
+		_, err = reader.Next()
+		require.ErrorIs(t, err, codec.ErrUnknownEvent)
+		require.EqualError(t, err, `codec: unknown event type "PRUNED"`)
+		event, err := reader.Next()
+		require.NoError(t, err)
+		require.Equal(t, newPod(3).Name, event.Object.Name)
+	}
+}
+
+func TestEventReportsUndecodable(t *testing.T) {
+	stream := append(jsonFrame("ADDED", mustJSON(newPod(1))), jsonFrame("MODIFIED", []byte(`{"kind":"Pod","metadata":{"name":"b","namespace":"n","uid":"u","resourceVersion":"7"},"spec":[]}`))...)
+	stream = append(stream, jsonFrame("DELETED", []byte(`{"kind":"Service","apiVersion":"v1","metadata":{"name":"c","resourceVersion":"8"}}`))...)
+	stream = append(stream, jsonFrame("ADDED", mustJSON(newPod(2)))...)
+	var reports []string
+	all, err := events(t, podCodec, stream, asJSON, pods, podOptions{OnUndecodable: func(u *api.UndecodableError) error {
+		reports = append(reports, fmt.Sprintf("%s %s %s %s %t", u.Type, u.Key, u.UID, u.ResourceVersion, errors.Is(u, codec.ErrUnexpectedKind)))
+		return nil
+	}})
+	require.Equal(t, io.EOF, err)
+	require.Len(t, all, 2)
+	require.Equal(t, []string{"MODIFIED n/b u 7 false", "DELETED /c  8 true"}, reports)
+}
+
+func TestEventDecoder(t *testing.T) {
+	for _, media := range []string{asJSON, asProtobuf} {
+		t.Run("media="+media, func(t *testing.T) {
+			message := func(event string, object any) []byte {
+				frame := frameOf(media, event, object)
+				if media == asProtobuf {
+					return frame[4:]
+				}
+				return frame
+			}
+			skip := false
+			d, err := podCodec.NewEventDecoder(media, pods, podOptions{DropManagedFields: true, OnUndecodable: func(*api.UndecodableError) error {
+				skip = true
+				return nil
+			}})
+			require.NoError(t, err)
+			for i := range 3 {
+				sent := message("ADDED", newPod(i))
+				kept := bytes.Clone(sent)
+				event, ok, err := d.Decode(sent)
+				require.NoError(t, err)
+				require.True(t, ok)
+				require.Equal(t, kept, sent, "the message is the caller's")
+				clear(sent)
+				want := newPod(i)
+				want.ManagedFields = nil
+				requireSame(t, want, event.Object)
+			}
+			service := newPod(9)
+			service.Kind = "Service"
+			if media == asJSON {
+				_, ok, err := d.Decode(message("ADDED", service))
+				require.NoError(t, err)
+				require.False(t, ok)
+				require.True(t, skip)
+			}
+			for _, broken := range [][]byte{nil, message("ADDED", newPod(1))[:100], append(message("ADDED", newPod(1)), '}')} {
+				_, ok, err := d.Decode(broken)
+				require.Error(t, err)
+				require.False(t, ok)
+			}
+			event, ok, err := d.Decode(message("MODIFIED", newPod(4)))
+			require.NoError(t, err, "a broken message does not spoil the next")
+			require.True(t, ok)
+			require.Equal(t, newPod(4).Name, event.Object.Name)
+		})
+	}
+}

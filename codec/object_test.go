@@ -1,0 +1,164 @@
+package codec_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+func TestDecodeObject(t *testing.T) {
+	for media, body := range map[string][]byte{
+		asJSON:                          mustJSON(newPod(1)),
+		asJSON + "; charset=utf-8":      mustJSON(newPod(1)),
+		"":                              append([]byte(" \n"), append(mustJSON(newPod(1)), "\n "...)...),
+		asProtobuf:                      sealed("v1", "Pod", newPod(1)),
+		asProtobuf + ";type=k8s.io.Pod": sealed("v1", "Pod", newPod(1)),
+	} {
+		pod, err := podCodec.DecodeObject(oneByte{strings.NewReader(string(body))}, media, pods)
+		require.NoError(t, err, media)
+		requireSame(t, newPod(1), pod)
+	}
+	generic, err := unstructuredCodec.DecodeObject(strings.NewReader(`{"metadata":{"name":"a","generation":9007199254740993}}`), asJSON, pods)
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{
+		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a", "generation": int64(9007199254740993)},
+	}, generic.Object)
+}
+
+// Metadata is asked for in a kind of its own, and says afterwards what it is the metadata of.
+func TestMetadataIsOfItsResource(t *testing.T) {
+	body := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`
+	o, err := metadataCodec.DecodeObject(strings.NewReader(body), asJSON, pods)
+	require.NoError(t, err)
+	require.Equal(t, metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, o.TypeMeta)
+	o, err = metadataCodec.DecodeObject(strings.NewReader(body), asJSON, api.Resource{})
+	require.NoError(t, err)
+	require.Equal(t, "PartialObjectMetadata", o.Kind)
+}
+
+func TestObjectAnsweredWithStatus(t *testing.T) {
+	failure := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonConflict, Code: 409}
+	success := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}
+	statusCodec := codec.For[*metav1.Status](codec.Options{})
+	for media, encode := range map[string]func(*metav1.Status) string{
+		asJSON:     func(s *metav1.Status) string { return string(mustJSON(s)) },
+		asProtobuf: func(s *metav1.Status) string { return string(sealed("v1", "Status", s)) },
+	} {
+		_, err := podCodec.DecodeObject(strings.NewReader(encode(failure)), media, pods)
+		require.True(t, apierrors.IsConflict(err), "%v", err)
+		_, err = podCodec.DecodeObject(strings.NewReader(encode(success)), media, pods)
+		require.ErrorIs(t, err, codec.ErrUnexpectedKind)
+
+		for _, want := range []*metav1.Status{failure, success} {
+			got, err := statusCodec.DecodeObject(strings.NewReader(encode(want)), media, pods)
+			require.NoError(t, err, "who asks for a Status gets it")
+			require.Equal(t, want.Status, got.Status)
+		}
+	}
+}
+
+func TestObjectOfAnotherKind(t *testing.T) {
+	for media, body := range map[string]string{
+		asJSON:     `{"kind":"Service","apiVersion":"v1","metadata":{"name":"a"}}`,
+		asProtobuf: string(sealed("v1", "Service", newPod(1))),
+	} {
+		_, err := podCodec.DecodeObject(strings.NewReader(body), media, pods)
+		require.EqualError(t, err, `codec: asked for pods and was answered with kind "Service" of "v1"`)
+		_, err = podCodec.DecodeObject(strings.NewReader(body), media, api.Resource{Plural: "pods"})
+		require.NoError(t, err, "a resource without a kind takes any")
+	}
+}
+
+func TestObjectThatCannotBeDecoded(t *testing.T) {
+	pod, err := podCodec.DecodeObject(strings.NewReader(`{"metadata":{"name":"a","namespace":"n"},"spec":7}`), asJSON, pods)
+	var undecodable *api.UndecodableError
+	require.ErrorAs(t, err, &undecodable)
+	require.Equal(t, api.Key{Namespace: "n", Name: "a"}, undecodable.Key)
+	require.Nil(t, pod)
+}
+
+// What the transport says went wrong reaches the caller as it is.
+func TestErrorOfReaderIsPassedOn(t *testing.T) {
+	reset := errors.New("connection reset by peer")
+	for _, media := range []string{asJSON, asProtobuf} {
+		body := func() io.Reader {
+			return io.MultiReader(strings.NewReader(string(podList(2, media))[:7900]), &limited{err: reset})
+		}
+		_, err := podCodec.DecodeObject(body(), media, pods)
+		require.Equal(t, reset, err)
+		_, err = podCodec.DecodeList(body(), media, pods, podOptions{}, func(*corev1.Pod) error { return nil })
+		require.Equal(t, reset, err)
+		r, err := podCodec.NewEventReader(body(), media, pods, podOptions{})
+		require.NoError(t, err)
+		_, err = r.Next()
+		if media == asJSON {
+			require.Equal(t, reset, err)
+		}
+	}
+}
+
+func TestUnsupportedMediaType(t *testing.T) {
+	for _, media := range []string{"text/html", "application/cbor", "application/yaml", ";;", "application/json-patch+json"} {
+		_, err := podCodec.DecodeObject(strings.NewReader("{}"), media, pods)
+		require.ErrorIs(t, err, codec.ErrMediaType)
+		require.ErrorContains(t, err, media)
+		_, _, err = collect(podCodec, "{}", media, pods, podOptions{})
+		require.ErrorIs(t, err, codec.ErrMediaType)
+		_, err = podCodec.NewEventReader(strings.NewReader(""), media, pods, podOptions{})
+		require.ErrorIs(t, err, codec.ErrMediaType)
+		_, err = podCodec.NewEventDecoder(media, pods, podOptions{})
+		require.ErrorIs(t, err, codec.ErrMediaType)
+	}
+	_, err := unstructuredCodec.DecodeObject(strings.NewReader(""), asProtobuf, pods)
+	require.ErrorIs(t, err, codec.ErrMediaType)
+	_, err = smallCodec.DecodeObject(strings.NewReader(""), asProtobuf, pods)
+	require.ErrorIs(t, err, codec.ErrMediaType)
+}
+
+func TestObjectTooLarge(t *testing.T) {
+	body := mustJSON(newPod(1))
+	list := []byte(`{"kind":"PodList","items":[` + string(body) + `]}`)
+	for _, test := range []struct {
+		limit int
+		want  error
+	}{{len(body), nil}, {len(body) - 1, codec.ErrTooLarge}, {100, codec.ErrTooLarge}} {
+		c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
+		_, err := c.DecodeObject(strings.NewReader(string(body)), asJSON, pods)
+		require.ErrorIs(t, err, test.want)
+		_, _, err = collect(c, string(list), asJSON, pods, podOptions{})
+		require.ErrorIs(t, err, test.want)
+	}
+	sealedPod := sealed("v1", "Pod", newPod(1))
+	frame := protobufFrame("ADDED", sealedPod)
+	for _, test := range []struct {
+		limit int
+		want  error
+	}{{len(frame) - 4, nil}, {len(frame) - 5, codec.ErrTooLarge}} {
+		c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
+		all, err := events(t, c, frame, asProtobuf, pods, podOptions{})
+		if test.want == nil {
+			require.Equal(t, io.EOF, err)
+			require.Len(t, all, 1)
+			continue
+		}
+		require.ErrorIs(t, err, test.want)
+		var tooLarge *codec.TooLargeError
+		require.ErrorAs(t, err, &tooLarge)
+		require.Equal(t, test.limit, tooLarge.Limit)
+	}
+	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod)})
+	_, err := c.DecodeObject(strings.NewReader(string(sealedPod)), asProtobuf, pods)
+	require.NoError(t, err)
+	c = codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod) - 1})
+	_, err = c.DecodeObject(strings.NewReader(string(sealedPod)), asProtobuf, pods)
+	require.ErrorIs(t, err, codec.ErrTooLarge)
+}
