@@ -19,19 +19,26 @@ import (
 
 // Printer writes one line for everything that a stage does. It is safe for concurrent use; a nil Printer is silent.
 type Printer struct {
+	prefix func() string
+
 	mu sync.Mutex // guards the field below
 	w  io.Writer
 }
 
-// To returns a printer that writes to w.
-func To(w io.Writer) *Printer { return &Printer{w: w} }
+// To returns a printer that writes to w. prefix, if not nil, says what stands before each stage's line, for instance the
+// time.
+func To(w io.Writer, prefix func() string) *Printer { return &Printer{w: w, prefix: prefix} }
 
 // Line writes what a stage did with a resource.
 func (p *Printer) Line(stage, resource, format string, args ...any) {
 	if p == nil {
 		return
 	}
-	p.Printf("  %-10s %-12s %s\n", stage, resource, fmt.Sprintf(format, args...))
+	prefix := ""
+	if p.prefix != nil {
+		prefix = p.prefix()
+	}
+	p.Printf("  %s%-10s %-12s %s\n", prefix, stage, resource, fmt.Sprintf(format, args...))
 }
 
 // Printf writes text between the lines.
