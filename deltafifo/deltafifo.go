@@ -81,6 +81,9 @@ func (q *DeltaFIFO[T]) KnownLen() int { return len(q.known) }
 func (q *DeltaFIFO[T]) Put(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	q.put(object, "")
 	q.advance(version)
 }
@@ -91,6 +94,9 @@ func (q *DeltaFIFO[T]) Put(object T, version string) {
 func (q *DeltaFIFO[T]) Delete(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	key := api.KeyOf(object)
 	if old, ok := q.known[key]; ok {
 		unknown := otherIncarnation(old.object, object)
@@ -107,6 +113,9 @@ func (q *DeltaFIFO[T]) Delete(object T, version string) {
 func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	if old, ok := q.known[key]; ok {
 		q.drop(key, old.object, true)
 	}
@@ -117,6 +126,9 @@ func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 func (q *DeltaFIFO[T]) Bookmark(version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	q.advance(version)
 }
 
@@ -125,6 +137,9 @@ func (q *DeltaFIFO[T]) Bookmark(version string) {
 func (q *DeltaFIFO[T]) Resync() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	q.resync = true
 	q.touch()
 }
@@ -230,9 +245,6 @@ func (q *DeltaFIFO[T]) drop(key api.Key, last T, finalStateUnknown bool) {
 }
 
 func (q *DeltaFIFO[T]) append(key api.Key, d Delta[T]) {
-	if q.closed {
-		return
-	}
 	q.pending.append(key, d)
 	q.touch()
 }
@@ -246,9 +258,6 @@ func (q *DeltaFIFO[T]) advance(version string) {
 
 // touch notes that there is something to pop.
 func (q *DeltaFIFO[T]) touch() {
-	if q.closed {
-		return
-	}
 	if !q.dirty {
 		q.dirty, q.since = true, time.Now()
 	}

@@ -19,6 +19,14 @@ func newPending[T any]() *pending[T] {
 	return &pending[T]{position: map[api.Key]int{}}
 }
 
+// expect makes room for n more objects, in place of many steps of growth.
+func (p *pending[T]) expect(n int) {
+	if len(p.objects) == 0 && n > keepAtMost {
+		p.objects, p.singles = make([]ObjectDeltas[T], 0, n), make([]Delta[T], 0, n)
+		p.position = make(map[api.Key]int, n)
+	}
+}
+
 // append adds a delta to those of its object.
 func (p *pending[T]) append(key api.Key, d Delta[T]) {
 	if i, ok := p.position[key]; ok {

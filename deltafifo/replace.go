@@ -12,15 +12,32 @@ import (
 // the list is gone, its final state unknown; these deletions come first, ordered by key, and the changes follow in the
 // order of the list. Only the producer may call it.
 func (q *DeltaFIFO[T]) Replace(list []T, version string) {
+	q.replace(list, version, q.reuse)
+}
+
+// Overwrite is Replace without reuse, once: every object of the list is passed on. It is for the list of a server that
+// went back, where a version may name another state than it did before. Only the producer may call it.
+func (q *DeltaFIFO[T]) Overwrite(list []T, version string) {
+	q.replace(list, version, false)
+}
+
+func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if q.closed {
+		return
+	}
 	q.generation++
 	if !q.listed {
 		q.listed, q.first = true, true
 	}
+	if len(q.known) == 0 {
+		q.known = make(map[api.Key]knownObject[T], len(list))
+		q.pending.expect(len(list))
+	}
 	q.dropMissing(list)
 	for _, object := range list {
-		if !q.reuse || !q.isKnown(object) {
+		if !reuse || !q.isKnown(object) {
 			q.put(object, Replaced)
 		}
 	}

@@ -1,0 +1,76 @@
+package deltafifo_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// One watch event through the queue: what a quiet cluster costs.
+func BenchmarkPutPop(b *testing.B) {
+	for _, n := range []int{1, 100, 10_000} {
+		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
+			q := deltafifo.New[*thing](deltafifo.Options{})
+			list := many(n, "1")
+			ctx := b.Context()
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, o := range list {
+					q.Put(o, "")
+				}
+				_ = q.Pop(ctx, func(batch) {})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
+		})
+	}
+}
+
+func BenchmarkReplace(b *testing.B) {
+	const n = 50_000
+	run := func(changed int) func(*testing.B) {
+		return func(b *testing.B) {
+			q := deltafifo.New[*thing](deltafifo.Options{})
+			lists := [2][]*thing{many(n, "1"), many(n, "1")}
+			for i := range changed {
+				lists[1][i].version = "2"
+			}
+			ctx := b.Context()
+			q.Replace(lists[0], "1")
+			_ = q.Pop(ctx, func(batch) {})
+			version := 1
+			b.ReportAllocs()
+			for b.Loop() {
+				version++
+				q.Replace(lists[version%2], strconv.Itoa(version))
+				_ = q.Pop(ctx, func(batch) {})
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/object")
+		}
+	}
+	b.Run("changed=0", run(0))
+	b.Run("changed=500", run(500))
+	b.Run("first", func(b *testing.B) {
+		list := many(n, "1")
+		ctx := b.Context()
+		b.ReportAllocs()
+		for b.Loop() {
+			q := deltafifo.New[*thing](deltafifo.Options{})
+			q.Replace(list, "1")
+			_ = q.Pop(ctx, func(batch) {})
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/object")
+	})
+}
+
+func BenchmarkLookup(b *testing.B) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	list := many(50_000, "1")
+	q.Replace(list, "1")
+	namespace, name := []byte("ns"), []byte(list[777].name)
+	b.ReportAllocs()
+	for b.Loop() {
+		q.Lookup(namespace, name)
+	}
+}

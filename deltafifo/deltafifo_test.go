@@ -1,0 +1,429 @@
+package deltafifo_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// drain pops the one batch that there must be, and copies what was only lent.
+func drain(t testing.TB, q *queue) batch {
+	t.Helper()
+	var got batch
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	require.NoError(t, q.Pop(ctx, func(b batch) { got = cloned(b) }))
+	return got
+}
+
+func cloned(b batch) batch {
+	objects := make([]deltafifo.ObjectDeltas[*thing], len(b.Objects))
+	for i, o := range b.Objects {
+		objects[i] = deltafifo.ObjectDeltas[*thing]{Key: o.Key, Deltas: append([]delta(nil), o.Deltas...)}
+	}
+	b.Objects = objects
+	return b
+}
+
+// empty asserts, in a bubble, that there is nothing to pop.
+func empty(t *testing.T, q *queue) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	err := q.Pop(ctx, func(b batch) { t.Errorf("unexpected batch: %v", lines(b)) })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestOrder(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Put(at("b", "1"), "1")
+	q.Put(at("a", "2"), "2")
+	q.Put(at("b", "3"), "3")
+	q.Put(at("c", "4"), "4")
+	q.Delete(at("b", "5"), "5")
+	q.Put(at("a", "6"), "6")
+	require.Equal(t, 3, q.Len())
+	require.Equal(t, []string{
+		"Added ns/b#uid-b@1", "Updated ns/b#uid-b@3", "Deleted ns/b#uid-b@5",
+		"Added ns/a#uid-a@2", "Updated ns/a#uid-a@6",
+		"Added ns/c#uid-c@4",
+	}, lines(drain(t, q)))
+	require.Zero(t, q.Len())
+	require.Equal(t, 2, q.KnownLen())
+	_, known := q.Get(keyOf("b"))
+	require.False(t, known)
+}
+
+func TestRecreated(t *testing.T) {
+	old := incarnation("a", "first", "1")
+	for name, recreate := range map[string]func(q *queue){
+		"watch": func(q *queue) { q.Put(incarnation("a", "second", "9"), "9") },
+		"list":  func(q *queue) { q.Replace([]*thing{incarnation("a", "second", "9")}, "9") },
+	} {
+		kind := map[string]string{"watch": "Added", "list": "Replaced"}[name]
+		t.Run(name+", old one popped", func(t *testing.T) {
+			q := deltafifo.New[*thing](deltafifo.Options{})
+			q.Replace([]*thing{old}, "1")
+			drain(t, q)
+			recreate(q)
+			require.Equal(t, []string{
+				"Deleted ns/a#first@1 final state unknown", kind + " ns/a#second@9",
+			}, lines(drain(t, q)))
+		})
+		t.Run(name+", old one still queued", func(t *testing.T) {
+			q := deltafifo.New[*thing](deltafifo.Options{})
+			q.Replace(nil, "1")
+			drain(t, q)
+			q.Put(old, "2")
+			recreate(q)
+			require.Equal(t, []string{
+				"Added ns/a#first@1", "Deleted ns/a#first@1 final state unknown", kind + " ns/a#second@9",
+			}, lines(drain(t, q)))
+		})
+	}
+	t.Run("and deleted, all in a gap", func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		q.Put(old, "1")
+		drain(t, q)
+		q.Delete(incarnation("a", "second", "9"), "9")
+		require.Equal(t, []string{"Deleted ns/a#first@1 final state unknown"}, lines(drain(t, q)),
+			"what is gone is what was known, not what was never seen")
+	})
+	t.Run("an empty UID is no other UID", func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		q.Put(incarnation("a", "", "1"), "1")
+		q.Put(incarnation("a", "x", "2"), "2")
+		q.Put(incarnation("a", "", "3"), "3")
+		require.Equal(t, []string{"Added ns/a#@1", "Updated ns/a#x@2", "Updated ns/a#@3"}, lines(drain(t, q)))
+	})
+}
+
+func TestDeleteOfUnknown(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Delete(at("a", "3"), "3")
+	q.DeleteKey(keyOf("b"), "4")
+	b := drain(t, q)
+	require.Empty(t, b.Objects)
+	require.Equal(t, "4", b.ResourceVersion)
+	q.Put(at("a", "5"), "5")
+	q.Delete(at("a", "6"), "6")
+	q.Delete(at("a", "7"), "7")
+	q.DeleteKey(keyOf("a"), "8")
+	require.Equal(t, []string{"Added ns/a#uid-a@5", "Deleted ns/a#uid-a@6"}, lines(drain(t, q)))
+}
+
+func TestDeleteKey(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Put(at("a", "5"), "5")
+	drain(t, q)
+	q.DeleteKey(keyOf("a"), "6")
+	b := drain(t, q)
+	require.Equal(t, []string{"Deleted ns/a#uid-a@5 final state unknown"}, lines(b))
+	require.Equal(t, "6", b.ResourceVersion)
+}
+
+func TestReplaceOrder(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	cluster := &thing{name: "z", uid: "z", version: "1"} // no namespace: sorts first
+	q.Replace([]*thing{at("d", "1"), at("a", "1"), cluster, at("c", "1"), at("b", "1"), at("keep", "1")}, "1")
+	drain(t, q)
+	q.Replace([]*thing{at("y", "2"), at("keep", "2"), at("x", "2")}, "2")
+	require.Equal(t, []string{
+		"Deleted z#z@1 final state unknown",
+		"Deleted ns/a#uid-a@1 final state unknown",
+		"Deleted ns/b#uid-b@1 final state unknown",
+		"Deleted ns/c#uid-c@1 final state unknown",
+		"Deleted ns/d#uid-d@1 final state unknown",
+		"Replaced ns/y#uid-y@2",
+		"Replaced ns/keep#uid-keep@2",
+		"Replaced ns/x#uid-x@2",
+	}, lines(drain(t, q)))
+}
+
+// What changed since the last Pop and is gone in the list must not be deleted twice.
+func TestReplaceAfterPendingDeletion(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
+	drain(t, q)
+	q.Delete(at("a", "2"), "2")
+	q.Put(at("b", "3"), "3")
+	q.Replace(nil, "4")
+	q.Replace(nil, "5")
+	require.Equal(t, []string{
+		"Deleted ns/a#uid-a@2", "Updated ns/b#uid-b@3", "Deleted ns/b#uid-b@3 final state unknown",
+	}, lines(drain(t, q)))
+}
+
+func TestReplaceWithOneKeyTwice(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Replace([]*thing{at("gone", "1"), at("a", "1")}, "1")
+	drain(t, q)
+	q.Replace([]*thing{at("a", "1"), at("a", "2"), at("a", "2")}, "2")
+	require.Equal(t, []string{"Deleted ns/gone#uid-gone@1 final state unknown", "Replaced ns/a#uid-a@2"},
+		lines(drain(t, q)))
+	require.Equal(t, 1, q.KnownLen())
+}
+
+func TestReuse(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	a, b := at("a", "1"), at("b", "1")
+	q.Replace([]*thing{a, b}, "1")
+	drain(t, q)
+	q.Replace([]*thing{at("b", "2"), at("a", "1")}, "2")
+	require.Equal(t, []string{"Replaced ns/b#uid-b@2"}, lines(drain(t, q)))
+	got, _ := q.Get(keyOf("a"))
+	require.Same(t, a, got, "the old pointer stays")
+	q.Replace([]*thing{at("a", "1"), at("b", "2")}, "3")
+	noop := drain(t, q)
+	require.Empty(t, noop.Objects)
+	require.Equal(t, "3", noop.ResourceVersion, "only the version is news")
+
+	q.Replace([]*thing{incarnation("a", "other", "1"), at("b", "2")}, "4")
+	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Replaced ns/a#other@1"},
+		lines(drain(t, q)), "another UID with the same version is another object")
+}
+
+// Where there is no UID or no version, nothing says that an object is unchanged.
+func TestNoReuseWithoutIdentity(t *testing.T) {
+	for _, o := range []*thing{incarnation("a", "", "1"), incarnation("a", "uid", "")} {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		q.Replace([]*thing{o}, "1")
+		drain(t, q)
+		same := *o
+		q.Replace([]*thing{&same}, "2")
+		require.Len(t, drain(t, q).Objects, 1)
+	}
+}
+
+func TestNoReuse(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{NoReuse: true})
+	q.Replace([]*thing{at("a", "1")}, "1")
+	drain(t, q)
+	again := at("a", "1")
+	q.Replace([]*thing{again}, "1")
+	require.Equal(t, []string{"Replaced ns/a#uid-a@1"}, lines(drain(t, q)))
+	got, _ := q.Get(keyOf("a"))
+	require.Same(t, again, got)
+}
+
+// A restored etcd counts up to the same versions again, with other contents: one list then may not reuse anything.
+func TestOverwrite(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Replace([]*thing{at("a", "5"), at("b", "7")}, "9")
+	drain(t, q)
+	again := at("a", "5")
+	q.Overwrite([]*thing{again}, "6")
+	b := drain(t, q)
+	require.Equal(t, []string{"Deleted ns/b#uid-b@7 final state unknown", "Replaced ns/a#uid-a@5"}, lines(b))
+	require.Equal(t, "6", b.ResourceVersion, "a list may set the version back")
+	got, _ := q.Get(keyOf("a"))
+	require.Same(t, again, got)
+	q.Replace([]*thing{at("a", "5")}, "7")
+	require.Empty(t, drain(t, q).Objects, "the next list reuses again")
+}
+
+func TestVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		q.Replace([]*thing{at("a", "1")}, "3")
+		require.Equal(t, "3", drain(t, q).ResourceVersion)
+		q.Put(at("a", "4"), "4")
+		q.Bookmark("9")
+		require.Equal(t, "9", drain(t, q).ResourceVersion)
+		q.Bookmark("12")
+		b := drain(t, q)
+		require.Empty(t, b.Objects)
+		require.Equal(t, "12", b.ResourceVersion)
+		q.Bookmark("12")
+		q.Bookmark("")
+		empty(t, q)
+		q.Put(at("a", "13"), "")
+		require.Equal(t, "12", drain(t, q).ResourceVersion, "an object without a version leaves it where it was")
+		q.Replace([]*thing{at("a", "13")}, "12")
+		require.Equal(t, "12", drain(t, q).ResourceVersion, "a list is always news, if only of there being nothing new")
+	})
+}
+
+func TestInitialList(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Resync()
+	require.False(t, drain(t, q).InitialList)
+	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
+	q.Put(at("b", "2"), "2")
+	q.Put(at("c", "3"), "3")
+	require.False(t, isClosed(q.Synced()))
+	require.NoError(t, q.Pop(t.Context(), func(b batch) {
+		require.True(t, b.InitialList)
+		require.Equal(t, []string{
+			"Replaced ns/a#uid-a@1 initial", "Replaced ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2", "Added ns/c#uid-c@3",
+		}, lines(b))
+		require.False(t, isClosed(q.Synced()), "not before the batch has been processed")
+	}))
+	require.True(t, isClosed(q.Synced()))
+	q.Replace([]*thing{at("a", "9")}, "9")
+	second := drain(t, q)
+	require.False(t, second.InitialList)
+	require.Equal(t, "Replaced ns/a#uid-a@9", lines(second)[2])
+}
+
+func TestSyncedWithEmptyList(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Bookmark("1")
+	drain(t, q)
+	require.False(t, isClosed(q.Synced()))
+	q.Replace(nil, "")
+	b := drain(t, q)
+	require.True(t, b.InitialList)
+	require.Empty(t, b.Objects)
+	require.Equal(t, "", b.ResourceVersion, "a list without a version leaves none")
+	require.True(t, isClosed(q.Synced()))
+	q.Replace(nil, "2")
+	require.False(t, drain(t, q).InitialList)
+}
+
+func TestResync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		q.Replace([]*thing{at("a", "1")}, "1")
+		require.False(t, drain(t, q).Resync)
+		q.Resync()
+		q.Resync()
+		b := drain(t, q)
+		require.True(t, b.Resync)
+		require.Empty(t, b.Objects)
+		require.Equal(t, "1", b.ResourceVersion)
+		empty(t, q)
+		q.Put(at("a", "2"), "2")
+		q.Resync()
+		b = drain(t, q)
+		require.True(t, b.Resync)
+		require.Len(t, b.Objects, 1)
+	})
+}
+
+func TestSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		<-time.After(time.Second)
+		q.Put(at("a", "1"), "1")
+		<-time.After(time.Second)
+		q.Put(at("a", "2"), "2")
+		<-time.After(time.Second)
+		require.Equal(t, start.Add(time.Second), drain(t, q).Since, "the first change counts")
+		<-time.After(time.Second)
+		q.Bookmark("9")
+		require.Equal(t, start.Add(4*time.Second), drain(t, q).Since)
+	})
+}
+
+func TestClose(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	a := at("a", "1")
+	q.Replace([]*thing{a}, "1")
+	q.Close()
+	q.Put(at("b", "2"), "2")
+	q.Delete(at("a", "3"), "3")
+	q.DeleteKey(keyOf("a"), "4")
+	q.Bookmark("5")
+	q.Replace(nil, "6")
+	q.Overwrite(nil, "7")
+	q.Resync()
+	q.Close()
+	b := drain(t, q)
+	require.Equal(t, []string{"Replaced ns/a#uid-a@1 initial"}, lines(b))
+	require.Equal(t, "1", b.ResourceVersion, "the version is that of what is in the batch")
+	require.False(t, b.Resync)
+	require.True(t, isClosed(q.Synced()))
+	for range 2 {
+		require.ErrorIs(t, q.Pop(t.Context(), func(batch) { t.Error("called") }), deltafifo.ErrClosed)
+	}
+	got, _ := q.Get(keyOf("a"))
+	require.Same(t, a, got, "what is known is what was delivered")
+}
+
+func TestCloseWakesPop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		ended := make(chan error, 1)
+		go func() { ended <- q.Pop(t.Context(), func(batch) {}) }()
+		synctest.Wait()
+		q.Close()
+		require.ErrorIs(t, <-ended, deltafifo.ErrClosed)
+	})
+}
+
+func TestPopEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- q.Pop(ctx, func(batch) { t.Error("called") }) }()
+		synctest.Wait()
+		start := time.Now()
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+		require.Zero(t, time.Since(start))
+
+		q.Put(at("a", "1"), "1")
+		require.ErrorIs(t, q.Pop(ctx, func(batch) { t.Error("called") }), context.Canceled,
+			"an ended context takes nothing, even where there is something")
+		require.Len(t, drain(t, q).Objects, 1)
+	})
+}
+
+func TestPutWakesPop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		got := make(chan []string)
+		go func() {
+			for q.Pop(t.Context(), func(b batch) { got <- lines(b) }) == nil {
+			}
+		}()
+		for i := range 5 {
+			synctest.Wait()
+			q.Put(at("a", fmt.Sprint(i)), "")
+			require.Len(t, <-got, 1)
+		}
+		q.Close()
+	})
+}
+
+// The producer is not held up by the consumer, and what it puts in meanwhile is not seen in the batch being processed.
+func TestProducerGoesOnWhileProcessing(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	for round := range 4 {
+		first, second := fmt.Sprint(2*round+1), fmt.Sprint(2*round+2)
+		q.Put(at("a", first), first)
+		q.Put(at("b", first), first)
+		require.NoError(t, q.Pop(t.Context(), func(b batch) {
+			before := cloned(b)
+			for i := range 100 {
+				q.Put(at(fmt.Sprint("other-", i), second), second)
+			}
+			q.Put(at("a", second), second)
+			q.Resync()
+			require.Equal(t, before, b)
+			require.Equal(t, first, b.ResourceVersion)
+		}))
+		next := drain(t, q)
+		require.Len(t, next.Objects, 101)
+		require.Equal(t, "Updated ns/a#uid-a@"+second, lines(next)[100])
+		require.True(t, next.Resync)
+	}
+}

@@ -1,0 +1,57 @@
+package deltafifo_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// The producer hears of a list, of changes and of a second list; the consumer pops twice.
+func Example() {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	show := func(b deltafifo.Batch[*thing]) {
+		fmt.Printf("batch up to version %s, completes the first list: %t\n", b.ResourceVersion, b.InitialList)
+		for _, o := range b.Objects {
+			for _, d := range o.Deltas {
+				fmt.Println(" ", line(d))
+			}
+		}
+	}
+	q.Replace([]*thing{at("a", "1"), at("b", "2")}, "3")
+	q.Put(at("b", "4"), "4")
+	_ = q.Pop(context.Background(), show)
+
+	q.Put(at("c", "5"), "5")
+	q.Delete(at("b", "6"), "6")
+	q.Replace([]*thing{at("a", "1"), incarnation("c", "another", "8")}, "9")
+	_ = q.Pop(context.Background(), show)
+	// Output:
+	// batch up to version 4, completes the first list: true
+	//   Replaced ns/a#uid-a@1 initial
+	//   Replaced ns/b#uid-b@2 initial
+	//   Updated ns/b#uid-b@4
+	// batch up to version 9, completes the first list: false
+	//   Added ns/c#uid-c@5
+	//   Deleted ns/c#uid-c@5 final state unknown
+	//   Replaced ns/c#another@8
+	//   Deleted ns/b#uid-b@6
+}
+
+// Pop hands over everything that there is, until the queue is closed and drained.
+func ExampleDeltaFIFO_Pop() {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Replace(nil, "1")
+	q.Put(at("a", "2"), "2")
+	q.Close()
+	for {
+		err := q.Pop(context.Background(), func(b deltafifo.Batch[*thing]) { fmt.Println(lines(b)) })
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	// Output:
+	// [Added ns/a#uid-a@2]
+	// deltafifo: closed
+}

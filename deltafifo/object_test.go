@@ -1,0 +1,59 @@
+package deltafifo_test
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// thing is the smallest object there is.
+type thing struct{ namespace, name, uid, version string }
+
+func (t *thing) GetNamespace() string       { return t.namespace }
+func (t *thing) GetName() string            { return t.name }
+func (t *thing) GetUID() types.UID          { return types.UID(t.uid) }
+func (t *thing) GetResourceVersion() string { return t.version }
+
+func (t *thing) String() string {
+	return fmt.Sprintf("%s#%s@%s", api.FormatKey(api.KeyOf(t)), t.uid, t.version)
+}
+
+// at is a state of an object whose UID is that of its name.
+func at(name, version string) *thing { return incarnation(name, "uid-"+name, version) }
+
+func incarnation(name, uid, version string) *thing {
+	return &thing{namespace: "ns", name: name, uid: uid, version: version}
+}
+
+func keyOf(name string) api.Key { return api.Key{Namespace: "ns", Name: name} }
+
+type (
+	queue = deltafifo.DeltaFIFO[*thing]
+	batch = deltafifo.Batch[*thing]
+	delta = deltafifo.Delta[*thing]
+)
+
+// line writes a batch the way a person would: objects in order, deltas in order.
+func lines(b batch) []string {
+	var all []string
+	for _, o := range b.Objects {
+		for _, d := range o.Deltas {
+			all = append(all, line(d))
+		}
+	}
+	return all
+}
+
+func line(d delta) string {
+	s := string(d.Type) + " " + d.Object.String()
+	if d.FinalStateUnknown {
+		s += " final state unknown"
+	}
+	if d.InitialList {
+		s += " initial"
+	}
+	return s
+}

@@ -1,0 +1,77 @@
+package deltafifo_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// TestConcurrently runs a producer, a consumer and bystanders at once, for the race detector and for lost wake-ups.
+func TestConcurrently(t *testing.T) {
+	for seed := range uint64(8) {
+		q := deltafifo.New[*thing](deltafifo.Options{})
+		want := map[api.Key]*thing{}
+		var all sync.WaitGroup
+		all.Go(func() {
+			defer q.Close()
+			produce(q, want, rand.New(rand.NewPCG(seed, 0)))
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		all.Go(func() {
+			for ctx.Err() == nil {
+				q.Resync()
+				_ = q.Len()
+			}
+		})
+		c := &consumer{t: t, objects: map[api.Key]*thing{}}
+		versions := []string{}
+		for {
+			err := q.Pop(t.Context(), func(b batch) {
+				c.apply(b)
+				versions = append(versions, b.ResourceVersion)
+			})
+			if err != nil {
+				require.ErrorIs(t, err, deltafifo.ErrClosed)
+				break
+			}
+		}
+		cancel()
+		all.Wait()
+		require.Equal(t, want, c.objects)
+		require.Equal(t, 1, c.initial)
+		require.Equal(t, "2000", versions[len(versions)-1])
+	}
+}
+
+func produce(q *queue, want map[api.Key]*thing, r *rand.Rand) {
+	q.Replace(nil, "1")
+	for i := 2; i <= 2000; i++ {
+		version := strconv.Itoa(i)
+		o := incarnation(string(rune('a'+r.IntN(20))), strconv.Itoa(r.IntN(2)+1), version)
+		switch r.IntN(10) {
+		case 0, 1, 2:
+			q.Delete(o, version)
+			delete(want, api.KeyOf(o))
+		case 3:
+			var list []*thing
+			for key, old := range want {
+				if r.IntN(3) > 0 {
+					list = append(list, old)
+				} else {
+					delete(want, key)
+				}
+			}
+			q.Replace(list, version)
+		default:
+			q.Put(o, version)
+			want[api.KeyOf(o)] = o
+		}
+	}
+}
