@@ -29,9 +29,9 @@ func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 	if d.sink.Removed() || !d.passes(n) {
 		return
 	}
-	keys := d.keys(d.scratch[:0], n.Object)
-	if d.source.both && n.Type == informer.Update && !n.Resync {
-		keys = d.keys(keys, n.Old)
+	keys := d.find(d.source.keys, d.scratch[:0], n)
+	if d.source.left != nil && n.Type == informer.Update && !n.Resync {
+		keys = d.find(d.source.left, keys, n)
 	}
 	if len(keys) == 0 {
 		return
@@ -82,15 +82,15 @@ func (d *delivery[T, K]) satisfies(l literal[T], n informer.Notification[T]) (ok
 	return l.ask(n) == l.want
 }
 
-// keys appends the keys of one state of an object; none if the function that finds them panics.
-func (d *delivery[T, K]) keys(dst []K, object T) (keys []K) {
+// find appends the keys that f finds; none if it panics.
+func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K, n informer.Notification[T]) (keys []K) {
 	defer func() {
 		if p := recover(); p != nil {
-			d.sink.contained("map function", api.KeyOf(object), recovered(p))
+			d.sink.contained("map function", api.KeyOf(n.Object), recovered(p))
 			keys = dst
 		}
 	}()
-	return d.source.keys(dst, object)
+	return f(dst, n)
 }
 
 func (d *delivery[T, K]) cause(n informer.Notification[T]) workqueue.Cause {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
@@ -28,11 +29,10 @@ type InformerSource[T api.Object, K comparable] struct {
 	informer Informer[T]
 	owners   readiness // the owners' informer in Owns, nil elsewhere
 	name     string
-	// keys appends the keys that an object stands for.
-	keys func(dst []K, object T) []K
-	// both says that the old state in an update may stand for other keys than the new one.
-	both    bool
-	clauses []clause[T]
+	// keys appends the keys that the new state in a notification stands for, left those that only the old state in an
+	// update may stand for; left is nil where there are none.
+	keys, left func(dst []K, n informer.Notification[T]) []K
+	clauses    []clause[T]
 }
 
 // readiness is what a source asks an informer of any type.
@@ -49,8 +49,12 @@ func For[T api.Object](objects Informer[T]) InformerSource[T, api.Key] {
 	return InformerSource[T, api.Key]{
 		informer: objects,
 		name:     objects.Resource().String(),
-		keys:     func(dst []api.Key, object T) []api.Key { return append(dst, api.KeyOf(object)) },
+		keys:     objectKey[T],
 	}
+}
+
+func objectKey[T api.Object](dst []api.Key, n informer.Notification[T]) []api.Key {
+	return append(dst, api.KeyOf(n.Object))
 }
 
 // Map returns a source that adds the keys which f finds for an object that something happens to. In an update f is
@@ -66,8 +70,8 @@ func Map[T api.Object, K comparable](objects Informer[T], f func(T) []K) Informe
 	return InformerSource[T, K]{
 		informer: objects,
 		name:     objects.Resource().String() + " (mapped)",
-		keys:     func(dst []K, object T) []K { return append(dst, f(object)...) },
-		both:     true,
+		keys:     func(dst []K, n informer.Notification[T]) []K { return append(dst, f(n.Object)...) },
+		left:     func(dst []K, n informer.Notification[T]) []K { return append(dst, f(n.Old)...) },
 	}
 }
 
@@ -122,7 +126,7 @@ func (s InformerSource[T, K]) Named(name string) InformerSource[T, K] {
 func (s InformerSource[T, K]) String() string { return s.name }
 
 // Run subscribes to the informer until ctx ends; see Source. It fails with informer.ErrStopped if the informer, or the
-// share of it, ends first.
+// share of it, ends more than a second before.
 func (s InformerSource[T, K]) Run(ctx context.Context, sink *Sink[K]) error {
 	d := &delivery[T, K]{source: s, sink: sink}
 	r, err := s.informer.Subscribe(d.handle, informer.HandlerOptions{Name: sink.controller.name + ": " + s.name})
@@ -163,11 +167,17 @@ func (s InformerSource[T, K]) await(ctx context.Context, r *informer.Registratio
 	case <-s.informer.Stopped():
 	case <-owners:
 	}
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	case <-time.After(stopGrace):
+		return informer.ErrStopped
 	}
-	return informer.ErrStopped
 }
+
+// stopGrace is how much earlier than the controller an informer may stop without its being an error: where one context
+// ends both, it reaches one of them first.
+const stopGrace = time.Second
 
 // NotSynced says which informer is not synced, and what its list or watch failed with last.
 func (s InformerSource[T, K]) NotSynced() error {

@@ -1,0 +1,120 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// mirror keeps, for each original, a thing of the same name and Spec that it owns; now and then it fails.
+type mirror struct {
+	originals, copies cache.Reader[*thing]
+	server            *collection // of the copies
+	luck              func(n int) bool
+}
+
+func (m *mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	pass(time.Duration(rand.IntN(20)) * time.Millisecond)
+	if m.luck(20) {
+		panic("a bug")
+	}
+	if m.luck(10) || ctx.Err() != nil {
+		return controller.Result{}, errors.New("no luck")
+	}
+	original, wanted := m.originals.Get(key)
+	copied, exists := m.copies.Get(key)
+	switch {
+	case !wanted && exists:
+		m.server.delete(key.Name)
+	case wanted && (!exists || copied.Spec != original.Spec || copied.OwnerReferences[0].UID != original.UID):
+		want := ownedBy(key.Name, original)
+		want.Spec = original.Spec
+		m.server.apply(want)
+	}
+	return controller.Result{}, nil
+}
+
+// TestConvergence churns originals, vandalises copies, loses history and restarts the controller; once all is quiet,
+// every original has its copy.
+func TestConvergence(t *testing.T) {
+	for seed := range uint64(30) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { converge(t, rand.New(rand.NewPCG(seed, 0))) })
+		})
+	}
+}
+
+func converge(t *testing.T, r *rand.Rand) {
+	c := new(cluster)
+	originals, copies := c.collection(owners), c.collection(things)
+	above, below := originals.running(t), copies.running(t)
+	churning := true
+	run := func() (stop func() error) {
+		m := &mirror{originals: above.Cache(), copies: below.Cache(), server: copies, luck: func(n int) bool { return churning && rand.IntN(n) == 0 }}
+		ctl := controller.New("mirror", m, controller.Options{Workers: 3, Backoff: workqueue.Backoff{Max: time.Minute}})
+		ctl.Watch(controller.For(above))
+		ctl.Watch(controller.Owns(above, below))
+		return start(t, ctl.Run)
+	}
+	stop := run()
+	for range 300 {
+		name := fmt.Sprint("o", r.IntN(10))
+		switch r.IntN(12) {
+		case 0, 1, 2, 3:
+			original := named(name)
+			original.Spec = fmt.Sprint("spec ", r.IntN(5))
+			originals.apply(original)
+		case 4, 5:
+			originals.delete(name)
+		case 6, 7:
+			// A copy that nobody has seen may go without anybody seeing that, either: no watch shows what came and went in a
+			// gap, and so nothing would tell its owner.
+			if seen, exists := below.Cache().Get(keyOf(name)); exists && seen == copies.snapshot()[keyOf(name)] {
+				copies.delete(name)
+			}
+		case 8:
+			if stranger, exists := copies.snapshot()[keyOf(name)]; exists {
+				spoilt := api.Clone(stranger)
+				spoilt.Spec = "spoilt"
+				copies.apply(spoilt)
+			}
+		case 9:
+			[]*collection{originals, copies}[r.IntN(2)].forgetHistory()
+		case 10:
+			broken := []*collection{originals, copies}[r.IntN(2)]
+			broken.fail(errors.New("nobody gets through"))
+			time.AfterFunc(time.Duration(r.IntN(3000))*time.Millisecond, func() { broken.fail(nil) })
+		case 11:
+			if r.IntN(4) == 0 {
+				require.NoError(t, stop())
+				stop = run()
+			}
+		}
+		pass(time.Duration(r.IntN(100)) * time.Millisecond)
+	}
+	churning = false
+	pass(time.Hour)
+	require.Equal(t, specs(originals), specs(copies))
+	for key, copied := range copies.snapshot() {
+		require.Equal(t, originals.snapshot()[key].UID, copied.OwnerReferences[0].UID)
+	}
+}
+
+func specs(c *collection) map[api.Key]string {
+	all := map[api.Key]string{}
+	for key, object := range c.snapshot() {
+		all[key] = object.Spec
+	}
+	return all
+}

@@ -1,0 +1,714 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/workqueue"
+)
+
+func TestSyncTimeoutNamesTheCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		good, bad := c.collection(owners), c.collection(things)
+		bad.fail(apierrors.NewForbidden(things.GroupResource(), "", errors.New("ask your administrator")))
+		ctl := controller.New("replicaset", &recorder{}, controller.Options{})
+		ownersInformer := good.running(t)
+		ctl.Watch(controller.For(ownersInformer))
+		lost := ctl.Watch(controller.Owns(ownersInformer, bad.running(t)))
+		began := time.Now()
+		err := ctl.Run(t.Context())
+		require.Equal(t, 2*time.Minute, time.Since(began))
+		require.Regexp(t, `^controller: replicaset: source things \(owned by owners.apps\) not synced after 2m0s: `+
+			`things: not synced, .*, 0 objects received, after \d+ failures: .*things is forbidden: ask your administrator$`, err.Error())
+		require.True(t, apierrors.IsForbidden(err))
+		require.ErrorIs(t, err, controller.ErrNotSynced)
+		var late *controller.SyncError
+		require.ErrorAs(t, err, &late)
+		require.Equal(t, "replicaset", late.Controller)
+		<-lost.Done()
+	})
+}
+
+func TestSyncTimeoutNamesEverySource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		idle, stuck, silent := c.collection(owners), c.collection(things), newFeed()
+		stuck.apply(named("a"))
+		unblock := make(chan struct{})
+		ctl := controller.New("test", &recorder{}, controller.Options{CacheSyncTimeout: time.Second})
+		ctl.Watch(controller.For(idle.informer())) // never run
+		ctl.Watch(controller.Map(stuck.running(t), func(*thing) []api.Key { <-unblock; return nil }).Named("slow"))
+		time.AfterFunc(time.Minute, func() { close(unblock) })
+		require.EqualError(t, ctl.Run(t.Context()),
+			"controller: test: source owners.apps not synced after 1s: owners.apps: not synced, idle, 0 objects received\n"+
+				"controller: test: source slow not synced after 1s: its initial list is still being processed")
+
+		silent.synced = make(chan struct{})
+		other := controller.New("other", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: time.Second})
+		other.Watch(silent)
+		require.EqualError(t, other.Run(t.Context()), "controller: other: source feed not synced after 1s")
+	})
+}
+
+func TestOwnsWaitsForOwnersToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		ctl := controller.New("test", &recorder{}, controller.Options{CacheSyncTimeout: time.Second})
+		ctl.Watch(controller.Owns(c.collection(owners).informer(), c.collection(things).running(t)))
+		require.ErrorContains(t, ctl.Run(t.Context()), "owners.apps: not synced")
+	})
+}
+
+func TestNoSyncTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		f.synced = make(chan struct{})
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: -1})
+		ctl.Watch(f)
+		start(t, ctl.Run)
+		pass(1000 * time.Hour)
+		close(f.synced)
+		<-ctl.Synced()
+		require.Len(t, ctl.Stats().Sources, 1)
+	})
+}
+
+func TestWatchWhileRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		first, second := c.collection(owners), c.collection(things)
+		first.apply(named("a"))
+		second.apply(named("b"))
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Watch(controller.For(first.running(t)))
+		start(t, ctl.Run)
+		require.Equal(t, []string{"a"}, r.names())
+		w := ctl.Watch(controller.For(second.running(t)))
+		<-w.Synced()
+		require.Equal(t, []string{"b"}, r.names())
+		require.Equal(t, "things", w.Name())
+		require.Len(t, ctl.Stats().Sources, 2)
+	})
+}
+
+func TestRemovedSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		kept, gone := c.collection(owners), c.collection(things)
+		gone.apply(named("b"))
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		i := gone.running(t)
+		never := ctl.Watch(controller.For(i))
+		never.Remove()
+		<-never.Done()
+		ctl.Watch(controller.For(kept.running(t)))
+		w := ctl.Watch(controller.For(i))
+		stop := start(t, ctl.Run)
+		require.Equal(t, []string{"b"}, r.names())
+		require.Len(t, ctl.Stats().Sources, 2)
+
+		w.Remove()
+		w.Remove()
+		gone.apply(named("c"))
+		kept.apply(named("a"))
+		require.Equal(t, []string{"a"}, r.names())
+		<-w.Done()
+		require.NoError(t, w.Err())
+		require.Len(t, ctl.Stats().Sources, 1)
+		require.Empty(t, i.Status().Handlers)
+
+		require.NoError(t, stop())
+		w.Remove()
+		late := ctl.Watch(controller.For(i))
+		<-late.Done()
+		require.ErrorIs(t, late.Err(), controller.ErrStopped)
+		late.Remove()
+	})
+}
+
+// TestSourceRemovesItself removes a source from its own map function, and nothing is called after that.
+func TestSourceRemovesItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		c.apply(named("a"))
+		c.apply(named("b"))
+		r, calls := &recorder{}, 0
+		ctl := controller.New("test", r, controller.Options{})
+		var w *controller.Registration
+		w = ctl.Watch(controller.Map(c.running(t), func(object *thing) []api.Key {
+			calls++
+			w.Remove()
+			return []api.Key{api.KeyOf(object)}
+		}))
+		start(t, ctl.Run)
+		<-w.Done()
+		c.apply(named("c"))
+		require.Empty(t, r.names())
+		require.Equal(t, 1, calls)
+		<-ctl.Synced()
+	})
+}
+
+func TestFailedSourceEndsTheController(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		i := c.informer()
+		stop := start(t, i.Run)
+		ctl := controller.New("test", &recorder{}, controller.Options{})
+		w := ctl.Watch(controller.For(i))
+		result := make(chan error)
+		go func() { result <- ctl.Run(t.Context()) }()
+		<-ctl.Synced()
+		require.NoError(t, w.Err())
+		require.NoError(t, stop())
+		err := <-result
+		require.EqualError(t, err, "controller: test: source things: informer: stopped")
+		require.ErrorIs(t, err, informer.ErrStopped)
+		require.Equal(t, err, w.Err())
+	})
+}
+
+func TestSourceOfStoppedInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := new(cluster).collection(things).informer()
+		require.NoError(t, start(t, i.Run)())
+		ctl := controller.New("test", &recorder{}, controller.Options{})
+		ctl.Watch(controller.For(i))
+		require.ErrorIs(t, ctl.Run(t.Context()), informer.ErrStopped)
+	})
+}
+
+// oddSource is a source whose Run is a function.
+type oddSource func(context.Context, *controller.Sink[string]) error
+
+func (oddSource) String() string   { return "odd" }
+func (oddSource) NotSynced() error { return nil }
+func (s oddSource) Run(ctx context.Context, sink *controller.Sink[string]) error {
+	return s(ctx, sink)
+}
+
+func TestSourcesOfAnyKind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		run := func(s oddSource) (*controller.Controller[string], *controller.Registration, error) {
+			ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
+			w := ctl.Watch(s)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			return ctl, w, ctl.Run(ctx)
+		}
+		ctl, w, err := run(func(_ context.Context, sink *controller.Sink[string]) error {
+			sink.Add("a", workqueue.Item{})
+			return nil
+		})
+		require.NoError(t, err, "a source may have nothing more to add")
+		require.EqualValues(t, 1, ctl.Stats().Reconciles)
+		require.NoError(t, w.Err())
+
+		_, w, err = run(func(_ context.Context, sink *controller.Sink[string]) error {
+			sink.Synced()
+			panic("a bug")
+		})
+		require.EqualError(t, err, "controller: test: source odd: panic: a bug [recovered]")
+		require.Equal(t, err, w.Err())
+
+		_, _, err = run(func(ctx context.Context, _ *controller.Sink[string]) error {
+			<-ctx.Done()
+			return ctx.Err()
+		})
+		require.NoError(t, err, "an error at the end is none")
+	})
+}
+
+func TestReleasedShareEndsItsSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		c.apply(named("a"))
+		f := informer.NewFactory(informer.FactoryOptions{})
+		start(t, f.Run)
+		o := informer.Options[*thing]{DisableStreaming: true}
+		mine, err := informer.Shared(f, c, o)
+		require.NoError(t, err)
+		others, err := informer.Shared(f, c, o)
+		require.NoError(t, err)
+
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		w := ctl.Watch(controller.For(mine).When(predicate.GenerationChanged))
+		ctl.Watch(controller.Owns(others, mine))
+		start(t, ctl.Run)
+		require.Equal(t, []string{"a"}, r.names())
+
+		w.Remove()
+		<-w.Done()
+		stopped := controller.New("other", &recorder{}, controller.Options{})
+		stopped.Watch(controller.For(others))
+		result := make(chan error)
+		go func() { result <- stopped.Run(t.Context()) }()
+		<-stopped.Synced()
+		others.Release()
+		require.ErrorIs(t, <-result, informer.ErrStopped, "the informer runs on, but tells nothing any more")
+	})
+}
+
+// TestClauses combines predicates on a source. Each object's name says what it is.
+func TestClauses(t *testing.T) {
+	is := func(names ...string) func(informer.Notification[*thing]) bool {
+		return predicate.Object(func(object *thing) bool {
+			for _, name := range names {
+				if object.Name == name {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		i := c.running(t)
+		base := controller.For(i)
+		sources := map[string]struct {
+			source controller.InformerSource[*thing, api.Key]
+			want   []string
+		}{
+			"none":           {base, []string{"a", "b", "c", "d"}},
+			"when":           {base.When(is("a", "b")), []string{"a", "b"}},
+			"when both":      {base.When(is("a", "b"), is("b", "c")), []string{"b"}},
+			"when, when":     {base.When(is("a", "b")).When(is("b", "c")), []string{"b"}},
+			"when nothing":   {base.When(), []string{"a", "b", "c", "d"}},
+			"unless":         {base.Unless(is("a")), []string{"b", "c", "d"}},
+			"unless either":  {base.Unless(is("a"), is("b")), []string{"c", "d"}},
+			"any":            {base.WhenAny(is("a"), is("b")), []string{"a", "b"}},
+			"any of nothing": {base.WhenAny(), nil},
+			"all":            {base.WhenAny(is("a"), is("b"), is("c")).Unless(is("b")).When(is("a", "b", "d")), []string{"a"}},
+		}
+		// Both are made from one that has a clause: neither sees the other's.
+		shared := base.When(is("a", "b", "c"))
+		one, two := shared.When(is("a")), shared.When(is("b"))
+		sources["forked"] = struct {
+			source controller.InformerSource[*thing, api.Key]
+			want   []string
+		}{one, []string{"a"}}
+		sources["forked too"] = struct {
+			source controller.InformerSource[*thing, api.Key]
+			want   []string
+		}{two, []string{"b"}}
+
+		recorders := map[string]*recorder{}
+		for name, test := range sources {
+			recorders[name] = &recorder{}
+			ctl := controller.New(name, recorders[name], controller.Options{})
+			ctl.Watch(test.source)
+			start(t, ctl.Run)
+		}
+		synctest.Wait()
+		for _, name := range []string{"a", "b", "c", "d"} {
+			c.apply(named(name))
+		}
+		for name, test := range sources {
+			require.ElementsMatch(t, test.want, recorders[name].names(), name)
+		}
+	})
+}
+
+func TestPredicatePanicPasses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.ErrorLevel)
+		c := new(cluster).collection(things)
+		bug := func(n informer.Notification[*thing]) bool {
+			if n.Object.Name == "a" {
+				panic("a bug")
+			}
+			return true
+		}
+		never := func(informer.Notification[*thing]) bool { return false }
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{Logger: zap.New(core)})
+		i := c.running(t)
+		ctl.Watch(controller.For(i).Unless(bug))
+		ctl.Watch(controller.For(i).When(never).When(bug))
+		start(t, ctl.Run)
+		synctest.Wait()
+		c.apply(named("b"))
+		c.apply(named("a"))
+		require.Equal(t, []string{"a"}, r.names(), "and a panic passes only its own clause")
+		s := ctl.Stats()
+		require.EqualValues(t, 1, s.SourcePanics)
+		require.EqualValues(t, 1, s.Sources[0].Panics)
+		entry := logs.FilterMessage("source panicked").All()[0].ContextMap()
+		require.Equal(t, "default/a", entry["key"])
+		require.Equal(t, "predicate", entry["in"])
+		require.Contains(t, entry["stack"], "TestPredicatePanicPasses")
+	})
+}
+
+func TestMapPanicIsContained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		first, second := named("a"), named("a")
+		first.Spec, second.Spec = "bug", "fine"
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Watch(controller.Map(c.running(t), func(object *thing) []api.Key {
+			if object.Spec == "bug" {
+				panic("a bug")
+			}
+			return []api.Key{keyOf(object.Spec)}
+		}))
+		start(t, ctl.Run)
+		synctest.Wait()
+		c.apply(first)
+		require.Empty(t, r.names())
+		c.apply(second)
+		require.Equal(t, []string{"fine"}, r.names(), "the old state panics, the new one does not")
+		require.EqualValues(t, 2, ctl.Stats().SourcePanics)
+	})
+}
+
+func TestMap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		var seen reports
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{OnReconcile: seen.add, MaxCauses: 10})
+		ctl.Watch(controller.Map(c.running(t), func(object *thing) []string {
+			var keys []string
+			for _, letter := range object.Spec {
+				keys = append(keys, string(letter))
+			}
+			return keys
+		}))
+		start(t, ctl.Run)
+		synctest.Wait()
+		reconciled := func() (keys []string) {
+			for _, report := range seen.take() {
+				require.Len(t, report.Causes, 1, "a key is added once an event")
+				keys = append(keys, report.Key)
+			}
+			return keys
+		}
+		object := named("a")
+		object.Spec = "xyx"
+		c.apply(object)
+		require.ElementsMatch(t, []string{"x", "y"}, reconciled())
+		object.Spec = "yz"
+		c.apply(object)
+		require.ElementsMatch(t, []string{"x", "y", "z"}, reconciled(), "who is left behind is told")
+		object.Spec = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
+		c.apply(object)
+		require.Len(t, reconciled(), 26)
+		c.delete("a")
+		require.Len(t, reconciled(), 26)
+	})
+}
+
+func TestInitialListAndResyncAreLowPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		before := c.apply(named("before"))
+		var seen reports
+		ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
+			return controller.Result{}, nil
+		}), controller.Options{OnReconcile: seen.add})
+		i := informer.New(c, informer.Options[*thing]{DisableStreaming: true, ResyncPeriod: time.Hour})
+		began := time.Now()
+		ctl.Watch(controller.For(i))
+		start(t, ctl.Run)
+		synctest.Wait()
+		start(t, i.Run)
+
+		check := func(priority int, cause workqueue.Cause) {
+			t.Helper()
+			all := seen.take()
+			require.Len(t, all, 1)
+			require.Equal(t, priority, all[0].Priority)
+			require.Equal(t, []workqueue.Cause{cause}, all[0].Causes)
+			require.Equal(t, cause.Object, all[0].Key)
+		}
+		check(controller.LowPriority, workqueue.Cause{
+			Source: "things", Event: "initial", Object: "default/before", Version: before.ResourceVersion, At: began,
+		})
+		pass(time.Minute)
+		at := time.Now()
+		c.apply(named("before"))
+		check(0, workqueue.Cause{Source: "things", Event: "update", Object: "default/before", Version: "2", At: at})
+		pass(time.Hour)
+		check(controller.LowPriority, workqueue.Cause{
+			Source: "things", Event: "resync", Object: "default/before", Version: "2", At: began.Add(time.Hour),
+		})
+		pass(time.Minute)
+		at = time.Now()
+		c.delete("before")
+		check(0, workqueue.Cause{Source: "things", Event: "delete", Object: "default/before", Version: "3", At: at})
+		c.apply(named("after"))
+		check(0, workqueue.Cause{Source: "things", Event: "add", Object: "default/after", Version: "4", At: at})
+	})
+}
+
+func TestOwnerMatrix(t *testing.T) {
+	yes, no := true, false
+	ref := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
+		r := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Owner", Name: "o", UID: "uid-1", Controller: &yes}
+		if change != nil {
+			change(&r)
+		}
+		return r
+	}
+	for name, test := range map[string]struct {
+		refs       []metav1.OwnerReference
+		controller bool // found by Owns
+		any        bool // found by OwnsAny
+	}{
+		"none":              {},
+		"controller":        {[]metav1.OwnerReference{ref(nil)}, true, true},
+		"owner":             {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.Controller = nil })}, false, true},
+		"explicitly none":   {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.Controller = &no })}, false, true},
+		"other version":     {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.APIVersion = "apps/v1beta2" })}, true, true},
+		"other group":       {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.APIVersion = "batch/v1" })}, false, false},
+		"core group":        {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.APIVersion = "v1" })}, false, false},
+		"malformed group":   {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.APIVersion = "apps/v1/x" })}, false, false},
+		"other kind":        {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.Kind = "Other" })}, false, false},
+		"other incarnation": {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.UID = "uid-0" })}, false, false},
+		"without a UID":     {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.UID = "" })}, true, true},
+		"second of two":     {[]metav1.OwnerReference{ref(func(r *metav1.OwnerReference) { r.Kind = "Other" }), ref(nil)}, true, true},
+		"twice":             {[]metav1.OwnerReference{ref(nil), ref(nil)}, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := new(cluster)
+				above, below := c.collection(owners), c.collection(things)
+				above.apply(named("o"))
+				only, every := &recorder{}, &recorder{}
+				o, i := above.running(t), below.running(t)
+				for r, source := range map[*recorder]controller.Source[api.Key]{
+					only: controller.Owns(o, i), every: controller.OwnsAny(o, i),
+				} {
+					ctl := controller.New("test", r, controller.Options{})
+					ctl.Watch(source)
+					start(t, ctl.Run)
+				}
+				synctest.Wait()
+				object := named("p")
+				object.OwnerReferences = test.refs
+				below.apply(object)
+				require.Equal(t, test.controller, len(only.names()) == 1)
+				require.Equal(t, test.any, len(every.names()) == 1)
+				below.delete("p")
+				require.Equal(t, test.controller, len(only.names()) == 1)
+				require.Equal(t, test.any, len(every.names()) == 1)
+			})
+		})
+	}
+}
+
+func TestOwnerScope(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespaced bool   // the owners
+		namespace  string // of the owned object
+		want       []api.Key
+	}{
+		"namespaced":                 {true, "default", []api.Key{{Namespace: "default", Name: "o"}}},
+		"cluster-scoped owner":       {false, "default", []api.Key{{Name: "o"}}},
+		"cluster-scoped":             {false, "", []api.Key{{Name: "o"}}},
+		"owner in no namespace":      {true, "", nil},
+		"owner of another namespace": {true, "kube-system", []api.Key{{Namespace: "kube-system", Name: "o"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := new(cluster)
+				r := owners
+				r.Namespaced = test.namespaced
+				above, below := c.collection(r), c.collection(things)
+				seen := &recorder{}
+				ctl := controller.New("test", seen, controller.Options{})
+				ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+				start(t, ctl.Run)
+				synctest.Wait()
+				object := ownedBy("p", &thing{ObjectMeta: metav1.ObjectMeta{Name: "o", UID: "uid-o"}})
+				object.Namespace = test.namespace
+				below.apply(object)
+				synctest.Wait()
+				require.Equal(t, test.want, seen.calls)
+			})
+		})
+	}
+}
+
+func TestOwnerThatIsLeftBehindIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		above, below := c.collection(owners), c.collection(things)
+		a, b := above.apply(named("a")), above.apply(named("b"))
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+		start(t, ctl.Run)
+		synctest.Wait()
+		below.apply(ownedBy("p", a))
+		require.Equal(t, []string{"a"}, r.names())
+		below.apply(ownedBy("p", b))
+		require.ElementsMatch(t, []string{"a", "b"}, r.names())
+		below.apply(named("p"))
+		require.Equal(t, []string{"b"}, r.names())
+		below.apply(named("p"))
+		require.Empty(t, r.names())
+	})
+}
+
+// TestOwnerNotInCache covers an owner that has not come, and one that is gone.
+func TestOwnerNotInCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		above, below := c.collection(owners), c.collection(things)
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+		start(t, ctl.Run)
+		synctest.Wait()
+		to := named("o")
+		to.UID = "uid-o"
+		below.apply(ownedBy("p", to))
+		require.Equal(t, []string{"o"}, r.names())
+		above.apply(to)
+		below.apply(ownedBy("p", to))
+		require.Equal(t, []string{"o"}, r.names())
+		above.delete("o")
+		below.delete("p")
+		require.Equal(t, []string{"o"}, r.names())
+	})
+}
+
+// TestOwnerRecreated replaces an owner by another of its name, and lets either cache learn of it first.
+func TestOwnerRecreated(t *testing.T) {
+	for _, first := range []string{"owners first", "owned first"} {
+		t.Run(first, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := new(cluster)
+				above, below := c.collection(owners), c.collection(things)
+				before := above.apply(named("o"))
+				below.apply(ownedBy("old", before))
+
+				r := &recorder{}
+				ctl := controller.New("test", r, controller.Options{})
+				o, i := above.running(t), below.running(t)
+				ctl.Watch(controller.For(o).When(predicate.GenerationChanged))
+				ctl.Watch(controller.Owns(o, i))
+				start(t, ctl.Run)
+				require.Equal(t, []string{"o"}, r.names())
+
+				if first == "owned first" {
+					above.fail(errors.New("nobody gets through"))
+				}
+				above.delete("o")
+				after := above.apply(named("o"))
+				require.NotEqual(t, before.UID, after.UID)
+				if first == "owners first" {
+					require.NotEmpty(t, r.names())
+					below.delete("old")
+					require.Empty(t, r.names(), "what the old one left is none of the new one's business")
+					below.apply(ownedBy("new", after))
+					require.Equal(t, []string{"o"}, r.names())
+					return
+				}
+				below.apply(ownedBy("new", after))
+				require.Empty(t, r.names(), "the owners' cache has another one")
+				below.delete("old")
+				require.Equal(t, []string{"o"}, r.names(), "which is its own")
+				above.fail(nil)
+				pass(time.Hour)
+				require.Equal(t, []string{"o"}, r.names(), "its own addition makes up for what was ignored")
+				below.delete("new")
+				require.Equal(t, []string{"o"}, r.names())
+			})
+		})
+	}
+}
+
+// TestDeleteInWatchGapTriggersOwner deletes an owned object while nobody watches, and the history with it.
+func TestDeleteInWatchGapTriggersOwner(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		above, below := c.collection(owners), c.collection(things)
+		a, b := above.apply(named("a")), above.apply(named("b"))
+		below.apply(ownedBy("gone", a))
+		below.apply(ownedBy("stays", b))
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		var missed atomic.Int32
+		ctl.Watch(controller.Owns(above.running(t), below.running(t)).When(func(n informer.Notification[*thing]) bool {
+			if n.FinalStateUnknown {
+				missed.Add(1)
+			}
+			return true
+		}))
+		start(t, ctl.Run)
+		require.ElementsMatch(t, []string{"a", "b"}, r.names())
+
+		below.fail(errors.New("nobody gets through"))
+		pass(time.Second)
+		below.delete("gone")
+		below.forgetHistory()
+		below.fail(nil)
+		pass(time.Hour)
+		require.Equal(t, []string{"a"}, r.names())
+		require.EqualValues(t, 1, missed.Load())
+	})
+}
+
+// TestReferenceThatChangedUnseen re-owns an object by the owner's new incarnation while nobody watches, and then takes it
+// away from that as well.
+func TestReferenceThatChangedUnseen(t *testing.T) {
+	for name, take := range map[string]func(below *collection){
+		"deleted":  func(below *collection) { below.delete("p") },
+		"orphaned": func(below *collection) { below.apply(named("p")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := new(cluster)
+				above, below := c.collection(owners), c.collection(things)
+				below.apply(ownedBy("p", above.apply(named("o"))))
+				r := &recorder{}
+				ctl := controller.New("test", r, controller.Options{})
+				ctl.Watch(controller.Owns(above.running(t), below.running(t)))
+				start(t, ctl.Run)
+				require.Equal(t, []string{"o"}, r.names())
+
+				below.fail(errors.New("nobody gets through"))
+				above.delete("o")
+				below.apply(ownedBy("p", above.apply(named("o"))))
+				take(below)
+				below.forgetHistory()
+				require.Empty(t, r.names())
+				below.fail(nil)
+				pass(time.Hour)
+				require.Equal(t, []string{"o"}, r.names())
+			})
+		})
+	}
+}
+
+func TestSourceNames(t *testing.T) {
+	c := new(cluster)
+	o, i := c.collection(owners).informer(), c.collection(things).informer()
+	require.Equal(t, "owners.apps", fmt.Sprint(controller.For(o)))
+	require.Equal(t, "things (owned by owners.apps)", fmt.Sprint(controller.Owns(o, i)))
+	require.Equal(t, "things (mapped)", fmt.Sprint(controller.Map(i, func(*thing) []api.Key { return nil })))
+	require.Equal(t, "mine", fmt.Sprint(controller.For(o).Named("mine")))
+}
