@@ -88,6 +88,7 @@ func dropNulls(m object) {
 
 // apply merges a configuration into an object, or creates it. The caller holds the lock.
 func (s *store) apply(c *collection, key types.NamespacedName, config object, w write, force bool) (*record, bool, error) {
+	config = writable(c.def, config, w)
 	wanted := leavesOf(config)
 	me := &manager{
 		name: w.manager, operation: "Apply", apiVersion: stringAt(config, "apiVersion"), subresource: w.subresource,
@@ -116,6 +117,23 @@ func (s *store) apply(c *collection, key types.NamespacedName, config object, w 
 	after["kind"], after["apiVersion"] = config["kind"], config["apiVersion"]
 	writeManagers(after, managers)
 	return s.update(c, key, after, w)
+}
+
+// writable is the part of a configuration that its path may write: what it may not is neither applied nor owned.
+func writable(d *definition, config object, w write) object {
+	switch {
+	case d.NoStatus:
+	case w.subresource == "":
+		delete(config, "status")
+	default:
+		out := object{"kind": config["kind"], "apiVersion": config["apiVersion"], "metadata": object{}}
+		setOrDrop(out, "status", config["status"])
+		for _, name := range []string{"name", "namespace", "uid", "resourceVersion"} {
+			setOrDrop(metadataOf(out), name, metadataOf(config)[name])
+		}
+		return out
+	}
+	return config
 }
 
 // conflicts is the 409 for fields that other managers have set to other values.
@@ -155,8 +173,8 @@ func readable(path string) string {
 	return out.String()
 }
 
-// abandoned returns the fields that a manager applied before, does not apply any more, and nobody else owns: deepest
-// first, so that what is emptied goes after its contents.
+// abandoned returns the fields that a manager applied before, does not apply any more, and nobody else owns, deepest
+// first.
 func abandoned(all []*manager, me *manager) []string {
 	var out []string
 	for _, m := range all {
@@ -173,7 +191,7 @@ func abandoned(all []*manager, me *manager) []string {
 		if d := strings.Count(b, fieldSeparator) - strings.Count(a, fieldSeparator); d != 0 {
 			return d
 		}
-		return strings.Compare(b, a) // "." sorts before "f:" and "k:", and so comes last
+		return strings.Compare(a, b) // "." first: an item goes whole, before the keys that name it
 	})
 	return out
 }

@@ -185,9 +185,10 @@ func (c *pipeConn) CloseWrite() error {
 	return nil
 }
 
-// Reset tears the connection down as a TCP RST does: what was written and not read is lost.
+// Reset tears the connection down as a TCP RST does: what was written and not read is lost. The peer's side goes first,
+// lest it reads what this side's server still writes when it notices.
 func (c *pipeConn) Reset() {
-	for _, s := range []*stream{c.in, c.out} {
+	for _, s := range []*stream{c.out, c.in} {
 		s.update(func(s *stream) { s.reset, s.length = true, 0 })
 	}
 }

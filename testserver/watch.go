@@ -190,14 +190,18 @@ type next struct {
 	change  *change
 	version uint64 // of the server, when there is no change
 	wake    <-chan struct{}
-	ended   bool // the resource is gone, the server was restored, or the client has fallen too far behind
+	ended   bool // the resource is gone, or the client has fallen too far behind
+	cut     bool // the server was restored
 }
 
 // poll takes the next change, or says what to wait for.
 func (w *watcher) poll(limit uint64) next {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
-	if w.c.retired || w.epoch != w.c.epoch || w.lagging() {
+	if w.epoch != w.c.epoch {
+		return next{cut: true}
+	}
+	if w.c.retired || w.lagging() {
 		return next{ended: true}
 	}
 	for ch := w.cursor.next; ch != nil && ch.version <= limit; ch = ch.next {
@@ -232,6 +236,9 @@ func (w *watcher) step() bool {
 	faultsChanged := w.faults.changes() // before looking, so that nothing is missed
 	n := w.poll(w.faults.horizon(w.call))
 	switch {
+	case n.cut:
+		w.finish(ending{abrupt: true})
+		return false
 	case n.ended:
 		w.sink.end()
 		return false

@@ -1,0 +1,222 @@
+package testserver_test
+
+import (
+	"fmt"
+	"net/http"
+	"sort"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/testserver"
+)
+
+const (
+	jsonPatch      = "application/json-patch+json"
+	mergePatch     = "application/merge-patch+json"
+	strategicPatch = "application/strategic-merge-patch+json"
+	applyPatch     = "application/apply-patch+yaml"
+)
+
+func TestPatch(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a", "one", "1", "two", "2"))
+		u := b.ok(http.MethodPatch, mapsPath+"/a", `{"data":{"one":null,"three":"3"},"metadata":{"labels":{"x":"y"}}}`, "Content-Type", mergePatch)
+		require.Equal(b, doc{"two": "2", "three": "3"}, u.Object["data"])
+		require.Equal(b, map[string]string{"x": "y"}, u.GetLabels())
+		u = b.ok(http.MethodPatch, mapsPath+"/a", `[{"op":"test","path":"/data/two","value":"2"},{"op":"replace","path":"/data/two","value":"4"}]`,
+			"Content-Type", jsonPatch)
+		require.Equal(b, doc{"two": "4", "three": "3"}, u.Object["data"])
+		require.Equal(b, "103", u.GetResourceVersion())
+		// A patch that changes nothing writes nothing.
+		u = b.ok(http.MethodPatch, mapsPath+"/a", `{"data":{"two":"4"}}`, "Content-Type", mergePatch)
+		require.Equal(b, "103", u.GetResourceVersion())
+		// A patch that carries a version is checked against it.
+		b.refused(409, http.MethodPatch, mapsPath+"/a", `{"metadata":{"resourceVersion":"102"},"data":{"z":"z"}}`, "Content-Type", mergePatch)
+	})
+}
+
+func TestPatchRefusals(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))
+		for _, row := range []struct {
+			kind, body string
+			code       int
+		}{
+			{strategicPatch, `{}`, 415},
+			{"application/json", `{}`, 415},
+			{jsonPatch, `{}`, 400},
+			{jsonPatch, `[{"op":"test","path":"/data/k","value":"w"}]`, 422},
+			{jsonPatch, `[{"op":"remove","path":"/data/zz"}]`, 422},
+			{jsonPatch, `[{"op":"replace","path":"","value":7}]`, 422},
+			{jsonPatch, `[{"op":"replace","path":"/metadata/name","value":"b"}]`, 400},
+			{jsonPatch, `[{"op":"replace","path":"/metadata","value":"b"}]`, 400},
+			{jsonPatch, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"ConfigMap"},`, 10_000) + `{"op":"test","path":"/kind","value":"ConfigMap"}]`, 413},
+			{mergePatch, `[]`, 400},
+			{mergePatch, `{`, 400},
+			{mergePatch, `{"metadata":{"uid":"other"}}`, 409},
+			{mergePatch, `{"kind":"Pod"}`, 400},
+		} {
+			b.refused(row.code, http.MethodPatch, mapsPath+"/a", row.body, "Content-Type", row.kind)
+		}
+		status := b.refused(415, http.MethodPatch, mapsPath+"/a", `{}`, "Content-Type", strategicPatch)
+		require.Equal(b, "the body of the request was in an unknown format - accepted media types include: "+
+			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", status.Message)
+		b.refused(404, http.MethodPatch, mapsPath+"/zz", `{}`, "Content-Type", mergePatch)
+		require.Equal(b, "101", b.ResourceVersion())
+	})
+}
+
+// managers writes metadata.managedFields for people: who, how, and what.
+func managers(u *unstructured.Unstructured) []string {
+	var out []string
+	for _, m := range u.GetManagedFields() {
+		sub := ""
+		if m.Subresource != "" {
+			sub = "/" + m.Subresource
+		}
+		out = append(out, fmt.Sprintf("%s %s%s %s", m.Manager, m.Operation, sub, m.FieldsV1.Raw))
+	}
+	sort.Strings(out)
+	return out
+}
+
+func TestManagedFields(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		u := b.ok(http.MethodPost, deploymentsPath+"?fieldManager=one", doc{
+			"metadata": meta("d", "labels", doc{"a": "b"}), "spec": doc{"replicas": 1, "containers": []any{doc{"name": "c", "image": "i"}}},
+		})
+		require.Equal(b, []string{
+			`one Update {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}},` +
+				`"f:replicas":{}},"f:status":{".":{}}}`,
+		}, managers(u))
+		require.Equal(b, "apps/v1", u.GetManagedFields()[0].APIVersion)
+		require.Equal(b, metav1.Now().UTC().Truncate(time.Second), u.GetManagedFields()[0].Time.UTC())
+
+		// Whoever writes a field last owns it.
+		b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=two", `{"spec":{"replicas":2}}`, "Content-Type", mergePatch)
+		u = b.ok(http.MethodPatch, deploymentsPath+"/d/status", `{"status":{"ready":1}}`, "Content-Type", mergePatch, "User-Agent", "three/v1 (x)")
+		require.Equal(b, []string{
+			`one Update {"f:metadata":{"f:labels":{".":{},"f:a":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"c\"}":{".":{},"f:image":{},"f:name":{}}}}}`,
+			`three Update/status {"f:status":{"f:ready":{}}}`,
+			`two Update {"f:spec":{"f:replicas":{}}}`,
+		}, managers(u))
+
+		// Updates by clients that leave managedFields out do not lose them; one empty entry forgets them.
+		u.SetManagedFields(nil)
+		u = b.ok(http.MethodPut, deploymentsPath+"/d", u)
+		require.Len(b, u.GetManagedFields(), 3)
+		u = b.ok(http.MethodPatch, deploymentsPath+"/d", `{"metadata":{"managedFields":[{}]}}`, "Content-Type", mergePatch)
+		require.Empty(b, u.GetManagedFields())
+	})
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		entry := doc{"manager": "me", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": doc{"f:data": doc{}}}
+		u := b.ok(http.MethodPost, mapsPath, doc{"metadata": meta("a", "managedFields", []any{entry})})
+		require.Equal(b, []string{`me Update {"f:data":{}}`}, managers(u), "what is sent is kept")
+	})
+}
+
+func TestApply(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		apply := func(manager, spec string, query ...string) *unstructured.Unstructured {
+			b.Helper()
+			q := queryOf(append(query, "fieldManager="+manager)...)
+			return b.ok(http.MethodPatch, deploymentsPath+"/d"+q, "apiVersion: apps/v1\nkind: Deployment\n"+spec, "Content-Type", applyPatch)
+		}
+		a := b.do(http.MethodPatch, deploymentsPath+"/d?fieldManager=one",
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"a":"b"}},"spec":{"replicas":1,"items":[{"name":"p","v":1}]}}`,
+			"Content-Type", applyPatch)
+		require.Equal(b, http.StatusCreated, a.code, "%s", a.body)
+		u := &unstructured.Unstructured{Object: a.json(t)}
+		require.Equal(b, "101", u.GetResourceVersion())
+		require.Len(b, u.GetManagedFields(), 1)
+		require.Equal(b, metav1.ManagedFieldsOperationApply, u.GetManagedFields()[0].Operation)
+
+		// The same again writes nothing, even later.
+		<-time.After(time.Minute)
+		const first = "metadata: {labels: {a: b}}\nspec: {replicas: 1, items: [{name: p, v: 1}]}\n"
+		require.Equal(b, "101", apply("one", first).GetResourceVersion())
+
+		// Another manager adds an item and shares a value.
+		u = apply("two", "spec: {replicas: 1, items: [{name: q, v: 2}]}\n")
+		require.Equal(b, []any{doc{"name": "p", "v": int64(1)}, doc{"name": "q", "v": int64(2)}}, u.Object["spec"].(doc)["items"])
+
+		// Another value is a conflict, unless it is forced.
+		status := b.refused(409, http.MethodPatch, deploymentsPath+"/d?fieldManager=three",
+			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":5,"items":[{"name":"p","v":9}]}}`, "Content-Type", applyPatch)
+		require.Equal(b, metav1.StatusReasonConflict, status.Reason)
+		var causes []string
+		for _, c := range status.Details.Causes {
+			require.Equal(b, metav1.CauseTypeFieldManagerConflict, c.Type)
+			causes = append(causes, c.Message+" "+c.Field)
+		}
+		require.Equal(b, []string{
+			`conflict with "one" .spec.items[{"name":"p"}].v`, `conflict with "one" .spec.replicas`, `conflict with "two" .spec.replicas`,
+		}, causes)
+		u = apply("three", "spec: {replicas: 5}\n", "force=true")
+		require.EqualValues(b, 5, u.Object["spec"].(doc)["replicas"])
+
+		// What a manager no longer applies goes, unless somebody else owns it.
+		u = apply("one", "metadata: {labels: {c: d}}\nspec: {replicas: 5}\n")
+		require.Equal(b, map[string]string{"c": "d"}, u.GetLabels())
+		require.Equal(b, []any{doc{"name": "q", "v": int64(2)}}, u.Object["spec"].(doc)["items"])
+		u = apply("two", "spec: {}\n")
+		require.Equal(b, doc{"replicas": int64(5)}, u.Object["spec"])
+		require.Equal(b, []string{
+			`one Apply {"f:metadata":{"f:labels":{".":{},"f:c":{}}},"f:spec":{"f:replicas":{}}}`,
+			`three Apply {"f:spec":{"f:replicas":{}}}`,
+			`two Apply {"f:spec":{".":{}}}`,
+		}, managersOf(u, "Apply"))
+
+		// An update takes fields from those who applied them.
+		b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=editor", `{"spec":{"replicas":6}}`, "Content-Type", mergePatch)
+		b.refused(409, http.MethodPatch, deploymentsPath+"/d?fieldManager=one",
+			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":5}}`, "Content-Type", applyPatch)
+		// Status has its own.
+		u = b.ok(http.MethodPatch, deploymentsPath+"/d/status?fieldManager=one",
+			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":9},"status":{"ready":3}}`, "Content-Type", applyPatch)
+		require.Equal(b, doc{"ready": int64(3)}, u.Object["status"])
+		require.EqualValues(b, 6, u.Object["spec"].(doc)["replicas"])
+	})
+}
+
+func managersOf(u *unstructured.Unstructured, operation string) (out []string) {
+	for _, m := range managers(u) {
+		if strings.Contains(m, " "+operation+" ") {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+func TestApplyRefusals(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		const whole = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
+		for _, row := range []struct {
+			query, body string
+			code        int
+		}{
+			{"", whole, 422},
+			{"?fieldManager=x", `{"metadata":{"name":"a"}}`, 400},
+			{"?fieldManager=x", `{`, 400},
+			{"?fieldManager=x", `[]`, 400},
+			{"?fieldManager=x", `{"apiVersion":"v1","kind":"Pod"}`, 400},
+			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`, 400},
+			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":7}}`, 400},
+			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"managedFields":[{"manager":"m"}]}}`, 400},
+		} {
+			b.refused(row.code, http.MethodPatch, mapsPath+"/a"+row.query, row.body, "Content-Type", applyPatch)
+		}
+		b.refused(404, http.MethodPatch, podsPath+"/a/status?fieldManager=x", `{"apiVersion":"v1","kind":"Pod"}`, "Content-Type", applyPatch)
+		u := b.ok(http.MethodPatch, mapsPath+"/a?fieldManager=x&dryRun=All", whole, "Content-Type", applyPatch)
+		require.Equal(b, "a", u.GetName())
+		require.Equal(b, "100", b.ResourceVersion())
+		b.ok(http.MethodPatch, mapsPath+"/a?fieldManager=x", whole, "Content-Type", applyPatch)
+		b.refused(409, http.MethodPatch, mapsPath+"/a?fieldManager=x",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"7"},"data":{"a":"b"}}`, "Content-Type", applyPatch)
+	})
+}
