@@ -3,6 +3,7 @@ package apiclient_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -23,6 +25,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver"
 )
 
 func frame(version int) string {
@@ -262,4 +265,68 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	r.Client().CloseIdleConnections()
 	require.NoError(t, r.Delete(t.Context(), web, metav1.DeleteOptions{}))
 	require.EqualValues(t, 2, conns.Load())
+}
+
+// mortal is a connection that can die as a cable does: what is written is lost, and nothing comes any more.
+type mortal struct {
+	net.Conn
+	dead   <-chan struct{}
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (m *mortal) Read(p []byte) (int, error) {
+	n, err := m.Conn.Read(p)
+	select {
+	case <-m.dead:
+		<-m.closed
+		return 0, net.ErrClosed
+	default:
+		return n, err
+	}
+}
+
+func (m *mortal) Write(p []byte) (int, error) {
+	select {
+	case <-m.dead:
+		return len(p), nil
+	default:
+		return m.Conn.Write(p)
+	}
+}
+
+func (m *mortal) Close() error {
+	m.once.Do(func() { close(m.closed) })
+	return m.Conn.Close()
+}
+
+func TestADeadConnectionEndsItsWatches(t *testing.T) {
+	withServer(t, testserver.Options{HTTP2: true, BookmarkInterval: -1}, func(t *testing.T, s *testserver.Server, _ *apiclient.Client) {
+		dead := make(chan struct{})
+		cfg := to(s)
+		cfg.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			c, err := s.Dial(ctx)
+			if err != nil {
+				return nil, err
+			}
+			return &mortal{Conn: c, dead: dead, closed: make(chan struct{})}, nil
+		}
+		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		start := time.Now()
+		failed := make(chan error)
+		go func() {
+			var last error
+			for _, err := range r.Watch(t.Context(), api.Options[*pod]{}) {
+				last = err
+			}
+			failed <- last
+		}()
+		<-time.After(10 * time.Minute)
+		synctest.Wait()
+		require.Len(t, s.Watches(), 1, "pings keep a silent watch")
+		close(dead)
+		require.ErrorContains(t, <-failed, "watch pods: ")
+		silent := time.Since(start) - 10*time.Minute
+		require.LessOrEqual(t, silent, 45*time.Second)
+	})
 }

@@ -1,0 +1,57 @@
+// Package apiclient is the client of a Kubernetes API server: its verbs, its lists and its watches, typed by what the
+// caller keeps of an object.
+//
+// # Place in the pipeline
+//
+// First of all stages: it turns the bytes of a connection into objects and events. It stands on codec and api; reflector
+// and informer stand on it through api.ListerWatcher, which For and View return. What not every agent needs is in packages
+// below it, linked only by who calls them: kubeconfig, discovery, websocket. Exec plugins, rotating certificates, retries
+// and a mapper of kinds have their places beside them: see credentials, newTransport and discovery.Lookup.
+//
+// # Guarantees
+//
+//  1. Each call is exactly one request, and nothing is tried again: who repeats a list or a watch is the reflector, who
+//     repeats a write is the caller (TestSuite, TestVerbsOnTheWire).
+//  2. Lists are handed out item by item as bytes arrive, watches event by event, compressed or not; no body is ever held
+//     whole (TestSuite, TestCompressedWatchesAreNotLate).
+//  3. A partial T is never written back whole: a Projection has no Create, Update or UpdateStatus
+//     (TestAProjectionHasNoWholeObjectWrites).
+//  4. What a server answers instead of success is a *apierrors.StatusError, whoever wrote it and however it was cut, on
+//     one line and with the delay that it asks for; what is no answer at all is a typed error too (TestOddAnswers).
+//  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath
+//     (TestOddAnswers, TestRefusedConnectionsAreRecognised).
+//  6. A context that ends, ends its call at once and with the context's error, in every state, and leaves nothing behind
+//     (TestCancellationEndsEveryState, TestCancellationWhileDialling).
+//  7. Leaving the loop of a watch closes its stream (TestBreakClosesTheStream).
+//  8. Nothing cuts a long answer: only the wait for the head of a read is bounded
+//     (TestNothingCutsALongAnswer, TestReadsWaitForAHeadNoLongerThanTheyShould).
+//  9. A connection of HTTP/2 that is dead ends its watches after 45 seconds (TestADeadConnectionEndsItsWatches).
+//  10. No credential is printed, logged, marshalled or quoted in an error, not even one that the server echoes
+//     (TestNoCredentialIsPrinted, TestNoCredentialIsLogged, TestAServerThatEchoesCredentials).
+//  11. No credential follows a redirect to another host or scheme; a write follows none (TestRedirects).
+//  12. Certificates are verified, with TLS 1.2 at least, and one that is not accepted is named with the reason
+//     (TestTLSIsVerifiedUnlessInsecure, TestOldTLSIsRefused, TestCertificateErrorsSayWhichAndWhy).
+//  13. A wrong configuration is one error that names the field (TestNewNamesTheFieldThatIsWrong).
+//  14. A token file is read again, and a token outlives its file (TestTokenFilesAreReadAgain).
+//
+// # Concurrency
+//
+// Client, Resource, Projection and Endpoint are safe for concurrent use and hold no lock while they wait. Every call
+// blocks until it has its answer; List calls its function, and Watch its loop's body, on the caller's goroutine. No
+// goroutine belongs to this package; those of net/http end with the request or, for idle connections, with
+// CloseIdleConnections.
+//
+// # Differences from client-go
+//
+// There is no limit on the rate of requests by default, as there is no overall time-out. Retry-After is understood as a
+// date too. Errors name the operation. The answer is decoded while it arrives. A server's certificate is named in the
+// error. A redirect never carries credentials to another host. Watches of gzip members are not one event late. A caller
+// names an object by its key everywhere, and a key's namespace must agree with the client's.
+//
+// What a configuration that the caller keeps in an unexported field of a struct of his own shows with %+v is beyond this
+// package: fmt prints such a field without asking it.
+//
+// # Example
+//
+// See Example, ExampleView and ExampleProjection_Apply in example_test.go.
+package apiclient

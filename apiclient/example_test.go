@@ -1,0 +1,105 @@
+package apiclient_test
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver"
+)
+
+// started runs an API server in memory and returns the configuration of a client of it.
+func started() (apiclient.Config, context.CancelFunc) {
+	s := testserver.New(testserver.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { _ = s.Run(ctx) }()
+	return apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}, cancel
+}
+
+// A client is made of a configuration, and what it reads and writes of a resource is typed.
+func Example() {
+	cfg, stop := started() // in earnest: kubeconfig.Load, or apiclient.InCluster
+	defer stop()
+	ctx := context.Background()
+
+	client, err := apiclient.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	configMaps := api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	r := apiclient.For[*corev1.ConfigMap](client, configMaps, "default")
+
+	_, err = r.Create(ctx, &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "mill"}, Data: map[string]string{"wheels": "1"},
+	}, metav1.CreateOptions{})
+	fmt.Println("created:", err)
+	_, err = r.Get(ctx, api.Key{Name: "weir"}, metav1.GetOptions{})
+	fmt.Println("not found:", apierrors.IsNotFound(err))
+
+	for event, err := range r.Watch(ctx, api.Options[*corev1.ConfigMap]{}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(event.Type, event.Object.Name, event.Object.Data)
+		break // closes the stream
+	}
+	// Output:
+	// created: <nil>
+	// not found: true
+	// ADDED mill map[wheels:1]
+}
+
+// A type of one's own holds as much of an object as it declares, and can be read, but not written back whole.
+func ExampleView() {
+	cfg, stop := started()
+	defer stop()
+	client, err := apiclient.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+	view := apiclient.View[*metav1.PartialObjectMetadata](client, namespaces, "")
+	_, err = view.List(context.Background(), api.Options[*metav1.PartialObjectMetadata]{}, func(n *metav1.PartialObjectMetadata) error {
+		fmt.Println(n.Name)
+		return nil
+	})
+	if err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// default
+	// kube-node-lease
+	// kube-public
+	// kube-system
+}
+
+// A server-side apply says which fields shall have which values, and leaves the others alone.
+func ExampleProjection_Apply() {
+	cfg, stop := started()
+	defer stop()
+	client, err := apiclient.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
+	view := apiclient.View[*metav1.PartialObjectMetadata](client, namespaces, "")
+	intent := map[string]any{"metadata": map[string]any{"labels": map[string]string{"team": "millers"}}}
+	o := apiclient.ApplyOptions{}
+	o.FieldManager = "leat"
+	after, err := view.Apply(context.Background(), api.Key{Name: "default"}, intent, o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(after.Labels["team"])
+	// Output: millers
+}

@@ -1,0 +1,34 @@
+package kubeconfig_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+)
+
+// A file that Write writes is read by Load, by kubectl and by everybody else.
+func Example() {
+	dir, err := os.MkdirTemp("", "leat")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "config")
+	err = kubeconfig.Write(path, apiclient.Config{Host: "https://127.0.0.1:6443", BearerToken: "abc"}, "shop")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	fmt.Println(cfg.Host, cfg.BearerToken == "abc", namespace, err)
+
+	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "prod"})
+	fmt.Println(filepath.Base(path), "names contexts:", err != nil)
+	// Output:
+	// https://127.0.0.1:6443 true shop <nil>
+	// config names contexts: true
+}

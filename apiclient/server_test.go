@@ -1,0 +1,194 @@
+package apiclient_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver"
+)
+
+// withServer runs a test against the embedded server in a bubble.
+func withServer(t *testing.T, o testserver.Options, test func(t *testing.T, s *testserver.Server, c *apiclient.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := testserver.New(o)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		test(t, s, newClient(t, to(s)))
+		cancel()
+		require.NoError(t, <-done)
+	})
+}
+
+func newPod(name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}},
+	}
+}
+
+// TestTheLifeOfAPod goes through every verb against a server that keeps state.
+func TestTheLifeOfAPod(t *testing.T) {
+	withServer(t, testserver.Options{}, func(t *testing.T, _ *testserver.Server, c *apiclient.Client) {
+		ctx := t.Context()
+		pods := apiclient.For[*corev1.Pod](c, podResource, "")
+		before := newPod("web")
+
+		dry, err := pods.Create(ctx, before, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		require.NoError(t, err)
+		require.NotEmpty(t, dry.UID)
+		_, err = pods.Get(ctx, web, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		require.EqualError(t, err, `get pods default/web: pods "web" not found`)
+
+		created, err := pods.Create(ctx, before, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Empty(t, before.Kind, "what is sent is not changed")
+		require.Equal(t, "Pod", created.Kind)
+		_, err = pods.Create(ctx, before, metav1.CreateOptions{})
+		require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
+		generated, err := pods.Create(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "web-"}, Spec: before.Spec}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Regexp(t, "^web-.{5}$", generated.Name)
+
+		stale := created.DeepCopy()
+		created.Labels = map[string]string{"app": "web"}
+		updated, err := pods.Update(ctx, created, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		_, err = pods.Update(ctx, stale, metav1.UpdateOptions{})
+		require.True(t, apierrors.IsConflict(err), "%v", err)
+
+		updated.Status.Phase, updated.Labels = corev1.PodRunning, nil
+		running, err := pods.UpdateStatus(ctx, updated, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, corev1.PodRunning, running.Status.Phase)
+		require.Equal(t, "web", running.Labels["app"], "and nothing but the status")
+
+		merge, err := apiclient.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front", "app": nil}}})
+		require.NoError(t, err)
+		patched, err := pods.Patch(ctx, web, merge, apiclient.PatchOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"tier": "front"}, patched.Labels)
+		test, err := apiclient.JSONPatch(
+			apiclient.JSONPatchOperation{Op: "test", Path: "/metadata/labels/tier", Value: "front"},
+			apiclient.JSONPatchOperation{Op: "replace", Path: "/metadata/labels/tier", Value: "back"},
+		)
+		require.NoError(t, err)
+		patched, err = pods.Patch(ctx, web, test, apiclient.PatchOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "back", patched.Labels["tier"])
+		_, err = pods.Patch(ctx, web, test, apiclient.PatchOptions{})
+		require.Error(t, err, "the condition no longer holds")
+
+		o := apiclient.ApplyOptions{}
+		o.FieldManager, o.Force = "leat", true
+		applied, err := pods.Apply(ctx, web, map[string]any{"metadata": map[string]any{"annotations": map[string]string{"a": "b"}}}, o)
+		require.NoError(t, err)
+		require.Equal(t, "b", applied.Annotations["a"])
+
+		wrong, right := types.UID("wrong"), applied.UID
+		err = pods.Delete(ctx, web, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &wrong}})
+		require.True(t, apierrors.IsConflict(err), "%v", err)
+		require.ErrorContains(t, err, "delete pods default/web: ")
+		require.NoError(t, pods.Delete(ctx, web, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &right}, GracePeriodSeconds: new(int64)}))
+		_, err = pods.Get(ctx, web, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err))
+
+		for _, name := range []string{"a", "b", "c"} {
+			p := newPod(name)
+			p.Labels = map[string]string{"keep": map[bool]string{true: "yes", false: "no"}[name == "b"]}
+			_, err = pods.Create(ctx, p, metav1.CreateOptions{})
+			require.NoError(t, err)
+		}
+		require.NoError(t, apiclient.View[*corev1.Pod](c, podResource, "default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "keep=no"}))
+		var left []*corev1.Pod
+		_, err = pods.List(ctx, api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{LabelSelector: "keep"}}, keep(&left))
+		require.NoError(t, err)
+		require.Len(t, left, 1)
+		require.Equal(t, "b", left[0].Name)
+	})
+}
+
+func TestSubresources(t *testing.T) {
+	withServer(t, testserver.Options{}, func(t *testing.T, _ *testserver.Server, c *apiclient.Client) {
+		ctx := t.Context()
+		replicas := int32(2)
+		_, err := apiclient.For[*appsv1.Deployment](c, deployments, "default").Create(ctx, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
+		}, metav1.CreateOptions{})
+		require.NoError(t, err)
+		scale := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, web, "scale")
+		now, err := scale.Get(ctx, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.EqualValues(t, 2, now.Spec.Replicas)
+		now.Spec.Replicas = 5
+		now, err = scale.Update(ctx, now, metav1.UpdateOptions{})
+		require.NoError(t, err)
+		require.EqualValues(t, 5, now.Spec.Replicas)
+
+		pods := apiclient.For[*corev1.Pod](c, podResource, "default")
+		_, err = pods.Create(ctx, newPod("web"), metav1.CreateOptions{})
+		require.NoError(t, err)
+		eviction := &policyv1.Eviction{
+			TypeMeta:      metav1.TypeMeta{APIVersion: "policy/v1", Kind: "Eviction"},
+			ObjectMeta:    metav1.ObjectMeta{Namespace: "default", Name: "web"},
+			DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: new(int64)},
+		}
+		done, err := apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").Create(ctx, eviction, metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Equal(t, metav1.StatusSuccess, done.Status)
+		_, err = pods.Get(ctx, web, metav1.GetOptions{})
+		require.True(t, apierrors.IsNotFound(err))
+
+		_, err = apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").Create(ctx, eviction, metav1.CreateOptions{})
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		require.ErrorContains(t, err, "create pods default/web/eviction: ")
+	})
+}
+
+// TestEveryKindOfType reads and writes one custom resource as everything that a T can be.
+func TestEveryKindOfType(t *testing.T) {
+	mills := api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
+	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
+		s.Register(mills)
+		ctx := t.Context()
+		whole := apiclient.For[*unstructured.Unstructured](c, mills, "default")
+		created, err := whole.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{"nodeName": "n1", "wheels": int64(2)},
+		}}, metav1.CreateOptions{})
+		require.NoError(t, err, "what it is was filled in")
+		require.Equal(t, "leat.example/v1", created.GetAPIVersion())
+
+		projected, err := apiclient.View[*pod](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "n1", projected.Spec.NodeName)
+
+		metadata, err := apiclient.View[*metav1.PartialObjectMetadata](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, created.GetUID(), metadata.UID)
+
+		o := apiclient.ApplyOptions{}
+		o.FieldManager = "leat"
+		projected, err = apiclient.View[*pod](c, mills, "default").Apply(ctx, api.Key{Name: "web"}, map[string]any{"spec": map[string]any{"height": 3}}, o)
+		require.NoError(t, err)
+		require.Equal(t, "n1", projected.Spec.NodeName)
+		full, err := whole.Get(ctx, web, metav1.GetOptions{})
+		require.NoError(t, err)
+		require.Equal(t, map[string]any{"nodeName": "n1", "wheels": int64(2), "height": int64(3)}, full.Object["spec"])
+	})
+}
