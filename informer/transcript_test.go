@@ -83,11 +83,19 @@ type stage struct {
 	handlers map[string]*actor
 	ending   []func()
 
-	requests, notes bytes.Buffer // guarded by the printers that write to them
-	mu              sync.Mutex   // guards the fields below
-	deltas          []keyed
-	told            []keyed
-	cached          string
+	mu       sync.Mutex // guards the fields below
+	requests bytes.Buffer
+	deltas   []keyed
+	cached   string
+	told     []keyed
+	notes    bytes.Buffer
+}
+
+// Write takes what the client's side has to say.
+func (s *stage) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests.Write(p)
 }
 
 // keyed is a line about an object.
@@ -141,7 +149,7 @@ func (s *stage) make() *informer.Informer[*widget] {
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(s.t, err)
 	s.wanted.OnBatch = s.batch
-	lw := trace.ListerWatcher(trace.To(&s.requests, s.elapsed), apiclient.View[*widget](client, widgets, ""))
+	lw := trace.ListerWatcher(trace.To(s, s.elapsed), apiclient.View[*widget](client, widgets, ""))
 	s.informer = informer.New(lw, s.wanted)
 	return s.informer
 }
