@@ -1,0 +1,69 @@
+package archtest_test
+
+import (
+	"cmp"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+// requireNone fails with every finding on a line of its own.
+func requireNone(t *testing.T, found []finding) {
+	t.Helper()
+	slices.SortFunc(found, func(a, b finding) int { return cmp.Or(cmp.Compare(a.path, b.path), a.line-b.line) })
+	var text strings.Builder
+	for _, f := range found {
+		text.WriteString("\n" + f.String())
+	}
+	require.Empty(t, text.String())
+}
+
+func TestImports(t *testing.T) { requireNone(t, checkImports(read(t, os.DirFS(root)))) }
+
+func TestExportedSymbolsAreDocumented(t *testing.T) {
+	requireNone(t, checkComments(read(t, os.DirFS(root))))
+}
+
+func TestPackageCards(t *testing.T) { requireNone(t, checkCards(read(t, os.DirFS(root)))) }
+
+func TestStyle(t *testing.T) { requireNone(t, checkStyle(read(t, os.DirFS(root)))) }
+
+func TestModule(t *testing.T) { requireNone(t, checkModule(t, os.DirFS(root))) }
+
+func TestCoreLinks(t *testing.T) {
+	packages := read(t, os.DirFS(root)).packages()
+	for _, pkg := range core {
+		if _, there := packages[pkg]; there {
+			require.Empty(t, forbiddenIn(linked(t, pkg)), "what %s links and must not", pkg)
+		}
+	}
+}
+
+func TestTableIsConsistent(t *testing.T) {
+	position := map[string]int{}
+	for i, l := range table {
+		for _, pkg := range strings.Fields(l.packages) {
+			require.NotContains(t, position, pkg, "a package has one row")
+			position[pkg] = i
+		}
+	}
+	for i, l := range table {
+		for _, pkg := range strings.Fields(l.mayImport) {
+			if pkg == everything {
+				continue
+			}
+			require.Contains(t, position, pkg, "what may be imported has a row")
+			if !strings.HasPrefix(l.packages, "internal/") {
+				require.Less(t, position[pkg], i, "%s imports %s, which stands below it; imports point down", l.packages, pkg)
+			}
+		}
+	}
+	for _, pkg := range core {
+		require.Contains(t, position, pkg)
+	}
+}

@@ -1,0 +1,240 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"go/token"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// headings are the sections of a package's card, in their order. Others may stand between them.
+var headings = []string{"Place in the pipeline", "Guarantees", "Concurrency", "Differences from client-go", "Example"}
+
+// checkComments finds exported symbols without a doc comment: functions, types, their methods, the methods of
+// interfaces, constants and variables. A comment on a group of constants or variables covers all of them.
+func checkComments(s *source) []finding {
+	var found []finding
+	for f := range s.own {
+		if f.Name.Name == "main" {
+			continue
+		}
+		for _, d := range f.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				if name, exported := exportedName(d); exported && d.Doc.Text() == "" {
+					found = append(found, s.at(f, d.Pos(), "%s has no doc comment", name))
+				}
+			case *ast.GenDecl:
+				for _, spec := range d.Specs {
+					found = append(found, s.checkSpec(f, d, spec)...)
+				}
+			}
+		}
+	}
+	return found
+}
+
+// exportedName returns the name of a function or method, and whether others can call it.
+func exportedName(d *ast.FuncDecl) (string, bool) {
+	if d.Recv == nil {
+		return d.Name.Name, d.Name.IsExported()
+	}
+	receiver := d.Recv.List[0].Type
+	for {
+		switch t := receiver.(type) {
+		case *ast.StarExpr:
+			receiver = t.X
+		case *ast.IndexExpr:
+			receiver = t.X
+		case *ast.IndexListExpr:
+			receiver = t.X
+		case *ast.ParenExpr:
+			receiver = t.X
+		case *ast.Ident:
+			return t.Name + "." + d.Name.Name, t.IsExported() && d.Name.IsExported()
+		default:
+			return d.Name.Name, d.Name.IsExported()
+		}
+	}
+}
+
+func (s *source) checkSpec(f *file, d *ast.GenDecl, spec ast.Spec) []finding {
+	var found []finding
+	switch spec := spec.(type) {
+	case *ast.TypeSpec:
+		if !spec.Name.IsExported() {
+			return nil
+		}
+		if spec.Doc.Text() == "" && (d.Lparen.IsValid() || d.Doc.Text() == "") {
+			found = append(found, s.at(f, spec.Pos(), "%s has no doc comment", spec.Name.Name))
+		}
+		if i, ok := spec.Type.(*ast.InterfaceType); ok {
+			found = append(found, s.checkInterface(f, spec.Name.Name, i)...)
+		}
+	case *ast.ValueSpec:
+		if spec.Doc.Text() != "" || spec.Comment.Text() != "" || d.Doc.Text() != "" {
+			return nil
+		}
+		for _, name := range spec.Names {
+			if name.IsExported() {
+				found = append(found, s.at(f, name.Pos(), "%s has no doc comment", name.Name))
+			}
+		}
+	}
+	return found
+}
+
+// checkInterface asks of each method what it does. An interface whose methods are the accessors of an object is
+// documented as a whole.
+func (s *source) checkInterface(f *file, name string, i *ast.InterfaceType) []finding {
+	var found []finding
+	for _, m := range i.Methods.List {
+		for _, method := range m.Names {
+			accessor := strings.HasPrefix(method.Name, "Get")
+			if method.IsExported() && m.Doc.Text() == "" && m.Comment.Text() == "" && !accessor {
+				found = append(found, s.at(f, m.Pos(), "%s.%s has no doc comment", name, method.Name))
+			}
+		}
+	}
+	return found
+}
+
+// checkCards finds packages whose doc.go is missing or incomplete.
+func checkCards(s *source) []finding {
+	var found []finding
+	packages := s.packages()
+	for pkg, files := range packages {
+		var card *file
+		for _, f := range files {
+			if path.Base(f.path) == "doc.go" {
+				card = f
+			} else if f.Doc != nil {
+				found = append(found, s.at(f, f.Doc.Pos(), "the comment of package %s belongs into its doc.go", pkg))
+			}
+		}
+		if card == nil || card.Doc == nil {
+			found = append(found, s.at(files[0], files[0].Package, "package %s has no doc.go with a package comment", pkg))
+			continue
+		}
+		if card.Name.Name != "main" {
+			found = append(found, s.checkCard(card, packages)...)
+		}
+	}
+	return found
+}
+
+// section is a part of a package comment: its heading, and its lines with where they stand.
+type section struct {
+	heading string
+	pos     token.Pos
+	lines   []line
+}
+
+type line struct {
+	text string
+	pos  token.Pos
+}
+
+func sectionsOf(doc *ast.CommentGroup) []section {
+	sections := []section{{pos: doc.Pos()}}
+	for _, c := range doc.List {
+		text := strings.TrimPrefix(strings.TrimPrefix(c.Text, "//"), " ")
+		if heading, ok := strings.CutPrefix(text, "# "); ok {
+			sections = append(sections, section{heading: heading, pos: c.Pos()})
+			continue
+		}
+		last := &sections[len(sections)-1]
+		last.lines = append(last.lines, line{text, c.Pos()})
+	}
+	return sections
+}
+
+// checkCard checks one package comment. The last two sections may be missing: from internal packages, which have no
+// counterpart anywhere, and where there is nothing to show.
+func (s *source) checkCard(card *file, packages map[string][]*file) []finding {
+	var found []finding
+	sections := sectionsOf(card.Doc)
+	required := headings[:4]
+	if strings.HasPrefix(card.pkg, "internal/") {
+		required = headings[:3]
+	}
+	last := -1
+	for _, sec := range sections {
+		i := slices.Index(headings, sec.heading)
+		switch {
+		case i < 0:
+			continue
+		case i <= last:
+			found = append(found, s.at(card, sec.pos, "section %q stands out of order; it is %s", sec.heading, strings.Join(headings, ", ")))
+		}
+		last = max(last, i)
+		switch sec.heading {
+		case "Guarantees":
+			found = append(found, s.checkGuarantees(card, sec, packages)...)
+		case "Example":
+			found = append(found, s.checkNames(card, sec, exampleNames, packages)...)
+		}
+	}
+	for _, heading := range required {
+		if !slices.ContainsFunc(sections, func(sec section) bool { return sec.heading == heading }) {
+			found = append(found, s.at(card, card.Doc.Pos(), "the comment of package %s has no section %q", card.pkg, heading))
+		}
+	}
+	return found
+}
+
+var (
+	numbered     = regexp.MustCompile(`^\s+(\d+)\. `)
+	testNames    = regexp.MustCompile(`\b(?:(\w+)\.)?((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)`)
+	exampleNames = regexp.MustCompile(`\b(?:(\w+)\.)?(Example(?:_?[A-Z]\w*)?)\b`)
+)
+
+// checkGuarantees asks for guarantees that are numbered and that each name a test.
+func (s *source) checkGuarantees(card *file, sec section, packages map[string][]*file) []finding {
+	found := s.checkNames(card, sec, testNames, packages)
+	count := 0
+	named := true
+	var start token.Pos
+	check := func() {
+		if !named {
+			found = append(found, s.at(card, start, "guarantee %d names no test", count))
+		}
+	}
+	for _, l := range sec.lines {
+		if m := numbered.FindStringSubmatch(l.text); m != nil {
+			check()
+			count++
+			named, start = false, l.pos
+			if m[1] != strconv.Itoa(count) {
+				found = append(found, s.at(card, l.pos, "guarantee %d is numbered %s", count, m[1]))
+			}
+		}
+		named = named || testNames.MatchString(l.text)
+	}
+	check()
+	if count == 0 {
+		found = append(found, s.at(card, sec.pos, "the guarantees are not numbered, as \"//  1. \""))
+	}
+	return found
+}
+
+// checkNames finds names of tests that do not exist. A name belongs to the package itself, or to another that stands
+// before it, as in informer.TestSimulation.
+func (s *source) checkNames(card *file, sec section, names *regexp.Regexp, packages map[string][]*file) []finding {
+	var found []finding
+	for _, l := range sec.lines {
+		for _, m := range names.FindAllStringSubmatch(l.text, -1) {
+			pkg := card.pkg
+			if _, known := packages[m[1]]; known {
+				pkg = m[1]
+			}
+			if !s.testFunctions(pkg)[m[2]] {
+				found = append(found, s.at(card, l.pos, "there is no %s in the tests of %s", m[2], pkg))
+			}
+		}
+	}
+	return found
+}
