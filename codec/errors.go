@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +61,7 @@ type KindError struct {
 }
 
 func (e *KindError) Error() string {
-	return fmt.Sprintf("codec: asked for %s and was answered with kind %q of %q", e.Resource, e.Kind, e.APIVersion)
+	return fmt.Sprintf("codec: asked for %s and was answered with kind %q of %q", cmp.Or(e.Resource.String(), "an object"), e.Kind, e.APIVersion)
 }
 
 // Is matches ErrUnexpectedKind.

@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"errors"
+	"io"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -123,6 +124,9 @@ func (d *decoder[T]) report(id identity, event watch.EventType, err error) error
 
 // failed is the error of an object that cannot be decoded.
 func (d *decoder[T]) failed(id identity, event watch.EventType, err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = errors.New(err.Error()) // the object ends too early, and the answer does not
+	}
 	if len(id.name) == 0 {
 		return malformed(d.window.off, "%w: %w", errNameless, err)
 	}

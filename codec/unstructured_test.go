@@ -18,6 +18,9 @@ func requireSameContent(t testing.TB, text string) {
 	var want map[string]any
 	wantErr := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
 	got, err := unstructuredCodec.DecodeObject(strings.NewReader(text), asJSON, api.Resource{})
+	if want["kind"] == "Status" {
+		return // that is an error of its own
+	}
 	if wantErr != nil || want == nil {
 		require.Error(t, err, "%.200q: sigs.k8s.io/json says %v", text, wantErr)
 		return
