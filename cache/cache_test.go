@@ -122,6 +122,33 @@ func TestEndedTransactions(t *testing.T) {
 	ix.Begin().Abort() // the lock is free
 }
 
+func TestWritersQueue(t *testing.T) {
+	const writers, writes = 8, 100
+	ix := cache.New[*pod](cache.Options{})
+	key := api.Key{Name: "counter"}
+	set(ix, &pod{name: key.Name, tags: []string{}})
+	var queue sync.WaitGroup
+	for range writers {
+		queue.Go(func() {
+			for i := range writes {
+				txn := ix.Begin()
+				old, _ := txn.Get(key)
+				txn.Set(&pod{name: key.Name, tags: append(slices.Clone(old.tags), "x")})
+				if i%10 == 9 {
+					txn.Abort()
+				} else {
+					txn.Commit("2")
+				}
+			}
+		})
+		queue.Go(func() { cache.AddIndex(ix, byTag) })
+	}
+	queue.Wait()
+	counter, _ := ix.Get(key)
+	require.Len(t, counter.tags, writers*writes*9/10)
+	require.Len(t, ix.Snapshot().Roots(), writers)
+}
+
 func TestSnapshotsStay(t *testing.T) {
 	ix := cache.New[*pod](cache.Options{})
 	pods := fill(ix, 5000)

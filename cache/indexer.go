@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// Options of an Indexer. The zero value is what there is to choose today.
+// Options of an Indexer. There is nothing to choose.
 type Options struct{}
 
 // Indexer holds the objects of one collection, and the indexes over them. Its readers see whole versions of it and

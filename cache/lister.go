@@ -17,8 +17,8 @@ type Labeled interface {
 
 // ListerOptions of a Lister.
 type ListerOptions[T api.Object] struct {
-	// ByNamespace is an index made from the IndexFunc of that name. Without one, the objects of a namespace are found by
-	// looking at all of them.
+	// ByNamespace is an index made from the IndexFunc of that name, over the Indexer that the Lister reads. Without one,
+	// and if the Lister reads something else, the objects of a namespace are found by looking at all of them.
 	ByNamespace *Index[T, string]
 }
 
@@ -80,10 +80,12 @@ func (n *NamespaceLister[T]) Get(name string) (T, error) {
 func (n *NamespaceLister[T]) all() iter.Seq2[api.Key, T] {
 	l := n.lister
 	if l.byNamespace != nil {
-		if s, ok := l.reader.(*Snapshot[T]); ok {
-			return l.byNamespace.In(s, n.namespace)
+		switch r := l.reader.(type) {
+		case *Snapshot[T]:
+			return l.byNamespace.In(r, n.namespace)
+		case *Indexer[T]:
+			return l.byNamespace.In(r.Snapshot(), n.namespace)
 		}
-		return l.byNamespace.In(l.byNamespace.indexer.Snapshot(), n.namespace)
 	}
 	return func(yield func(api.Key, T) bool) {
 		for key, object := range l.reader.All() {

@@ -76,6 +76,13 @@ func TestLister(t *testing.T) {
 		})
 	}
 
+	elsewhere := cache.New[*pod](cache.Options{})
+	set(elsewhere, &pod{namespace: "b", name: "9"})
+	mistaken := cache.NewLister(elsewhere, pods, cache.ListerOptions[*pod]{ByNamespace: byNamespace})
+	require.Equal(t, []string{"b/9"}, names(mistaken.Namespace("b").List(nil)), "an index of another cache is of no use, and does no harm")
+	wrapped := cache.NewLister[*pod](struct{ cache.Reader[*pod] }{elsewhere}, pods, cache.ListerOptions[*pod]{ByNamespace: byNamespace})
+	require.Equal(t, []string{"b/9"}, names(wrapped.Namespace("b").List(nil)))
+
 	then := cache.NewLister(old, pods, cache.ListerOptions[*pod]{ByNamespace: byNamespace})
 	require.Equal(t, []string{"b/1", "b/3"}, names(then.Namespace("b").List(nil)))
 	require.Equal(t, []string{"a/1", "b/1"}, names(then.List(selector(t, "app=web"))))
