@@ -1,7 +1,20 @@
 package apiclient
 
+import (
+	"io"
+	"net/http"
+)
+
 // InClusterAt is InCluster with another environment and directory.
 var InClusterAt = inCluster
 
 // InClusterNamespaceAt is InClusterNamespace with another environment and directory.
 var InClusterNamespaceAt = inClusterNamespace
+
+// Inflate reads gzip as the body of an answer is read.
+func Inflate(r io.ReadCloser) io.Reader { return newInflater(r) }
+
+// StatusErrorOf makes an error of an answer.
+func (c *Client) StatusErrorOf(code int, header http.Header, body []byte) error {
+	return c.statusErrorOf(code, header, body)
+}

@@ -1,0 +1,69 @@
+package apiclient_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+)
+
+// canned is a transport whose every answer is one body: what is measured is this package and the codec.
+type canned []byte
+
+func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}},
+		Body: io.NopCloser(bytes.NewReader(c)),
+	}, nil
+}
+
+const eventsPerWatch = 1_000
+
+// benchmarkWatch reports per event, of which a watch has a thousand.
+func benchmarkWatch[T api.Object](b *testing.B) {
+	body := canned(strings.Repeat(`{"type":"ADDED","object":`+onePod+"}\n", eventsPerWatch))
+	b.SetBytes(int64(len(body)) / eventsPerWatch)
+	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: body})
+	require.NoError(b, err)
+	r := apiclient.View[T](c, podResource, "")
+	b.ReportAllocs()
+	for left := 0; b.Loop(); left-- {
+		if left > 0 {
+			continue
+		}
+		left = eventsPerWatch
+		count := 0
+		for _, err := range r.Watch(b.Context(), api.Options[T]{}) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			count++
+		}
+		require.Equal(b, eventsPerWatch, count)
+	}
+}
+
+func BenchmarkWatch(b *testing.B) {
+	b.Run("type=Pod", benchmarkWatch[*corev1.Pod])
+	b.Run("type=own", benchmarkWatch[*pod])
+}
+
+func BenchmarkGet(b *testing.B) {
+	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: canned(onePod)})
+	require.NoError(b, err)
+	r := apiclient.View[*pod](c, podResource, "")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Get(b.Context(), web, metav1.GetOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

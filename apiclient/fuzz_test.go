@@ -1,0 +1,68 @@
+package apiclient_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/leatproject/leat/apiclient"
+)
+
+// FuzzStatusErrors makes errors of arbitrary answers: always a Status with a code and a message, never a credential.
+func FuzzStatusErrors(f *testing.F) {
+	f.Add(403, jsonType, "", []byte(status(403, "Forbidden", "no")))
+	f.Add(429, "text/plain", "7", []byte("later"))
+	f.Add(503, "", "Mon, 02 Jan 2106 15:04:05 GMT", []byte(`{"kind":"Status","details":{"causes":[{}`))
+	f.Add(502, "text/html", "x", []byte("<html><title>\xff</title>"))
+	f.Add(500, protoType, "-1", []byte("k8s\x00\x0a\x03"))
+	f.Add(0, jsonType+"; charset=x", "", []byte(`{"kind":"Status","code":{"a":1},"message":7}`))
+	c, err := apiclient.New(apiclient.Config{Host: "http://h", BearerToken: secret})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, code int, contentType, retryAfter string, body []byte) {
+		h := http.Header{"Content-Type": {contentType}, "Retry-After": {retryAfter}}
+		err := c.StatusErrorOf(code, h, append(body, secret...))
+		var s apierrors.APIStatus
+		require.True(t, errors.As(err, &s))
+		require.NotEmpty(t, err.Error())
+		require.NotContains(t, err.Error(), secret)
+	})
+}
+
+// FuzzInflate compares with gzip.Reader, which reads the same but later.
+func FuzzInflate(f *testing.F) {
+	zip := func(texts ...string) []byte {
+		var b bytes.Buffer
+		for _, text := range texts {
+			z := gzip.NewWriter(&b)
+			_, _ = io.WriteString(z, text)
+			_ = z.Close()
+		}
+		return b.Bytes()
+	}
+	f.Add(zip("a", "b"))
+	f.Add(zip(onePod)[:30])
+	f.Add(append(zip("a"), "more"...))
+	f.Add(zip())
+	f.Add(zip("", "", "x"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, gotErr := io.ReadAll(io.LimitReader(apiclient.Inflate(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data)))), 1<<20))
+		if len(data) == 0 {
+			require.NoError(t, gotErr)
+			return
+		}
+		var want []byte
+		z, wantErr := gzip.NewReader(bytes.NewReader(data))
+		if wantErr == nil {
+			want, wantErr = io.ReadAll(io.LimitReader(z, 1<<20))
+		}
+		require.Equal(t, string(want), string(got))
+		require.Equal(t, wantErr == nil, gotErr == nil, "%v %v", wantErr, gotErr)
+	})
+}
