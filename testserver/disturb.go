@@ -32,13 +32,15 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, request Request
 	}
 	if e, i := requestFault[Delay](s.faults, request); i != nil {
 		i.see()
-		pause(r.Context(), e.For)
+		if !pause(r.Context(), e.For) {
+			panic(http.ErrAbortHandler) // nobody waits for an answer any more
+		}
 	}
 	stall, stalled := requestFault[Stall](s.faults, request)
 	if stalled != nil && stall.After <= 0 {
 		stalled.see()
 		if !stalled.hold(r.Context()) {
-			panic(http.ErrAbortHandler) // nobody waits for an answer any more
+			panic(http.ErrAbortHandler) // as above
 		}
 		stalled = nil
 	}
@@ -58,12 +60,15 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, request Request
 	return &disturbedWriter{ResponseWriter: w, r: r, stall: stall, stalled: stalled, cut: cut, cutting: cutting}
 }
 
-func pause(ctx context.Context, d time.Duration) {
+// pause waits so long; false means that ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 

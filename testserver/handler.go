@@ -119,6 +119,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		err = handler()
 	}
 	if err != nil {
+		if r.Context().Err() != nil {
+			panic(http.ErrAbortHandler) // nobody waits for an answer any more
+		}
 		s.fail(w, err)
 	}
 }

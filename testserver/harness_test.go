@@ -42,6 +42,7 @@ type bench struct {
 	*testing.T
 	*testserver.Server
 	client *http.Client
+	open   []io.Closer // what the client must let go of in the end
 }
 
 // inBubble runs test against a server in a synctest bubble, which fails if anything is still running at the end.
@@ -52,12 +53,21 @@ func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- srv.Run(ctx) }()
+		b := &bench{T: t, Server: srv, client: srv.Client()}
 		defer func() { // also after a failure, which would otherwise be drowned in the bubble's complaint
 			cancel()
 			require.NoError(t, <-done)
+			b.release()
 		}()
-		test(&bench{T: t, Server: srv, client: srv.Client()})
+		test(b)
 	})
+}
+
+// release lets go of the answers that were not read to their end; net/http keeps goroutines for them.
+func (b *bench) release() {
+	for _, c := range b.open {
+		_ = c.Close() // it may be closed already
+	}
 }
 
 // answer is an HTTP answer that was read whole.
@@ -187,6 +197,7 @@ func (b *bench) watchAs(accept, path string, query ...string) *stream {
 	b.Helper()
 	res, err := b.client.Do(b.request(http.MethodGet, path+queryOf(append(query, "watch=true")...), nil, "Accept", accept))
 	require.NoError(b, err)
+	b.open = append(b.open, res.Body)
 	require.Equal(b, http.StatusOK, res.StatusCode)
 	return &stream{bench: b, res: res, lines: bufio.NewReader(res.Body)}
 }

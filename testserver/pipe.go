@@ -32,7 +32,7 @@ type stream struct {
 	writerDone   bool // no more bytes will come: the reader sees the end after what is buffered
 	writerClosed bool // the writer closed its whole connection
 	readerClosed bool // the reader closed its connection: a write fails
-	reset        bool // the connection was torn down: both sides fail at once
+	reset        bool // the connection was torn down: both sides fail, the reader after what had arrived
 
 	readLimit, writeLimit deadline
 }
@@ -73,14 +73,14 @@ func (s *stream) read(p []byte) (int, error) {
 		switch {
 		case s.readerClosed:
 			return 0, net.ErrClosed
-		case s.reset:
-			return 0, syscall.ECONNRESET
 		case s.readLimit.passed():
 			return 0, os.ErrDeadlineExceeded
 		case len(p) == 0:
 			return 0, nil
 		case s.length > 0:
 			return s.take(p), nil
+		case s.reset:
+			return 0, syscall.ECONNRESET
 		case s.writerDone:
 			return 0, io.EOF
 		}
@@ -185,11 +185,11 @@ func (c *pipeConn) CloseWrite() error {
 	return nil
 }
 
-// Reset tears the connection down as a TCP RST does: what was written and not read is lost. The peer's side goes first,
-// lest it reads what this side's server still writes when it notices.
+// Reset tears the connection down as a TCP RST does. What had arrived before it can still be read, as on Linux, so that
+// what a client sees does not depend on who runs first.
 func (c *pipeConn) Reset() {
-	for _, s := range []*stream{c.out, c.in} {
-		s.update(func(s *stream) { s.reset, s.length = true, 0 })
+	for _, s := range []*stream{c.in, c.out} {
+		s.update(func(s *stream) { s.reset = true })
 	}
 }
 

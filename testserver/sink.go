@@ -32,9 +32,14 @@ type httpSink struct {
 func (h *httpSink) send(frame []byte) error { _, err := h.w.Write(frame); return err }
 func (h *httpSink) cut(part []byte)         { _, _ = h.w.Write(part); h.flush() } // it ends in any case
 func (h *httpSink) flush()                  { _ = h.control.Flush() }             // a client that is gone shows at the next write
-func (h *httpSink) abort()                  { resetRequest(h.r) }
 func (h *httpSink) release()                {}
 func (h *httpSink) gone() <-chan struct{}   { return h.r.Context().Done() }
+
+// abort hands on what was sent before it, so that what a client sees does not depend on when it was buffered.
+func (h *httpSink) abort() {
+	h.flush()
+	resetRequest(h.r)
+}
 
 // listed starts another member of a compressed stream once the initial list is complete.
 func (h *httpSink) listed() {

@@ -234,6 +234,7 @@ func (w *watcher) step() bool {
 	default:
 	}
 	faultsChanged := w.faults.changes() // before looking, so that nothing is missed
+	w.collect()
 	n := w.poll(w.faults.horizon(w.call))
 	switch {
 	case n.cut:
@@ -247,13 +248,13 @@ func (w *watcher) step() bool {
 		return w.sendChange(n.change)
 	case !w.releaseHeld(false):
 		return false
+	case w.due.deadline:
+		w.finish(w.short)
+		return false
 	case w.due.bookmark:
 		w.due.bookmark = false
 		w.version = n.version
 		return w.sendBookmark(false)
-	case w.due.deadline:
-		w.finish(w.short)
-		return false
 	}
 	w.sink.flush()
 	w.wait(n.wake, faultsChanged)
@@ -266,8 +267,7 @@ func (w *watcher) wait(wake, faultsChanged <-chan struct{}) {
 	case <-wake:
 	case <-faultsChanged:
 	case <-w.mark(w.nextMark):
-		w.nextMark.Reset(w.options.BookmarkInterval)
-		w.due.bookmark = true
+		w.markDue()
 	case <-w.mark(w.lastMark):
 		w.due.bookmark = true
 	case <-w.deadline:
@@ -275,6 +275,30 @@ func (w *watcher) wait(wake, faultsChanged <-chan struct{}) {
 	case <-w.open.ended:
 	case <-w.sink.gone():
 	}
+}
+
+// collect notes what else has come due at the same time.
+func (w *watcher) collect() {
+	select {
+	case <-w.deadline:
+		w.due.deadline = true
+	default:
+	}
+	select {
+	case <-w.mark(w.nextMark):
+		w.markDue()
+	default:
+	}
+	select {
+	case <-w.mark(w.lastMark):
+		w.due.bookmark = true
+	default:
+	}
+}
+
+func (w *watcher) markDue() {
+	w.nextMark.Reset(w.options.BookmarkInterval)
+	w.due.bookmark = true
 }
 
 func (w *watcher) mark(t *time.Timer) <-chan time.Time {

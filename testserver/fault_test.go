@@ -1,0 +1,663 @@
+package testserver_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/testserver"
+)
+
+func TestFail(t *testing.T) {
+	for name, row := range map[string]struct {
+		fail   testserver.Fail
+		code   int
+		reason metav1.StatusReason
+		after  string
+	}{
+		"zero":      {testserver.Fail{}, 500, metav1.StatusReasonInternalError, ""},
+		"throttled": {testserver.Fail{Code: 429, RetryAfter: 2 * time.Second}, 429, metav1.StatusReasonTooManyRequests, "2"},
+		"gone":      {testserver.Fail{Code: 410, Reason: metav1.StatusReasonExpired}, 410, metav1.StatusReasonExpired, ""},
+		"forbidden": {testserver.Fail{Code: 403, Message: "go away"}, 403, metav1.StatusReasonForbidden, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, testserver.Options{}, func(b *bench) {
+				i := b.Inject(testserver.Fault{
+					Match: testserver.Match{Verbs: []string{"list"}, Resource: "pods"}, Skip: 1, Times: 2, Effect: row.fail,
+				})
+				b.list(podsPath)
+				b.do(http.MethodGet, mapsPath, nil)
+				require.Zero(b, i.Seen())
+				for range 2 {
+					a := b.do(http.MethodGet, podsPath, nil)
+					require.Equal(b, row.code, a.code)
+					require.Equal(b, row.after, a.header.Get("Retry-After"))
+					status := a.status(t)
+					require.Equal(b, row.reason, status.Reason)
+					if row.fail.Message != "" {
+						require.Equal(b, row.fail.Message, status.Message)
+					}
+				}
+				require.Equal(b, 2, i.Seen())
+				b.list(podsPath)
+				require.Equal(b, 2, i.Seen())
+			})
+		})
+	}
+}
+
+func TestFailWithGarbage(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		i := b.Inject(testserver.Fault{Effect: testserver.Fail{
+			Code: 200, Body: []byte("<html>"), Header: http.Header{"Content-Type": {"text/html"}}, RetryAfter: time.Second,
+		}})
+		a := b.do(http.MethodGet, podsPath, nil)
+		require.Equal(b, "<html>", string(a.body))
+		require.Equal(b, "text/html", a.header.Get("Content-Type"))
+		require.Equal(b, "1", a.header.Get("Retry-After"))
+		i.Remove()
+		i.Remove()
+		b.list(podsPath)
+
+		// A length that lies is a truncated answer.
+		b.Inject(testserver.Fault{Times: 1, Effect: testserver.Fail{
+			Code: 200, Body: []byte("{}"), Header: http.Header{"Content-Length": {"100"}},
+		}})
+		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+		require.NoError(b, err)
+		_, err = io.ReadAll(res.Body)
+		require.ErrorIs(b, err, io.ErrUnexpectedEOF)
+		require.NoError(b, res.Body.Close())
+	})
+}
+
+func TestMatch(t *testing.T) {
+	for name, row := range map[string]struct {
+		match testserver.Match
+		hits  bool
+	}{
+		"everything":      {testserver.Match{}, true},
+		"verb":            {testserver.Match{Verbs: []string{"watch", "get"}}, true},
+		"other verb":      {testserver.Match{Verbs: []string{"watch"}}, false},
+		"resource":        {testserver.Match{Resource: "deployments.apps"}, true},
+		"other group":     {testserver.Match{Resource: "deployments"}, false},
+		"agent":           {testserver.Match{UserAgent: "leat"}, true},
+		"other agent":     {testserver.Match{UserAgent: "kubectl"}, false},
+		"namespace":       {testserver.Match{Namespace: "default"}, true},
+		"other namespace": {testserver.Match{Namespace: "kube-system"}, false},
+		"name":            {testserver.Match{Name: "d"}, true},
+		"other name":      {testserver.Match{Name: "e"}, false},
+		"func":            {testserver.Match{Func: func(r testserver.Request) bool { return r.Query.Has("x") }}, true},
+		"other func":      {testserver.Match{Func: func(r testserver.Request) bool { return r.Query.Has("y") }}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, testserver.Options{}, func(b *bench) {
+				i := b.Inject(testserver.Fault{Match: row.match, Effect: testserver.Fail{Code: 503}})
+				a := b.do(http.MethodGet, deploymentsPath+"/d?x=1", nil, "User-Agent", "leat/1")
+				require.Equal(b, row.hits, a.code == 503)
+				require.Equal(b, row.hits, i.Seen() == 1)
+			})
+		})
+	}
+}
+
+func TestDelayAndStall(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(1)
+		started := time.Now()
+		b.Inject(testserver.Fault{Times: 1, Effect: testserver.Delay{For: 5 * time.Second}})
+		b.list(podsPath)
+		require.Equal(b, 5*time.Second, time.Since(started))
+
+		// Headers stall until the fault is removed.
+		i := b.Inject(testserver.Fault{Effect: testserver.Stall{}})
+		go func() {
+			<-time.After(time.Minute)
+			i.Remove()
+		}()
+		b.list(podsPath)
+		require.Equal(b, 65*time.Second, time.Since(started))
+		require.Equal(b, 1, i.Seen())
+
+		// The body stalls after some bytes.
+		i = b.Inject(testserver.Fault{Effect: testserver.Stall{After: 10}})
+		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+		require.NoError(b, err)
+		_, err = io.ReadFull(res.Body, make([]byte, 10))
+		require.NoError(b, err)
+		rest := make(chan string)
+		go func() {
+			all, err := io.ReadAll(res.Body)
+			require.NoError(b, err)
+			rest <- string(all)
+		}()
+		select {
+		case <-rest:
+			b.Fatal("the body did not stall")
+		case <-time.After(time.Hour):
+		}
+		i.Remove()
+		require.Contains(b, <-rest, `"items"`)
+		require.NoError(b, res.Body.Close())
+
+		// A client that gives up releases it too.
+		for _, after := range []int{0, 10} {
+			i = b.Inject(testserver.Fault{Effect: testserver.Stall{After: after}})
+			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+			res, err = b.client.Do(b.request(http.MethodGet, podsPath, nil).WithContext(ctx))
+			if err == nil {
+				_, err = io.ReadAll(res.Body)
+				res.Body.Close()
+			}
+			require.ErrorIs(b, err, context.DeadlineExceeded)
+			cancel()
+			require.Equal(b, 1, i.Seen())
+			i.Remove()
+		}
+		// And so does a client that leaves during a delay.
+		b.Inject(testserver.Fault{Effect: testserver.Delay{For: time.Hour}})
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		_, err = b.client.Do(b.request(http.MethodGet, podsPath, nil).WithContext(ctx))
+		require.ErrorIs(b, err, context.DeadlineExceeded)
+	})
+}
+
+func TestCutAndReset(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(3)
+		read := func() (string, error) {
+			res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+			if err != nil {
+				return "", err
+			}
+			defer res.Body.Close()
+			all, err := io.ReadAll(res.Body)
+			return string(all), err
+		}
+		i := b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 20}})
+		body, err := read()
+		require.NoError(b, err, "in good order")
+		require.Equal(b, `{"kind":"PodList","a`, body)
+		require.Equal(b, 1, i.Seen())
+
+		i = b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 20, Abrupt: true}})
+		_, err = read()
+		require.ErrorIs(b, err, syscall.ECONNRESET)
+		require.Equal(b, 1, i.Seen())
+
+		// What is shorter than the cut is whole, and no effect was seen.
+		i = b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 1 << 20}})
+		_, err = read()
+		require.NoError(b, err)
+		require.Zero(b, i.Seen())
+
+		i = b.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Reset{}})
+		_, err = b.client.Do(b.request(http.MethodPost, podsPath, pod("x")))
+		require.ErrorIs(b, err, syscall.ECONNRESET)
+		require.Equal(b, 1, i.Seen())
+		require.Len(b, b.list(podsPath).Items, 3)
+	})
+}
+
+func TestStaleReads(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(1)
+		old := b.Snapshot()
+		b.ok(http.MethodPost, podsPath, pod("b"))
+		i := b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Effect: testserver.Stale{At: old}})
+		l := b.list(podsPath)
+		require.Equal(b, "101", l.Metadata.ResourceVersion)
+		require.Equal(b, []string{"a"}, l.names())
+		b.refused(404, http.MethodGet, podsPath+"/b", nil)
+		b.refused(504, http.MethodGet, podsPath+"?resourceVersion=102", nil)
+		require.Equal(b, 3, i.Seen())
+		require.Equal(b, "102", b.list(mapsPath).Metadata.ResourceVersion, "others are up to date")
+
+		// A watch sees the old state and nothing newer until the fault ends.
+		w := b.watch(podsPath, "resourceVersion=0")
+		defer w.close()
+		w.expect("ADDED a@101")
+		b.ok(http.MethodPost, podsPath, pod("c"))
+		later := b.watch(podsPath, "resourceVersion=102")
+		defer later.close()
+		synctest.Wait()
+		go func() {
+			<-time.After(time.Minute)
+			i.Remove()
+		}()
+		started := time.Now()
+		w.expect("ADDED b@102", "ADDED c@103")
+		later.expect("ADDED c@103")
+		require.Equal(b, time.Minute, time.Since(started))
+		require.Equal(b, "103", b.list(podsPath).Metadata.ResourceVersion)
+	})
+}
+
+func TestListFaults(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(4)
+		i := b.Inject(testserver.Fault{Effect: testserver.IgnoreLimit{}})
+		require.Len(b, b.list(podsPath, "limit=9").Items, 4)
+		require.Zero(b, i.Seen(), "there was nothing to ignore")
+		l := b.list(podsPath, "limit=2")
+		require.Len(b, l.Items, 4)
+		require.Empty(b, l.Metadata.Continue)
+		require.Equal(b, 1, i.Seen())
+		b.Heal()
+
+		item := []testserver.FrameType{testserver.FrameItem}
+		i = b.Inject(testserver.Fault{Match: testserver.Match{Frames: item, Name: "b"}, Effect: testserver.DropEvent{}})
+		j := b.Inject(testserver.Fault{Match: testserver.Match{Frames: item, Name: "c"}, Effect: testserver.DuplicateEvent{}})
+		require.Equal(b, []string{"a", "c", "c", "d"}, b.list(podsPath).names())
+		require.Equal(b, 1, i.Seen())
+		require.Equal(b, 1, j.Seen())
+		b.Heal()
+
+		i = b.Inject(testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.Malform{}})
+		l = b.list(podsPath)
+		require.Equal(b, []string{"a", "b", "c", "d"}, l.names(), "the metadata can be read")
+		require.EqualValues(b, 7, l.Items[1]["spec"])
+		require.IsType(b, doc{}, l.Items[2]["spec"])
+		require.Equal(b, 1, i.Seen())
+		b.Heal()
+
+		i = b.Inject(testserver.Fault{Effect: testserver.EndlessList{}})
+		require.Empty(b, b.list(mapsPath).Items)
+		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+		require.NoError(b, err)
+		_, err = io.CopyN(io.Discard, res.Body, 10<<20)
+		require.NoError(b, err)
+		require.NoError(b, res.Body.Close())
+		require.Equal(b, 1, i.Seen())
+	})
+}
+
+func TestRefuseStreaming(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		i := b.Inject(testserver.Fault{Effect: testserver.RefuseStreaming{}})
+		path := podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+		b.refused(422, http.MethodGet, path, nil)
+		require.Equal(b, 1, i.Seen())
+		w := b.watch(podsPath)
+		w.close()
+		require.Equal(b, 1, i.Seen())
+	})
+}
+
+// Each row opens a watch from 100 with bookmarks each second, injects a fault, and creates a, b and c at 101 to 103.
+func TestFrameFaults(t *testing.T) {
+	added := []testserver.FrameType{testserver.FrameAdded}
+	gone := &metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
+	for name, row := range map[string]struct {
+		fault testserver.Fault
+		want  string // then EOF, reset or unexpected if it ends so
+		seen  int
+	}{
+		"none":      {testserver.Fault{Effect: testserver.Reset{}}, "ADDED a@101, ADDED b@102, ADDED c@103, BOOKMARK@103", 0},
+		"drop":      {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.DropEvent{}}, "ADDED a@101, ADDED c@103, BOOKMARK@103", 1},
+		"drop nth":  {testserver.Fault{Skip: 1, Times: 1, Effect: testserver.DropEvent{}}, "ADDED a@101, ADDED c@103, BOOKMARK@103", 1},
+		"duplicate": {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.DuplicateEvent{}}, "ADDED a@101, ADDED b@102, ADDED b@102, ADDED c@103", 1},
+		"hold": {
+			testserver.Fault{Match: testserver.Match{Name: "a"}, Effect: testserver.HoldEvent{Frames: 1}},
+			"ADDED b@102, ADDED a@101, ADDED c@103", 1,
+		},
+		"hold longer": {
+			testserver.Fault{Match: testserver.Match{Name: "a"}, Effect: testserver.HoldEvent{Frames: 2}},
+			"ADDED b@102, ADDED c@103, ADDED a@101, BOOKMARK@103", 1,
+		},
+		"cut": {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 30}}, "ADDED a@101, EOF", 1},
+		"cut abruptly": {
+			testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 30, Abrupt: true}}, "ADDED a@101, reset", 1,
+		},
+		"cut at the end": {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 1 << 20}}, "ADDED a@101, ADDED b@102, EOF", 1},
+		"end":            {testserver.Fault{Skip: 2, Effect: testserver.EndWatch{}}, "ADDED a@101, ADDED b@102, EOF", 1},
+		"end abruptly":   {testserver.Fault{Skip: 1, Effect: testserver.EndWatch{Abrupt: true}}, "ADDED a@101, reset", 1},
+		"error":          {testserver.Fault{Skip: 1, Effect: testserver.EndWatch{Error: gone}}, "ADDED a@101, ERROR 410 Expired, EOF", 1},
+		"no bookmarks": {
+			testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameBookmark}}, Effect: testserver.DropEvent{}},
+			"ADDED a@101, ADDED b@102, ADDED c@103, EOF", 9,
+		},
+		"one bookmark late": {
+			testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameBookmark}}, Times: 1, Effect: testserver.HoldEvent{Frames: 1}},
+			"ADDED a@101, ADDED b@102, ADDED c@103, BOOKMARK@103, BOOKMARK@103", 1,
+		},
+		"malformed":  {testserver.Fault{Match: testserver.Match{Frames: added, Name: "b"}, Effect: testserver.Malform{}}, "ADDED a@101, ADDED b@102 malformed, ADDED c@103", 1},
+		"items only": {testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, "ADDED a@101, ADDED b@102, ADDED c@103", 0},
+		"mangled": {
+			testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.Malform{Mangle: func(in []byte) []byte {
+				return []byte(strings.Replace(string(in), `"name":"b"`, `"name":"z"`, 1))
+			}}},
+			"ADDED a@101, ADDED z@102, ADDED c@103", 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, testserver.Options{BookmarkInterval: time.Second}, func(b *bench) {
+				w := b.watch(podsPath, "resourceVersion=100", "allowWatchBookmarks=true", "timeoutSeconds=10")
+				defer w.close()
+				i := b.Inject(row.fault)
+				b.fill(3)
+				for _, want := range strings.Split(row.want, ", ") {
+					e, err := w.next()
+					switch want {
+					case "EOF":
+						require.ErrorIs(b, err, io.EOF)
+						require.NotErrorIs(b, err, io.ErrUnexpectedEOF)
+					case "reset":
+						require.ErrorIs(b, err, syscall.ECONNRESET)
+					default:
+						require.NoError(b, err, want)
+						got := e.String()
+						if e.Object["spec"] == 7.0 {
+							got += " malformed"
+						}
+						require.Equal(b, want, got)
+					}
+				}
+				require.Equal(b, row.seen, i.Seen())
+			})
+		})
+	}
+}
+
+func TestHoldUntilRemoved(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		w := b.watch(podsPath, "resourceVersion=100")
+		defer w.close()
+		i := b.Inject(testserver.Fault{Match: testserver.Match{Name: "a"}, Effect: testserver.HoldEvent{}})
+		b.fill(2)
+		w.expect("ADDED b@102")
+		go func() {
+			<-time.After(time.Minute)
+			i.Remove()
+		}()
+		started := time.Now()
+		w.expect("ADDED a@101")
+		require.Equal(b, time.Minute, time.Since(started))
+	})
+}
+
+func TestNoEndOfInitialEvents(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(1)
+		i := b.Inject(testserver.Fault{
+			Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Effect: testserver.DropEvent{},
+		})
+		w := b.watch(podsPath, "allowWatchBookmarks=true", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan")
+		defer w.close()
+		w.expect("ADDED a@101", "BOOKMARK@101") // the next one is a minute later, and not the mark
+		require.Equal(b, 1, i.Seen())
+	})
+}
+
+func TestStalledStream(t *testing.T) {
+	for name, release := range map[string]func(b *bench, i *testserver.Injection, w *stream) (ends bool){
+		"removed": func(_ *bench, i *testserver.Injection, _ *stream) bool { i.Remove(); return false },
+		"disconnected": func(b *bench, _ *testserver.Injection, _ *stream) bool {
+			b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+			return true
+		},
+		"client gone": func(_ *bench, _ *testserver.Injection, w *stream) bool { w.close(); return true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, testserver.Options{}, func(b *bench) {
+				w := b.watch(podsPath, "resourceVersion=100")
+				defer w.close()
+				i := b.Inject(testserver.Fault{Skip: 1, Times: 1, Effect: testserver.StallEvents{}})
+				b.fill(3)
+				w.expect("ADDED a@101")
+				require.NoError(b, i.Wait(b.Context(), 1))
+				<-time.After(time.Minute)
+				require.Len(b, b.Watches(), 1)
+				if release(b, i, w) {
+					synctest.Wait()
+					require.Empty(b, b.Watches())
+					return
+				}
+				w.expect("ADDED b@102", "ADDED c@103")
+			})
+		})
+	}
+}
+
+func TestDisconnect(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		one := b.watch(podsPath)
+		two := b.watch(podsPath)
+		other := b.watch(mapsPath)
+		i := b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Times: 1, Effect: testserver.Disconnect{}})
+		one.expectEnd() // the oldest
+		require.Equal(b, 1, i.Seen())
+		i = b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Effect: testserver.Disconnect{Abrupt: true}})
+		_, err := two.next()
+		require.ErrorIs(b, err, syscall.ECONNRESET)
+		require.Equal(b, 1, i.Seen())
+		b.Inject(testserver.Fault{Effect: testserver.Disconnect{
+			Error: &metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError},
+		}})
+		other.expect("ERROR 500 InternalError")
+		other.expectEnd()
+		// It is over at once: later watches are not affected.
+		w := b.watch(podsPath)
+		synctest.Wait()
+		require.Len(b, b.Watches(), 1)
+		w.close()
+	})
+}
+
+func TestShortWatch(t *testing.T) {
+	for _, abrupt := range []bool{false, true} {
+		inBubble(t, testserver.Options{}, func(b *bench) {
+			i := b.Inject(testserver.Fault{Times: 2, Effect: testserver.ShortWatch{For: time.Second, Abrupt: abrupt}})
+			j := b.Inject(testserver.Fault{Times: 1, Effect: testserver.ShortWatch{}})
+			for range 2 {
+				started := time.Now()
+				w := b.watch(podsPath)
+				_, err := w.next()
+				if abrupt {
+					require.ErrorIs(b, err, syscall.ECONNRESET)
+				} else {
+					require.ErrorIs(b, err, io.EOF)
+				}
+				require.Equal(b, time.Second, time.Since(started))
+			}
+			require.Equal(b, 2, i.Seen())
+			started := time.Now()
+			w := b.watch(podsPath)
+			w.expectEnd()
+			require.Zero(b, time.Since(started))
+			require.Equal(b, 1, j.Seen())
+		})
+	}
+}
+
+func TestCompact(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(3)
+		i := b.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		require.Zero(b, i.Seen())
+		w := b.watch(podsPath, "resourceVersion=102")
+		w.expect("ERROR 410 Expired")
+		w.expectEnd()
+		b.refused(410, http.MethodGet, podsPath+"?resourceVersion=102&resourceVersionMatch=Exact", nil)
+		require.Equal(b, 2, i.Seen())
+		w = b.watch(podsPath, "resourceVersion=103")
+		defer w.close()
+		b.ok(http.MethodPost, podsPath, pod("d"))
+		w.expect("ADDED d@104")
+		require.Equal(b, 2, i.Seen())
+	})
+}
+
+func TestRestoreGoesBack(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.fill(1)
+		old := b.Snapshot()
+		u := b.ok(http.MethodPost, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd(doc{"name": "v1", "served": true, "storage": true}))
+		b.ok(http.MethodPost, podsPath, pod("b"))
+		w := b.watch(podsPath, "resourceVersion="+u.GetResourceVersion())
+		w.expect("ADDED b@103")
+		i := b.Inject(testserver.Fault{Effect: testserver.Restore{To: old}})
+		_, err := w.next()
+		require.ErrorIs(b, err, syscall.ECONNRESET)
+		l := b.list(podsPath)
+		require.Equal(b, "101", l.Metadata.ResourceVersion)
+		require.Equal(b, []string{"a"}, l.names())
+		require.Equal(b, 1, i.Seen())
+		require.Equal(b, 404, b.do(http.MethodGet, "/apis/leat.example/v1/wheels", nil).code)
+
+		// A client that knows the future is told nothing until that has come again, but for bookmarks.
+		w = b.watch(podsPath, "resourceVersion=103", "allowWatchBookmarks=true")
+		defer w.close()
+		w.expect("BOOKMARK@101")
+		require.Equal(b, "102", b.ok(http.MethodPost, podsPath, pod("c")).GetResourceVersion())
+		b.ok(http.MethodPost, podsPath, pod("d"))
+		b.ok(http.MethodPost, podsPath, pod("e"))
+		w.expect("ADDED e@104")
+		b.list(podsPath)
+		require.Equal(b, 1, i.Seen(), "the past is over")
+	})
+}
+
+func TestOutage(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		w := b.watch(podsPath)
+		i := b.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		_, err := w.next()
+		require.ErrorIs(b, err, syscall.ECONNRESET)
+		_, err = b.client.Do(b.request(http.MethodGet, podsPath, nil))
+		require.ErrorIs(b, err, syscall.ECONNREFUSED)
+		require.Equal(b, 2, i.Seen())
+		i.Remove()
+		b.list(podsPath)
+	})
+}
+
+func TestInjectionWaits(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		i := b.Inject(testserver.Fault{Effect: testserver.Fail{}})
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(b, i.Wait(ctx, 1), context.DeadlineExceeded)
+		go b.do(http.MethodGet, podsPath, nil)
+		require.NoError(b, i.Wait(b.Context(), 1))
+		require.NoError(b, i.Wait(b.Context(), 0))
+		require.PanicsWithValue(b, "testserver: inject: a fault needs an effect", func() { b.Inject(testserver.Fault{}) })
+	})
+}
+
+// Whatever the server is doing, Run ends at once when its context does, and nothing is left behind.
+func TestRunEndsInEveryState(t *testing.T) {
+	for name, busy := range map[string]func(b *bench){
+		"idle":      func(*bench) {},
+		"connected": func(b *bench) { b.list(podsPath) },
+		"watch":     func(b *bench) { b.watch(podsPath) },
+		"two":       func(b *bench) { b.watch(podsPath); b.watch(mapsPath) },
+		"stalled": func(b *bench) {
+			b.Inject(testserver.Fault{Effect: testserver.Stall{}})
+			go func() { _, _ = b.client.Do(b.request(http.MethodGet, podsPath, nil)) }()
+		},
+		"stalled body": func(b *bench) {
+			b.Inject(testserver.Fault{Effect: testserver.Stall{After: 5}})
+			go func() {
+				res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+				if err == nil {
+					_, _ = io.ReadAll(res.Body)
+				}
+			}()
+		},
+		"stalled stream": func(b *bench) {
+			b.watch(podsPath, "resourceVersion=100")
+			b.Inject(testserver.Fault{Effect: testserver.StallEvents{}})
+			b.fill(1)
+		},
+		"delayed": func(b *bench) {
+			b.Inject(testserver.Fault{Effect: testserver.Delay{For: time.Hour}})
+			go func() { _, _ = b.client.Do(b.request(http.MethodGet, podsPath, nil)) }()
+		},
+		"waiting for a version": func(b *bench) {
+			go func() { _, _ = b.client.Do(b.request(http.MethodGet, podsPath+"?resourceVersion=900", nil)) }()
+		},
+		"endless list nobody reads": func(b *bench) {
+			b.fill(1)
+			b.Inject(testserver.Fault{Effect: testserver.EndlessList{}})
+			res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+			require.NoError(b, err)
+			b.open = append(b.open, res.Body)
+		},
+		"watch nobody reads": func(b *bench) {
+			b.watch(mapsPath, "resourceVersion=100")
+			for i := range 50 {
+				_, err := b.Create(configMaps, configMap(fmt.Sprint("m", i), "text", strings.Repeat("x", 16<<10)))
+				require.NoError(b, err)
+			}
+		},
+		"websocket": func(b *bench) { b.dialWebSocket(podsPath) },
+		"half a request": func(b *bench) {
+			c, err := b.Dial(b.Context())
+			require.NoError(b, err)
+			b.open = append(b.open, c)
+			_, err = c.Write([]byte("GET / HTTP/1.1\r\n"))
+			require.NoError(b, err)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := testserver.New(testserver.Options{})
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan error, 1)
+				go func() { done <- srv.Run(ctx) }()
+				b := &bench{T: t, Server: srv, client: srv.Client()}
+				busy(b)
+				synctest.Wait()
+				started := time.Now()
+				cancel()
+				require.NoError(t, <-done)
+				require.Zero(t, time.Since(started), "fake time must not pass")
+				require.Empty(t, srv.Watches())
+				b.release()
+				_, err := srv.Dial(t.Context())
+				require.ErrorIs(t, err, syscall.ECONNREFUSED)
+			})
+		})
+	}
+}
+
+// A server may be stopped and run again: its storage is intact, its connections are not.
+func TestRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := testserver.New(testserver.Options{})
+		client := srv.Client()
+		for range 3 {
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- srv.Run(ctx) }()
+			synctest.Wait()
+			require.ErrorIs(t, srv.Run(ctx), testserver.ErrRunning)
+			b := &bench{T: t, Server: srv, client: client}
+			b.ok(http.MethodPost, mapsPath, doc{"metadata": doc{"generateName": "m-"}})
+			cancel()
+			require.NoError(t, <-done)
+		}
+		all, err := srv.List(configMaps, "default")
+		require.NoError(t, err)
+		require.Len(t, all, 3)
+	})
+}
+
+func TestServeReportsBrokenListeners(t *testing.T) {
+	l := brokenListener{}
+	require.ErrorIs(t, testserver.New(testserver.Options{}).Serve(t.Context(), l), errBroken)
+}
+
+var errBroken = errors.New("broken")
