@@ -33,7 +33,7 @@ func TestKilledInMidWatch(t *testing.T) {
 	f.agree(t)
 
 	before := f.Snapshot()
-	t.Cleanup(func() { restart(t) })
+	t.Cleanup(func() { ensureServer(t) })
 	require.NoError(t, server.KillAPIServer())
 	require.NoError(t, eventually(t.Context(), func() error { return atLeast(3, len(f.errorsSince(0))) }))
 	require.Equal(t, before.Len(), f.Cache().Len(), "lost while the server was away")

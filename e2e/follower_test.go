@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -47,8 +48,9 @@ type follower[T api.Object] struct {
 	mirror     *mirror[T]
 	handler    *informer.Registration
 
-	mu     sync.Mutex // guards the fields below
-	errors []error
+	mu        sync.Mutex // guards the fields below
+	errors    []error
+	mutations []cache.Mutation
 }
 
 // follow runs an informer of the collection until the test ends, when it has to end without an error and without anybody
@@ -57,6 +59,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 	t.Helper()
 	f := &follower[T]{name: name, collection: c}
 	o.OnError = f.noteError
+	o.OnMutation = f.noteMutation
 	// A server that is back is noticed within a second, so that tests do not wait half a minute after each restart.
 	o.BackoffBase, o.BackoffMax = 50*time.Millisecond, 500*time.Millisecond
 	f.options = o
@@ -73,6 +76,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 		}
 		cancel()
 		require.NoError(t, <-ended)
+		require.Empty(t, f.mutations, "%s: changed in the cache", f.name)
 	})
 	return f
 }
@@ -88,6 +92,12 @@ func (f *follower[T]) noteError(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.errors = append(f.errors, err)
+}
+
+func (f *follower[T]) noteMutation(m cache.Mutation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mutations = append(f.mutations, m)
 }
 
 // tellErrors returns the last errors that lists and watches ended with.

@@ -86,3 +86,11 @@ func restart(t *testing.T) {
 	}
 	require.NoError(t, server.StartAPIServer(contextWithoutEnd(t)))
 }
+
+// ensureServer starts the API server if a test has ended between killing it and starting it.
+func ensureServer(t *testing.T) {
+	t.Helper()
+	if err := server.StartAPIServer(contextWithoutEnd(t)); err != nil {
+		require.ErrorIs(t, err, cluster.ErrRunning)
+	}
+}

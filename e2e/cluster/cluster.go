@@ -22,8 +22,13 @@ const (
 // startLimit is how long a server may take until it is ready: it takes three seconds alone on two cores.
 const startLimit = 2 * time.Minute
 
-// ErrNotRunning is returned by the methods that need a server which is not there, before Ready and after Run.
-var ErrNotRunning = errors.New("cluster: not running")
+var (
+	// ErrNotRunning is returned by the methods that need a server which is not there, and by all before Ready and after
+	// Run.
+	ErrNotRunning = errors.New("cluster: not running")
+	// ErrRunning is returned when a server is to be started that is running.
+	ErrRunning = errors.New("cluster: running already")
+)
 
 // Options say where the servers are and how they run. Binaries is required.
 type Options struct {

@@ -108,6 +108,7 @@ func TestKillAndRestart(t *testing.T) {
 	require.NoError(t, shared.KillEtcd())
 	require.NoError(t, shared.StartEtcd(t.Context()))
 	require.NoError(t, shared.StartAPIServer(t.Context()))
+	require.ErrorIs(t, shared.StartAPIServer(t.Context()), cluster.ErrRunning)
 	require.Equal(t, http.StatusOK, status(t, cluster.AdminToken, http.MethodGet, configMaps+"/survives"))
 }
 

@@ -67,7 +67,7 @@ func (c *Cluster) launch(ctx context.Context, running **process, name, log strin
 	ready func(context.Context) error,
 ) error {
 	if *running != nil {
-		return fmt.Errorf("cluster: %s runs already", name)
+		return fmt.Errorf("%w: %s", ErrRunning, name)
 	}
 	p, err := startProcess(filepath.Join(c.o.Binaries, name), filepath.Join(c.dir, log), flags)
 	if err != nil {

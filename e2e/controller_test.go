@@ -1,0 +1,244 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// widgetReconciler gives each widget as many config maps as its size says, and writes into its status how many there
+// are. A kube-controller-manager is not there, so it also removes what a deleted widget leaves.
+type widgetReconciler struct {
+	widgets    *follower[*widget]
+	configMaps *follower[*metav1.PartialObjectMetadata]
+	byOwner    *cache.Index[*metav1.PartialObjectMetadata, api.Key]
+	write      *apiclient.Resource[*corev1.ConfigMap]
+	status     *apiclient.Resource[*widget]
+
+	mu       sync.Mutex // guards the fields below
+	inWork   map[api.Key]bool
+	overlaps int
+	count    int
+}
+
+// ownerKey is the index function of byOwner.
+func ownerKey(o *metav1.PartialObjectMetadata) []api.Key {
+	if ref := metav1.GetControllerOf(o); ref != nil {
+		return []api.Key{{Namespace: o.Namespace, Name: ref.Name}}
+	}
+	return nil
+}
+
+func (r *widgetReconciler) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	r.enter(key)
+	defer r.leave(key)
+	w, found := r.widgets.Cache().Get(key)
+	size := 0
+	if found {
+		size = w.Spec.Size
+	}
+	ready := 0
+	have := map[string]bool{}
+	for _, owned := range r.byOwner.ByIndex(key) {
+		name := owned.Name
+		if found && metav1.IsControlledBy(owned, w) && wanted(key, name, size) {
+			have[name] = true
+			ready++
+			continue
+		}
+		err := r.write.Delete(ctx, api.KeyOf(owned), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(owned.UID))})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return controller.Result{}, err
+		}
+	}
+	if !found {
+		return controller.Result{}, nil
+	}
+	for i := range size {
+		if name := childName(key, i); !have[name] {
+			if err := r.create(ctx, w, name); err != nil {
+				return controller.Result{}, err
+			}
+		}
+	}
+	return controller.Result{}, r.updateStatus(ctx, w, ready)
+}
+
+func childName(key api.Key, i int) string { return fmt.Sprintf("%s-child-%d", key.Name, i) }
+
+func wanted(key api.Key, name string, size int) bool {
+	for i := range size {
+		if name == childName(key, i) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *widgetReconciler) create(ctx context.Context, w *widget, name string) error {
+	yes := true
+	_, err := r.write.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: w.Namespace, Name: name,
+		OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: "e2e.leat.example/v1", Kind: "Contraption", Name: w.Name, UID: w.UID, Controller: &yes,
+		}},
+	}}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil // the cache is behind, and will say so itself
+	}
+	return err
+}
+
+func (r *widgetReconciler) updateStatus(ctx context.Context, w *widget, ready int) error {
+	if w.Status.Ready == ready {
+		return nil
+	}
+	changed := api.Clone(w)
+	changed.Status.Ready = ready
+	_, err := r.status.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // it is gone, and its deletion will be reconciled
+	}
+	return err // a conflict too: the cache is behind, so later it will go well
+}
+
+func (r *widgetReconciler) enter(key api.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.inWork[key] {
+		r.overlaps++
+	}
+	r.inWork[key] = true
+	r.count++
+}
+
+func (r *widgetReconciler) leave(key api.Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.inWork, key)
+}
+
+// TestReconcileConverges runs a controller over two informers while widgets come, grow, shrink, go and come again under
+// the same name, while somebody deletes what it made, and while the API server is killed.
+func TestReconcileConverges(t *testing.T) {
+	contraptions := customResource(t, "Contraption")
+	owners := newCollection(t, contraptions, `{"spec":{"size":2}}`)
+	children := &collection{resource: configMaps, namespace: owners.namespace, body: map[string]any{}}
+	r := startWidgetController(t, owners, children)
+
+	const widgets = 24
+	for i := range widgets {
+		_, err := owners.create(t.Context(), objectName(i), nil)
+		require.NoError(t, err)
+	}
+	r.converge(t, owners, children)
+
+	t.Cleanup(func() { ensureServer(t) })
+	for i := range widgets {
+		name, key := objectName(i), api.Key{Name: objectName(i)}
+		switch i % 6 {
+		case 0:
+			require.NoError(t, owners.delete(t.Context(), name))
+		case 1:
+			require.NoError(t, owners.delete(t.Context(), name))
+			_, err := owners.create(t.Context(), name, nil)
+			require.NoError(t, err)
+		case 2, 3:
+			size := i % 6 // 2 is as it was, so nothing but the version changes
+			_, err := owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": size, "color": "blue"}})
+			require.NoError(t, err)
+		case 4:
+			_, err := owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": 0}})
+			require.NoError(t, err)
+		case 5:
+			require.NoError(t, children.delete(t.Context(), childName(key, 1)))
+		}
+		if i == widgets/2 {
+			require.NoError(t, server.RestartAPIServer(t.Context()))
+		}
+	}
+	r.converge(t, owners, children)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.Zero(t, r.overlaps, "one key was reconciled twice at once")
+	t.Logf("%d reconciles", r.count)
+}
+
+func startWidgetController(t *testing.T, owners, children *collection) *widgetReconciler {
+	t.Helper()
+	client := newClient(t, adminConfig())
+	namespace := owners.namespace
+	r := &widgetReconciler{
+		widgets: follow(t, "widgets", owners, apiclient.For[*widget](client, owners.resource, namespace), informer.Options[*widget]{}),
+		configMaps: follow(t, "config maps", children, apiclient.View[*metav1.PartialObjectMetadata](client, configMaps, namespace),
+			informer.Options[*metav1.PartialObjectMetadata]{}),
+		write:  apiclient.For[*corev1.ConfigMap](client, configMaps, namespace),
+		status: apiclient.For[*widget](client, owners.resource, namespace),
+		inWork: map[api.Key]bool{},
+	}
+	r.byOwner = informer.AddIndex(r.configMaps.Informer, ownerKey)
+	c := controller.New("widgets", r, controller.Options{
+		Workers: 4, Backoff: workqueue.Backoff{Base: 10 * time.Millisecond, Max: time.Second},
+	})
+	// The status counts too: what was compared with it may have been an older one than the server has.
+	c.Watch(controller.For(r.widgets.Informer).WhenAny(predicate.GenerationChanged,
+		predicate.Changed(func(w *widget) int { return w.Status.Ready })))
+	c.Watch(controller.Owns(r.widgets.Informer, r.configMaps.Informer))
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return r
+}
+
+// converge waits until the server, asked without leat, has for each widget the config maps that it wants and no others,
+// and a status that says so.
+func (r *widgetReconciler) converge(t *testing.T, owners, children *collection) {
+	t.Helper()
+	require.NoError(t, eventually(t.Context(), func() error {
+		want := map[string]bool{}
+		for _, raw := range owners.list(t, "", "") {
+			var w widget
+			if err := json.Unmarshal(raw, &w); err != nil {
+				return err
+			}
+			if w.Status.Ready != w.Spec.Size {
+				return fmt.Errorf("%s: %d of %d", w.Name, w.Status.Ready, w.Spec.Size)
+			}
+			for i := range w.Spec.Size {
+				want[childName(api.KeyOf(&w), i)+string(w.UID)] = true
+			}
+		}
+		have := children.list(t, "", "")
+		for _, raw := range have {
+			var c metav1.PartialObjectMetadata
+			if err := json.Unmarshal(raw, &c); err != nil {
+				return err
+			}
+			if ref := metav1.GetControllerOf(&c); ref == nil || !want[c.Name+string(ref.UID)] {
+				return fmt.Errorf("%s is too many", c.Name)
+			}
+		}
+		return atLeast(len(want), len(have))
+	}))
+}
