@@ -186,9 +186,10 @@ func (c *pipeConn) CloseWrite() error {
 }
 
 // Reset tears the connection down as a TCP RST does. What had arrived before it can still be read, as on Linux, so that
-// what a client sees does not depend on who runs first.
+// what a client sees does not depend on who runs first. The peer's side goes first, lest it reads what this side's
+// server still writes when it notices.
 func (c *pipeConn) Reset() {
-	for _, s := range []*stream{c.in, c.out} {
+	for _, s := range []*stream{c.out, c.in} {
 		s.update(func(s *stream) { s.reset = true })
 	}
 }

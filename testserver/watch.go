@@ -64,6 +64,8 @@ func (x *call) watch() error {
 	if failure != nil && x.options.ExpiredStatus {
 		return failure
 	}
+	w.open = x.watches.add(x.request) // before the client can know that the watch is open
+	defer x.watches.remove(w.open)
 	if w.sink, err = x.openSink(); err != nil {
 		return err
 	}
@@ -71,8 +73,6 @@ func (x *call) watch() error {
 		return nil // the handshake failed and has been answered
 	}
 	defer w.sink.release()
-	w.open = x.watches.add(x.request)
-	defer x.watches.remove(w.open)
 	if failure != nil {
 		status := statusOf(failure)
 		w.sendStatus(&status)

@@ -156,8 +156,8 @@ func TestTLSAndHTTP2InABubble(t *testing.T) {
 				<-time.After(time.Hour)
 				w = b.watch(podsPath, "resourceVersion=103")
 				defer w.close()
-				b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 5, Abrupt: true}})
-				b.ok(http.MethodPost, mapsPath+"?dryRun=All", configMap("x")).GetName()
+				b.ok(http.MethodPost, podsPath, pod("d"))
+				w.expect("ADDED d@104")
 			})
 		})
 	}
