@@ -3,6 +3,7 @@ package workqueue
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"sync"
 	"time"
 )
@@ -72,6 +73,7 @@ type Queue[K comparable] struct {
 	maxCauses int
 	metrics   *Metrics
 	base      time.Time // what stamps count from
+	seed      maphash.Seed
 
 	mu         sync.Mutex // guards the fields below
 	table      table[K]
@@ -101,6 +103,7 @@ func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 		maxCauses: max(o.MaxCauses, 0),
 		metrics:   o.Metrics,
 		base:      time.Now().Add(-1), // so that no stamp is zero
+		seed:      maphash.MakeSeed(),
 	}
 	if o.MaxCauses == 0 {
 		q.maxCauses = defaultCauses
@@ -134,10 +137,13 @@ func (q *Queue[K]) AddWith(key K, item Item) {
 	if item.RateLimited {
 		delay = max(delay, q.limiter.When(key)) // without the lock: it may be the user's code
 	}
-	hash := q.table.hash(key)
+	hash, now := q.hash(key), stamp(0)
+	if delay > 0 || q.metrics != nil {
+		now = q.now()
+	}
 	q.mu.Lock()
 	if !q.closed {
-		q.add(q.table.obtain(key, hash), &item, delay)
+		q.add(q.table.obtain(key, hash), &item, now, delay)
 	}
 	q.mu.Unlock()
 }
@@ -152,7 +158,7 @@ func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
 // already stays so, and so does what the RateLimiter remembers.
 // Nothing in client-go corresponds to it.
 func (q *Queue[K]) Cancel(key K) bool {
-	hash := q.table.hash(key)
+	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	e := q.table.find(key, hash)
@@ -190,17 +196,21 @@ func (q *Queue[K]) Get(ctx context.Context) (work Work[K], err error) {
 // Done gives a key back. If it was added meanwhile it is ready now, once. Done of a key that is not being processed
 // panics: were it let pass, the next worker could be given a key that another one still works on.
 func (q *Queue[K]) Done(key K) {
-	hash := q.table.hash(key)
+	hash, now := q.hash(key), stamp(0)
+	if q.metrics != nil {
+		now = q.now()
+	}
 	q.mu.Lock()
 	e := q.table.find(key, hash)
 	if e == nil || !e.processing {
 		q.mu.Unlock()
 		panic(fmt.Sprintf("workqueue: Done of %v, which is not being processed", key))
 	}
-	worked := q.finish(e)
+	started := e.started
+	q.finish(e)
 	q.mu.Unlock()
 	if q.metrics != nil {
-		q.metrics.observeWorked(worked)
+		q.metrics.observeWorked(time.Duration(now - started))
 	}
 }
 
@@ -249,11 +259,8 @@ func (q *Queue[K]) start(e *entry[K], work *Work[K]) (queued time.Duration) {
 	return time.Duration(e.started - e.ready)
 }
 
-// finish ends the processing of an entry and returns how long it took.
-func (q *Queue[K]) finish(e *entry[K]) (worked time.Duration) {
-	if q.metrics != nil {
-		worked = time.Duration(q.now() - e.started)
-	}
+// finish ends the processing of an entry.
+func (q *Queue[K]) finish(e *entry[K]) {
 	e.processing = false
 	q.processing.remove(e, byAge)
 	q.inWork--
@@ -271,15 +278,10 @@ func (q *Queue[K]) finish(e *entry[K]) (worked time.Duration) {
 		q.table.release(e)
 		q.endDrain()
 	}
-	return worked
 }
 
 // add joins an add to what is pending for the entry.
-func (q *Queue[K]) add(e *entry[K], item *Item, delay time.Duration) {
-	var now stamp
-	if delay > 0 || q.metrics != nil {
-		now = q.now()
-	}
+func (q *Queue[K]) add(e *entry[K], item *Item, now stamp, delay time.Duration) {
 	if item.RateLimited || item.After > 0 {
 		q.retries++
 	}
@@ -351,5 +353,8 @@ func (q *Queue[K]) dropPending(e *entry[K]) {
 		q.table.release(e)
 	}
 }
+
+// hash needs no lock. It panics where a Go map would: when K is an interface type and the key is not comparable.
+func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) | occupied }
 
 func (q *Queue[K]) now() stamp { return stamp(time.Since(q.base)) }

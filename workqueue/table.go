@@ -1,7 +1,5 @@
 package workqueue
 
-import "hash/maphash"
-
 const (
 	// smallestTable is the number of slots of an empty table, a power of two.
 	smallestTable = 32
@@ -16,7 +14,6 @@ const (
 // A Go map would do, and did. But each add and Done would hash the key twice, under the queue's lock, where here it is
 // hashed once, before; and a map never gives back what a burst of keys made it grow to.
 type table[K comparable] struct {
-	seed maphash.Seed
 	used int
 
 	// The slots, whose number is a power of two. The hashes stand by themselves, so that a look-up reads little memory
@@ -29,13 +26,10 @@ type table[K comparable] struct {
 }
 
 func newTable[K comparable]() table[K] {
-	t := table[K]{seed: maphash.MakeSeed()}
+	t := table[K]{}
 	t.resize(smallestTable)
 	return t
 }
-
-// hash needs no lock. It panics where a Go map would: when K is an interface type and key is not comparable.
-func (t *table[K]) hash(key K) uint32 { return uint32(maphash.Comparable(t.seed, key)) | occupied }
 
 // probe returns the slot of a key: the one that holds it, or the empty one where it belongs.
 func (t *table[K]) probe(key K, hash uint32) int {
