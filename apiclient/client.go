@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 )
 
@@ -92,11 +93,25 @@ func (c *Client) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) 
 // checkRedirect follows a read within the server, as a proxy that adds a slash may ask for, and nothing else.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
-	if next.URL.Scheme == first.URL.Scheme && next.URL.Host == first.URL.Host &&
-		first.Method == http.MethodGet && len(via) < 10 {
+	if sameServer(next.URL, first.URL) && first.Method == http.MethodGet && len(via) < 10 {
 		return nil
 	}
 	return &RedirectError{From: bareURL(first.URL), To: bareURL(next.URL), Method: first.Method}
+}
+
+func sameServer(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	default:
+		return "80"
+	}
 }
 
 func bareURL(u *url.URL) string {

@@ -11,7 +11,8 @@
 // # Guarantees
 //
 //  1. Each call is exactly one request, and nothing is tried again: who repeats a list or a watch is the reflector, who
-//     repeats a write is the caller (TestSuite, TestVerbsOnTheWire).
+//     repeats a write is the caller. (net/http itself sends a read anew when the idle connection that it took turns out
+//     to be closed.) (TestSuite, TestVerbsOnTheWire)
 //  2. Lists are handed out item by item as bytes arrive, watches event by event, compressed or not; no body is ever held
 //     whole (TestSuite, TestCompressedWatchesAreNotLate).
 //  3. A partial T is never written back whole: a Projection has no Create, Update or UpdateStatus

@@ -163,6 +163,20 @@ func TestRedirects(t *testing.T) {
 	require.Nil(t, stolen.Load(), "no request reached the other server")
 }
 
+func TestARedirectThatNamesTheDefaultPortStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/arrived" {
+				answer(200, jsonType, onePod)(w, r)
+				return
+			}
+			http.Redirect(w, r, "http://SERVER.memory:80/arrived", http.StatusFound)
+		})
+		_, err := apiclient.View[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
+		require.NoError(t, err)
+	})
+}
+
 func TestTokenFilesAreReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
