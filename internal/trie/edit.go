@@ -127,9 +127,6 @@ func (e *Edit[E]) split(leaf, parent *node[E]) {
 		half := uint64(1) << (hashLen - 1 - leaf.depth)
 		middle := leaf.entries[0].Hash&^(half-1) | half
 		at := lowerBound(leaf.entries, middle)
-		if leaf.entries[0].Hash&half != 0 {
-			at = 0
-		}
 		left := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: withRoom(leaf.entries[:at], 0)}
 		right := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: withRoom(leaf.entries[at:], 0)}
 		span := parent.span(left)
