@@ -23,8 +23,9 @@ demo: ## an API server, a controller and the whole pipeline between them, in one
 test: ## every test of the root module, with the race detector
 	$(GO) test -race ./...
 
+# One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores.
 e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver
-	$(GO) test -C e2e -race -count=1 -timeout=20m -v ./...
+	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v ./...
 
 servers: $(SERVERS) ## build etcd and kube-apiserver into e2e/bin
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 )
 
 // HTTPClient returns a client that trusts the cluster, and that says the token with every request unless it is empty.
@@ -55,7 +56,12 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("cluster: %s %s: %d: %s", e.Method, e.Path, e.Code, e.Answer)
 }
 
+// requestLimit is how long the answer to one request may take, which is longer than the servers themselves allow.
+const requestLimit = 90 * time.Second
+
 func do(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
