@@ -123,7 +123,7 @@ func (e *Edit[E]) split(leaf, parent *node[E]) {
 		if parent == nil || parent.span(leaf) == 1 {
 			parent = e.deepen(leaf, parent)
 		}
-		slot := parent.slot(leaf.entries[0].Hash) // before the leaf changes: any of its slots
+		slot := parent.slot(leaf.entries[0].Hash) // any of those that the leaf stands in
 		half := uint64(1) << (hashLen - 1 - leaf.depth)
 		middle := leaf.entries[0].Hash&^(half-1) | half
 		at := lowerBound(leaf.entries, middle)
