@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 )
@@ -130,19 +129,6 @@ func describe(o metav1.ListOptions) string {
 	return b.String()
 }
 
-// OnBatch traces what an informer takes from its queue, and what its cache holds then.
-func OnBatch[T api.Object](p *Printer, resource api.Resource) func(deltafifo.Batch[T], *cache.Snapshot[T]) {
-	return func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
-		if len(b.Objects) > 0 {
-			p.Line("deltafifo", resource.Plural, "%s", deltas(b))
-		}
-		if b.Resync {
-			p.Line("deltafifo", resource.Plural, "resync")
-		}
-		p.Line("cache", resource.Plural, "%s, version %s", count(s.Len(), "object"), s.ResourceVersion())
-	}
-}
-
 // deltas lists the objects of a batch with what happened to each.
 func deltas[T any](b deltafifo.Batch[T]) string {
 	const most = 4
@@ -162,16 +148,6 @@ func deltas[T any](b deltafifo.Batch[T]) string {
 		parts = append(parts, fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(parts, ", ")
-}
-
-// Notify traces what a handler is told, before it is told.
-func Notify[T api.Object](p *Printer, resource api.Resource, next func(informer.Notification[T])) func(informer.Notification[T]) {
-	return func(n informer.Notification[T]) {
-		p.Line("handler", resource.Plural, "%s", notification(n))
-		if next != nil {
-			next(n)
-		}
-	}
 }
 
 func notification[T api.Object](n informer.Notification[T]) string {

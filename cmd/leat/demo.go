@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/trace"
+	"github.com/leatproject/leat/testserver"
+)
+
+func newDemo() *cobra.Command {
+	var keepRunning bool
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Show the whole pipeline at work, without a cluster",
+		Long: `Start an API server in memory and a small controller that gives every ReplicaSet its pods, create, change and delete
+objects, break the connection, and print what each stage of the pipeline did. It needs nothing and ends by itself.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runDemo(cmd.Context(), cmd.OutOrStdout(), keepRunning)
+		},
+	}
+	cmd.Flags().BoolVar(&keepRunning, "keep-running", false, "stay up in the end, and serve the API on a local port")
+	return cmd
+}
+
+// demo is the world of the demonstration: a server, two informers and a controller between them.
+type demo struct {
+	out        *trace.Printer
+	server     *testserver.Server
+	client     *apiclient.Client
+	sets       *trace.Informer[*replicaSet]
+	pods       *trace.Informer[*pod]
+	controller *controller.Controller[api.Key]
+
+	changed    chan struct{} // holds a token when a cache has changed, or a reconcile has returned
+	begun      atomic.Int64  // reconciles
+	reconciled atomic.Int64  // and those that have returned
+}
+
+// runDemo starts everything, plays the script, and ends everything.
+func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool) error {
+	d, err := newDemoWorld(trace.To(stdout, nil))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	running, ctx := errgroup.WithContext(ctx)
+	running.Go(func() error { return d.server.Run(ctx) })
+	running.Go(func() error { return d.sets.Run(ctx) })
+	running.Go(func() error { return d.pods.Run(ctx) })
+	running.Go(func() error { return d.controller.Run(ctx) })
+
+	started := time.Now()
+	err = d.play(ctx)
+	if err == nil {
+		d.summary(time.Since(started))
+		if keepRunning {
+			err = d.stay(ctx)
+		}
+	}
+	cancel()
+	return errors.Join(endOrError(ctx, err), running.Wait())
+}
+
+func newDemoWorld(out *trace.Printer) (*demo, error) {
+	d := &demo{out: out, server: testserver.New(testserver.Options{ImmediateDeletion: true}), changed: make(chan struct{}, 1)}
+	var err error
+	d.client, err = apiclient.New(apiclient.Config{Host: d.server.URL(), Transport: d.server.Client().Transport})
+	if err != nil {
+		return nil, err
+	}
+	d.sets = watchTraced[*replicaSet](d, replicaSets)
+	d.pods = watchTraced[*pod](d, pods)
+	d.controller = newReplicas(d)
+	return d, nil
+}
+
+// watchTraced makes an informer of one resource whose every stage prints what it does.
+func watchTraced[T api.Object](d *demo, r api.Resource) *trace.Informer[T] {
+	return trace.NewInformer(d.out, apiclient.View[T](d.client, r, ""), informer.Options[T]{
+		BackoffBase: 100 * time.Millisecond, // nobody wants to wait in a demonstration
+		OnBatch:     func(deltafifo.Batch[T], *cache.Snapshot[T]) { d.signal() },
+	})
+}
+
+func (d *demo) signal() {
+	select {
+	case d.changed <- struct{}{}:
+	default:
+	}
+}
+
+// idle tells whether nobody has anything left to do.
+func (d *demo) idle() bool {
+	pending := 0
+	for _, h := range append(d.sets.Status().Handlers, d.pods.Status().Handlers...) {
+		pending += h.Pending
+	}
+	return pending == 0 && d.controller.Stats().Queue.Depth == 0 && d.begun.Load() == d.reconciled.Load()
+}
+
+// step is one thing that happens in the demonstration, and what it has to lead to.
+type step struct {
+	title string
+	do    func(context.Context) error
+	until func() bool
+}
+
+// play carries the script out, each step once the one before has led to what it should.
+func (d *demo) play(ctx context.Context) error {
+	if err := d.await(ctx, func() bool { return isClosed(d.sets.Synced()) && isClosed(d.pods.Synced()) }); err != nil {
+		return err
+	}
+	for n, s := range d.script() {
+		d.out.Printf("\n%d. %s\n", n+1, s.title)
+		if err := s.do(ctx); err != nil {
+			return fmt.Errorf("step %d: %w", n+1, err)
+		}
+		if err := d.await(ctx, s.until); err != nil {
+			return fmt.Errorf("step %d: %w", n+1, err)
+		}
+	}
+	return nil
+}
+
+// await waits until a condition on the caches is met and all is quiet.
+func (d *demo) await(ctx context.Context, met func() bool) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("what should have happened has not, in 30 seconds"))
+	defer cancel()
+	for !met() || !d.idle() {
+		select {
+		case <-d.changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// script is what happens in the demonstration.
+func (d *demo) script() []step {
+	web := api.Key{Namespace: "default", Name: "web"}
+	sets := apiclient.View[*replicaSet](d.client, replicaSets, web.Namespace)
+	scale := func(ctx context.Context, n int) error {
+		patch, err := apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": n}})
+		if err == nil {
+			_, err = sets.Patch(ctx, web, patch, apiclient.PatchOptions{})
+		}
+		return err
+	}
+	settled := func(n int) func() bool {
+		return func() bool {
+			set, ok := d.sets.Cache().Get(web)
+			return ok && set.Spec.Replicas == n && set.Status.ReadyReplicas == n && d.pods.Cache().Len() == n
+		}
+	}
+	var deleted types.UID
+	return []step{
+		{"Somebody creates a ReplicaSet with two replicas. The controller makes the pods.", func(ctx context.Context) error {
+			_, err := apiclient.For[*unstructured.Unstructured](d.client, replicaSets, web.Namespace).
+				Create(ctx, newReplicaSet(web, 2), metav1.CreateOptions{})
+			return err
+		}, settled(2)},
+		{"Somebody scales it to three.", func(ctx context.Context) error { return scale(ctx, 3) }, settled(3)},
+		{"A pod is deleted. Its owner is reconciled, and makes another of the same name.", func(ctx context.Context) error {
+			key := api.Key{Namespace: web.Namespace, Name: "web-1"}
+			victim, _ := d.pods.Cache().Get(key)
+			deleted = victim.UID
+			return apiclient.View[*pod](d.client, pods, web.Namespace).Delete(ctx, key, metav1.DeleteOptions{})
+		}, func() bool {
+			p, ok := d.pods.Cache().Get(api.Key{Namespace: web.Namespace, Name: "web-1"})
+			return ok && p.UID != deleted && settled(3)()
+		}},
+		{"The server cuts every connection. The watches go on from where they were: nothing is listed again, nothing is lost.", func(ctx context.Context) error {
+			d.server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
+			return scale(ctx, 1)
+		}, settled(1)},
+		{"The connections are gone for a while, and so is the history. A list says what changed, and only that.", func(ctx context.Context) error {
+			outage := d.server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+			_, err := d.server.Create(pods, stray(web.Namespace))
+			d.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+			outage.Remove()
+			return err
+		}, func() bool {
+			_, ok := d.pods.Cache().Get(api.Key{Namespace: web.Namespace, Name: "stray"})
+			return ok
+		}},
+		{"The ReplicaSet is deleted. Its pod goes too; the stray one has another master.", func(ctx context.Context) error {
+			return sets.Delete(ctx, web, metav1.DeleteOptions{})
+		}, func() bool { return d.sets.Cache().Len() == 0 && d.pods.Cache().Len() == 1 }},
+	}
+}
+
+// summary counts what it took.
+func (d *demo) summary(took time.Duration) {
+	sets, pods := d.sets.Status().Reflector.Counters, d.pods.Status().Reflector.Counters
+	d.out.Printf("\n%d events in %d watches and %d lists, %d reconciles, in %s. Now read README.md, or try: leat serve\n",
+		sets.Events+pods.Events, sets.Watches+sets.Streams+pods.Watches+pods.Streams, sets.Lists+pods.Lists,
+		d.reconciled.Load(), took.Round(time.Millisecond))
+}
+
+// stay serves the same API on a local port until ctx ends.
+func (d *demo) stay(ctx context.Context) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	d.out.Printf("still running; in another terminal: leat watch pods -A --server http://%s\n", listener.Addr())
+	return d.server.Serve(ctx, listener)
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/testserver"
+)
+
+// serveOptions are the flags of leat serve.
+type serveOptions struct {
+	listen     string
+	kubeconfig string
+	token      string
+	tls        bool
+}
+
+func newServe() *cobra.Command {
+	var o serveOptions
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve a Kubernetes API from memory",
+		Long: `Serve a Kubernetes API from memory until interrupted, and write a kubeconfig for it. It has the common built-in
+resources, takes CustomResourceDefinitions, and forgets everything when it ends. kubectl and leat watch can use it.`,
+		Example: `  leat serve --listen 127.0.0.1:8080 --kubeconfig-out leat.kubeconfig
+  leat watch configmaps -A --kubeconfig leat.kubeconfig`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
+	f.StringVar(&o.kubeconfig, "kubeconfig-out", "leat.kubeconfig", "where to write a kubeconfig; empty writes none")
+	f.StringVar(&o.token, "token", "", "bearer token that clients must send")
+	f.BoolVar(&o.tls, "tls", false, "serve over TLS and HTTP/2, with a certificate of its own")
+	return cmd
+}
+
+func (o serveOptions) run(ctx context.Context, stdout io.Writer) error {
+	listener, err := net.Listen("tcp", o.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	defer listener.Close()
+	address := listener.Addr().(*net.TCPAddr)
+	if !address.IP.IsLoopback() && o.token == "" {
+		return usagef("--listen %s: others can reach it, so it needs a --token", o.listen)
+	}
+	server := testserver.New(o.server())
+	cfg := o.config(server, address)
+	if o.kubeconfig != "" {
+		if err := kubeconfig.Write(o.kubeconfig, cfg, kubeconfig.DefaultNamespace); err != nil {
+			return fmt.Errorf("--kubeconfig-out: %w", err)
+		}
+	}
+	fmt.Fprintf(stdout, "serving on %s\n", cfg.Host)
+	if o.kubeconfig != "" {
+		fmt.Fprintf(stdout, "try: leat watch configmaps -A --kubeconfig %s\n", o.kubeconfig)
+	}
+	return server.Serve(ctx, listener)
+}
+
+func (o serveOptions) server() testserver.Options {
+	so := testserver.Options{TLS: o.tls, HTTP2: o.tls, ManagedFields: true, ImmediateDeletion: true}
+	if o.token != "" {
+		so.Tokens = testserver.Tokens{o.token: "admin"}
+	}
+	return so
+}
+
+// config is what a client needs to reach the server.
+func (o serveOptions) config(server *testserver.Server, address *net.TCPAddr) apiclient.Config {
+	cfg := apiclient.Config{Host: "http://" + address.String(), BearerToken: o.token}
+	if o.tls {
+		cfg.Host = "https://" + address.String()
+		cfg.TLS.CAData = server.CA()
+	}
+	return cfg
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+)
+
+// watchOptions are the flags of leat watch.
+type watchOptions struct {
+	server        kubeconfig.Options
+	allNamespaces bool
+	labelSelector string
+	fieldSelector string
+	output        string
+	once          bool
+	webSocket     bool
+	paged         bool
+}
+
+func newWatch() *cobra.Command {
+	var o watchOptions
+	cmd := &cobra.Command{
+		Use:   "watch RESOURCE",
+		Short: "List and watch a resource, a line an event",
+		Long: `List and watch a resource through the whole pipeline, from the API client to an informer's handler, and print a line
+an event: ADDED, MODIFIED or DELETED with the key and the version, and SYNCED once the first list is complete.
+
+RESOURCE is a plural name, with its group where that is not clear: pods, deployments.apps, certificates.v1.cert-manager.io.
+
+Output formats: line; json, an object a line with its type; name, the key alone (and no SYNCED).`,
+		Example: `  leat watch pods -A
+  leat watch deployments.apps -n shop -l app=web -o json
+  leat watch pods --field-selector spec.nodeName=node-1 --once -o name`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("%s takes one resource, such as pods, and got %d arguments", cmd.CommandPath(), len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	connectFlags(cmd, &o.server)
+	f := cmd.Flags()
+	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "watch all namespaces")
+	f.StringVarP(&o.labelSelector, "selector", "l", "", "label selector, such as app=web,tier!=cache")
+	f.StringVar(&o.fieldSelector, "field-selector", "", "field selector, such as spec.nodeName=node-1")
+	f.StringVarP(&o.output, "output", "o", "line", "output format: line, json or name")
+	f.BoolVar(&o.once, "once", false, "end when the first list is complete")
+	f.BoolVar(&o.webSocket, "websocket", false, "watch over WebSocket instead of a chunked answer")
+	f.BoolVar(&o.paged, "paged", false, "take the first list in pages instead of a stream")
+	return cmd
+}
+
+func (o watchOptions) run(ctx context.Context, resource string, stdout, stderr io.Writer) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	client, namespace, err := connect(o.server)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	r, err := discovery.Lookup(ctx, client, resource)
+	if err != nil {
+		return endOrError(ctx, err)
+	}
+	if o.allNamespaces || !r.Namespaced {
+		namespace = ""
+	}
+	if o.output == "json" {
+		return watchAs[*unstructured.Unstructured](ctx, o, client, r, namespace, stdout, stderr)
+	}
+	return watchAs[*metav1.PartialObjectMetadata](ctx, o, client, r, namespace, stdout, stderr)
+}
+
+func (o watchOptions) validate() error {
+	if o.allNamespaces && o.server.Namespace != "" {
+		return usagef("-n and -A exclude each other")
+	}
+	if _, err := labels.Parse(o.labelSelector); err != nil {
+		return usagef("--selector %q: %w", o.labelSelector, err)
+	}
+	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
+		return usagef("--field-selector %q: %w", o.fieldSelector, err)
+	}
+	switch o.output {
+	case "line", "json", "name":
+		return nil
+	default:
+		return usagef("--output %q: the formats are line, json and name", o.output)
+	}
+}
+
+// watchAs watches objects of the type that the output needs: metadata alone where that is all it prints.
+func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclient.Client, r api.Resource, namespace string, stdout, stderr io.Writer) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	view := apiclient.View[T](client, r, namespace)
+	lw := api.ListerWatcher[T](view)
+	if o.webSocket {
+		lw = websocket.Watch(view)
+	}
+	out := newPrinter[T](o.output, r, stdout)
+	var i *informer.Informer[T]
+	i = informer.New(lw, informer.Options[T]{
+		LabelSelector: o.labelSelector, FieldSelector: o.fieldSelector, DisableStreaming: o.paged,
+		KeepManagedFields: true,
+		OnError: func(err error) {
+			status := i.Status()
+			if !status.Synced && hopeless(status.Reflector.Phase, err) {
+				cancel(err)
+			} else if worthTelling(err) {
+				fmt.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
+			}
+		},
+	})
+	written := func(err error) {
+		if err != nil {
+			cancel(fmt.Errorf("write: %w", err))
+		}
+	}
+	announce := sync.OnceFunc(func() { written(out.synced(i.Cache().Len(), i.ResourceVersion())) })
+	registration, err := i.Subscribe(func(n informer.Notification[T]) {
+		if !n.InitialList {
+			announce() // the handler may be here before those who wait for it to be synced
+		}
+		written(out.event(n))
+	}, informer.HandlerOptions{Name: "printer"})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- i.Run(ctx) }()
+	select {
+	case <-registration.Synced():
+		announce()
+		if o.once {
+			cancel(nil)
+		}
+	case <-ctx.Done():
+	}
+	if err := <-ended; err != nil {
+		return err
+	}
+	return endOrError(ctx, context.Cause(ctx))
+}
+
+// hopeless tells whether an error before the first list is complete will not go away by itself: the user has to do
+// something about it. A streaming list that is refused is no such thing, for there will be a paged one.
+func hopeless(phase reflector.Phase, err error) bool {
+	var certificate *apiclient.CertificateError
+	switch {
+	case apierrors.IsUnauthorized(err), errors.As(err, &certificate):
+		return true
+	case phase == reflector.Listing:
+		return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) ||
+			apierrors.IsInvalid(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsNotAcceptable(err)
+	default:
+		return false
+	}
+}
+
+// worthTelling tells whether a person wants to know: a version that is gone, and a streaming list that an old server
+// does not have, are the pipeline's own business.
+func worthTelling(err error) bool {
+	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !apierrors.IsInvalid(err)
+}
+
+// endOrError is nil when it was only the context that ended.
+func endOrError(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
