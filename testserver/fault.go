@@ -88,6 +88,9 @@ type Injection struct {
 	version uint64 // of a Compact or a Restore: the server's when it happened
 }
 
+// Fault returns what was injected.
+func (i *Injection) Fault() Fault { return i.fault }
+
 // Seen counts the effects that clients were really exposed to: an answer that failed, a frame that was dropped, a 410
 // because of a compaction. A fault that nothing has met yet counts zero.
 func (i *Injection) Seen() int {

@@ -199,6 +199,10 @@ func (b *bench) watchAs(accept, path string, query ...string) *stream {
 	require.NoError(b, err)
 	b.open = append(b.open, res.Body)
 	require.Equal(b, http.StatusOK, res.StatusCode)
+	return newStream(b, res)
+}
+
+func newStream(b *bench, res *http.Response) *stream {
 	return &stream{bench: b, res: res, lines: bufio.NewReader(res.Body)}
 }
 

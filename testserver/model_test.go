@@ -1,0 +1,342 @@
+package testserver_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver"
+)
+
+// model is what the server should hold, kept by hand.
+type model struct {
+	objects map[string]doc // by name; their data and labels
+	events  []modelEvent
+}
+
+type modelEvent struct {
+	version int
+	kind    string
+	name    string
+	color   string // the label after the change
+	before  string // the label before it
+}
+
+// churn makes n random changes by the API and notes what they should do.
+func churn(b *bench, random *rand.Rand, m *model, n int) {
+	colors := []string{"red", "blue"}
+	for range n {
+		name := fmt.Sprintf("m%02d", random.IntN(25))
+		key := api.Key{Namespace: "default", Name: name}
+		color := colors[random.IntN(2)]
+		have, exists := m.objects[name]
+		before, _ := have["color"].(string)
+		kind := ""
+		switch {
+		case !exists:
+			kind = "ADDED"
+			_, err := b.Create(configMaps, doc{
+				"metadata": doc{"name": name, "namespace": "default", "labels": doc{"color": color}}, "data": doc{"n": "0"},
+			})
+			require.NoError(b, err)
+			m.objects[name] = doc{"color": color, "n": "0"}
+		case random.IntN(3) == 0:
+			kind = "DELETED"
+			require.NoError(b, b.Delete(configMaps, key))
+			delete(m.objects, name)
+			color = before
+		default:
+			kind = "MODIFIED"
+			value := strconv.Itoa(random.IntN(1_000_000) + 1)
+			u, err := b.Get(configMaps, key)
+			require.NoError(b, err)
+			u.SetLabels(map[string]string{"color": color})
+			u.Object["data"] = doc{"n": value}
+			_, err = b.Update(configMaps, u)
+			require.NoError(b, err)
+			m.objects[name] = doc{"color": color, "n": value}
+		}
+		version, err := strconv.Atoi(b.ResourceVersion())
+		require.NoError(b, err)
+		m.events = append(m.events, modelEvent{version: version, kind: kind, name: name, color: color, before: before})
+	}
+}
+
+// seen is what a watch of a color (or of all, if it is empty) sees of an event; empty is nothing.
+func (e modelEvent) seen(color string) string {
+	kind := e.kind
+	if color != "" {
+		was, is := e.before == color && e.kind != "ADDED", e.color == color && e.kind != "DELETED"
+		switch {
+		case was && is:
+			kind = "MODIFIED"
+		case was:
+			kind = "DELETED"
+		case is:
+			kind = "ADDED"
+		default:
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s %s@%d", kind, e.name, e.version)
+}
+
+// A watch from any version sends exactly the later events, in order, selectors included; and an exact list of any
+// version is the state that the events up to it make.
+func TestWatchReplaysExactly(t *testing.T) {
+	for seed := range uint64(3) {
+		inBubble(t, testserver.Options{}, func(b *bench) {
+			random := rand.New(rand.NewPCG(seed, 1))
+			m := &model{objects: map[string]doc{}}
+			churn(b, random, m, 200)
+			for _, from := range []int{100, 101, 137, 150, 299, 300} {
+				for _, color := range []string{"", "red", "blue"} {
+					query := []string{fmt.Sprintf("resourceVersion=%d", from)}
+					if color != "" {
+						query = append(query, "labelSelector=color="+color)
+					}
+					w := b.watch(mapsPath, append(query, "timeoutSeconds=1")...)
+					for _, e := range m.events {
+						if want := e.seen(color); e.version > from && want != "" {
+							w.expect(want)
+						}
+					}
+					w.expectEnd()
+					l := b.list(mapsPath, append(query, "resourceVersionMatch=Exact")...)
+					require.Equal(b, m.at(from, color), l.names())
+				}
+			}
+		})
+	}
+}
+
+// at returns the names that exist at a version.
+func (m *model) at(version int, color string) []string {
+	state := map[string]string{}
+	for _, e := range m.events {
+		if e.version > version {
+			break
+		}
+		delete(state, e.name)
+		if e.kind != "DELETED" {
+			state[e.name] = e.color
+		}
+	}
+	names := []string{}
+	for name, have := range state {
+		if color == "" || have == color {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// naive is the simplest client there can be: list, watch, and list again when it is told that its version is gone.
+type naive struct {
+	*bench
+	state   map[string]string // version by name
+	version string
+	lists   int
+}
+
+// run follows until the stream ends and the server stands still.
+func (n *naive) run(until func() bool) {
+	for !until() {
+		if n.version == "" {
+			n.relist()
+		}
+		n.follow()
+	}
+}
+
+func (n *naive) relist() {
+	n.lists++
+	n.state = map[string]string{}
+	for query := []string{"limit=7"}; ; {
+		page, ok := n.page(query)
+		if !ok {
+			<-time.After(time.Second)
+			n.state, query = map[string]string{}, []string{"limit=7"}
+			continue
+		}
+		for _, item := range page.Items {
+			meta := item["metadata"].(doc)
+			n.state[meta["name"].(string)] = meta["resourceVersion"].(string)
+		}
+		n.version = page.Metadata.ResourceVersion
+		if page.Metadata.Continue == "" {
+			return
+		}
+		query = []string{"limit=7", "continue=" + page.Metadata.Continue}
+	}
+}
+
+// page makes one request of a list.
+func (n *naive) page(query []string) (out list, ok bool) {
+	res, err := n.client.Do(n.request(http.MethodGet, mapsPath+queryOf(query...), nil))
+	if err != nil {
+		return out, false
+	}
+	defer res.Body.Close()
+	ok = json.NewDecoder(res.Body).Decode(&out) == nil && res.StatusCode == http.StatusOK
+	_, _ = io.Copy(io.Discard, res.Body) // what follows, if anything, does not matter
+	return out, ok
+}
+
+func (n *naive) follow() {
+	res, err := n.client.Do(n.request(http.MethodGet, mapsPath+queryOf("watch=1", "resourceVersion="+n.version,
+		"allowWatchBookmarks=true", "timeoutSeconds=20"), nil))
+	if err != nil || res.StatusCode != http.StatusOK {
+		if err == nil {
+			res.Body.Close()
+		}
+		<-time.After(time.Second)
+		return
+	}
+	defer res.Body.Close()
+	s := newStream(n.bench, res)
+	for {
+		e, err := s.next()
+		if err != nil {
+			return
+		}
+		if e.Type == "ERROR" {
+			n.version = ""
+			return
+		}
+		meta := e.Object["metadata"].(doc)
+		n.version = meta["resourceVersion"].(string)
+		switch name, _ := meta["name"].(string); e.Type {
+		case "DELETED":
+			delete(n.state, name)
+		case "ADDED", "MODIFIED":
+			n.state[name] = n.version
+		}
+	}
+}
+
+// However the server misbehaves, short of lying, a client that lists and watches ends with what the server holds.
+func TestNaiveClientConverges(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(20) {
+		inBubble(t, testserver.Options{Seed: seed, History: 40, BookmarkInterval: 3 * time.Second}, func(b *bench) {
+			random := rand.New(rand.NewPCG(seed, 2))
+			m := &model{objects: map[string]doc{}}
+			stopped, done := false, make(chan struct{})
+			client := &naive{bench: b}
+			go func() {
+				defer close(done)
+				client.run(func() bool { return stopped })
+			}()
+			pick := testserver.Match{Resource: "configmaps", Verbs: []string{"watch", "list"}}
+			effects := []testserver.Effect{
+				testserver.Disconnect{}, testserver.Disconnect{Abrupt: true}, testserver.Compact{}, testserver.Reset{},
+				testserver.Fail{Code: 500}, testserver.Delay{For: time.Second}, testserver.Cut{After: 300, Abrupt: true},
+				testserver.CutFrame{At: 9}, testserver.EndWatch{}, testserver.DuplicateEvent{}, testserver.Outage{},
+				testserver.ShortWatch{For: time.Second}, testserver.IgnoreLimit{}, testserver.StallEvents{},
+				testserver.EndWatch{Error: &metav1.Status{Status: metav1.StatusFailure, Code: 500}},
+			}
+			for range 30 {
+				var injected []*testserver.Injection
+				for range 2 { // two at a time: some show only beside another
+					effect := effects[random.IntN(len(effects))]
+					injected = append(injected, b.Inject(testserver.Fault{
+						Match: pick, Skip: random.IntN(2), Times: 1 + random.IntN(2), Effect: effect,
+					}))
+				}
+				b.Inject(testserver.Fault{Times: random.IntN(2), Effect: testserver.Disconnect{}}).Remove() // so that there are requests
+				churn(b, random, m, 1+random.IntN(15))
+				<-time.After(time.Duration(random.IntN(5000)) * time.Millisecond)
+				for _, i := range injected {
+					seen[fmt.Sprintf("%T", i.Fault().Effect)] += i.Seen()
+					i.Remove()
+				}
+			}
+			<-time.After(time.Minute)
+			stopped = true
+			b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+			<-done
+			want := map[string]string{}
+			for key, version := range b.Snapshot().Versions(configMaps) {
+				want[key.Name] = version
+			}
+			require.Equal(b, want, client.state, "after %d lists", client.lists)
+			require.Len(b, want, len(m.objects))
+		})
+	}
+	for _, name := range strings.Fields("Disconnect Compact Reset Fail Delay Cut CutFrame EndWatch DuplicateEvent Outage ShortWatch IgnoreLimit StallEvents") {
+		require.NotZero(t, seen["testserver."+name], "no seed saw the effect of %s", name)
+	}
+}
+
+// Equal seeds and equal requests give equal bytes, however often they are run.
+func TestServerIsDeterministic(t *testing.T) {
+	run := func() (out string) {
+		inBubble(t, testserver.Options{Seed: 7, ManagedFields: true, BookmarkInterval: time.Second}, func(b *bench) {
+			w := b.watch(mapsPath, "resourceVersion=100", "allowWatchBookmarks=true", "timeoutSeconds=30")
+			churn(b, rand.New(rand.NewPCG(3, 3)), &model{objects: map[string]doc{}}, 100)
+			all, err := io.ReadAll(w.lines)
+			require.NoError(b, err)
+			out = string(all) + string(b.do(http.MethodGet, mapsPath, nil).body)
+		})
+		return out
+	}
+	first := run()
+	require.Contains(t, first, "BOOKMARK")
+	for range 3 {
+		require.True(t, first == run())
+	}
+}
+
+// Many clients at once: every create succeeds once, every conflict is noticed, and nothing is lost.
+func TestConcurrentWriters(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("counter", "n", "0"))
+		const writers, rounds = 8, 25
+		done := make(chan error, writers)
+		for range writers {
+			go func() { done <- count(b, rounds) }()
+		}
+		for range writers {
+			require.NoError(b, <-done)
+		}
+		u, err := b.Get(configMaps, api.Key{Namespace: "default", Name: "counter"})
+		require.NoError(b, err)
+		require.Equal(b, doc{"n": strconv.Itoa(writers * rounds)}, u.Object["data"])
+		require.Equal(b, strconv.Itoa(101+writers*rounds), u.GetResourceVersion())
+	})
+}
+
+// count adds to the counter by optimistic updates.
+func count(b *bench, rounds int) error {
+	for done := 0; done < rounds; {
+		current := b.do(http.MethodGet, mapsPath+"/counter", nil).json(b.T)
+		data := current["data"].(doc)
+		n, err := strconv.Atoi(data["n"].(string))
+		if err != nil {
+			return err
+		}
+		data["n"] = strconv.Itoa(n + 1)
+		switch a := b.do(http.MethodPut, mapsPath+"/counter", current); a.code {
+		case http.StatusOK:
+			done++
+		case http.StatusConflict:
+		default:
+			return errors.New(string(a.body))
+		}
+	}
+	return nil
+}
