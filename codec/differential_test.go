@@ -59,7 +59,7 @@ func sameAsReference(t testing.TB, b []byte, typ reflect.Type) {
 	t.Helper()
 	want := reflect.New(typ).Interface()
 	wantErr := sigsjson.UnmarshalCaseSensitivePreserveInts(b, want)
-	got, gotErr := codec.DecodeJSON(b, typ)
+	got, gotErr := codec.DecodeInto(typ)(b)
 	if wantErr != nil {
 		require.Error(t, gotErr, "%s: sigs.k8s.io/json says %v\n%s", typ, wantErr, b)
 		return

@@ -125,13 +125,21 @@ func (d *decoder[T]) jsonEvent(name string, object []byte, o *outline) (event ap
 		return d.bookmark(jsonBookmark(o.metadata.in(object)))
 	case watch.Error:
 		var status *metav1.Status
-		if isStatusKind(textOf(o.apiVersion.in(object)), textOf(o.kind.in(object))) {
+		if kind := textOf(o.kind.in(object)); len(kind) == 0 || isStatusKind(textOf(o.apiVersion.in(object)), kind) {
 			status = jsonStatus(object)
 		}
 		return event, false, failedEvent(status, object)
 	default:
-		return event, false, &UnknownEventError{Type: name}
+		return event, false, d.unknown(name)
 	}
+}
+
+// unknown is the error of a type that says nothing to us. A frame without any is no frame at all.
+func (d *decoder[T]) unknown(name string) error {
+	if name == "" {
+		return malformed(d.window.off, "a frame without the type of its event")
+	}
+	return &UnknownEventError{Type: name}
 }
 
 // bookmark makes the event of one, and refuses one that says nothing: a watch could not go on from it.

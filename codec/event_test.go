@@ -149,6 +149,7 @@ func TestOddErrorEvent(t *testing.T) {
 		`null`:                                {Code: 500, Reason: metav1.StatusReasonInternalError},
 		`{}`:                                  {Code: 500, Reason: metav1.StatusReasonInternalError},
 		`"no more"`:                           {Code: 500, Reason: metav1.StatusReasonInternalError},
+		`{"code":410,"reason":"Expired"}`:     {Code: 410, Reason: metav1.StatusReasonExpired},
 		`{"kind":"Pod"}`:                      {Code: 500, Reason: metav1.StatusReasonInternalError},
 		`{"kind":"Status","apiVersion":"v1"}`: {Code: 500, Reason: metav1.StatusReasonInternalError},
 		`{"kind":"Status","apiVersion":"v1","code":410}`:                              {Code: 410},

@@ -2,14 +2,21 @@ package codec
 
 import "reflect"
 
-// DecodeJSON decodes into a new typ as the package does.
-func DecodeJSON(b []byte, typ reflect.Type) (any, error) {
-	return compileJSON(typ).decode(b)
-}
-
 // ScribbleOver overwrites everything that a reader holds of its stream.
 func ScribbleOver[T any](r *EventReader[T]) {
 	for i := range r.d.window.buf {
 		r.d.window.buf[i] = 0xAA
 	}
+}
+
+// ScanValue scans the value in b, and fails unless it is one.
+func ScanValue(b []byte) error {
+	s := scanner{w: &window{buf: b, hi: len(b), limit: len(b)}, b: b, held: true}
+	_, err := s.value(0, &outline{})
+	return err
+}
+
+// DecodeInto returns what decodes into new values of typ, as the package does.
+func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
+	return compileJSON(typ).decode
 }

@@ -99,7 +99,7 @@ func (d *decoder[T]) check(apiVersion, kind []byte) error {
 		return nil
 	case string(kind) == d.kind && (len(apiVersion) == 0 || string(apiVersion) == d.apiVersion):
 		return nil
-	case string(kind) == "PartialObjectMetadata" && bytes.HasPrefix(apiVersion, []byte(metaGroup)):
+	case d.plan.metadataOnly && string(kind) == "PartialObjectMetadata" && bytes.HasPrefix(apiVersion, []byte(metaGroup)):
 		return nil
 	default:
 		return d.unexpected(string(apiVersion), string(kind))

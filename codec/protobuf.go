@@ -289,7 +289,7 @@ func (d *decoder[T]) protobufEvent(frame []byte) (event api.Event[T], ok bool, e
 		return event, false, failedEvent(statusInside(object), object)
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 	default:
-		return event, false, &UnknownEventError{Type: string(event.Type)}
+		return event, false, d.unknown(string(event.Type))
 	}
 	e, err := open(object)
 	if err != nil {

@@ -47,8 +47,12 @@ func (l *protobufList[T]) read() (metav1.ListMeta, error) {
 
 // envelopeField reads a field of the envelope, of size bytes.
 func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error {
-	if num == unknownRaw {
+	switch num {
+	case unknownRaw:
 		return l.raw(size)
+	case unknownTypeMeta, unknownContentEncoding, unknownContentType:
+	default:
+		return l.skip(size)
 	}
 	if size > maxHeadBytes {
 		return malformed(l.window.off, "an envelope with a field of %d bytes", size)

@@ -119,7 +119,7 @@ func jsonStatus(b []byte) *metav1.Status {
 // failedEvent is the error that an ERROR frame ends a watch with. raw is what the frame holds, for a message where that
 // is no Status.
 func failedEvent(status *metav1.Status, raw []byte) *apierrors.StatusError {
-	if status == nil {
+	if status == nil || status.Code == 0 && status.Reason == "" && status.Message == "" {
 		status = &metav1.Status{Message: fmt.Sprintf("the server ended the watch with an error that is not a Status: %q", excerpt(raw))}
 	}
 	status.Status = metav1.StatusFailure

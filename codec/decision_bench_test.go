@@ -1,0 +1,73 @@
+//go:build unix
+
+package codec_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"syscall"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	corev1 "k8s.io/api/core/v1"
+	sigsjson "sigs.k8s.io/json"
+
+	"github.com/leatproject/leat/codec"
+)
+
+// The figures of decision 0002. They are processor time, which neighbours on the machine disturb less than time.
+
+func processorTime(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
+
+func benchmarkCPU(b *testing.B, size int, f func() error) {
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	before := processorTime(b)
+	for b.Loop() {
+		if err := f(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+func BenchmarkScan(b *testing.B) {
+	raw := mustJSON(newPod(1))
+	b.Run("how=leat", func(b *testing.B) { benchmarkCPU(b, len(raw), func() error { return codec.ScanValue(raw) }) })
+	b.Run("how=jsontext", func(b *testing.B) {
+		d := jsontext.NewDecoder(new(bytes.Buffer))
+		benchmarkCPU(b, len(raw), func() error {
+			d.Reset(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+			_, err := d.ReadValue()
+			return err
+		})
+	})
+}
+
+func BenchmarkDecode(b *testing.B) {
+	raw := mustJSON(newPod(1))
+	for name, typ := range map[string]reflect.Type{"type=pod": reflect.TypeFor[corev1.Pod](), "type=small": reflect.TypeFor[small]()} {
+		decode := codec.DecodeInto(typ)
+		b.Run(name+"/how=leat", func(b *testing.B) {
+			benchmarkCPU(b, len(raw), func() error {
+				_, err := decode(raw)
+				return err
+			})
+		})
+		b.Run(name+"/how=sigs", func(b *testing.B) {
+			benchmarkCPU(b, len(raw), func() error {
+				return sigsjson.UnmarshalCaseSensitivePreserveInts(raw, reflect.New(typ).Interface())
+			})
+		})
+		b.Run(name+"/how=encoding-json", func(b *testing.B) {
+			benchmarkCPU(b, len(raw), func() error { return json.Unmarshal(raw, reflect.New(typ).Interface()) })
+		})
+	}
+}
