@@ -272,5 +272,11 @@ func (r *recorder) names() []string {
 	return names
 }
 
-// pass lets time pass.
-func pass(d time.Duration) { <-time.After(d) }
+// pass lets time pass, and waits until all is quiet then. It is for the goroutine of a test alone.
+func pass(d time.Duration) {
+	linger(d)
+	synctest.Wait()
+}
+
+// linger takes its time.
+func linger(d time.Duration) { <-time.After(d) }

@@ -153,7 +153,7 @@ func TestKeyIsNeverReconciledTwiceAtOnce(t *testing.T) {
 			calls[key]++
 			most = max(most, len(busy))
 			mu.Unlock()
-			pass(time.Millisecond)
+			linger(time.Millisecond)
 			mu.Lock()
 			defer mu.Unlock()
 			delete(busy, key)
@@ -462,7 +462,7 @@ func TestFailureIsLoggedOnce(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)
 		var id string
 		ctl := controller.New("test", reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
-			pass(3 * time.Second)
+			linger(3 * time.Second)
 			id = controller.ReconcileID(ctx)
 			controller.Logger(ctx).Info("from the reconciler")
 			return controller.Result{RequeueAfter: time.Minute}, controller.TerminalError(errors.New("no luck"))
@@ -529,7 +529,7 @@ func TestReportSaysWhereTimeWent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
-			pass(10 * time.Second)
+			linger(10 * time.Second)
 			return controller.Result{RequeueAfter: time.Hour}, nil
 		}), controller.Options{OnReconcile: seen.add})
 		f := newFeed()
@@ -572,7 +572,7 @@ func TestStuckReconcileIsSeen(t *testing.T) {
 func TestRunEndsInEveryState(t *testing.T) {
 	blocked := reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
 		<-ctx.Done()
-		pass(time.Second)
+		linger(time.Second)
 		return controller.Result{}, fmt.Errorf("broken off: %w", ctx.Err())
 	})
 	failing := reconcileFunc(func(context.Context, string) (controller.Result, error) {
@@ -608,6 +608,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 				require.Equal(t, test.ends, time.Since(cancelled))
 				<-w.Done()
 				require.NoError(t, w.Err())
+				require.Zero(t, ctl.Stats().Queue.Delayed)
 				all := seen.take()
 				if test.outcome == "" {
 					require.Empty(t, all)

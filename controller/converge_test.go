@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,16 +21,16 @@ import (
 // mirror keeps, for each original, a thing of the same name and Spec that it owns; now and then it fails.
 type mirror struct {
 	originals, copies cache.Reader[*thing]
-	server            *collection // of the copies
-	luck              func(n int) bool
+	server            *collection      // of the copies
+	unlucky           func(n int) bool // once in n times, until all is quiet
 }
 
 func (m *mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
-	pass(time.Duration(rand.IntN(20)) * time.Millisecond)
-	if m.luck(20) {
+	linger(time.Duration(rand.IntN(20)) * time.Millisecond)
+	if m.unlucky(20) {
 		panic("a bug")
 	}
-	if m.luck(10) || ctx.Err() != nil {
+	if m.unlucky(10) || ctx.Err() != nil {
 		return controller.Result{}, errors.New("no luck")
 	}
 	original, wanted := m.originals.Get(key)
@@ -59,9 +60,10 @@ func converge(t *testing.T, r *rand.Rand) {
 	c := new(cluster)
 	originals, copies := c.collection(owners), c.collection(things)
 	above, below := originals.running(t), copies.running(t)
-	churning := true
+	var quiet atomic.Bool
 	run := func() (stop func() error) {
-		m := &mirror{originals: above.Cache(), copies: below.Cache(), server: copies, luck: func(n int) bool { return churning && rand.IntN(n) == 0 }}
+		m := &mirror{originals: above.Cache(), copies: below.Cache(), server: copies}
+		m.unlucky = func(n int) bool { return !quiet.Load() && rand.IntN(n) == 0 }
 		ctl := controller.New("mirror", m, controller.Options{Workers: 3, Backoff: workqueue.Backoff{Max: time.Minute}})
 		ctl.Watch(controller.For(above))
 		ctl.Watch(controller.Owns(above, below))
@@ -103,7 +105,7 @@ func converge(t *testing.T, r *rand.Rand) {
 		}
 		pass(time.Duration(r.IntN(100)) * time.Millisecond)
 	}
-	churning = false
+	quiet.Store(true)
 	pass(time.Hour)
 	require.Equal(t, specs(originals), specs(copies))
 	for key, copied := range copies.snapshot() {

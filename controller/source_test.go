@@ -300,8 +300,9 @@ func TestClauses(t *testing.T) {
 			"any of nothing": {base.WhenAny(), nil},
 			"all":            {base.WhenAny(is("a"), is("b"), is("c")).Unless(is("b")).When(is("a", "b", "d")), []string{"a"}},
 		}
-		// Both are made from one that has a clause: neither sees the other's.
-		shared := base.When(is("a", "b", "c"))
+		// Both are made from one that has clauses, with room for more: neither sees the other's.
+		some := is("a", "b", "c")
+		shared := base.When(some, some, some)
 		one, two := shared.When(is("a")), shared.When(is("b"))
 		sources["forked"] = struct {
 			source controller.InformerSource[*thing, api.Key]
@@ -565,6 +566,14 @@ func TestOwnerThatIsLeftBehindIsTold(t *testing.T) {
 		require.Equal(t, []string{"a"}, r.names())
 		below.apply(ownedBy("p", b))
 		require.ElementsMatch(t, []string{"a", "b"}, r.names())
+		stranger := named("b")
+		stranger.UID = "another"
+		below.apply(ownedBy("p", stranger))
+		require.Equal(t, []string{"b"}, r.names(), "another incarnation has taken it")
+		below.apply(ownedBy("p", stranger))
+		require.Empty(t, r.names())
+		below.apply(ownedBy("p", b))
+		require.Equal(t, []string{"b"}, r.names())
 		below.apply(named("p"))
 		require.Equal(t, []string{"b"}, r.names())
 		below.apply(named("p"))

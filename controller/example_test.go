@@ -1,0 +1,118 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+)
+
+// runAll runs what an example needs, until the returned function is called.
+func runAll(runs ...func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, len(runs))
+	for _, run := range runs {
+		go func() { ended <- run(ctx) }()
+	}
+	return func() {
+		cancel()
+		for range runs {
+			if err := <-ended; err != nil {
+				fmt.Println(err)
+			}
+		}
+	}
+}
+
+// A controller greets every thing that is there, and every change of its spec, but none that is called "secret".
+func Example() {
+	server := new(cluster).collection(things)
+	server.apply(named("mill"))
+	server.apply(named("secret"))
+	inf := informer.New(server, informer.Options[*thing]{DisableStreaming: true})
+
+	greeted := make(chan string)
+	c := controller.New("greeter", controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+		object, found := inf.Cache().Get(key)
+		if !found {
+			greeted <- "good-bye, " + key.Name
+			return controller.Result{}, nil
+		}
+		greeted <- "hello, " + object.Name + object.Spec
+		return controller.Result{}, nil
+	}), controller.Options{Workers: 2})
+	isSecret := func(object *thing) bool { return object.Name == "secret" }
+	c.Watch(controller.For(inf).When(predicate.GenerationChanged).Unless(predicate.Object(isSecret)))
+
+	stop := runAll(inf.Run, c.Run)
+	fmt.Println(<-greeted)
+	turning := named("mill")
+	turning.Spec = " that turns"
+	server.apply(turning)
+	fmt.Println(<-greeted)
+	server.delete("mill")
+	fmt.Println(<-greeted)
+	stop()
+	// Output:
+	// hello, mill
+	// hello, mill that turns
+	// good-bye, mill
+}
+
+// The owner is reconciled when something happens to what it owns.
+func ExampleOwns() {
+	var c cluster
+	ownersServer, thingsServer := c.collection(owners), c.collection(things)
+	mill := ownersServer.apply(named("mill"))
+	ownersInf, thingsInf := ownersServer.informer(), thingsServer.informer()
+
+	reconciled := make(chan string)
+	ctl := controller.New("mills", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
+		cause := controller.Causes(ctx)[0]
+		reconciled <- fmt.Sprintf("%s because of %s of %s in %s", key.Name, cause.Event, cause.Object, cause.Source)
+		return controller.Result{}, nil
+	}), controller.Options{})
+	ctl.Watch(controller.For(ownersInf))
+	ctl.Watch(controller.Owns(ownersInf, thingsInf))
+
+	stop := runAll(ownersInf.Run, thingsInf.Run, ctl.Run)
+	fmt.Println(<-reconciled)
+	thingsServer.apply(ownedBy("wheel", mill))
+	fmt.Println(<-reconciled)
+	stop()
+	// Output:
+	// mill because of initial of default/mill in owners.apps
+	// mill because of add of default/wheel in things (owned by owners.apps)
+}
+
+// Keys may be of any comparable type, and an object may stand for any number of them.
+func ExampleMap() {
+	server := new(cluster).collection(things)
+	inf := server.informer()
+	reconciled := make(chan int)
+	c := controller.New("lengths", controller.Func[int](func(_ context.Context, length int) (controller.Result, error) {
+		reconciled <- length
+		return controller.Result{}, nil
+	}), controller.Options{})
+	c.Watch(controller.Map(inf, func(object *thing) []int { return []int{len(object.Name)} }))
+
+	stop := runAll(inf.Run, c.Run)
+	server.apply(named("mill"))
+	fmt.Println(<-reconciled)
+	stop()
+	// Output: 4
+}
+
+// An error that no retry will mend is returned as such.
+func ExampleTerminalError() {
+	err := fmt.Errorf("reconcile mill: %w", controller.TerminalError(errors.New("spec.wheels must be positive")))
+	fmt.Println(err)
+	fmt.Println(errors.Is(err, controller.ErrTerminal))
+	// Output:
+	// reconcile mill: terminal error: spec.wheels must be positive
+	// true
+}

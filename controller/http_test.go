@@ -1,0 +1,162 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/testserver"
+)
+
+var (
+	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	secrets    = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+)
+
+// sealer keeps, for each ConfigMap, a Secret of the same name and the same label "spec" that it owns.
+type sealer struct {
+	maps    *informer.Informer[*corev1.ConfigMap]
+	sealed  *informer.Informer[*corev1.Secret]
+	secrets *apiclient.Resource[*corev1.Secret]
+}
+
+func (s *sealer) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	original, wanted := s.maps.Cache().Get(key)
+	secret, exists := s.sealed.Cache().Get(key)
+	switch {
+	case !wanted && !exists:
+		return controller.Result{}, nil
+	case !wanted:
+		uid := secret.UID
+		err := s.secrets.Delete(ctx, key, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+		if apierrors.IsNotFound(err) {
+			err = nil
+		}
+		return controller.Result{}, err
+	case !exists:
+		_, err := s.secrets.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Namespace: key.Namespace, Name: key.Name,
+			Labels: map[string]string{"spec": original.Labels["spec"]}, OwnerReferences: s.owner(original),
+		}}, metav1.CreateOptions{})
+		return controller.Result{}, err
+	case secret.Labels["spec"] != original.Labels["spec"] || secret.OwnerReferences[0].UID != original.UID:
+		secret = api.Clone(secret)
+		secret.Labels = map[string]string{"spec": original.Labels["spec"]}
+		secret.OwnerReferences = s.owner(original)
+		_, err := s.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+		return controller.Result{}, err
+	}
+	return controller.Result{}, nil
+}
+
+func (s *sealer) owner(m *corev1.ConfigMap) []metav1.OwnerReference {
+	yes := true
+	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: m.Name, UID: m.UID, Controller: &yes}}
+}
+
+// TestConvergenceOverHTTP is TestConvergence with a client and a server, typed objects, and what can befall them.
+func TestConvergenceOverHTTP(t *testing.T) {
+	for seed := range uint64(5) {
+		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { convergeOverHTTP(t, rand.New(rand.NewPCG(seed, 1))) })
+		})
+	}
+}
+
+func convergeOverHTTP(t *testing.T, r *rand.Rand) {
+	server := testserver.New(testserver.Options{Seed: r.Uint64()})
+	start(t, server.Run)
+	transport := server.Client().Transport
+	t.Cleanup(transport.(interface{ CloseIdleConnections() }).CloseIdleConnections)
+	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: transport})
+	require.NoError(t, err)
+
+	s := &sealer{
+		maps:    informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{}),
+		sealed:  informer.New(apiclient.For[*corev1.Secret](client, secrets, ""), informer.Options[*corev1.Secret]{}),
+		secrets: apiclient.For[*corev1.Secret](client, secrets, ""),
+	}
+	start(t, s.maps.Run)
+	start(t, s.sealed.Run)
+	ctl := controller.New("sealer", s, controller.Options{Workers: 3, ReconcileTimeout: 10 * time.Second})
+	ctl.Watch(controller.For(s.maps).When(predicate.ResourceVersionChanged))
+	ctl.Watch(controller.Owns(s.maps, s.sealed))
+	start(t, ctl.Run)
+	<-ctl.Synced()
+
+	for range 150 {
+		disturb(t, server, s, r)
+		pass(time.Duration(r.IntN(300)) * time.Millisecond)
+	}
+	server.Heal()
+	pass(time.Hour)
+	require.Equal(t, specsOf(t, server, configMaps), specsOf(t, server, secrets))
+	require.Positive(t, ctl.Stats().Succeeded)
+}
+
+// disturb changes an original, spoils or takes a secret, or lets the server misbehave for a while.
+func disturb(t *testing.T, server *testserver.Server, s *sealer, r *rand.Rand) {
+	key := keyOf(fmt.Sprint("o", r.IntN(8)))
+	edit := func(resource api.Resource) error {
+		_, err := server.Edit(resource, key, func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"spec": fmt.Sprint(r.IntN(5))})
+		})
+		return err
+	}
+	var err error
+	switch r.IntN(12) {
+	case 0, 1, 2:
+		_, err = server.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}})
+	case 3, 4:
+		err = edit(configMaps)
+	case 5:
+		err = server.Delete(configMaps, key)
+	case 6:
+		err = edit(secrets)
+	case 7:
+		// One that nobody has seen may go without anybody seeing that, either.
+		live, _ := server.Get(secrets, key)
+		if seen, exists := s.sealed.Cache().Get(key); exists && live != nil && seen.ResourceVersion == live.GetResourceVersion() {
+			err = server.Delete(secrets, key)
+		}
+	case 8:
+		server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: r.IntN(2) == 0}})
+	case 9:
+		server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		server.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+	case 10:
+		server.Inject(testserver.Fault{Times: 5, Effect: testserver.Fail{Code: http.StatusInternalServerError}})
+	case 11:
+		outage := server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		time.AfterFunc(time.Duration(r.IntN(2000))*time.Millisecond, outage.Remove)
+	}
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {
+		require.NoError(t, err)
+	}
+}
+
+func specsOf(t *testing.T, server *testserver.Server, resource api.Resource) map[string]string {
+	t.Helper()
+	objects, err := server.List(resource, "")
+	require.NoError(t, err)
+	specs := map[string]string{}
+	for _, object := range objects {
+		specs[object.GetName()] = object.GetLabels()["spec"]
+	}
+	return specs
+}

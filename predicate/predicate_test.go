@@ -1,0 +1,159 @@
+package predicate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+)
+
+type pod struct {
+	metav1.ObjectMeta
+	Node string
+}
+
+type notification = informer.Notification[*pod]
+
+func object(change func(*pod)) *pod {
+	p := &pod{ObjectMeta: metav1.ObjectMeta{
+		Name: "p", ResourceVersion: "1", Generation: 1, Labels: map[string]string{"app": "web"}, Annotations: map[string]string{"a": "1"},
+	}, Node: "n1"}
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func update(change func(*pod)) notification {
+	return notification{Type: informer.Update, Old: object(nil), Object: object(change)}
+}
+
+func TestPredicates(t *testing.T) {
+	web, err := labels.Parse("app=web")
+	require.NoError(t, err)
+	node := predicate.Changed(func(p *pod) string { return p.Node })
+	onN1 := func(p *pod) bool { return p.Node == "n1" }
+	predicates := map[string]predicate.Predicate[*pod]{
+		"Created": predicate.Created[*pod], "Updated": predicate.Updated[*pod], "Deleted": predicate.Deleted[*pod],
+		"Initial": predicate.Initial[*pod], "Resynced": predicate.Resynced[*pod],
+		"GenerationChanged": predicate.GenerationChanged[*pod], "ResourceVersionChanged": predicate.ResourceVersionChanged[*pod],
+		"LabelsChanged": predicate.LabelsChanged[*pod], "AnnotationsChanged": predicate.AnnotationsChanged[*pod],
+		"Changed": node, "Object": predicate.Object(onN1), "Either": predicate.Either(onN1),
+		"LabelSelector": predicate.LabelSelector[*pod](web), "LabelSelectorEither": predicate.LabelSelectorEither[*pod](web),
+	}
+	compare := []string{"GenerationChanged", "ResourceVersionChanged", "LabelsChanged", "AnnotationsChanged", "Changed"}
+	select1 := []string{"Object", "Either", "LabelSelector", "LabelSelectorEither"}
+	with := func(lists ...[]string) (all []string) {
+		for _, list := range lists {
+			all = append(all, list...)
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		n    notification
+		pass []string
+	}{
+		"add":     {notification{Type: informer.Add, Object: object(nil)}, with(compare, select1, []string{"Created"})},
+		"initial": {notification{Type: informer.Add, Object: object(nil), InitialList: true}, with(compare, select1, []string{"Created", "Initial"})},
+		"delete":  {notification{Type: informer.Delete, Object: object(nil)}, with(compare, select1, []string{"Deleted"})},
+		"deletion that was missed": {
+			notification{Type: informer.Delete, Object: object(nil), FinalStateUnknown: true},
+			with(compare, select1, []string{"Deleted"}),
+		},
+		"add of another": {
+			notification{Type: informer.Add, Object: object(func(p *pod) { p.Node, p.Labels = "n2", nil })},
+			with(compare, []string{"Created"}),
+		},
+		"resync": {
+			notification{Type: informer.Update, Old: object(nil), Object: object(nil), Resync: true},
+			with(select1, []string{"Updated", "Resynced"}),
+		},
+		"new version":    {update(func(p *pod) { p.ResourceVersion = "2" }), with(select1, []string{"Updated", "ResourceVersionChanged"})},
+		"new generation": {update(func(p *pod) { p.Generation = 2 }), with(select1, []string{"Updated", "GenerationChanged"})},
+		"new label":      {update(func(p *pod) { p.Labels["b"] = "" }), with(select1, []string{"Updated", "LabelsChanged"})},
+		"label gone": {
+			update(func(p *pod) { delete(p.Labels, "app") }),
+			[]string{"Updated", "LabelsChanged", "LabelSelectorEither", "Object", "Either"},
+		},
+		"other label": {
+			update(func(p *pod) { p.Labels["app"] = "db" }),
+			[]string{"Updated", "LabelsChanged", "LabelSelectorEither", "Object", "Either"},
+		},
+		"new annotation": {update(func(p *pod) { p.Annotations["a"] = "2" }), with(select1, []string{"Updated", "AnnotationsChanged"})},
+		"field changed": {
+			update(func(p *pod) { p.Node = "n2" }),
+			[]string{"Updated", "Changed", "Either", "LabelSelector", "LabelSelectorEither"},
+		},
+		"nil to empty": {
+			notification{
+				Type:   informer.Update,
+				Old:    object(func(p *pod) { p.Labels, p.Annotations = nil, nil }),
+				Object: object(func(p *pod) { p.Labels, p.Annotations = map[string]string{}, map[string]string{} }),
+			},
+			[]string{"Updated", "Object", "Either"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var passed []string
+			for name, p := range predicates {
+				if p(test.n) {
+					passed = append(passed, name)
+				}
+			}
+			require.ElementsMatch(t, test.pass, passed)
+		})
+	}
+	require.Panics(t, func() { predicate.LabelSelector[*pod](nil) })
+}
+
+func TestCombinations(t *testing.T) {
+	asked := 0
+	yes := func(notification) bool { asked++; return true }
+	no := func(notification) bool { asked++; return false }
+	for name, test := range map[string]struct {
+		p     predicate.Predicate[*pod]
+		want  bool
+		asked int
+	}{
+		"and of none": {predicate.And[*pod](), true, 0},
+		"and":         {predicate.And(yes, yes), true, 2},
+		"and, no":     {predicate.And(yes, no, yes), false, 2},
+		"or of none":  {predicate.Or[*pod](), false, 0},
+		"or":          {predicate.Or(no, yes, no), true, 2},
+		"or, no":      {predicate.Or(no, no), false, 2},
+		"not":         {predicate.Not(no), true, 1},
+		"not, no":     {predicate.Not(yes), false, 1},
+		"nested":      {predicate.Or(predicate.And(yes, no), predicate.Not(no)), true, 3},
+		"inferred":    {predicate.And(predicate.Created, yes), false, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked = 0
+			require.Equal(t, test.want, test.p(notification{Type: informer.Update}))
+			require.Equal(t, test.asked, asked)
+		})
+	}
+}
+
+// TestInferredFromSource is mostly about what compiles.
+func TestInferredFromSource(t *testing.T) {
+	var pods api.ListerWatcher[*pod] = nowhere{}
+	source := controller.For(informer.New(pods, informer.Options[*pod]{})).
+		When(predicate.GenerationChanged, predicate.ResourceVersionChanged, predicate.LabelsChanged, predicate.AnnotationsChanged).
+		Unless(predicate.Resynced, predicate.Initial, predicate.Object(func(p *pod) bool { return p.Node == "" })).
+		WhenAny(predicate.Created, predicate.Updated, predicate.Deleted, predicate.Changed(func(p *pod) string { return p.Node })).
+		When(predicate.Or(predicate.LabelsChanged, predicate.Either(func(p *pod) bool { return p.Node == "n1" })))
+	require.Equal(t, "pods", source.String())
+}
+
+// nowhere is never listed.
+type nowhere struct{ api.ListerWatcher[*pod] }
+
+func (nowhere) Resource() api.Resource {
+	return api.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
+}
