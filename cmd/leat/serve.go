@@ -27,7 +27,8 @@ func newServe() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve a Kubernetes API from memory",
 		Long: `Serve a Kubernetes API from memory until interrupted, and write a kubeconfig for it. It has the common built-in
-resources, takes CustomResourceDefinitions, and forgets everything when it ends. kubectl and leat watch can use it.`,
+resources, takes CustomResourceDefinitions, speaks JSON, and forgets everything when it ends. leat watch and kubectl can
+use it, but for the few commands of kubectl that insist on protobuf.`,
 		Example: `  leat serve --listen 127.0.0.1:8080 --kubeconfig-out leat.kubeconfig
   leat watch configmaps -A --kubeconfig leat.kubeconfig`,
 		Args: noArgs,

@@ -129,7 +129,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 			status := i.Status()
 			if !status.Synced && hopeless(status.Reflector.Phase, err) {
 				cancel(err)
-			} else if worthTelling(err) {
+			} else if worthTelling(status.Reflector.Phase, err) {
 				fmt.Fprintf(stderr, "leat: %s; trying again\n", oneLine(err))
 			}
 		},
@@ -180,10 +180,15 @@ func hopeless(phase reflector.Phase, err error) bool {
 	}
 }
 
-// worthTelling tells whether a person wants to know: a version that is gone, and a streaming list that an old server
-// does not have, are the pipeline's own business.
-func worthTelling(err error) bool {
-	return !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) && !apierrors.IsInvalid(err)
+// worthTelling tells whether a person wants to know: a version that is gone, and a streaming list that a server refuses
+// before there is a paged one, are the pipeline's own business.
+func worthTelling(phase reflector.Phase, err error) bool {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return false
+	}
+	var status apierrors.APIStatus
+	refused := errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 429
+	return !refused || phase != reflector.StreamingList
 }
 
 // endOrError is nil when it was only the context that ended.
