@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,62 +46,68 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkQueueContended counts calls of Done: producers add keys of their own in turn, consumers take them.
+// BenchmarkQueueContended is the time of a Done: producers add keys of their own in turn, as fast as they can, while
+// consumers take them.
 func BenchmarkQueueContended(b *testing.B) {
 	for _, priorities := range []int{1, 3} {
 		b.Run(fmt.Sprintf("producers=4/consumers=4/priorities=%d", priorities), func(b *testing.B) {
 			const producers, consumers, keysEach = 4, 4, 1000
-			q := workqueue.New[string](workqueue.Options{})
-			ctx, cancel := context.WithCancel(context.Background())
-			var working sync.WaitGroup
+			q, ctx := workqueue.New[string](workqueue.Options{}), context.Background()
+			var producing, consuming sync.WaitGroup
+			var enough atomic.Bool
 			for p := range producers {
 				keys := make([]string, keysEach)
 				for i := range keys {
 					keys[i] = fmt.Sprintf("ns-%d/web-%d", p, i)
 				}
-				working.Go(func() {
+				producing.Go(func() {
 					item := workqueue.Item{Cause: podCause()}
-					for i := 0; ctx.Err() == nil; i++ {
+					for i := 0; !enough.Load(); i++ {
 						item.Priority = i % priorities
 						q.AddWith(keys[i%len(keys)], item)
 					}
 				})
 			}
-			done := make(chan struct{})
-			var left = int64(b.N)
-			var mu sync.Mutex
-			take := func(n int64) bool {
-				mu.Lock()
-				defer mu.Unlock()
-				left -= n
-				return left <= 0
-			}
-			for range consumers {
-				working.Go(func() {
-					for n := int64(0); ; {
-						w, err := q.Get(ctx)
+			b.ResetTimer()
+			for c := range consumers {
+				consuming.Go(func() {
+					for range (b.N + c) / consumers {
+						work, err := q.Get(ctx)
 						if err != nil {
+							b.Error(err)
 							return
 						}
-						q.Done(w.Key)
-						if n++; n == 100 {
-							n = 0
-							if take(100) {
-								select {
-								case done <- struct{}{}:
-								case <-ctx.Done():
-								}
-								return
-							}
-						}
+						q.Done(work.Key)
 					}
 				})
 			}
-			b.ResetTimer()
-			<-done
+			consuming.Wait()
 			b.StopTimer()
-			cancel()
-			working.Wait()
+			enough.Store(true)
+			producing.Wait()
+		})
+	}
+}
+
+// BenchmarkQueuePriorities is the round of one key through a queue in which many of several priorities wait.
+func BenchmarkQueuePriorities(b *testing.B) {
+	for _, classes := range []int{1, 3, 1000} {
+		b.Run(fmt.Sprintf("ready=10000/priorities=%d", classes), func(b *testing.B) {
+			q, ctx := workqueue.New[int](workqueue.Options{}), context.Background()
+			for i := range 10_000 {
+				q.AddWith(i, workqueue.Item{Priority: i % classes})
+			}
+			b.ReportAllocs()
+			item := workqueue.Item{Cause: podCause()}
+			for i := 10_000; b.Loop(); i++ {
+				item.Priority = i % classes
+				q.AddWith(i, item)
+				work, err := q.Get(ctx)
+				if err != nil {
+					b.Fatal(err)
+				}
+				q.Done(work.Key)
+			}
 		})
 	}
 }
@@ -112,16 +119,22 @@ func BenchmarkQueueAddAfter(b *testing.B) {
 	for i := range waiting {
 		q.AddAfter(fmt.Sprintf("default/web-%d", i), time.Hour+time.Duration(i*7919%waiting)*time.Millisecond)
 	}
-	b.Run("waiting=1000000/keys=new", func(b *testing.B) {
-		keys := make([]string, 0, 1<<20)
-		for i := range cap(keys) {
-			keys = append(keys, fmt.Sprintf("other/web-%d", i))
-		}
-		b.ReportAllocs()
-		i := 0
-		for b.Loop() {
-			q.AddAfter(keys[i%len(keys)], time.Hour+time.Duration(i*7919%waiting)*time.Millisecond)
-			i++
-		}
-	})
+	for _, mode := range []string{"new", "waiting"} {
+		b.Run("waiting=1000000/keys="+mode, func(b *testing.B) {
+			keys := make([]string, waiting)
+			for i := range keys {
+				if mode == "new" {
+					keys[i] = fmt.Sprintf("other/web-%d", i)
+				} else {
+					keys[i] = fmt.Sprintf("default/web-%d", i)
+				}
+			}
+			item := workqueue.Item{Cause: podCause()}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				item.After = time.Hour + time.Duration(i*7919%waiting)*time.Millisecond
+				q.AddWith(keys[i*7919%waiting], item)
+			}
+		})
+	}
 }

@@ -202,6 +202,8 @@ func TestEndlessDelay(t *testing.T) {
 		<-time.After(time.Hour)
 		synctest.Wait()
 		require.Zero(t, q.Len())
+		q.AddAfter("soon", time.Second)
+		require.Equal(t, []string{"soon"}, getAll(t, q, 1))
 		require.True(t, q.Cancel("never"))
 	})
 }

@@ -229,6 +229,24 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A drain whose context ends just as the queue becomes empty has succeeded, if nothing is left when it looks.
+func TestDrainThatEndsWithNothingLeft(t *testing.T) {
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			q := workqueue.New[string](workqueue.Options{})
+			q.Add("a")
+			get(t, q)
+			ctx, cancel := context.WithCancel(t.Context())
+			drained := drainOf(ctx, q)
+			cancel()
+			q.Done("a")
+			if err := <-drained; err != nil {
+				require.Equal(t, &workqueue.DrainError{Processing: 1, Err: context.Canceled}, err)
+			}
+		})
+	}
+}
+
 // Workers that go on until Get says that it is over finish everything, delayed keys apart, and all end.
 func TestDrainWithWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
