@@ -20,11 +20,12 @@ type Informer[T api.Object] struct {
 	mu      sync.Mutex // guards printed
 	changed sync.Cond  // on mu
 	printed time.Time  // when the last batch that was printed began
+	first   chan struct{} // closed once the first list is printed
 }
 
 // NewInformer returns a printed informer of what lw lists.
 func NewInformer[T api.Object](p *Printer, lw api.ListerWatcher[T], o informer.Options[T]) *Informer[T] {
-	i := &Informer[T]{printer: p}
+	i := &Informer[T]{printer: p, first: make(chan struct{})}
 	i.changed.L = &i.mu
 	next := o.OnBatch
 	o.OnBatch = func(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
@@ -46,9 +47,15 @@ func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 	i.printer.Line("cache", plural, "%s, version %s", count(s.Len(), "object"), s.ResourceVersion())
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if b.InitialList {
+		close(i.first)
+	}
 	i.printed = b.Since
 	i.changed.Broadcast()
 }
+
+// Printed is closed when the lines of the first list have been printed.
+func (i *Informer[T]) Printed() <-chan struct{} { return i.first }
 
 // Subscribe is that of informer.Informer, for a handler that is printed.
 func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (*informer.Registration, error) {
