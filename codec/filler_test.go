@@ -98,7 +98,7 @@ func (f filler) known(v reflect.Value) bool {
 	case *runtime.RawExtension:
 		p.Raw = []byte(`{"a":[1,"x",null]}`)
 	case *metav1.FieldsV1:
-		p.Raw = []byte(`{"f:metadata":{"f:labels":{".":{}}}}`)
+		*p = *metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{}}}}`)
 	case *json.RawMessage:
 		*p = json.RawMessage(`{"b":1.5}`)
 	default:

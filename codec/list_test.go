@@ -349,13 +349,13 @@ func TestListWithoutEndNeedsNoMemory(t *testing.T) {
 		"white space":    {asJSON, &countless{head: []byte(`{`), item: []byte(" \n")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			body := &limited{r: list.body, left: 16 << 20, err: stop}
+			body := &limited{r: list.body, left: 4 << 20, err: stop}
 			c := codec.For[*metav1.PartialObjectMetadata](codec.Options{MaxObjectBytes: 64 << 10})
 			allocated := allocatedBytes(func() {
 				_, err := c.DecodeList(body, list.media, api.Resource{}, api.Options[*metav1.PartialObjectMetadata]{
 					Known: func(_, _ []byte) (*metav1.PartialObjectMetadata, bool) { return nil, false },
 				}, func(*metav1.PartialObjectMetadata) error {
-					if list.body.read > 8<<20 {
+					if list.body.read > 2<<20 {
 						return stop
 					}
 					return nil

@@ -375,7 +375,7 @@ func TestMalformedAnswers(t *testing.T) {
 					var err error
 					allocated := allocatedBytes(func() { err = group.decode(r) })
 					require.True(t, test.is(err), "%T %v", err, err)
-					require.Less(t, allocated, uint64(2<<20)+uint64(4*len(test.body)))
+					require.Less(t, allocated, uint64(2<<20+40*len(test.body)))
 					require.True(t, isFine(group.decode(bytes.NewReader(group.good))))
 				}
 			})
