@@ -138,6 +138,7 @@ func TestControllerWithoutSourcesStarts(t *testing.T) {
 		start(t, ctl.Run)
 		<-ctl.Synced()
 		require.Zero(t, ctl.Stats().Reconciles)
+		require.Equal(t, "test", ctl.Name())
 	})
 }
 
@@ -667,6 +668,35 @@ func TestMisusePanics(t *testing.T) {
 	require.Panics(t, func() { controller.Map[*thing, api.Key](c, nil) })
 	require.Panics(t, func() { controller.For(c).When(nil) })
 	require.Equal(t, nil, controller.TerminalError(nil))
+}
+
+func TestCausesBeyondTheBoundAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.DebugLevel)
+		ctl := controller.New("test", controller.Func[int](func(context.Context, int) (controller.Result, error) {
+			return controller.Result{}, nil
+		}), controller.Options{MaxCauses: 1, Logger: zap.New(core)})
+		ctl.Watch(controller.Map(new(cluster).collection(things).running(t), func(*thing) []int { return nil }))
+		ctl.Watch(flood{})
+		start(t, ctl.Run)
+		synctest.Wait()
+		fields := logs.FilterMessage("reconciled").All()[0].ContextMap()
+		require.Equal(t, []any{"flood add default/web-0", "and 2 more"}, fields["causes"])
+		require.Equal(t, "7", fields["key"])
+	})
+}
+
+// flood is a source that adds one key for three reasons, and has no more.
+type flood struct{}
+
+func (flood) String() string   { return "flood" }
+func (flood) NotSynced() error { return nil }
+
+func (flood) Run(_ context.Context, sink *controller.Sink[int]) error {
+	for i := range 3 {
+		sink.Add(7, workqueue.Item{Cause: workqueue.Cause{Source: "flood", Event: "add", Object: fmt.Sprint("default/web-", i)}})
+	}
+	return nil
 }
 
 // TestOrderOfPriorities has keys wait behind one that is in work.
