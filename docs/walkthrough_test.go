@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -31,7 +32,9 @@ var podResource = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Names
 
 // walk follows one Pod through every stage, each step awaited, and prints what the stages did.
 func walk(out *trace.Printer) error {
-	ctx, cancel := context.WithCancel(context.Background())
+	serving, stop := context.WithCancel(context.Background())
+	defer stop()
+	ctx, cancel := context.WithCancel(serving)
 	defer cancel()
 	server := testserver.New(testserver.Options{ImmediateDeletion: true})
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
@@ -53,8 +56,9 @@ func walk(out *trace.Printer) error {
 	}), controller.Options{OnReconcile: func(controller.Report) { reconciled <- struct{}{} }})
 	c.Watch(controller.For(pods))
 
-	running := make(chan error)
-	for _, run := range []func(context.Context) error{server.Run, pods.Run, c.Run} {
+	served, running := make(chan error, 1), make(chan error, 2)
+	go func() { served <- server.Run(serving) }()
+	for _, run := range []func(context.Context) error{pods.Run, c.Run} {
 		go func() { running <- run(ctx) }()
 	}
 	<-c.Synced()
@@ -89,12 +93,9 @@ func walk(out *trace.Printer) error {
 		<-reconciled
 	}
 	cancel()
-	for range 3 {
-		if err := <-running; err != nil {
-			return err
-		}
-	}
-	return nil
+	err = errors.Join(<-running, <-running)
+	stop()
+	return errors.Join(err, <-served)
 }
 
 // The life of one Pod, as walkthrough.md tells it.

@@ -61,10 +61,13 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool) error {
 	if err != nil {
 		return err
 	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the server ends last
+	defer stop()
+	served := make(chan error, 1)
+	go func() { served <- d.server.Run(serving) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	running, ctx := errgroup.WithContext(ctx)
-	running.Go(func() error { return d.server.Run(ctx) })
 	running.Go(func() error { return d.sets.Run(ctx) })
 	running.Go(func() error { return d.pods.Run(ctx) })
 	running.Go(func() error { return d.controller.Run(ctx) })
@@ -78,7 +81,9 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool) error {
 		}
 	}
 	cancel()
-	return errors.Join(endOrError(ctx, err), running.Wait())
+	err = errors.Join(endOrError(ctx, err), running.Wait())
+	stop()
+	return errors.Join(err, <-served)
 }
 
 func newDemoWorld(out *trace.Printer) (*demo, error) {

@@ -17,9 +17,9 @@ type Informer[T api.Object] struct {
 	*informer.Informer[T]
 	printer *Printer
 
-	mu      sync.Mutex // guards printed
-	changed sync.Cond  // on mu
-	printed time.Time  // when the last batch that was printed began
+	mu      sync.Mutex    // guards printed
+	changed sync.Cond     // on mu
+	printed time.Time     // when the last batch that was printed began
 	first   chan struct{} // closed once the first list is printed
 }
 
