@@ -172,7 +172,7 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil && err != io.EOF {
+	if err != nil { // even io.EOF, for a connection that was closed by the caller's context may look like one that ended
 		if givenUp := b.givenUp(); givenUp != nil {
 			err = givenUp
 		}

@@ -47,6 +47,9 @@ func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Op
 		if err != nil {
 			return nil, "", err
 		}
+		if ctx.Err() != nil {
+			return nil, "", ctx.Err() // not every dialler looks before it dials
+		}
 		stream, mediaType, err := open(req)
 		if err != nil {
 			return nil, "", p.client.explainHandshake(ctx, err)

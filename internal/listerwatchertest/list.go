@@ -214,6 +214,7 @@ func refused[T api.Object](b *bench[T]) {
 	_, _, err := b.list(metav1.ListOptions{})
 	require.NoError(b, err)
 	b.stop()
+	synctest.Wait() // until the client has seen that its idle connection is gone
 	_, _, err = b.list(metav1.ListOptions{})
 	require.ErrorIs(b, err, syscall.ECONNREFUSED)
 	require.ErrorIs(b, b.failure(metav1.ListOptions{}), syscall.ECONNREFUSED)
