@@ -27,17 +27,11 @@ const defaultCauses = 4
 const roomyCauses = 16
 
 // causeList holds the causes of the adds that one hand-out answers: the first few, and the number of the others.
-// The one cause of an add that met no other needs no array besides the list itself.
+// The one cause of an add that met no other needs no array besides the list itself. The zero value is empty.
 type causeList struct {
 	kept    []Cause
 	omitted int
 	first   [1]Cause
-}
-
-func newCauseList() *causeList {
-	l := &causeList{}
-	l.kept = l.first[:0]
-	return l
 }
 
 func (l *causeList) add(c *Cause, limit int) {
@@ -45,8 +39,11 @@ func (l *causeList) add(c *Cause, limit int) {
 		l.omitted++
 		return
 	}
-	if len(l.kept) == len(l.first) {
-		l.kept = slices.Grow(l.kept, min(limit, defaultCauses)-len(l.kept))
+	switch cap(l.kept) {
+	case 0:
+		l.kept = l.first[:0]
+	case len(l.kept): // the first growth is the last, where MaxCauses is the usual
+		l.kept = slices.Grow(l.kept, max(min(limit, defaultCauses)-len(l.kept), 1))
 	}
 	l.kept = append(l.kept, *c)
 }

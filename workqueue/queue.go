@@ -141,9 +141,14 @@ func (q *Queue[K]) AddWith(key K, item Item) {
 	if delay > 0 || q.metrics != nil {
 		now = q.now()
 	}
+	caused := q.maxCauses > 0 && !item.Cause.isZero()
 	q.mu.Lock()
 	if !q.closed {
-		q.add(q.table.obtain(key, hash), &item, now, delay)
+		e := q.table.obtain(key, hash, caused)
+		q.add(e, &item, now, delay)
+		if caused {
+			e.note(&item.Cause, q.maxCauses)
+		}
 	}
 	q.mu.Unlock()
 }
@@ -289,9 +294,6 @@ func (q *Queue[K]) add(e *entry[K], item *Item, now stamp, delay time.Duration) 
 		e.priority, e.added = item.Priority, now
 	} else if item.Priority > e.priority {
 		q.raise(e, item.Priority)
-	}
-	if q.maxCauses > 0 && !item.Cause.isZero() {
-		e.note(&item.Cause, q.maxCauses)
 	}
 	if delay > 0 {
 		q.addLater(e, now, delay)

@@ -46,16 +46,19 @@ func (t *table[K]) find(key K, hash uint32) *entry[K] {
 	return t.entries[t.probe(key, hash)]
 }
 
-// obtain returns the entry of a key, which is made if there is none.
-func (t *table[K]) obtain(key K, hash uint32) *entry[K] {
+// obtain returns the entry of a key, which is made if there is none, with room for a cause if there will be one.
+func (t *table[K]) obtain(key K, hash uint32, caused bool) *entry[K] {
 	i := t.probe(key, hash)
 	if t.hashes[i] != 0 {
 		return t.entries[i]
 	}
 	var e *entry[K]
-	if t.free != nil {
+	switch {
+	case t.free != nil:
 		e = t.reuse()
-	} else {
+	case caused:
+		e = newCausedEntry[K]()
+	default:
 		e = &entry[K]{}
 	}
 	e.key, e.hash = key, hash
