@@ -196,6 +196,7 @@ func (i *Informer[T]) begin(ctx context.Context) error {
 		l.resync.schedule(time.Now())
 		i.active.Go(func() { l.run(ctx, i.takeBacklog) })
 	}
+	i.resyncCheck = resyncPeriod(i.o.ResyncPeriod, 0, false)
 	for _, l := range i.listeners {
 		if p := l.resync.period; p > 0 && (i.resyncCheck == 0 || p < i.resyncCheck) {
 			i.resyncCheck = p

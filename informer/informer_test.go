@@ -339,6 +339,23 @@ func TestResyncIsPerHandler(t *testing.T) {
 	})
 }
 
+func TestResyncOfAHandlerThatJoinsAnInformerWithoutAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		o := options(t)
+		o.ResyncPeriod = 10 * time.Second
+		i := informer.New(s, o)
+		defer running(t, i)()
+		<-i.Synced()
+		var late recorder
+		subscribe(t, i, late.handle, informer.HandlerOptions{})
+		<-time.After(21 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"Add a 1 initial", "Update a 1→1 resync", "Update a 1→1 resync"}, late.take())
+	})
+}
+
 func TestTransformRunsOnceForEachState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()

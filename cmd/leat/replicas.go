@@ -50,10 +50,7 @@ func newReplicas(d *demo) *controller.Controller[api.Key] {
 		sets: apiclient.View[*replicaSet](d.client, replicaSets, ""),
 		pods: apiclient.For[*unstructured.Unstructured](d.client, pods, ""),
 	}
-	c := controller.New("replicas", r, controller.Options{Workers: 2, OnReconcile: func(controller.Report) {
-		d.reconciled.Add(1)
-		d.signal()
-	}})
+	c := controller.New("replicas", r, controller.Options{Workers: 2})
 	c.Watch(controller.For(d.sets))
 	c.Watch(controller.Owns(d.sets, d.pods))
 	return c
@@ -70,7 +67,6 @@ type replicas struct {
 // Reconcile makes the pods of one ReplicaSet as many as it wants. Their names follow from its own, so that a cache which
 // does not show the last write yet leads to an AlreadyExists and not to a pod too many.
 func (r *replicas) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
-	r.demo.begun.Add(1)
 	r.demo.out.Line("workqueue", key.Name, "%s", because(controller.Causes(ctx)))
 	have := map[string]*pod{}
 	for _, p := range r.byOwner.ByIndex(key.String()) {
@@ -166,6 +162,3 @@ func newPod(namespace, name string) *unstructured.Unstructured {
 	u.SetName(name)
 	return u
 }
-
-// stray is a pod that no ReplicaSet asked for.
-func stray(namespace string) *unstructured.Unstructured { return newPod(namespace, "stray") }

@@ -1,0 +1,109 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
+)
+
+// An informer runs until its context ends; readiness is a channel.
+func Example() {
+	widgets := newSource()
+	widgets.set("a", 1)
+	i := informer.New(widgets, informer.Options[*widget]{})
+
+	told := make(chan string)
+	_, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{
+		AddFunc:    func(w *widget, initial bool) { told <- fmt.Sprintf("added %s, initially: %v", w.Name, initial) },
+		UpdateFunc: func(old, w *widget) { told <- fmt.Sprintf("%s went from %d to %d", w.Name, old.Size, w.Size) },
+		DeleteFunc: func(d informer.DeletedObject[*widget]) { told <- "deleted " + d.Object.Name },
+	}, informer.HandlerOptions{})
+	if err != nil {
+		panic(err)
+	}
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- i.Run(ctx) }()
+	fmt.Println(<-told)
+	widgets.set("a", 2)
+	fmt.Println(<-told)
+	widgets.remove("a")
+	fmt.Println(<-told)
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// added a, initially: true
+	// a went from 1 to 2
+	// deleted a
+	// <nil>
+}
+
+// An index is used through what AddIndex returns.
+func ExampleAddIndex() {
+	widgets := newSource()
+	widgets.set("a", 1)
+	widgets.set("b", 1)
+	widgets.set("c", 7)
+	i := informer.New(widgets, informer.Options[*widget]{})
+	bySize := informer.AddIndex(i, func(w *widget) []int { return []int{w.Size} })
+
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- i.Run(ctx) }()
+	<-i.Synced()
+	fmt.Println(bySize.Len(1), bySize.Len(7), bySize.Len(8))
+	cancel()
+	<-ended
+	// Output: 2 1 0
+}
+
+// A filter turns updates that cross the line into additions and deletions.
+func ExampleFiltered() {
+	large := informer.Filtered(func(w *widget) bool { return w.Size > 5 }, informer.HandlerFuncs[*widget]{
+		AddFunc:    func(w *widget, _ bool) { fmt.Println("grew:", w.Size) },
+		DeleteFunc: func(d informer.DeletedObject[*widget]) { fmt.Println("was large:", d.Object.Size) },
+	})
+	one, seven := &widget{Size: 1}, &widget{Size: 7}
+	large.OnAdd(one, false)
+	large.OnUpdate(one, seven)
+	large.OnUpdate(seven, one)
+	// Output:
+	// grew: 7
+	// was large: 7
+}
+
+// Those who ask for the same collection share one informer, which stops when the last of them is gone.
+func ExampleFactory() {
+	factory := informer.NewFactory(informer.FactoryOptions{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- factory.Run(ctx) }()
+
+	widgets := newSource()
+	first, err := informer.Shared(factory, widgets, informer.Options[*widget]{})
+	if err != nil {
+		panic(err)
+	}
+	second, err := informer.Shared(factory, widgets, informer.Options[*widget]{})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(first.Informer == second.Informer)
+	if err := first.WaitFor(ctx, widgets.set("a", 1)); err != nil {
+		panic(err)
+	}
+	_, cached := second.Cache().Get(api.Key{Namespace: "default", Name: "a"})
+	fmt.Println(cached)
+	first.Release()
+	second.Release()
+	<-second.Done()
+	cancel()
+	fmt.Println(<-ended)
+	// Output:
+	// true
+	// true
+	// <nil>
+}

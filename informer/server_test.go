@@ -1,0 +1,199 @@
+package informer_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+)
+
+// serve runs a test server with three widgets in the background of a bubble, until the test ends.
+func serve(t *testing.T, o testserver.Options) (*testserver.Server, *apiclient.Projection[*widget]) {
+	t.Helper()
+	server := testserver.New(o)
+	server.Register(widgets)
+	for n := range 3 {
+		_, err := server.Create(widgets, named(fmt.Sprint("w", n), n))
+		require.NoError(t, err)
+	}
+	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return server, apiclient.View[*widget](client, widgets, "")
+}
+
+func named(name string, size int) *widget {
+	return &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Size: size}
+}
+
+// TestRunEndsInEveryState cancels Run wherever it can be waiting: it returns at once, and the bubble would not end if it
+// had left a goroutine behind.
+func TestRunEndsInEveryState(t *testing.T) {
+	everything := testserver.Match{Verbs: []string{"list", "watch"}}
+	for _, tc := range []struct {
+		name   string
+		faults []testserver.Fault
+		paged  bool
+		wait   time.Duration
+	}{
+		{name: "watching", wait: time.Minute},
+		{name: "before it has begun"},
+		{name: "waiting for the head of an answer", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{}}}, wait: time.Second},
+		{name: "in the middle of a streaming list", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
+		{name: "in the middle of a page", paged: true, faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
+		{name: "in the middle of a frame", faults: []testserver.Fault{{Match: everything, Effect: testserver.CutFrame{At: 10}}}, wait: 5 * time.Second},
+		{name: "waiting for the end of a streaming list", faults: []testserver.Fault{{
+			Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Effect: testserver.DropEvent{},
+		}}, wait: 10 * time.Second},
+		{name: "pausing after a refused connection", faults: []testserver.Fault{{Effect: testserver.Outage{}}}, wait: 45 * time.Second},
+		{name: "pausing after 429 in a streaming list", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 429, RetryAfter: time.Hour}}}, wait: time.Second},
+		{name: "pausing after 500 in a list", paged: true, faults: []testserver.Fault{{Effect: testserver.Fail{Code: 500}}}, wait: 45 * time.Second},
+		{name: "pausing after 403", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 403}}}, wait: 45 * time.Second},
+		{name: "between watches that end at once", faults: []testserver.Fault{{Effect: testserver.ShortWatch{}}}, wait: 20 * time.Second},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, lw := serve(t, testserver.Options{})
+				for _, f := range tc.faults {
+					server.Inject(f)
+				}
+				o := options(t)
+				o.DisableStreaming = tc.paged
+				o.ResyncPeriod = time.Second
+				i := informer.New(lw, o)
+				subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+				stop := running(t, i)
+				if tc.wait > 0 {
+					<-time.After(tc.wait)
+					synctest.Wait()
+				}
+				started := time.Now()
+				stop()
+				require.Zero(t, time.Since(started))
+				lw.Client().CloseIdleConnections()
+			})
+		})
+	}
+}
+
+// TestCacheSurvivesMisbehavingServer lets a server do its worst after the first list, one thing at a time and each for
+// ten minutes: the cache stays what it was, and is what the server has when that is over.
+func TestCacheSurvivesMisbehavingServer(t *testing.T) {
+	cut := []testserver.Fault{{Effect: testserver.Disconnect{Abrupt: true}}}
+	for name, faults := range map[string][]testserver.Fault{
+		"401":                            {{Effect: testserver.Fail{Code: 401}}},
+		"403, as after a loss of rights": {{Effect: testserver.Fail{Code: 403}}},
+		"404":                            {{Effect: testserver.Fail{Code: 404}}},
+		"429":                            {{Effect: testserver.Fail{Code: 429, RetryAfter: time.Second}}},
+		"500":                            {{Effect: testserver.Fail{Code: 500}}},
+		"503":                            {{Effect: testserver.Fail{Code: 503, RetryAfter: 2 * time.Second}}},
+		"a page of HTML":                 {{Effect: testserver.Fail{Code: 200, Body: []byte("<html>sign in</html>"), Header: map[string][]string{"Content-Type": {"text/html"}}}}},
+		"half an answer":                 {{Effect: testserver.Cut{After: 150}}},
+		"objects of no kind":             {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
+		"no JSON":                        {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"metadata":{"name":"w1"`) }}}},
+		"another's name":                 {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
+		"silence":                        {{Effect: testserver.Stall{}}},
+		"an outage":                      {{Effect: testserver.Outage{}}},
+		"resets":                         {{Effect: testserver.Reset{}}},
+		"410 for ever":                   {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: 500}}},
+		"a list of nothing, cut off":     {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Cut{After: 60}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, lw := serve(t, testserver.Options{})
+				i := informer.New(lw, options(t))
+				var r recorder
+				subscribe(t, i, r.handle, informer.HandlerOptions{})
+				stop := running(t, i)
+				<-i.Synced()
+				synctest.Wait()
+				before := i.Cache().List()
+				require.Len(t, r.take(), 3)
+				for _, f := range append(faults, cut...) {
+					server.Inject(f)
+				}
+				<-time.After(10 * time.Minute)
+				synctest.Wait()
+				require.ElementsMatch(t, before, i.Cache().List())
+				require.Empty(t, r.take())
+				require.Less(t, len(server.Requests()), 100, "the server is not hammered")
+				server.Heal()
+				_, err := server.Create(widgets, named("new", 9))
+				require.NoError(t, err)
+				<-time.After(2 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, []string{"Add new 9"}, r.take())
+				require.Nil(t, i.Status().Reflector.Err)
+				stop()
+				lw.Client().CloseIdleConnections()
+			})
+		})
+	}
+}
+
+// TestARelistOfUnchangedObjectsTellsNothing compares pointers: what has not changed is not even decoded again.
+func TestARelistOfUnchangedObjectsTellsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, lw := serve(t, testserver.Options{})
+		i := informer.New(lw, options(t))
+		var r recorder
+		subscribe(t, i, r.handle, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-i.Synced()
+		synctest.Wait()
+		before := i.Cache().List()
+		r.take()
+		outage := server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		_, err := server.Create(widgets, named("new", 9))
+		require.NoError(t, err)
+		compact := server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		outage.Remove()
+		<-time.After(time.Minute)
+		synctest.Wait()
+		require.Positive(t, compact.Seen())
+		require.Equal(t, 2, i.Status().Reflector.Counters.Lists)
+		require.Equal(t, []string{"Add new 9"}, r.take())
+		for _, w := range before {
+			now, _ := i.Cache().Get(api.KeyOf(w))
+			require.Same(t, w, now)
+		}
+		stop()
+		lw.Client().CloseIdleConnections()
+	})
+}
+
+// TestManagedFieldsAreDropped looks for what a server sends and nobody reads.
+func TestManagedFieldsAreDropped(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprintf("keep=%v", keep), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, lw := serve(t, testserver.Options{ManagedFields: true})
+				o := options(t)
+				o.KeepManagedFields = keep
+				i := informer.New(lw, o)
+				stop := running(t, i)
+				<-i.Synced()
+				for _, w := range i.Cache().List() {
+					require.Equal(t, keep, len(w.ManagedFields) > 0)
+				}
+				stop()
+				lw.Client().CloseIdleConnections()
+			})
+		})
+	}
+}
