@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -263,10 +265,19 @@ func (b *faultBench) compactBehindTheirBack(t *testing.T, flags ...string) {
 	b.p.Resume()
 }
 
+// seedVariable is where another seed for TestFaults may stand than the one of every day.
+const seedVariable = "LEAT_E2E_SEED"
+
 // TestFaults kills, compacts, resets, half closes, refuses and stalls, in an order that a seed decides, under informers
 // of three kinds and while writers write. Each fault counts when each informer has seen its effect.
 func TestFaults(t *testing.T) {
 	const objects = 400
+	seed := uint64(6)
+	if s := os.Getenv(seedVariable); s != "" {
+		var err error
+		seed, err = strconv.ParseUint(s, 10, 64)
+		require.NoError(t, err, seedVariable)
+	}
 	p, config := startProxy(t)
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, objects, noLabels)
@@ -275,7 +286,7 @@ func TestFaults(t *testing.T) {
 	jsonConfig.DisableProtobuf = true
 	metadata := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, jsonConfig), configMaps, c.namespace)
 	sockets := websocket.Watch(apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace))
-	churning := &churner{collection: c, objects: objects, seed: 6, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
+	churning := &churner{collection: c, objects: objects, seed: seed, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
 	b := &faultBench{c: c, churn: churning, p: p, victims: []victim{
 		follow(t, "typed", c, typed, informer.Options[*corev1.ConfigMap]{}),
 		follow(t, "metadata, paged", c, metadata, informer.Options[*metav1.PartialObjectMetadata]{DisableStreaming: true}),
@@ -292,7 +303,7 @@ func TestFaults(t *testing.T) {
 	t.Cleanup(cancel)
 
 	tally := map[string]int{}
-	for n, f := range shuffled(faults(), 6) {
+	for n, f := range shuffled(faults(), seed) {
 		began := time.Now()
 		b.suffer(t, f)
 		tally[f.name]++
