@@ -20,6 +20,7 @@ type CertificateError struct {
 	Err         error
 }
 
+// Error names the server, the certificate with its dates, and the reason.
 func (e *CertificateError) Error() string {
 	if e.Client {
 		if e.Certificate == nil {

@@ -111,6 +111,7 @@ type FieldError struct {
 	Err   error
 }
 
+// Error names the field and the reason.
 func (e *FieldError) Error() string { return "apiclient: Config." + e.Field + ": " + e.Err.Error() }
 
 // Unwrap returns the reason.

@@ -25,6 +25,7 @@ type RedirectError struct {
 	Method   string
 }
 
+// Error says from where to where.
 func (e *RedirectError) Error() string {
 	return fmt.Sprintf("apiclient: %s %s was redirected to %s, which is not followed", e.Method, e.From, e.To)
 }
@@ -36,6 +37,7 @@ type ContentTypeError struct {
 	Body        string // its beginning, on one line
 }
 
+// Error says what came, and how it begins.
 func (e *ContentTypeError) Error() string {
 	if e.Body == "" {
 		return fmt.Sprintf("apiclient: the answer has content type %q and no body", e.ContentType)

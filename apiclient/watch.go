@@ -24,6 +24,7 @@ type HandshakeError struct {
 	Err        error
 }
 
+// Error says what the handshake said; the answer is for WatchOver to read.
 func (e *HandshakeError) Error() string { return "apiclient: handshake: " + e.Err.Error() }
 
 // Unwrap returns what the handshake said.

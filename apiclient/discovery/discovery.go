@@ -24,6 +24,7 @@ type UnknownResourceError struct {
 	Failed []error
 }
 
+// Error names the resource, and counts the documents that could not be read.
 func (e *UnknownResourceError) Error() string {
 	s := fmt.Sprintf("unknown resource %q", e.Name)
 	if len(e.Failed) > 0 {

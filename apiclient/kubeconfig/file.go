@@ -19,6 +19,7 @@ type Error struct {
 	Err   error
 }
 
+// Error names the files, the field and the reason.
 func (e *Error) Error() string {
 	if e.Field == "" {
 		return fmt.Sprintf("kubeconfig %s: %v", e.Path, e.Err)

@@ -29,8 +29,11 @@ const (
 // Source is what Watch wraps: an *apiclient.Resource[T] or *apiclient.Projection[T].
 type Source[T any] interface {
 	api.ListerWatcher[T]
+	// WatchOver watches over a stream that open opens.
 	WatchOver(ctx context.Context, o api.Options[T], open apiclient.Opener) iter.Seq2[api.Event[T], error]
+	// Client tells how to dial.
 	Client() *apiclient.Client
+	// Identity is comparable, and equal for what reads the same objects.
 	Identity() any
 }
 

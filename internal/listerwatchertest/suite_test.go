@@ -1,0 +1,23 @@
+package listerwatchertest_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/listerwatchertest"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestSuite runs the suite over the transport that the test server itself hands out.
+func TestSuite(t *testing.T) {
+	listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
+		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {
+			c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+			require.NoError(t, err)
+			return apiclient.View[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, "")
+		})
+}
