@@ -70,6 +70,7 @@ type UndecodableError struct {
 	Err             error
 }
 
+// Error names the object and what is wrong with it.
 func (e *UndecodableError) Error() string {
 	return fmt.Sprintf("decode %s %s: %v", e.Resource, FormatKey(e.Key), e.Err)
 }
