@@ -33,6 +33,7 @@ func added(o *thing) Notification[*thing] { return Notification[*thing]{Type: Ad
 func updated(a, b *thing) Notification[*thing] {
 	return Notification[*thing]{Type: Update, Old: a, Object: b}
 }
+
 func removed(o *thing) Notification[*thing]         { return Notification[*thing]{Type: Delete, Object: o} }
 func told(n ...Notification[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
 

@@ -146,7 +146,7 @@ var simulatedFaults = []struct {
 		return testserver.Fault{Effect: testserver.Disconnect{Abrupt: s.coin()}}
 	}},
 	{"compact", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Compact{}} }},
-	//RESTORE
+	// RESTORE
 	{"outage", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Outage{}} }},
 }
 
