@@ -243,10 +243,20 @@ func TestNaiveClientConverges(t *testing.T) {
 			}()
 			pick := testserver.Match{Resource: "configmaps", Verbs: []string{"watch", "list"}}
 			effects := []testserver.Effect{
-				testserver.Disconnect{}, testserver.Disconnect{Abrupt: true}, testserver.Compact{}, testserver.Reset{},
-				testserver.Fail{Code: 500}, testserver.Delay{For: time.Second}, testserver.Cut{After: 300, Abrupt: true},
-				testserver.CutFrame{At: 9}, testserver.EndWatch{}, testserver.DuplicateEvent{}, testserver.Outage{},
-				testserver.ShortWatch{For: time.Second}, testserver.IgnoreLimit{}, testserver.StallEvents{},
+				testserver.Disconnect{},
+				testserver.Disconnect{Abrupt: true},
+				testserver.Compact{},
+				testserver.Reset{},
+				testserver.Fail{Code: 500},
+				testserver.Delay{For: time.Second},
+				testserver.Cut{After: 300, Abrupt: true},
+				testserver.CutFrame{At: 9},
+				testserver.EndWatch{},
+				testserver.DuplicateEvent{},
+				testserver.Outage{},
+				testserver.ShortWatch{For: time.Second},
+				testserver.IgnoreLimit{},
+				testserver.StallEvents{},
 				testserver.EndWatch{Error: &metav1.Status{Status: metav1.StatusFailure, Code: 500}},
 			}
 			for range 30 {

@@ -53,16 +53,24 @@ func TestDiscovery(t *testing.T) {
 
 		require.Equal(b, "v1.36.3", get("/version")["gitVersion"])
 		require.Equal(b, "36", get("/version")["minor"])
+		require.Equal(b, "0.0.0.0/0", get("/api")["serverAddressByClientCIDRs"].([]any)[0].(doc)["clientCIDR"])
 		for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/ping"} {
 			require.Equal(b, "ok", string(b.do(http.MethodGet, path, nil).body))
 		}
 		for _, path := range []string{
-			"/", "/nothing", "/api/v2", "/api/v1/nothing", "/apis/nothing", "/apis/apps/v2", "/apis/apps/v1/pods", "/version/x",
-			"/api/v1/namespaces/default/nodes", "/apis/apps/v2/deployments", "/api/v1/pods/x", podsPath + "/a/nothing", "/openapi/v2",
+			"/", "/nothing", "/apis/nothing", "/apis/nothing/v1/things", "/openapi/v2", "/healthz/nothing",
 		} {
 			a := b.do(http.MethodGet, path, nil)
 			require.Equal(b, 404, a.code, path)
 			require.Equal(b, "404 page not found\n", string(a.body), path)
+		}
+		for _, path := range []string{
+			"/api/v2", "/api/v1/nothing", "/apis/apps/v2", "/apis/apps/v1/pods", "/version/x", "/api/v1/namespaces/default/nodes",
+			"/apis/apps/v2/deployments", "/api/v1/pods/x", podsPath + "/a/nothing",
+		} {
+			status := b.refused(404, http.MethodGet, path, nil)
+			require.Equal(b, metav1.StatusReasonNotFound, status.Reason, path)
+			require.Equal(b, "the server could not find the requested resource", status.Message)
 		}
 		require.Equal(b, 404, b.do(http.MethodPost, "/api/v1/pods", pod("a")).code)
 		b.refused(405, http.MethodPost, "/apis", nil)
@@ -124,8 +132,10 @@ func TestCustomResourceDefinitions(t *testing.T) {
 		u := b.ok(http.MethodPost, crdPath, crd(
 			doc{"name": "v1alpha1", "served": true},
 			doc{"name": "v0", "served": false},
-			doc{"name": "v1", "served": true, "storage": true, "subresources": doc{"status": doc{}, "scale": doc{}},
-				"selectableFields": []any{doc{"jsonPath": ".spec.size"}}},
+			doc{
+				"name": "v1", "served": true, "storage": true, "subresources": doc{"status": doc{}, "scale": doc{}},
+				"selectableFields": []any{doc{"jsonPath": ".spec.size"}},
+			},
 		))
 		conditions := u.Object["status"].(doc)["conditions"].([]any)
 		require.Equal(b, "Established", conditions[1].(doc)["type"])
@@ -287,11 +297,11 @@ func TestRequestLog(t *testing.T) {
 		b.ForgetRequests()
 		require.Empty(b, b.Requests())
 		for i := range 50 {
-			b.do(http.MethodGet, fmt.Sprintf("/healthz/%d", i), nil)
+			b.do(http.MethodGet, fmt.Sprintf("/nothing/%d", i), nil)
 		}
 		log = b.Requests()
 		require.LessOrEqual(b, len(log), 20)
-		require.Equal(b, "/healthz/49", log[len(log)-1].Path)
+		require.Equal(b, "/nothing/49", log[len(log)-1].Path)
 	})
 	inBubble(t, testserver.Options{RequestLog: -1}, func(b *bench) {
 		b.do(http.MethodGet, "/version", nil)
