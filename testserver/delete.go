@@ -72,15 +72,15 @@ func checkDeletePreconditions(d *definition, old *record, p *metav1.Precondition
 	if p == nil {
 		return nil
 	}
+	kind := schema.GroupResource{Group: d.Group, Resource: d.Kind} // kube-apiserver names the kind here
 	if p.UID != nil && *p.UID != old.uid {
-		return apierrors.NewConflict(d.GroupResource(), old.key.Name, fmt.Errorf(
-			"Precondition failed: UID in precondition: %v, UID in object meta: %v", *p.UID, old.uid)) //nolint:staticcheck // the server's words
+		return apierrors.NewConflict(kind, old.key.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID "+
+			"in record (%s). The object might have been deleted and then recreated", *p.UID, old.uid))
 	}
 	have := strconv.FormatUint(old.version, 10)
 	if p.ResourceVersion != nil && *p.ResourceVersion != have {
-		return apierrors.NewConflict(d.GroupResource(), old.key.Name, fmt.Errorf(
-			"Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", //nolint:staticcheck // the server's words
-			*p.ResourceVersion, have))
+		return apierrors.NewConflict(kind, old.key.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not "+
+			"match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, have))
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ func (s *Server) document(w http.ResponseWriter, r Request) {
 	var doc any
 	switch parts[0] {
 	case "healthz", "livez", "readyz":
+		if len(parts) > 2 || len(parts) == 2 && parts[1] != "ping" {
+			break
+		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		_, _ = w.Write([]byte("ok")) // a client that is gone needs no answer
 		return
@@ -39,12 +42,11 @@ func (s *Server) document(w http.ResponseWriter, r Request) {
 		doc = s.discovery(parts)
 	}
 	if doc == nil || len(parts) > 1 && parts[0] == "version" {
-		notFound(w)
+		s.notFound(w, r)
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.fail(w, statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-			"the server does not allow this method on the requested resource"))
+		s.fail(w, notAllowed())
 		return
 	}
 	m, err := s.negotiate(r.Accept, false)
@@ -77,7 +79,10 @@ func (s *Server) discovery(parts []string) any {
 	defer s.store.mu.Unlock()
 	switch {
 	case len(parts) == 1 && parts[0] == "api":
-		return metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}}
+		return metav1.APIVersions{
+			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: pipeHost}},
+		}
 	case len(parts) == 1:
 		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 		for _, name := range s.store.groups() {
@@ -105,6 +110,13 @@ func (s *store) groups() []string {
 		}
 	}
 	return out
+}
+
+// serves tells whether anything of a group is served.
+func (s *store) serves(group string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.groups(), group)
 }
 
 func (s *store) group(name string) metav1.APIGroup {

@@ -94,7 +94,7 @@ func forbidden(r Request, why error) error {
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request Request) {
 	c := s.store.find(request.Group, request.Version, request.Resource)
 	if c == nil || !placed(c.def, request) {
-		notFound(w)
+		s.notFound(w, request)
 		return
 	}
 	s.store.mu.Lock()
@@ -104,15 +104,14 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 	handler := x.handler()
 	if handler == nil {
 		if x.request.Subresource != "" && !x.hasSubresource() {
-			notFound(w)
+			s.notFound(w, request)
 			return
 		}
-		s.fail(w, statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-			"the server does not allow this method on the requested resource"))
+		s.fail(w, notAllowed())
 		return
 	}
 	var err error
-	if x.media, err = s.negotiate(request.Accept, request.Verb == "watch"); err == nil {
+	if x.media, err = s.negotiate(request.Accept, def.custom); err == nil {
 		err = x.media.checkShape(request.Verb == "list" || request.Verb == "deletecollection")
 	}
 	if err == nil {
@@ -191,7 +190,23 @@ func writeJSON(w http.ResponseWriter, code int, body []byte) {
 	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
 }
 
-func notFound(w http.ResponseWriter) {
+func notAllowed() error {
+	err := statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
+		"the server does not allow this method on the requested resource")
+	err.ErrStatus.Details = &metav1.StatusDetails{}
+	return err
+}
+
+// notFound answers a path that nothing serves: with a Status where something might be served there, and otherwise like
+// any web server.
+func (s *Server) notFound(w http.ResponseWriter, r Request) {
+	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && s.store.serves(parts[1]) {
+		err := statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		err.ErrStatus.Details = &metav1.StatusDetails{}
+		s.fail(w, err)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(http.StatusNotFound)

@@ -41,7 +41,7 @@ func (x *call) key() api.Key {
 }
 
 func (x *call) get() error {
-	want, err := parseVersion(x.request.Query.Get("resourceVersion"))
+	want, err := parseVersion(x.request.Query.Get("resourceVersion"), false)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (x *call) page(o metav1.ListOptions) (page, error) {
 	if o.Continue != "" {
 		return x.continued(o)
 	}
-	want, err := parseVersion(o.ResourceVersion)
+	want, err := parseVersion(o.ResourceVersion, true)
 	if err != nil {
 		return page{}, err
 	}
@@ -171,15 +171,19 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 	return p, nil
 }
 
-// collect picks the records of a page, and where the next one starts: empty if there is nothing more.
+// collect picks the records of a page, and where the next one starts: empty if there is nothing more. Once a page is full
+// nobody looks whether what follows is selected, so that the last page may be empty.
 func (p page) collect() (items []*record, next string) {
 	for r := range p.scan(p.root, p.from) {
-		if p.limit > 0 && len(items) == p.limit {
-			return items, items[len(items)-1].path + "\x00"
-		}
 		items = append(items, r)
+		if len(items) == p.limit {
+			if next = r.path + "\x00"; p.remaining(p.root, next) == 0 {
+				next = ""
+			}
+			break
+		}
 	}
-	return items, ""
+	return items, next
 }
 
 func (x *call) writeList(p page) error {

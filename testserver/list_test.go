@@ -179,6 +179,12 @@ func TestContinueTokenRules(t *testing.T) {
 		require.Equal(b, []string{"b"}, l.names())
 		require.Nil(b, l.Metadata.RemainingItemCount)
 		require.NotEmpty(b, l.Metadata.Continue)
+		// Nor does anybody look whether what follows a full page is selected.
+		l = b.list(podsPath, "limit=1", "fieldSelector=metadata.name=a")
+		require.Equal(b, []string{"a"}, l.names())
+		l = b.list(podsPath, "limit=1", "fieldSelector=metadata.name=a", "continue="+l.Metadata.Continue)
+		require.Empty(b, l.Items)
+		require.Empty(b, l.Metadata.Continue)
 	})
 }
 
@@ -310,7 +316,7 @@ func TestAccept(t *testing.T) {
 		for accept, code := range map[string]int{
 			"":                                    200,
 			"*/*":                                 200,
-			"application/*":                       200,
+			"application/*":                       406, // custom resources know it
 			"application/json":                    200,
 			"application/yaml":                    406,
 			"text/html, */*;q=.1":                 200,
@@ -319,9 +325,10 @@ func TestAccept(t *testing.T) {
 			"application/json;as=Table;g=meta.k8s.io;v=v1":                               406,
 			"application/json;as=Table;g=meta.k8s.io;v=v1,application/json":              200,
 			"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7":               406,
-			"application/json;stream=watch":                                              406, // of a list
+			"application/json;stream=watch":                                              200,
 			"application/json;drop=metadata.managedFields":                               200,
 			"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;v=v1, */*": 200,
+			"application/json;stream=other":                                              406,
 		} {
 			a := b.do(http.MethodGet, podsPath, nil, "Accept", accept)
 			require.Equal(b, code, a.code, "%q", accept)
@@ -332,6 +339,8 @@ func TestAccept(t *testing.T) {
 				require.Equal(b, "PodList", a.json(t)["kind"])
 			}
 		}
+		b.Register(mills)
+		require.Equal(b, 200, b.do(http.MethodGet, millsPath, nil, "Accept", "application/*").code)
 	})
 }
 

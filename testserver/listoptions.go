@@ -104,16 +104,32 @@ func invalidOptions(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 }
 
-// parseVersion reads a resource version; empty is zero.
-func parseVersion(text string) (uint64, error) {
+// parseVersion reads a resource version; empty is zero. What is no version is a 400 in a list; elsewhere nobody has made
+// a Status of it.
+func parseVersion(text string, listing bool) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", err))
+	if err == nil {
+		return n, nil
 	}
-	return n, nil
+	problem := field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
+	if listing {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", problem))
+	}
+	return 0, bare(problem)
+}
+
+// withDefaults gives a watch that does not say where to start the meaning that it has always had: a list first. A server
+// that cannot stream lists does the same without the mark at their end.
+func withDefaults(o metav1.ListOptions, streaming bool) metav1.ListOptions {
+	if streaming && o.SendInitialEvents == nil && o.ResourceVersionMatch == "" &&
+		(o.ResourceVersion == "" || o.ResourceVersion == "0") {
+		send := true
+		o.SendInitialEvents, o.ResourceVersionMatch = &send, metav1.ResourceVersionMatchNotOlderThan
+	}
+	return o
 }
 
 // expired is the 410 for a version that history does not reach back to.

@@ -10,6 +10,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -235,11 +236,12 @@ func TestNaiveClientConverges(t *testing.T) {
 		inBubble(t, testserver.Options{Seed: seed, History: 40, BookmarkInterval: 3 * time.Second}, func(b *bench) {
 			random := rand.New(rand.NewPCG(seed, 2))
 			m := &model{objects: map[string]doc{}}
-			stopped, done := false, make(chan struct{})
+			var stopped atomic.Bool
+			done := make(chan struct{})
 			client := &naive{bench: b}
 			go func() {
 				defer close(done)
-				client.run(func() bool { return stopped })
+				client.run(stopped.Load)
 			}()
 			pick := testserver.Match{Resource: "configmaps", Verbs: []string{"watch", "list"}}
 			effects := []testserver.Effect{
@@ -276,7 +278,7 @@ func TestNaiveClientConverges(t *testing.T) {
 				}
 			}
 			<-time.After(time.Minute)
-			stopped = true
+			stopped.Store(true)
 			b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
 			<-done
 			want := map[string]string{}

@@ -61,18 +61,23 @@ func parseAccept(header string) []clause {
 }
 
 // negotiate picks the first clause of an Accept header that the server can satisfy: JSON, as it is or reduced to
-// metadata. Protobuf, CBOR, YAML and Tables are passed over. watching tells that the answer is a stream.
-func (s *Server) negotiate(header string, watching bool) (media, error) {
+// metadata. Protobuf, CBOR, YAML and Tables are passed over. Only custom resources can be asked for by
+// "application/*": the routes of kube-apiserver's built-in ones do not know it.
+func (s *Server) negotiate(header string, custom bool) (media, error) {
 	if strings.TrimSpace(header) == "" {
 		return media{}, nil
 	}
 	for _, c := range parseAccept(header) {
 		switch c.kind {
-		case "application/json", "application/*", "*/*":
+		case "application/json", "*/*":
+		case "application/*":
+			if !custom {
+				continue
+			}
 		default:
 			continue
 		}
-		if stream, ok := c.params["stream"]; ok && stream != "" && !(watching && stream == "watch") {
+		if stream := c.params["stream"]; stream != "" && stream != "watch" {
 			continue
 		}
 		m := media{as: c.params["as"]}
@@ -157,6 +162,11 @@ func (s shape) appendItem(dst []byte, r *record) []byte {
 	dst = append(dst, r.body[:metaStart]...)
 	dst = append(append(dst, head...), tail...)
 	return append(dst, r.body[r.metaEnd:]...)
+}
+
+// bare is how kube-apiserver answers an error of its storage that nobody has made a Status of: a 500 without a reason.
+func bare(err error) error {
+	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }
 
 // statusError is an error that apimachinery has no constructor for.

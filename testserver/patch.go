@@ -7,7 +7,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -57,6 +57,9 @@ func (x *call) patched(w write, change func(object) (object, error)) (*record, e
 	if err != nil {
 		return nil, err
 	}
+	if err := checkPatched(x.def, x.request.Version, old, after); err != nil {
+		return nil, err
+	}
 	out, _, err := x.store.update(x.c, x.key(), after, w)
 	return out, err
 }
@@ -103,24 +106,40 @@ func applied(change func([]byte) ([]byte, error)) func(object) (object, error) {
 		}
 		changed, err := change(encoded)
 		if err != nil {
-			return nil, unappliable(before, err)
+			return nil, unappliable(err)
 		}
 		after, err := decodeObject(changed)
 		if err != nil {
-			return nil, unappliable(before, err)
+			return nil, unappliable(err)
 		}
 		return after, nil
 	}
 }
 
-func unappliable(before object, err error) error {
-	status := statusError(http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "the server rejected our request due "+
-		"to an error in our request: "+err.Error())
-	status.ErrStatus.Details = &metav1.StatusDetails{
-		Name: stringAt(metadataOf(before), "name"), Kind: stringAt(before, "kind"),
-		Causes: []metav1.StatusCause{{
-			Type: metav1.CauseType(field.ErrorTypeInvalid), Message: err.Error(), Field: "patch",
-		}},
+// unappliable is the 422 for a patch that does not fit the object.
+func unappliable(err error) error {
+	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+}
+
+// checkPatched refuses what a patch has made of an object when that is no object of the kind any more, or another one.
+func checkPatched(d *definition, served string, old *record, after object) error {
+	patched, err := json.Marshal(after)
+	if err != nil {
+		return fmt.Errorf("encode a patched object: %w", err)
 	}
-	return status
+	r := d.in(served)
+	kind, version := stringAt(after, "kind"), stringAt(after, "apiVersion")
+	err = checkShape(after)
+	if err == nil && (kind != r.Kind || version != r.GroupVersion().String()) {
+		err = fmt.Errorf("the patch makes it a %s of %s", kind, version)
+	}
+	if err != nil {
+		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+			field.Invalid(field.NewPath("patch"), string(patched), err.Error()),
+		})
+	}
+	if uid := stringAt(metadataOf(after), "uid"); uid != "" && uid != string(old.uid) {
+		return invalid(d, old.key.Name, field.Invalid(metaPath.Child("uid"), uid, "field is immutable"))
+	}
+	return nil
 }

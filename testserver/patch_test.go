@@ -54,12 +54,13 @@ func TestPatchRefusals(t *testing.T) {
 			{jsonPatch, `[{"op":"remove","path":"/data/zz"}]`, 422},
 			{jsonPatch, `[{"op":"replace","path":"","value":7}]`, 422},
 			{jsonPatch, `[{"op":"replace","path":"/metadata/name","value":"b"}]`, 400},
-			{jsonPatch, `[{"op":"replace","path":"/metadata","value":"b"}]`, 400},
+			{jsonPatch, `[{"op":"replace","path":"/metadata","value":"b"}]`, 422},
 			{jsonPatch, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"ConfigMap"},`, 10_000) + `{"op":"test","path":"/kind","value":"ConfigMap"}]`, 413},
 			{mergePatch, `[]`, 400},
 			{mergePatch, `{`, 400},
-			{mergePatch, `{"metadata":{"uid":"other"}}`, 409},
-			{mergePatch, `{"kind":"Pod"}`, 400},
+			{mergePatch, `{"metadata":{"uid":"other"}}`, 422},
+			{mergePatch, `{"kind":"Pod"}`, 422},
+			{mergePatch, `{"apiVersion":"v2"}`, 422},
 		} {
 			b.refused(row.code, http.MethodPatch, mapsPath+"/a", row.body, "Content-Type", row.kind)
 		}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"reflect"
 	"strconv"
 
@@ -66,9 +65,7 @@ func (s *store) prepareNew(c *collection, namespace string, tree object, w write
 	}
 	meta := metadataOf(tree)
 	if stringAt(meta, "resourceVersion") != "" {
-		// kube-apiserver has no reason for this one: it is a bare error of its storage.
-		return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown,
-			"resourceVersion should not be set on objects to be created")
+		return bare(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	s.generateName(c, meta)
 	if err := checkNames(c.def, meta); err != nil {
@@ -177,7 +174,8 @@ func checkPreconditions(d *definition, old *record, tree object, w write) error 
 	meta := metadataOf(tree)
 	if uid := stringAt(meta, "uid"); uid != "" && types.UID(uid) != old.uid {
 		return apierrors.NewConflict(d.GroupResource(), old.key.Name, fmt.Errorf(
-			"Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, old.uid)) //nolint:staticcheck // the server's words
+			"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+ //nolint:staticcheck // the server's words
+				"Precondition failed: UID in precondition: %v, UID in object meta: %v", d.Plural, old.path, uid, old.uid))
 	}
 	version := stringAt(meta, "resourceVersion")
 	if version == "" || version == "0" {
@@ -188,7 +186,7 @@ func checkPreconditions(d *definition, old *record, tree object, w write) error 
 	}
 	parsed, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
-		return invalid(d, old.key.Name, field.Invalid(metaPath.Child("resourceVersion"), version, err.Error()))
+		return bare(err)
 	}
 	if parsed != old.version {
 		return apierrors.NewConflict(d.GroupResource(), old.key.Name, errModified)

@@ -22,7 +22,7 @@ func newSelection(d *definition, namespace, label, field string) (selection, err
 	var err error
 	if label != "" {
 		if s.labels, err = labels.Parse(label); err != nil {
-			return s, apierrors.NewBadRequest(fmt.Sprintf("unable to parse requirement: %v", err))
+			return s, apierrors.NewBadRequest(err.Error())
 		}
 	}
 	if field == "" {
@@ -33,9 +33,11 @@ func newSelection(d *definition, namespace, label, field string) (selection, err
 	}
 	for _, r := range s.fields.Requirements() {
 		if !d.selectable(r.Field) {
-			return s, apierrors.NewBadRequest(fmt.Sprintf(
-				"Unable to find %q that match label selector %q, field selector %q: field label not supported: %s",
-				d.GroupVersionResource().String(), label, field, r.Field))
+			why := fmt.Sprintf("field label not supported: %s", r.Field)
+			if d.fields == nil {
+				why = fmt.Sprintf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, r.Field)
+			}
+			return s, apierrors.NewBadRequest(why)
 		}
 	}
 	return s, nil

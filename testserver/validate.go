@@ -98,9 +98,7 @@ func checkKind(d *definition, served string, tree object) error {
 func checkPlace(d *definition, tree object, key api.Key) error {
 	meta := metadataOf(tree)
 	if !d.Namespaced {
-		if stringAt(meta, "namespace") != "" {
-			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
-		}
+		delete(meta, "namespace")
 	} else {
 		if ns := stringAt(meta, "namespace"); ns != "" && ns != key.Namespace {
 			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")

@@ -45,6 +45,7 @@ func (x *call) watch() error {
 		return err
 	}
 	streaming := !x.options.NoStreamingLists && !x.faults.refusesStreaming(x, o)
+	o = withDefaults(o, streaming)
 	if err := checkWatchOptions(o, streaming); err != nil {
 		return err
 	}
@@ -55,7 +56,7 @@ func (x *call) watch() error {
 	if err != nil {
 		return err
 	}
-	version, err := parseVersion(o.ResourceVersion)
+	version, err := parseVersion(o.ResourceVersion, false)
 	if err != nil {
 		return err
 	}
@@ -106,7 +107,7 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 	w.faults.sawPast(v.version)
 	if legacy || streamed {
 		w.initial = slices.Collect(w.selection.scan(v.root, ""))
-		w.endMark = w.bookmarks
+		w.endMark = w.bookmarks && streamed
 	}
 	return nil
 }

@@ -62,7 +62,8 @@ func TestWatchRefusals(t *testing.T) {
 		"sendInitialEvents=false":                                         422,
 		"resourceVersionMatch=NotOlderThan":                               422,
 		"resourceVersionMatch=NotOlderThan continue=x":                    422,
-		"resourceVersion=x":                                               400,
+		"resourceVersion=x":                                               500, // kube-apiserver has no better answer
+		"continue=x":                                                      422,
 		"fieldSelector=spec.color=red":                                    400,
 		"timeoutSeconds=soon":                                             400,
 		"sendInitialEvents=true resourceVersionMatch=NotOlderThan":        200,
@@ -79,6 +80,9 @@ func TestWatchRefusals(t *testing.T) {
 		})
 	}
 	inBubble(t, testserver.Options{NoStreamingLists: true}, func(b *bench) {
+		b.fill(1)
+		w := b.watch(podsPath, "resourceVersion=0", "allowWatchBookmarks=true")
+		w.expect("ADDED a@101", "BOOKMARK@101") // a minute later, and without the mark
 		status := b.refused(422, http.MethodGet, podsPath+queryOf("watch=1", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"), nil)
 		require.Equal(b, metav1.StatusReasonInvalid, status.Reason)
 		require.Equal(b, "sendInitialEvents", status.Details.Causes[0].Field)

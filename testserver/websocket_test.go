@@ -104,7 +104,7 @@ func TestWebSocketHandshake(t *testing.T) {
 		a := b.do(http.MethodGet, podsPath+"?watch=1", nil, "Connection", "Upgrade", "Upgrade", "websocket", "Origin", "http://x")
 		require.Equal(b, 400, a.code)
 		// Errors that are known before the stream begins are plain answers.
-		_, res, err := b.dialer().DialContext(b.Context(), "ws://testserver"+podsPath+"?watch=1&resourceVersion=x", http.Header{"Origin": {"http://x"}})
+		_, res, err := b.dialer().DialContext(b.Context(), "ws://testserver"+podsPath+"?watch=1&timeoutSeconds=x", http.Header{"Origin": {"http://x"}})
 		require.Error(b, err)
 		require.Equal(b, 400, res.StatusCode)
 	})

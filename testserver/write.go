@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,6 +59,9 @@ func (x *call) object() (object, error) {
 	default:
 		return nil, unsupported("application/json", "application/yaml")
 	}
+	if string(bytes.TrimSpace(body)) == "null" {
+		return object{}, nil
+	}
 	tree, err := decodeObject(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
@@ -79,12 +83,8 @@ func (x *call) write() (write, error) {
 		w.manager, _, _ = strings.Cut(x.request.UserAgent, "/")
 	}
 	var errs field.ErrorList
-	for _, v := range q["dryRun"] {
-		if v != metav1.DryRunAll {
-			errs = append(errs, field.NotSupported(field.NewPath("dryRun"), v, []string{metav1.DryRunAll}))
-		}
-		w.dryRun = true
-	}
+	w.dryRun = len(q["dryRun"]) > 0
+	errs = append(errs, metav1validation.ValidateDryRun(field.NewPath("dryRun"), q["dryRun"])...)
 	errs = append(errs, metav1validation.ValidateFieldManager(q.Get("fieldManager"), field.NewPath("fieldManager"))...)
 	if len(errs) > 0 {
 		return w, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("CreateOptions").GroupKind(), "", errs)
