@@ -10,26 +10,26 @@ import (
 var errTooDeep = fmt.Errorf("nested deeper than %d levels", maxDepth)
 
 // isRecursive tells whether a value of t may hold another t, as the schema of a CustomResourceDefinition does. Generated
-// Unmarshal methods recurse as deep as the message nests, and a stack that overflows cannot be recovered from.
-func isRecursive(t reflect.Type, within []reflect.Type) bool {
+// Unmarshal methods recurse as deep as the message nests, and a stack that overflows cannot be recovered from. entered
+// has the structs that were looked into, and false for those that are done with.
+func isRecursive(t reflect.Type, entered map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return isRecursive(t.Elem(), within)
+		return isRecursive(t.Elem(), entered)
 	case reflect.Struct:
 	default:
 		return false
 	}
-	for _, outer := range within {
-		if outer == t {
-			return true
-		}
+	if within, known := entered[t]; known {
+		return within
 	}
-	within = append(within, t)
+	entered[t] = true
 	for i := range t.NumField() {
-		if isRecursive(t.Field(i).Type, within) {
+		if isRecursive(t.Field(i).Type, entered) {
 			return true
 		}
 	}
+	entered[t] = false
 	return false
 }
 

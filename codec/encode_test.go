@@ -67,6 +67,8 @@ func TestMarshalRefusesWhatIsNoObject(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrMediaType)
 	_, err = codec.Marshal(&justObjectMeta{}, asProtobuf, widgets)
 	require.ErrorIs(t, err, codec.ErrMediaType, "the Marshal of what it embeds would drop the rest")
+	_, err = codec.Marshal(selfMade{}, asProtobuf, widgets)
+	require.ErrorIs(t, err, codec.ErrMediaType)
 	_, err = codec.Marshal(&small{}, "text/plain", widgets)
 	require.ErrorIs(t, err, codec.ErrMediaType)
 }
@@ -145,3 +147,8 @@ func TestProtobufDoesNotAliasBuffer(t *testing.T) {
 		requireSame(t, two.Interface(), one.Interface())
 	}
 }
+
+// selfMade is no pointer to a struct, and so no object.
+type selfMade []int
+
+func (selfMade) Marshal() ([]byte, error) { return nil, nil }

@@ -20,7 +20,7 @@ var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: 
 // newPod returns a pod as a real cluster has them: some 7 KB of JSON, a third of it managedFields.
 func newPod(i int) *corev1.Pod {
 	at := metav1.NewTime(time.Unix(1_700_000_000+int64(i), 0).UTC())
-	name := fmt.Sprintf("frontend-%08x-x%04d", i*2654435761, i)
+	name := fmt.Sprintf("frontend-%08x-x%04d", uint32(i)*2654435761, i)
 	container := func(name string) corev1.Container {
 		return corev1.Container{
 			Name: name, Image: "registry.example.com/team/" + name + ":v1.27.3", ImagePullPolicy: corev1.PullIfNotPresent,

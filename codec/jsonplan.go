@@ -4,7 +4,6 @@ import (
 	stdjson "encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
 	"sync/atomic"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -68,10 +67,10 @@ type jsonPlan struct {
 func compileJSON(elem reflect.Type) *jsonPlan {
 	p := &jsonPlan{elem: elem, fast: fastOptions, tolerant: jsonOptions}
 	var hooks []*jsonx.Unmarshalers
-	if reaches(elem, anyType, nil) {
+	if reaches(elem, anyType, map[reflect.Type]bool{}) {
 		hooks = append(hooks, jsonx.UnmarshalFromFunc(decodeAny))
 	}
-	if reaches(elem, numberType, nil) {
+	if reaches(elem, numberType, map[reflect.Type]bool{}) {
 		hooks = append(hooks, jsonx.UnmarshalFromFunc(decodeNumber))
 	}
 	if len(hooks) > 0 {
@@ -98,21 +97,21 @@ func (p *jsonPlan) decode(b []byte) (any, error) {
 	return obj, err
 }
 
-// reaches tells whether a value of type t can hold one of type wanted.
-func reaches(t, wanted reflect.Type, within []reflect.Type) bool {
+// reaches tells whether a value of type t can hold one of type wanted. seen has the structs that were looked into.
+func reaches(t, wanted reflect.Type, seen map[reflect.Type]bool) bool {
 	if t == wanted {
 		return true
 	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return reaches(t.Elem(), wanted, within)
+		return reaches(t.Elem(), wanted, seen)
 	case reflect.Struct:
-		if slices.Contains(within, t) {
+		if seen[t] {
 			return false
 		}
-		within = append(within, t)
+		seen[t] = true
 		for i := range t.NumField() {
-			if reaches(t.Field(i).Type, wanted, within) {
+			if reaches(t.Field(i).Type, wanted, seen) {
 				return true
 			}
 		}

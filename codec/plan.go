@@ -51,7 +51,7 @@ func compile[T any]() plan[T] {
 	members := declared(t.Elem(), nil)
 	p.metadataOnly = isMetadataOnly(members)
 	p.typeMeta = findTypeMeta(t.Elem(), members)
-	p.recursive = p.protobuf && isRecursive(t.Elem(), nil)
+	p.recursive = p.protobuf && isRecursive(t.Elem(), map[reflect.Type]bool{})
 	return p
 }
 
@@ -59,7 +59,7 @@ func compile[T any]() plan[T] {
 // have is not promoted, so only a single one is in doubt.
 func owns[I any](t reflect.Type) bool {
 	iface := reflect.TypeFor[I]()
-	if !t.Implements(iface) {
+	if !t.Implements(iface) || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		return false
 	}
 	promoting := 0
