@@ -69,7 +69,8 @@ func shorten(d time.Duration, jitter float64) time.Duration {
 
 // Exponential returns a limiter that counts the failures of each key and delays it by what the Backoff says. Keys
 // that are never forgotten are remembered for ever.
-// It corresponds to NewTypedItemExponentialFailureRateLimiter of client-go.
+// It corresponds to NewTypedItemExponentialFailureRateLimiter of client-go, whose default item based limiter is a Base of
+// 1 ms.
 func Exponential[K comparable](b Backoff) RateLimiter[K] {
 	b.check()
 	return &perKey[K]{delay: b.Delay}
