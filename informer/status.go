@@ -69,7 +69,7 @@ func (s Status) String() string {
 		fmt.Fprintf(&b, ", %d undecodable", s.Undecodable)
 	}
 	if s.Reflector.Err != nil {
-		fmt.Fprintf(&b, ", after %d failures: %v", s.Reflector.Attempt, s.Reflector.Err)
+		fmt.Fprintf(&b, ", after %s: %v", failures(s.Reflector.Attempt), s.Reflector.Err)
 	}
 	return b.String()
 }
@@ -81,4 +81,11 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+func failures(n int) string {
+	if n == 1 {
+		return "a failure"
+	}
+	return fmt.Sprintf("%d failures", n)
 }

@@ -1,0 +1,67 @@
+package informer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestEveryErrorIsReported covers errors at the opening of a list and of a watch, and those in the stream.
+func TestEveryErrorIsReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, lw := serve(t, testserver.Options{})
+		o := options(t)
+		var reported []error
+		o.OnError = func(err error) { reported = append(reported, err) }
+		o.DisableStreaming = true
+		i := informer.New(lw, o)
+		forbidden := server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403, Message: "widgets is forbidden"}})
+		stop := running(t, i)
+		synctest.Wait()
+		require.Len(t, reported, 1)
+		require.True(t, apierrors.IsForbidden(reported[0]), "what the server said can be asked of it")
+		status := i.Status()
+		require.False(t, status.Synced)
+		require.Equal(t, reflector.Waiting, status.Reflector.Phase)
+		require.Equal(t, reported[0], status.Reflector.Err)
+		require.Contains(t, status.String(), "not synced")
+		require.Contains(t, status.String(), "widgets is forbidden", "it can say why")
+
+		forbidden.Remove()
+		<-i.Synced()
+		synctest.Wait()
+		require.Nil(t, i.Status().Reflector.Err, "that is overcome")
+		require.Equal(t, reported[0], i.Status().Reflector.LastError, "and not forgotten")
+
+		server.Inject(testserver.Fault{Effect: testserver.Disconnect{Error: &metav1.Status{
+			Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: leader changed",
+		}}})
+		synctest.Wait()
+		require.Len(t, reported, 2, "an error in the stream is one too")
+		require.ErrorContains(t, reported[1], "leader changed")
+		<-time.After(time.Minute)
+		stop()
+		lw.Client().CloseIdleConnections()
+	})
+}
+
+func TestRemoveAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := informer.New(newSource(), options(t))
+		registration := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-registration.Synced()
+		stop()
+		<-registration.Done()
+		registration.Remove()
+		require.Zero(t, registration.Pending())
+	})
+}
