@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,8 @@ import (
 // writers is how many write at once. With more, two cores do nothing but the server's work.
 const writers = 8
 
-// fill makes the objects object-0 to object-(n-1), each with the labels that label returns for its number.
+// fill makes the objects object-0 to object-(n-1), each with the labels that label returns for its number, and returns
+// when the API server has them all in its watch cache too, from which it answers lists of any version.
 func (c *collection) fill(t *testing.T, n int, label func(int) labelSet) {
 	t.Helper()
 	var next atomic.Int64
@@ -34,6 +36,13 @@ func (c *collection) fill(t *testing.T, n int, label func(int) labelSet) {
 				return err
 			}
 		}
+	}))
+	require.NoError(t, eventually(t.Context(), func() error {
+		items, err := c.items(t.Context(), url.Values{"resourceVersion": {"0"}})
+		if err != nil {
+			return err
+		}
+		return atLeast(n, len(items))
 	}))
 }
 

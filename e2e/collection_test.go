@@ -121,12 +121,19 @@ func (c *collection) mark(t *testing.T) (version string) {
 // list returns the objects that the selectors match, as the API server writes them in one whole consistent list.
 func (c *collection) list(t *testing.T, labels, fields string) []json.RawMessage {
 	t.Helper()
-	query := url.Values{"labelSelector": {labels}, "fieldSelector": {fields}}
-	answer, err := server.Must(t.Context(), http.MethodGet, c.path()+"?"+query.Encode(), nil)
+	items, err := c.items(t.Context(), url.Values{"labelSelector": {labels}, "fieldSelector": {fields}})
 	require.NoError(t, err)
+	return items
+}
+
+func (c *collection) items(ctx context.Context, query url.Values) ([]json.RawMessage, error) {
+	answer, err := server.Must(ctx, http.MethodGet, c.path()+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
 	var list struct{ Items []json.RawMessage }
-	require.NoError(t, json.Unmarshal(answer, &list))
-	return list.Items
+	err = json.Unmarshal(answer, &list)
+	return list.Items, err
 }
 
 // customResource defines a resource of the group example.leat in the cluster, whose spec holds anything, whose status is

@@ -62,8 +62,8 @@ func (l commandLine) lines(t *testing.T, args ...string) []string {
 // TestWatchOnce lists with leat watch --once in each of the ways to say what is meant.
 func TestWatchOnce(t *testing.T) {
 	widgets := customResource(t, "Widget")
-	tiers := func(i int) labelSet { return labelSet{"tier": strconv.Itoa(i % 3)} }
 	c := newCollection(t, pods, podBody)
+	tiers := func(i int) labelSet { return labelSet{"tier": strconv.Itoa(i % 3), "in": c.namespace} }
 	c.fill(t, 12, tiers)
 	custom := &collection{resource: widgets, namespace: c.namespace, body: map[string]any{"spec": map[string]any{"size": 1}}}
 	custom.fill(t, 3, tiers)
@@ -84,7 +84,7 @@ func TestWatchOnce(t *testing.T) {
 		"labels":           {[]string{"pods", "-l", "tier=1"}, expectedKeys(t, c, "tier=1", "")},
 		"fields":           {[]string{"pods", "--field-selector", "metadata.name=object-7"}, []string{c.namespace + "/object-7"}},
 		"custom resources": {[]string{"widgets"}, expectedKeys(t, custom, "", "")},
-		"group":            {[]string{"widgets.e2e.leat.example", "-A", "-l", "tier"}, expectedKeys(t, custom, "tier", "")},
+		"group":            {[]string{"widgets.e2e.leat.example", "-A", "-l", "in=" + c.namespace}, expectedKeys(t, custom, "", "")},
 		"server, token and authority": {[]string{
 			"pods", "-n", c.namespace, "--kubeconfig", "", "--server", server.URL(), "--token", cluster.AdminToken, "--certificate-authority", ca,
 		}, all},
