@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
@@ -31,6 +32,9 @@ func (x *call) apply() error {
 	config, err := x.configuration()
 	if err != nil {
 		return err
+	}
+	if gvk := schema.FromAPIVersionAndKind(stringAt(config, "apiVersion"), stringAt(config, "kind")); gvk != x.shape().resource.GroupVersionKind() {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
 	w.upsert, w.applied = true, true
 	x.store.mu.Lock()
@@ -56,9 +60,7 @@ func (x *call) configuration() (object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
-	if stringAt(config, "kind") == "" || stringAt(config, "apiVersion") == "" {
-		return nil, apierrors.NewBadRequest("an applied configuration must say its kind and apiVersion")
-	}
+
 	dropNulls(config)
 	if err := checkShape(config); err != nil {
 		return nil, err
@@ -99,6 +101,10 @@ func (s *store) apply(c *collection, key types.NamespacedName, config object, w 
 	}
 	old := c.root.get(pathOf(key))
 	if old == nil {
+		if stringAt(metadataOf(config), "name") == "" && w.subresource == "" {
+			return nil, false, apierrors.NewBadRequest(fmt.Sprintf(
+				"the name of the object (%s based on URL) was undeterminable: name must be provided", key.Name))
+		}
 		writeManagers(config, []*manager{me})
 		return s.update(c, key, config, w)
 	}

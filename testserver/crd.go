@@ -28,7 +28,7 @@ func (s *store) establish(tree object) error {
 	}
 	if want := d.GroupResource().String(); name != want {
 		return invalid(s.collections[crdResource].def, name, field.Invalid(metaPath.Child("name"), name,
-			fmt.Sprintf("must be spec.names.plural+\".\"+spec.group: %s", want)))
+			`must be spec.names.plural+"."+spec.group`))
 	}
 	if c := s.collections[d.GroupResource()]; c != nil && !c.retired && !c.fromCRD() {
 		return apierrors.NewConflict(crdResource, name, errors.New("the server already serves a resource of this name"))

@@ -103,11 +103,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 	x := &call{Server: s, w: w, http: r, request: request, c: c, def: def}
 	handler := x.handler()
 	if handler == nil {
-		if x.request.Subresource != "" && !x.hasSubresource() {
-			s.notFound(w, request)
-			return
-		}
-		s.fail(w, notAllowed())
+		x.unhandled()
 		return
 	}
 	var err error
@@ -122,6 +118,22 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 			panic(http.ErrAbortHandler) // nobody waits for an answer any more
 		}
 		s.fail(w, err)
+	}
+}
+
+// unhandled answers what no handler is for. Custom resources go another way through kube-apiserver than built-in ones,
+// and it shows.
+func (x *call) unhandled() {
+	unknown := x.request.Subresource != "" && !x.hasSubresource()
+	switch {
+	case unknown && x.def.custom:
+		x.fail(x.w, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name))
+	case unknown:
+		x.notFound(x.w, x.request)
+	case x.def.custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
+		x.fail(x.w, apierrors.NewBadRequest("name must be provided"))
+	default:
+		x.fail(x.w, notAllowed())
 	}
 }
 

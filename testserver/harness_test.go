@@ -272,6 +272,15 @@ func configMap(name string, data ...string) doc {
 	}
 }
 
+// custom is an object of a kind of leat.example, with members in pairs.
+func custom(kind, name string, members ...any) doc {
+	out := doc{"apiVersion": "leat.example/v1", "kind": kind, "metadata": doc{"name": name}}
+	for i := 0; i < len(members); i += 2 {
+		out[members[i].(string)] = members[i+1]
+	}
+	return out
+}
+
 func pairs(list []string) doc {
 	out := doc{}
 	for i := 0; i < len(list); i += 2 {

@@ -200,19 +200,16 @@ func (x *call) writeList(p page) error {
 			meta.RemainingItemCount = &left
 		}
 	}
-	encoded, err := json.Marshal(meta)
+	return x.writeItems(meta, items)
+}
+
+// writeItems streams a list, so that none is ever held whole.
+func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
+	sh := x.shape()
+	out, tail, err := sh.list(meta)
 	if err != nil {
 		return fmt.Errorf("encode list metadata: %w", err)
 	}
-	sh := x.shape()
-	out := sh.appendKindList(nil)
-	out = append(append(append(out, `,"metadata":`...), encoded...), `,"items":[`...)
-	x.writeItems(sh, out, items)
-	return nil
-}
-
-// writeItems streams a list that out begins, so that no list is ever held whole.
-func (x *call) writeItems(sh shape, out []byte, items []*record) {
 	var w io.Writer = x.w
 	if sizeOf(items) > compressFrom {
 		if g, ok := x.compress(); ok {
@@ -242,16 +239,17 @@ func (x *call) writeItems(sh shape, out []byte, items []*record) {
 		buffer = sh.appendItem(buffer[:0], r)
 		for _, item := range x.faults.items(x, r.key, buffer) {
 			if !put(item) {
-				return // the client is gone, or a fault cut it off
+				return nil // the client is gone, or a fault cut it off
 			}
 		}
 	}
 	for endless := x.faults.endless(x, len(items)); endless; {
 		if !put(buffer) {
-			return
+			return nil // as above
 		}
 	}
-	_, _ = w.Write(append(out, "]}\n"...)) // a client that is gone needs no answer
+	_, _ = w.Write(append(out, tail...)) // a client that is gone needs no answer
+	return nil
 }
 
 func sizeOf(items []*record) int {
@@ -262,13 +260,24 @@ func sizeOf(items []*record) int {
 	return size
 }
 
-// appendKindList appends the opening brace of a list and the fields that say what it is.
-func (s shape) appendKindList(dst []byte) []byte {
-	if s.as != "" {
-		return append(dst, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1"`...)
+// list returns what stands before and after the items of a list. Those of custom resources are written with sorted keys,
+// so that a client learns their kind, and their version, only after the last item.
+func (s shape) list(meta metav1.ListMeta) (head, tail []byte, err error) {
+	if s.custom && s.as == "" {
+		members := object{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
+		if meta.RemainingItemCount != nil {
+			members["remainingItemCount"] = *meta.RemainingItemCount
+		}
+		encoded, err := json.Marshal(members)
+		head = append(strconv.AppendQuote([]byte(`{"apiVersion":`), s.apiVersion()), `,"items":[`...)
+		tail = append(strconv.AppendQuote([]byte(`],"kind":`), s.kind()+"List"), `,"metadata":`...)
+		return head, append(append(tail, encoded...), "}\n"...), err
 	}
-	s.resource.Kind += "List"
-	return s.appendKind(dst)
+	encoded, err := json.Marshal(meta)
+	head = strconv.AppendQuote([]byte(`{"kind":`), s.kind()+"List")
+	head = strconv.AppendQuote(append(head, `,"apiVersion":`...), s.apiVersion())
+	head = append(append(append(head, `,"metadata":`...), encoded...), `,"items":[`...)
+	return head, []byte("]}\n"), err
 }
 
 // invalidDelete is the 422 for options of a deletion that contradict each other.

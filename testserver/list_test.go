@@ -272,6 +272,17 @@ func TestListItemsAreWrittenAsKubeWritesThem(t *testing.T) {
 		body := string(b.do(http.MethodGet, podsPath+"/a", nil).body)
 		require.Regexp(b, `^\{"kind":"Pod","apiVersion":"v1","metadata":\{"name":"a","namespace":"default","uid":"[^"]+",`+
 			`"resourceVersion":"101","generation":1,"creationTimestamp":"2000-01-01T00:00:00Z"\},"spec":.*\}\n$`, body)
+
+		// Custom resources are maps with sorted keys, and so are their lists: the version comes last.
+		body = string(b.do(http.MethodGet, millsPath+"?limit=1", nil).body)
+		require.Regexp(b, `^\{"apiVersion":"leat.example/v1","items":\[\{"apiVersion":"leat.example/v1","kind":"Mill","metadata":\{`+
+			`"creationTimestamp":"2000-01-01T00:00:00Z","generation":1,"name":"m","namespace":"default","resourceVersion":"102","uid":"[^"]+"\},`+
+			`"spec":\{"wheels":2\}\}\],"kind":"MillList","metadata":\{"continue":"","resourceVersion":"102"\}\}\n$`, body)
+		_, err = b.Create(mills, doc{"metadata": doc{"name": "n", "namespace": "default"}})
+		require.NoError(b, err)
+		l = b.list(millsPath, "limit=1")
+		require.EqualValues(b, 1, *l.Metadata.RemainingItemCount)
+		require.Equal(b, []string{"n"}, b.list(millsPath, "continue="+l.Metadata.Continue).names())
 	})
 }
 
@@ -348,7 +359,21 @@ func TestDropManagedFields(t *testing.T) {
 	const accept = "application/json;drop=metadata.managedFields,application/json"
 	for _, honoured := range []bool{false, true} {
 		inBubble(t, testserver.Options{ManagedFields: true, DropFields: honoured}, func(b *bench) {
-			_, err := b.Create(pods, pod("a", "app", "x"))
+			b.Register(mills)
+			b.ok(http.MethodPost, millsPath, custom("Mill", "m", "spec", doc{"wheels": 1}))
+			m := b.ok(http.MethodGet, millsPath+"/m", nil, "Accept", accept)
+			require.Equal(b, honoured, m.GetManagedFields() == nil)
+			require.Equal(b, "101", m.GetResourceVersion())
+			w := b.watchAs(accept, millsPath, "resourceVersion=101") // the object of a deletion has another version
+			defer w.close()
+			require.NoError(b, b.Delete(mills, api.Key{Namespace: "default", Name: "m"}))
+			e, err := w.next()
+			require.NoError(b, err)
+			require.Equal(b, "DELETED m@102", e.String())
+			_, has := e.Object["metadata"].(doc)["managedFields"]
+			require.Equal(b, honoured, !has)
+
+			_, err = b.Create(pods, pod("a", "app", "x"))
 			require.NoError(b, err)
 			u := b.ok(http.MethodGet, podsPath+"/a", nil, "Accept", accept)
 			require.Equal(b, honoured, u.GetManagedFields() == nil)
@@ -356,7 +381,7 @@ func TestDropManagedFields(t *testing.T) {
 			require.NotNil(b, u.Object["spec"])
 			require.NotNil(b, b.ok(http.MethodGet, podsPath+"/a", nil).GetManagedFields())
 			item := b.do(http.MethodGet, podsPath, nil, "Accept", accept).json(t)["items"].([]any)[0].(doc)
-			_, has := item["metadata"].(doc)["managedFields"]
+			_, has = item["metadata"].(doc)["managedFields"]
 			require.Equal(b, honoured, !has)
 		})
 	}

@@ -133,6 +133,12 @@ func (s shape) appendObject(dst []byte, r *record) []byte {
 
 // appendKind appends the opening brace and the two fields that say what follows.
 func (s shape) appendKind(dst []byte) []byte {
+	if s.custom && s.as == "" { // the keys of custom resources are sorted
+		dst = append(dst, `{"apiVersion":`...)
+		dst = strconv.AppendQuote(dst, s.apiVersion())
+		dst = append(dst, `,"kind":`...)
+		return strconv.AppendQuote(dst, s.kind())
+	}
 	dst = append(dst, `{"kind":`...)
 	dst = strconv.AppendQuote(dst, s.kind())
 	dst = append(dst, `,"apiVersion":`...)

@@ -7,6 +7,7 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +26,10 @@ func (x *call) patch() error {
 	w, err := x.write()
 	if err != nil {
 		return err
+	}
+	if x.request.Query.Has("force") {
+		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "",
+			field.ErrorList{field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch")})
 	}
 	body, err := x.body()
 	if err != nil {
@@ -50,10 +55,7 @@ func (x *call) patched(w write, change func(object) (object, error)) (*record, e
 	if err != nil {
 		return nil, err
 	}
-	before := old.tree()
-	r := x.def.in(x.request.Version)
-	before["kind"], before["apiVersion"] = r.Kind, r.GroupVersion().String()
-	after, err := change(before)
+	after, err := change(x.typed(old))
 	if err != nil {
 		return nil, err
 	}
@@ -62,6 +64,14 @@ func (x *call) patched(w write, change func(object) (object, error)) (*record, e
 	}
 	out, _, err := x.store.update(x.c, x.key(), after, w)
 	return out, err
+}
+
+// typed returns an object with the kind and the version that it has in this request.
+func (x *call) typed(r *record) object {
+	tree := r.tree()
+	as := x.def.in(x.request.Version)
+	tree["kind"], tree["apiVersion"] = as.Kind, as.GroupVersion().String()
+	return tree
 }
 
 // changeOf returns the change that a patch of a kind makes.
@@ -130,7 +140,7 @@ func checkPatched(d *definition, served string, old *record, after object) error
 	r := d.in(served)
 	kind, version := stringAt(after, "kind"), stringAt(after, "apiVersion")
 	err = checkShape(after)
-	if err == nil && (kind != r.Kind || version != r.GroupVersion().String()) {
+	if err == nil && !d.custom && (kind != r.Kind || version != r.GroupVersion().String()) {
 		err = fmt.Errorf("the patch makes it a %s of %s", kind, version)
 	}
 	if err != nil {

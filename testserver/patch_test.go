@@ -68,6 +68,7 @@ func TestPatchRefusals(t *testing.T) {
 		require.Equal(b, "the body of the request was in an unknown format - accepted media types include: "+
 			"application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml", status.Message)
 		b.refused(404, http.MethodPatch, mapsPath+"/zz", `{}`, "Content-Type", mergePatch)
+		b.refused(422, http.MethodPatch, mapsPath+"/a?force=true", `{}`, "Content-Type", mergePatch)
 		require.Equal(b, "101", b.ResourceVersion())
 	})
 }
@@ -129,7 +130,7 @@ func TestApply(t *testing.T) {
 			return b.ok(http.MethodPatch, deploymentsPath+"/d"+q, "apiVersion: apps/v1\nkind: Deployment\n"+spec, "Content-Type", applyPatch)
 		}
 		a := b.do(http.MethodPatch, deploymentsPath+"/d?fieldManager=one",
-			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"labels":{"a":"b"}},"spec":{"replicas":1,"items":[{"name":"p","v":1}]}}`,
+			`{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d","labels":{"a":"b"}},"spec":{"replicas":1,"items":[{"name":"p","v":1}]}}`,
 			"Content-Type", applyPatch)
 		require.Equal(b, http.StatusCreated, a.code, "%s", a.body)
 		u := &unstructured.Unstructured{Object: a.json(t)}
@@ -194,6 +195,19 @@ func managersOf(u *unstructured.Unstructured, operation string) (out []string) {
 	return out
 }
 
+func TestApplyCustomResources(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.Register(mills)
+		const first = `{"apiVersion":"leat.example/v1","kind":"Mill","metadata":{"name":"m"},"spec":{"wheels":1}}`
+		require.Equal(b, 201, b.do(http.MethodPatch, millsPath+"/m?fieldManager=x", first, "Content-Type", applyPatch).code)
+		u := b.ok(http.MethodPatch, millsPath+"/m?fieldManager=x", `{"apiVersion":"leat.example/v1","kind":"Mill","spec":{"sails":4}}`,
+			"Content-Type", applyPatch)
+		require.Equal(b, doc{"sails": int64(4)}, u.Object["spec"])
+		require.EqualValues(b, 2, u.GetGeneration())
+		require.Equal(b, []string{`x Apply {"f:spec":{"f:sails":{}}}`}, managers(u))
+	})
+}
+
 func TestApplyRefusals(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		const whole = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}}`
@@ -206,6 +220,7 @@ func TestApplyRefusals(t *testing.T) {
 			{"?fieldManager=x", `{`, 400},
 			{"?fieldManager=x", `[]`, 400},
 			{"?fieldManager=x", `{"apiVersion":"v1","kind":"Pod"}`, 400},
+			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap"}`, 400},
 			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b"}}`, 400},
 			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"labels":7}}`, 400},
 			{"?fieldManager=x", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"managedFields":[{"manager":"m"}]}}`, 400},

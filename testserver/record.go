@@ -29,20 +29,22 @@ type record struct {
 	finalizers bool
 	deleting   bool // has a deletionTimestamp
 
-	body            []byte // {"metadata":{…},…}
-	metaEnd         int    // the metadata are body[metaStart:metaEnd]
-	versionStart    int    // the digits of the resource version are body[versionStart:versionEnd]
-	versionEnd      int
-	managedFieldsAt int // body[managedFieldsAt:metaEnd-1] is `,"managedFields":…`, or empty
+	body    []byte // {"metadata":{…},…}
+	metaEnd int    // the metadata are body[metaStart:metaEnd]
+	digits  span   // of body: the resource version
+	managed span   // of body: `,"managedFields":…`, or nothing
 }
+
+// span is a part of a slice of bytes.
+type span struct{ start, end int }
 
 // fieldValue is one selectable field.
 type fieldValue struct{ name, value string }
 
 const metaStart = len(`{"metadata":`)
 
-// metadataOrder is the order in which kube-apiserver writes the metadata of its built-in types. managedFields stand
-// last, so that they can be left out.
+// metadataOrder is the order in which kube-apiserver writes the metadata of its built-in types, but for managedFields,
+// which come last. Those of custom resources are sorted.
 var metadataOrder = []string{
 	"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
@@ -68,37 +70,31 @@ func newRecord(d *definition, tree object, version uint64) (*record, error) {
 	if d.fields != nil {
 		r.fields = d.fields(tree)
 	}
-	if err := r.encode(tree, meta); err != nil {
+	if err := r.encode(d, tree, meta); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-func (r *record) encode(tree, meta object) error {
+func (r *record) encode(d *definition, tree, meta object) error {
 	e := encoder{out: make([]byte, 0, 512)}
 	e.raw(`{"metadata":{`)
-	for _, name := range metadataOrder {
-		value, ok := meta[name]
-		if !ok {
-			continue
+	for _, name := range metadataNames(d, meta) {
+		before := len(e.out)
+		e.member(name, meta[name])
+		switch name {
+		case "resourceVersion":
+			end := len(e.out) - 1
+			r.digits = span{end - len(stringAt(meta, name)), end}
+		case "managedFields": // never the first
+			r.managed = span{before, len(e.out)}
 		}
-		e.member(name, value)
-		if name == "resourceVersion" {
-			r.versionEnd = len(e.out) - 1
-			r.versionStart = r.versionEnd - len(value.(string))
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(meta)) {
-		if name != "managedFields" && !slices.Contains(metadataOrder, name) {
-			e.member(name, meta[name])
-		}
-	}
-	r.managedFieldsAt = len(e.out)
-	if managed, ok := meta["managedFields"]; ok {
-		e.member("managedFields", managed)
 	}
 	e.raw("}")
 	r.metaEnd = len(e.out)
+	if r.managed.end == 0 {
+		r.managed = span{r.metaEnd, r.metaEnd}
+	}
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		if name != "metadata" && name != "kind" && name != "apiVersion" {
 			e.raw(",")
@@ -109,6 +105,25 @@ func (r *record) encode(tree, meta object) error {
 	e.raw("}")
 	r.body = slices.Clip(e.out)
 	return e.err
+}
+
+// metadataNames returns the names of the metadata in the order in which they are written.
+func metadataNames(d *definition, meta object) []string {
+	sorted := slices.Sorted(maps.Keys(meta))
+	if d.custom {
+		return sorted
+	}
+	place := func(name string) int {
+		if i := slices.Index(metadataOrder, name); i >= 0 {
+			return i
+		}
+		if name == "managedFields" {
+			return len(metadataOrder) + 1
+		}
+		return len(metadataOrder)
+	}
+	slices.SortStableFunc(sorted, func(a, b string) int { return place(a) - place(b) })
+	return sorted
 }
 
 // encoder appends JSON. Its first error sticks.
@@ -145,10 +160,10 @@ func (r *record) tree() object {
 	return tree
 }
 
-// metadata returns the encoded metadata.
+// metadata returns the encoded metadata in two parts.
 func (r *record) metadata(withoutManaged bool) (head, tail []byte) {
 	if withoutManaged {
-		return r.body[metaStart:r.managedFieldsAt], r.body[r.metaEnd-1 : r.metaEnd]
+		return r.body[metaStart:r.managed.start], r.body[r.managed.end:r.metaEnd]
 	}
 	return r.body[metaStart:r.metaEnd], nil
 }
@@ -158,11 +173,14 @@ func (r *record) at(version uint64) *record {
 	digits := strconv.FormatUint(version, 10)
 	moved := *r
 	moved.version = version
-	moved.body = slices.Concat(r.body[:r.versionStart], []byte(digits), r.body[r.versionEnd:])
-	shift := len(digits) - (r.versionEnd - r.versionStart)
-	moved.versionEnd += shift
+	moved.body = slices.Concat(r.body[:r.digits.start], []byte(digits), r.body[r.digits.end:])
+	shift := len(digits) - (r.digits.end - r.digits.start)
+	moved.digits.end += shift
 	moved.metaEnd += shift
-	moved.managedFieldsAt += shift
+	if r.managed.start >= r.digits.end {
+		moved.managed.start += shift
+		moved.managed.end += shift
+	}
 	return &moved
 }
 

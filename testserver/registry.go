@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -24,6 +25,7 @@ type write struct {
 	direct      bool // from Go: status is written with the rest, and pods do not linger
 	upsert      bool // an update may create, as server-side apply does
 	applied     bool // by server-side apply, which keeps the record of managers itself
+	typed       bool // kind and apiVersion have been checked
 }
 
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
@@ -57,7 +59,7 @@ func (s *store) prepareNew(c *collection, namespace string, tree object, w write
 	if err := checkShape(tree); err != nil {
 		return err
 	}
-	if err := checkKind(c.def, w.served, tree); err != nil {
+	if err := checkKind(c.def, tree, w); err != nil {
 		return err
 	}
 	if err := checkPlace(c.def, tree, api.Key{Namespace: namespace}); err != nil {
@@ -146,7 +148,7 @@ func (s *store) update(c *collection, key api.Key, tree object, w write) (r *rec
 	if err := checkShape(tree); err != nil {
 		return nil, false, err
 	}
-	if err := checkKind(c.def, w.served, tree); err != nil {
+	if err := checkKind(c.def, tree, w); err != nil {
 		return nil, false, err
 	}
 	if err := checkPlace(c.def, tree, key); err != nil {
@@ -159,6 +161,7 @@ func (s *store) update(c *collection, key api.Key, tree object, w write) (r *rec
 		}
 		delete(metadataOf(tree), "resourceVersion")
 		delete(metadataOf(tree), "uid")
+		w.typed = true
 		r, err = s.create(c, key.Namespace, tree, w)
 		return r, err == nil, err
 	}
@@ -182,7 +185,10 @@ func checkPreconditions(d *definition, old *record, tree object, w write) error 
 		if d.unconditional || w.direct || w.upsert {
 			return nil
 		}
-		return invalid(d, old.key.Name, field.Invalid(metaPath.Child("resourceVersion"), 0, "must be specified for an update"))
+		kind := schema.GroupKind{Group: d.Group, Kind: d.Plural} // kube-apiserver names the resource here
+		return apierrors.NewInvalid(kind, old.key.Name, field.ErrorList{
+			field.Invalid(metaPath.Child("resourceVersion"), 0, "must be specified for an update"),
+		})
 	}
 	parsed, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {

@@ -82,7 +82,7 @@ func TestVersionsOfAResource(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Define(testserver.Definition{Resource: mills, Versions: []string{"v1beta1"}})
 		const beta = "/apis/leat.example/v1beta1/namespaces/default/mills"
-		b.ok(http.MethodPost, millsPath, doc{"kind": "Mill", "apiVersion": "leat.example/v1", "metadata": meta("m")})
+		b.ok(http.MethodPost, millsPath, custom("Mill", "m"))
 		u := b.ok(http.MethodGet, beta+"/m", nil)
 		require.Equal(b, "leat.example/v1beta1", u.GetAPIVersion())
 		u.Object["spec"] = doc{"wheels": 3}
@@ -146,10 +146,12 @@ func TestCustomResourceDefinitions(t *testing.T) {
 		versions := b.do(http.MethodGet, "/apis/leat.example", nil).json(t)["versions"].([]any)
 		require.Len(b, versions, 2)
 		require.Equal(b, "v1", versions[0].(doc)["version"])
-		b.ok(http.MethodPost, wheelsPath, doc{"metadata": meta("big"), "spec": doc{"size": 9, "replicas": 2}})
-		b.ok(http.MethodPost, wheelsPath, doc{"metadata": meta("small"), "spec": doc{"size": 1}})
+		b.ok(http.MethodPost, wheelsPath, custom("Wheel", "big", "spec", doc{"size": 9, "replicas": 2}))
+		b.ok(http.MethodPost, wheelsPath, custom("Wheel", "small", "spec", doc{"size": 1}))
 		require.Equal(b, []string{"big"}, b.list(wheelsPath, "fieldSelector=spec.size=9").names())
 		require.EqualValues(b, 2, b.ok(http.MethodGet, wheelsPath+"/big/scale", nil).Object["spec"].(doc)["replicas"])
+		b.ok(http.MethodPatch, wheelsPath+"/big/scale", `{"spec":{"replicas":3}}`, "Content-Type", mergePatch)
+		require.EqualValues(b, 3, b.ok(http.MethodGet, wheelsPath+"/big", nil).Object["spec"].(doc)["replicas"])
 		b.ok(http.MethodPatch, wheelsPath+"/big/status", `{"status":{"x":1}}`, "Content-Type", mergePatch)
 
 		// An update changes what is served, and keeps the objects.

@@ -34,7 +34,7 @@ func newSelection(d *definition, namespace, label, field string) (selection, err
 	for _, r := range s.fields.Requirements() {
 		if !d.selectable(r.Field) {
 			why := fmt.Sprintf("field label not supported: %s", r.Field)
-			if d.fields == nil {
+			if d.fields == nil && !d.custom {
 				why = fmt.Sprintf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, r.Field)
 			}
 			return s, apierrors.NewBadRequest(why)

@@ -106,7 +106,7 @@ func scaleOf(r *record) object {
 	}
 	setOrDrop(mapAt(scale, "metadata"), "namespace", meta["namespace"])
 	setOrDrop(mapAt(scale, "metadata"), "creationTimestamp", meta["creationTimestamp"])
-	if selector, err := selectorOf(spec); err == nil && selector != "" {
+	if selector, err := selectorOf(spec); err == nil && spec["selector"] != nil {
 		mapAt(scale, "status")["selector"] = selector
 	}
 	return scale
@@ -172,7 +172,7 @@ func (x *call) rescale(change func(object) (object, error)) error {
 		return err
 	}
 	replicas, _ := intAt(mapAt(scale, "spec"), "replicas")
-	tree := old.tree()
+	tree := x.typed(old)
 	setDefault(tree, "spec", object{})
 	mapAt(tree, "spec")["replicas"] = replicas
 	if version := stringAt(mapAt(scale, "metadata"), "resourceVersion"); version != "" {
@@ -229,7 +229,7 @@ func (x *call) bind() error {
 	if err != nil {
 		return err
 	}
-	tree := old.tree()
+	tree := x.typed(old)
 	setDefault(tree, "spec", object{})
 	spec := mapAt(tree, "spec")
 	if have := stringAt(spec, "nodeName"); have != "" {

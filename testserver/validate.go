@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -77,19 +78,38 @@ func wrongType(path, want string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided cannot be decoded: %s must be %s", path, want))
 }
 
-// checkKind refuses an object of another kind or version than the request is about. Kind and apiVersion are taken off:
-// what is stored has neither.
-func checkKind(d *definition, served string, tree object) error {
-	r := d.in(served)
+// checkKind refuses an object of another kind or version than the request is about; custom resources must say theirs.
+// Kind and apiVersion are taken off: what is stored has neither.
+func checkKind(d *definition, tree object, w write) error {
+	r := d.in(w.served)
 	kind, version := stringAt(tree, "kind"), stringAt(tree, "apiVersion")
 	delete(tree, "kind")
 	delete(tree, "apiVersion")
+	if d.custom && !w.direct && !w.typed {
+		return checkCustomKind(r, kind, version, stringAt(metadataOf(tree), "name"))
+	}
 	if kind != "" && kind != r.Kind {
 		return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", kind, r.Kind))
 	}
 	if want := r.GroupVersion().String(); version != "" && version != want {
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			"the API version in the data (%s) does not match the expected API version (%s)", version, want))
+	}
+	return nil
+}
+
+func checkCustomKind(r api.Resource, kind, version, name string) error {
+	switch {
+	case kind == "":
+		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): "+
+			"Object 'Kind' is missing", r.Kind))
+	case version != r.GroupVersion().String():
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the API version in the data (%s) does not match the expected API version (%s)", version, r.GroupVersion()))
+	case kind != r.Kind:
+		return apierrors.NewInvalid(schema.GroupKind{Group: r.Group, Kind: kind}, name, field.ErrorList{
+			field.Invalid(field.NewPath("kind"), kind, "must be "+r.Kind),
+		})
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -59,7 +60,7 @@ func (x *call) object() (object, error) {
 	default:
 		return nil, unsupported("application/json", "application/yaml")
 	}
-	if string(bytes.TrimSpace(body)) == "null" {
+	if string(bytes.TrimSpace(body)) == "null" && !x.def.custom {
 		return object{}, nil
 	}
 	tree, err := decodeObject(body)
@@ -214,9 +215,5 @@ func (x *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	sh := x.shape()
-	out := sh.appendKindList(nil)
-	out = append(out, fmt.Sprintf(`,"metadata":{"resourceVersion":"%d"},"items":[`, version)...)
-	x.writeItems(sh, out, items)
-	return nil
+	return x.writeItems(metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}, items)
 }

@@ -135,6 +135,36 @@ func TestWriteRefusals(t *testing.T) {
 	})
 }
 
+// Custom resources go another way through kube-apiserver than built-in ones, and it shows.
+func TestCustomResourceRefusals(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.Register(mills)
+		b.ok(http.MethodPost, millsPath, custom("Mill", "m"))
+		other := custom("Mill", "x")
+		other["apiVersion"] = "leat.example/v2"
+		for _, row := range []struct {
+			method, path string
+			body         any
+			code         int
+			message      string
+		}{
+			{"POST", millsPath, doc{"metadata": meta("x")}, 400, "Object 'Kind' is missing"},
+			{"POST", millsPath, doc{"metadata": meta("x"), "kind": "Mill"}, 400, "the API version in the data () does not match"},
+			{"POST", millsPath, other, 400, "the API version in the data (leat.example/v2) does not match"},
+			{"POST", millsPath, custom("Pod", "x"), 422, `Pod.leat.example "x" is invalid: kind: Invalid value: "Pod": must be Mill`},
+			{"POST", millsPath, "null", 400, ""},
+			{"PUT", millsPath, custom("Mill", "m"), 400, "name must be provided"},
+			{"PATCH", millsPath, doc{}, 400, "name must be provided"},
+			{"POST", millsPath + "/m", custom("Mill", "m"), 405, ""},
+			{"GET", millsPath + "/m/nothing", nil, 404, `mills.leat.example "m" not found`},
+			{"GET", millsPath + "?fieldSelector=spec.x=y", nil, 400, "field label not supported: spec.x"},
+		} {
+			status := b.refused(row.code, row.method, row.path, row.body)
+			require.Contains(b, status.Message, row.message)
+		}
+	})
+}
+
 func TestInvalidNamesItsCauses(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		status := b.refused(422, http.MethodPost, podsPath, doc{})
@@ -173,8 +203,8 @@ func TestUpdate(t *testing.T) {
 		require.EqualValues(b, 2, u.GetGeneration(), "metadata do not count")
 
 		// Custom resources, leases and service accounts want a version.
-		b.ok(http.MethodPost, millsPath, doc{"metadata": meta("m")})
-		status = b.refused(422, http.MethodPut, millsPath+"/m", doc{"metadata": meta("m")})
+		b.ok(http.MethodPost, millsPath, custom("Mill", "m"))
+		status = b.refused(422, http.MethodPut, millsPath+"/m", custom("Mill", "m"))
 		require.Equal(b, "metadata.resourceVersion", status.Details.Causes[0].Field)
 
 		// Some kinds are created by an update.
@@ -189,7 +219,7 @@ func TestStatusSubresource(t *testing.T) {
 		b.Define(testserver.Definition{
 			Resource: api.Resource{Group: "leat.example", Version: "v1", Kind: "Plain", Plural: "plains", Namespaced: true}, NoStatus: true,
 		})
-		u := b.ok(http.MethodPost, millsPath, doc{"metadata": meta("m"), "spec": doc{"wheels": 1}, "status": doc{"turns": 5}})
+		u := b.ok(http.MethodPost, millsPath, custom("Mill", "m", "spec", doc{"wheels": 1}, "status", doc{"turns": 5}))
 		require.NotContains(b, u.Object, "status")
 
 		u.Object["status"] = doc{"turns": 7}
@@ -219,7 +249,7 @@ func TestStatusSubresource(t *testing.T) {
 
 		// Without the subresource status is a field like any other.
 		const plains = "/apis/leat.example/v1/namespaces/default/plains"
-		p := b.ok(http.MethodPost, plains, doc{"metadata": meta("p"), "status": doc{"x": 1}})
+		p := b.ok(http.MethodPost, plains, custom("Plain", "p", "status", doc{"x": 1}))
 		require.Equal(b, doc{"x": int64(1)}, p.Object["status"])
 		p.Object["status"] = doc{"x": 2}
 		require.EqualValues(b, 2, b.ok(http.MethodPut, plains+"/p", p).GetGeneration())
