@@ -1,49 +1,90 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 
+	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 )
 
-// fetchPage fetches the next page of a list into pages, and hands them all to the store when it was the last.
-func (r *Reflector[T]) fetchPage(ctx context.Context, s state, pages *staging[T]) (outcome, error) {
-	if s.pages == 0 {
-		*pages = staging[T]{}
-		r.undecodable.beginList()
-	}
-	o := r.options(s)
-	o.OnUndecodable = func(e *api.UndecodableError) error { return r.stageUndecodable(e, pages.add) }
-	meta, err := r.lw.List(ctx, o, func(object T) error {
-		return r.stage(object, pages.add)
-	})
-	if err != nil {
-		return outcome{}, err
-	}
-	r.status.remaining(meta)
-	if meta.Continue != "" {
-		paged := s.token == "" && o.ResourceVersion == "0"
-		return outcome{token: meta.Continue, paged: paged}, nil
-	}
-	version, err := r.commit(s, pages.objects, meta.ResourceVersion)
-	*pages = staging[T]{}
-	return outcome{synced: true, version: version}, err
+// listing is a list in pages that is under way.
+type listing[T api.Object] struct {
+	staged *staging[T]
+	// version is that of the first page. A server whose later pages are newer loses nothing so: the watch brings what
+	// happened in between once more.
+	version string
 }
 
-// commit hands a complete list to the store, unless it is older than what is known and nobody said that it is the truth.
-func (r *Reflector[T]) commit(s state, list []T, version string) (string, error) {
-	if older(version, s.version) {
-		if !s.consistent {
-			return "", errBackwards
-		}
-		r.log.Warn("server went back", zapVersion(version), zapKnown(s.version))
+// fetchPage fetches the next page of a list into l, and hands all of them to the store when it was the last.
+func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (outcome, error) {
+	if s.pages == 0 {
+		*l = listing[T]{staged: stagingFor[T](r.store.KnownLen())}
+		r.undecodable.beginList()
 	}
-	r.store.Replace(list, version)
+	before := len(l.staged.objects)
+	meta, items, err := r.requestPage(ctx, s, l.staged)
+	if err == nil && meta.Continue != "" && meta.Continue == s.token {
+		err = ErrSamePage
+	}
+	if err != nil {
+		l.staged.truncate(before) // the same page may be asked for again
+		return outcome{}, err
+	}
+	l.version = cmp.Or(l.version, meta.ResourceVersion)
+	r.status.remaining(meta)
+	if meta.Continue != "" {
+		return outcome{token: meta.Continue, items: items, paged: s.pages == 0 && s.listVersion() == "0"}, nil
+	}
+	if err := r.commit(s, l.staged.objects, l.version); err != nil {
+		return outcome{}, err
+	}
+	return outcome{synced: true, version: l.version}, nil
+}
+
+// requestPage makes the request, and gives it up when nothing arrives for too long.
+func (r *Reflector[T]) requestPage(ctx context.Context, s state, to *staging[T]) (meta metav1.ListMeta, items int, err error) {
+	ctx, dog := newWatchdog(ctx)
+	defer dog.stop()
+	idle := dog.after(pageIdle)
+	o := r.options(s)
+	o.OnUndecodable = func(e *api.UndecodableError) error {
+		idle.Reset(pageIdle)
+		items++
+		return r.stageUndecodable(e, to)
+	}
+	meta, err = r.lw.List(ctx, o, func(object T) error {
+		idle.Reset(pageIdle)
+		items++
+		return r.stage(object, s, to)
+	})
+	if err != nil && stalled(ctx) {
+		err = ErrStalled
+	}
+	return meta, items, err
+}
+
+// commit hands a complete list to the store, unless it is older than what is known. One that is, and is the truth, is
+// asked for once more without reuse: a server that was set back counts up to the same versions again.
+func (r *Reflector[T]) commit(s state, list []T, version string) error {
+	replace := r.store.Replace
+	switch {
+	case s.rewound:
+		r.log.Warn("server went back", zap.String("rv", version), zap.String("known", s.version))
+		replace = r.store.Overwrite
+	case !older(version, s.version):
+	case s.consistent:
+		return errRewound
+	default:
+		return ErrBackwards
+	}
+	replace(list, version)
 	r.undecodable.endList()
 	r.status.listed(len(list), version)
-	return version, nil
+	return nil
 }
 
 // older tells whether version a is surely older than b.
@@ -55,35 +96,48 @@ func older(a, b string) bool {
 	return ok && order < 0
 }
 
-// stage passes an object of a list on to add, transformed if it is not the stored one already.
-func (r *Reflector[T]) stage(object T, add func(T)) error {
+// reuses tells whether what the store has may stand in for an object of the same UID and version.
+func (r *Reflector[T]) reuses(s state) bool { return !r.o.NoReuse && !s.rewound }
+
+// stage puts an object of a list into to, transformed if it is not the stored one already.
+func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
 	known, exists := r.store.Get(api.KeyOf(object))
-	if exists && !r.o.NoReuse && api.SameVersion(known, object) {
-		add(known)
-		r.status.received()
-		return nil
+	if exists && r.reuses(s) && api.SameVersion(known, object) {
+		object = known
+	} else {
+		transformed, bad := r.transform(object, "")
+		if bad != nil {
+			return r.stageUndecodable(bad, to)
+		}
+		object = transformed
 	}
-	object, bad := r.transform(object, "")
-	if bad != nil {
-		return r.stageUndecodable(bad, add)
-	}
-	add(object)
-	r.status.received()
+	to.put(object)
+	r.status.received(len(to.objects))
 	return nil
 }
 
-// stageUndecodable keeps the last good state of an object that the list has in a state which cannot be decoded.
-func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, add func(T)) error {
+// stageUndecodable keeps the last good state of an object that the list has in a state which cannot be decoded, unless
+// it is the state of another object of that name, or of a future that a server which went back has undone.
+func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, to *staging[T]) error {
 	if err := r.noteUndecodable(e); err != nil {
 		return err
 	}
-	if known, exists := r.store.Get(e.Key); exists {
-		add(known)
+	if staged, exists := to.get(e.Key); exists {
+		if isAnother(staged, e.UID) {
+			to.remove(e.Key)
+		}
+		return nil
+	}
+	if known, exists := r.store.Get(e.Key); exists && !isAnother(known, e.UID) && !older(e.ResourceVersion, known.GetResourceVersion()) {
+		to.put(known)
 	}
 	return nil
 }
 
-func (s *staging[T]) add(object T) { s.objects = append(s.objects, object) }
+// isAnother tells whether the object of that UID is not this one, but has its name.
+func isAnother(object api.Object, uid types.UID) bool {
+	return uid != "" && object.GetUID() != "" && object.GetUID() != uid
+}
 
 // remainingItems is how many items the server says are still to come, or -1 when it does not say.
 func remainingItems(meta metav1.ListMeta) int64 {

@@ -1,7 +1,9 @@
 package reflector
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -12,11 +14,22 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
+// What a reflector holds against a server, beside the errors that the server answers itself. They reach OnError and
+// Status.
 var (
-	// errStalled is the cause with which a streaming list is given up.
-	errStalled = errors.New("reflector: the streaming list made no progress")
-	// errBackwards is what a server's contradiction is reported as.
-	errBackwards = errors.New("reflector: the server answered from before the version it had reached")
+	// ErrStalled is a request that made no progress in time, and was given up.
+	ErrStalled = errors.New("reflector: the server made no progress")
+	// ErrBackwards is an answer from before the version that the server had reached already.
+	ErrBackwards = errors.New("reflector: the server answered from before the version it had reached")
+	// ErrNothing is a stream that the server ended in good order, but before it had sent what it was opened for.
+	ErrNothing = errors.New("reflector: the server ended the stream before it brought anything")
+	// ErrSamePage is a page of a list whose successor is that page again.
+	ErrSamePage = errors.New("reflector: the server continued a list with the page it had just sent")
+	// ErrUnknownEvent is an event of a type that a watch does not have.
+	ErrUnknownEvent = errors.New("reflector: the server sent an event of an unknown type")
+
+	// errRewound is ErrBackwards of an answer that is the truth.
+	errRewound = fmt.Errorf("%w, and says that it is the truth", ErrBackwards)
 )
 
 // classify finds the ending that an error stands for. Nil is a request that ended in good order.
@@ -24,17 +37,19 @@ func classify(err error) ending {
 	switch {
 	case err == nil:
 		return done
-	case errors.Is(err, errStalled):
+	case errors.Is(err, ErrStalled):
 		return deadline
-	case errors.Is(err, errBackwards):
+	case errors.Is(err, errRewound):
+		return rewound
+	case errors.Is(err, ErrBackwards):
 		return backwards
 	case isTooLarge(err):
 		return tooLarge
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return expired
-	case apierrors.IsTooManyRequests(err), isUnreachable(err):
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), isUnreachable(err):
 		return busy
-	case isRejected(err):
+	case isRejected(err), errors.Is(err, ErrSamePage):
 		return rejected
 	default:
 		return broken
@@ -75,3 +90,30 @@ func retryAfter(err error) time.Duration {
 	}
 	return time.Duration(status.Status().Details.RetryAfterSeconds) * time.Second
 }
+
+// watchdog ends the context of a request, with ErrStalled as the cause, when one of its timers runs out.
+type watchdog struct {
+	cancel context.CancelCauseFunc
+	timers []*time.Timer
+}
+
+func newWatchdog(ctx context.Context) (context.Context, *watchdog) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, &watchdog{cancel: cancel}
+}
+
+// after returns a timer that its owner may put off.
+func (w *watchdog) after(d time.Duration) *time.Timer {
+	t := time.AfterFunc(d, func() { w.cancel(ErrStalled) })
+	w.timers = append(w.timers, t)
+	return t
+}
+
+func (w *watchdog) stop() {
+	for _, t := range w.timers {
+		t.Stop()
+	}
+	w.cancel(nil)
+}
+
+func stalled(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrStalled) }

@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -22,8 +23,10 @@ type Store[T any] interface {
 	Put(object T, version string)
 	Delete(object T, version string)
 	DeleteKey(key api.Key, version string)
-	// Replace is the whole collection as of version; Bookmark is a version reached without a change.
+	// Replace is the whole collection as of version; objects of a UID and version that the store has may be ignored.
+	// Overwrite is the same where they may not. Bookmark is a version reached without a change.
 	Replace(list []T, version string)
+	Overwrite(list []T, version string)
 	Bookmark(version string)
 }
 
@@ -46,8 +49,8 @@ type Options[T any] struct {
 	NoReuse bool
 
 	// Transform changes an object before it is stored; it may do so in place. It is called exactly once for each state
-	// of an object that is stored. An error or a panic makes the object an undecodable one, and so does a changed
-	// namespace, name, UID or version.
+	// of an object that is stored, and for the last state that comes with the deletion of one. An error or a panic makes
+	// the object an undecodable one, and so does a changed namespace, name, UID or version.
 	Transform func(T) (T, error)
 	// OnUndecodable is called for each object that cannot be decoded into T, on the reflector's goroutine. An error ends
 	// Run with that error: Fail is one that does so for every object. By default such an object is counted and logged,
@@ -57,7 +60,8 @@ type Options[T any] struct {
 	OnError func(error)
 
 	// MinWatchTimeout is how long the server is asked to keep a watch open at least; a watch's time is chosen at random
-	// between this and twice this. 0 is 5 minutes.
+	// between this and twice this, in whole seconds. A watch that the server leaves open for half a minute longer is
+	// given up. 0 is 5 minutes.
 	MinWatchTimeout time.Duration
 	// BackoffBase and BackoffMax bound the pause after a failure, which doubles from one to the other, and to which up
 	// to as much again is added at random. 0 is 800 ms, and 30 s.
@@ -72,6 +76,8 @@ type Options[T any] struct {
 const (
 	streamIdle    = 30 * time.Second // a streaming list without an event for so long has stalled
 	streamOverdue = 60 * time.Second // and so has one that is past the initial objects for so long without its end
+	pageIdle      = 90 * time.Second // a page of which nothing arrives for longer than servers work on a request
+	watchGrace    = 30 * time.Second // how much longer than it was asked to a server may keep a watch open
 )
 
 // Reflector keeps a store equal to a collection on a server: it lists once, and then watches.
@@ -87,6 +93,7 @@ type Reflector[T api.Object] struct {
 
 	status      *statusBoard
 	undecodable *undecodables
+	started     atomic.Bool
 	fatal       error // what ends Run; set by the callbacks of a request
 }
 
@@ -94,14 +101,7 @@ type Reflector[T api.Object] struct {
 func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *Reflector[T] {
 	r := &Reflector[T]{
 		lw: lw, store: store, o: o,
-		limits: limits{
-			streaming:    !o.DisableStreaming,
-			streamPause:  10 * time.Minute,
-			backoffBase:  orDefault(o.BackoffBase, 800*time.Millisecond),
-			backoffMax:   orDefault(o.BackoffMax, 30*time.Second),
-			backoffReset: 2 * time.Minute,
-			shortWatch:   time.Second,
-		},
+		limits:      newLimits(!o.DisableStreaming, o.BackoffBase, o.BackoffMax),
 		log:         o.Logger,
 		rand:        o.Rand,
 		status:      newStatusBoard(),
@@ -118,6 +118,19 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 	return r
 }
 
+func newLimits(streaming bool, backoffBase, backoffMax time.Duration) limits {
+	backoffMax = orDefault(backoffMax, 30*time.Second)
+	return limits{
+		streaming:   streaming,
+		streamPause: 10 * time.Minute,
+		backoffBase: orDefault(backoffBase, 800*time.Millisecond),
+		backoffMax:  backoffMax,
+		// A pause lasts up to twice the maximum, and must not be taken for a time in which all was well.
+		backoffReset: max(2*time.Minute, 4*backoffMax),
+		shortWatch:   time.Second,
+	}
+}
+
 func orDefault(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise
@@ -132,24 +145,30 @@ func (r *Reflector[T]) Status() Status { return r.status.read() }
 func (r *Reflector[T]) Undecodable() []*api.UndecodableError { return r.undecodable.list() }
 
 // Run lists and watches until ctx ends, and then returns nil. The only other reason to return is an error of
-// OnUndecodable. It may be called once.
+// OnUndecodable. A reflector runs once.
 func (r *Reflector[T]) Run(ctx context.Context) error {
-	defer r.status.phase(Stopped)
-	s := r.limits.chooseList(state{version: r.o.ResourceVersion}, time.Now())
-	if s.version != "" {
-		s = s.listed()
+	if !r.started.CompareAndSwap(false, true) {
+		panic("reflector: Run was called before, and a reflector runs once")
 	}
-	pages := &staging[T]{}
+	defer r.status.phase(Stopped)
+	s := r.limits.first(r.o.ResourceVersion, time.Now())
+	r.status.reached(s.version)
+	var pages listing[T]
 	for {
-		o, err := r.perform(ctx, s, pages)
+		o, err := r.perform(ctx, s, &pages)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if r.fatal != nil {
 			return r.fatal
 		}
-		var wait time.Duration
-		s, wait = r.limits.next(s, o)
+		next, wait := r.limits.next(s, o)
+		if err == nil && !next.failedAt.Equal(s.failedAt) {
+			err = ErrNothing
+		}
+		if s = next; s.pages == 0 {
+			pages = listing[T]{} // whatever was staged is not waited with
+		}
 		r.report(s, o, err, wait)
 		if !r.sleep(ctx, wait) {
 			return nil
@@ -158,7 +177,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 }
 
 // perform makes the one request that s calls for.
-func (r *Reflector[T]) perform(ctx context.Context, s state, pages *staging[T]) (outcome, error) {
+func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) (outcome, error) {
 	r.status.begin(s)
 	started := time.Now()
 	var o outcome
@@ -176,7 +195,7 @@ func (r *Reflector[T]) perform(ctx context.Context, s state, pages *staging[T]) 
 
 // sleep waits for d with jitter, and says whether ctx is still alive.
 func (r *Reflector[T]) sleep(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
+	if d <= 0 {
 		return ctx.Err() == nil
 	}
 	d += time.Duration(r.rand() * float64(d))
@@ -206,11 +225,11 @@ func (r *Reflector[T]) report(s state, o outcome, err error, wait time.Duration)
 
 // options completes what s asks for with what every request of this reflector has.
 func (r *Reflector[T]) options(s state) api.Options[T] {
-	timeout := r.o.MinWatchTimeout + time.Duration(r.rand()*float64(r.o.MinWatchTimeout))
+	timeout := max(time.Second, r.o.MinWatchTimeout+time.Duration(r.rand()*float64(r.o.MinWatchTimeout)))
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
 	o.LabelSelector, o.FieldSelector = r.o.LabelSelector, r.o.FieldSelector
 	o.DropManagedFields = !r.o.KeepManagedFields
-	if !r.o.NoReuse {
+	if r.reuses(s) {
 		o.Known = r.store.Lookup
 	}
 	return o

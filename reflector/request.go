@@ -32,7 +32,13 @@ func (s state) listOptions(pageSize int64, timeout time.Duration) metav1.ListOpt
 			return metav1.ListOptions{Continue: s.token, Limit: s.limit(pageSize, "")}
 		}
 		version := s.listVersion()
-		return metav1.ListOptions{ResourceVersion: version, Limit: s.limit(pageSize, version)}
+		o := metav1.ListOptions{ResourceVersion: version, Limit: s.limit(pageSize, version)}
+		if s.resumable() && !s.consistent {
+			// With a limit a server would else take the version for the one that is wanted, which may be gone, and
+			// which would not help where no watch from it succeeds.
+			o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
+		}
+		return o
 	default:
 		return metav1.ListOptions{ResourceVersion: s.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
 	}

@@ -5,14 +5,29 @@ import "github.com/leatproject/leat/api"
 // staging holds a list in progress. Nothing of it reaches the store before it is complete, so that a list which breaks
 // off leaves no trace.
 type staging[T api.Object] struct {
-	objects  []T
-	position map[api.Key]int // made only for a streaming list, in which objects can change under way
+	objects []T
+	// position is where each object is. It is nil as long as each comes but once: in pages, and in a streaming list until
+	// the initial objects are through and changes follow.
+	position map[api.Key]int
 }
 
-func newStaging[T api.Object]() *staging[T] {
-	return &staging[T]{position: map[api.Key]int{}}
+// stagingFor makes room for about n objects.
+func stagingFor[T api.Object](n int) *staging[T] {
+	return &staging[T]{objects: make([]T, 0, n)}
 }
 
+// index lets objects be found, replaced and removed.
+func (s *staging[T]) index() {
+	s.position = make(map[api.Key]int, len(s.objects))
+	all := s.objects
+	s.objects = all[:0]
+	for _, object := range all {
+		s.put(object)
+	}
+	clear(all[len(s.objects):])
+}
+
+// get finds an object, if there is an index.
 func (s *staging[T]) get(key api.Key) (T, bool) {
 	if i, ok := s.position[key]; ok {
 		return s.objects[i], true
@@ -22,12 +37,14 @@ func (s *staging[T]) get(key api.Key) (T, bool) {
 }
 
 func (s *staging[T]) put(object T) {
-	key := api.KeyOf(object)
-	if i, ok := s.position[key]; ok {
-		s.objects[i] = object
-		return
+	if s.position != nil {
+		key := api.KeyOf(object)
+		if i, ok := s.position[key]; ok {
+			s.objects[i] = object
+			return
+		}
+		s.position[key] = len(s.objects)
 	}
-	s.position[key] = len(s.objects)
 	s.objects = append(s.objects, object)
 }
 
@@ -40,7 +57,12 @@ func (s *staging[T]) remove(key api.Key) {
 	last := len(s.objects) - 1
 	s.objects[i] = s.objects[last]
 	s.position[api.KeyOf(s.objects[i])] = i
-	clear(s.objects[last:])
-	s.objects = s.objects[:last]
+	s.truncate(last)
 	delete(s.position, key)
+}
+
+// truncate keeps the first n objects.
+func (s *staging[T]) truncate(n int) {
+	clear(s.objects[n:])
+	s.objects = s.objects[:n]
 }

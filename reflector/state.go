@@ -18,9 +18,10 @@ type state struct {
 	version string // that of the last list, event or bookmark
 
 	consistent  bool   // the next list must be the truth: version was refused, or contradicted
+	rewound     bool   // the truth was older than version: believe it, and nothing that is known
 	token       string // of the next page
 	pages       int    // fetched of the list in progress
-	unlimited   bool   // a page expired under way: take the whole list in one
+	unlimited   bool   // a page was lost under way: take the whole list in one
 	serverPages bool   // the server paged an answer from any version, so it has no watch cache: go on paging
 
 	streamAfter    time.Time // do not try a streaming list before
@@ -38,12 +39,12 @@ const (
 	done      ending = iota // in good order: a page arrived, or the server closed a watch
 	expired                 // the version, or the token, is gone (410)
 	tooLarge                // the server has not reached the version yet
-	busy                    // the server could not be reached, or said 429: it has not judged the request
+	busy                    // the server could not be reached, or said 429 or 503: it has not judged the request
 	rejected                // the server will not do this (a 4xx)
-	deadline                // a streaming list made no progress in time
-	backwards               // the answer contradicts the version reached: the server went back
+	deadline                // the request made no progress in time
+	backwards               // the answer contradicts the version reached
+	rewound                 // so does the truth: the server went back
 	broken                  // anything else: a reset, a 5xx, a frame that cannot be read
-
 )
 
 // outcome is what a request came to.
@@ -52,7 +53,8 @@ type outcome struct {
 	synced  bool // the initial state was complete (stream), or this was the last page
 	version string
 	token   string
-	events  int           // events and bookmarks seen after the initial state
+	items   int           // of a page
+	events  int           // events and bookmarks that brought anything new after the initial state
 	lasted  time.Duration // how long the request took
 	paged   bool          // the server split the answer though it might have taken it from its cache
 
@@ -75,10 +77,22 @@ const (
 	maxEmptyWatches   = 3
 )
 
+// first is where a reflector begins: with a list, or with a watch where it has been told a version.
+func (l limits) first(version string, now time.Time) state {
+	s := state{version: version}
+	if s.resumable() {
+		return s.listed()
+	}
+	return l.chooseList(s, now)
+}
+
 // next is the whole policy of a reflector: from where it stands and how its request ended, where it stands now and how
 // long it waits before it asks again (before jitter). It reads no clock and touches nothing.
+//
+// No server can make it ask without end and without a pause: wherever it goes on at once, something has changed that
+// cannot change for ever (a page with objects came, a watch lasted, one more way to get the state was given up).
 func (l limits) next(s state, o outcome) (state, time.Duration) {
-	if o.version != "" {
+	if o.synced {
 		s.version = o.version
 	}
 	switch {
@@ -86,31 +100,41 @@ func (l limits) next(s state, o outcome) (state, time.Duration) {
 		return l.afterPage(s, o)
 	case s.do == stream && !o.synced:
 		return l.afterBrokenStream(s, o)
-	default:
-		return l.afterWatch(s, o)
 	}
+	s, wait := l.afterWatch(s, o)
+	if s.do == watch && !s.resumable() {
+		s = l.chooseList(s, o.at) // there is nothing to resume from, and deletions would go unseen
+	}
+	return s, wait
 }
 
 // afterPage continues a list, or starts it anew.
 func (l limits) afterPage(s state, o outcome) (state, time.Duration) {
 	s.serverPages = s.serverPages || o.paged
+	underWay := s.pages > 0
 	switch o.ending {
 	case done:
 		if o.synced {
 			return s.listed(), 0
 		}
 		s.token, s.pages = o.token, s.pages+1
+		if o.items == 0 {
+			return s, l.backoffBase // it may be that nothing on it was selected, but there may also be no end of these
+		}
 		return s, 0
-	case expired, tooLarge, backwards:
-		underWay := s.pages > 0
-		repeated := s.consistent && !underWay
-		s = s.restartList()
+	case busy:
+		if underWay {
+			return l.retry(s, o, true) // the token holds
+		}
+	case expired, tooLarge, backwards, rewound:
+		lost := underWay && o.ending == expired && !s.unlimited // it is the token that is gone
+		s, repeated := s.distrust(o.ending)
+		s.unlimited = s.unlimited || lost
+		return l.retry(s.restartList(), o, repeated && !lost)
+	case rejected:
 		s.unlimited = s.unlimited || underWay
-		s.consistent = true
-		return l.retry(s, o, repeated)
-	default:
-		return l.retry(l.chooseList(s.restartList(), o.at), o, true)
 	}
+	return l.retry(l.chooseList(s.restartList(), o.at), o, true)
 }
 
 // afterBrokenStream is reached when a streaming list ended before it was complete: try again, or fall back to pages.
@@ -118,19 +142,17 @@ func (l limits) afterBrokenStream(s state, o outcome) (state, time.Duration) {
 	switch o.ending {
 	case busy:
 		return l.retry(s, o, true)
-	case expired, tooLarge, backwards:
-		repeated := s.consistent
-		s.consistent = true
+	case expired, tooLarge, backwards, rewound:
+		s, repeated := s.distrust(o.ending)
 		return l.retry(s, o, repeated)
 	case rejected, deadline:
-		return l.giveUpStreaming(s, o.at), 0
-	default:
-		s.streamFailures++
-		if s.streamFailures >= maxStreamFailures {
-			s = l.giveUpStreaming(s, o.at)
-		}
-		return l.retry(s, o, true)
+		return l.giveUpStreaming(s, o.at), o.retryAfter
 	}
+	s.streamFailures++
+	if s.streamFailures >= maxStreamFailures {
+		s = l.giveUpStreaming(s, o.at)
+	}
+	return l.retry(s, o, true)
 }
 
 // afterWatch resumes from the version reached whenever it can: only a version that is gone, a server that contradicts
@@ -144,11 +166,11 @@ func (l limits) afterWatch(s state, o outcome) (state, time.Duration) {
 	case done:
 		if o.events > 0 || o.lasted >= l.shortWatch {
 			s.emptyWatches = 0
-			return s, 0
+			return s, max(0, l.shortWatch-o.lasted) // a server may end each watch with its first event
 		}
 	case expired:
 		return l.relist(s, o)
-	case backwards:
+	case backwards, rewound:
 		s.consistent = true
 		return l.relist(s, o)
 	case busy:
@@ -168,10 +190,8 @@ func (l limits) afterWatch(s state, o outcome) (state, time.Duration) {
 func (s state) listed() state {
 	s.do = watch
 	s.streamFailures = 0
-	s.consistent = false
-	s = s.restartList()
-	s.unlimited = false
-	return s
+	s.consistent, s.rewound, s.unlimited = false, false, false
+	return s.restartList()
 }
 
 // restartList forgets the pages of a list in progress.
@@ -179,6 +199,21 @@ func (s state) restartList() state {
 	s.token, s.pages = "", 0
 	return s
 }
+
+// distrust makes the next list the truth, since the version reached was refused or contradicted, and the one after it a
+// list that owes nothing to what is known. repeated says that the last list was that already.
+func (s state) distrust(e ending) (distrusting state, repeated bool) {
+	repeated = s.consistent
+	if e == rewound {
+		repeated, s.rewound = s.rewound, true
+	}
+	s.consistent = true
+	return s, repeated
+}
+
+// resumable tells whether a watch can go on from the version reached. "" and "0" are none: they are how clients ask for
+// any version.
+func (s state) resumable() bool { return s.version != "" && s.version != "0" }
 
 // chooseList picks the way to get the whole state.
 func (l limits) chooseList(s state, now time.Time) state {
@@ -229,7 +264,7 @@ func (l limits) backoff(attempt int) time.Duration {
 	}
 	d := l.backoffBase
 	for ; attempt > 1 && d < l.backoffMax; attempt-- {
-		d *= 2
+		d += min(d, l.backoffMax-d) // which no maximum makes overflow
 	}
 	return min(d, l.backoffMax)
 }

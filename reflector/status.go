@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -107,6 +106,7 @@ func (b *statusBoard) begin(st state) {
 func (b *statusBoard) end(err error, attempt int, at time.Time) {
 	b.update(func(s *Status) {
 		if err == nil {
+			s.healthy()
 			return
 		}
 		s.Attempt = attempt
@@ -114,7 +114,7 @@ func (b *statusBoard) end(err error, attempt int, at time.Time) {
 		switch classify(err) {
 		case expired:
 			s.Counters.Expired++
-		case backwards:
+		case backwards, rewound:
 			s.Counters.Backwards++
 		}
 	})
@@ -137,7 +137,7 @@ func (b *statusBoard) listed(objects int, version string) {
 	})
 }
 
-func (b *statusBoard) received() { b.update(func(s *Status) { s.Objects++ }) }
+func (b *statusBoard) received(objects int) { b.update(func(s *Status) { s.Objects = objects }) }
 
 func (b *statusBoard) event() {
 	b.update(func(s *Status) {
@@ -168,6 +168,3 @@ func (s *Status) recover() {
 }
 
 func (s *Status) healthy() { s.Err, s.Attempt = nil, 0 }
-
-func zapVersion(v string) zap.Field { return zap.String("rv", v) }
-func zapKnown(v string) zap.Field   { return zap.String("known", v) }

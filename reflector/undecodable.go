@@ -45,15 +45,22 @@ func (r *Reflector[T]) transform(object T, kind apiwatch.EventType) (result T, b
 
 // noteUndecodable counts, remembers and reports an object. The error it returns ends Run.
 func (r *Reflector[T]) noteUndecodable(e *api.UndecodableError) error {
-	r.undecodable.add(e)
+	if e.Type == apiwatch.Deleted {
+		r.undecodable.resolved(e.Key)
+	} else {
+		r.undecodable.add(e)
+	}
 	r.status.undecodable()
 	if r.o.OnUndecodable == nil {
 		r.log.Warn("object cannot be decoded", zap.String("key", api.FormatKey(e.Key)),
 			zap.String("rv", e.ResourceVersion), zap.Error(e.Err))
 		return nil
 	}
-	r.fatal = r.o.OnUndecodable(e)
-	return r.fatal
+	err := r.o.OnUndecodable(e)
+	if err != nil {
+		r.fatal = err
+	}
+	return err
 }
 
 // undecodables remembers which objects are known in an old state only.
@@ -72,6 +79,16 @@ func (u *undecodables) add(e *api.UndecodableError) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.current[e.Key] = e
+}
+
+// version is that of the state which could not be decoded, if it was the newest of its key.
+func (u *undecodables) version(key api.Key) (version string, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if e, ok := u.current[key]; ok {
+		return e.ResourceVersion, true
+	}
+	return "", false
 }
 
 func (u *undecodables) resolved(key api.Key) {

@@ -1,0 +1,423 @@
+package reflector_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/reflector"
+)
+
+// thing is the smallest object there is, with something for a transform to do.
+type thing struct {
+	name, uid, version string
+	content            string
+	transformed        int
+}
+
+func (t *thing) GetNamespace() string       { return "" }
+func (t *thing) GetName() string            { return t.name }
+func (t *thing) GetUID() types.UID          { return types.UID(t.uid) }
+func (t *thing) GetResourceVersion() string { return t.version }
+func (t *thing) String() string             { return t.name + "@" + t.version }
+
+// at is a state of the object of that name whose UID is its name too.
+func at(name, version string) *thing { return &thing{name: name, uid: name, version: version} }
+
+func (t *thing) as(uid string) *thing { t.uid = uid; return t }
+
+// A script is one answer for each request, in order. What it holds are steps: objects of a list, events, pauses (a
+// time.Duration), undecodable objects, and last how it ends: an error, or, of a list, its metadata. A watch without an
+// error ends in good order; stay keeps it open until the client leaves.
+type script []answer
+
+type answer struct {
+	verb  string // "list", "stream" or "watch"
+	steps []any
+}
+
+type stayOpen struct{}
+
+// ask is a hook in the place of a step.
+type ask func()
+
+var stay = stayOpen{}
+
+func list(version string, steps ...any) answer {
+	return answer{"list", append(steps, metav1.ListMeta{ResourceVersion: version})}
+}
+
+func pageOf(version, token string, steps ...any) answer {
+	return answer{"list", append(steps, metav1.ListMeta{ResourceVersion: version, Continue: token})}
+}
+
+func failedList(steps ...any) answer { return answer{"list", steps} }
+func stream(steps ...any) answer     { return answer{"stream", steps} }
+func watch(steps ...any) answer      { return answer{"watch", steps} }
+
+func event(kind apiwatch.EventType, t *thing) api.Event[*thing] {
+	return api.Event[*thing]{Type: kind, Object: t, ResourceVersion: t.version}
+}
+
+func added(t *thing) any    { return event(apiwatch.Added, t) }
+func modified(t *thing) any { return event(apiwatch.Modified, t) }
+func deleted(t *thing) any  { return event(apiwatch.Deleted, t) }
+
+func bookmark(version string) any {
+	return api.Event[*thing]{Type: apiwatch.Bookmark, ResourceVersion: version}
+}
+
+func initialEnd(version string) any {
+	return api.Event[*thing]{Type: apiwatch.Bookmark, ResourceVersion: version, InitialEventsEnd: true}
+}
+
+var errBad = errors.New("not a thing")
+
+// bad is an object that cannot be decoded; kind is empty in a list.
+func bad(kind apiwatch.EventType, t *thing) *api.UndecodableError {
+	return &api.UndecodableError{Key: api.KeyOf(t), UID: t.GetUID(), ResourceVersion: t.version, Type: kind, Err: errBad}
+}
+
+// The errors of a server and of a network.
+var (
+	errExpired  = apierrors.NewResourceExpired("too old resource version")
+	errForbid   = apierrors.NewForbidden(things.GroupResource(), "", errors.New("no"))
+	errInvalid  = apierrors.NewInvalid(things.GroupVersionKind().GroupKind(), "", nil)
+	errInternal = apierrors.NewInternalError(errors.New("etcdserver: leader changed"))
+	errRefused  = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+	errReset    = &net.OpError{Op: "read", Net: "tcp", Err: syscall.ECONNRESET}
+)
+
+func errTooMany(seconds int) error { return apierrors.NewTooManyRequests("slow down", seconds) }
+
+func errTooLarge() error {
+	err := apierrors.NewTimeoutError("Too large resource version: 9, current: 5", 0)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	return err
+}
+
+func errTooLargeLegacy() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusInternalServerError, Message: "Too large resource version: 9, current: 5"}}
+}
+
+var things = api.Resource{Group: "test", Version: "v1", Kind: "Thing", Plural: "things"}
+
+// fake is a ListerWatcher that follows a script, and then answers nothing.
+type fake struct {
+	t     *testing.T
+	start time.Time
+
+	mu       sync.Mutex // guards the fields below
+	script   script
+	requests []string
+	options  []api.Options[*thing]
+	contexts []context.Context
+	open     int // requests being answered
+}
+
+func (f *fake) Resource() api.Resource { return things }
+
+// begin notes a request and finds its answer. Where the script is at its end it is silence.
+func (f *fake) begin(ctx context.Context, verb string, o api.Options[*thing]) []any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open++
+	f.requests = append(f.requests, fmt.Sprintf("%s %s", time.Since(f.start), describe(verb, o.ListOptions)))
+	f.options = append(f.options, o)
+	f.contexts = append(f.contexts, ctx)
+	if len(f.script) == 0 {
+		return []any{stay}
+	}
+	a := f.script[0]
+	f.script = f.script[1:]
+	if a.verb != verb {
+		f.t.Errorf("the script has a %s where a %s was asked for; requests: %v", a.verb, verb, f.requests)
+		return []any{stay}
+	}
+	return a.steps
+}
+
+func (f *fake) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.open--
+}
+
+// describe writes a request in few words.
+func describe(verb string, o metav1.ListOptions) string {
+	s := verb
+	if o.Continue == "" {
+		s += " rv=" + o.ResourceVersion
+	} else {
+		s += " continue=" + o.Continue
+	}
+	if o.Limit > 0 {
+		s += fmt.Sprint(" limit=", o.Limit)
+	}
+	if o.ResourceVersionMatch != "" {
+		s += " " + string(o.ResourceVersionMatch)
+	}
+	return s
+}
+
+// perform goes through the common steps. It returns the first one that is not common, and what follows it.
+func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) (step any, rest []any, err error) {
+	for i, step := range steps {
+		switch step := step.(type) {
+		case time.Duration:
+			select {
+			case <-time.After(step):
+			case <-ctx.Done():
+				return nil, nil, ctx.Err()
+			}
+		case ask:
+			step()
+		case stayOpen:
+			<-ctx.Done()
+			return nil, nil, ctx.Err()
+		case error:
+			var u *api.UndecodableError
+			if !errors.As(step, &u) {
+				return nil, nil, step
+			}
+			if o.OnUndecodable == nil {
+				return nil, nil, u
+			}
+			if err := o.OnUndecodable(u); err != nil {
+				return nil, nil, err
+			}
+		default:
+			return step, steps[i+1:], nil
+		}
+	}
+	return nil, nil, nil
+}
+
+// decode does what a decoder does: it makes an object, or finds that the caller has it already.
+func decode(o api.Options[*thing], t *thing) *thing {
+	if o.Known != nil {
+		if known, ok := o.Known(nil, []byte(t.name)); ok && api.SameVersion(known, t) {
+			return known
+		}
+	}
+	fresh := *t
+	return &fresh
+}
+
+func (f *fake) List(ctx context.Context, o api.Options[*thing], each func(*thing) error) (metav1.ListMeta, error) {
+	steps := f.begin(ctx, "list", o)
+	defer f.end()
+	for {
+		step, rest, err := f.perform(ctx, o, steps)
+		if err != nil {
+			return metav1.ListMeta{}, err
+		}
+		steps = rest
+		switch step := step.(type) {
+		case metav1.ListMeta:
+			return step, nil
+		case *thing:
+			if err := each(decode(o, step)); err != nil {
+				return metav1.ListMeta{}, err
+			}
+		default:
+			panic(fmt.Sprintf("a list has no %T", step))
+		}
+	}
+}
+
+func (f *fake) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.Event[*thing], error] {
+	return func(yield func(api.Event[*thing], error) bool) {
+		verb := "watch"
+		if o.SendInitialEvents != nil && *o.SendInitialEvents {
+			verb = "stream"
+		}
+		steps := f.begin(ctx, verb, o)
+		defer f.end()
+		for {
+			step, rest, err := f.perform(ctx, o, steps)
+			if err != nil {
+				yield(api.Event[*thing]{}, err)
+				return
+			}
+			if steps = rest; step == nil {
+				return
+			}
+			e := step.(api.Event[*thing])
+			if e.Object != nil && e.Type != apiwatch.Deleted {
+				e.Object = decode(o, e.Object)
+			} else if e.Object != nil {
+				fresh := *e.Object
+				e.Object = &fresh
+			}
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// recorder is a DeltaFIFO that remembers what was asked of it.
+type recorder struct {
+	*deltafifo.DeltaFIFO[*thing]
+	calls []string
+}
+
+func (r *recorder) note(format string, a ...any) {
+	r.calls = append(r.calls, fmt.Sprintf(format, a...))
+}
+
+func (r *recorder) Put(t *thing, version string) {
+	r.note("put %s at %s", t, version)
+	r.DeltaFIFO.Put(t, version)
+}
+
+func (r *recorder) Delete(t *thing, version string) {
+	r.note("delete %s at %s", t, version)
+	r.DeltaFIFO.Delete(t, version)
+}
+
+func (r *recorder) DeleteKey(key api.Key, version string) {
+	r.note("delete key %s at %s", api.FormatKey(key), version)
+	r.DeltaFIFO.DeleteKey(key, version)
+}
+
+func (r *recorder) Replace(list []*thing, version string) {
+	r.note("replace %v at %s", sorted(list), version)
+	r.DeltaFIFO.Replace(list, version)
+}
+
+func (r *recorder) Overwrite(list []*thing, version string) {
+	r.note("overwrite %v at %s", sorted(list), version)
+	r.DeltaFIFO.Overwrite(list, version)
+}
+
+func (r *recorder) Bookmark(version string) {
+	r.note("bookmark %s", version)
+	r.DeltaFIFO.Bookmark(version)
+}
+
+func sorted(list []*thing) []*thing {
+	return slices.SortedFunc(slices.Values(list), func(a, b *thing) int { return strings.Compare(a.name, b.name) })
+}
+
+// bench is a reflector, the fake that it asks and the store that it fills, in a bubble.
+type bench struct {
+	*reflector.Reflector[*thing]
+	t      *testing.T
+	lw     *fake
+	store  *recorder
+	cancel context.CancelFunc
+	ended  chan error
+	last   map[string]*thing // states that deltas found deleted
+}
+
+type options = reflector.Options[*thing]
+
+// run starts a reflector, without jitter unless o has some, and leaves it where it has to wait.
+func run(t *testing.T, o options, s ...answer) *bench {
+	t.Helper()
+	store := &recorder{DeltaFIFO: deltafifo.New[*thing](deltafifo.Options{NoReuse: o.NoReuse})}
+	return runOn(t, store, o, s...)
+}
+
+func runOn(t *testing.T, store *recorder, o options, s ...answer) *bench {
+	t.Helper()
+	if o.Rand == nil {
+		o.Rand = func() float64 { return 0 }
+	}
+	lw := &fake{t: t, start: time.Now(), script: s}
+	ctx, cancel := context.WithCancel(t.Context())
+	b := &bench{
+		Reflector: reflector.New[*thing](lw, store, o), t: t, lw: lw, store: store, cancel: cancel, ended: make(chan error, 1),
+	}
+	go func() { b.ended <- b.Run(ctx) }()
+	synctest.Wait()
+	return b
+}
+
+// pass lets time go by.
+func (b *bench) pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// stop ends the reflector, which must be at once.
+func (b *bench) stop() {
+	b.t.Helper()
+	start := time.Now()
+	b.cancel()
+	require.NoError(b.t, <-b.ended)
+	require.Zero(b.t, time.Since(start), "Run did not return at once")
+	require.Equal(b.t, reflector.Stopped, b.Status().Phase)
+	b.lw.mu.Lock()
+	defer b.lw.mu.Unlock()
+	require.Zero(b.t, b.lw.open, "a request goes on")
+}
+
+// expectRequests asserts what was asked so far, and that the script has been played.
+func (b *bench) expectRequests(want ...string) {
+	b.t.Helper()
+	b.lw.mu.Lock()
+	defer b.lw.mu.Unlock()
+	require.Equal(b.t, want, b.lw.requests)
+	require.Empty(b.t, b.lw.script, "the script was not played to its end")
+}
+
+// expectStore asserts what the store was told so far.
+func (b *bench) expectStore(want ...string) {
+	b.t.Helper()
+	require.Equal(b.t, want, b.store.calls)
+}
+
+func (b *bench) known(name string) *thing {
+	t, _ := b.store.Get(api.Key{Name: name})
+	return t
+}
+
+// bubble is a subtest in a bubble of its own.
+func bubble(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+func withRemaining(meta any, n *int64) any {
+	m := meta.(metav1.ListMeta)
+	m.RemainingItemCount = n
+	return m
+}
+
+// deltas pops what the store has, by name; the last states of what was deleted stay in last.
+func (b *bench) deltas() map[string][]string {
+	b.t.Helper()
+	all := map[string][]string{}
+	b.last = map[string]*thing{}
+	require.NoError(b.t, b.store.Pop(b.t.Context(), func(batch deltafifo.Batch[*thing]) {
+		for _, o := range batch.Objects {
+			for _, d := range o.Deltas {
+				all[o.Key.Name] = append(all[o.Key.Name], string(d.Type)+" "+d.Object.String())
+				if d.Type == deltafifo.Deleted {
+					b.last[o.Key.Name] = d.Object
+				}
+			}
+		}
+	}))
+	return all
+}

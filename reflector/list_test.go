@@ -1,0 +1,317 @@
+package reflector_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/reflector"
+)
+
+// paged keeps to lists in pages.
+func paged() options { return options{DisableStreaming: true} }
+
+func TestListThenWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, paged(),
+			list("5", at("a", "3"), at("b", "5")),
+			watch(added(at("c", "6")), modified(at("a", "7")), deleted(at("b", "8")), stay),
+		)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5")
+		b.expectStore("replace [a@3 b@5] at 5", "put c@6 at 6", "put a@7 at 7", "delete b@8 at 8")
+		require.Equal(t, reflector.Watching, b.Status().Phase)
+		require.Equal(t, "8", b.Status().ResourceVersion)
+		b.stop()
+	})
+}
+
+func TestOptionsOfEveryRequest(t *testing.T) {
+	for _, o := range []options{
+		{LabelSelector: "l=1", FieldSelector: "f=1"},
+		{LabelSelector: "l=1", FieldSelector: "f=1", KeepManagedFields: true, NoReuse: true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			b := run(t, o,
+				stream(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(stay))
+			require.Len(t, b.lw.options, 4)
+			for _, got := range b.lw.options {
+				require.Equal(t, "l=1", got.LabelSelector)
+				require.Equal(t, "f=1", got.FieldSelector)
+				require.Equal(t, !o.KeepManagedFields, got.DropManagedFields)
+				require.Equal(t, !o.NoReuse, got.Known != nil)
+				require.NotNil(t, got.OnUndecodable)
+			}
+			b.stop()
+		})
+	}
+}
+
+// A watch lasts between the minimum and twice that, at random; bookmarks are always asked for (rows 4 and 16).
+func TestWatchTimeout(t *testing.T) {
+	for _, c := range []struct {
+		minimum time.Duration
+		random  float64
+		want    int64
+	}{
+		{0, 0, 300}, {0, 0.5, 450}, {0, 0.9999, 599}, {time.Hour, 0.5, 5400}, {time.Millisecond, 0, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			o := options{MinWatchTimeout: c.minimum, Rand: func() float64 { return c.random }}
+			b := run(t, o, stream(initialEnd("5"), bookmark("6")), watch(stay))
+			b.pass(3 * time.Second)
+			require.Len(t, b.lw.options, 2)
+			for _, got := range b.lw.options {
+				require.Equal(t, c.want, *got.TimeoutSeconds)
+				require.True(t, got.AllowWatchBookmarks)
+			}
+			b.stop()
+		})
+	}
+}
+
+func TestPages(t *testing.T) {
+	bubble(t, "nothing reaches the store before the last page", func(t *testing.T) {
+		var b *bench
+		b = run(t, paged(),
+			pageOf("5", "t1", at("a", "1")),
+			pageOf("5", "t2", at("b", "2"), time.Second),
+			list("5", ask(func() { require.Empty(t, b.store.calls) }), at("c", "3")),
+			watch(stay),
+		)
+		b.pass(2 * time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t1 limit=500", "1s list continue=t2 limit=500", "1s watch rv=5")
+		b.expectStore("replace [a@1 b@2 c@3] at 5")
+		b.stop()
+	})
+	bubble(t, "a page size is kept to throughout", func(t *testing.T) {
+		o := paged()
+		o.PageSize = 2
+		b := run(t, o,
+			pageOf("5", "t", at("a", "1"), at("b", "1")), list("5", at("c", "1")), watch(errExpired),
+			pageOf("9", "u", at("a", "1")), list("9"), watch(stay),
+		)
+		b.expectRequests("0s list rv=0 limit=2", "0s list continue=t limit=2", "0s watch rv=5",
+			"0s list rv=5 limit=2 NotOlderThan", "0s list continue=u limit=2", "0s watch rv=9")
+		b.stop()
+	})
+	bubble(t, "a relist is left to the watch cache", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "1")), watch(errExpired), list("9", at("a", "1")), watch(stay))
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan", "0s watch rv=9")
+		b.stop()
+	})
+	bubble(t, "a server that paged any version has no cache, and is paged ever after", func(t *testing.T) {
+		b := run(t, paged(),
+			pageOf("5", "t", at("a", "1")), list("5"), watch(errExpired),
+			pageOf("9", "u", at("a", "1")), list("9"), watch(errExpired),
+			list("10"), watch(stay),
+		)
+		b.pass(time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5",
+			"0s list rv=5 limit=500 NotOlderThan", "0s list continue=u limit=500", "0s watch rv=9",
+			"800ms list rv=9 limit=500 NotOlderThan", "800ms watch rv=10")
+		b.stop()
+	})
+	bubble(t, "pages that are newer than the first lose nothing: the watch begins where the first one is", func(t *testing.T) {
+		b := run(t, paged(), pageOf("5", "t", at("a", "4")), list("9", at("c", "8")), watch(deleted(at("a", "7")), added(at("c", "8")), stay))
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5")
+		b.expectStore("replace [a@4 c@8] at 5", "delete a@7 at 7")
+		b.stop()
+	})
+	bubble(t, "an empty page may have had nothing selected on it", func(t *testing.T) {
+		b := run(t, paged(), pageOf("5", "t"), pageOf("5", "u"), list("5", at("a", "1")), watch(stay))
+		b.pass(2 * time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "800ms list continue=t limit=500", "1.6s list continue=u limit=500", "1.6s watch rv=5")
+		require.Empty(t, b.Status().Counters.Expired)
+		b.stop()
+	})
+	bubble(t, "no judgement under way: the same page again, and nothing twice", func(t *testing.T) {
+		b := run(t, paged(),
+			pageOf("5", "t", at("a", "1")), failedList(at("b", "1"), errTooMany(3)), failedList(errRefused),
+			list("5", at("b", "1"), at("c", "1")), watch(stay),
+		)
+		b.pass(10 * time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "3s list continue=t limit=500",
+			"4.6s list continue=t limit=500", "4.6s watch rv=5")
+		b.expectStore("replace [a@1 b@1 c@1] at 5")
+		require.Equal(t, 3, b.Status().Objects)
+		b.stop()
+	})
+	bubble(t, "a page breaks: the list begins anew, and nothing of the old one is left", func(t *testing.T) {
+		b := run(t, paged(),
+			pageOf("5", "t", at("gone", "1")), failedList(at("gone-too", "1"), errReset), list("6", at("a", "1")), watch(stay))
+		b.pass(time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "800ms list rv=0 limit=500", "800ms watch rv=6")
+		b.expectStore("replace [a@1] at 6")
+		b.stop()
+	})
+	bubble(t, "the same token again: not in circles", func(t *testing.T) {
+		b := run(t, paged(), pageOf("5", "t", at("a", "1")), pageOf("5", "t", at("a", "1")), list("5", at("a", "1")), watch(stay))
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
+		b.pass(time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "800ms list rv=0", "800ms watch rv=5")
+		b.expectStore("replace [a@1] at 5")
+		b.stop()
+	})
+	bubble(t, "a page of which nothing arrives is given up", func(t *testing.T) {
+		b := run(t, paged(),
+			failedList(at("a", "1"), 80*time.Second, at("b", "1"), 80*time.Second, at("c", "1"), stay), list("5"), watch(stay))
+		b.pass(249 * time.Second)
+		require.NoError(t, b.Status().LastError)
+		b.pass(2 * time.Second)
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
+		b.expectRequests("0s list rv=0 limit=500", "4m10.8s list rv=0 limit=500", "4m10.8s watch rv=5")
+		b.stop()
+	})
+}
+
+// Rows 6 to 11: what is asked for after a version or a token is gone.
+func TestExpiredLists(t *testing.T) {
+	bubble(t, "under way: staging is dropped, and one unpaginated list taken", func(t *testing.T) {
+		b := run(t, paged(),
+			pageOf("5", "t1", at("gone", "1")), pageOf("5", "t2", at("gone-too", "1")), failedList(errExpired),
+			list("9", at("a", "8")), watch(stay),
+		)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t1 limit=500", "0s list continue=t2 limit=500",
+			"0s list rv=", "0s watch rv=9")
+		b.expectStore("replace [a@8] at 9")
+		require.Equal(t, 1, b.Status().Counters.Expired)
+		b.stop()
+	})
+	bubble(t, "and the next list is paged again", func(t *testing.T) {
+		b := run(t, paged(),
+			pageOf("5", "t1", at("a", "1")), failedList(errExpired), list("9", at("a", "1")), watch(errExpired),
+			list("10", at("a", "1")), watch(stay),
+		)
+		b.pass(time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t1 limit=500", "0s list rv=", "0s watch rv=9",
+			"0s list rv=9 limit=500 NotOlderThan", "0s watch rv=10")
+		b.stop()
+	})
+	for name, refused := range map[string]error{
+		"expired": errExpired, "too large": errTooLarge(), "too large, as old servers say it": errTooLargeLegacy(),
+	} {
+		bubble(t, name+": the truth at once, and the next list is of the version reached again", func(t *testing.T) {
+			b := run(t, paged(),
+				list("5", at("a", "1")), watch(errExpired),
+				failedList(refused), list("9", at("a", "1")), watch(errExpired),
+				list("12", at("a", "1")), watch(stay),
+			)
+			b.pass(time.Second)
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5",
+				"0s list rv=5 NotOlderThan", "0s list rv= limit=500", "0s watch rv=9",
+				"800ms list rv=9 NotOlderThan", "800ms watch rv=12")
+			b.stop()
+		})
+		bubble(t, name+": a server that refuses the truth is asked with backoff", func(t *testing.T) {
+			b := run(t, paged(), failedList(refused), failedList(refused), failedList(refused), list("9"), watch(stay))
+			b.pass(10 * time.Second)
+			b.expectRequests("0s list rv=0 limit=500", "0s list rv= limit=500", "800ms list rv= limit=500",
+				"2.4s list rv= limit=500", "2.4s watch rv=9")
+			b.stop()
+		})
+	}
+}
+
+// A list that fails leaves everything where it is, for as long as it fails; a permission that is lost in mid-life too.
+func TestFailedListsKeepTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		script := script{list("5", at("a", "1")), watch(errForbid), watch(errForbid), watch(errForbid)}
+		for range 20 {
+			script = append(script, failedList(errForbid))
+		}
+		script = append(script, list("9", at("b", "8")), watch(stay))
+		b := run(t, paged(), script...)
+		b.pass(8 * time.Minute)
+		b.expectStore("replace [a@1] at 5")
+		require.Equal(t, reflector.Waiting, b.Status().Phase)
+		require.ErrorIs(t, b.Status().Err, errForbid)
+		require.Equal(t, "a@1", b.known("a").String())
+		b.pass(3 * time.Minute)
+		b.expectStore("replace [a@1] at 5", "replace [b@8] at 9")
+		require.NoError(t, b.Status().Err)
+		require.Zero(t, b.Status().Attempt)
+		b.stop()
+	})
+}
+
+// Where to begin can be said, when the store has been filled before (a warm start).
+func TestInitialResourceVersion(t *testing.T) {
+	warm := func() *recorder {
+		store := &recorder{DeltaFIFO: deltafifo.New[*thing](deltafifo.Options{})}
+		store.Replace([]*thing{at("a", "3"), at("b", "5")}, "5")
+		store.calls = nil
+		return store
+	}
+	bubble(t, "resume", func(t *testing.T) {
+		o := options{ResourceVersion: "5"}
+		b := runOn(t, warm(), o, watch(modified(at("a", "6")), deleted(at("b", "7")), stay))
+		b.expectRequests("0s watch rv=5")
+		b.expectStore("put a@6 at 6", "delete b@7 at 7")
+		b.stop()
+	})
+	bubble(t, "the version is gone", func(t *testing.T) {
+		o := options{ResourceVersion: "5"}
+		b := runOn(t, warm(), o, watch(errExpired), stream(added(at("a", "3")), initialEnd("99"), stay))
+		b.expectRequests("0s watch rv=5", "0s stream rv=5 NotOlderThan")
+		b.expectStore("replace [a@3] at 99")
+		require.Equal(t, "99", b.Status().ResourceVersion)
+		b.stop()
+	})
+	bubble(t, "before the first answer", func(t *testing.T) {
+		b := runOn(t, warm(), options{ResourceVersion: "5"}, watch(stay))
+		require.Equal(t, "5", b.Status().ResourceVersion)
+		b.stop()
+	})
+}
+
+// A server that knows no versions cannot be resumed: each end of a watch leads to a list, or deletions would be missed.
+func TestServerWithoutVersions(t *testing.T) {
+	for _, version := range []string{"", "0"} {
+		bubble(t, "version "+version, func(t *testing.T) {
+			unversioned := func(name string) *thing { return at(name, "") }
+			b := run(t, paged(),
+				list(version, unversioned("a"), unversioned("b")),
+				watch(added(unversioned("a")), added(unversioned("b")), modified(unversioned("a")), time.Minute),
+				list(version, unversioned("a")), watch(errReset), list(version, unversioned("a")), watch(stay),
+			)
+			b.pass(2 * time.Minute)
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv="+version, "1m0s list rv=0 limit=500",
+				"1m0s watch rv="+version, "1m0.8s list rv=0 limit=500", "1m0.8s watch rv="+version)
+			require.Nil(t, b.known("b"))
+			require.NotNil(t, b.known("a"))
+			b.stop()
+		})
+	}
+}
+
+// Without a version to start from, a watch begins with what there is, in the order of keys and not of versions.
+func TestWatchFromNoVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, paged(), list("", at("a", "4")), watch(
+			added(at("a", "4")), added(at("b", "9")), added(at("c", "3")), modified(at("c", "10")), added(at("b", "9")), added(at("ghost", "2")), stay,
+		), list("", at("b", "9"), at("c", "10")), watch(stay))
+		b.expectStore("replace [a@4] at ", "put b@9 at ", "put c@3 at ", "put c@10 at 10", "replace [b@9 c@10] at ")
+		require.Equal(t, 2, b.Status().Counters.Stale)
+		require.Equal(t, 1, b.Status().Counters.Backwards, "from the first change on, versions grow")
+		b.stop()
+	})
+}
+
+// Versions that are not decimals have no order: they are passed on, resumed from, and never judged.
+func TestOpaqueVersions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, paged(),
+			list("zz", at("a", "kk"), at("b", "bb")),
+			watch(modified(at("a", "aa")), modified(at("a", "aa")), added(at("c", "b")), deleted(at("b", "bb")), bookmark("c"), time.Minute),
+			watch(errExpired), list("a", at("a", "aa")), watch(stay),
+		)
+		b.pass(2 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=zz", "1m0s watch rv=c", "1m0s list rv=c NotOlderThan", "1m0s watch rv=a")
+		b.expectStore("replace [a@kk b@bb] at zz", "put a@aa at aa", "put c@b at b", "delete b@bb at bb", "bookmark c", "replace [a@aa] at a")
+		require.Equal(t, 1, b.Status().Counters.Stale, "only an equal version is known to be no news")
+		b.stop()
+	})
+}

@@ -1,0 +1,215 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+)
+
+func TestListOptions(t *testing.T) {
+	const notOlder = metav1.ResourceVersionMatchNotOlderThan
+	yes, seconds := true, int64(400)
+	for name, c := range map[string]struct {
+		s        state
+		pageSize int64
+		want     metav1.ListOptions
+	}{
+		"the first list is of any version": {
+			s: state{do: page}, want: metav1.ListOptions{ResourceVersion: "0", Limit: 500},
+		},
+		"the first list, with a page size": {
+			s: state{do: page}, pageSize: 7, want: metav1.ListOptions{ResourceVersion: "0", Limit: 7},
+		},
+		"the next page says its token and nothing else": {
+			s: state{do: page, version: "9", token: "t", pages: 1}, want: metav1.ListOptions{Continue: "t", Limit: 500},
+		},
+		"the next page, with a page size": {
+			s: state{do: page, token: "t", pages: 1}, pageSize: 7, want: metav1.ListOptions{Continue: "t", Limit: 7},
+		},
+		"a later list is not older than what is known, and left to the cache": {
+			s: state{do: page, version: "9"}, want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder},
+		},
+		"a later list, with a page size, is not one of exactly that version": {
+			s: state{do: page, version: "9"}, pageSize: 7,
+			want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder, Limit: 7},
+		},
+		"a later list of a server without a cache goes on being paged": {
+			s:    state{do: page, version: "9", serverPages: true},
+			want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder, Limit: 500},
+		},
+		"the truth is paged": {
+			s: state{do: page, version: "9", consistent: true}, want: metav1.ListOptions{Limit: 500},
+		},
+		"the truth without having known anything": {
+			s: state{do: page, consistent: true}, want: metav1.ListOptions{Limit: 500},
+		},
+		"one list in place of the pages that were lost": {
+			s: state{do: page, version: "9", consistent: true, unlimited: true}, pageSize: 7, want: metav1.ListOptions{},
+		},
+		"a server without versions is asked for any": {
+			s: state{do: page, version: "0"}, want: metav1.ListOptions{ResourceVersion: "0", Limit: 500},
+		},
+		"the first streaming list is the truth": {
+			s: state{do: stream}, want: metav1.ListOptions{
+				SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
+			},
+		},
+		"a later streaming list is not older than what is known": {
+			s: state{do: stream, version: "9"}, pageSize: 7, want: metav1.ListOptions{
+				SendInitialEvents: &yes, ResourceVersion: "9", ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
+			},
+		},
+		"a streaming list that is the truth": {
+			s: state{do: stream, version: "9", consistent: true}, want: metav1.ListOptions{
+				SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
+			},
+		},
+		"a watch goes on from the version reached": {
+			s:    state{do: watch, version: "9"},
+			want: metav1.ListOptions{ResourceVersion: "9", AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
+		},
+		"a watch of a server without versions": {
+			s: state{do: watch}, pageSize: 7, want: metav1.ListOptions{AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
+		},
+	} {
+		require.Equal(t, c.want, c.s.listOptions(c.pageSize, 400*time.Second), name)
+	}
+}
+
+func TestClassify(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	status := func(code int32, reason metav1.StatusReason, message string) error {
+		return &apierrors.StatusError{ErrStatus: metav1.Status{Code: code, Reason: reason, Message: message}}
+	}
+	tooLargeCause := apierrors.NewTimeoutError("later", 1)
+	tooLargeCause.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge}}
+	dial := func(err error) error {
+		return &url.Error{Op: "Get", URL: "https://server", Err: &net.OpError{Op: "dial", Net: "tcp", Err: err}}
+	}
+	for _, c := range []struct {
+		name string
+		err  error
+		want ending
+	}{
+		{"good order", nil, done},
+		{"410 of a list", apierrors.NewResourceExpired("too old"), expired},
+		{"410 Gone, as etcd said it", apierrors.NewGone("compacted"), expired},
+		{"410 without a reason", status(http.StatusGone, "", ""), expired},
+		{"too large, by its cause", tooLargeCause, tooLarge},
+		{"too large, as 1.17 said it", status(504, metav1.StatusReasonTimeout, "Too large resource version: 9, current: 7"), tooLarge},
+		{"too large, as 1.16 said it", status(500, "", "Too large resource version: 9, current: 7"), tooLarge},
+		{"429", apierrors.NewTooManyRequests("slow down", 3), busy},
+		{"429 without a reason", status(429, "", ""), busy},
+		{"503", apierrors.NewServiceUnavailable("starting"), busy},
+		{"refused", dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), busy},
+		{"no such host", dial(&net.DNSError{Err: "no such host", Name: "server"}), busy},
+		{"no route", dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), busy},
+		{"dial timed out", dial(context.DeadlineExceeded), busy},
+		{"400", apierrors.NewBadRequest("no"), rejected},
+		{"403", apierrors.NewForbidden(pods, "", errors.New("no")), rejected},
+		{"404", apierrors.NewNotFound(pods, ""), rejected},
+		{"405", apierrors.NewMethodNotSupported(pods, "watch"), rejected},
+		{"406", status(406, metav1.StatusReasonNotAcceptable, ""), rejected},
+		{"422", status(422, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"), rejected},
+		{"the same page again", ErrSamePage, rejected},
+		{"401 may heal", apierrors.NewUnauthorized("expired"), broken},
+		{"408 may heal", status(408, metav1.StatusReasonTimeout, ""), broken},
+		{"500", apierrors.NewInternalError(errors.New("etcd")), broken},
+		{"504", apierrors.NewTimeoutError("later", 1), broken},
+		{"reset", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, broken},
+		{"cut", io.ErrUnexpectedEOF, broken},
+		{"unknown event", ErrUnknownEvent, broken},
+		{"anything", errors.New("what"), broken},
+		{"stalled", ErrStalled, deadline},
+		{"backwards", ErrBackwards, backwards},
+		{"rewound", errRewound, rewound},
+	} {
+		require.Equal(t, c.want, classify(c.err), c.name)
+		if c.err != nil {
+			require.Equal(t, c.want, classify(fmt.Errorf("list pods: %w", c.err)), "%s, wrapped", c.name)
+		}
+	}
+	require.ErrorIs(t, errRewound, ErrBackwards)
+	require.False(t, strings.Contains(errRewound.Error(), "%"))
+}
+
+func TestRetryAfter(t *testing.T) {
+	require.Zero(t, retryAfter(nil))
+	require.Zero(t, retryAfter(io.EOF))
+	require.Zero(t, retryAfter(&apierrors.StatusError{}))
+	require.Equal(t, 3*time.Second, retryAfter(fmt.Errorf("watch: %w", apierrors.NewTooManyRequests("", 3))))
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{
+		{"9", "10", true},
+		{"10", "9", false},
+		{"9", "9", false},
+		{"", "9", false},
+		{"9", "", false},
+		{"0", "9", false},
+		{"9", "0", false},
+		{"a", "b", false},
+		{"b", "a", false},
+		{"09", "10", false},
+	} {
+		require.Equal(t, c.want, older(c.a, c.b), "%q %q", c.a, c.b)
+	}
+}
+
+func TestStaging(t *testing.T) {
+	s := stagingFor[*metav1.PartialObjectMetadata](4)
+	object := func(name, version string) *metav1.PartialObjectMetadata {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
+	}
+	names := func() (all []string) {
+		for _, o := range s.objects {
+			all = append(all, o.Name+o.ResourceVersion)
+		}
+		return all
+	}
+	for _, name := range []string{"a", "b", "c", "b"} {
+		s.put(object(name, "1"))
+	}
+	require.Equal(t, []string{"a1", "b1", "c1", "b1"}, names())
+	s.index()
+	require.Equal(t, []string{"a1", "b1", "c1"}, names(), "the index knows each but once")
+	require.Nil(t, s.objects[:4][3], "and pins no other")
+	s.put(object("b", "2"))
+	s.put(object("d", "2"))
+	s.remove(keyNamed("a"))
+	s.remove(keyNamed("nobody"))
+	require.Equal(t, []string{"d2", "b2", "c1"}, names())
+	got, ok := s.get(keyNamed("d"))
+	require.True(t, ok)
+	require.Equal(t, "d", got.Name)
+	for _, name := range []string{"d", "c", "b"} {
+		s.remove(keyNamed(name))
+	}
+	require.Empty(t, s.objects)
+	require.Empty(t, s.position)
+	for _, left := range s.objects[:cap(s.objects)] {
+		require.Nil(t, left, "nothing is pinned behind the end")
+	}
+}
+
+func keyNamed(name string) api.Key { return api.Key{Name: name} }

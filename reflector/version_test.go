@@ -1,0 +1,202 @@
+package reflector_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/leatproject/leat/reflector"
+)
+
+func TestMonotonicVersions(t *testing.T) {
+	bubble(t, "within a watch, what is not newer than the known object is dropped and counted", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "3"), at("b", "5")), watch(
+			modified(at("a", "8")),
+			modified(at("a", "8")), added(at("a", "7")), deleted(at("a", "7")), // twice, late, late
+			modified(at("a", "7").as("older incarnation")), deleted(at("a", "4").as("older incarnation")),
+			added(at("b", "5")), // from the list
+			deleted(at("c", "2")),
+			modified(at("b", "9")), stay,
+		))
+		b.expectStore("replace [a@3 b@5] at 5", "put a@8 at 8", "put b@9 at 9")
+		require.Equal(t, 7, b.Status().Counters.Stale)
+		require.Equal(t, "9", b.Status().ResourceVersion)
+		b.stop()
+	})
+	bubble(t, "a deletion may have the version of the last state, as in old servers", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "3")), watch(deleted(at("a", "3")), stay))
+		b.expectStore("replace [a@3] at 5", "delete a@3 at 5")
+		b.stop()
+	})
+	bubble(t, "what was held back and is newer than the object is news, but takes nothing back", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "3")), watch(bookmark("9"), modified(at("a", "7")), time.Second), watch(stay))
+		b.pass(2 * time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=9")
+		b.expectStore("replace [a@3] at 5", "bookmark 9", "put a@7 at 9")
+		b.stop()
+	})
+	bubble(t, "without versions in objects nothing is stale", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "")), watch(modified(at("a", "")), modified(at("a", "")), stay))
+		require.Len(t, b.store.calls, 3)
+		require.Zero(t, b.Status().Counters.Stale)
+		b.stop()
+	})
+	bubble(t, "NoReuse passes on equal versions", func(t *testing.T) {
+		o := paged()
+		o.NoReuse = true
+		b := run(t, o, list("5", at("a", "3")), watch(modified(at("a", "3")), modified(at("a", "2")), stay))
+		b.expectStore("replace [a@3] at 5", "put a@3 at 5")
+		b.stop()
+	})
+	bubble(t, "within a streaming list too", func(t *testing.T) {
+		b := run(t, options{}, stream(
+			added(at("a", "3")), added(at("b", "5")), modified(at("a", "8")), added(at("a", "3")), modified(at("a", "8")), deleted(at("b", "4")),
+			initialEnd("9"), stay))
+		b.expectStore("replace [a@8 b@5] at 9")
+		require.Equal(t, 3, b.Status().Counters.Stale)
+		b.stop()
+	})
+}
+
+// The ghost: an event from before the version reached, of an object that is not known, may be one of an object that was
+// deleted since. The truth is asked for at once.
+func TestContradictions(t *testing.T) {
+	for name, contradiction := range map[string]any{
+		"older event of an unknown object": added(at("ghost", "6")),
+		"older bookmark":                   bookmark("6"),
+	} {
+		bubble(t, name+" in a watch", func(t *testing.T) {
+			b := run(t, paged(), list("5"), watch(added(at("a", "8")), contradiction, stay), list("9", at("a", "8")), watch(stay))
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv= limit=500", "0s watch rv=9")
+			b.expectStore("replace [] at 5", "put a@8 at 8", "replace [a@8] at 9")
+			require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards)
+			require.Equal(t, 1, b.Status().Counters.Backwards)
+			b.stop()
+		})
+		bubble(t, name+" at once after a list", func(t *testing.T) {
+			b := run(t, paged(), list("7"), watch(contradiction, stay), list("9"), watch(stay))
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=7", "0s list rv= limit=500", "0s watch rv=9")
+			b.stop()
+		})
+		bubble(t, name+" in a streaming list past its initial objects", func(t *testing.T) {
+			b := run(t, options{}, stream(added(at("a", "1")), bookmark("8"), contradiction, stay), stream(added(at("a", "1")), initialEnd("9"), stay))
+			b.expectRequests(streamFirst, streamFirst)
+			b.expectStore("replace [a@1] at 9")
+			b.stop()
+		})
+		bubble(t, name+" after a streaming list", func(t *testing.T) {
+			b := run(t, options{}, stream(initialEnd("8"), contradiction, stay), stream(initialEnd("9"), stay))
+			b.expectRequests(streamFirst, streamFirst)
+			b.stop()
+		})
+	}
+	bubble(t, "the end of a streaming list from before its last change", func(t *testing.T) {
+		b := run(t, options{}, stream(added(at("a", "1")), modified(at("a", "8")), initialEnd("7"), stay), stream(initialEnd("9"), stay))
+		b.expectRequests(streamFirst, streamFirst)
+		b.expectStore("replace [] at 9")
+		b.stop()
+	})
+	bubble(t, "a list from before the version reached", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "1")), watch(errExpired), list("4"), list("9", at("a", "1")), watch(stay))
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan", "0s list rv= limit=500", "0s watch rv=9")
+		b.expectStore("replace [a@1] at 5", "replace [a@1] at 9")
+		b.stop()
+	})
+	bubble(t, "a streaming list from before the version reached", func(t *testing.T) {
+		b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), time.Second, errExpired), stream(initialEnd("4"), stay),
+			stream(added(at("a", "1")), initialEnd("9"), stay))
+		b.pass(2 * time.Second)
+		b.expectRequests(streamFirst, "1s stream rv=5 NotOlderThan", "1s stream rv= NotOlderThan")
+		b.expectStore("replace [a@1] at 5", "replace [a@1] at 9")
+		b.stop()
+	})
+	bubble(t, "a server that never agrees with itself is asked with backoff", func(t *testing.T) {
+		s := script{list("1")}
+		for version := range 9 {
+			v := string(rune('1' + version))
+			s = append(s, watch(bookmark("99"+v), bookmark("98"), stay), list("99"+v))
+		}
+		b := run(t, paged(), s...)
+		b.pass(29 * time.Second)
+		require.Equal(t, 7, b.Status().Counters.Watches, "at 0, 0, 0.8, 2.4, 5.6, 12 and 24.8 seconds")
+		b.stop()
+	})
+}
+
+// etcd is restored from a backup: the server goes back, and counts up to the same versions again, with other contents.
+func TestServerWentBack(t *testing.T) {
+	restored := at("a", "3")
+	restored.content = "as it is now"
+	for name, c := range map[string]struct {
+		paged    bool
+		script   script
+		requests []string
+	}{
+		"a bookmark says so": {
+			true,
+			script{
+				list("5", at("a", "3"), at("b", "4")), watch(modified(at("b", "9")), bookmark("3"), stay),
+				list("4", restored), list("4", restored), watch(stay),
+			},
+			[]string{"0s list rv=0 limit=500", "0s watch rv=5", "0s list rv= limit=500", "0s list rv= limit=500", "0s watch rv=4"},
+		},
+		"a list says so": {
+			true,
+			script{
+				list("9", at("a", "3"), at("b", "9")), watch(errExpired),
+				list("4", restored), list("4", restored), list("4", restored), watch(stay),
+			},
+			[]string{
+				"0s list rv=0 limit=500", "0s watch rv=9", "0s list rv=9 NotOlderThan", "0s list rv= limit=500",
+				"0s list rv= limit=500", "0s watch rv=4",
+			},
+		},
+		"the version is too large": {
+			true,
+			script{
+				list("9", at("a", "3"), at("b", "9")), watch(errExpired),
+				failedList(errTooLarge()), list("4", restored), list("4", restored), watch(stay),
+			},
+			[]string{
+				"0s list rv=0 limit=500", "0s watch rv=9", "0s list rv=9 NotOlderThan", "0s list rv= limit=500",
+				"0s list rv= limit=500", "0s watch rv=4",
+			},
+		},
+		"in a stream": {
+			false,
+			script{
+				stream(added(at("a", "3")), added(at("b", "9")), initialEnd("9"), bookmark("3"), stay),
+				stream(added(restored), initialEnd("4"), stay),
+				stream(added(restored), initialEnd("4"), stay),
+			},
+			[]string{streamFirst, streamFirst, streamFirst},
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			core, logs := observer.New(zap.WarnLevel)
+			b := run(t, options{DisableStreaming: c.paged, Logger: zap.New(core)}, c.script...)
+			b.expectRequests(c.requests...)
+			require.Equal(t, "overwrite [a@3] at 4", b.store.calls[len(b.store.calls)-1])
+			require.Equal(t, "as it is now", b.known("a").content, "the same version, but not the same state")
+			require.Nil(t, b.known("b"))
+			require.Equal(t, "4", b.Status().ResourceVersion)
+			require.NoError(t, b.Status().Err)
+			entries := logs.FilterMessage("server went back").All()
+			require.Len(t, entries, 1)
+			require.Equal(t, "4", entries[0].ContextMap()["rv"])
+			require.Equal(t, "9", entries[0].ContextMap()["known"])
+			require.Equal(t, "things.test", entries[0].ContextMap()["resource"])
+			b.stop()
+		})
+	}
+	bubble(t, "from there on versions only grow again", func(t *testing.T) {
+		b := run(t, paged(), list("9", at("a", "9")), watch(bookmark("3"), stay), list("4"), list("4"),
+			watch(added(at("a", "5")), modified(at("a", "6")), added(at("ghost", "4")), stay), list("7", at("a", "6")), watch(stay))
+		b.pass(time.Minute)
+		b.expectStore("replace [a@9] at 9", "overwrite [] at 4", "put a@5 at 5", "put a@6 at 6", "replace [a@6] at 7")
+		b.stop()
+	})
+}

@@ -1,0 +1,339 @@
+package reflector_test
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/reflector"
+)
+
+func TestRewatch(t *testing.T) {
+	bubble(t, "a watch that ends in good order: the next one at once, from the version reached", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(added(at("a", "7")), 5*time.Minute), watch(5*time.Minute), watch(stay))
+		b.pass(time.Hour / 4)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m0s watch rv=7", "10m0s watch rv=7")
+		require.NoError(t, b.Status().LastError)
+		b.stop()
+	})
+	bubble(t, "bookmarks advance the version, in the store too", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(bookmark("8"), bookmark("8"), bookmark("11"), time.Second), watch(stay))
+		b.pass(2 * time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=11")
+		b.expectStore("replace [] at 5", "bookmark 8", "bookmark 8", "bookmark 11")
+		require.Equal(t, 3, b.Status().Counters.Bookmarks)
+		b.stop()
+	})
+	bubble(t, "a server that closes after each event is asked once a second", func(t *testing.T) {
+		script := script{list("5")}
+		for _, version := range []string{"6", "7", "8", "9"} {
+			script = append(script, watch(added(at("a", version))))
+		}
+		b := run(t, paged(), append(script, watch(stay))...)
+		b.pass(time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=6", "2s watch rv=7", "3s watch rv=8", "4s watch rv=9")
+		require.Zero(t, b.Status().Attempt)
+		b.stop()
+	})
+	bubble(t, "a server that repeats what is known and closes has not sent anything", func(t *testing.T) {
+		old := watch(bookmark("5"), added(at("a", "3")), modified(at("a", "2")), deleted(at("nobody", "1")))
+		b := run(t, paged(), list("5", at("a", "3")), old, old, old, list("9"), watch(stay))
+		b.pass(time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
+			"5.6s list rv=5 NotOlderThan", "5.6s watch rv=9")
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrNothing)
+		b.stop()
+	})
+	// What client-go answers with a full relist (its rows 21 and 23, defects A8 and A9) costs one watch.
+	for name, end := range map[string][]any{
+		"reset": {errReset}, "500": {errInternal}, "refused for now": {errForbid}, "too large": {errTooLarge()}, "a short watch": nil,
+	} {
+		bubble(t, name+": the same watch again", func(t *testing.T) {
+			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(added(at("a", "6")), time.Hour), watch(stay))
+			b.pass(time.Minute)
+			require.NoError(t, b.Status().Err, "overcome with the first event")
+			require.Error(t, b.Status().LastError)
+			b.cancelRest()
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5")
+			b.stop()
+		})
+		bubble(t, name+", three times without an event: a list", func(t *testing.T) {
+			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(end...), list("9"), watch(stay))
+			b.pass(time.Minute)
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
+				"5.6s list rv=5 NotOlderThan", "5.6s watch rv=9")
+			b.stop()
+		})
+		bubble(t, name+", with an event in between: no list", func(t *testing.T) {
+			event := append([]any{added(at("a", "6"))}, end...)
+			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(event...), watch(end...), watch(end...), watch(stay))
+			b.pass(time.Minute)
+			for _, request := range b.lw.requests[1:] {
+				require.Contains(t, request, "watch")
+			}
+			b.stop()
+		})
+	}
+	for name, end := range map[string]error{"refused": errRefused, "429": errTooMany(0)} {
+		bubble(t, name+" never leads to a list", func(t *testing.T) {
+			script := script{list("5")}
+			for range 40 {
+				script = append(script, watch(end))
+			}
+			b := run(t, paged(), append(script, watch(stay))...)
+			b.pass(23 * time.Minute)
+			require.Len(t, b.lw.requests, 42)
+			for _, request := range b.lw.requests[1:] {
+				require.Contains(t, request, "watch rv=5")
+			}
+			require.Equal(t, 1, b.Status().Counters.Lists)
+			b.stop()
+		})
+	}
+	bubble(t, "410: a list at once", func(t *testing.T) {
+		b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), bookmark("7"), time.Minute, errExpired),
+			stream(added(at("b", "8")), initialEnd("9"), stay))
+		b.pass(2 * time.Minute)
+		b.expectRequests("0s stream rv= NotOlderThan", "1m0s stream rv=7 NotOlderThan")
+		b.expectStore("replace [a@1] at 5", "bookmark 7", "replace [b@8] at 9")
+		b.stop()
+	})
+	bubble(t, "a watch that the server forgets is given up half a minute late", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), watch(stay))
+		b.pass(12 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s watch rv=6")
+		require.NoError(t, b.Status().LastError, "it had its time")
+		b.stop()
+	})
+	bubble(t, "an event of a type that there is not", func(t *testing.T) {
+		unknown := watch(api.Event[*thing]{Type: apiwatch.EventType("PRUNED"), Object: at("a", "6"), ResourceVersion: "6"}, stay)
+		b := run(t, paged(), list("5"), unknown, unknown, unknown, list("9", at("a", "6")), watch(stay))
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrUnknownEvent)
+		b.pass(time.Minute)
+		b.expectStore("replace [] at 5", "replace [a@6] at 9")
+		b.stop()
+	})
+}
+
+// A watch that can never pass one event (an object deleted by force that nobody can read any more) leads to a list,
+// which may be newer than the version that the watch hangs at, whatever the page size.
+func TestPoisonedEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := paged()
+		o.PageSize = 100
+		b := run(t, o, list("5", at("a", "1"), at("unreadable", "2")),
+			watch(errInternal), watch(errInternal), watch(errInternal), list("7", at("a", "1")), watch(stay))
+		b.pass(time.Minute)
+		b.expectRequests("0s list rv=0 limit=100", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
+			"5.6s list rv=5 limit=100 NotOlderThan", "5.6s watch rv=7")
+		require.Nil(t, b.known("unreadable"))
+		b.stop()
+	})
+}
+
+// cancelRest says that the rest of the script is not expected to be asked for.
+func (b *bench) cancelRest() {
+	b.lw.mu.Lock()
+	defer b.lw.mu.Unlock()
+	b.lw.script = nil
+}
+
+// Every error that a request ends with is told, those of a stream too (client-go's defect A10).
+func TestOnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []error
+		o := options{OnError: func(err error) { told = append(told, err) }}
+		b := run(t, o, stream(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(), watch(errExpired),
+			failedList(errInternal), list("9"), watch(stay))
+		b.pass(time.Minute)
+		require.Equal(t, []error{errInvalid, errReset, reflector.ErrNothing, errExpired, errInternal}, told)
+		b.stop()
+	})
+}
+
+func TestBackoffSequence(t *testing.T) {
+	refused := func(n int) (s script) {
+		for range n {
+			s = append(s, stream(errRefused))
+		}
+		return s
+	}
+	bubble(t, "without jitter", func(t *testing.T) {
+		b := run(t, options{}, append(refused(9), stream(stay))...)
+		b.pass(2*time.Minute + 40*time.Second)
+		const rest = " stream rv= NotOlderThan"
+		b.expectRequests("0s"+rest, "800ms"+rest, "2.4s"+rest, "5.6s"+rest, "12s"+rest, "24.8s"+rest, "50.4s"+rest,
+			"1m20.4s"+rest, "1m50.4s"+rest, "2m20.4s"+rest)
+		b.stop()
+	})
+	bubble(t, "with jitter, up to as much again", func(t *testing.T) {
+		b := run(t, options{Rand: func() float64 { return 0.5 }}, append(refused(3), stream(stay))...)
+		b.pass(20 * time.Second)
+		const rest = " stream rv= NotOlderThan"
+		b.expectRequests("0s"+rest, "1.2s"+rest, "3.6s"+rest, "8.4s"+rest)
+		b.stop()
+	})
+	bubble(t, "of one's own", func(t *testing.T) {
+		b := run(t, options{BackoffBase: time.Second, BackoffMax: 3 * time.Second}, append(refused(4), stream(stay))...)
+		b.pass(20 * time.Second)
+		const rest = " stream rv= NotOlderThan"
+		b.expectRequests("0s"+rest, "1s"+rest, "3s"+rest, "6s"+rest, "9s"+rest)
+		b.stop()
+	})
+	bubble(t, "Retry-After is the least", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(errTooMany(20)), watch(errTooMany(1)), watch(errTooMany(1)), watch(stay))
+		require.Equal(t, b.lw.start.Add(20*time.Second), b.Status().NextAttempt)
+		require.Equal(t, reflector.Waiting, b.Status().Phase)
+		b.pass(time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "20s watch rv=5", "21.6s watch rv=5", "24.8s watch rv=5")
+		require.True(t, b.Status().NextAttempt.IsZero())
+		b.stop()
+	})
+	bubble(t, "anew after two good minutes", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(errRefused), watch(errRefused), watch(errRefused),
+			watch(2*time.Minute, errRefused), watch(time.Minute, errRefused), watch(stay))
+		b.pass(5 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5", "5.6s watch rv=5",
+			"2m6.4s watch rv=5", "3m8s watch rv=5")
+		b.stop()
+	})
+	// A server whose lists succeed and whose watches never do.
+	bubble(t, "a watch that brings a bookmark and 410, again and again", func(t *testing.T) {
+		s := script{}
+		for i := range 60 {
+			s = append(s, list(strconv.Itoa(2*i+1)), watch(bookmark(strconv.Itoa(2*i+2)), errExpired))
+		}
+		b := run(t, paged(), s...)
+		b.pass(time.Minute)
+		lists := b.Status().Counters.Lists
+		require.Equal(t, 8, lists, "at 0, 0, 0.8, 2.4, 5.6, 12, 24.8 and 50.4 seconds")
+		b.pass(10 * time.Minute)
+		require.Equal(t, lists+20, b.Status().Counters.Lists, "two a minute")
+		b.stop()
+	})
+}
+
+func TestRunsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, options{}, stream(stay))
+		require.PanicsWithValue(t, "reflector: Run was called before, and a reflector runs once", func() { _ = b.Run(t.Context()) })
+		b.stop()
+	})
+}
+
+// Cancellation ends Run at once wherever it is, a server that asked for patience included (client-go's defect A2), and
+// no request goes on behind its back (A12). A goroutine left over would fail the bubble.
+func TestCancelAnywhere(t *testing.T) {
+	for name, script := range map[string]script{
+		"waiting for a streaming list":         {stream(stay)},
+		"in mid streaming list":                {stream(added(at("a", "1")), stay)},
+		"past its initial objects":             {stream(added(at("a", "1")), modified(at("a", "2")), stay)},
+		"after a streaming list":               {stream(initialEnd("5"), stay)},
+		"backing off after a streaming list":   {stream(errRefused)},
+		"told to wait with a streaming list":   {stream(errTooMany(3600))},
+		"waiting for a page":                   {stream(errInvalid), failedList(stay)},
+		"in mid page":                          {stream(errInvalid), failedList(at("a", "1"), stay)},
+		"in a later page":                      {stream(errInvalid), pageOf("5", "t", at("a", "1")), failedList(stay)},
+		"backing off after a page":             {stream(errInvalid), failedList(errInternal)},
+		"told to wait in the middle of a list": {stream(errInvalid), pageOf("5", "t", at("a", "1")), failedList(errTooMany(3600))},
+		"between empty pages":                  {stream(errInvalid), pageOf("5", "t")},
+		"waiting for events":                   {stream(errInvalid), list("5"), watch(stay)},
+		"after an event":                       {stream(errInvalid), list("5"), watch(added(at("a", "6")), stay)},
+		"backing off after a watch":            {stream(errInvalid), list("5"), watch(errReset)},
+		"after a short watch with an event":    {stream(errInvalid), list("5"), watch(added(at("a", "6")))},
+		"told to wait with a watch":            {stream(errInvalid), list("5"), watch(errTooMany(3600))},
+		"told to wait with a list":             {stream(errInvalid), list("5"), watch(errExpired), failedList(errTooMany(3600))},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			b := run(t, options{}, script...)
+			b.stop()
+		})
+		bubble(t, name+", a little later", func(t *testing.T) {
+			b := run(t, options{}, script...)
+			b.pass(300 * time.Millisecond)
+			b.stop()
+		})
+	}
+}
+
+// No context outlives its request, or each watch would leave one behind in that of Run.
+func TestContextsEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, options{}, stream(errInvalid), list("5"), watch(added(at("a", "6"))), watch(stay))
+		b.pass(2 * time.Second)
+		require.Len(t, b.lw.contexts, 4)
+		for i, ctx := range b.lw.contexts {
+			require.Equal(t, i < 3, ctx.Err() != nil, i)
+		}
+		b.stop()
+	})
+}
+
+// What was staged is let go when its list has failed, and not only with the next one, which may be long in coming.
+func TestStagedIsLetGo(t *testing.T) {
+	for name, script := range map[string]script{
+		"list":           {stream(errInvalid), pageOf("5", "t", at("a", "1")), failedList(errReset), failedList(stay)},
+		"streaming list": {stream(added(at("a", "1")), errReset), stream(stay)},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			var staged weak.Pointer[thing]
+			o := options{Transform: func(t *thing) (*thing, error) { staged = weak.Make(t); return t, nil }}
+			b := run(t, o, script...)
+			require.Equal(t, reflector.Waiting, b.Status().Phase)
+			b.lw.options = nil // whose callbacks hold what they fill
+			runtime.GC()
+			require.Nil(t, staged.Value())
+			b.stop()
+		})
+	}
+}
+
+func TestStatus(t *testing.T) {
+	bubble(t, "a watch in good order overcomes a failure, be it silent", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(errReset), watch(5*time.Minute), watch(stay))
+		b.pass(time.Minute)
+		require.ErrorIs(t, b.Status().Err, errReset)
+		b.pass(5 * time.Minute)
+		require.NoError(t, b.Status().Err)
+		require.Zero(t, b.Status().Attempt)
+		b.stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		store := &recorder{}
+		require.Equal(t, reflector.Status{Phase: reflector.Idle, Remaining: -1},
+			reflector.New[*thing](&fake{t: t}, store, options{}).Status())
+	})
+	synctest.Test(t, func(t *testing.T) {
+		more := int64(7)
+		first := pageOf("5", "t", at("a", "1"), at("b", "1"))
+		last := first.steps[len(first.steps)-1]
+		first.steps[len(first.steps)-1] = withRemaining(last, &more)
+		b := run(t, options{}, stream(errInvalid), first, failedList(at("c", "1"), errInternal), failedList(errInternal), list("9"), watch(stay))
+		s := b.Status()
+		require.Equal(t, reflector.Waiting, s.Phase)
+		require.ErrorIs(t, s.Err, errInternal)
+		require.Equal(t, 1, s.Attempt)
+		require.Equal(t, time.Now(), s.LastErrorAt)
+		require.Equal(t, time.Now().Add(800*time.Millisecond), s.NextAttempt)
+		require.Equal(t, int64(7), s.Remaining)
+		require.Equal(t, 3, s.Objects)
+		b.pass(time.Second)
+		require.Equal(t, 2, b.Status().Attempt)
+		require.Equal(t, int64(-1), b.Status().Remaining)
+		b.pass(time.Minute)
+		s = b.Status()
+		require.Equal(t, reflector.Watching, s.Phase)
+		require.NoError(t, s.Err)
+		require.ErrorIs(t, s.LastError, errInternal)
+		require.Equal(t, reflector.Counters{Streams: 1, Pages: 4, Watches: 1, Lists: 1}, s.Counters)
+		require.Zero(t, s.Remaining)
+		b.stop()
+	})
+}
