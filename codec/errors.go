@@ -31,6 +31,7 @@ type MalformedError struct {
 	Err    error
 }
 
+// Error says what is wrong, and at which byte.
 func (e *MalformedError) Error() string {
 	return fmt.Sprintf("codec: malformed answer at byte %d: %v", e.Offset, e.Err)
 }
@@ -46,6 +47,7 @@ type TooLargeError struct {
 	Limit int // bytes
 }
 
+// Error names the limit.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("codec: object larger than the limit of %d bytes", e.Limit)
 }
@@ -60,6 +62,7 @@ type KindError struct {
 	APIVersion, Kind string // what the answer says it is
 }
 
+// Error names the kind that was asked for and the one that came.
 func (e *KindError) Error() string {
 	return fmt.Sprintf("codec: asked for %s and was answered with kind %q of %q", cmp.Or(e.Resource.String(), "an object"), e.Kind, e.APIVersion)
 }
@@ -74,6 +77,7 @@ type UnknownEventError struct {
 	Type string // at most 64 bytes of it
 }
 
+// Error names the type.
 func (e *UnknownEventError) Error() string {
 	return fmt.Sprintf("codec: unknown event type %q", e.Type)
 }
@@ -86,6 +90,7 @@ type MediaTypeError struct {
 	MediaType string
 }
 
+// Error names the media type.
 func (e *MediaTypeError) Error() string {
 	return fmt.Sprintf("codec: media type %q is not supported here", e.MediaType)
 }

@@ -37,6 +37,8 @@ type Options[T api.Object] struct {
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with every error that a list or a watch ended with. It must not block.
 	OnError func(error)
+	// OnRequest is called with every list and watch that has ended, for metrics. It must not block.
+	OnRequest func(reflector.Request)
 
 	// ResyncPeriod is how often handlers that do not say otherwise are told of every object again. 0 is never, and
 	// anything shorter than a second is a second.
@@ -120,7 +122,7 @@ func (o Options[T]) reflector() reflector.Options[T] {
 		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
 		DisableStreaming: o.DisableStreaming, PageSize: o.PageSize,
 		KeepManagedFields: o.KeepManagedFields, NoReuse: o.NoReuse,
-		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError,
+		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
 		MinWatchTimeout: o.MinWatchTimeout, BackoffBase: o.BackoffBase, BackoffMax: o.BackoffMax,
 		Rand: o.Rand, Logger: o.Logger,
 	}

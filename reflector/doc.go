@@ -39,12 +39,13 @@
 //     allocates one pointer an object (TestRelistOfUnchangedObjects).
 //  10. Run returns at once when its context ends, wherever it is, and leaves no request behind (TestCancelAnywhere,
 //     TestContextsEnd).
-//  11. Every error that a request ended with is told, and Status says why there is no list yet (TestOnError, TestStatus).
+//  11. Every error that a request ended with is told, and Status says why there is no list yet (TestOnError,
+//     TestOnRequest, TestStatus).
 //  12. Through all of this the store ends up equal to the server, and every key has a legal history (TestSimulation).
 //
 // # Concurrency
 //
-// Run starts no goroutine: the ListerWatcher, the store, Transform, OnUndecodable and OnError are all called on the
+// Run starts no goroutine: the ListerWatcher, the store, Transform and the hooks are all called on the
 // goroutine that called Run, and one that blocks holds up the rest. Status and Undecodable may be called from anywhere,
 // also from those callbacks. The time-outs of a request are timers that end its context. Two mutexes guard what Status
 // and Undecodable read; no callback is called under either.

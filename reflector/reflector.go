@@ -13,20 +13,24 @@ import (
 
 // Store is what a reflector fills. deltafifo.DeltaFIFO is one. A reflector calls it from one goroutine only.
 type Store[T any] interface {
-	// Get and Lookup answer with the newest state that the store was given.
+	// Get answers with the newest state that the store was given.
 	Get(key api.Key) (T, bool)
+	// Lookup is Get for a key that stands in a buffer, which it does not keep.
 	Lookup(namespace, name []byte) (T, bool)
+	// KnownLen is how many objects Get would find.
 	KnownLen() int
 
-	// Put is a new or changed object, Delete its end, and DeleteKey an end whose final state was not seen. version is
-	// what the collection has reached with it.
+	// Put is a new or changed object. The version, here and below, is what the collection has reached with the change.
 	Put(object T, version string)
+	// Delete is the end of an object, with its last state.
 	Delete(object T, version string)
+	// DeleteKey is the end of an object whose last state was not seen.
 	DeleteKey(key api.Key, version string)
-	// Replace is the whole collection as of version; objects of a UID and version that the store has may be ignored.
-	// Overwrite is the same where they may not. Bookmark is a version reached without a change.
+	// Replace is the whole collection. Objects of a UID and version that the store has may be ignored.
 	Replace(list []T, version string)
+	// Overwrite is Replace where they may not: the server went back, and the same versions say something else now.
 	Overwrite(list []T, version string)
+	// Bookmark is a version that was reached without a change.
 	Bookmark(version string)
 }
 
@@ -58,6 +62,8 @@ type Options[T any] struct {
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with every error that a list or a watch ended with, on the reflector's goroutine.
 	OnError func(error)
+	// OnRequest is called with every request that has ended, on the reflector's goroutine.
+	OnRequest func(Request)
 
 	// MinWatchTimeout is how long the server is asked to keep a watch open at least; a watch's time is chosen at random
 	// between this and twice this, in whole seconds. A watch that the server leaves open for half a minute longer is
@@ -165,6 +171,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		next, wait := r.limits.next(s, o)
 		if err == nil && !next.failedAt.Equal(s.failedAt) {
 			err = ErrNothing
+		}
+		if r.o.OnRequest != nil {
+			r.o.OnRequest(ended(s.do, o, err, wait))
 		}
 		if s = next; s.pages == 0 {
 			pages = listing[T]{} // whatever was staged is not waited with

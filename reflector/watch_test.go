@@ -1,6 +1,7 @@
 package reflector_test
 
 import (
+	"fmt"
 	"runtime"
 	"strconv"
 	"testing"
@@ -154,6 +155,25 @@ func TestOnError(t *testing.T) {
 			failedList(errInternal), list("9"), watch(stay))
 		b.pass(time.Minute)
 		require.Equal(t, []error{errInvalid, errReset, reflector.ErrNothing, errExpired, errInternal}, told)
+		b.stop()
+	})
+}
+
+func TestOnRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		o := options{OnRequest: func(r reflector.Request) {
+			told = append(told, fmt.Sprintf("%s %s complete=%v events=%d wait=%v err=%v", r.Verb, r.Outcome, r.Complete, r.Events, r.Wait, r.Err != nil))
+		}}
+		b := run(t, o, stream(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(errExpired), failedList(errInternal), watch(stay))
+		b.pass(4 * time.Second)
+		require.Equal(t, []string{
+			"stream rejected complete=false events=0 wait=0s err=true",
+			"list done complete=true events=0 wait=0s err=false",
+			"watch broken complete=false events=1 wait=800ms err=true",
+			"watch expired complete=false events=0 wait=800ms err=true",
+			"list broken complete=false events=0 wait=3.2s err=true",
+		}, told)
 		b.stop()
 	})
 }
