@@ -19,4 +19,9 @@
 //
 // Run blocks until both servers are gone. Every other method may be called from any goroutine while Run runs; those that
 // stop or start a server exclude each other.
+//
+// # Differences from client-go
+//
+// client-go has no such thing; controller-runtime has envtest, which downloads its servers, and cannot kill one and bring
+// it back with other flags, or compact its etcd.
 package cluster

@@ -17,4 +17,8 @@
 // # Concurrency
 //
 // Every method may be called from any goroutine and none but Run blocks.
+//
+// # Differences from client-go
+//
+// client-go has no such thing.
 package proxy
