@@ -110,7 +110,7 @@ func (s *store) apply(c *collection, key types.NamespacedName, config object, w 
 	}
 	before := old.tree()
 	managers := readManagers(before)
-	if err := conflicts(c.def, old, managers, me, leavesOf(before), wanted); err != nil && !force {
+	if err := conflicts(managers, me, leavesOf(before), wanted); err != nil && !force {
 		return nil, false, err
 	}
 	after := merge(old.tree(), config).(object)
@@ -143,7 +143,7 @@ func writable(d *definition, config object, w write) object {
 }
 
 // conflicts is the 409 for fields that other managers have set to other values.
-func conflicts(d *definition, old *record, all []*manager, me *manager, have, want map[string]any) error {
+func conflicts(all []*manager, me *manager, have, want map[string]any) error {
 	var causes []metav1.StatusCause
 	for _, m := range all {
 		if m.same(me) {
@@ -161,8 +161,14 @@ func conflicts(d *definition, old *record, all []*manager, me *manager, have, wa
 	if len(causes) == 0 {
 		return nil
 	}
-	return apierrors.NewApplyConflict(causes, fmt.Sprintf("Apply failed with %d conflicts on %s %s",
-		len(causes), d.GroupResource(), old.key.Name))
+	message := fmt.Sprintf("Apply failed with 1 conflict: %s: %s", causes[0].Message, causes[0].Field)
+	if len(causes) > 1 {
+		message = fmt.Sprintf("Apply failed with %d conflicts", len(causes))
+		for _, c := range causes {
+			message += fmt.Sprintf("\n- %s: %s", c.Message, c.Field)
+		}
+	}
+	return apierrors.NewApplyConflict(causes, message)
 }
 
 // readable writes a field path for people: ".spec.replicas".

@@ -100,16 +100,20 @@ func customDefinition(d Definition) (*definition, error) {
 	return out, nil
 }
 
-// selectFields returns a function that reads the given paths; what is missing is empty.
+// selectFields returns a function that reads the given paths; what is missing is empty, or what stands after "=".
 func selectFields(paths ...string) func(object) []fieldValue {
+	missing := make([]fieldValue, len(paths))
 	split := make([][]string, len(paths))
 	for i, p := range paths {
-		split[i] = strings.Split(strings.TrimPrefix(p, "."), ".")
+		missing[i].name, missing[i].value, _ = strings.Cut(strings.TrimPrefix(p, "."), "=")
+		split[i] = strings.Split(missing[i].name, ".")
 	}
 	return func(tree object) []fieldValue {
-		out := make([]fieldValue, len(paths))
+		out := slices.Clone(missing)
 		for i, parts := range split {
-			out[i] = fieldValue{name: strings.Join(parts, "."), value: valueAt(tree, parts)}
+			if value := valueAt(tree, parts); value != "" {
+				out[i].value = value
+			}
 		}
 		return out
 	}
@@ -167,7 +171,7 @@ func builtins() []*definition {
 		}),
 		builtin("", "v1", "Node", "nodes", false, func(d *definition) {
 			d.ShortNames, d.NoStatus = []string{"no"}, false
-			d.fields = selectFields("spec.unschedulable")
+			d.fields = selectFields("spec.unschedulable=false")
 		}),
 		builtin("", "v1", "Event", "events", true, shapeEvent),
 		builtin("", "v1", "ServiceAccount", "serviceaccounts", true, func(d *definition) {
@@ -176,7 +180,7 @@ func builtins() []*definition {
 		builtin("apps", "v1", "Deployment", "deployments", true, workload("deploy")),
 		builtin("apps", "v1", "ReplicaSet", "replicasets", true, func(d *definition) {
 			workload("rs")(d)
-			d.fields = selectFields("status.replicas")
+			d.fields = selectFields("status.replicas=0")
 		}),
 		builtin("apps", "v1", "StatefulSet", "statefulsets", true, workload("sts")),
 		builtin("apps", "v1", "DaemonSet", "daemonsets", true, func(d *definition) {
@@ -186,7 +190,7 @@ func builtins() []*definition {
 		builtin("batch", "v1", "Job", "jobs", true, func(d *definition) {
 			workload("")(d)
 			d.scale = false
-			d.fields = selectFields("status.successful")
+			d.fields = selectFields("status.successful=0")
 		}),
 		builtin("coordination.k8s.io", "v1", "Lease", "leases", true, func(d *definition) {
 			d.unconditional, d.createOnUpdate = false, true
@@ -233,7 +237,7 @@ func shapePod(d *definition) {
 	d.ShortNames, d.Categories = []string{"po"}, []string{"all"}
 	d.NoStatus, d.generation, d.returnsDeleted, d.graceful = false, true, true, true
 	d.fields = selectFields("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-		"spec.hostNetwork", "status.phase", "status.podIP", "status.nominatedNodeName")
+		"spec.hostNetwork=false", "status.phase", "status.podIP", "status.nominatedNodeName")
 	d.resetStatus = func() any { return object{"phase": "Pending"} }
 }
 

@@ -34,25 +34,24 @@ func (s *store) delete(c *collection, key api.Key, o metav1.DeleteOptions, w wri
 	meta := metadataOf(tree)
 	grace := s.gracePeriod(c.def, tree, o, w)
 	finalizers := deletionFinalizers(meta, o)
-	if isNamespace(c.def) && s.populated(key.Name) {
+	if isNamespace(c.def) {
 		return s.terminateNamespace(c, old, tree, w)
 	}
-	if len(finalizers) == 0 && grace == 0 {
-		if w.dryRun {
-			return deletion{record: old, done: true}, nil
-		}
+	done := len(finalizers) == 0 && grace == 0
+	unchanged := old.deleting && !shortens(meta, grace) && slices.Equal(finalizers, sliceAt(meta, "finalizers"))
+	switch {
+	case w.dryRun, unchanged && !done:
+		return deletion{record: old, done: done}, nil
+	case done && (unchanged || !c.def.graceful || s.immediate || w.direct):
 		return deletion{record: s.finish(c, old), done: true}, nil
-	}
-	if old.deleting && !shortens(meta, grace) && slices.Equal(finalizers, sliceAt(meta, "finalizers")) {
-		return deletion{record: old}, nil
-	}
-	if w.dryRun {
-		return deletion{record: old}, nil
 	}
 	markDeleted(c.def, meta, grace)
 	setOrDropList(meta, "finalizers", finalizers)
 	r, err := s.put(c, old, tree)
-	return deletion{record: r}, err
+	if err == nil && done {
+		r = s.finish(c, r) // a pod is first marked and then removed, even when it has no time left
+	}
+	return deletion{record: r, done: done}, err
 }
 
 // finish removes an object, and then what depended on it: the instances of a CustomResourceDefinition, and a namespace
@@ -194,6 +193,7 @@ func (s *store) terminateNamespace(c *collection, old *record, tree object, w wr
 			}
 		}
 	}
+	s.finishNamespace(name) // unless the last of its objects has taken it along
 	return deletion{record: r}, nil
 }
 

@@ -254,6 +254,32 @@ func TestSelectors(t *testing.T) {
 	})
 }
 
+// Fields that selectors may name have the values that kube-apiserver gives them when they are missing.
+func TestFieldsOfKinds(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		for _, row := range []struct {
+			path   string
+			object doc
+			fields string
+		}{
+			{"/api/v1/nodes", doc{}, "spec.unschedulable=false"},
+			{podsPath, doc{"spec": doc{"hostNetwork": true}}, "spec.hostNetwork=true,status.phase=Pending"},
+			{"/api/v1/namespaces/default/secrets", doc{}, "type=Opaque"},
+			{"/api/v1/namespaces/default/services", doc{"spec": doc{"type": "NodePort"}}, "spec.type=NodePort,spec.clusterIP="},
+			{"/apis/apps/v1/namespaces/default/replicasets", doc{}, "status.replicas=0"},
+			{"/apis/batch/v1/namespaces/default/jobs", doc{}, "status.successful=0"},
+			{"/api/v1/namespaces/default/events", doc{"source": doc{"component": "mill"}, "involvedObject": doc{"kind": "Pod"}, "reason": "Turned"},
+				"source=mill,involvedObject.kind=Pod,reason=Turned"},
+			{"/api/v1/namespaces/default/events", doc{"reportingComponent": "sluice"}, "source=sluice,reportingComponent=sluice"},
+		} {
+			row.object["metadata"] = doc{"generateName": "x-"}
+			name := b.ok(http.MethodPost, row.path, row.object).GetName()
+			require.Equal(b, []string{name}, b.list(row.path, "fieldSelector="+row.fields).names(), row.fields)
+		}
+		require.Len(b, b.list("/api/v1/namespaces", "fieldSelector=status.phase=Active").Items, 4)
+	})
+}
+
 func TestListItemsAreWrittenAsKubeWritesThem(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(mills)

@@ -35,7 +35,9 @@ type Options struct {
 	// ManagedFields records in metadata.managedFields which manager wrote which fields, as kube-apiserver does. Without
 	// it only server-side apply does, and what clients send is kept.
 	ManagedFields bool
-	// ImmediateDeletion makes pods on nodes go at once when they are deleted, as if their kubelet had always answered.
+	// ImmediateDeletion makes pods go at once when they are deleted, in one change, as if kubelets had no part in it.
+	// Without it a pod is first marked as being deleted, as kube-apiserver has it, and one on a node stays until it is
+	// deleted with a grace period of zero.
 	ImmediateDeletion bool
 	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, as kube-apiserver has
 	// it, the answer is 200 and the 410 is an ERROR event.

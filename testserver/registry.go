@@ -249,7 +249,8 @@ func (s *store) stored(c *collection) func(*record, error) (*record, error) {
 }
 
 // merged returns what an update makes of an object: before with another status, or tree with the old status, and in
-// either case with the metadata that only the server writes.
+// either case with the metadata that only the server writes. (For some built-in kinds kube-apiserver lets an update of
+// the status change labels too. No client should count on it, and here none can.)
 func merged(d *definition, before, tree object, w write) object {
 	oldMeta, meta := mapAt(before, "metadata"), metadataOf(tree)
 	for _, name := range []string{

@@ -21,7 +21,7 @@ func TestListThenWatch(t *testing.T) {
 		defer w.close()
 		b.ok(http.MethodPost, podsPath, pod("b"))
 		b.ok(http.MethodDelete, podsPath+"/a", nil)
-		w.expect("ADDED b@102", "DELETED a@103")
+		w.expect("ADDED b@102", "MODIFIED a@103", "DELETED a@104")
 	})
 }
 

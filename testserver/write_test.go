@@ -297,7 +297,15 @@ func TestDelete(t *testing.T) {
 
 		// Some kinds answer with the object.
 		b.ok(http.MethodPost, podsPath, pod("p"))
-		require.Equal(b, "Pod", b.ok(http.MethodDelete, podsPath+"/p", nil).GetKind())
+		ps := b.watch(podsPath, "resourceVersion=103")
+		defer ps.close()
+		u := b.ok(http.MethodDelete, podsPath+"/p", nil)
+		require.Equal(b, "Pod", u.GetKind())
+		require.EqualValues(b, 0, *u.GetDeletionGracePeriodSeconds())
+		ps.expect("MODIFIED p@104", "DELETED p@105") // a pod is marked first, always
+		b.ok(http.MethodPost, podsPath, pod("p"))
+		require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: "p"}))
+		ps.expect("ADDED p@106", "DELETED p@107") // but for the direct way
 	})
 }
 
@@ -482,8 +490,12 @@ func TestNamespaces(t *testing.T) {
 		require.Equal(b, u.Object, b.ok(http.MethodGet, "/api/v1/namespaces/mill", nil).Object)
 		require.Equal(b, u.Object, b.ok(http.MethodGet, "/api/v1/namespaces/mill/status", nil).Object)
 		require.Equal(b, 404, b.do(http.MethodGet, "/api/v1/namespaces/mill/namespaces", nil).code)
-		// An empty one goes at once.
-		b.ok(http.MethodDelete, "/api/v1/namespaces/mill", nil)
+		// An empty one goes at once, after it was seen to go.
+		w := b.watch("/api/v1/namespaces", "resourceVersion=101")
+		defer w.close()
+		u = b.ok(http.MethodDelete, "/api/v1/namespaces/mill", nil)
+		require.Equal(b, doc{"phase": "Terminating"}, u.Object["status"])
+		w.expect("MODIFIED mill@102", "DELETED mill@103")
 		b.refused(404, http.MethodGet, "/api/v1/namespaces/mill", nil)
 		// Others need not exist.
 		b.ok(http.MethodPost, "/api/v1/namespaces/anywhere/configmaps", doc{"metadata": meta("x")})
