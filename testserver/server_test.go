@@ -2,6 +2,7 @@ package testserver_test
 
 import (
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"testing"
@@ -49,4 +50,41 @@ func TestRealListener(t *testing.T) {
 		require.NoError(t, <-done)
 		transport.CloseIdleConnections()
 	}
+}
+
+// On real sockets a reset is a reset too.
+func TestFaultsOnARealListener(t *testing.T) {
+	srv := testserver.New(testserver.Options{})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- srv.Serve(ctx, l) }()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	get := func() error {
+		res, err := client.Get("http://" + l.Addr().String() + podsPath)
+		if err != nil {
+			return err
+		}
+		defer res.Body.Close()
+		_, err = io.Copy(io.Discard, res.Body)
+		return err
+	}
+	require.NoError(t, get())
+	reset := srv.Inject(testserver.Fault{Times: 1, Effect: testserver.Reset{}})
+	require.Error(t, get())
+	require.Equal(t, 1, reset.Seen())
+
+	res, err := client.Get("http://" + l.Addr().String() + podsPath + "?watch=1")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	outage := srv.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	_, err = io.Copy(io.Discard, res.Body)
+	require.Error(t, err)
+	require.Error(t, get())
+	require.GreaterOrEqual(t, outage.Seen(), 2)
+	srv.Heal()
+	require.NoError(t, get())
+	cancel()
+	require.NoError(t, <-done)
 }
