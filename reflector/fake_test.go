@@ -57,7 +57,7 @@ type answer struct {
 type stayOpen struct{}
 
 // ask is a hook in the place of a step.
-type ask func()
+type ask func(b *bench)
 
 var stay = stayOpen{}
 
@@ -123,14 +123,28 @@ var things = api.Resource{Group: "test", Version: "v1", Kind: "Thing", Plural: "
 // fake is a ListerWatcher that follows a script, and then answers nothing.
 type fake struct {
 	t     *testing.T
+	b     *bench
 	start time.Time
 
-	mu       sync.Mutex // guards the fields below
+	mu sync.Mutex // guards the fields below
+	inquiry
+	open int // requests being answered
+}
+
+// inquiry is what a fake has been asked, and what it has left to answer.
+type inquiry struct {
 	script   script
 	requests []string
 	options  []api.Options[*thing]
 	contexts []context.Context
-	open     int // requests being answered
+}
+
+func (f *fake) asked() inquiry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.inquiry
+	i.requests, i.options, i.contexts = slices.Clone(i.requests), slices.Clone(i.options), slices.Clone(i.contexts)
+	return i
 }
 
 func (f *fake) Resource() api.Resource { return things }
@@ -153,6 +167,13 @@ func (f *fake) begin(ctx context.Context, verb string, o api.Options[*thing]) []
 		return []any{stay}
 	}
 	return a.steps
+}
+
+// forget lets go of the options, whose callbacks hold what they fill.
+func (f *fake) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.options = nil
 }
 
 func (f *fake) end() {
@@ -189,7 +210,7 @@ func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) 
 				return nil, nil, ctx.Err()
 			}
 		case ask:
-			step()
+			step(f.b)
 		case stayOpen:
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
@@ -275,44 +296,52 @@ func (f *fake) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.E
 	}
 }
 
-// recorder is a DeltaFIFO that remembers what was asked of it.
+// recorder is a DeltaFIFO that remembers what was asked of it, and lets a test look in between.
 type recorder struct {
 	*deltafifo.DeltaFIFO[*thing]
+	mu    sync.Mutex // guards the field below, and known against those who only look
 	calls []string
 }
 
-func (r *recorder) note(format string, a ...any) {
+func newRecorder(o deltafifo.Options) *recorder {
+	return &recorder{DeltaFIFO: deltafifo.New[*thing](o)}
+}
+
+func (r *recorder) record(f func(), format string, a ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.calls = append(r.calls, fmt.Sprintf(format, a...))
+	f()
+}
+
+func (r *recorder) log() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.calls)
 }
 
 func (r *recorder) Put(t *thing, version string) {
-	r.note("put %s at %s", t, version)
-	r.DeltaFIFO.Put(t, version)
+	r.record(func() { r.DeltaFIFO.Put(t, version) }, "put %s at %s", t, version)
 }
 
 func (r *recorder) Delete(t *thing, version string) {
-	r.note("delete %s at %s", t, version)
-	r.DeltaFIFO.Delete(t, version)
+	r.record(func() { r.DeltaFIFO.Delete(t, version) }, "delete %s at %s", t, version)
 }
 
 func (r *recorder) DeleteKey(key api.Key, version string) {
-	r.note("delete key %s at %s", api.FormatKey(key), version)
-	r.DeltaFIFO.DeleteKey(key, version)
+	r.record(func() { r.DeltaFIFO.DeleteKey(key, version) }, "delete key %s at %s", api.FormatKey(key), version)
 }
 
 func (r *recorder) Replace(list []*thing, version string) {
-	r.note("replace %v at %s", sorted(list), version)
-	r.DeltaFIFO.Replace(list, version)
+	r.record(func() { r.DeltaFIFO.Replace(list, version) }, "replace %v at %s", sorted(list), version)
 }
 
 func (r *recorder) Overwrite(list []*thing, version string) {
-	r.note("overwrite %v at %s", sorted(list), version)
-	r.DeltaFIFO.Overwrite(list, version)
+	r.record(func() { r.DeltaFIFO.Overwrite(list, version) }, "overwrite %v at %s", sorted(list), version)
 }
 
 func (r *recorder) Bookmark(version string) {
-	r.note("bookmark %s", version)
-	r.DeltaFIFO.Bookmark(version)
+	r.record(func() { r.DeltaFIFO.Bookmark(version) }, "bookmark %s", version)
 }
 
 func sorted(list []*thing) []*thing {
@@ -335,7 +364,7 @@ type options = reflector.Options[*thing]
 // run starts a reflector, without jitter unless o has some, and leaves it where it has to wait.
 func run(t *testing.T, o options, s ...answer) *bench {
 	t.Helper()
-	store := &recorder{DeltaFIFO: deltafifo.New[*thing](deltafifo.Options{NoReuse: o.NoReuse})}
+	store := newRecorder(deltafifo.Options{NoReuse: o.NoReuse})
 	return runOn(t, store, o, s...)
 }
 
@@ -344,11 +373,12 @@ func runOn(t *testing.T, store *recorder, o options, s ...answer) *bench {
 	if o.Rand == nil {
 		o.Rand = func() float64 { return 0 }
 	}
-	lw := &fake{t: t, start: time.Now(), script: s}
+	lw := &fake{t: t, start: time.Now(), inquiry: inquiry{script: s}}
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &bench{
 		Reflector: reflector.New[*thing](lw, store, o), t: t, lw: lw, store: store, cancel: cancel, ended: make(chan error, 1),
 	}
+	lw.b = b
 	go func() { b.ended <- b.Run(ctx) }()
 	synctest.Wait()
 	return b
@@ -376,19 +406,22 @@ func (b *bench) stop() {
 // expectRequests asserts what was asked so far, and that the script has been played.
 func (b *bench) expectRequests(want ...string) {
 	b.t.Helper()
-	b.lw.mu.Lock()
-	defer b.lw.mu.Unlock()
-	require.Equal(b.t, want, b.lw.requests)
-	require.Empty(b.t, b.lw.script, "the script was not played to its end")
+	require.Equal(b.t, want, b.lw.asked().requests)
+	require.Empty(b.t, b.lw.asked().script, "the script was not played to its end")
 }
 
 // expectStore asserts what the store was told so far.
 func (b *bench) expectStore(want ...string) {
 	b.t.Helper()
-	require.Equal(b.t, want, b.store.calls)
+	if len(want) == 0 {
+		want = nil
+	}
+	require.Equal(b.t, want, b.store.log())
 }
 
 func (b *bench) known(name string) *thing {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
 	t, _ := b.store.Get(api.Key{Name: name})
 	return t
 }

@@ -36,8 +36,8 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,
 				stream(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(stay))
-			require.Len(t, b.lw.options, 4)
-			for _, got := range b.lw.options {
+			require.Len(t, b.lw.asked().options, 4)
+			for _, got := range b.lw.asked().options {
 				require.Equal(t, "l=1", got.LabelSelector)
 				require.Equal(t, "f=1", got.FieldSelector)
 				require.Equal(t, !o.KeepManagedFields, got.DropManagedFields)
@@ -62,8 +62,8 @@ func TestWatchTimeout(t *testing.T) {
 			o := options{MinWatchTimeout: c.minimum, Rand: func() float64 { return c.random }}
 			b := run(t, o, stream(initialEnd("5"), bookmark("6")), watch(stay))
 			b.pass(3 * time.Second)
-			require.Len(t, b.lw.options, 2)
-			for _, got := range b.lw.options {
+			require.Len(t, b.lw.asked().options, 2)
+			for _, got := range b.lw.asked().options {
 				require.Equal(t, c.want, *got.TimeoutSeconds)
 				require.True(t, got.AllowWatchBookmarks)
 			}
@@ -74,11 +74,10 @@ func TestWatchTimeout(t *testing.T) {
 
 func TestPages(t *testing.T) {
 	bubble(t, "nothing reaches the store before the last page", func(t *testing.T) {
-		var b *bench
-		b = run(t, paged(),
+		b := run(t, paged(),
 			pageOf("5", "t1", at("a", "1")),
 			pageOf("5", "t2", at("b", "2"), time.Second),
-			list("5", ask(func() { require.Empty(t, b.store.calls) }), at("c", "3")),
+			list("5", ask(func(b *bench) { require.Empty(t, b.store.log()) }), at("c", "3")),
 			watch(stay),
 		)
 		b.pass(2 * time.Second)
@@ -240,7 +239,7 @@ func TestFailedListsKeepTheCache(t *testing.T) {
 // Where to begin can be said, when the store has been filled before (a warm start).
 func TestInitialResourceVersion(t *testing.T) {
 	warm := func() *recorder {
-		store := &recorder{DeltaFIFO: deltafifo.New[*thing](deltafifo.Options{})}
+		store := newRecorder(deltafifo.Options{})
 		store.Replace([]*thing{at("a", "3"), at("b", "5")}, "5")
 		store.calls = nil
 		return store

@@ -109,7 +109,7 @@ func TestClassify(t *testing.T) {
 	}{
 		{"good order", nil, done},
 		{"410 of a list", apierrors.NewResourceExpired("too old"), expired},
-		{"410 Gone, as etcd said it", apierrors.NewGone("compacted"), expired},
+		{"410 Gone, as etcd said it", status(http.StatusGone, metav1.StatusReasonGone, "compacted"), expired},
 		{"410 without a reason", status(http.StatusGone, "", ""), expired},
 		{"too large, by its cause", tooLargeCause, tooLarge},
 		{"too large, as 1.17 said it", status(504, metav1.StatusReasonTimeout, "Too large resource version: 9, current: 7"), tooLarge},

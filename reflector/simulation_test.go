@@ -404,7 +404,7 @@ func simulate(t *testing.T, seed uint64, seen map[string]int) {
 	for range 10 {
 		w.change()
 	}
-	fifo := &recorder{DeltaFIFO: deltafifo.New[*thing](deltafifo.Options{})}
+	fifo := newRecorder(deltafifo.Options{})
 	stalls := 0
 	subject := reflector.New[*thing](w, fifo, options{
 		PageSize: int64(r.IntN(2) * 3), Rand: r.Float64,
@@ -437,7 +437,7 @@ func simulate(t *testing.T, seed uint64, seen map[string]int) {
 	seen["stale"] += counters.Stale
 	seen["backwards"] += counters.Backwards
 	seen["stalled stream"] += stalls
-	for _, call := range fifo.calls {
+	for _, call := range fifo.log() {
 		if strings.HasPrefix(call, "overwrite") {
 			seen["server went back"]++
 		}

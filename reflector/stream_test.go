@@ -16,11 +16,10 @@ const streamFirst = "0s stream rv= NotOlderThan"
 
 func TestStreamingList(t *testing.T) {
 	bubble(t, "complete with the bookmark, and a watch from there on the same stream", func(t *testing.T) {
-		var b *bench
-		b = run(t, options{}, stream(
+		b := run(t, options{}, stream(
 			added(at("a", "3")), added(at("b", "5")), time.Second,
-			ask(func() {
-				require.Empty(t, b.store.calls, "nothing before the end")
+			ask(func(b *bench) {
+				require.Empty(t, b.store.log(), "nothing before the end")
 				require.Equal(t, reflector.StreamingList, b.Status().Phase)
 				require.Equal(t, 2, b.Status().Objects)
 			}),
@@ -119,9 +118,7 @@ func TestStreamingListDeadlines(t *testing.T) {
 	bubble(t, "thirty seconds without an event", func(t *testing.T) {
 		b := run(t, options{}, stream(added(at("a", "1")), 29*time.Second, added(at("b", "1")), stay), list("5", at("a", "1")), watch(stay))
 		b.pass(58 * time.Second)
-		b.lw.mu.Lock()
-		require.Len(t, b.lw.requests, 1)
-		b.lw.mu.Unlock()
+		require.Len(t, b.lw.asked().requests, 1)
 		b.pass(time.Second)
 		b.expectRequests(streamFirst, "59s list rv=0 limit=500", "59s watch rv=5")
 		b.expectStore("replace [a@1] at 5")
@@ -184,9 +181,8 @@ func TestKnownIsReused(t *testing.T) {
 	for _, noReuse := range []bool{false, true} {
 		for _, paged := range []bool{false, true} {
 			bubble(t, fmt.Sprintf("paged=%t noReuse=%t", paged, noReuse), func(t *testing.T) {
-				var b *bench
 				var before *thing
-				remember := ask(func() { before = b.known("a") })
+				remember := ask(func(b *bench) { before = b.known("a") })
 				script := script{
 					stream(added(at("a", "1")), added(at("b", "1")), initialEnd("5"), time.Second, remember, errExpired),
 					stream(added(at("a", "1")), added(at("b", "2")), initialEnd("9"), stay),
@@ -197,7 +193,7 @@ func TestKnownIsReused(t *testing.T) {
 						list("9", at("a", "1"), at("b", "2")), watch(stay),
 					}
 				}
-				b = run(t, options{DisableStreaming: paged, NoReuse: noReuse}, script...)
+				b := run(t, options{DisableStreaming: paged, NoReuse: noReuse}, script...)
 				b.pass(2 * time.Second)
 				require.NotNil(t, before)
 				require.Equal(t, !noReuse, before == b.known("a"))

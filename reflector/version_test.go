@@ -40,7 +40,7 @@ func TestMonotonicVersions(t *testing.T) {
 	})
 	bubble(t, "without versions in objects nothing is stale", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "")), watch(modified(at("a", "")), modified(at("a", "")), stay))
-		require.Len(t, b.store.calls, 3)
+		require.Len(t, b.store.log(), 3)
 		require.Zero(t, b.Status().Counters.Stale)
 		b.stop()
 	})
@@ -179,7 +179,7 @@ func TestServerWentBack(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
 			b := run(t, options{DisableStreaming: c.paged, Logger: zap.New(core)}, c.script...)
 			b.expectRequests(c.requests...)
-			require.Equal(t, "overwrite [a@3] at 4", b.store.calls[len(b.store.calls)-1])
+			require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
 			require.Equal(t, "as it is now", b.known("a").content, "the same version, but not the same state")
 			require.Nil(t, b.known("b"))
 			require.Equal(t, "4", b.Status().ResourceVersion)
@@ -200,3 +200,5 @@ func TestServerWentBack(t *testing.T) {
 		b.stop()
 	})
 }
+
+func last(calls []string) string { return calls[len(calls)-1] }

@@ -57,11 +57,10 @@ func TestRewatch(t *testing.T) {
 		"reset": {errReset}, "500": {errInternal}, "refused for now": {errForbid}, "too large": {errTooLarge()}, "a short watch": nil,
 	} {
 		bubble(t, name+": the same watch again", func(t *testing.T) {
-			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(added(at("a", "6")), time.Hour), watch(stay))
+			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(added(at("a", "6")), stay))
 			b.pass(time.Minute)
 			require.NoError(t, b.Status().Err, "overcome with the first event")
 			require.Error(t, b.Status().LastError)
-			b.cancelRest()
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5")
 			b.stop()
 		})
@@ -76,7 +75,7 @@ func TestRewatch(t *testing.T) {
 			event := append([]any{added(at("a", "6"))}, end...)
 			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(event...), watch(end...), watch(end...), watch(stay))
 			b.pass(time.Minute)
-			for _, request := range b.lw.requests[1:] {
+			for _, request := range b.lw.asked().requests[1:] {
 				require.Contains(t, request, "watch")
 			}
 			b.stop()
@@ -90,8 +89,8 @@ func TestRewatch(t *testing.T) {
 			}
 			b := run(t, paged(), append(script, watch(stay))...)
 			b.pass(23 * time.Minute)
-			require.Len(t, b.lw.requests, 42)
-			for _, request := range b.lw.requests[1:] {
+			require.Len(t, b.lw.asked().requests, 42)
+			for _, request := range b.lw.asked().requests[1:] {
 				require.Contains(t, request, "watch rv=5")
 			}
 			require.Equal(t, 1, b.Status().Counters.Lists)
@@ -137,13 +136,6 @@ func TestPoisonedEvent(t *testing.T) {
 		require.Nil(t, b.known("unreadable"))
 		b.stop()
 	})
-}
-
-// cancelRest says that the rest of the script is not expected to be asked for.
-func (b *bench) cancelRest() {
-	b.lw.mu.Lock()
-	defer b.lw.mu.Unlock()
-	b.lw.script = nil
 }
 
 // Every error that a request ends with is told, those of a stream too (client-go's defect A10).
@@ -288,8 +280,8 @@ func TestContextsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, options{}, stream(errInvalid), list("5"), watch(added(at("a", "6"))), watch(stay))
 		b.pass(2 * time.Second)
-		require.Len(t, b.lw.contexts, 4)
-		for i, ctx := range b.lw.contexts {
+		require.Len(t, b.lw.asked().contexts, 4)
+		for i, ctx := range b.lw.asked().contexts {
 			require.Equal(t, i < 3, ctx.Err() != nil, i)
 		}
 		b.stop()
@@ -307,7 +299,7 @@ func TestStagedIsLetGo(t *testing.T) {
 			o := options{Transform: func(t *thing) (*thing, error) { staged = weak.Make(t); return t, nil }}
 			b := run(t, o, script...)
 			require.Equal(t, reflector.Waiting, b.Status().Phase)
-			b.lw.options = nil // whose callbacks hold what they fill
+			b.lw.forget()
 			runtime.GC()
 			require.Nil(t, staged.Value())
 			b.stop()
