@@ -112,13 +112,12 @@ func deletionFinalizers(meta object, o metav1.DeleteOptions) []any {
 	const orphan, foreground = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
 	finalizers := slices.Clone(sliceAt(meta, "finalizers"))
 	want := ""
-	switch {
-	case o.PropagationPolicy == nil && o.OrphanDependents == nil: //nolint:staticcheck // old clients still send it
+	switch propagation(o) {
+	case "":
 		return finalizers
-	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationOrphan,
-		o.OrphanDependents != nil && *o.OrphanDependents: //nolint:staticcheck // as above
+	case metav1.DeletePropagationOrphan:
 		want = orphan
-	case o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationForeground:
+	case metav1.DeletePropagationForeground:
 		want = foreground
 	}
 	finalizers = slices.DeleteFunc(finalizers, func(f any) bool { return f != want && (f == orphan || f == foreground) })

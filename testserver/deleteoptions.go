@@ -23,7 +23,26 @@ func queryDeleteOptions(o *metav1.DeleteOptions, q url.Values) error {
 	}
 	if q.Has("orphanDependents") {
 		orphan := boolParam(q, "orphanDependents")
-		o.OrphanDependents = &orphan //nolint:staticcheck // old clients still send it
+		o.OrphanDependents = &orphan //lint:ignore SA1019 old clients still send it
 	}
 	return nil
+}
+
+// propagation is what becomes of dependents, whichever way the client says it; empty is the default of the resource.
+func propagation(o metav1.DeleteOptions) metav1.DeletionPropagation {
+	orphan := o.OrphanDependents //lint:ignore SA1019 old clients still send it
+	switch {
+	case o.PropagationPolicy != nil:
+		return *o.PropagationPolicy
+	case orphan == nil:
+		return ""
+	case *orphan:
+		return metav1.DeletePropagationOrphan
+	}
+	return metav1.DeletePropagationBackground
+}
+
+// keepsNoDependents tells that a client has said so in the old way, which changes the status of the answer.
+func keepsNoDependents(o metav1.DeleteOptions) bool {
+	return o.PropagationPolicy == nil && propagation(o) == metav1.DeletePropagationBackground
 }

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -121,6 +122,11 @@ type disturbedWriter struct {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (d *disturbedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
+
+// Hijack hands out the connection for a WebSocket, which knows the faults on frames only.
+func (d *disturbedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(d.ResponseWriter).Hijack()
+}
 
 func (d *disturbedWriter) Write(p []byte) (int, error) {
 	total := 0

@@ -30,7 +30,7 @@ type (
 	// Delay answers later.
 	Delay struct{ For time.Duration }
 	// Stall goes silent after so many bytes of the body, or before the headers when After is zero, until the injection
-	// is removed or the client goes.
+	// is removed or the client goes. A WebSocket has no body.
 	Stall struct{ After int }
 	// Reset tears the connection down without an answer.
 	Reset struct{}

@@ -86,8 +86,8 @@ func forbidden(r Request, why error) error {
 	if r.Subresource != "" {
 		resource += "/" + r.Subresource
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name, fmt.Errorf(
-		"User %q cannot %s resource %q in API group %q%s: %w", user, r.Verb, resource, r.Group, where, why)) //nolint:staticcheck // the server's words
+	who := fmt.Sprintf("User %q cannot %s resource %q in API group %q%s", user, r.Verb, resource, r.Group, where)
+	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name, fmt.Errorf("%s: %w", who, why))
 }
 
 // serveResource finds the resource of a request and its handler.

@@ -268,8 +268,11 @@ func TestFieldsOfKinds(t *testing.T) {
 			{"/api/v1/namespaces/default/services", doc{"spec": doc{"type": "NodePort"}}, "spec.type=NodePort,spec.clusterIP="},
 			{"/apis/apps/v1/namespaces/default/replicasets", doc{}, "status.replicas=0"},
 			{"/apis/batch/v1/namespaces/default/jobs", doc{}, "status.successful=0"},
-			{"/api/v1/namespaces/default/events", doc{"source": doc{"component": "mill"}, "involvedObject": doc{"kind": "Pod"}, "reason": "Turned"},
-				"source=mill,involvedObject.kind=Pod,reason=Turned"},
+			{
+				"/api/v1/namespaces/default/events",
+				doc{"source": doc{"component": "mill"}, "involvedObject": doc{"kind": "Pod"}, "reason": "Turned"},
+				"source=mill,involvedObject.kind=Pod,reason=Turned",
+			},
 			{"/api/v1/namespaces/default/events", doc{"reportingComponent": "sluice"}, "source=sluice,reportingComponent=sluice"},
 		} {
 			row.object["metadata"] = doc{"generateName": "x-"}

@@ -81,7 +81,7 @@ func managers(u *unstructured.Unstructured) []string {
 		if m.Subresource != "" {
 			sub = "/" + m.Subresource
 		}
-		out = append(out, fmt.Sprintf("%s %s%s %s", m.Manager, m.Operation, sub, m.FieldsV1.Raw))
+		out = append(out, fmt.Sprintf("%s %s%s %s", m.Manager, m.Operation, sub, m.FieldsV1.GetRawString()))
 	}
 	sort.Strings(out)
 	return out

@@ -177,7 +177,7 @@ func checkPreconditions(d *definition, old *record, tree object, w write) error 
 	meta := metadataOf(tree)
 	if uid := stringAt(meta, "uid"); uid != "" && types.UID(uid) != old.uid {
 		return apierrors.NewConflict(d.GroupResource(), old.key.Name, fmt.Errorf(
-			"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+ //nolint:staticcheck // the server's words
+			"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+
 				"Precondition failed: UID in precondition: %v, UID in object meta: %v", d.Plural, old.path, uid, old.uid))
 	}
 	version := stringAt(meta, "resourceVersion")

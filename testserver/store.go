@@ -161,14 +161,11 @@ func (s *store) compact() {
 // stateAt returns the state of a collection at a version; ok is false when its history does not reach back so far. The
 // caller holds the lock and has checked that the version is not in the future.
 func (c *collection) stateAt(version uint64) (root *node, ok bool) {
-	if version < c.base.version {
+	last, ok := c.after(version)
+	if !ok {
 		return nil, false
 	}
-	at := c.base
-	for at.next != nil && at.next.version <= version {
-		at = at.next
-	}
-	return at.root, true
+	return last.root, true
 }
 
 // after returns the change from which a watch of what follows version starts. The caller holds the lock.

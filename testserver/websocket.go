@@ -45,7 +45,7 @@ func (x *call) upgrade() (sink, error) {
 	}
 	conn, err := upgrader.Upgrade(x.w, x.http, nil)
 	if err != nil {
-		return nil, nil //nolint:nilerr // the upgrader has answered
+		return nil, nil // the upgrader has answered
 	}
 	s := &wsSink{conn: conn, done: make(chan struct{}), closed: make(chan struct{})}
 	s.running.Go(s.read)

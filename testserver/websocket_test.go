@@ -131,11 +131,17 @@ func TestWebSocketFaults(t *testing.T) {
 		expectMessages(t, c, "ERROR 410 Expired")
 		require.NoError(b, c.Close())
 
+		// Faults on the bytes of a body have nothing to do with it.
+		cut := b.Inject(testserver.Fault{Effect: testserver.Cut{After: 1}})
+		c = b.dialWebSocket(podsPath, "resourceVersion=101")
+		expectMessages(t, c, "ADDED b@102")
+		require.Zero(b, cut.Seen())
+
 		// A client that leaves ends the watch.
 		c = b.dialWebSocket(podsPath)
 		require.NoError(b, c.Close())
 		<-time.After(time.Second)
-		require.Empty(b, b.Watches())
+		require.Len(b, b.Watches(), 1)
 	})
 }
 

@@ -94,24 +94,20 @@ func (x *call) write() (write, error) {
 }
 
 func (x *call) create() error {
-	w, err := x.write()
-	if err != nil {
-		return err
-	}
-	tree, err := x.object()
-	if err != nil {
-		return err
-	}
-	x.store.mu.Lock()
-	r, err := x.store.create(x.c, x.request.Namespace, tree, w)
-	x.store.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return x.respond(http.StatusCreated, r)
+	return x.submit(func(tree object, w write) (*record, bool, error) {
+		r, err := x.store.create(x.c, x.request.Namespace, tree, w)
+		return r, true, err
+	})
 }
 
 func (x *call) update() error {
+	return x.submit(func(tree object, w write) (*record, bool, error) {
+		return x.store.update(x.c, x.key(), tree, w)
+	})
+}
+
+// submit writes the object that the request carries, under the lock, and answers with what was stored.
+func (x *call) submit(store func(object, write) (r *record, created bool, err error)) error {
 	w, err := x.write()
 	if err != nil {
 		return err
@@ -121,7 +117,7 @@ func (x *call) update() error {
 		return err
 	}
 	x.store.mu.Lock()
-	r, created, err := x.store.update(x.c, x.key(), tree, w)
+	r, created, err := store(tree, w)
 	x.store.mu.Unlock()
 	if err != nil {
 		return err
@@ -178,7 +174,7 @@ func (x *call) delete() error {
 		return err
 	}
 	switch {
-	case !d.done && o.OrphanDependents != nil && !*o.OrphanDependents: //nolint:staticcheck // old clients still send it
+	case !d.done && keepsNoDependents(o):
 		return x.respond(http.StatusAccepted, d.record)
 	case !d.done || x.def.returnsDeleted:
 		return x.respond(http.StatusOK, d.record)
