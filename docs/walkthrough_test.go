@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -155,4 +157,25 @@ func TestReadmeExampleCompiles(t *testing.T) {
 	require.True(t, found)
 	example, _, _ = strings.Cut(example, "```")
 	require.Contains(t, string(source), example)
+}
+
+// TestPagesNameTestsThatExist holds every test that a page names to the tests that there are.
+func TestPagesNameTestsThatExist(t *testing.T) {
+	var tests strings.Builder
+	require.NoError(t, filepath.WalkDir("..", func(path string, _ os.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		tests.Write(source)
+		return err
+	}))
+	named := regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z_]\w+`)
+	for _, page := range []string{"../README.md", "../CONTRIBUTING.md", "architecture.md", "client-go.md", "walkthrough.md"} {
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for _, name := range named.FindAllString(string(text), -1) {
+			require.Contains(t, tests.String(), "func "+name+"(", "named in %s", page)
+		}
+	}
 }
