@@ -24,7 +24,7 @@ const defaultCauses = 4
 
 // roomyCauses is the largest list that an entry keeps when it is reused, so that a queue with a great MaxCauses does
 // not hold on to what one burst needed.
-const roomyCauses = 16
+const roomyCauses = 8
 
 // causeList holds the causes of the adds that one hand-out answers: the first few, and the number of the others.
 // The one cause of an add that met no other needs no array besides the list itself. The zero value is empty.

@@ -8,23 +8,24 @@ const arity = 4
 const roomyHeap = 1024
 
 // dueSlot is an entry in the heap, with its time beside it so that a comparison need not visit the entry.
-type dueSlot[K comparable] struct {
+type dueSlot struct {
 	at    stamp
-	entry *entry[K]
+	entry id
 }
 
 // delayHeap orders the delayed entries by when they are due, and those that are due at once by when they were added.
 // Entries know their index, so that one can be advanced or removed.
 type delayHeap[K comparable] struct {
-	slots []dueSlot[K]
+	slab  *slab[K]
+	slots []dueSlot
 	adds  uint64
 }
 
 func (h *delayHeap[K]) push(e *entry[K], at stamp) {
 	h.adds++
 	e.order = h.adds
-	h.slots = append(h.slots, dueSlot[K]{})
-	h.up(len(h.slots)-1, dueSlot[K]{at, e})
+	h.slots = append(h.slots, dueSlot{})
+	h.up(len(h.slots)-1, dueSlot{at, e.id})
 }
 
 func (h *delayHeap[K]) empty() bool { return len(h.slots) == 0 }
@@ -34,23 +35,22 @@ func (h *delayHeap[K]) first() stamp { return h.slots[0].at }
 
 // pop takes the first entry out.
 func (h *delayHeap[K]) pop() *entry[K] {
-	e := h.slots[0].entry
+	e := h.slab.at(h.slots[0].entry)
 	h.remove(e)
 	return e
 }
 
 // advance makes an entry due earlier than it was.
 func (h *delayHeap[K]) advance(e *entry[K], at stamp) {
-	h.up(int(e.heapIndex), dueSlot[K]{at, e})
+	h.up(int(e.heapIndex), dueSlot{at, e.id})
 }
 
 func (h *delayHeap[K]) remove(e *entry[K]) {
 	i, last := int(e.heapIndex), len(h.slots)-1
 	moved := h.slots[last]
-	h.slots[last] = dueSlot[K]{} // or the array would keep the entry alive
 	h.slots = h.slots[:last]
 	if i < last {
-		if i > 0 && less(moved, h.slots[(i-1)/arity]) {
+		if i > 0 && h.less(moved, h.slots[(i-1)/arity]) {
 			h.up(i, moved)
 		} else {
 			h.down(i, moved)
@@ -60,10 +60,10 @@ func (h *delayHeap[K]) remove(e *entry[K]) {
 }
 
 // up puts s where i is, or nearer to the root.
-func (h *delayHeap[K]) up(i int, s dueSlot[K]) {
+func (h *delayHeap[K]) up(i int, s dueSlot) {
 	for i > 0 {
 		parent := (i - 1) / arity
-		if !less(s, h.slots[parent]) {
+		if !h.less(s, h.slots[parent]) {
 			break
 		}
 		h.place(i, h.slots[parent])
@@ -73,7 +73,7 @@ func (h *delayHeap[K]) up(i int, s dueSlot[K]) {
 }
 
 // down puts s where i is, or further from the root.
-func (h *delayHeap[K]) down(i int, s dueSlot[K]) {
+func (h *delayHeap[K]) down(i int, s dueSlot) {
 	for {
 		first := i*arity + 1
 		if first >= len(h.slots) {
@@ -81,11 +81,11 @@ func (h *delayHeap[K]) down(i int, s dueSlot[K]) {
 		}
 		least := first
 		for child := first + 1; child < min(first+arity, len(h.slots)); child++ {
-			if less(h.slots[child], h.slots[least]) {
+			if h.less(h.slots[child], h.slots[least]) {
 				least = child
 			}
 		}
-		if !less(h.slots[least], s) {
+		if !h.less(h.slots[least], s) {
 			break
 		}
 		h.place(i, h.slots[least])
@@ -94,21 +94,21 @@ func (h *delayHeap[K]) down(i int, s dueSlot[K]) {
 	h.place(i, s)
 }
 
-func (h *delayHeap[K]) place(i int, s dueSlot[K]) {
+func (h *delayHeap[K]) place(i int, s dueSlot) {
 	h.slots[i] = s
-	s.entry.heapIndex = int32(i)
+	h.slab.at(s.entry).heapIndex = int32(i)
 }
 
 // shrink gives back most of the array when most of it is empty.
 func (h *delayHeap[K]) shrink() {
 	if cap(h.slots) > roomyHeap && len(h.slots) < cap(h.slots)/4 {
-		h.slots = append(make([]dueSlot[K], 0, cap(h.slots)/2), h.slots...)
+		h.slots = append(make([]dueSlot, 0, cap(h.slots)/2), h.slots...)
 	}
 }
 
-func less[K comparable](a, b dueSlot[K]) bool {
+func (h *delayHeap[K]) less(a, b dueSlot) bool {
 	if a.at != b.at {
 		return a.at < b.at
 	}
-	return a.entry.order < b.entry.order
+	return h.slab.at(a.entry).order < h.slab.at(b.entry).order
 }

@@ -35,13 +35,18 @@ const (
 	rerun                  // to become ready when its processing is done
 )
 
+// id names an entry within its queue; zero names none. Entries refer to each other by their ids, which are half as
+// large as pointers and are nothing to the garbage collector.
+type id uint32
+
 // entry is everything that the queue knows of a key. There is one from a key's first add to the moment when nothing
 // is pending for it and nobody processes it. Pending and processing are independent of each other, but that an entry
 // is never queued while it is processed: this is what keeps a key from being processed twice at once.
 type entry[K comparable] struct {
 	key   K
+	id    id
 	hash  uint32
-	links [2]link[K]
+	links [2]link
 
 	pending    pending
 	processing bool
@@ -57,26 +62,6 @@ type entry[K comparable] struct {
 	held   *causeList // of the adds that the current processing answers; the worker reads it until Done
 }
 
-// causedEntry is an entry with its first list of causes, for one allocation is cheaper than two.
-type causedEntry[K comparable] struct {
-	entry entry[K]
-	list  causeList
-}
-
-func newCausedEntry[K comparable]() *entry[K] {
-	c := &causedEntry[K]{}
-	c.entry.causes = &c.list
-	return &c.entry
-}
-
-// note keeps a cause of a pending add.
-func (e *entry[K]) note(c *Cause, limit int) {
-	if e.causes == nil {
-		e.causes = &causeList{}
-	}
-	e.causes.add(c, limit)
-}
-
 // dropPending forgets what was asked for.
 func (e *entry[K]) dropPending() {
 	e.pending = idle
@@ -86,39 +71,10 @@ func (e *entry[K]) dropPending() {
 }
 
 // link is one place in one list.
-type link[K comparable] struct{ prev, next *entry[K] }
+type link struct{ prev, next id }
 
 // An entry has two links, so that it can be found by its class and by its age.
 const (
 	byClass = iota // the FIFO of its priority
-	byAge          // the FIFO of all that are ready; of all that are processed, once it is
+	byAge          // the FIFO of all that are ready, or of all that are processed, or the free ones of a chunk
 )
-
-// list is a FIFO through the entries themselves: taking one out of the middle costs nothing, and no array behind it
-// can keep an entry alive that has left. Its length is kept by whoever needs it.
-type list[K comparable] struct{ head, tail *entry[K] }
-
-func (l *list[K]) push(e *entry[K], by int) {
-	e.links[by].prev = l.tail
-	if l.tail == nil {
-		l.head = e
-	} else {
-		l.tail.links[by].next = e
-	}
-	l.tail = e
-}
-
-func (l *list[K]) remove(e *entry[K], by int) {
-	at := &e.links[by]
-	if at.prev == nil {
-		l.head = at.next
-	} else {
-		at.prev.links[by].next = at.next
-	}
-	if at.next == nil {
-		l.tail = at.prev
-	} else {
-		at.next.links[by].prev = at.prev
-	}
-	*at = link[K]{}
-}

@@ -17,6 +17,7 @@ type DrainError struct {
 	Err        error
 }
 
+// Error says how much was left, and why.
 func (e *DrainError) Error() string {
 	return fmt.Sprintf("workqueue: drain ended with %d keys ready and %d in work: %v", e.Ready, e.Processing, e.Err)
 }

@@ -29,7 +29,7 @@ func (m *Metrics) observeWorked(d time.Duration) {
 type Stats struct {
 	// Depth counts the keys that are ready, and those that will be when their processing is Done: workqueue_depth.
 	Depth int
-	// ByPriority is Depth by priority; a priority without keys is missing.
+	// ByPriority counts the keys that are ready, by priority; a priority without keys is missing.
 	ByPriority map[int]int
 	// Delayed counts the keys that wait for their time.
 	Delayed int
@@ -67,12 +67,7 @@ func (q *Queue[K]) Stats() Stats {
 			s.ByPriority[c.priority] = c.length
 		}
 	}
-	for e := q.processing.head; e != nil; e = e.links[byAge].next {
-		if e.pending == rerun {
-			s.ByPriority[e.priority]++
-		}
-	}
-	if q.metrics != nil && q.processing.head != nil {
+	if q.processing.head != 0 {
 		s.UnfinishedWork, s.LongestRunning = q.unfinished()
 	}
 	return s
@@ -80,8 +75,8 @@ func (q *Queue[K]) Stats() Stats {
 
 func (q *Queue[K]) unfinished() (together, longest time.Duration) {
 	now := q.now()
-	for e := q.processing.head; e != nil; e = e.links[byAge].next {
-		together += time.Duration(now - e.started)
+	for i := q.processing.head; i != 0; i = q.slab.at(i).links[byAge].next {
+		together += time.Duration(now - q.slab.at(i).started)
 	}
-	return together, time.Duration(now - q.processing.head.started)
+	return together, time.Duration(now - q.slab.at(q.processing.head).started)
 }

@@ -191,9 +191,11 @@ func (m *model) stats() workqueue.Stats {
 	s := workqueue.Stats{Adds: m.adds, Retries: m.retries, ByPriority: map[int]int{}}
 	for _, k := range m.keys {
 		switch k.pending {
-		case "ready", "rerun":
+		case "ready":
 			s.Depth++
 			s.ByPriority[k.priority]++
+		case "rerun":
+			s.Depth++
 		case "delayed":
 			s.Delayed++
 		}

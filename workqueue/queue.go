@@ -13,7 +13,7 @@ type Options struct {
 	// Name tells queues apart in metrics; see Queue.Name. It may be empty.
 	Name string
 
-	// Backoff and Bucket are the rate limits of AddRateLimited: the longer of the two delays counts. Both are ignored
+	// Backoff and Bucket are the rate limits of AddRateLimited: the longer of the two delays counts. Both must be zero
 	// when New is given limiters.
 	Backoff Backoff
 	Bucket  Bucket
@@ -55,7 +55,8 @@ type Work[K comparable] struct {
 	// Priority is the highest of the adds that this hand-out answers.
 	Priority int
 	// Added is when the first of these adds was made, and Ready when the key was due. Each is zero where the queue had
-	// no need to read the clock: when the key was not delayed and Options.Metrics is nil. Cause.At is independent of it.
+	// no need to read the clock: Options.Metrics is nil, and the key was not delayed, or an Add took the waiting away.
+	// Cause.At is independent of it.
 	Added, Ready time.Time
 }
 
@@ -76,13 +77,14 @@ type Queue[K comparable] struct {
 	seed      maphash.Seed
 
 	mu         sync.Mutex // guards the fields below
+	slab       slab[K]
 	table      table[K]
 	ready      readyQueue[K]
 	delays     delayHeap[K]
 	alarm      alarm
-	processing list[K] // by age: who was handed out first is first
-	inWork     int     // the length of processing
-	reruns     int     // entries whose pending is rerun
+	processing list // by age: who was handed out first is first
+	inWork     int  // the length of processing
+	reruns     int  // entries whose pending is rerun
 	waiters    waiters
 	adds       uint64
 	retries    uint64
@@ -112,7 +114,7 @@ func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 	if o.Ageing == 0 {
 		q.ready.ageing = defaultAgeing
 	}
-	q.table = newTable[K]()
+	q.table, q.ready.slab, q.delays.slab = newTable(&q.slab), &q.slab, &q.slab
 	q.alarm.ring = q.ring
 	return q
 }
@@ -144,10 +146,10 @@ func (q *Queue[K]) AddWith(key K, item Item) {
 	caused := q.maxCauses > 0 && !item.Cause.isZero()
 	q.mu.Lock()
 	if !q.closed {
-		e := q.table.obtain(key, hash, caused)
+		e := q.table.obtain(key, hash)
 		q.add(e, &item, now, delay)
 		if caused {
-			e.note(&item.Cause, q.maxCauses)
+			q.slab.note(e, &item.Cause, q.maxCauses)
 		}
 	}
 	q.mu.Unlock()
@@ -166,7 +168,7 @@ func (q *Queue[K]) Cancel(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := q.table.find(key, hash)
+	_, e := q.table.find(key, hash)
 	if e == nil || e.pending != delayed {
 		return false
 	}
@@ -206,13 +208,13 @@ func (q *Queue[K]) Done(key K) {
 		now = q.now()
 	}
 	q.mu.Lock()
-	e := q.table.find(key, hash)
+	slot, e := q.table.find(key, hash)
 	if e == nil || !e.processing {
 		q.mu.Unlock()
 		panic(fmt.Sprintf("workqueue: Done of %v, which is not being processed", key))
 	}
 	started := e.started
-	q.finish(e)
+	q.finish(slot, e)
 	q.mu.Unlock()
 	if q.metrics != nil {
 		q.metrics.observeWorked(time.Duration(now - started))
@@ -249,11 +251,12 @@ func (q *Queue[K]) wait(ctx context.Context) error {
 // start makes a ready entry one that is processed, tells the worker of it, and returns how long it was ready.
 func (q *Queue[K]) start(e *entry[K], work *Work[K]) (queued time.Duration) {
 	e.pending, e.processing = idle, true
-	q.processing.push(e, byAge)
 	q.inWork++
 	e.held, e.causes = e.causes, e.held
 	work.Key, work.Priority = e.key, e.priority
-	work.Added, work.Ready = e.added.time(q.base), e.ready.time(q.base)
+	if e.added|e.ready != 0 {
+		work.Added, work.Ready = e.added.time(q.base), e.ready.time(q.base)
+	}
 	if e.held != nil {
 		work.Causes, work.CausesOmitted = e.held.kept, e.held.omitted
 	}
@@ -261,14 +264,17 @@ func (q *Queue[K]) start(e *entry[K], work *Work[K]) (queued time.Duration) {
 		return 0
 	}
 	e.started = q.now()
+	q.slab.push(&q.processing, e, byAge)
 	return time.Duration(e.started - e.ready)
 }
 
-// finish ends the processing of an entry.
-func (q *Queue[K]) finish(e *entry[K]) {
+// finish ends the processing of an entry, which has the given slot of the table.
+func (q *Queue[K]) finish(slot int, e *entry[K]) {
 	e.processing = false
-	q.processing.remove(e, byAge)
 	q.inWork--
+	if q.metrics != nil {
+		q.slab.remove(&q.processing, e, byAge)
+	}
 	if e.held != nil {
 		e.held.reset()
 	}
@@ -280,7 +286,7 @@ func (q *Queue[K]) finish(e *entry[K]) {
 			q.waiters.wakeAll() // all but one will find that nothing comes any more
 		}
 	case idle:
-		q.table.release(e)
+		q.table.release(slot, e)
 		q.endDrain()
 	}
 }
@@ -352,7 +358,7 @@ func (q *Queue[K]) enqueue(e *entry[K]) {
 func (q *Queue[K]) dropPending(e *entry[K]) {
 	e.dropPending()
 	if !e.processing {
-		q.table.release(e)
+		q.table.release(q.table.slotOf(e), e)
 	}
 }
 

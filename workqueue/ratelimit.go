@@ -2,6 +2,7 @@ package workqueue
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"sync"
@@ -37,7 +38,7 @@ func (b Backoff) Delay(failures int) time.Duration {
 	}
 	b = b.orDefault()
 	doublings := failures - 1
-	if b.Base > b.Max>>min(doublings, 63) { // Base<<doublings might overflow
+	if b.Base > b.Max>>doublings { // Base<<doublings might overflow
 		return shorten(b.Max, b.Jitter)
 	}
 	return shorten(b.Base<<doublings, b.Jitter)
@@ -87,12 +88,16 @@ func FastSlow[K comparable](fast, slow time.Duration, fastAttempts int) RateLimi
 	}}
 }
 
+// roomyMap is the number of failing keys from which on the map of their failures is given back when it is mostly empty.
+const roomyMap = 1024
+
 // perKey counts the failures of each key; the delay depends on nothing else.
 type perKey[K comparable] struct {
 	delay func(failures int) time.Duration
 
-	mu       sync.Mutex // guards failures
+	mu       sync.Mutex // guards the fields below
 	failures map[K]int
+	most     int // keys in failures since it was made
 }
 
 func (l *perKey[K]) When(key K) time.Duration {
@@ -106,6 +111,7 @@ func (l *perKey[K]) count(key K) int {
 		l.failures = make(map[K]int)
 	}
 	l.failures[key]++
+	l.most = max(l.most, len(l.failures))
 	return l.failures[key]
 }
 
@@ -113,6 +119,17 @@ func (l *perKey[K]) Forget(key K) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.failures, key)
+	l.shrink()
+}
+
+// shrink gives back what a burst of failures made the map grow to, which deleting does not.
+func (l *perKey[K]) shrink() {
+	if l.most < roomyMap || len(l.failures) >= l.most/4 {
+		return
+	}
+	failures := make(map[K]int, len(l.failures))
+	maps.Copy(failures, l.failures)
+	l.failures, l.most = failures, len(failures)
 }
 
 func (l *perKey[K]) NumRequeues(key K) int {

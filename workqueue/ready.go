@@ -9,9 +9,9 @@ import (
 const defaultAgeing = 8
 
 // class holds the ready keys of one priority in the order in which they came to it.
-type class[K comparable] struct {
+type class struct {
 	priority int
-	entries  list[K]
+	entries  list
 	length   int
 }
 
@@ -24,8 +24,9 @@ type class[K comparable] struct {
 // as long as a key is ready, the key that has been ready the longest is that key or an older one, and one such leaves
 // within any `ageing` turns; so a key leaves within ageing × (1 + the number of keys that were ready before it) turns.
 type readyQueue[K comparable] struct {
-	classes []class[K] // ascending by priority; there are few, so a slice does; none is empty, but for a single one
-	ages    list[K]
+	slab    *slab[K]
+	classes []class // ascending by priority; there are few, so a slice does; none is empty, but for a single one
+	ages    list
 	length  int
 
 	ageing int
@@ -33,7 +34,7 @@ type readyQueue[K comparable] struct {
 }
 
 func (r *readyQueue[K]) push(e *entry[K]) {
-	r.ages.push(e, byAge)
+	r.slab.push(&r.ages, e, byAge)
 	r.enter(e)
 	r.length++
 }
@@ -41,18 +42,19 @@ func (r *readyQueue[K]) push(e *entry[K]) {
 // pop takes the next entry out. There must be one.
 func (r *readyQueue[K]) pop() *entry[K] {
 	i := len(r.classes) - 1
-	e, oldest := r.classes[i].entries.head, r.ages.head
+	next, oldest := r.classes[i].entries.head, r.ages.head
+	e := r.slab.at(next)
 	switch {
-	case e == oldest:
+	case next == oldest:
 		r.passed = 0
 	case r.passed+1 < r.ageing:
 		r.passed++
 	default:
 		r.passed = 0
-		e = oldest
+		e = r.slab.at(oldest)
 		i = r.find(e.priority)
 	}
-	r.ages.remove(e, byAge)
+	r.slab.remove(&r.ages, e, byAge)
 	r.leave(e, i)
 	r.length--
 	return e
@@ -72,14 +74,14 @@ func (r *readyQueue[K]) enter(e *entry[K]) {
 		i = r.class(e.priority)
 	}
 	c := &r.classes[i]
-	c.entries.push(e, byClass)
+	r.slab.push(&c.entries, e, byClass)
 	c.length++
 }
 
 // leave takes an entry out of its class, which is the i-th.
 func (r *readyQueue[K]) leave(e *entry[K], i int) {
 	c := &r.classes[i]
-	c.entries.remove(e, byClass)
+	r.slab.remove(&c.entries, e, byClass)
 	c.length--
 	if c.length == 0 && len(r.classes) > 1 {
 		r.classes = slices.Delete(r.classes, i, i+1)
@@ -94,14 +96,14 @@ func (r *readyQueue[K]) class(priority int) int {
 	case len(r.classes) == 1 && r.classes[0].length == 0:
 		i, r.classes[0].priority = 0, priority
 	default:
-		r.classes = slices.Insert(r.classes, i, class[K]{priority: priority})
+		r.classes = slices.Insert(r.classes, i, class{priority: priority})
 	}
 	return i
 }
 
 // find returns where the class of a priority is, or belongs.
 func (r *readyQueue[K]) find(priority int) int {
-	i, _ := slices.BinarySearchFunc(r.classes, priority, func(c class[K], p int) int {
+	i, _ := slices.BinarySearchFunc(r.classes, priority, func(c class, p int) int {
 		return cmp.Compare(c.priority, p)
 	})
 	return i

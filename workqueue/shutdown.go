@@ -76,9 +76,9 @@ func (q *Queue[K]) close() {
 	q.closed = true
 	q.alarm.stop()
 	for _, s := range q.delays.slots {
-		q.dropPending(s.entry)
+		q.dropPending(q.slab.at(s.entry))
 	}
-	q.delays = delayHeap[K]{}
+	q.delays.slots = nil
 	q.waiters.wakeAll()
 }
 
