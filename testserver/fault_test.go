@@ -549,9 +549,17 @@ func TestInjectionWaits(t *testing.T) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(b, i.Wait(ctx, 1), context.DeadlineExceeded)
-		go b.do(http.MethodGet, podsPath, nil)
+		answered := make(chan error, 1)
+		go func() {
+			res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
+			if err == nil {
+				err = res.Body.Close()
+			}
+			answered <- err
+		}()
 		require.NoError(b, i.Wait(b.Context(), 1))
 		require.NoError(b, i.Wait(b.Context(), 0))
+		require.NoError(b, <-answered)
 		require.PanicsWithValue(b, "testserver: inject: a fault needs an effect", func() { b.Inject(testserver.Fault{}) })
 	})
 }
