@@ -194,6 +194,27 @@ func TestCancelOutOfTheMiddle(t *testing.T) {
 	})
 }
 
+// The timer runs only while a key waits: it keeps its queue alive, even one that nobody else knows any more.
+func TestTimerStopsWithTheLastDelay(t *testing.T) {
+	for name, leave := range map[string]func(q *workqueue.Queue[string], key string){
+		"cancelled": func(q *workqueue.Queue[string], key string) { q.Cancel(key) },
+		"added":     func(q *workqueue.Queue[string], key string) { q.Add(key) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.New[string](workqueue.Options{})
+				q.AddAfter("a", time.Hour)
+				leave(q, "a")
+				require.False(t, q.StopTimer())
+				q.AddAfter("a", time.Second)
+				q.AddAfter("b", time.Hour)
+				leave(q, "a")
+				require.True(t, q.StopTimer(), "b waits")
+			})
+		})
+	}
+}
+
 func TestEndlessDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{})

@@ -87,6 +87,44 @@ func TestCausesAreNotRetained(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
+// What is kept for the next keys is little, however many causes there were room for.
+func TestLittleIsKeptOfCauses(t *testing.T) {
+	const keys, causes = 100, 1000
+	q := workqueue.New[int](workqueue.Options{MaxCauses: causes})
+	before := heap()
+	for key := range keys {
+		for range causes {
+			q.AddWith(key, workqueue.Item{After: time.Hour, Cause: causeOf("1")})
+		}
+	}
+	for key := range keys {
+		require.True(t, q.Cancel(key))
+	}
+	require.Less(t, heap()-before, int64(keys*causes*10))
+	runtime.KeepAlive(q)
+}
+
+// Limiters give back what a burst of failures needed, although one key has not succeeded yet.
+func TestBurstOfFailuresIsGivenBack(t *testing.T) {
+	const keys = 50_000
+	l := workqueue.Exponential[int](workqueue.Backoff{})
+	before := heap()
+	for key := range keys {
+		l.When(key)
+	}
+	l.When(7)
+	require.Greater(t, heap()-before, int64(keys*10))
+	for key := range keys {
+		if key != 7 {
+			l.Forget(key)
+		}
+	}
+	require.Less(t, heap()-before, int64(keys*2))
+	require.Equal(t, 2, l.NumRequeues(7))
+	require.Zero(t, l.NumRequeues(8))
+	runtime.KeepAlive(l)
+}
+
 // A queue that was large gives its memory back.
 func TestBurstIsGivenBack(t *testing.T) {
 	q := workqueue.New[int](workqueue.Options{})
@@ -106,6 +144,23 @@ func TestBurstIsGivenBack(t *testing.T) {
 		}
 		require.Less(t, heap()-before, int64(keys*10))
 	}
+	runtime.KeepAlive(q)
+}
+
+func TestManyBurstsDoNotAddUp(t *testing.T) {
+	q := workqueue.New[int](workqueue.Options{})
+	burst := func() {
+		for key := range 1000 {
+			q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
+		}
+		getAll(t, q, 1000)
+	}
+	burst()
+	before := heap()
+	for range 500 {
+		burst()
+	}
+	require.Less(t, heap()-before, int64(100_000))
 	runtime.KeepAlive(q)
 }
 

@@ -82,8 +82,8 @@ type Queue[K comparable] struct {
 	ready      readyQueue[K]
 	delays     delayHeap[K]
 	alarm      alarm
-	processing list // by age: who was handed out first is first
-	inWork     int  // the length of processing
+	inWork     int  // entries that are processed
+	processing list // these, who was handed out first first; kept for the metrics only
 	reruns     int  // entries whose pending is rerun
 	waiters    waiters
 	adds       uint64

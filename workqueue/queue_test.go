@@ -241,3 +241,22 @@ func TestAddGetDoneDoNotAllocate(t *testing.T) {
 		require.Zero(t, allocs, name)
 	}
 }
+
+// Nor does a queue whose backlog stays as long as it is.
+func TestSteadyBacklogDoesNotAllocate(t *testing.T) {
+	q, next := workqueue.New[int](workqueue.Options{}), 0
+	turn := func() {
+		q.AddWith(next, workqueue.Item{Cause: causeOf("1")})
+		next++
+		work, _ := q.Get(context.Background())
+		q.Done(work.Key)
+	}
+	for range 1000 {
+		q.AddWith(next, workqueue.Item{Cause: causeOf("1")})
+		next++
+	}
+	for range 2000 {
+		turn()
+	}
+	require.Zero(t, testing.AllocsPerRun(2000, turn))
+}

@@ -2,7 +2,7 @@ package workqueue
 
 const (
 	// chunkLength is the number of entries that are allocated together.
-	chunkLength = 64
+	chunkLength = 32
 	// spareEntries is the number of free entries that a queue keeps for the next keys, however few are in use.
 	spareEntries = 2 * chunkLength
 )
