@@ -6,3 +6,10 @@ func (q *Queue[K]) StopTimer() bool {
 	defer q.mu.Unlock()
 	return q.alarm.timer != nil && q.alarm.timer.Stop()
 }
+
+// Chunks returns how many chunks the queue's slab has room for.
+func (q *Queue[K]) Chunks() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.slab.chunks)
+}

@@ -87,6 +87,40 @@ func TestCausesAreNotRetained(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
+// Room that a key left is used for the next one, however often and in whatever order keys come and go.
+func TestRoomIsUsedAgain(t *testing.T) {
+	const keys = 1000
+	q, next := workqueue.New[int](workqueue.Options{}), 0
+	add := func(n int) {
+		for range n {
+			q.AddAfter(next, time.Hour)
+			next++
+		}
+	}
+	add(keys)
+	chunks := q.Chunks()
+	for key := 0; key < keys; key += 2 {
+		require.True(t, q.Cancel(key))
+	}
+	add(keys / 2)
+	require.Equal(t, chunks, q.Chunks(), "half of every chunk was free")
+	for range 10 {
+		for key := range next {
+			q.Cancel(key)
+		}
+		next = 0
+		add(keys)
+		require.Equal(t, chunks, q.Chunks(), "those that were given back leave gaps, which are filled")
+	}
+	for key := range next {
+		q.Cancel(key)
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		q.Add(1)
+		q.Done(get(t, q).Key)
+	}), "something is kept")
+}
+
 // What is kept for the next keys is little, however many causes there were room for.
 func TestLittleIsKeptOfCauses(t *testing.T) {
 	const keys, causes = 100, 1000
