@@ -21,7 +21,7 @@ import (
 type attempt[K comparable] struct {
 	controller *Controller[K]
 	work       workqueue.Work[K]
-	number     int // 1 for the first one, counted from the last success
+	number     int // 1 for the first one, counted from when the failures were last forgotten
 	id         [2]uint64
 	started    time.Time
 	took       time.Duration
@@ -179,8 +179,8 @@ func Causes(ctx context.Context) []workqueue.Cause {
 	return nil
 }
 
-// Attempt returns how often the key has been reconciled since its last success, this time included: 1 for a reconcile
-// that is no retry, 0 outside of one.
+// Attempt returns one more than the failures that the limiters remember of the key: 1 for a reconcile that is no retry, 2
+// for the first retry, and so on; 0 outside of a reconcile.
 func Attempt(ctx context.Context) int {
 	if a := attemptIn(ctx); a != nil {
 		return a.attemptNumber()

@@ -435,7 +435,9 @@ func TestReconcileTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
 		calls := 0
+		var kept context.Context
 		ctl := controller.New("test", reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
+			kept = ctx
 			if calls++; calls == 1 {
 				<-ctx.Done()
 				require.ErrorIs(t, context.Cause(ctx), controller.ErrReconcileTimeout)
@@ -447,7 +449,10 @@ func TestReconcileTimeout(t *testing.T) {
 		ctl.Watch(f)
 		start(t, ctl.Run)
 		f.add("a", workqueue.Item{})
-		pass(time.Hour)
+		pass(10 * time.Millisecond)
+		require.NoError(t, kept.Err())
+		pass(time.Second)
+		require.ErrorIs(t, kept.Err(), context.Canceled, "it ends with the reconcile, not with its time")
 		all := seen.take()
 		require.Len(t, all, 2)
 		require.True(t, all[0].TimedOut)
@@ -634,6 +639,23 @@ func TestRunEndsInEveryState(t *testing.T) {
 			require.NoError(t, stop())
 			require.Zero(t, time.Since(cancelled))
 			require.False(t, ctl.Stats().Synced)
+		})
+	})
+	t.Run("at a deadline", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var seen reports
+			ctl := controller.New("test", blocked, controller.Options{OnReconcile: seen.add})
+			ctl.Watch(oddSource(func(_ context.Context, sink *controller.Sink[string]) error {
+				sink.Add("a", workqueue.Item{})
+				return nil
+			}))
+			require.NoError(t, ctl.Run(ctx))
+			all := seen.take()
+			require.Len(t, all, 1)
+			require.ErrorIs(t, all[0].Err, context.DeadlineExceeded)
+			require.Equal(t, controller.Cancelled, all[0].Outcome)
 		})
 	})
 	t.Run("cancelled before", func(t *testing.T) {

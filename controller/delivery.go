@@ -26,7 +26,7 @@ type delivery[T api.Object, K comparable] struct {
 
 // handle adds the keys that a notification stands for, each once.
 func (d *delivery[T, K]) handle(n informer.Notification[T]) {
-	if d.sink.Removed() || !d.passes(n) {
+	if !d.passes(n) {
 		return
 	}
 	keys := d.find(d.source.keys, d.scratch[:0], n)
@@ -71,8 +71,12 @@ func (d *delivery[T, K]) holds(c clause[T], n informer.Notification[T]) bool {
 	return false
 }
 
-// satisfies asks one predicate; one that panics is satisfied.
+// satisfies asks one predicate; one that panics is satisfied. Once the source is removed none is asked, and none is
+// satisfied.
 func (d *delivery[T, K]) satisfies(l literal[T], n informer.Notification[T]) (ok bool) {
+	if d.sink.Removed() {
+		return false
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			d.sink.contained("predicate", api.KeyOf(n.Object), recovered(p))
@@ -82,8 +86,11 @@ func (d *delivery[T, K]) satisfies(l literal[T], n informer.Notification[T]) (ok
 	return l.ask(n) == l.want
 }
 
-// find appends the keys that f finds; none if it panics.
+// find appends the keys that f finds; none if it panics, and once the source is removed it is not asked.
 func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K, n informer.Notification[T]) (keys []K) {
+	if d.sink.Removed() {
+		return dst
+	}
 	defer func() {
 		if p := recover(); p != nil {
 			d.sink.contained("map function", api.KeyOf(n.Object), recovered(p))

@@ -36,17 +36,19 @@
 //     with its stack, an attempt is retried, and a predicate counts as passing (TestReconcilePanicIsContained,
 //     TestPredicatePanicPasses, TestMapPanicIsContained).
 //  5. Nothing is lost with a watch: an object that was deleted while nobody watched reaches its owner, and so does one
-//     whose reference changed unseen (TestDeleteInWatchGapTriggersOwner, TestReferenceThatChangedUnseen).
+//     whose reference changed unseen (TestDeleteInWatchGapTriggersOwner, TestReferenceThatChangedUnseen), or that is gone
+//     before anybody was told of it (TestDeleteBeforeDelivery).
 //  6. What belonged to an owner of the same name that is gone does not disturb the one that lives, whichever cache learns
 //     of it first (TestOwnerRecreated).
 //  7. A source that cannot be synced ends Run with an error that names the resource and what its list failed with
-//     (TestSyncTimeoutNamesTheCause); a source that fails later ends Run, too (TestFailedSourceEndsTheController).
+//     (TestSyncTimeoutNamesTheCause), and no source that was synced in time (TestSyncTimeoutNamesNoOther); a source that
+//     fails later, or whose informer stops, ends Run, too (TestFailedSourceEndsTheController, TestStoppedOwners).
 //  8. Clean end. Run returns when no reconcile is in flight and nothing it started is left, in whatever state it was
 //     (TestRunEndsInEveryState).
-//  9. After Remove of a source none of its functions is called anew, and none of its keys is added
-//     (TestRemovedSource, TestSourceRemovesItself).
-//  10. Initial lists and resyncs wait for events, and are never starved (TestInitialListAndResyncAreLowPriority,
-//     TestOrderOfPriorities).
+//  9. After Remove of a source none of its functions is called anew, and none of its keys is added (TestRemovedSource,
+//     TestSourceRemovesItself, TestSourceRemovesItselfInMidNotification), but by a call in flight, which Done waits for (TestDoneWaitsForTheCallInFlight).
+//  10. Initial lists and resyncs wait for events (TestInitialListAndResyncAreLowPriority, TestOrderOfPriorities), and are
+//     not starved by them (workqueue.TestLowestClassIsServedUnderFullLoad).
 //  11. A reconcile can be told why it runs, and every failure is logged once (TestContextOfReconcile,
 //     TestFailureIsLoggedOnce).
 //  12. Under churn, faults, panics and restarts, a loop comes to the state that was asked for (TestConvergence,

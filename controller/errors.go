@@ -30,6 +30,7 @@ type SyncError struct {
 	Err        error // why, as far as the source knows; may be nil
 }
 
+// Error names the controller and the source, and says why.
 func (e *SyncError) Error() string {
 	text := fmt.Sprintf("controller: %s: source %s not synced after %v", e.Controller, e.Source, e.Timeout)
 	if e.Err == nil {

@@ -14,11 +14,17 @@ import (
 
 // Informer is what a source needs of an informer. *informer.Informer[T] and *informer.Share[T] are Informers.
 type Informer[T api.Object] interface {
+	// Resource is the kind of the objects: it names the source, and tells Owns whose references to follow.
 	Resource() api.Resource
+	// Cache holds the objects; Owns looks up in it which incarnation of an owner lives.
 	Cache() cache.Reader[T]
+	// Synced is closed when the cache holds the initial list.
 	Synced() <-chan struct{}
+	// Stopped is closed when the cache does not change any more.
 	Stopped() <-chan struct{}
+	// Status says why the informer is not synced.
 	Status() informer.Status
+	// Subscribe registers what takes the notifications.
 	Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (*informer.Registration, error)
 }
 
@@ -163,8 +169,7 @@ func (s InformerSource[T, K]) await(ctx context.Context, r *informer.Registratio
 		return nil
 	case <-ctx.Done():
 		return nil
-	case <-r.Done():
-	case <-s.informer.Stopped():
+	case <-r.Done(): // the informer has stopped, or the share of it was released
 	case <-owners:
 	}
 	select {

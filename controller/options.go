@@ -27,11 +27,13 @@ type Options struct {
 	Backoff workqueue.Backoff
 	Bucket  workqueue.Bucket
 	// MaxRetries is how often a failed key is tried again before it is dropped until something happens; zero is no end.
+	// It goes by what the limiters count: one that is given to New and whose NumRequeues stays zero knows no end either.
 	MaxRetries int
 
 	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero is never.
 	ReconcileTimeout time.Duration
-	// CacheSyncTimeout is how long Run waits for sources to be synced. Zero means 2 minutes, a negative value for ever.
+	// CacheSyncTimeout is how long Run waits for sources to be synced before the workers begin. Zero means 2 minutes, a
+	// negative value for ever.
 	CacheSyncTimeout time.Duration
 
 	// MaxCauses and Ageing are those of workqueue.Options.
@@ -41,7 +43,7 @@ type Options struct {
 	// QueueMetrics is told of the times that keys spend in the queue and in work.
 	QueueMetrics *workqueue.Metrics
 	// OnReconcile is called after every reconcile, on the worker's goroutine, while its key is still in work: for
-	// metrics and traces. It must not block.
+	// metrics and traces. It must neither block nor panic.
 	OnReconcile func(Report)
 
 	// Logger is silent when nil.

@@ -67,6 +67,7 @@ type PanicError struct {
 	Stack []byte // of the goroutine that panicked
 }
 
+// Error is the value of the panic, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v [recovered]", e.Value) }
 
 // recovered makes an error of what was recovered. It is called by the deferred function that did, so that the stack is

@@ -82,9 +82,9 @@ func (r *Registration) Name() string { return r.name }
 // if the source ends before.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Remove ends the watch: no key of the source is added after it returns, and none of its functions is called anew. Keys
-// that were added before stay in the queue. It does not wait for a call in flight, so that a source's function may
-// remove its own source; see Done. Removing again does nothing.
+// Remove ends the watch: once it has returned none of the source's functions is called anew, and no key is added, but by
+// a call in flight on another goroutine. It does not wait for that, so that a source's function may remove its own
+// source; after Done nothing comes any more. Keys that were added before stay in the queue. Removing again does nothing.
 // Nothing in controller-runtime corresponds to it.
 func (r *Registration) Remove() { r.remove() }
 

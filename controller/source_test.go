@@ -67,6 +67,20 @@ func TestSyncTimeoutNamesEverySource(t *testing.T) {
 	})
 }
 
+// TestSyncTimeoutNamesNoOther has sources that are synced while the first one is waited for.
+func TestSyncTimeoutNamesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck, slow, prompt := newFeed(), newFeed(), newFeed()
+		stuck.synced, slow.synced = make(chan struct{}), make(chan struct{})
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: time.Minute})
+		for _, f := range []*feed{stuck, slow, prompt} {
+			ctl.Watch(f)
+		}
+		time.AfterFunc(time.Second, func() { close(slow.synced) })
+		require.EqualError(t, ctl.Run(t.Context()), "controller: test: source feed not synced after 1m0s")
+	})
+}
+
 func TestOwnsWaitsForOwnersToo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
@@ -168,6 +182,120 @@ func TestSourceRemovesItself(t *testing.T) {
 	})
 }
 
+// TestSourceRemovesItselfInMidNotification has functions left to call when the source is removed.
+func TestSourceRemovesItselfInMidNotification(t *testing.T) {
+	type source = controller.InformerSource[*thing, api.Key]
+	for name, test := range map[string]struct {
+		describe func(inf *informer.Informer[*thing], call func() bool) source
+		calls    int // until it is removed
+	}{
+		"another predicate": {func(inf *informer.Informer[*thing], call func() bool) source {
+			ask := func(informer.Notification[*thing]) bool { return call() }
+			return controller.For(inf).When(ask, ask)
+		}, 2},
+		"an alternative": {func(inf *informer.Informer[*thing], call func() bool) source {
+			ask := func(informer.Notification[*thing]) bool { return !call() }
+			return controller.For(inf).WhenAny(ask, ask)
+		}, 2},
+		"the map function": {func(inf *informer.Informer[*thing], call func() bool) source {
+			ask := func(informer.Notification[*thing]) bool { return call() }
+			return controller.Map(inf, func(*thing) []api.Key { call(); return nil }).Unless(predicate.Not(ask))
+		}, 3}, // the map function is asked about both states
+		"the old state": {func(inf *informer.Informer[*thing], call func() bool) source {
+			return controller.Map(inf, func(*thing) []api.Key { call(); return nil })
+		}, 2},
+	} {
+		for removeAt := 1; removeAt <= test.calls; removeAt++ {
+			t.Run(fmt.Sprint(name, " ", removeAt), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					c := new(cluster).collection(things)
+					c.apply(named("a"))
+					inf := c.running(t)
+					var w *controller.Registration
+					calls, armed := 0, false
+					r := &recorder{}
+					ctl := controller.New("test", r, controller.Options{})
+					w = ctl.Watch(test.describe(inf, func() bool {
+						if armed {
+							if calls++; calls == removeAt {
+								w.Remove()
+							}
+						}
+						return true
+					}))
+					start(t, ctl.Run)
+					r.names()
+					armed = true
+					c.apply(named("a"))
+					<-w.Done()
+					require.Equal(t, removeAt, calls)
+					require.Empty(t, r.names())
+				})
+			})
+		}
+	}
+}
+
+// TestDoneWaitsForTheCallInFlight removes a source while its function is called with the initial list.
+func TestDoneWaitsForTheCallInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		c.apply(named("a"))
+		unblock, r := make(chan struct{}), &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		w := ctl.Watch(controller.Map(c.running(t), func(object *thing) []api.Key {
+			<-unblock
+			return []api.Key{api.KeyOf(object)}
+		}))
+		start(t, ctl.Run)
+		synctest.Wait()
+		w.Remove()
+		synctest.Wait()
+		select {
+		case <-w.Done():
+			t.Fatal("the call has not returned")
+		default:
+		}
+		close(unblock)
+		<-w.Done()
+		require.Empty(t, r.names())
+		select {
+		case <-w.Synced():
+			t.Fatal("it was removed before it was synced")
+		default:
+		}
+	})
+}
+
+// TestSinkOfAnEndedSource adds when nothing that is added counts any more.
+func TestSinkOfAnEndedSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var early, late *controller.Sink[string]
+		removed := false
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
+		ctl.Watch(oddSource(func(_ context.Context, sink *controller.Sink[string]) error {
+			early = sink
+			return nil
+		}))
+		ctl.Watch(oddSource(func(ctx context.Context, sink *controller.Sink[string]) error {
+			late = sink
+			<-ctx.Done()
+			linger(time.Second)
+			removed = sink.Removed()
+			return nil
+		}))
+		stop := start(t, ctl.Run)
+		synctest.Wait()
+		require.True(t, early.Removed())
+		require.False(t, late.Removed())
+		early.Add("a", workqueue.Item{})
+		synctest.Wait()
+		require.Zero(t, ctl.Stats().Reconciles)
+		require.NoError(t, stop())
+		require.True(t, removed)
+	})
+}
+
 func TestFailedSourceEndsTheController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
@@ -184,6 +312,22 @@ func TestFailedSourceEndsTheController(t *testing.T) {
 		require.EqualError(t, err, "controller: test: source things: informer: stopped")
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.Equal(t, err, w.Err())
+	})
+}
+
+// TestStoppedOwners stops the owners' informer: with a cache that stands still, Owns would compare UIDs of long ago.
+func TestStoppedOwners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		above := c.collection(owners).informer()
+		stop := start(t, above.Run)
+		ctl := controller.New("test", &recorder{}, controller.Options{})
+		ctl.Watch(controller.Owns(above, c.collection(things).running(t)))
+		result := make(chan error)
+		go func() { result <- ctl.Run(t.Context()) }()
+		<-ctl.Synced()
+		require.NoError(t, stop())
+		require.ErrorIs(t, <-result, informer.ErrStopped)
 	})
 }
 
@@ -235,6 +379,13 @@ func TestSourcesOfAnyKind(t *testing.T) {
 			return ctx.Err()
 		})
 		require.NoError(t, err, "an error at the end is none")
+
+		ctl, _, err = run(func(ctx context.Context, _ *controller.Sink[string]) error {
+			<-ctx.Done()
+			panic("a bug")
+		})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, ctl.Stats().SourcePanics, "a panic at the end is one, all the same")
 	})
 }
 
@@ -420,6 +571,34 @@ func TestMap(t *testing.T) {
 	})
 }
 
+// TestMapIsAskedAboutEachStateOnce counts the calls of a map function. A resync has one state.
+func TestMapIsAskedAboutEachStateOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster).collection(things)
+		calls := 0
+		i := informer.New(c, informer.Options[*thing]{DisableStreaming: true, ResyncPeriod: time.Hour})
+		ctl := controller.New("test", &recorder{}, controller.Options{})
+		ctl.Watch(controller.Map(i, func(*thing) []api.Key { calls++; return nil }))
+		start(t, ctl.Run)
+		start(t, i.Run)
+		synctest.Wait()
+		for _, step := range []struct {
+			do    func()
+			calls int
+		}{
+			{func() { c.apply(named("a")) }, 1},
+			{func() { c.apply(named("a")) }, 2},
+			{func() { pass(time.Hour) }, 1},
+			{func() { c.delete("a") }, 1},
+		} {
+			calls = 0
+			step.do()
+			synctest.Wait()
+			require.Equal(t, step.calls, calls)
+		}
+	})
+}
+
 func TestInitialListAndResyncAreLowPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
@@ -578,6 +757,37 @@ func TestOwnerThatIsLeftBehindIsTold(t *testing.T) {
 		require.Equal(t, []string{"b"}, r.names())
 		below.apply(named("p"))
 		require.Empty(t, r.names())
+
+		below.apply(ownedBy("p", named("a")))
+		require.Equal(t, []string{"a"}, r.names())
+		below.apply(ownedBy("p", named("b")))
+		require.ElementsMatch(t, []string{"a", "b"}, r.names(), "no UIDs, but another name")
+		former := ownedBy("p", named("b"))
+		former.OwnerReferences[0].Controller = nil
+		below.apply(former)
+		require.Equal(t, []string{"b"}, r.names(), "it is named still, but not as the controller")
+	})
+}
+
+// TestOwnerOfTheCoreGroup has an empty group, which is also what nothing can be made of.
+func TestOwnerOfTheCoreGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		above := owners
+		above.Group = ""
+		r, below := &recorder{}, c.collection(things)
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Watch(controller.Owns(c.collection(above).running(t), below.running(t)))
+		start(t, ctl.Run)
+		synctest.Wait()
+		object := ownedBy("p", named("o"))
+		object.OwnerReferences[0].APIVersion = "v1"
+		below.apply(object)
+		require.Equal(t, []string{"o"}, r.names())
+		object = ownedBy("q", named("o"))
+		object.OwnerReferences[0].APIVersion = "apps/v1/x"
+		below.apply(object)
+		require.Empty(t, r.names())
 	})
 }
 
@@ -678,6 +888,31 @@ func TestDeleteInWatchGapTriggersOwner(t *testing.T) {
 		pass(time.Hour)
 		require.Equal(t, []string{"a"}, r.names())
 		require.EqualValues(t, 1, missed.Load())
+	})
+}
+
+// TestDeleteBeforeDelivery has an owned object come and go while the source is busy with another one.
+func TestDeleteBeforeDelivery(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := new(cluster)
+		above, below := c.collection(owners), c.collection(things)
+		a, b := above.apply(named("a")), above.apply(named("b"))
+		unblock, r := make(chan struct{}), &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Watch(controller.Owns(above.running(t), below.running(t)).When(func(informer.Notification[*thing]) bool {
+			<-unblock
+			return true
+		}))
+		start(t, ctl.Run)
+		synctest.Wait()
+		below.apply(ownedBy("first", a))
+		synctest.Wait()
+		below.apply(ownedBy("brief", b))
+		synctest.Wait()
+		below.delete("brief")
+		require.Empty(t, r.names())
+		close(unblock)
+		require.ElementsMatch(t, []string{"a", "b"}, r.names())
 	})
 }
 

@@ -111,7 +111,8 @@ type Stats struct {
 
 	Panics   int64 // of reconciles: controller_runtime_reconcile_panics_total
 	Timeouts int64 // controller_runtime_reconcile_timeouts_total
-	// SourcePanics counts panics of predicates and map functions, of sources that were removed, too.
+	// SourcePanics counts panics of predicates and map functions, of sources that were removed, too, and of sources that
+	// panicked as they were ending. (One that panics before ends the controller.)
 	SourcePanics int64
 
 	Sources []SourceStats

@@ -5,25 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
+
+	"github.com/leatproject/leat/api"
 )
 
-// runSource runs one source to its end. If it fails, so does the controller.
+// runSource runs one source to its end. An error of one that was told to end says nothing, but a panic does.
 func (c *Controller[K]) runSource(ctx context.Context, s *Sink[K], cancel context.CancelFunc) {
 	err := errGoexit
 	defer func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if ctx.Err() == nil && err != nil {
-			s.err = fmt.Errorf("controller: %s: source %s: %w", c.name, s.name, err)
-			c.fail(s.err, cancel)
+		var p *PanicError
+		if !c.endSource(ctx, s, err, cancel) && errors.As(err, &p) {
+			s.contained("run", api.Key{}, p)
 		}
-		s.cancel()
-		s.removed.Store(true)
-		c.forget(s)
-		close(s.done)
 	}()
 	err = callSource(ctx, s)
+}
+
+// endSource lets go of a source that has ended. If it failed, so does the controller.
+func (c *Controller[K]) endSource(ctx context.Context, s *Sink[K], err error, cancel context.CancelFunc) (failed bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if failed = ctx.Err() == nil && err != nil; failed {
+		s.err = fmt.Errorf("controller: %s: source %s: %w", c.name, s.name, err)
+		c.fail(s.err, cancel)
+	}
+	s.cancel()
+	s.removed.Store(true)
+	c.forget(s)
+	close(s.done)
+	return failed
 }
 
 // callSource runs a source and turns a panic of it into an error.
@@ -52,24 +62,27 @@ func (c *Controller[K]) forget(s *Sink[K]) {
 // awaitSources waits until every source is synced, those included that join meanwhile. It returns whether they are;
 // otherwise ctx has ended, or the time is up and Run has been made to fail.
 func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelFunc) bool {
-	var timeout <-chan time.Time
+	patience := ctx
 	if c.o.CacheSyncTimeout > 0 {
-		timer := time.NewTimer(c.o.CacheSyncTimeout)
-		defer timer.Stop()
-		timeout = timer.C
+		var stop context.CancelFunc
+		patience, stop = context.WithTimeout(ctx, c.o.CacheSyncTimeout)
+		defer stop()
 	}
 	for ctx.Err() == nil {
-		late := c.unsynced()
+		over := patience.Err() != nil
+		late := c.unsynced() // asked anew when the time is up, for the others may have been synced meanwhile
 		if len(late) == 0 {
 			close(c.synced)
 			return true
 		}
+		if over && ctx.Err() == nil {
+			c.failSync(late, cancel)
+			return false
+		}
 		select {
 		case <-late[0].synced:
 		case <-late[0].done: // removed, or without more to add, or failed: then ctx has ended
-		case <-ctx.Done():
-		case <-timeout:
-			c.failSync(late, cancel)
+		case <-patience.Done():
 		}
 	}
 	return false

@@ -72,7 +72,7 @@ func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Resul
 }
 
 // settle decides what becomes of a key: see the table in the package's documentation. ending says that the controller
-// was told to end; then nothing is added any more, and an error says nothing about the object.
+// was told to end; then an error of a context says nothing about the object, and what is added is dropped with the queue.
 func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) {
 	again := workqueue.Item{Priority: a.work.Priority}
 	if r.Priority != 0 {
