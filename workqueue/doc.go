@@ -26,8 +26,10 @@
 //  6. No wake-up is lost, not even with a Get that is cancelled as it is woken (TestWakeUpIsNotLostWithItsGet).
 //  7. A key carries the first Options.MaxCauses causes of the adds that made it ready, and the number of the others
 //     (TestCausesTravelWithKeys).
-//  8. What has left the queue is not kept alive by it (TestWhatLeftIsNotRetained, TestCausesAreNotRetained), and what a
-//     burst needed is given back (TestBurstIsGivenBack).
+//  8. What has left the queue is not kept alive by it (TestWhatLeftIsNotRetained, TestCausesAreNotRetained). What a burst
+//     needed is given back, a few entries at a time when the last of their keys leaves (TestBurstIsGivenBack), and used
+//     again until then (TestRoomIsUsedAgain); limiters give it back, too (TestBurstOfFailuresIsGivenBack). The timer, and
+//     by it the queue, is kept only while a key waits (TestTimerStopsWithTheLastDelay).
 //  9. Add, Get and Done of a queue in use do not allocate, causes included (TestAddGetDoneDoNotAllocate).
 //  10. The clock is read for delays and metrics only (TestClockIsReadOnlyForDelaysAndMetrics).
 //
