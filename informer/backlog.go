@@ -8,20 +8,28 @@ import (
 )
 
 // backlog is what a listener has still to deliver. There are two kinds: one that keeps everything, and one that keeps
-// the newest of every object. Both are guarded by their listener's lock.
+// the newest of every object. Both are guarded by their listener's lock until they are taken.
 type backlog[T api.Object] interface {
 	push(g *group[T])
 	len() int
-	// take empties the backlog. now is the state of the cache that all of it led to.
-	take(now *cache.Snapshot[T], at time.Time) []*group[T]
+	// groups returns what there is to deliver, in order. now is the state of the cache that all of it led to. It is the
+	// last thing that a backlog is asked for.
+	groups(now *cache.Snapshot[T], at time.Time) []*group[T]
+}
+
+func newBacklog[T api.Object](coalesce bool) backlog[T] {
+	if coalesce {
+		return &coalescingBacklog[T]{slots: map[api.Key]*slot[T]{}}
+	}
+	return &fullBacklog[T]{}
 }
 
 // fullBacklog keeps every group as it came, but of resyncs only the oldest: a handler that has not got round to one has
 // no use for another.
 type fullBacklog[T api.Object] struct {
-	groups []*group[T]
+	all    []*group[T]
 	n      int
-	resync bool // there is one among groups
+	resync bool // there is one among them
 }
 
 func (b *fullBacklog[T]) push(g *group[T]) {
@@ -29,17 +37,13 @@ func (b *fullBacklog[T]) push(g *group[T]) {
 		return
 	}
 	b.resync = b.resync || g.resync
-	b.groups = append(b.groups, g)
+	b.all = append(b.all, g)
 	b.n += g.len()
 }
 
 func (b *fullBacklog[T]) len() int { return b.n }
 
-func (b *fullBacklog[T]) take(*cache.Snapshot[T], time.Time) []*group[T] {
-	groups := b.groups
-	*b = fullBacklog[T]{}
-	return groups
-}
+func (b *fullBacklog[T]) groups(*cache.Snapshot[T], time.Time) []*group[T] { return b.all }
 
 // coalescingBacklog keeps, for each object, at most one Delete of what the handler was told last and one Add or Update
 // of the newest state. A replay that is not delivered yet absorbs every change, for it is taken from the cache as it is
@@ -59,10 +63,6 @@ type slot[T any] struct {
 	newest   *Notification[T]
 }
 
-func newCoalescingBacklog[T api.Object]() *coalescingBacklog[T] {
-	return &coalescingBacklog[T]{slots: map[api.Key]*slot[T]{}}
-}
-
 func (b *coalescingBacklog[T]) push(g *group[T]) {
 	b.complete = b.complete || g.completes
 	if g.replay != nil {
@@ -73,13 +73,14 @@ func (b *coalescingBacklog[T]) push(g *group[T]) {
 	if b.initial {
 		return
 	}
-	for i := range g.notifications {
-		b.add(&g.notifications[i])
+	for _, n := range g.notifications {
+		b.add(n)
 	}
 }
 
-// add merges one notification into its slot, by the table of the package's documentation.
-func (b *coalescingBacklog[T]) add(n *Notification[T]) {
+// add merges one notification into its slot, by the table of the package's documentation. The slot gets a copy: a
+// pointer into the group would keep everything else that its batch told.
+func (b *coalescingBacklog[T]) add(n Notification[T]) {
 	key := api.KeyOf(n.Object)
 	s := b.slots[key]
 	if s == nil {
@@ -89,19 +90,17 @@ func (b *coalescingBacklog[T]) add(n *Notification[T]) {
 	}
 	switch {
 	case n.Type == Delete && s.newest == nil && s.deletion == nil:
-		s.deletion = n
+		s.deletion = &n
 	case n.Type == Delete && s.newest != nil && s.newest.Type == Update:
-		s.deletion, s.newest = n, nil
+		s.deletion, s.newest = &n, nil
 	case n.Type == Delete:
 		s.newest = nil
 	case n.Type == Update && s.newest != nil:
-		merged := *n
-		merged.Type, merged.Old, merged.Resync = s.newest.Type, s.newest.Old, false
-		merged.InitialList = s.newest.InitialList
-		merged.At = s.newest.At
-		s.newest = &merged
+		n.Type, n.Old = s.newest.Type, s.newest.Old
+		n.InitialList, n.At = s.newest.InitialList, s.newest.At
+		s.newest = &n
 	default:
-		s.newest = n
+		s.newest = &n
 	}
 	if s.deletion == nil && s.newest == nil {
 		delete(b.slots, key)
@@ -139,25 +138,12 @@ func (b *coalescingBacklog[T]) len() int {
 	return n
 }
 
-func (b *coalescingBacklog[T]) take(now *cache.Snapshot[T], at time.Time) []*group[T] {
+func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*group[T] {
 	var groups []*group[T]
-	changes := &group[T]{at: at}
-	told := make(map[api.Key]struct{}, len(b.slots))
-	for _, key := range b.order {
-		s := b.slots[key]
-		if _, again := told[key]; s == nil || again {
-			continue
-		}
-		told[key] = struct{}{}
-		for _, n := range []*Notification[T]{s.deletion, s.newest} {
-			if n != nil {
-				changes.notifications = append(changes.notifications, *n)
-			}
-		}
-	}
 	if b.initial {
 		groups = append(groups, &group[T]{replay: now, at: at})
 	}
+	changes, told := b.changes(at)
 	if len(changes.notifications) > 0 {
 		groups = append(groups, changes)
 	}
@@ -167,6 +153,26 @@ func (b *coalescingBacklog[T]) take(now *cache.Snapshot[T], at time.Time) []*gro
 	if b.complete {
 		groups = append(groups, &group[T]{at: at, completes: true})
 	}
-	*b = *newCoalescingBacklog[T]()
 	return groups
+}
+
+// changes empties the slots into one group, and returns with it the keys that a resync need not mention.
+func (b *coalescingBacklog[T]) changes(at time.Time) (*group[T], map[api.Key]struct{}) {
+	g := &group[T]{at: at}
+	told := map[api.Key]struct{}{}
+	for _, key := range b.order {
+		s := b.slots[key]
+		if s == nil {
+			continue
+		}
+		delete(b.slots, key) // it may stand in the order again
+		if s.deletion != nil {
+			g.notifications = append(g.notifications, *s.deletion)
+		}
+		if s.newest != nil {
+			g.notifications = append(g.notifications, *s.newest)
+			told[key] = struct{}{}
+		}
+	}
+	return g, told
 }

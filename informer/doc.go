@@ -15,19 +15,23 @@
 //  1. Legal history. For each handler and UID there is one Add, then Updates, then at most one Delete; nothing comes
 //     without an Add, and a changed UID under one key is a Delete and an Add (TestSimulation).
 //  2. Exactly once. A handler that joins while changes arrive sees each of them either in what is replayed to it or as a
-//     change, never both or neither (TestLateHandlerSeesEachChangeOnce).
+//     change, never both or neither (TestLateHandlerSeesEachChangeOnce, TestJoinInTheMiddleOfABatch).
 //  3. Cache first. When a handler is told of a change, the cache holds that state or a newer one
 //     (TestCacheIsAheadOfHandlers).
-//  4. Nobody stops anybody. A slow, stuck or panicking handler delays neither the cache nor another handler
-//     (TestStuckHandlerDelaysNobody, TestHandlerPanicIsContained).
+//  4. Nobody stops anybody. A slow, stuck or panicking handler delays neither the cache nor another handler, and says
+//     so in the log (TestStuckHandlerDelaysNobody, TestHandlerPanicIsContained, TestSlowHandlerIsWarnedOf).
 //  5. Bounded on demand. What a coalescing handler has still to be told is bounded by the number of objects
 //     (TestCoalescingBacklogIsBounded).
 //  6. Clean end. Run returns when nothing it started is left, and no handler is called afterwards
-//     (TestRunEndsInEveryState).
+//     (TestRunEndsInEveryState, TestNoCallAfterRun).
 //  7. Whole relists. A reader sees a relist entirely or not at all, whatever a server does in between; nothing that was
 //     cached is lost because a server misbehaves (TestCacheSurvivesMisbehavingServer).
 //  8. Exact versions. ResourceVersion is that of what the cache holds, and WaitFor returns when that has reached a
 //     version (TestWaitFor).
+//  9. Whoever has gone keeps nothing. A handler that was removed, however far behind, and a share that was released hold
+//     no object (TestRemovedHandlerKeepsNothing, TestAShareForgetsItsFormerHandlers).
+//  10. Resyncs keep their period, however busy the informer is, and tell nobody twice (TestResyncKeepsItsPeriodHoweverBusy,
+//     TestTheFirstListIsNotToldTwice).
 //
 // # Coalescing
 //
@@ -44,10 +48,12 @@
 //
 // One goroutine receives (the reflector's), one applies (Run's own), and one delivers for each handler; a ticker runs if
 // a handler asked for resyncs. Handlers are called one notification at a time, each in its own order, without a lock:
-// they may block, add handlers, and remove themselves or others. The informer's one lock orders batches, joins and
-// resyncs; no user code runs under it but index functions, which must not call the informer.
-// Cache, Snapshot, Status and index look-ups never block and may be used from anywhere, handlers included.
-// Every method may be called before, during and after Run.
+// they may block, add handlers, wait for a version, and remove themselves or others (TestHandlersMayDoAnything); one that
+// ends its goroutine is removed. The informer's one lock orders batches, joins and resyncs; no user code runs under it but
+// index functions, which must not call the informer. The hooks of Options may (TestCallbacksMayCallBack), but nothing
+// goes on until they return, so they must not wait for it.
+// Cache, Snapshot and index look-ups never block; Status, AddEventHandler and Remove wait for a batch that is being
+// applied, and only WaitFor for anything else. Every method may be called before, during and after Run.
 //
 // # Differences from client-go
 //

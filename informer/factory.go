@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"sync"
 
 	"go.uber.org/zap"
@@ -29,9 +30,7 @@ type Factory struct {
 	launch func(*sharedInformer) // set while Run lets informers join
 	life   lifecycle
 	failed []error
-	// leaving are the shares that were released while the factory was ending, closed when it has.
-	leaving []chan struct{}
-	active  sync.WaitGroup
+	active sync.WaitGroup
 }
 
 // shareKey is what has to be equal for an informer to be shared.
@@ -51,6 +50,7 @@ type sharedInformer struct {
 	users    int
 	cancel   context.CancelFunc // nil unless it was started
 	done     chan struct{}      // closed when it has ended, or was freed before it began
+	leaving  []chan struct{}    // of shares that were released while the factory was ending; closed when it has ended
 }
 
 // NewFactory returns a factory without informers.
@@ -72,9 +72,6 @@ func (f *Factory) Run(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.life = ended
-	for _, done := range f.leaving {
-		close(done)
-	}
 	return errors.Join(f.failed...)
 }
 
@@ -98,16 +95,18 @@ func (f *Factory) begin(ctx context.Context) error {
 
 // runShared runs one informer. If it fails it is forgotten, so that whoever asks next gets a new one; the others go on.
 func (f *Factory) runShared(ctx context.Context, s *sharedInformer) {
-	defer close(s.done)
 	defer s.cancel()
 	err := s.run(ctx)
-	if err == nil {
-		return
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.failed = append(f.failed, err)
-	f.forget(s)
+	if err != nil {
+		f.failed = append(f.failed, err)
+		f.forget(s)
+	}
+	close(s.done)
+	for _, done := range s.leaving {
+		close(done)
+	}
 }
 
 func (f *Factory) forget(s *sharedInformer) {
@@ -124,6 +123,7 @@ type ConflictError struct {
 	Option   string // the name of the field of Options
 }
 
+// Error names the resource and the option.
 func (e *ConflictError) Error() string {
 	return fmt.Sprintf("informer: %s is shared already with another %s", e.Resource, e.Option)
 }
@@ -155,7 +155,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 		labelSelector: o.LabelSelector, fieldSelector: o.FieldSelector, managedFields: o.KeepManagedFields,
 	}
 	s := f.shared[key]
-	if s == nil {
+	if s == nil || isClosed(s.informer.(*Informer[T]).stopped) { // one that is just failing is of no use
 		s = newShared(f, lw, o)
 		f.shared[key] = s
 		if f.launch != nil {
@@ -179,10 +179,14 @@ func newShared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) 
 
 // identity is what two ListerWatchers of the same collection have in common.
 func identity[T any](lw api.ListerWatcher[T]) any {
+	source := any(lw)
 	if i, ok := lw.(interface{ Identity() any }); ok {
-		return i.Identity()
+		source = i.Identity()
 	}
-	return lw
+	if !reflect.ValueOf(source).Comparable() {
+		panic(fmt.Sprintf("informer: Shared compares sources, and a source of type %T cannot be compared; give it a method Identity() any", source))
+	}
+	return source
 }
 
 // AddEventHandler is that of Informer, for a handler that is removed with the share.
@@ -203,7 +207,8 @@ func (s *Share[T]) keep(register func() (*Registration, error)) (*Registration, 
 	}
 	r, err := register()
 	if err == nil {
-		s.registrations = append(s.registrations, r)
+		gone := func(r *Registration) bool { return isClosed(r.done) }
+		s.registrations = append(slices.DeleteFunc(s.registrations, gone), r)
 	}
 	return r, err
 }
@@ -222,6 +227,7 @@ func (s *Share[T]) Release() {
 		r.Remove()
 	}
 	s.factory.release(s.shared, s.registrations, s.done)
+	s.registrations = nil
 }
 
 // Done is closed when the share has been released, no call of its handlers is in flight and, if it was the last one, the
@@ -242,13 +248,13 @@ func (f *Factory) release(s *sharedInformer, registrations []*Registration, done
 			close(s.done)
 		}
 	}
-	switch f.life {
-	case running:
+	switch {
+	case f.life == running:
 		f.active.Go(func() { waitAndClose(s, last, registrations, done) })
-	case ending:
-		f.leaving = append(f.leaving, done)
-	default: // nothing runs, so there is nothing to wait for
+	case f.life == created, isClosed(s.done): // nothing of it runs, so there is nothing to wait for
 		close(done)
+	default: // Run waits already, for the end of every informer
+		s.leaving = append(s.leaving, done)
 	}
 }
 

@@ -135,6 +135,61 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 	})
 }
 
+// TestReleaseDoesNotWaitForOtherInformers releases the share of an informer that has ended in the handler of another, which
+// keeps the factory from ending: the one does not wait for the other.
+func TestReleaseDoesNotWaitForOtherInformers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		s.set("a", 1)
+		stop := runningFactory(t, f)
+		first, second := share(t, f, newSource(), informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
+		again := share(t, f, s, informer.Options[*widget]{})
+		inFlight, release := make(chan struct{}), make(chan struct{})
+		subscribe(t, second, func(informer.Notification[*widget]) {
+			close(inFlight)
+			<-release
+			first.Release()
+			<-first.Done()
+			second.Release()
+			again.Release()
+		}, informer.HandlerOptions{})
+		<-inFlight
+		ended := make(chan error)
+		go func() { ended <- stop() }()
+		synctest.Wait()
+		close(release)
+		require.NoError(t, <-ended)
+		<-second.Done()
+		<-again.Done()
+	})
+}
+
+// TestSharesAreCountedBeforeTheFactoryRuns releases one of two then: the informer stays, and runs.
+func TestSharesAreCountedBeforeTheFactoryRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		first, second := share(t, f, s, informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
+		first.Release()
+		<-first.Done()
+		defer runningFactory(t, f)()
+		<-second.Synced()
+	})
+}
+
+func TestASourceThatCannotBeComparedIsAMistake(t *testing.T) {
+	f := informer.NewFactory(informer.FactoryOptions{})
+	require.PanicsWithValue(t,
+		"informer: Shared compares sources, and a source of type informer_test.incomparable cannot be compared; give it a method Identity() any",
+		func() {
+			_, _ = informer.Shared(f, incomparable{source: newSource()}, informer.Options[*widget]{})
+		})
+}
+
+type incomparable struct {
+	*source
+	_ []int
+}
+
 func TestConflictingOptionsAreATypedError(t *testing.T) {
 	f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
 	share(t, f, s, informer.Options[*widget]{Transform: func(w *widget) (*widget, error) { return w, nil }})
@@ -156,10 +211,9 @@ func TestAFailedInformerDisturbsNobodyAndIsReported(t *testing.T) {
 		})
 		healthy := share(t, f, good, informer.Options[*widget]{})
 		<-failing.Stopped()
-		<-healthy.Synced()
-		synctest.Wait()
 		again := share(t, f, bad, informer.Options[*widget]{})
 		<-again.Synced()
+		<-healthy.Synced()
 		failing.Release()
 		<-failing.Done()
 		require.False(t, isClosed(again.Stopped()), "the old share has no part in the new informer")

@@ -17,7 +17,7 @@ type group[T api.Object] struct {
 	// initial list, or an Update if resync is set. It comes before notifications.
 	replay *cache.Snapshot[T]
 	resync bool
-	skip   map[api.Key]struct{}
+	skip   map[api.Key]struct{} // all of them are in replay, for len
 
 	at        time.Time
 	completes bool // a listener that has delivered this has delivered its initial list
@@ -27,7 +27,7 @@ type group[T api.Object] struct {
 func (g *group[T]) len() int {
 	n := len(g.notifications)
 	if g.replay != nil {
-		n += max(0, g.replay.Len()-len(g.skip))
+		n += g.replay.Len() - len(g.skip)
 	}
 	return n
 }

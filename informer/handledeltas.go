@@ -8,9 +8,11 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// process handles one batch.
+// process handles one batch, and runs what is not to run under the lock.
 func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
+	i.mutations.observe(batch)
 	snapshot := i.handleDeltas(batch)
+	i.mutations.checkIfDue()
 	if i.o.OnBatch != nil {
 		i.o.OnBatch(batch, snapshot)
 	}
@@ -33,8 +35,8 @@ type changes[T api.Object] struct {
 	// initial are additions by the first list that a replay of the state after the batch does not stand for, because
 	// the object has changed again since; notifications is everything after the first list.
 	initial, notifications []Notification[T]
-	// touched are the keys that handlers need not be told of in a replay of the state after the batch, because there is
-	// a notification. It is nil unless there will be a replay.
+	// touched are the keys, among those that are there after the batch, that handlers need not be told of in a replay,
+	// because there is a notification. It is nil unless there will be a replay.
 	touched map[api.Key]struct{}
 	at      time.Time
 }
@@ -47,7 +49,12 @@ func (c *changes[T]) add(key api.Key, n Notification[T]) {
 	} else {
 		c.notifications = append(c.notifications, n)
 	}
-	if c.touched != nil {
+	if c.touched == nil {
+		return
+	}
+	if n.Type == Delete {
+		delete(c.touched, key)
+	} else {
 		c.touched[key] = struct{}{}
 	}
 }
@@ -61,34 +68,29 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 	txn := i.indexer.Begin()
 	for _, object := range batch.Objects {
 		if len(object.Deltas) == 1 && object.Deltas[0].InitialList && batch.InitialList {
-			i.store(txn, object.Deltas[0].Object) // the replay tells of it
+			txn.Set(object.Deltas[0].Object) // the replay tells of it
 			continue
 		}
 		for _, delta := range object.Deltas {
-			i.applyDelta(txn, object.Key, delta, &c)
+			c.apply(txn, object.Key, delta)
 		}
 	}
 	return c, txn.Commit(batch.ResourceVersion)
 }
 
-// applyDelta carries one delta out. What the cache holds decides what it is called, whatever the delta says.
-func (i *Informer[T]) applyDelta(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T], c *changes[T]) {
+// apply carries one delta out. What the cache holds decides what it is called, whatever the delta says.
+func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T]) {
 	if d.Type == deltafifo.Deleted {
 		if _, existed := txn.Delete(key); existed {
 			c.add(key, Notification[T]{Type: Delete, Object: d.Object, FinalStateUnknown: d.FinalStateUnknown})
 		}
 		return
 	}
-	if old, existed := i.store(txn, d.Object); existed {
+	if old, existed := txn.Set(d.Object); existed {
 		c.add(key, Notification[T]{Type: Update, Object: d.Object, Old: old})
 		return
 	}
 	c.add(key, Notification[T]{Type: Add, Object: d.Object, InitialList: d.InitialList})
-}
-
-func (i *Informer[T]) store(txn *cache.Txn[T], object T) (old T, existed bool) {
-	i.mutations.observe(object)
-	return txn.Set(object)
 }
 
 // tell appends what happened to the backlogs.
@@ -100,7 +102,7 @@ func (i *Informer[T]) tell(c changes[T], snapshot *cache.Snapshot[T], batch delt
 	if len(c.notifications) > 0 {
 		i.broadcast(&group[T]{notifications: c.notifications, at: c.at})
 	}
-	if batch.Resync {
+	if batch.Resync && !batch.InitialList { // the first list tells of everything anyway
 		i.resyncDue(snapshot, c.touched)
 	}
 }
@@ -117,7 +119,7 @@ func (i *Informer[T]) resyncDue(snapshot *cache.Snapshot[T], touched map[api.Key
 	g := &group[T]{replay: snapshot, resync: true, skip: touched, at: now}
 	for _, l := range i.listeners {
 		if l.resync.due(now) {
-			l.resync.schedule(now)
+			l.resync.advance(now)
 			l.push(g)
 		}
 	}

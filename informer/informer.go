@@ -35,7 +35,7 @@ type Options[T api.Object] struct {
 	// OnUndecodable is called for each object that cannot be decoded into T or be transformed. An error ends Run with
 	// that error; reflector.Fail is one that does so for every object. By default such objects are counted and logged.
 	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with every error that a list or a watch ended with. It must not block.
+	// OnError is called with every error that a list or a watch ended with. Until it returns, nothing is received.
 	OnError func(error)
 	// OnRequest is called with every list and watch that has ended, for metrics. It must not block.
 	OnRequest func(reflector.Request)
@@ -56,11 +56,12 @@ type Options[T api.Object] struct {
 
 	// OnMutation turns the mutation detector on: it is called with each object of the cache that somebody has changed,
 	// which is looked for when Run ends, and now and then before. It costs a copy of every object, and is meant for
-	// tests.
+	// tests. Until it returns, no batch is handled.
 	OnMutation func(cache.Mutation)
 
 	// OnBatch is called with every batch of changes once it is in the cache, and with the state that it led to: for
-	// metrics and traces. The batch is lent for the call, during which the next one waits.
+	// metrics and traces. The batch is lent for the call, during which the next one waits: it must not wait for what
+	// only another batch can bring.
 	OnBatch func(deltafifo.Batch[T], *cache.Snapshot[T])
 
 	// Logger is silent when nil.
@@ -195,8 +196,11 @@ func (i *Informer[T]) begin(ctx context.Context) error {
 	}
 	i.life = running
 	i.launch = func(l *processListener[T]) {
-		l.resync.schedule(time.Now())
-		i.active.Go(func() { l.run(ctx, i.takeBacklog) })
+		l.resync.start(time.Now())
+		i.active.Go(func() {
+			defer i.leaveUnless(ctx, l)
+			l.run(ctx, i.takeBacklog)
+		})
 	}
 	i.resyncCheck = resyncPeriod(i.o.ResyncPeriod, 0, false)
 	for _, l := range i.listeners {

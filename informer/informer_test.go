@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,44 @@ func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
 					}
 				}
 				synctest.Wait()
+				for _, b := range believers {
+					b.requireEqual(i)
+				}
+			})
+		})
+	}
+}
+
+// TestJoinInTheMiddleOfABatch lets handlers join while a batch is applied, which is when index functions are called: what
+// they are told is of before it or of after it, and the batch is not forgotten in between.
+func TestJoinInTheMiddleOfABatch(t *testing.T) {
+	for _, coalesce := range []bool{false, true} {
+		t.Run(fmt.Sprintf("coalesce=%v", coalesce), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource()
+				i := informer.New(s, options(t))
+				applying, last := make(chan struct{}), -1
+				informer.AddIndex(i, func(w *widget) []int {
+					if w.Size > last { // it is asked of the old state, too
+						last = w.Size
+						applying <- struct{}{}
+					}
+					for range 100 {
+						runtime.Gosched() // so that who waits for this gets as far as it can
+					}
+					return nil
+				})
+				defer running(t, i)()
+				<-i.Synced()
+				var believers []*believer
+				for n := range 50 {
+					b := newBeliever(t)
+					believers = append(believers, b)
+					s.set("a", n)
+					<-applying
+					subscribe(t, i, b.handle, informer.HandlerOptions{Coalesce: coalesce})
+					synctest.Wait()
+				}
 				for _, b := range believers {
 					b.requireEqual(i)
 				}
@@ -187,6 +226,33 @@ func TestHandlerPanicIsContained(t *testing.T) {
 		require.Len(t, r.take(), 3)
 		require.Equal(t, 3, seen.FilterMessage("handler panicked").Len())
 		require.Equal(t, "panicky", seen.All()[0].ContextMap()["handler"])
+	})
+}
+
+// TestSlowHandlerIsWarnedOf has a handler take longer than it may while it is far behind: once a minute it is said.
+func TestSlowHandlerIsWarnedOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		for n := range 1100 {
+			s.set(fmt.Sprint("w", n), n)
+		}
+		logs, seen := observer.New(zap.WarnLevel)
+		o := options(t)
+		o.Logger = zap.New(logs)
+		i := informer.New(s, o)
+		calls := 0
+		registration := subscribe(t, i, func(informer.Notification[*widget]) {
+			if calls++; calls < 100 {
+				<-time.After(time.Second)
+			}
+		}, informer.HandlerOptions{Name: "slow"})
+		defer running(t, i)()
+		<-registration.Synced()
+		warnings := seen.FilterMessage("handler is slow").All()
+		require.Len(t, warnings, 2, "the 76 calls with 1024 or more to come take longer than a minute")
+		require.Equal(t, map[string]any{
+			"resource": "widgets.leat.test", "handler": "slow", "took": time.Second, "count": int64(1099),
+		}, warnings[0].ContextMap())
 	})
 }
 

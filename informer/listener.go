@@ -22,11 +22,12 @@ const (
 // processListener delivers to one handler, from one goroutine.
 // It corresponds to processorListener of client-go, without the second goroutine and the channels between them.
 type processListener[T api.Object] struct {
-	name     string
-	handle   func(Notification[T])
-	log      *zap.Logger
-	coalesce bool
-	resync   resyncTimer // guarded by the informer's lock
+	name       string
+	handle     func(Notification[T])
+	log        *zap.Logger
+	coalesce   bool
+	newBacklog func() backlog[T]
+	resync     resyncTimer // guarded by the informer's lock
 
 	wake    chan struct{} // holds a token when the backlog may have grown
 	stop    chan struct{} // closed by Remove
@@ -44,15 +45,12 @@ type processListener[T api.Object] struct {
 }
 
 func newProcessListener[T api.Object](name string, handle func(Notification[T]), coalesce bool, log *zap.Logger) *processListener[T] {
-	l := &processListener[T]{
-		name: name, handle: handle, coalesce: coalesce, log: log.With(zap.String("handler", name)),
+	return &processListener[T]{
+		name: name, handle: handle, log: log.With(zap.String("handler", name)),
+		coalesce: coalesce, newBacklog: func() backlog[T] { return newBacklog[T](coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
-		backlog: &fullBacklog[T]{},
+		backlog: newBacklog[T](coalesce),
 	}
-	if coalesce {
-		l.backlog = newCoalescingBacklog[T]()
-	}
-	return l
 }
 
 // push appends to the backlog. The informer's lock is held, so that groups come in one order for all listeners.
@@ -75,11 +73,27 @@ func (l *processListener[T]) pending() int {
 	return l.backlog.len() + int(l.delivering.Load())
 }
 
-// remove makes the listener end; what is pending is dropped.
+// swap puts an empty backlog in the place of the present one, which it returns.
+func (l *processListener[T]) swap() backlog[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	taken := l.backlog
+	l.backlog = l.newBacklog()
+	l.delivering.Store(int64(taken.len()))
+	return taken
+}
+
+// remove makes the listener end. What is pending is dropped, so that a handler which is stuck, or somebody who keeps the
+// registration, does not keep that too.
 func (l *processListener[T]) remove() {
 	if l.removed.CompareAndSwap(false, true) {
+		l.swap()
 		close(l.stop)
 	}
+}
+
+func (l *processListener[T]) ended(ctx context.Context) bool {
+	return l.removed.Load() || ctx.Err() != nil
 }
 
 // run delivers until the listener is removed or ctx ends. take empties the backlog.
@@ -106,7 +120,7 @@ func (l *processListener[T]) run(ctx context.Context, take func(*processListener
 // deliver calls the handler for each notification of g. It reports whether to go on.
 func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 	for n := range g.all() {
-		if l.removed.Load() || ctx.Err() != nil {
+		if l.ended(ctx) {
 			return false
 		}
 		if pending := l.delivering.Add(-1); pending >= slowHandlerPending {
@@ -115,7 +129,7 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 			l.call(n)
 		}
 	}
-	if g.completes {
+	if g.completes && !l.ended(ctx) {
 		close(l.synced)
 	}
 	return true
@@ -144,22 +158,25 @@ func (l *processListener[T]) callTimed(n Notification[T], pending int64) {
 	}
 }
 
-// takeBacklog empties the backlog of l. A coalescing one is completed from the cache, so nothing may be applied to that
-// in between.
+// takeBacklog empties the backlog of l.
 func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
-	var now *cache.Snapshot[T]
-	if l.coalesce {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		now = i.indexer.Snapshot()
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	groups := l.backlog.take(now, time.Now())
+	taken, now := i.exchange(l)
+	groups := taken.groups(now, time.Now())
 	n := 0
 	for _, g := range groups {
 		n += g.len()
 	}
 	l.delivering.Store(int64(n))
 	return groups
+}
+
+// exchange gives l an empty backlog for its own. A coalescing one is completed from the cache, so nothing may be applied
+// to that in between; but no more than this is done under the informer's lock, however much there is to tell.
+func (i *Informer[T]) exchange(l *processListener[T]) (backlog[T], *cache.Snapshot[T]) {
+	if !l.coalesce {
+		return l.swap(), nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return l.swap(), i.indexer.Snapshot()
 }

@@ -3,9 +3,10 @@ package informer
 import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
 )
 
-// checkMutationsAt is how many objects are observed at least between two looks at all of them.
+// checkMutationsAt is how many objects are observed at least before all of them are looked at again.
 const checkMutationsAt = 1024
 
 // mutations watches over the objects of a cache, if somebody wants to know. A nil one does not.
@@ -22,14 +23,22 @@ func newMutations[T api.Object](report func(cache.Mutation)) *mutations[T] {
 	return &mutations[T]{report: report}
 }
 
-// observe is called with every object before anybody else can see it. Every so often it checks all of them, at a cost
-// that is constant for each object.
-func (m *mutations[T]) observe(object T) {
+// observe is called with every batch before anybody else can see its objects, and without a lock: it runs T's DeepCopy.
+func (m *mutations[T]) observe(batch deltafifo.Batch[T]) {
 	if m == nil {
 		return
 	}
-	m.detector.Observe(object)
-	if m.observed++; m.observed >= max(checkMutationsAt, m.detector.Len()) {
+	for _, object := range batch.Objects {
+		for _, delta := range object.Deltas {
+			m.detector.Observe(delta.Object)
+			m.observed++
+		}
+	}
+}
+
+// checkIfDue checks all objects every so often, at a cost that is constant for each one observed.
+func (m *mutations[T]) checkIfDue() {
+	if m != nil && m.observed >= max(checkMutationsAt, m.detector.Len()) {
 		m.check()
 	}
 }

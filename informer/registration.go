@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -16,7 +17,7 @@ type HandlerOptions struct {
 	Name string
 	// ResyncPeriod is how often this handler is told of every object again. 0 is the informer's own period, and negative
 	// is never; anything shorter than a second is a second. A handler that joins a running informer is not told more
-	// often than the most impatient of those that it was started with.
+	// often than the most impatient of those that it was started with, and never if none of those asked for it.
 	ResyncPeriod time.Duration
 	// Coalesce keeps, for a handler that is behind, only the newest state of each object: what it has still to be told
 	// is bounded by the number of objects, and it may miss states in between, and objects that came and went. Not for
@@ -42,14 +43,16 @@ func (r *Registration) Name() string { return r.name }
 // returned or panicked. It is never closed if the handler is removed, or the informer stops, before.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// Pending is how many notifications the handler has not been called with.
+// Pending is how many notifications the handler has not been called with. For a coalescing handler that is behind it is
+// an estimate, as what it will be told is settled when it gets to it.
 func (r *Registration) Pending() int { return r.pending() }
 
 // Panics is how many calls of the handler ended in a panic.
 func (r *Registration) Panics() int64 { return r.panics() }
 
 // Remove ends the registration: no call starts after it returns, and what is pending is dropped. It does not wait for a
-// call in flight, so a handler may remove itself; see Done. Removing again does nothing.
+// call in flight, or one that is being made at that moment, so a handler may remove itself; see Done. Removing again does
+// nothing.
 func (r *Registration) Remove() { r.remove() }
 
 // Done is closed when the handler has been removed, or the informer has stopped, and no call is in flight.
@@ -120,6 +123,14 @@ func (i *Informer[T]) leave(l *processListener[T]) {
 	l.remove()
 	if i.life == created {
 		close(l.done)
+	}
+}
+
+// leaveUnless makes a listener leave whose handler has ended its goroutine, as t.FailNow does in a test: nobody would
+// empty its backlog any more. When it is ctx that has ended there is nothing more to come.
+func (i *Informer[T]) leaveUnless(ctx context.Context, l *processListener[T]) {
+	if ctx.Err() == nil {
+		i.leave(l)
 	}
 }
 

@@ -18,7 +18,14 @@ func (t *resyncTimer) due(now time.Time) bool {
 	return t.period > 0 && !now.Before(t.next)
 }
 
-func (t *resyncTimer) schedule(now time.Time) { t.next = now.Add(t.period) }
+func (t *resyncTimer) start(now time.Time) { t.next = now.Add(t.period) }
+
+// advance is called when the timer is due. It counts from when that was, and not from when somebody got round to it:
+// the next time would else be a little after the ticker looks, and every other resync would be missed.
+func (t *resyncTimer) advance(now time.Time) {
+	periods := 1 + now.Sub(t.next)/t.period
+	t.next = t.next.Add(periods * t.period)
+}
 
 // resyncPeriod settles the period of a handler that asks for desired, where check is the informer's own period: 0
 // disables either; a running informer does not look more often than it was started to.

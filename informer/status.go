@@ -58,9 +58,9 @@ func (s Status) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", s.Resource)
 	if s.Synced {
-		fmt.Fprintf(&b, "synced, %d objects at version %s, %s", s.Objects, s.ResourceVersion, s.Reflector.Phase)
+		fmt.Fprintf(&b, "synced, %s at version %s, %s", objects(s.Objects), s.ResourceVersion, s.Reflector.Phase)
 	} else {
-		fmt.Fprintf(&b, "not synced, %s, %d objects received", s.Reflector.Phase, s.Reflector.Objects)
+		fmt.Fprintf(&b, "not synced, %s, %s received", s.Reflector.Phase, objects(s.Reflector.Objects))
 		if s.Reflector.Remaining > 0 {
 			fmt.Fprintf(&b, " of %d", int64(s.Reflector.Objects)+s.Reflector.Remaining)
 		}
@@ -81,6 +81,13 @@ func isClosed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
+}
+
+func objects(n int) string {
+	if n == 1 {
+		return "1 object"
+	}
+	return fmt.Sprintf("%d objects", n)
 }
 
 func failures(n int) string {

@@ -14,8 +14,9 @@ type waiter struct {
 }
 
 // WaitFor blocks until the cache holds version or a newer one, which it learns from changes and bookmarks alike. With a
-// version that a write returned, it waits until the cache shows that write, or something later. It returns the error of
-// ctx, or ErrStopped when the informer ends first. A version that is no decimal number must be met exactly.
+// version that a write returned, it waits until the cache shows that write, or something later; with "0", for the first
+// list. It returns the error of ctx, or ErrStopped when the informer ends first. A version that is no decimal number must
+// be met exactly.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	w, err := i.enqueueWaiter(version)
 	if err != nil || w == nil {
@@ -24,12 +25,15 @@ func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	defer i.forgetWaiter(w)
 	select {
 	case <-w.reached:
-		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		err = ctx.Err()
 	case <-i.stopped:
-		return ErrStopped
+		err = ErrStopped
 	}
+	if isClosed(w.reached) { // be it at the last moment
+		return nil
+	}
+	return err
 }
 
 // enqueueWaiter returns nil if there is nothing to wait for.
@@ -65,6 +69,9 @@ func (i *Informer[T]) wakeWaiters(version string) {
 }
 
 func hasReached(version, wanted string) bool {
+	if wanted == "0" { // in the Kubernetes API, any version
+		return true
+	}
 	order, ok := api.CompareVersions(version, wanted)
 	return ok && order >= 0
 }

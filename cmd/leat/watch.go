@@ -139,7 +139,10 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 			cancel(fmt.Errorf("write: %w", err))
 		}
 	}
-	announce := sync.OnceFunc(func() { written(out.synced(i.Cache().Len(), i.ResourceVersion())) })
+	announce := sync.OnceFunc(func() {
+		now := i.Snapshot()
+		written(out.synced(now.Len(), now.ResourceVersion()))
+	})
 	registration, err := i.Subscribe(func(n informer.Notification[T]) {
 		if !n.InitialList {
 			announce() // the handler may be here before those who wait for it to be synced

@@ -10,9 +10,9 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Informer is an informer whose every stage is printed: requests and what comes back, batches, the cache, and what its
-// handlers are told. A handler's line comes after those of the batch that it is told of, so that the lines read in the
-// order in which the data flows.
+// Informer is an informer whose every stage is printed: requests and what comes back, batches, the cache, and what the
+// handlers are told that join with Subscribe. A handler's line comes after those of the batch that it is told of, so that
+// the lines read in the order in which the data flows.
 type Informer[T api.Object] struct {
 	*informer.Informer[T]
 	printer *Printer

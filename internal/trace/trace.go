@@ -71,12 +71,14 @@ func (t traced[T]) List(ctx context.Context, o api.Options[T], each func(T) erro
 		items++
 		return each(object)
 	})
-	if err != nil {
+	switch {
+	case ctx.Err() != nil: // as with a watch, nobody wants to hear of it any more
+	case err != nil:
 		t.line("the list failed: %v", err)
-		return meta, err
+	default:
+		t.line("%s, version %s", count(items, "object"), meta.ResourceVersion)
 	}
-	t.line("%s, version %s", count(items, "object"), meta.ResourceVersion)
-	return meta, nil
+	return meta, err
 }
 
 func (t traced[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {

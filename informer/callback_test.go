@@ -1,0 +1,167 @@
+package informer_test
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+)
+
+// useEverything calls what may be called from anywhere.
+func useEverything(t *testing.T, i *informer.Informer[*widget]) {
+	_ = i.Status().String()
+	_ = i.Undecodable()
+	_ = i.Snapshot().ResourceVersion()
+	require.NoError(t, i.WaitFor(t.Context(), "0"))
+	r := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+	_ = r.Pending()
+	r.Remove()
+	informer.AddIndex(i, func(w *widget) []int { return []int{w.Size} })
+}
+
+// TestCallbacksMayCallBack calls the informer from each of its callbacks. A lock that was held there would stop the
+// bubble.
+func TestCallbacksMayCallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, lw := serve(t, testserver.Options{})
+		var called sync.Map
+		var i *informer.Informer[*widget]
+		use := func(callback string) {
+			called.Store(callback, true)
+			if callback != "handler" { // which is not called before the first list
+				_ = i.Status()
+				return
+			}
+			useEverything(t, i)
+		}
+		i = informer.New(lw, informer.Options[*widget]{
+			OnBatch: func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) {
+				use("OnBatch")
+				useEverything(t, i)
+			},
+			OnError: func(error) { use("OnError") },
+			Transform: func(w *widget) (*widget, error) {
+				use("Transform")
+				if w.Size == 13 {
+					return nil, errors.New("unlucky")
+				}
+				return w, nil
+			},
+			OnUndecodable: func(*api.UndecodableError) error { use("OnUndecodable"); return nil },
+		})
+		subscribe(t, i, func(informer.Notification[*widget]) { use("handler") }, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-i.Synced()
+		_, err := server.Create(widgets, named("bad", 13))
+		require.NoError(t, err)
+		server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
+		<-time.After(time.Minute)
+		synctest.Wait()
+		for _, callback := range []string{"OnBatch", "OnError", "Transform", "OnUndecodable", "handler"} {
+			_, was := called.Load(callback)
+			require.True(t, was, callback)
+		}
+		stop()
+		lw.Client().CloseIdleConnections()
+	})
+}
+
+// TestOnMutationMayCallBack lets the detector find something while batches are handled: once in so many objects all of
+// them are looked at.
+func TestOnMutationMayCallBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("victim", 1)
+		found := 0
+		var i *informer.Informer[*widget]
+		i = informer.New(s, informer.Options[*widget]{OnMutation: func(m cache.Mutation) {
+			found++
+			require.Equal(t, "victim", m.Key.Name)
+			useEverything(t, i)
+		}})
+		stop := running(t, i)
+		<-i.Synced()
+		victim, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "victim"})
+		victim.Size = 99
+		for n := range 5000 {
+			s.set("other", n)
+		}
+		synctest.Wait()
+		require.Equal(t, 1, found, "it is found while the informer runs, and told once")
+		stop()
+	})
+}
+
+// TestHandlersMayDoAnything adds, asks, waits and removes from within calls of handlers.
+func TestHandlersMayDoAnything(t *testing.T) {
+	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource()
+				s.set("a", 1)
+				i := informer.New(s, options(t))
+				var nested recorder
+				var own, other *informer.Registration
+				other = subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Coalesce: coalesce})
+				calls := 0
+				own = subscribe(t, i, func(n informer.Notification[*widget]) {
+					if calls++; calls > 1 {
+						return
+					}
+					useEverything(t, i)
+					require.NoError(t, i.WaitFor(t.Context(), s.set("b", 2)), "the cache goes on while a handler waits")
+					subscribe(t, i, nested.handle, informer.HandlerOptions{Coalesce: coalesce})
+					other.Remove()
+					<-other.Done()
+					_ = own.Pending()
+				}, informer.HandlerOptions{Coalesce: coalesce})
+				defer running(t, i)()
+				<-own.Synced()
+				synctest.Wait()
+				require.Equal(t, 2, calls)
+				require.ElementsMatch(t, []string{"Add a 1 initial", "Add b 2 initial"}, nested.take())
+				require.Len(t, i.Status().Handlers, 2)
+			})
+		})
+	}
+}
+
+// TestHandlerThatEndsItsGoroutineIsRemoved is a handler that calls FailNow, or Goexit itself.
+func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		i := informer.New(s, options(t))
+		own := subscribe(t, i, func(informer.Notification[*widget]) { runtime.Goexit() }, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-own.Done()
+		s.set("a", 2)
+		synctest.Wait()
+		require.Empty(t, i.Status().Handlers, "nothing is kept for it")
+		require.Zero(t, own.Pending())
+	})
+}
+
+// TestRemoveInTheLastCallOfTheInitialList is where the end of the registration and of the list meet.
+func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		i := informer.New(s, options(t))
+		var own *informer.Registration
+		own = subscribe(t, i, func(informer.Notification[*widget]) { own.Remove() }, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-own.Done()
+		require.False(t, isClosed(own.Synced()), "it was removed before")
+	})
+}

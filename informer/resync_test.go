@@ -1,0 +1,126 @@
+package informer_test
+
+import (
+	"context"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+)
+
+// TestResyncKeepsItsPeriodHoweverBusy has batches take time, as they do outside a bubble: what is late once is not late
+// again, and no resync is left out.
+func TestResyncKeepsItsPeriodHoweverBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		o := options(t)
+		o.ResyncPeriod = 10 * time.Second
+		o.OnBatch = func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-time.After(time.Second) }
+		i := informer.New(s, o)
+		started := time.Now()
+		var at []time.Duration
+		subscribe(t, i, func(n informer.Notification[*widget]) {
+			if n.Resync {
+				at = append(at, time.Since(started))
+			}
+		}, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-time.After(9500 * time.Millisecond)
+		s.set("b", 1) // is being handled when the first resync is due
+		<-time.After(41 * time.Second)
+		synctest.Wait()
+		want := []time.Duration{10500 * time.Millisecond, 10500 * time.Millisecond}
+		for _, second := range []time.Duration{20, 30, 40, 50} {
+			want = append(want, second*time.Second, second*time.Second)
+		}
+		require.Equal(t, want, at)
+	})
+}
+
+// TestPendingCountsWhatIsDelivered has a resync come with changes and deletions, which it does not mention: everything
+// that was counted is delivered, and nothing else.
+func TestPendingCountsWhatIsDelivered(t *testing.T) {
+	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSource()
+				for _, name := range []string{"a", "b", "c", "d"} {
+					s.set(name, 1)
+				}
+				o := options(t)
+				o.ResyncPeriod = 10 * time.Second
+				o.OnBatch = func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-time.After(time.Second) }
+				i := informer.New(s, o)
+				var r recorder
+				var registration *informer.Registration
+				var pending []int // in each call
+				registration = subscribe(t, i, func(n informer.Notification[*widget]) {
+					pending = append(pending, registration.Pending())
+					r.handle(n)
+				}, informer.HandlerOptions{Coalesce: coalesce})
+				defer running(t, i)()
+				<-time.After(9500 * time.Millisecond)
+				s.set("d", 2) // is being handled when what follows is put in
+				synctest.Wait()
+				r.take()
+				pending = nil
+				s.remove("a")
+				s.remove("b")
+				s.set("c", 2)
+				<-time.After(5 * time.Second)
+				synctest.Wait()
+				require.ElementsMatch(t, []string{"Delete a 1", "Delete b 1", "Update c 1→2", "Update d 2→2 resync"}, r.take())
+				require.Len(t, pending, 4)
+				for n, left := range pending {
+					require.GreaterOrEqual(t, left, 0)
+					require.LessOrEqual(t, left, 3-n)
+				}
+				require.Zero(t, registration.Pending())
+			})
+		})
+	}
+}
+
+// slow is a source whose first event takes its time.
+type slow struct {
+	*source
+	after time.Duration
+}
+
+func (s slow) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
+	<-time.After(s.after)
+	return s.source.Watch(ctx, o)
+}
+
+// TestTheFirstListIsNotToldTwice has a resync come in one batch with it.
+func TestTheFirstListIsNotToldTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSource()
+		s.set("a", 1)
+		o := options(t)
+		o.ResyncPeriod = 10 * time.Second
+		o.OnBatch = func(b deltafifo.Batch[*widget], _ *cache.Snapshot[*widget]) {
+			if b.Resync && !b.InitialList {
+				<-time.After(11 * time.Second) // from the first resync, of nothing, until after the second
+			}
+		}
+		i := informer.New(slow{s, 15 * time.Second}, o)
+		var r recorder
+		subscribe(t, i, r.handle, informer.HandlerOptions{})
+		defer running(t, i)()
+		<-time.After(25 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"Add a 1 initial"}, r.take())
+		<-time.After(10 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []string{"Update a 1→1 resync"}, r.take())
+	})
+}
