@@ -575,26 +575,25 @@ func TestMap(t *testing.T) {
 func TestMapIsAskedAboutEachStateOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
-		calls := 0
+		var calls atomic.Int64
 		i := informer.New(c, informer.Options[*thing]{DisableStreaming: true, ResyncPeriod: time.Hour})
 		ctl := controller.New("test", &recorder{}, controller.Options{})
-		ctl.Watch(controller.Map(i, func(*thing) []api.Key { calls++; return nil }))
+		ctl.Watch(controller.Map(i, func(*thing) []api.Key { calls.Add(1); return nil }))
 		start(t, ctl.Run)
 		start(t, i.Run)
 		synctest.Wait()
 		for _, step := range []struct {
 			do    func()
-			calls int
+			calls int64
 		}{
 			{func() { c.apply(named("a")) }, 1},
 			{func() { c.apply(named("a")) }, 2},
 			{func() { pass(time.Hour) }, 1},
 			{func() { c.delete("a") }, 1},
 		} {
-			calls = 0
 			step.do()
 			synctest.Wait()
-			require.Equal(t, step.calls, calls)
+			require.Equal(t, step.calls, calls.Swap(0))
 		}
 	})
 }
