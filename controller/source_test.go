@@ -911,7 +911,7 @@ func TestDeleteBeforeDelivery(t *testing.T) {
 		below.delete("brief")
 		require.Empty(t, r.names())
 		close(unblock)
-		require.ElementsMatch(t, []string{"a", "b"}, r.names())
+		require.Contains(t, r.names(), "b") // once or twice: its coming and its going may coalesce
 	})
 }
 
