@@ -35,7 +35,7 @@ func (a *alarm) stop() {
 // nobody for long.
 const ringBatch = 256
 
-// ring makes ready what is due.
+// ring does what is due.
 func (q *Queue[K]) ring() {
 	for q.ringSome() {
 	}
@@ -45,14 +45,14 @@ func (q *Queue[K]) ring() {
 func (q *Queue[K]) ringSome() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.alarm.at = 0
 	now := q.now()
+	q.alarm.at = 0
+	if q.trimAt != 0 && q.trimAt <= now {
+		q.trim(now)
+	}
 	for range ringBatch {
-		if q.delays.empty() {
-			return false
-		}
-		if q.delays.first() > now {
-			q.alarm.set(q.delays.first(), now)
+		if q.delays.empty() || q.delays.first() > now {
+			q.setAlarm(now)
 			return false
 		}
 		e := q.delays.pop()
@@ -61,10 +61,20 @@ func (q *Queue[K]) ringSome() bool {
 	return true
 }
 
+// setAlarm sets the alarm for what comes next, if anything.
+func (q *Queue[K]) setAlarm(now stamp) {
+	if !q.delays.empty() {
+		q.alarm.set(q.delays.first(), now)
+	}
+	if q.trimAt != 0 {
+		q.alarm.set(q.trimAt, now)
+	}
+}
+
 // undelay takes an entry out of the heap.
 func (q *Queue[K]) undelay(e *entry[K]) {
 	q.delays.remove(e)
-	if q.delays.empty() {
+	if q.delays.empty() && q.trimAt == 0 {
 		q.alarm.stop()
 	}
 }

@@ -1,11 +1,10 @@
 package workqueue
 
+import "slices"
+
 // arity is the number of children of a node of the heap. Four slots are one cache line, and a heap of four is half as
 // deep as one of two.
 const arity = 4
-
-// roomyHeap is the number of slots from which on an array is given back when it is mostly empty.
-const roomyHeap = 1024
 
 // dueSlot is an entry in the heap, with its time beside it so that a comparison need not visit the entry.
 type dueSlot struct {
@@ -56,7 +55,6 @@ func (h *delayHeap[K]) remove(e *entry[K]) {
 			h.down(i, moved)
 		}
 	}
-	h.shrink()
 }
 
 // up puts s where i is, or nearer to the root.
@@ -99,10 +97,10 @@ func (h *delayHeap[K]) place(i int, s dueSlot) {
 	h.slab.at(s.entry).heapIndex = int32(i)
 }
 
-// shrink gives back most of the array when most of it is empty.
-func (h *delayHeap[K]) shrink() {
-	if cap(h.slots) > roomyHeap && len(h.slots) < cap(h.slots)/4 {
-		h.slots = append(make([]dueSlot, 0, cap(h.slots)/2), h.slots...)
+// trim gives most of the array back when most of it is empty.
+func (h *delayHeap[K]) trim() {
+	if cap(h.slots) > roomy && len(h.slots) < cap(h.slots)/4 {
+		h.slots = slices.Clone(h.slots)
 	}
 }
 

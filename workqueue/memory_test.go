@@ -1,6 +1,7 @@
 package workqueue_test
 
 import (
+	"context"
 	"runtime"
 	"strings"
 	"testing"
@@ -159,43 +160,82 @@ func TestBurstOfFailuresIsGivenBack(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// A queue that was large gives its memory back.
+// A queue that was large gives its memory back, within half a minute.
 func TestBurstIsGivenBack(t *testing.T) {
-	q := workqueue.New[int](workqueue.Options{})
-	before := heap()
-	for _, item := range []workqueue.Item{{Cause: causeOf("1")}, {After: time.Hour, Cause: causeOf("1")}} {
-		const keys = 50_000
-		for key := range keys {
-			q.AddWith(key, item)
-		}
-		require.Greater(t, heap()-before, int64(keys*100))
-		for key := range keys {
-			if item.After > 0 {
-				require.True(t, q.Cancel(key))
-			} else {
-				q.Done(get(t, q).Key)
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[int](workqueue.Options{})
+		before := heap()
+		for _, item := range []workqueue.Item{{Cause: causeOf("1")}, {After: time.Hour, Cause: causeOf("1")}} {
+			const keys = 50_000
+			for key := range keys {
+				q.AddWith(key, item)
 			}
+			require.Greater(t, heap()-before, int64(keys*100))
+			for key := range keys {
+				if item.After > 0 {
+					require.True(t, q.Cancel(key))
+				} else {
+					q.Done(get(t, q).Key)
+				}
+			}
+			<-time.After(30 * time.Second)
+			synctest.Wait()
+			require.Less(t, heap()-before, int64(keys*5))
+			require.False(t, q.StopTimer(), "there is nothing more to give back")
 		}
-		require.Less(t, heap()-before, int64(keys*10))
-	}
-	runtime.KeepAlive(q)
+		runtime.KeepAlive(q)
+	})
 }
 
-func TestManyBurstsDoNotAddUp(t *testing.T) {
-	q := workqueue.New[int](workqueue.Options{})
+// What is given back is not what is in use: keys that stay through it, and those that come after, are all handed out.
+func TestKeysSurviveATrim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 5000
+		q, chunks := workqueue.New[int](workqueue.Options{}), 0
+		for round := range 3 {
+			for key := range keys {
+				q.AddAfter(key, time.Hour+time.Duration(key))
+			}
+			require.GreaterOrEqual(t, q.Chunks(), chunks)
+			chunks = q.Chunks()
+			for key := range keys {
+				if key%100 != round {
+					require.True(t, q.Cancel(key))
+				}
+			}
+			<-time.After(time.Minute)
+			synctest.Wait()
+			require.Equal(t, keys/100, q.Stats().Delayed)
+			for key := keys; key < 2*keys; key++ {
+				q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
+			}
+			require.LessOrEqual(t, q.Chunks(), chunks+2, "what was given back leaves gaps, which are filled")
+			for i, key := range getAll(t, q, keys) {
+				require.Equal(t, keys+i, key)
+			}
+			<-time.After(time.Minute)
+			for i, key := range getAll(t, q, keys/100) {
+				require.Equal(t, 100*i+round, key)
+			}
+			requireEmpty(t, q)
+		}
+	})
+}
+
+// A queue whose backlog comes and goes keeps the room for it.
+func TestBacklogThatComesAndGoesDoesNotAllocate(t *testing.T) {
+	q, ctx := workqueue.New[int](workqueue.Options{}), context.Background()
 	burst := func() {
-		for key := range 1000 {
+		for key := range 5000 {
 			q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
 		}
-		getAll(t, q, 1000)
+		for range 5000 {
+			work, _ := q.Get(ctx)
+			q.Done(work.Key)
+		}
 	}
 	burst()
-	before := heap()
-	for range 500 {
-		burst()
-	}
-	require.Less(t, heap()-before, int64(100_000))
-	runtime.KeepAlive(q)
+	require.Zero(t, testing.AllocsPerRun(10, burst))
 }
 
 func heap() int64 {

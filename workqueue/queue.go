@@ -82,9 +82,10 @@ type Queue[K comparable] struct {
 	ready      readyQueue[K]
 	delays     delayHeap[K]
 	alarm      alarm
-	inWork     int  // entries that are processed
-	processing list // these, who was handed out first first; kept for the metrics only
-	reruns     int  // entries whose pending is rerun
+	trimAt     stamp // when room is to be given back; zero if none is
+	inWork     int   // entries that are processed
+	processing list  // these, who was handed out first first; kept for the metrics only
+	reruns     int   // entries whose pending is rerun
 	waiters    waiters
 	adds       uint64
 	retries    uint64
@@ -277,6 +278,9 @@ func (q *Queue[K]) finish(slot int, e *entry[K]) {
 	}
 	if e.held != nil {
 		e.held.reset()
+		if e.causes == nil {
+			e.causes, e.held = e.held, nil // or the next add would need a second list
+		}
 	}
 	switch e.pending {
 	case rerun:
@@ -286,7 +290,7 @@ func (q *Queue[K]) finish(slot int, e *entry[K]) {
 			q.waiters.wakeAll() // all but one will find that nothing comes any more
 		}
 	case idle:
-		q.table.release(slot, e)
+		q.release(slot, e)
 		q.endDrain()
 	}
 }
@@ -358,7 +362,7 @@ func (q *Queue[K]) enqueue(e *entry[K]) {
 func (q *Queue[K]) dropPending(e *entry[K]) {
 	e.dropPending()
 	if !e.processing {
-		q.table.release(q.table.slotOf(e), e)
+		q.release(q.table.slotOf(e), e)
 	}
 }
 

@@ -75,6 +75,7 @@ func (q *Queue[K]) close() {
 	}
 	q.closed = true
 	q.alarm.stop()
+	q.trimAt = 0
 	for _, s := range q.delays.slots {
 		q.dropPending(q.slab.at(s.entry))
 	}

@@ -1,20 +1,18 @@
 package workqueue
 
-const (
-	// chunkLength is the number of entries that are allocated together.
-	chunkLength = 32
-	// spareEntries is the number of free entries that a queue keeps for the next keys, however few are in use.
-	spareEntries = 2 * chunkLength
-)
+// chunkLength is the number of entries that are allocated together.
+const chunkLength = 32
 
-// slab is where the entries of a queue live. They are allocated by the chunk, used again, and given back by the chunk
-// when all of one are free. What refers to an entry from within the queue is its id, so that a backlog of a million
+// slab is where the entries of a queue live. They are allocated by the chunk, used again, and given back by the chunk;
+// see Queue.trim. What refers to an entry from within the queue is its id, so that a backlog of a million
 // keys is some thousand objects to the garbage collector, and few pointers.
 type slab[K comparable] struct {
 	chunks []*chunk[K] // nil where one was given back
 	gaps   []int       // the indexes of these
 	open   *chunk[K]   // the chunks that have a free entry
-	frees  int         // free entries in all of them
+	room   int         // entries in all chunks
+	used   int         // those of them that are not free
+	peak   int         // the most that were used since the last trim
 }
 
 type chunk[K comparable] struct {
@@ -43,10 +41,11 @@ func (s *slab[K]) take() *entry[K] {
 	e := &c.entries[(c.free-1)%chunkLength]
 	c.free, e.links[byAge].next = e.links[byAge].next, 0
 	c.used++
-	s.frees--
 	if c.free == 0 {
 		s.shut(c)
 	}
+	s.used++
+	s.peak = max(s.peak, s.used)
 	return e
 }
 
@@ -60,12 +59,21 @@ func (s *slab[K]) put(e *entry[K]) {
 	}
 	c.free, e.links[byAge].next = e.id, c.free
 	c.used--
-	s.frees++
-	if c.used == 0 && s.frees >= spareEntries+chunkLength {
-		s.shut(c)
-		s.frees -= chunkLength
-		s.chunks[c.index] = nil
-		s.gaps = append(s.gaps, c.index)
+	s.used--
+}
+
+// trim gives chunks back that are free, but for room for so many entries.
+func (s *slab[K]) trim(room int) {
+	s.gaps = nil
+	for i, c := range s.chunks {
+		if c != nil && c.used == 0 && s.room-chunkLength >= room {
+			s.shut(c)
+			s.room -= chunkLength
+			s.chunks[i] = nil
+		}
+		if s.chunks[i] == nil {
+			s.gaps = append(s.gaps, i)
+		}
 	}
 }
 
@@ -83,7 +91,7 @@ func (s *slab[K]) grow() {
 		e.id = id(c.index*chunkLength + chunkLength - i)
 		c.free, e.links[byAge].next = e.id, c.free
 	}
-	s.frees += chunkLength
+	s.room += chunkLength
 	s.reopen(c)
 }
 

@@ -7,7 +7,7 @@ const (
 	occupied = 1 << 31
 )
 
-// table finds the entry of a key: open addressing with linear probing, between an eighth and half full.
+// table finds the entry of a key: open addressing with linear probing, at most half full.
 //
 // A Go map would do, and did. But each add and Done would hash the key twice, under the queue's lock, where here it is
 // hashed once, before; and a map never gives back what a burst of keys made it grow to.
@@ -90,8 +90,16 @@ func (t *table[K]) clear(gap int) {
 	}
 	t.hashes[gap], t.ids[gap] = 0, 0
 	t.used--
-	if t.used < len(t.hashes)/8 && len(t.hashes) > smallestTable {
-		t.resize(len(t.hashes) / 2)
+}
+
+// trim leaves room for so many entries.
+func (t *table[K]) trim(room int) {
+	slots := smallestTable
+	for slots/2 < room {
+		slots *= 2
+	}
+	if slots < len(t.hashes) {
+		t.resize(slots)
 	}
 }
 
