@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -43,6 +44,7 @@ type coverage struct {
 	mu     sync.Mutex // seeds run in parallel
 	faults map[string]int
 	rules  map[string]int
+	rows   map[string]int // of the reflector's table: what was asked, and what came of it
 }
 
 func (c *coverage) add(counts *map[string]int, what string, n int) {
@@ -57,7 +59,7 @@ func (c *coverage) add(counts *map[string]int, what string, n int) {
 //
 //	go test ./informer -run TestSimulation -seed 42
 func TestSimulation(t *testing.T) {
-	c := &coverage{faults: map[string]int{}, rules: map[string]int{}}
+	c := &coverage{faults: map[string]int{}, rules: map[string]int{}, rows: map[string]int{}}
 	first, last := 0, *simulationSeeds
 	if *simulationSeed >= 0 {
 		first, last = *simulationSeed, *simulationSeed+1
@@ -76,6 +78,13 @@ func TestSimulation(t *testing.T) {
 		}
 		for _, rule := range coalescingRules {
 			require.NotZero(t, c.rules[rule], "no seed has met the coalescing rule %q", rule)
+		}
+		rows := slices.Clone(reflectorRows)
+		if last-first >= 1000 {
+			rows = append(rows, rareRows...)
+		}
+		for _, row := range rows {
+			require.NotZero(t, c.rows[row], "no seed has met the row %q of the reflector's table", row)
 		}
 	}
 }
@@ -208,6 +217,13 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 	lw := api.ListerWatcher[*simulated](view)
 	if s.rand.IntN(4) == 0 {
 		lw = websocket.Watch(view)
+	}
+	wanted.OnRequest = func(r reflector.Request) {
+		row := r.Verb + " " + r.Outcome
+		if r.Complete {
+			row += ", complete"
+		}
+		c.add(&c.rows, row, 1)
 	}
 	s.informer = New(lw, wanted)
 	return s
@@ -477,6 +493,21 @@ func (h *simulatedHandler) check() {
 		require.Same(h.s.t, o, h.state[key])
 	}
 }
+
+// reflectorRows are the rows of the reflector's table: what was asked for, how it ended, and whether the state was complete
+// then.
+// A thousand seeds meet the rare ones too.
+var (
+	reflectorRows = []string{
+		"stream done, complete", "stream broken, complete", "stream rejected", "stream busy", "stream broken", "stream rewound",
+		"list done", "list done, complete", "list busy", "list broken", "list rewound",
+		"watch done", "watch expired", "watch busy", "watch rejected", "watch backwards", "watch broken",
+	}
+	rareRows = []string{
+		"stream done", "stream deadline", "stream expired", "stream too large", "stream expired, complete",
+		"stream backwards, complete", "stream busy, complete", "list expired", "list too large", "list rejected",
+	}
+)
 
 // coalescingRules are the rows of the package's table, as observedBacklog names them.
 var coalescingRules = []string{
