@@ -101,7 +101,7 @@ func TestHandleDeltas(t *testing.T) {
 				told = heard(t, l.swap(), b)
 			}
 			require.Equal(t, tc.told, told)
-			require.True(t, isClosed(i.Synced()) == (tc.batches[0].InitialList))
+			require.True(t, isClosed(i.Synced()) == tc.batches[0].InitialList)
 		})
 	}
 }
