@@ -851,7 +851,8 @@ func TestOwnerRecreated(t *testing.T) {
 				require.Equal(t, []string{"o"}, r.names(), "which is its own")
 				above.fail(nil)
 				pass(time.Hour)
-				require.Equal(t, []string{"o"}, r.names(), "its own addition makes up for what was ignored")
+				// Once or twice: the deletion of the old one and the addition of the new one may coalesce.
+				require.Contains(t, r.names(), "o", "its own addition makes up for what was ignored")
 				below.delete("new")
 				require.Equal(t, []string{"o"}, r.names())
 			})
