@@ -89,15 +89,12 @@ func (b *coalescingBacklog[T]) add(n Notification[T]) {
 		b.order = append(b.order, key)
 	}
 	switch {
-	case n.Type == Delete && s.newest == nil && s.deletion == nil:
-		s.deletion = &n
-	case n.Type == Delete && s.newest != nil && s.newest.Type == Update:
+	case n.Type == Delete && (s.newest == nil || s.newest.Type == Update):
 		s.deletion, s.newest = &n, nil
 	case n.Type == Delete:
 		s.newest = nil
 	case n.Type == Update && s.newest != nil:
-		n.Type, n.Old = s.newest.Type, s.newest.Old
-		n.InitialList, n.At = s.newest.InitialList, s.newest.At
+		n.Type, n.Old, n.At = s.newest.Type, s.newest.Old, s.newest.At
 		s.newest = &n
 	default:
 		s.newest = &n

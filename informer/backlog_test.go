@@ -103,6 +103,18 @@ func TestCoalescingTable(t *testing.T) {
 	}
 }
 
+// TestCoalescedNotificationsAreAsOldAsTheFirst is how somebody who measures delays finds out.
+func TestCoalescedNotificationsAreAsOldAsTheFirst(t *testing.T) {
+	b := newBacklog[*thing](true)
+	first, second := updated(one(1), one(2)), updated(one(2), one(3))
+	first.At, second.At = time.Unix(1, 0), time.Unix(2, 0)
+	b.push(told(first))
+	b.push(told(second))
+	out, _ := drain(t, b, nil)
+	require.Len(t, out, 1)
+	require.Equal(t, first.At, out[0].At)
+}
+
 // world is a cache and the backlogs that are told of it, driven at random.
 type world struct {
 	rand    *rand.Rand
@@ -235,6 +247,26 @@ func TestCoalescingForgetsWhatCameAndWent(t *testing.T) {
 	require.LessOrEqual(t, cap(b.(*coalescingBacklog[*thing]).order), 256)
 	out, _ := drain(t, b, nil)
 	require.Equal(t, []string{"Add stays/0@1"}, describe(out))
+}
+
+// TestAReplayAbsorbsEverything has changes and a resync come before a coalescing handler got to what it joined with.
+func TestAReplayAbsorbsEverything(t *testing.T) {
+	indexer := cache.New[*thing](cache.Options{})
+	txn := indexer.Begin()
+	txn.Set(one(1))
+	joined := txn.Commit("1")
+	b := newBacklog[*thing](true)
+	b.push(&group[*thing]{replay: joined, completes: true})
+	require.Equal(t, 1, b.len())
+	txn = indexer.Begin()
+	txn.Set(one(2))
+	now := txn.Commit("2")
+	b.push(told(updated(one(1), one(2))))
+	b.push(&group[*thing]{replay: now, resync: true})
+	require.Equal(t, 1, b.len())
+	out, complete := drain(t, b, now)
+	require.Equal(t, []string{"Add a/1@2 initial"}, describe(out))
+	require.True(t, complete)
 }
 
 func TestResyncOfACoalescingHandlerSkipsWhatItIsToldAnyway(t *testing.T) {

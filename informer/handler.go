@@ -112,7 +112,8 @@ type Notification[T any] struct {
 	InitialList bool
 	// Resync says, of an Update, that nothing changed: Old and Object are the same.
 	Resync bool
-	// At is when the informer received the change; in a replay and a resync, when that was due.
+	// At is when the informer received the change, the first one if several have coalesced; in a replay and a resync, when
+	// that was due.
 	At time.Time
 }
 

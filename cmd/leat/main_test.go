@@ -93,9 +93,10 @@ func create(t *testing.T, path, name string) *apiclient.Resource[*metav1.Partial
 
 func TestWatchPrintsALineAnEvent(t *testing.T) {
 	for name, flags := range map[string][]string{
-		"plain":   nil,
-		"TLS":     {"--tls"},
-		"a token": {"--token", "secret"},
+		"plain":         nil,
+		"TLS":           {"--tls"},
+		"a token":       {"--token", "secret"},
+		"every address": {"--listen", "0.0.0.0:0", "--tls", "--token", "secret"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := serving(t, flags...)

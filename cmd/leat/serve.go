@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -76,12 +77,18 @@ func (o serveOptions) server() testserver.Options {
 	return so
 }
 
-// config is what a client needs to reach the server.
+// config is what a client on this machine needs to reach the server. The certificate is for loopback, so elsewhere its
+// name has to be said.
 func (o serveOptions) config(server *testserver.Server, address *net.TCPAddr) apiclient.Config {
-	cfg := apiclient.Config{Host: "http://" + address.String(), BearerToken: o.token}
-	if o.tls {
-		cfg.Host = "https://" + address.String()
-		cfg.TLS.CAData = server.CA()
+	host := address.String()
+	if address.IP.IsUnspecified() { // one can listen there, but not connect
+		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port))
 	}
-	return cfg
+	if !o.tls {
+		return apiclient.Config{Host: "http://" + host, BearerToken: o.token}
+	}
+	return apiclient.Config{
+		Host: "https://" + host, BearerToken: o.token,
+		TLS: apiclient.TLS{CAData: server.CA(), ServerName: "localhost"},
+	}
 }
