@@ -193,3 +193,28 @@ func TestEveryWaiterGetsAKey(t *testing.T) {
 		require.Len(t, seen, workers)
 	})
 }
+
+// Gets that wait may give up in any order.
+func TestWaitersGiveUpInAnyOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		var ends []context.CancelFunc
+		errs := make(chan error, 5)
+		for range cap(errs) {
+			ctx, end := context.WithCancel(t.Context())
+			ends = append(ends, end)
+			go func() {
+				_, err := q.Get(ctx)
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		for _, i := range []int{2, 0, 4, 1} {
+			ends[i]()
+			require.ErrorIs(t, <-errs, context.Canceled)
+		}
+		q.Add("a")
+		require.NoError(t, <-errs, "the last one waited on")
+		ends[3]()
+	})
+}

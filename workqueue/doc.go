@@ -27,11 +27,14 @@
 //  7. A key carries the first Options.MaxCauses causes of the adds that made it ready, and the number of the others
 //     (TestCausesTravelWithKeys).
 //  8. What has left the queue is not kept alive by it (TestWhatLeftIsNotRetained, TestCausesAreNotRetained). What a burst
-//     needed is given back, a few entries at a time when the last of their keys leaves (TestBurstIsGivenBack), and used
-//     again until then (TestRoomIsUsedAgain); limiters give it back, too (TestBurstOfFailuresIsGivenBack). The timer, and
-//     by it the queue, is kept only while a key waits (TestTimerStopsWithTheLastDelay).
-//  9. Add, Get and Done of a queue in use do not allocate, causes included (TestAddGetDoneDoNotAllocate).
-//  10. The clock is read for delays and metrics only (TestClockIsReadOnlyForDelaysAndMetrics).
+//     needed is used again while bursts come and go (TestRoomIsUsedAgain, TestBacklogThatComesAndGoesDoesNotAllocate),
+//     and given back when none has for half a minute (TestBurstIsGivenBack, TestKeysSurviveATrim); limiters give it back
+//     at once (TestBurstOfFailuresIsGivenBack). The timer, and by it the queue, is kept only while a key waits or
+//     something is to be given back (TestTimerStopsWithTheLastDelay).
+//  9. Add, Get and Done of a queue in use do not allocate, causes included (TestAddGetDoneDoNotAllocate,
+//     TestSteadyBacklogDoesNotAllocate).
+//  10. The clock is read for delays and metrics only (TestClockIsReadOnlyForDelaysAndMetrics), and every ten seconds
+//     while a queue has more room than it needs.
 //
 // All of them together are checked against a plain model, operation by operation (TestModel, FuzzModel).
 //

@@ -73,17 +73,20 @@ func TestCausesAreNotRetained(t *testing.T) {
 		gone = append(gone, weak.Make(unsafe.SliceData(b)))
 		return unsafe.String(unsafe.SliceData(b), len(b))
 	}
-	for adds := range 40 {
-		for range adds + 1 {
-			q.AddWith(1, workqueue.Item{Cause: workqueue.Cause{Object: text()}})
-		}
-		q.Done(get(t, q).Key)
+	for _, adds := range []int{1, 2, 4, 5, 9, 40} {
 		q.AddWith(2, workqueue.Item{After: time.Hour, Cause: workqueue.Cause{Object: text()}})
 		q.Cancel(2)
-	}
-	runtime.GC()
-	for _, w := range gone {
-		require.Nil(t, w.Value())
+		for range adds {
+			q.AddWith(1, workqueue.Item{Cause: workqueue.Cause{Object: text()}})
+		}
+		work := get(t, q)
+		q.AddWith(1, workqueue.Item{Cause: workqueue.Cause{Object: text()}})
+		q.Done(work.Key)
+		getAll(t, q, 1)
+		runtime.GC()
+		for i, w := range gone {
+			require.Nil(t, w.Value(), "the %d-th text, after %d adds", i, adds)
+		}
 	}
 	runtime.KeepAlive(q)
 }
@@ -167,6 +170,7 @@ func TestBurstIsGivenBack(t *testing.T) {
 		before := heap()
 		for _, item := range []workqueue.Item{{Cause: causeOf("1")}, {After: time.Hour, Cause: causeOf("1")}} {
 			const keys = 50_000
+			q.AddAfter(-1, 5*time.Second) // between the burst and the trim
 			for key := range keys {
 				q.AddWith(key, item)
 			}
@@ -178,7 +182,10 @@ func TestBurstIsGivenBack(t *testing.T) {
 					q.Done(get(t, q).Key)
 				}
 			}
-			<-time.After(30 * time.Second)
+			require.Equal(t, []int{-1}, getAll(t, q, 1))
+			q.AddAfter(-1, time.Hour)
+			require.True(t, q.Cancel(-1))
+			<-time.After(25 * time.Second)
 			synctest.Wait()
 			require.Less(t, heap()-before, int64(keys*5))
 			require.False(t, q.StopTimer(), "there is nothing more to give back")
@@ -190,7 +197,7 @@ func TestBurstIsGivenBack(t *testing.T) {
 // What is given back is not what is in use: keys that stay through it, and those that come after, are all handed out.
 func TestKeysSurviveATrim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const keys = 5000
+		const keys, part = 5120, 512 // as many stay as a table of that size would be full of
 		q, chunks := workqueue.New[int](workqueue.Options{}), 0
 		for round := range 3 {
 			for key := range keys {
@@ -199,43 +206,69 @@ func TestKeysSurviveATrim(t *testing.T) {
 			require.GreaterOrEqual(t, q.Chunks(), chunks)
 			chunks = q.Chunks()
 			for key := range keys {
-				if key%100 != round {
+				if key/part != round {
 					require.True(t, q.Cancel(key))
 				}
 			}
 			<-time.After(time.Minute)
 			synctest.Wait()
-			require.Equal(t, keys/100, q.Stats().Delayed)
+			require.Equal(t, part, q.Stats().Delayed)
+			require.False(t, q.Cancel(-1))
 			for key := keys; key < 2*keys; key++ {
 				q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
 			}
-			require.LessOrEqual(t, q.Chunks(), chunks+2, "what was given back leaves gaps, which are filled")
+			require.LessOrEqual(t, q.Chunks(), chunks+part/32, "what was given back leaves gaps, which are filled")
 			for i, key := range getAll(t, q, keys) {
 				require.Equal(t, keys+i, key)
 			}
 			<-time.After(time.Minute)
-			for i, key := range getAll(t, q, keys/100) {
-				require.Equal(t, 100*i+round, key)
+			for i, key := range getAll(t, q, part) {
+				require.Equal(t, part*round+i, key)
 			}
 			requireEmpty(t, q)
 		}
 	})
 }
 
-// A queue whose backlog comes and goes keeps the room for it.
+// A queue whose backlog comes and goes keeps the room for it, for as long as it does, and needs no more.
 func TestBacklogThatComesAndGoesDoesNotAllocate(t *testing.T) {
-	q, ctx := workqueue.New[int](workqueue.Options{}), context.Background()
-	burst := func() {
-		for key := range 5000 {
-			q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 5000
+		q, ctx := workqueue.New[int](workqueue.Options{}), context.Background()
+		before := heap()
+		burst := func() {
+			for key := range keys {
+				q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
+			}
+			for range keys {
+				work, _ := q.Get(ctx)
+				q.Done(work.Key)
+			}
 		}
-		for range 5000 {
-			work, _ := q.Get(ctx)
-			q.Done(work.Key)
+		burst()
+		full := heap()
+		for range 20 {
+			burst()
+			<-time.After(7 * time.Second)
+			synctest.Wait()
+			require.Greater(t, heap()-before, int64(keys*200))
+			require.Less(t, heap()-full, int64(keys*10))
 		}
+		require.Zero(t, testing.AllocsPerRun(10, burst))
+	})
+}
+
+// A queue that was shut down has no timer that would keep it alive, however much room it had.
+func TestShutDownQueueIsNotTrimmed(t *testing.T) {
+	q := workqueue.New[int](workqueue.Options{})
+	for key := range 2000 {
+		q.Add(key)
 	}
-	burst()
-	require.Zero(t, testing.AllocsPerRun(10, burst))
+	getAll(t, q, 1500)
+	q.ShutDown()
+	require.False(t, q.StopTimer())
+	getAll(t, q, 500)
+	require.False(t, q.StopTimer())
 }
 
 func heap() int64 {
