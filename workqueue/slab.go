@@ -1,7 +1,7 @@
 package workqueue
 
 // chunkLength is the number of entries that are allocated together.
-const chunkLength = 32
+const chunkLength = 64
 
 // slab is where the entries of a queue live. They are allocated by the chunk, used again, and given back by the chunk;
 // see Queue.trim. What refers to an entry from within the queue is its id, so that a backlog of a million
