@@ -54,7 +54,7 @@ func TestRewatch(t *testing.T) {
 	})
 	// What client-go answers with a full relist (its rows 21 and 23, defects A8 and A9) costs one watch.
 	for name, end := range map[string][]any{
-		"reset": {errReset}, "500": {errInternal}, "refused for now": {errForbid}, "too large": {errTooLarge()}, "a short watch": nil,
+		"reset": {errReset}, "500": {errInternal}, "forbidden": {errForbid}, "too large": {errTooLarge()}, "a short watch": nil,
 	} {
 		bubble(t, name+": the same watch again", func(t *testing.T) {
 			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(added(at("a", "6")), stay))
