@@ -46,45 +46,49 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkQueueContended is the time of a Done: producers add keys of their own in turn, as fast as they can, while
-// consumers take them.
+// BenchmarkQueueContended is the time of a Done: producers add keys that none has added before, as fast as they can,
+// while consumers take them.
 func BenchmarkQueueContended(b *testing.B) {
 	for _, priorities := range []int{1, 3} {
 		b.Run(fmt.Sprintf("producers=4/consumers=4/priorities=%d", priorities), func(b *testing.B) {
-			const producers, consumers, keysEach = 4, 4, 1000
-			q, ctx := workqueue.New[string](workqueue.Options{}), context.Background()
+			const producers, consumers = 4, 4
+			q := workqueue.New[string](workqueue.Options{})
+			keys := make([]string, b.N)
+			for i := range keys {
+				keys[i] = fmt.Sprintf("default/web-%d", i)
+			}
 			var producing, consuming sync.WaitGroup
-			var enough atomic.Bool
+			var done atomic.Int64
+			b.ResetTimer()
 			for p := range producers {
-				keys := make([]string, keysEach)
-				for i := range keys {
-					keys[i] = fmt.Sprintf("ns-%d/web-%d", p, i)
-				}
 				producing.Go(func() {
 					item := workqueue.Item{Cause: podCause()}
-					for i := 0; !enough.Load(); i++ {
+					for i := p; i < len(keys); i += producers {
 						item.Priority = i % priorities
-						q.AddWith(keys[i%len(keys)], item)
+						q.AddWith(keys[i], item)
 					}
 				})
 			}
-			b.ResetTimer()
-			for c := range consumers {
+			for range consumers {
 				consuming.Go(func() {
-					for range (b.N + c) / consumers {
-						work, err := q.Get(ctx)
+					taken := int64(0)
+					defer func() { done.Add(taken) }()
+					for {
+						work, err := q.Get(context.Background())
 						if err != nil {
-							b.Error(err)
 							return
 						}
 						q.Done(work.Key)
+						taken++
 					}
 				})
 			}
-			consuming.Wait()
-			b.StopTimer()
-			enough.Store(true)
 			producing.Wait()
+			q.ShutDown()
+			consuming.Wait()
+			if done.Load() != int64(b.N) {
+				b.Fatalf("%d keys of %d were done", done.Load(), b.N)
+			}
 		})
 	}
 }
