@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
@@ -297,6 +298,21 @@ func TestAFullBacklogKeepsOneResync(t *testing.T) {
 	require.Equal(t, 4, b.len())
 	out, _ := drain(t, b, nil)
 	require.Len(t, out, 4)
+}
+
+// TestPendingDoesNotDip looks while a listener takes its backlog: who waits for quiet must not find it there.
+func TestPendingDoesNotDip(t *testing.T) {
+	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
+		t.Run(name, func(t *testing.T) {
+			l := newProcessListener("handler", func(Notification[*thing]) {}, coalesce, zap.NewNop())
+			l.push(told(added(one(1))))
+			require.Equal(t, 1, l.pending())
+			l.swap()
+			require.Equal(t, 1, l.pending())
+			require.True(t, l.deliver(t.Context(), told(added(one(1)))))
+			require.Zero(t, l.pending())
+		})
+	}
 }
 
 func TestResyncPeriod(t *testing.T) {

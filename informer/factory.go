@@ -49,7 +49,7 @@ type sharedInformer struct {
 	run      func(context.Context) error
 	users    int
 	cancel   context.CancelFunc // nil unless it was started
-	done     chan struct{}      // closed when it has ended, or was freed before it began
+	done     chan struct{}      // closed when it has ended
 	leaving  []chan struct{}    // of shares that were released while the factory was ending; closed when it has ended
 }
 
@@ -244,8 +244,6 @@ func (f *Factory) release(s *sharedInformer, registrations []*Registration, done
 		f.forget(s)
 		if s.cancel != nil {
 			s.cancel()
-		} else {
-			close(s.done)
 		}
 	}
 	switch {

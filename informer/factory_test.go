@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
@@ -38,13 +40,16 @@ func TestFactorySharesOneInformer(t *testing.T) {
 		first := share(t, f, s, informer.Options[*widget]{})
 		defer runningFactory(t, f)()
 		second := share(t, f, s, informer.Options[*widget]{})
-		selected := share(t, f, s, informer.Options[*widget]{LabelSelector: "a=b"})
-		elsewhere := share(t, f, newSource(), informer.Options[*widget]{})
 		require.Same(t, first.Informer, second.Informer)
-		require.NotSame(t, first.Informer, selected.Informer)
-		require.NotSame(t, first.Informer, elsewhere.Informer)
-		for _, each := range []*informer.Share[*widget]{first, second, selected, elsewhere} {
-			<-each.Synced()
+		<-second.Synced()
+		for _, other := range []*informer.Share[*widget]{
+			share(t, f, newSource(), informer.Options[*widget]{}),
+			share(t, f, s, informer.Options[*widget]{LabelSelector: "a=b"}),
+			share(t, f, s, informer.Options[*widget]{FieldSelector: "a=b"}),
+			share(t, f, s, informer.Options[*widget]{KeepManagedFields: true}),
+		} {
+			require.NotSame(t, first.Informer, other.Informer)
+			<-other.Synced()
 		}
 	})
 }
@@ -161,6 +166,67 @@ func TestReleaseDoesNotWaitForOtherInformers(t *testing.T) {
 		require.NoError(t, <-ended)
 		<-second.Done()
 		<-again.Done()
+	})
+}
+
+// TestReleaseWaitsForTheCallInFlight releases a share that is not the last one.
+func TestReleaseWaitsForTheCallInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		s.set("a", 1)
+		defer runningFactory(t, f)()
+		share(t, f, s, informer.Options[*widget]{})
+		shared := share(t, f, s, informer.Options[*widget]{})
+		inFlight, release := make(chan struct{}), make(chan struct{})
+		subscribe(t, shared, func(informer.Notification[*widget]) {
+			close(inFlight)
+			<-release
+		}, informer.HandlerOptions{})
+		<-inFlight
+		shared.Release()
+		synctest.Wait()
+		require.False(t, isClosed(shared.Done()))
+		close(release)
+		<-shared.Done()
+	})
+}
+
+// TestAFailedInformerIsNotShared asks for one that has failed and is kept from its end by a handler.
+func TestAFailedInformerIsNotShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs, seen := observer.New(zap.ErrorLevel)
+		f, s := informer.NewFactory(informer.FactoryOptions{Logger: zap.New(logs)}), newSource()
+		s.set("a", 1)
+		stop := runningFactory(t, f)
+		o := informer.Options[*widget]{
+			Transform: func(w *widget) (*widget, error) {
+				if w.Size == 13 {
+					return nil, errors.New("unlucky")
+				}
+				return w, nil
+			},
+			OnUndecodable: reflector.Fail,
+		}
+		failing := share(t, f, s, o)
+		inFlight, release := make(chan struct{}), make(chan struct{})
+		subscribe(t, failing, func(informer.Notification[*widget]) {
+			close(inFlight)
+			<-release
+			panic("late")
+		}, informer.HandlerOptions{})
+		<-inFlight
+		s.set("a", 13)
+		<-failing.Stopped()
+		s.set("a", 2)
+		again := share(t, f, s, o)
+		require.NotSame(t, failing.Informer, again.Informer)
+		<-again.Synced()
+		close(release)
+		failing.Release()
+		<-failing.Done()
+		require.False(t, isClosed(again.Stopped()))
+		require.ErrorContains(t, stop(), "unlucky")
+		require.Equal(t, 1, seen.FilterMessage("handler panicked").Len(), "the factory's logger is its informers'")
 	})
 }
 

@@ -355,7 +355,12 @@ func TestWaitFor(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
 		i := informer.New(s, options(t))
+		anything := make(chan error, 1)
+		go func() { anything <- i.WaitFor(t.Context(), "0") }()
+		synctest.Wait()
+		require.Empty(t, anything, "there is nothing yet")
 		defer running(t, i)()
+		require.NoError(t, <-anything)
 		require.NoError(t, i.WaitFor(t.Context(), "1"))
 		waited := make(chan error, 2)
 		for range 2 {

@@ -3,6 +3,7 @@ package informer
 import (
 	"runtime"
 	"testing"
+	"time"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -39,6 +40,27 @@ func TestRemovedHandlerKeepsNothing(t *testing.T) {
 			runtime.KeepAlive(l)
 		})
 	}
+}
+
+// TestDeliveredGroupsAreLetGo has a handler stuck with the second of two groups that it took together.
+func TestDeliveredGroupsAreLetGo(t *testing.T) {
+	stuck, release := make(chan struct{}), make(chan struct{})
+	l := newProcessListener("stuck", func(n Notification[*thing]) {
+		if n.Object.name == "second" {
+			close(stuck)
+			<-release
+		}
+	}, false, zap.NewNop())
+	delivered := &thing{name: "first"}
+	p := weak.Make(delivered)
+	l.push(told(added(delivered)))
+	l.push(told(added(&thing{name: "second"})))
+	go l.run(t.Context(), func(l *processListener[*thing]) []*group[*thing] { return l.swap().groups(nil, time.Time{}) })
+	<-stuck
+	requireCollected(t, p, "by the groups that were taken")
+	l.remove()
+	close(release)
+	<-l.done
 }
 
 // TestASlotKeepsOneNotification has a batch tell of two objects, of which one has come and gone since.

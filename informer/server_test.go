@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -175,6 +176,45 @@ func TestARelistOfUnchangedObjectsTellsNothing(t *testing.T) {
 		stop()
 		lw.Client().CloseIdleConnections()
 	})
+}
+
+// TestNoReuse is for servers whose answers change without a version.
+func TestNoReuse(t *testing.T) {
+	for _, noReuse := range []bool{false, true} {
+		t.Run(fmt.Sprintf("noReuse=%v", noReuse), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, lw := serve(t, testserver.Options{})
+				o := options(t)
+				o.NoReuse, o.DisableStreaming = noReuse, true
+				i := informer.New(lw, o)
+				var r recorder
+				subscribe(t, i, r.handle, informer.HandlerOptions{})
+				stop := running(t, i)
+				<-i.Synced()
+				synctest.Wait()
+				r.take()
+				server.Inject(testserver.Fault{
+					Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}, Name: "w1"},
+					Effect: testserver.Malform{Mangle: func(object []byte) []byte {
+						return bytes.Replace(object, []byte(`"size":1`), []byte(`"size":7`), 1)
+					}},
+				})
+				server.Inject(testserver.Fault{Effect: testserver.Disconnect{Error: &metav1.Status{
+					Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
+				}}})
+				<-time.After(time.Minute)
+				synctest.Wait()
+				require.Equal(t, 2, i.Status().Reflector.Counters.Lists)
+				if noReuse {
+					require.ElementsMatch(t, []string{"Update w0 0→0", "Update w1 1→7", "Update w2 2→2"}, r.take())
+				} else {
+					require.Empty(t, r.take())
+				}
+				stop()
+				lw.Client().CloseIdleConnections()
+			})
+		})
+	}
 }
 
 // TestManagedFieldsAreDropped looks for what a server sends and nobody reads.

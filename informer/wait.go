@@ -23,6 +23,10 @@ func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 		return err
 	}
 	defer i.forgetWaiter(w)
+	return i.await(ctx, w)
+}
+
+func (i *Informer[T]) await(ctx context.Context, w *waiter) (err error) {
 	select {
 	case <-w.reached:
 	case <-ctx.Done():
