@@ -145,7 +145,7 @@ func TestOddAnswers(t *testing.T) {
 	require.GreaterOrEqual(t, len(oddAnswers), 30)
 	for _, c := range oddAnswers {
 		cfg := onLoopback(t, c.handler)
-		cfg.BearerToken = secret
+		cfg.BearerToken = apiclient.NewSecret(secret)
 		check := func(t *testing.T, operation string, err error) {
 			t.Helper()
 			require.Error(t, err)
@@ -286,8 +286,8 @@ func TestAServerThatEchoesCredentials(t *testing.T) {
 	}
 	cfg := onLoopback(t, echo)
 	for name, change := range map[string]func(*apiclient.Config){
-		"token": func(c *apiclient.Config) { c.BearerToken = secret },
-		"basic": func(c *apiclient.Config) { c.Username, c.Password = "joe", secret },
+		"token": func(c *apiclient.Config) { c.BearerToken = apiclient.NewSecret(secret) },
+		"basic": func(c *apiclient.Config) { c.Username, c.Password = "joe", apiclient.NewSecret(secret) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := cfg

@@ -23,15 +23,19 @@ type Config struct {
 	// "https://proxy.example/k8s/clusters/c1".
 	Host string
 
-	// BearerToken is sent with every request. It is a credential.
-	BearerToken string
+	// BearerToken is sent with every request.
+	BearerToken Secret
 	// BearerTokenFile is a file that holds the token. It is read again at most once a minute, and after an answer of
 	// 401; when it cannot be read the last token serves on. It wins over BearerToken.
 	BearerTokenFile string
 
-	// Username and Password are sent with every request as basic authentication. Password is a credential.
+	// Username and Password are sent with every request as basic authentication.
 	Username string
-	Password string
+	Password Secret
+
+	// Credentials says who asks where that changes while the program runs, as with an exec plugin. It excludes the fields
+	// above and a client certificate in TLS.
+	Credentials CredentialSource
 
 	// Impersonate asks the server to act as somebody else, which it allows to those who may impersonate.
 	Impersonate Impersonate
@@ -43,8 +47,8 @@ type Config struct {
 	UserAgent string
 
 	// ProxyURL is the proxy (http, https or socks5) for all requests. Empty means what the environment says
-	// (HTTPS_PROXY, NO_PROXY and so on).
-	ProxyURL string
+	// (HTTPS_PROXY, NO_PROXY and so on). A user and a password in it are sent to the proxy alone.
+	ProxyURL *url.URL
 
 	// DisableCompression stops asking for gzip, which costs CPU on both sides and saves nothing on a local network.
 	DisableCompression bool
@@ -86,11 +90,10 @@ type TLS struct {
 	CAData []byte
 	CAFile string
 
-	// CertData or CertFile, with KeyData or KeyFile, are the client's certificate and private key, in PEM. The key is a
-	// credential.
+	// CertData or CertFile, with KeyData or KeyFile, are the client's certificate and private key, in PEM.
 	CertData []byte
 	CertFile string
-	KeyData  []byte
+	KeyData  Secret
 	KeyFile  string
 
 	// ServerName is the name that the server's certificate must carry, where it is not the host of the URL.
@@ -102,7 +105,7 @@ type TLS struct {
 
 func (t TLS) isZero() bool {
 	return len(t.CAData) == 0 && t.CAFile == "" && len(t.CertData) == 0 && t.CertFile == "" &&
-		len(t.KeyData) == 0 && t.KeyFile == "" && t.ServerName == "" && !t.Insecure
+		t.KeyData.IsZero() && t.KeyFile == "" && t.ServerName == "" && !t.Insecure
 }
 
 // FieldError says which field of a Config is wrong and why. It never holds the value of a credential.
@@ -139,15 +142,20 @@ func (c Config) validate() error {
 }
 
 func (c Config) validateCredentials() error {
-	bearer := c.BearerToken != "" || c.BearerTokenFile != ""
+	bearer := !c.BearerToken.IsZero() || c.BearerTokenFile != ""
+	basic := c.Username != "" || !c.Password.IsZero()
 	switch {
-	case bearer && (c.Username != "" || c.Password != ""):
+	case c.Credentials != nil && (bearer || basic):
+		return fieldErrorf("Credentials", "they exclude a token, a user name and a password beside them")
+	case c.Credentials != nil && c.TLS.hasCertificate():
+		return fieldErrorf("Credentials", "they exclude a client certificate beside them")
+	case bearer && basic:
 		return fieldErrorf("Username", "a user name and a bearer token exclude each other")
-	case c.Username == "" && c.Password != "":
+	case c.Username == "" && basic:
 		return fieldErrorf("Username", "it is empty, and Password is not")
 	case strings.Contains(c.Username, ":"):
 		return fieldErrorf("Username", "it holds a colon, which basic authentication cannot carry")
-	case !validHeader(c.BearerToken):
+	case !validHeader(c.BearerToken.Reveal()):
 		return fieldErrorf("BearerToken", "it cannot stand in a header: it holds a line break or another control character")
 	}
 	return c.Impersonate.validate()
@@ -178,8 +186,12 @@ func (i Impersonate) validate() error {
 	return nil
 }
 
+func (t TLS) hasCertificate() bool {
+	return len(t.CertData) > 0 || t.CertFile != "" || !t.KeyData.IsZero() || t.KeyFile != ""
+}
+
 func (t TLS) validate() error {
-	hasCert, hasKey := len(t.CertData) > 0 || t.CertFile != "", len(t.KeyData) > 0 || t.KeyFile != ""
+	hasCert, hasKey := len(t.CertData) > 0 || t.CertFile != "", !t.KeyData.IsZero() || t.KeyFile != ""
 	switch {
 	case hasCert && !hasKey:
 		return fieldErrorf("TLS.KeyData", "there is a client certificate and no key for it")
@@ -192,10 +204,8 @@ func (t TLS) validate() error {
 }
 
 func (c Config) validateTransport() error {
-	if c.ProxyURL != "" {
-		if _, err := parseProxy(c.ProxyURL); err != nil {
-			return err
-		}
+	if err := validateProxy(c.ProxyURL); err != nil {
+		return err
 	}
 	if c.Transport == nil {
 		return nil
@@ -203,7 +213,7 @@ func (c Config) validateTransport() error {
 	switch {
 	case !c.TLS.isZero():
 		return fieldErrorf("TLS", "it has no effect on the Transport that is given beside it")
-	case c.ProxyURL != "":
+	case c.ProxyURL != nil:
 		return fieldErrorf("ProxyURL", "it has no effect on the Transport that is given beside it")
 	case c.DialContext != nil:
 		return fieldErrorf("DialContext", "it has no effect on the Transport that is given beside it")
@@ -235,20 +245,19 @@ func parseHost(host string) (*url.URL, error) {
 	return u, nil
 }
 
-func parseProxy(proxy string) (*url.URL, error) {
-	u, err := url.Parse(proxy)
-	if err != nil {
-		return nil, fieldErrorf("ProxyURL", "it is not a URL")
+func validateProxy(u *url.URL) error {
+	if u == nil {
+		return nil
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5", "socks5h":
 	default:
-		return nil, fieldErrorf("ProxyURL", "its scheme is %q; http, https and socks5 are supported", u.Scheme)
+		return fieldErrorf("ProxyURL", "its scheme is %q; http, https and socks5 are supported", u.Scheme)
 	}
 	if u.Host == "" {
-		return nil, fieldErrorf("ProxyURL", "it names no host")
+		return fieldErrorf("ProxyURL", "it names no host")
 	}
-	return u, nil
+	return nil
 }
 
 // validHeader tells whether a value may stand in a header. It is stricter than net/http, whose error comes too late.

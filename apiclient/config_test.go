@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,10 +47,10 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"a bad port", apiclient.Config{Host: "https://h:port"}, "Host", "invalid port"},
 		{"a password", apiclient.Config{Host: "https://u:" + secret + "@h"}, "Host", "a user or password"},
 		{"a broken password", apiclient.Config{Host: "https://u:" + secret + "/@h"}, "Host", "a user or password"},
-		{"token and user", apiclient.Config{Host: host, BearerToken: secret, Username: "u"}, "Username", "exclude each other"},
-		{"password alone", apiclient.Config{Host: host, Password: secret}, "Username", "it is empty"},
+		{"token and user", apiclient.Config{Host: host, BearerToken: apiclient.NewSecret(secret), Username: "u"}, "Username", "exclude each other"},
+		{"password alone", apiclient.Config{Host: host, Password: apiclient.NewSecret(secret)}, "Username", "it is empty"},
 		{"colon", apiclient.Config{Host: host, Username: "a:b"}, "Username", "colon"},
-		{"token of two lines", apiclient.Config{Host: host, BearerToken: secret + "\n"}, "BearerToken", "line break"},
+		{"token of two lines", apiclient.Config{Host: host, BearerToken: apiclient.NewSecret(secret + "\n")}, "BearerToken", "line break"},
 		{"token file missing", apiclient.Config{Host: host, BearerTokenFile: missing}, "BearerTokenFile", missing},
 		{"token file empty", apiclient.Config{Host: host, BearerTokenFile: empty}, "BearerTokenFile", "is empty"},
 		{"token file of two lines", apiclient.Config{Host: host, BearerTokenFile: text}, "BearerTokenFile", "more than a token"},
@@ -60,16 +61,15 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"CA data not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: []byte("x")}}, "TLS.CAData", "no certificate in PEM"},
 		{"CA and insecure", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: ca.pem, Insecure: true}}, "TLS.Insecure", "authorities"},
 		{"certificate without key", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert}}, "TLS.KeyData", "no key"},
-		{"key without certificate", apiclient.Config{Host: host, TLS: apiclient.TLS{KeyData: key}}, "TLS.CertData", "no certificate"},
-		{"another's key", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert, KeyData: otherKey}}, "TLS.CertData", "does not match"},
+		{"key without certificate", apiclient.Config{Host: host, TLS: apiclient.TLS{KeyData: apiclient.NewSecret(string(key))}}, "TLS.CertData", "no certificate"},
+		{"another's key", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert, KeyData: apiclient.NewSecret(string(otherKey))}}, "TLS.CertData", "does not match"},
 		{"key missing", apiclient.Config{Host: host, TLS: apiclient.TLS{CertData: cert, KeyFile: missing}}, "TLS.KeyFile", missing},
-		{"proxy", apiclient.Config{Host: host, ProxyURL: "gopher://u:" + secret + "@h"}, "ProxyURL", `"gopher"`},
-		{"proxy not a URL", apiclient.Config{Host: host, ProxyURL: "http://u:" + secret + "%zz@h"}, "ProxyURL", "not a URL"},
-		{"proxy without host", apiclient.Config{Host: host, ProxyURL: "http://"}, "ProxyURL", "names no host"},
+		{"proxy", apiclient.Config{Host: host, ProxyURL: proxy("gopher://u:" + secret + "@h")}, "ProxyURL", `"gopher"`},
+		{"proxy without host", apiclient.Config{Host: host, ProxyURL: proxy("http://")}, "ProxyURL", "names no host"},
 		{"impersonated groups only", apiclient.Config{Host: host, Impersonate: apiclient.Impersonate{Groups: []string{"g"}}}, "Impersonate.UserName", "it is empty"},
 		{"impersonated line break", apiclient.Config{Host: host, Impersonate: apiclient.Impersonate{UserName: "a\nb"}}, "Impersonate", "control character"},
 		{"transport and TLS", apiclient.Config{Host: host, Transport: http.DefaultTransport, TLS: apiclient.TLS{Insecure: true}}, "TLS", "no effect"},
-		{"transport and proxy", apiclient.Config{Host: host, Transport: http.DefaultTransport, ProxyURL: "http://p"}, "ProxyURL", "no effect"},
+		{"transport and proxy", apiclient.Config{Host: host, Transport: http.DefaultTransport, ProxyURL: proxy("http://p")}, "ProxyURL", "no effect"},
 		{"transport and dialler", apiclient.Config{Host: host, Transport: http.DefaultTransport, DialContext: (&net.Dialer{}).DialContext}, "DialContext", "no effect"},
 	}
 	for _, c := range cases {
@@ -86,13 +86,22 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
+// proxy parses a URL; what cannot be parsed is no case here.
+func proxy(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return u
+}
+
 // secretive is a configuration in which every credential is the secret.
 func secretive() apiclient.Config {
 	return apiclient.Config{
 		Host:        "https://joe:" + secret + "@server.example/base",
-		BearerToken: secret, Username: "joe", Password: secret, BearerTokenFile: "/run/token",
-		ProxyURL: "http://joe:" + secret + "@proxy.example",
-		TLS:      apiclient.TLS{CAData: []byte("ca"), KeyData: []byte(secret), CertData: []byte("cert"), KeyFile: "/run/key"},
+		BearerToken: apiclient.NewSecret(secret), Username: "joe", Password: apiclient.NewSecret(secret), BearerTokenFile: "/run/token",
+		ProxyURL: proxy("http://joe:" + secret + "@proxy.example"),
+		TLS:      apiclient.TLS{CAData: []byte("ca"), KeyData: apiclient.NewSecret(secret), CertData: []byte("cert"), KeyFile: "/run/key"},
 	}
 }
 
@@ -107,12 +116,17 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 	}
 	h := holder{Config: cfg, Pointer: &cfg, Any: cfg, List: []apiclient.Config{cfg}, Map: map[string]apiclient.TLS{"k": cfg.TLS}}
 	ok := cfg
-	ok.Host, ok.Username, ok.Password, ok.BearerTokenFile, ok.TLS = "https://server.example", "", "", "", apiclient.TLS{}
+	ok.Host, ok.Username, ok.Password, ok.BearerTokenFile, ok.TLS = "https://server.example", "", apiclient.Secret{}, "", apiclient.TLS{}
+	// fmt asks no method of what stands in an unexported field.
+	private := struct {
+		config apiclient.Config
+		client *apiclient.Client
+	}{ok, nil}
 	client, err := apiclient.New(ok)
 	require.NoError(t, err)
 	view := apiclient.View[*pod](client, podResource, "")
 
-	values := []any{cfg, &cfg, cfg.TLS, &cfg.TLS, h, &h, client, view, view.Identity(), []any{cfg}, fmt.Errorf("with %v", cfg)}
+	values := []any{cfg, &cfg, cfg.TLS, &cfg.TLS, h, &h, client, view, view.Identity(), []any{cfg}, private, &private, cfg.BearerToken, &cfg.Password, fmt.Errorf("with %v", cfg)}
 	for _, v := range values {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%10.3v", "%T", "%o", "%U", "%e"} {
 			printed := fmt.Sprintf(verb, v)

@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -21,22 +22,23 @@ const tokenLifetime = time.Minute
 // hears of a 401.
 type credentials struct {
 	header   http.Header // what never changes
-	password string      // only to keep it out of errors
+	password Secret      // only to keep it out of errors
 	token    *tokenFile  // nil without one
+	source   CredentialSource
 }
 
 func newCredentials(c Config) (*credentials, error) {
-	cr := &credentials{header: http.Header{}, password: c.Password}
+	cr := &credentials{header: http.Header{}, password: c.Password, source: c.Credentials}
 	switch {
 	case c.BearerTokenFile != "":
-		cr.token = &tokenFile{path: c.BearerTokenFile, last: c.BearerToken}
+		cr.token = &tokenFile{path: c.BearerTokenFile, last: c.BearerToken.Reveal()}
 		if _, err := cr.token.get(); err != nil {
 			return nil, &FieldError{Field: "BearerTokenFile", Err: err}
 		}
-	case c.BearerToken != "":
-		cr.header.Set("Authorization", "Bearer "+c.BearerToken)
+	case !c.BearerToken.IsZero():
+		cr.header.Set("Authorization", "Bearer "+c.BearerToken.Reveal())
 	case c.Username != "":
-		userPassword := base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password))
+		userPassword := base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password.Reveal()))
 		cr.header.Set("Authorization", "Basic "+userPassword)
 	}
 	c.Impersonate.addTo(cr.header)
@@ -76,9 +78,16 @@ func escapeHeaderName(key string) string {
 }
 
 // apply adds the credentials to a request's header.
-func (cr *credentials) apply(h http.Header) error {
+func (cr *credentials) apply(ctx context.Context, h http.Header) error {
 	for name, values := range cr.header {
 		h[name] = append([]string(nil), values...)
+	}
+	if cr.source != nil {
+		newest, err := cr.source.Credentials(ctx)
+		if err == nil && !newest.Token.IsZero() {
+			h.Set("Authorization", "Bearer "+newest.Token.Reveal())
+		}
+		return err
 	}
 	if cr.token == nil {
 		return nil

@@ -49,9 +49,6 @@
 // error. A redirect never carries credentials to another host. Watches of gzip members are not one event late. A caller
 // names an object by its key everywhere, and a key's namespace must agree with the client's.
 //
-// What a configuration that the caller keeps in an unexported field of a struct of his own shows with %+v is beyond this
-// package: fmt prints such a field without asking it.
-//
 // # Example
 //
 // See Example, ExampleView and ExampleProjection_Apply in example_test.go.

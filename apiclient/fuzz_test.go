@@ -23,7 +23,7 @@ func FuzzStatusErrors(f *testing.F) {
 	f.Add(502, "text/html", "x", []byte("<html><title>\xff</title>"))
 	f.Add(500, protoType, "-1", []byte("k8s\x00\x0a\x03"))
 	f.Add(0, jsonType+"; charset=x", "", []byte(`{"kind":"Status","code":{"a":1},"message":7}`))
-	c, err := apiclient.New(apiclient.Config{Host: "http://h", BearerToken: secret})
+	c, err := apiclient.New(apiclient.Config{Host: "http://h", BearerToken: apiclient.NewSecret(secret)})
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, code int, contentType, retryAfter string, body []byte) {
 		h := http.Header{"Content-Type": {contentType}, "Retry-After": {retryAfter}}

@@ -7,16 +7,15 @@ import (
 	"strings"
 )
 
-const redacted = "REDACTED"
-
 // shownConfig is what may be seen of a Config. Every way to print or marshal one goes through it, so that a field that
 // is added to Config is hidden until somebody adds it here.
 type shownConfig struct {
 	Host               string      `json:"host,omitempty"`
-	BearerToken        string      `json:"bearerToken,omitempty"`
+	BearerToken        Secret      `json:"bearerToken,omitzero"`
 	BearerTokenFile    string      `json:"bearerTokenFile,omitempty"`
 	Username           string      `json:"username,omitempty"`
-	Password           string      `json:"password,omitempty"`
+	Password           Secret      `json:"password,omitzero"`
+	Credentials        string      `json:"credentials,omitempty"`
 	Impersonate        Impersonate `json:"impersonate,omitzero"`
 	TLS                shownTLS    `json:"tls,omitzero"`
 	UserAgent          string      `json:"userAgent,omitempty"`
@@ -31,7 +30,7 @@ type shownTLS struct {
 	CAFile     string `json:"caFile,omitempty"`
 	CertData   string `json:"certData,omitempty"`
 	CertFile   string `json:"certFile,omitempty"`
-	KeyData    string `json:"keyData,omitempty"`
+	KeyData    Secret `json:"keyData,omitzero"`
 	KeyFile    string `json:"keyFile,omitempty"`
 	ServerName string `json:"serverName,omitempty"`
 	Insecure   bool   `json:"insecure,omitempty"`
@@ -40,16 +39,19 @@ type shownTLS struct {
 func (c Config) shown() shownConfig {
 	s := shownConfig{
 		Host:               hideUser(c.Host),
-		BearerToken:        hide(c.BearerToken),
+		BearerToken:        c.BearerToken,
 		BearerTokenFile:    c.BearerTokenFile,
 		Username:           c.Username,
-		Password:           hide(c.Password),
+		Password:           c.Password,
 		Impersonate:        c.Impersonate,
 		TLS:                c.TLS.shown(),
 		UserAgent:          c.UserAgent,
-		ProxyURL:           hideUser(c.ProxyURL),
+		ProxyURL:           shownProxy(c.ProxyURL),
 		DisableCompression: c.DisableCompression,
 		DisableProtobuf:    c.DisableProtobuf,
+	}
+	if c.Credentials != nil {
+		s.Credentials = fmt.Sprintf("%T", c.Credentials)
 	}
 	if c.Transport != nil {
 		s.Transport = fmt.Sprintf("%T", c.Transport)
@@ -63,7 +65,7 @@ func (t TLS) shown() shownTLS {
 		CAFile:     t.CAFile,
 		CertData:   size(t.CertData),
 		CertFile:   t.CertFile,
-		KeyData:    hide(string(t.KeyData)),
+		KeyData:    t.KeyData,
 		KeyFile:    t.KeyFile,
 		ServerName: t.ServerName,
 		Insecure:   t.Insecure,
@@ -94,11 +96,11 @@ func (t TLS) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, t.String()) }
 // MarshalJSON shows a TLS configuration without its key: it is meant for logs, not for storage.
 func (t TLS) MarshalJSON() ([]byte, error) { return json.Marshal(t.shown()) }
 
-func hide(secret string) string {
-	if secret == "" {
+func shownProxy(u *url.URL) string {
+	if u == nil {
 		return ""
 	}
-	return redacted
+	return hideUser(u.String())
 }
 
 func size(b []byte) string {

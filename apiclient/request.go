@@ -55,7 +55,7 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	if r.body != nil {
 		req.Header.Set("Content-Type", r.contentType)
 	}
-	return req, c.credentials.apply(req.Header)
+	return req, c.credentials.apply(ctx, req.Header)
 }
 
 // do sends a request and returns the answer if it is a success. The caller closes its body.

@@ -117,8 +117,8 @@ func (cr *credentials) secrets() []string {
 		}
 	}
 	add(cr.header.Get("Authorization"))
-	if cr.password != "" {
-		secrets = append(secrets, cr.password)
+	if !cr.password.IsZero() {
+		secrets = append(secrets, cr.password.Reveal())
 	}
 	if cr.token != nil {
 		secrets = append(secrets, cr.token.seen()...)

@@ -182,13 +182,13 @@ func TestCertificateErrorsSayWhichAndWhy(t *testing.T) {
 		},
 		{
 			"client certificate of another", wantsClient,
-			apiclient.TLS{CAData: good.pem, CertData: clientCert, KeyData: clientKey},
+			apiclient.TLS{CAData: good.pem, CertData: clientCert, KeyData: apiclient.NewSecret(string(clientKey))},
 			[]string{`refused the client certificate (subject "CN=stranger"`},
 			new(*net.OpError),
 		},
 		{
 			"client certificate expired", wantsClient,
-			apiclient.TLS{CAData: good.pem, CertData: oldCert, KeyData: oldKey},
+			apiclient.TLS{CAData: good.pem, CertData: oldCert, KeyData: apiclient.NewSecret(string(oldKey))},
 			[]string{`refused the client certificate (subject "CN=bygone"`, " to 20"},
 			new(*net.OpError),
 		},
@@ -218,11 +218,11 @@ func TestTLSIsVerifiedUnlessInsecure(t *testing.T) {
 		seen = r
 		answer(200, "application/json", onePod)(w, r)
 	})
-	ca := apiclient.TLS{CAData: a.pem, CertData: cert, KeyData: key}
+	ca := apiclient.TLS{CAData: a.pem, CertData: cert, KeyData: apiclient.NewSecret(string(key))}
 	for name, c := range map[string]apiclient.TLS{
 		"verified": ca,
-		"insecure": {Insecure: true, CertData: cert, KeyData: key},
-		"named":    {CAData: a.pem, CertData: cert, KeyData: key, ServerName: "server.memory"},
+		"insecure": {Insecure: true, CertData: cert, KeyData: apiclient.NewSecret(string(key))},
+		"named":    {CAData: a.pem, CertData: cert, KeyData: apiclient.NewSecret(string(key)), ServerName: "server.memory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := pods(t, apiclient.Config{Host: url, TLS: c}).Get(t.Context(), web, metav1.GetOptions{})
@@ -263,7 +263,7 @@ func TestARefusedCertificateIsExplainedOn401(t *testing.T) {
 	config := a.server(t, unchanged)
 	config.ClientAuth = tls.RequestClientCert // as kube-apiserver has it, which then answers 401
 	url := onTLS(t, config, answer(401, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`))
-	_, err := pods(t, apiclient.Config{Host: url, TLS: apiclient.TLS{CAData: a.pem, CertData: cert, KeyData: key}}).
+	_, err := pods(t, apiclient.Config{Host: url, TLS: apiclient.TLS{CAData: a.pem, CertData: cert, KeyData: apiclient.NewSecret(string(key))}}).
 		Get(t.Context(), web, metav1.GetOptions{})
 	require.True(t, apierrors.IsUnauthorized(err))
 	require.ErrorContains(t, err, `Unauthorized (the client certificate has expired: subject "CN=bygone"`)

@@ -47,12 +47,8 @@ func newTransport(c Config) (*http.Transport, *x509.Certificate, error) {
 	if c.DialContext != nil {
 		t.DialContext, t.Proxy = c.DialContext, nil
 	}
-	if c.ProxyURL != "" {
-		u, err := parseProxy(c.ProxyURL)
-		if err != nil {
-			return nil, nil, err
-		}
-		t.Proxy = http.ProxyURL(u)
+	if c.ProxyURL != nil {
+		t.Proxy = http.ProxyURL(c.ProxyURL)
 	}
 	return t, leaf, nil
 }
@@ -74,7 +70,7 @@ func (t TLS) build() (*tls.Config, *x509.Certificate, error) {
 	if err != nil || cert == nil {
 		return c, nil, err
 	}
-	key, err := dataOrFile("TLS.KeyFile", t.KeyData, t.KeyFile)
+	key, err := dataOrFile("TLS.KeyFile", []byte(t.KeyData.Reveal()), t.KeyFile)
 	if err != nil {
 		return nil, nil, err
 	}

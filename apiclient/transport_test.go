@@ -129,7 +129,7 @@ func TestRedirects(t *testing.T) {
 		}
 		http.Redirect(w, r, target, code)
 	})
-	cfg.BearerToken = secret
+	cfg.BearerToken = apiclient.NewSecret(secret)
 	r := pods(t, cfg)
 	get := func() error {
 		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
@@ -224,7 +224,7 @@ func TestATokenStandsInUntilTheFileIsThere(t *testing.T) {
 			got = r.Header.Get("Authorization")
 			answer(200, jsonType, onePod)(w, r)
 		})
-		cfg.BearerToken, cfg.BearerTokenFile = "first", path
+		cfg.BearerToken, cfg.BearerTokenFile = apiclient.NewSecret("first"), path
 		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
 		get := func() string {
 			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
@@ -240,12 +240,12 @@ func TestATokenStandsInUntilTheFileIsThere(t *testing.T) {
 
 func TestAProxyIsUsed(t *testing.T) {
 	var asked string
-	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = r.URL.String()
 		answer(200, jsonType, onePod)(w, r)
 	}))
-	defer proxy.Close()
-	_, err := pods(t, apiclient.Config{Host: "http://far.example", ProxyURL: proxy.URL}).Get(t.Context(), web, metav1.GetOptions{})
+	defer server.Close()
+	_, err := pods(t, apiclient.Config{Host: "http://far.example", ProxyURL: proxy(server.URL)}).Get(t.Context(), web, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, "http://far.example/api/v1/namespaces/default/pods/web", asked)
 }

@@ -334,8 +334,8 @@ func TestCredentialsAndHeaders(t *testing.T) {
 	}
 	require.Empty(t, get(func(*apiclient.Config) {}).Values("Authorization"))
 	require.Regexp(t, `^\S+/\S+ \(\w+/\w+\) leat/\S+$`, got.Header.Get("User-Agent"))
-	require.Equal(t, []string{"Bearer t"}, get(func(c *apiclient.Config) { c.BearerToken = "t" }).Values("Authorization"))
-	require.Equal(t, []string{"Basic dTpwOnA="}, get(func(c *apiclient.Config) { c.Username, c.Password = "u", "p:p" }).Values("Authorization"))
+	require.Equal(t, []string{"Bearer t"}, get(func(c *apiclient.Config) { c.BearerToken = apiclient.NewSecret("t") }).Values("Authorization"))
+	require.Equal(t, []string{"Basic dTpwOnA="}, get(func(c *apiclient.Config) { c.Username, c.Password = "u", apiclient.NewSecret("p:p") }).Values("Authorization"))
 	require.Equal(t, "mine/1", get(func(c *apiclient.Config) { c.UserAgent = "mine/1" }).Get("User-Agent"))
 	require.Equal(t, "identity", get(func(c *apiclient.Config) { c.DisableCompression = true }).Get("Accept-Encoding"))
 	h := get(func(c *apiclient.Config) {

@@ -15,7 +15,7 @@ import (
 
 // adminConfig is how leat reaches the server directly.
 func adminConfig() apiclient.Config {
-	return apiclient.Config{Host: server.URL(), BearerToken: cluster.AdminToken, TLS: apiclient.TLS{CAData: server.CA()}}
+	return apiclient.Config{Host: server.URL(), BearerToken: apiclient.NewSecret(cluster.AdminToken), TLS: apiclient.TLS{CAData: server.CA()}}
 }
 
 func newClient(t *testing.T, config apiclient.Config) *apiclient.Client {

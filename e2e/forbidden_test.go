@@ -17,7 +17,7 @@ import (
 // stays.
 func TestForbidden(t *testing.T) {
 	p, config := startProxy(t)
-	config.BearerToken = cluster.RestrictedToken
+	config.BearerToken = apiclient.NewSecret(cluster.RestrictedToken)
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 20, noLabels)
 	lw := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)

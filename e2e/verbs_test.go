@@ -176,8 +176,8 @@ func TestKubeconfig(t *testing.T) {
 	cert, key, err := server.ClientCertificate("somebody", "system:masters")
 	require.NoError(t, err)
 	withCertificate := adminConfig()
-	withCertificate.BearerToken = ""
-	withCertificate.TLS.CertData, withCertificate.TLS.KeyData = cert, key
+	withCertificate.BearerToken = apiclient.Secret{}
+	withCertificate.TLS.CertData, withCertificate.TLS.KeyData = cert, apiclient.NewSecret(string(key))
 	for name, config := range map[string]apiclient.Config{"token": adminConfig(), "certificate": withCertificate} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "kubeconfig")

@@ -163,7 +163,7 @@ func TestLookupOnTheTestServer(t *testing.T) {
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
 
-		cfg := apiclient.Config{Host: s.URL(), Transport: s.Client().Transport, BearerToken: "good"}
+		cfg := apiclient.Config{Host: s.URL(), Transport: s.Client().Transport, BearerToken: apiclient.NewSecret("good")}
 		c, err := apiclient.New(cfg)
 		require.NoError(t, err)
 		for name, want := range map[string]api.Resource{
@@ -178,7 +178,7 @@ func TestLookupOnTheTestServer(t *testing.T) {
 			require.Equal(t, want, got)
 		}
 
-		cfg.BearerToken = "bad"
+		cfg.BearerToken = apiclient.NewSecret("bad")
 		stranger, err := apiclient.New(cfg)
 		require.NoError(t, err)
 		for _, name := range []string{"pods", "mills.leat.example"} {

@@ -18,13 +18,13 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "config")
-	err = kubeconfig.Write(path, apiclient.Config{Host: "https://127.0.0.1:6443", BearerToken: "abc"}, "shop")
+	err = kubeconfig.Write(path, apiclient.Config{Host: "https://127.0.0.1:6443", BearerToken: apiclient.NewSecret("abc")}, "shop")
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
-	fmt.Println(cfg.Host, cfg.BearerToken == "abc", namespace, err)
+	fmt.Println(cfg.Host, cfg.BearerToken.Reveal() == "abc", namespace, err)
 
 	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "prod"})
 	fmt.Println(filepath.Base(path), "names contexts:", err != nil)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -252,6 +253,18 @@ func decode(path, field, text string) ([]byte, error) {
 		return nil, &Error{Path: path, Field: field, Err: err}
 	}
 	return data, nil
+}
+
+// parseProxy reads a URL whose text may hold a password, which an error does not quote.
+func parseProxy(path, field, text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, &Error{Path: path, Field: field, Err: errors.New("it is not a URL")}
+	}
+	return u, nil
 }
 
 // beside makes a path relative to the file that names it.

@@ -27,28 +27,13 @@ type Options struct {
 	// Server replaces the cluster's URL. With it no file is needed at all.
 	Server string
 	// Token is sent as bearer token, and nothing else of what the user's entry says about credentials is used: a client
-	// certificate beside it would be who the server sees. It is a credential.
-	Token string
+	// certificate beside it would be who the server sees.
+	Token apiclient.Secret
 	// CAFile replaces the cluster's authorities.
 	CAFile string
 	// Insecure accepts any certificate of the server.
 	Insecure bool
 }
-
-// String shows the options without the token.
-func (o Options) String() string {
-	if o.Token != "" {
-		o.Token = "REDACTED"
-	}
-	type plain Options
-	return fmt.Sprintf("kubeconfig.Options%+v", plain(o))
-}
-
-// GoString shows the options without the token.
-func (o Options) GoString() string { return o.String() }
-
-// Format shows the options without the token, whatever the verb.
-func (o Options) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, o.String()) }
 
 // Load returns the configuration and the namespace that a kubeconfig says, or, where there is no file and the program
 // runs in a pod, those of the pod. What is wrong in a file is an *Error that names the file and the field. The files of
@@ -78,9 +63,9 @@ func (o Options) override(c *apiclient.Config) {
 	if o.Server != "" {
 		c.Host = o.Server
 	}
-	if o.Token != "" {
-		c.BearerToken, c.BearerTokenFile, c.Username, c.Password = o.Token, "", "", ""
-		c.TLS.CertData, c.TLS.CertFile, c.TLS.KeyData, c.TLS.KeyFile = nil, "", nil, ""
+	if !o.Token.IsZero() {
+		c.BearerToken, c.BearerTokenFile, c.Username, c.Password = o.Token, "", "", apiclient.Secret{}
+		c.TLS.CertData, c.TLS.CertFile, c.TLS.KeyData, c.TLS.KeyFile = nil, "", apiclient.Secret{}, ""
 	}
 	if o.CAFile != "" {
 		c.TLS.CAFile, c.TLS.CAData, c.TLS.Insecure = o.CAFile, nil, false
@@ -178,7 +163,10 @@ func (m *merged) applyCluster(cfg *apiclient.Config, context string, ctx context
 	if err != nil {
 		return err
 	}
-	cfg.Host, cfg.ProxyURL, cfg.DisableCompression = c.Server, c.ProxyURL, c.DisableCompression
+	cfg.Host, cfg.DisableCompression = c.Server, c.DisableCompression
+	if cfg.ProxyURL, err = parseProxy(c.origin, field+".proxy-url", c.ProxyURL); err != nil {
+		return err
+	}
 	cfg.TLS.CAData, cfg.TLS.CAFile = ca, beside(c.origin, c.CA)
 	cfg.TLS.Insecure, cfg.TLS.ServerName = c.Insecure, c.TLSServerName
 	return nil
@@ -193,7 +181,7 @@ func (m *merged) applyUser(cfg *apiclient.Config, context string, ctx contextInf
 		}
 	}
 	field := "users[" + ctx.User + "]"
-	if o.Token == "" {
+	if o.Token.IsZero() {
 		if err := u.supported(field); err != nil {
 			return err
 		}
@@ -206,10 +194,10 @@ func (m *merged) applyUser(cfg *apiclient.Config, context string, ctx contextInf
 	if err != nil {
 		return err
 	}
-	cfg.BearerToken, cfg.BearerTokenFile = u.Token, beside(u.origin, u.TokenFile)
-	cfg.Username, cfg.Password = u.Username, u.Password
+	cfg.BearerToken, cfg.BearerTokenFile = apiclient.NewSecret(u.Token), beside(u.origin, u.TokenFile)
+	cfg.Username, cfg.Password = u.Username, apiclient.NewSecret(u.Password)
 	cfg.TLS.CertData, cfg.TLS.CertFile = cert, beside(u.origin, u.Cert)
-	cfg.TLS.KeyData, cfg.TLS.KeyFile = key, beside(u.origin, u.Key)
+	cfg.TLS.KeyData, cfg.TLS.KeyFile = apiclient.NewSecret(string(key)), beside(u.origin, u.Key)
 	cfg.Impersonate = apiclient.Impersonate{UserName: u.As, UID: u.AsUID, Groups: u.AsGroups, Extra: u.AsExtra}
 	return nil
 }

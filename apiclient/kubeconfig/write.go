@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 
@@ -53,16 +54,23 @@ func toFile(c apiclient.Config, namespace string) (*file, error) {
 		Kind: "Config", APIVersion: "v1", CurrentContext: entry,
 		Clusters: []namedCluster{{Name: entry, Cluster: cluster{
 			Server: c.Host, CA: paths[1], CAData: encode(c.TLS.CAData), Insecure: c.TLS.Insecure,
-			TLSServerName: c.TLS.ServerName, ProxyURL: c.ProxyURL, DisableCompression: c.DisableCompression,
+			TLSServerName: c.TLS.ServerName, ProxyURL: proxyText(c.ProxyURL), DisableCompression: c.DisableCompression,
 		}}},
 		Users: []namedUser{{Name: entry, User: user{
-			Token: c.BearerToken, TokenFile: paths[0],
-			Cert: paths[2], CertData: encode(c.TLS.CertData), Key: paths[3], KeyData: encode(c.TLS.KeyData),
-			Username: c.Username, Password: c.Password,
+			Token: c.BearerToken.Reveal(), TokenFile: paths[0],
+			Cert: paths[2], CertData: encode(c.TLS.CertData), Key: paths[3], KeyData: encode([]byte(c.TLS.KeyData.Reveal())),
+			Username: c.Username, Password: c.Password.Reveal(),
 			As: c.Impersonate.UserName, AsUID: c.Impersonate.UID, AsGroups: c.Impersonate.Groups, AsExtra: c.Impersonate.Extra,
 		}}},
 		Contexts: []namedContext{{Name: entry, Context: contextInfo{Cluster: entry, User: entry, Namespace: namespace}}},
 	}, nil
+}
+
+func proxyText(u *url.URL) string {
+	if u == nil {
+		return ""
+	}
+	return u.String()
 }
 
 // replace writes a file under another name and renames it. os.CreateTemp makes files that only their owner may read.

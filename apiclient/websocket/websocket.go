@@ -31,8 +31,6 @@ type Source[T any] interface {
 	api.ListerWatcher[T]
 	// WatchOver watches over a stream that open opens.
 	WatchOver(ctx context.Context, o api.Options[T], open apiclient.Opener) iter.Seq2[api.Event[T], error]
-	// Client tells how to dial.
-	Client() *apiclient.Client
 	// Identity is comparable, and equal for what reads the same objects.
 	Identity() any
 }
@@ -41,8 +39,6 @@ type Source[T any] interface {
 // concurrent use. It has no counterpart in client-go.
 type ListerWatcher[T any] struct {
 	source Source[T]
-	dialer ws.Dialer
-	err    error // why there is no dialler
 }
 
 // Watch returns a ListerWatcher that asks the same server for the same objects as source does, with the same
@@ -51,14 +47,17 @@ type ListerWatcher[T any] struct {
 // It dials as the client's *http.Transport does, and shakes hands with the same TLS configuration. Where the client has
 // another kind of http.RoundTripper, each watch ends with an error that says so.
 func Watch[T any](source Source[T]) *ListerWatcher[T] {
-	w := &ListerWatcher[T]{source: source}
-	t, ok := source.Client().Transport().(*http.Transport)
+	return &ListerWatcher[T]{source: source}
+}
+
+// dialerOf makes a dialler that connects as a transport does.
+func dialerOf(transport http.RoundTripper) (ws.Dialer, error) {
+	t, ok := transport.(*http.Transport)
 	if !ok {
-		w.err = fmt.Errorf("websocket: a %T does not tell how to dial; the client needs an *http.Transport", source.Client().Transport())
-		return w
+		return ws.Dialer{}, fmt.Errorf("websocket: a %T does not tell how to dial; the client needs an *http.Transport", transport)
 	}
 	t = t.Clone() // which waits until the transport has settled its TLS configuration
-	w.dialer = ws.Dialer{
+	d := ws.Dialer{
 		NetDialContext:    t.DialContext,
 		NetDialTLSContext: t.DialTLSContext,
 		Proxy:             t.Proxy,
@@ -67,15 +66,15 @@ func Watch[T any](source Source[T]) *ListerWatcher[T] {
 		ReadBufferSize:    readBuffer,
 		WriteBufferSize:   writeBuffer,
 	}
-	if w.dialer.NetDialContext == nil {
-		w.dialer.NetDialContext = (&net.Dialer{}).DialContext
+	if d.NetDialContext == nil {
+		d.NetDialContext = (&net.Dialer{}).DialContext
 	}
-	if w.dialer.TLSClientConfig == nil {
-		w.dialer.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if d.TLSClientConfig == nil {
+		d.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	// The transport offers HTTP/2, over which this handshake does not exist.
-	w.dialer.TLSClientConfig.NextProtos = []string{"http/1.1"}
-	return w
+	d.TLSClientConfig.NextProtos = []string{"http/1.1"}
+	return d, nil
 }
 
 // Resource returns what is listed and watched.
@@ -96,13 +95,14 @@ func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func
 // would yield, errors included. A connection on which neither an event nor the answer to a ping came for 45 seconds
 // ends with a net.Error that is a time-out.
 func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
-	return w.source.WatchOver(ctx, o, w.open)
+	return w.source.WatchOver(ctx, o, open)
 }
 
 // open makes the handshake and waits for the first message, whose type tells the media type.
-func (w *ListerWatcher[T]) open(req *http.Request) (io.ReadCloser, string, error) {
-	if w.err != nil {
-		return nil, "", w.err
+func open(req *http.Request, transport http.RoundTripper) (io.ReadCloser, string, error) {
+	dialer, err := dialerOf(transport)
+	if err != nil {
+		return nil, "", err
 	}
 	u := *req.URL
 	u.Scheme = "ws" + strings.TrimPrefix(u.Scheme, "http")
@@ -110,7 +110,7 @@ func (w *ListerWatcher[T]) open(req *http.Request) (io.ReadCloser, string, error
 	header.Del("Accept-Encoding")
 	// kube-apiserver answers 403, with an empty body, where Origin is missing or another host.
 	header.Set("Origin", (&url.URL{Scheme: req.URL.Scheme, Host: req.URL.Host}).String())
-	dialer, stop := w.dialerUntil(req.Context())
+	stop := closeWith(req.Context(), &dialer)
 	conn, resp, err := dialer.DialContext(req.Context(), u.String(), header)
 	if err != nil {
 		stop()
@@ -120,10 +120,10 @@ func (w *ListerWatcher[T]) open(req *http.Request) (io.ReadCloser, string, error
 	return s, s.mediaType(), nil
 }
 
-// dialerUntil returns a dialler whose connection is closed when ctx ends before stop is called: the library itself looks
-// at the context only while it connects, and then at its deadline.
-func (w *ListerWatcher[T]) dialerUntil(ctx context.Context) (dialer ws.Dialer, stop func()) {
-	dialer, stops := w.dialer, []func() bool{}
+// closeWith makes a dialler's connection close when ctx ends before stop is called: the library itself looks at the
+// context only while it connects, and then at its deadline.
+func closeWith(ctx context.Context, dialer *ws.Dialer) (stop func()) {
+	var stops []func() bool
 	closing := func(dial func(context.Context, string, string) (net.Conn, error)) func(context.Context, string, string) (net.Conn, error) {
 		return func(dialing context.Context, network, address string) (net.Conn, error) {
 			c, err := dial(dialing, network, address)
@@ -137,7 +137,7 @@ func (w *ListerWatcher[T]) dialerUntil(ctx context.Context) (dialer ws.Dialer, s
 	if dialer.NetDialTLSContext != nil {
 		dialer.NetDialTLSContext = closing(dialer.NetDialTLSContext)
 	}
-	return dialer, func() {
+	return func() {
 		for _, stop := range stops {
 			stop()
 		}

@@ -109,7 +109,7 @@ func collect(lw *websocket.ListerWatcher[*corev1.Pod], ctx context.Context) (ver
 func TestHandshake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got *http.Request
-		lw := subject(t, func(c *apiclient.Config) { c.BearerToken = secret }, func(w http.ResponseWriter, r *http.Request) {
+		lw := subject(t, func(c *apiclient.Config) { c.BearerToken = apiclient.NewSecret(secret) }, func(w http.ResponseWriter, r *http.Request) {
 			got = r
 			upgraded(func(c *ws.Conn) { _ = c.WriteMessage(ws.TextMessage, event("6")) })(w, r)
 		})
@@ -166,7 +166,7 @@ func TestFailedHandshakes(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				lw := subject(t, func(c *apiclient.Config) { c.BearerToken = secret }, c.h)
+				lw := subject(t, func(c *apiclient.Config) { c.BearerToken = apiclient.NewSecret(secret) }, c.h)
 				versions, err := collect(lw, t.Context())
 				require.Empty(t, versions)
 				require.ErrorContains(t, err, "watch pods: ")
@@ -435,7 +435,7 @@ func TestATransportThatDoesNotTellHowToDial(t *testing.T) {
 func TestBasicCredentialsAndIdentity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		authorization := ""
-		lw := subject(t, func(c *apiclient.Config) { c.Username, c.Password = "joe", secret }, func(w http.ResponseWriter, r *http.Request) {
+		lw := subject(t, func(c *apiclient.Config) { c.Username, c.Password = "joe", apiclient.NewSecret(secret) }, func(w http.ResponseWriter, r *http.Request) {
 			authorization = r.Header.Get("Authorization")
 			http.Error(w, "no", http.StatusForbidden)
 		})

@@ -85,10 +85,10 @@ func (o serveOptions) config(server *testserver.Server, address *net.TCPAddr) ap
 		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port))
 	}
 	if !o.tls {
-		return apiclient.Config{Host: "http://" + host, BearerToken: o.token}
+		return apiclient.Config{Host: "http://" + host, BearerToken: apiclient.NewSecret(o.token)}
 	}
 	return apiclient.Config{
-		Host: "https://" + host, BearerToken: o.token,
+		Host: "https://" + host, BearerToken: apiclient.NewSecret(o.token),
 		TLS: apiclient.TLS{CAData: server.CA(), ServerName: "localhost"},
 	}
 }

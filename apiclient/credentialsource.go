@@ -1,0 +1,22 @@
+package apiclient
+
+import (
+	"context"
+	"crypto/tls"
+)
+
+// Credentials prove who asks, for as long as they are good: a bearer token, a client certificate, or both.
+type Credentials struct {
+	Token       Secret
+	Certificate *tls.Certificate
+}
+
+// CredentialSource says who asks where that changes while a program runs. Package exec has one. It must be safe for
+// concurrent use. It corresponds to the ExecProvider and the AuthProvider of client-go's rest.Config.
+type CredentialSource interface {
+	// Credentials returns what is newest. It is called for each request, and may block until ctx ends; an error fails the
+	// request.
+	Credentials(ctx context.Context) (Credentials, error)
+	// Refused is told that the server answered 401 to a request with these credentials. It must not block.
+	Refused(c Credentials)
+}
