@@ -9,34 +9,91 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/leatproject/leat/codec"
 )
 
+// DocumentOptions say how a document is asked for.
+type DocumentOptions struct {
+	// Accept is the Accept header: variants of application/json, the preferred one first. Empty means application/json.
+	Accept string
+	// ETag is that of a Document the caller has, so that one which did not change need not be sent (RFC 9110, 13.1.2).
+	ETag string
+}
+
+// Document is a document of JSON that is no object of a resource.
+type Document struct {
+	ContentType string // as the server wrote it, parameters included
+	ETag        string // "" if the server gave none
+	NotModified bool   // the caller's document is still the server's, and Body is empty
+	Body        []byte // of 16 MiB at most
+}
+
 // GetDocument reads a document of JSON that is no object of a resource, such as /apis or /version, into a pointer. path
-// begins with a slash and is below the server's own path. It is one request, and nothing is tried again.
+// begins with a slash and is below the server's own path. It is one request, and blocks for that.
 // It corresponds to RESTClient().Get().AbsPath(path) of client-go.
 func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
-	r := request{verb: "get", target: path, method: http.MethodGet, path: path, accept: codec.MediaTypeJSON}
-	if !strings.HasPrefix(path, "/") {
-		return r.fail(errors.New("apiclient: the path of a document begins with a slash"))
-	}
-	body, mediaType, err := c.read(ctx, r)
+	d, err := c.FetchDocument(ctx, path, DocumentOptions{})
 	if err != nil {
-		return r.fail(err)
+		return err
 	}
-	defer body.Close()
-	if strings.HasPrefix(mediaType, codec.MediaTypeProtobuf) {
-		return r.fail(&ContentTypeError{ContentType: mediaType})
-	}
-	content, err := io.ReadAll(io.LimitReader(body, codec.DefaultMaxObjectBytes+1))
-	if err != nil {
-		return r.fail(err)
-	}
-	if len(content) > codec.DefaultMaxObjectBytes {
-		return r.fail(&codec.TooLargeError{Limit: codec.DefaultMaxObjectBytes})
-	}
-	if err := json.Unmarshal(content, into); err != nil {
-		return r.fail(fmt.Errorf("read the answer: %w", err))
+	if err := json.Unmarshal(d.Body, into); err != nil {
+		return documentRequest(path).fail(fmt.Errorf("read the answer: %w", err))
 	}
 	return nil
+}
+
+// FetchDocument reads a document of JSON as it is: for a caller who takes one of several shapes, or who has an earlier
+// answer and its ETag. path begins with a slash and is below the server's own path. It is one request, and blocks for
+// that. An answer of more than 16 MiB is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
+func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptions) (Document, error) {
+	r := documentRequest(path)
+	if o.Accept != "" {
+		r.accept = o.Accept
+	}
+	r.ifNoneMatch = o.ETag
+	if !strings.HasPrefix(path, "/") {
+		return Document{}, r.fail(errors.New("apiclient: the path of a document begins with a slash"))
+	}
+	resp, err := c.do(ctx, r)
+	if o.ETag != "" && notModified(err) {
+		return Document{ETag: o.ETag, NotModified: true}, nil
+	}
+	if err != nil {
+		return Document{}, r.fail(err)
+	}
+	defer resp.Body.Close()
+	d := Document{ContentType: resp.Header.Get("Content-Type"), ETag: resp.Header.Get("ETag")}
+	if d.Body, err = readDocument(d.ContentType, resp.Body); err != nil {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return Document{}, r.fail(err)
+	}
+	return d, nil
+}
+
+func documentRequest(path string) request {
+	return request{verb: "get", target: path, method: http.MethodGet, path: path, accept: codec.MediaTypeJSON}
+}
+
+// notModified recognises the answer to a condition, which is no success.
+func notModified(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && status.Status().Code == http.StatusNotModified
+}
+
+func readDocument(contentType string, body io.ReadCloser) ([]byte, error) {
+	if err := checkContentType(contentType, body); err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(contentType, codec.MediaTypeProtobuf) {
+		return nil, &ContentTypeError{ContentType: contentType}
+	}
+	content, err := io.ReadAll(io.LimitReader(body, codec.DefaultMaxObjectBytes+1))
+	if err == nil && len(content) > codec.DefaultMaxObjectBytes {
+		err = &codec.TooLargeError{Limit: codec.DefaultMaxObjectBytes}
+	}
+	return content, err
 }

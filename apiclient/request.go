@@ -26,6 +26,7 @@ type request struct {
 	accept      string
 	body        []byte
 	contentType string // of the body
+	ifNoneMatch string // the ETag of an answer that the caller has
 }
 
 // fail wraps an error with the operation, once.
@@ -54,6 +55,9 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	req.Header.Set("Accept-Encoding", c.acceptEncoding)
 	if r.body != nil {
 		req.Header.Set("Content-Type", r.contentType)
+	}
+	if r.ifNoneMatch != "" {
+		req.Header.Set("If-None-Match", r.ifNoneMatch)
 	}
 	return req, c.credentials.apply(ctx, req.Header)
 }
