@@ -23,9 +23,8 @@ func public(path string) bool {
 	return false
 }
 
-// document answers requests that are not about resources: health, version and discovery. A client that asks for
-// aggregated discovery gets the plain documents, as from a server that has none.
-func (s *Server) document(w http.ResponseWriter, r Request) {
+// document answers requests that are not about resources: health, version and discovery.
+func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	var doc any
 	switch parts[0] {
@@ -47,6 +46,10 @@ func (s *Server) document(w http.ResponseWriter, r Request) {
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		s.fail(w, notAllowed())
+		return
+	}
+	if len(parts) == 1 && parts[0] != "version" && s.wantsAggregated(r.Accept) {
+		s.aggregated(w, req, parts[0])
 		return
 	}
 	m, err := s.negotiate(r.Accept, false)

@@ -45,7 +45,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if request.Resource == "" {
-		s.document(w, request)
+		s.document(w, r, request)
 		return
 	}
 	if s.options.Authorize != nil {

@@ -46,6 +46,8 @@ type Options struct {
 	NoWatchCache bool
 	// NoStreamingLists refuses sendInitialEvents with 422, as servers without the WatchList feature do.
 	NoStreamingLists bool
+	// NoAggregatedDiscovery answers /api and /apis with the plain documents only, as servers before Kubernetes 1.27 do.
+	NoAggregatedDiscovery bool
 	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it the parameter is
 	// ignored, as by servers that do not know it.
 	DropFields bool
