@@ -11,9 +11,10 @@
 // Answers follow kube-apiserver 1.36: status codes, reasons and causes, resource versions, selectors, pagination,
 // bookmarks and streamed lists, finalizers and grace periods, server-side apply, and the order in which fields are
 // written, were compared with a real one. What is not here: schemas, and so defaults, validation beyond metadata and
-// strategic merge patches (415); protobuf, CBOR and Tables; admission; OpenAPI; garbage collection. What controllers do
-// in a cluster happens at once: a CustomResourceDefinition is established when it is created and gone when it is
-// deleted, and a deleted namespace takes its objects along.
+// strategic merge patches (415); protobuf and CBOR; columns of a Table besides Name and Age, and watches of Tables;
+// admission; OpenAPI; garbage collection. Containers log what AppendLog says. What controllers do in a cluster happens at
+// once: a CustomResourceDefinition is established when it is created and gone when it is deleted, and a deleted namespace
+// takes its objects along.
 //
 // # Guarantees
 //
@@ -34,6 +35,8 @@
 //     (TestRunEndsInEveryState, TestRunAgain).
 //  9. No request makes the server panic, or leaves the store in pieces (FuzzHandle).
 //  10. Tokens are never printed, and not in the log of requests (TestAuthentication).
+//  11. A log that is followed is told whole and in order, to its last line (TestPodLogs).
+//  12. A dry run changes nothing, on subresources too (TestDryRun, TestDryRunOfSubresources).
 //
 // # Concurrency
 //

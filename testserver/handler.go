@@ -107,8 +107,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		return
 	}
 	var err error
-	if x.media, err = s.negotiate(request.Accept, def.custom); err == nil {
+	if x.media, err = s.negotiate(request.Accept, def.custom, x.otherKinds()...); err == nil {
 		err = x.media.checkShape(request.Verb == "list" || request.Verb == "deletecollection")
+	}
+	if err == nil && x.media.as == tableKind {
+		x.media.include, err = includePolicy(request.Query.Get("includeObject"))
 	}
 	if err == nil {
 		err = handler()

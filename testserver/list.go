@@ -263,6 +263,9 @@ func sizeOf(items []*record) int {
 // list returns what stands before and after the items of a list. Those of custom resources are written with sorted keys,
 // so that a client learns their kind, and their version, only after the last item.
 func (s shape) list(meta metav1.ListMeta) (head, tail []byte, err error) {
+	if s.as == tableKind {
+		return table(meta)
+	}
 	if s.custom && s.as == "" {
 		members := object{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
 		if meta.RemainingItemCount != nil {

@@ -15,8 +15,9 @@ import (
 
 // media is the representation that a client and the server agreed on. It is always JSON.
 type media struct {
-	as          string // "", "PartialObjectMetadata" or "PartialObjectMetadataList"
-	dropManaged bool   // without metadata.managedFields
+	as          string                     // "", "PartialObjectMetadata", "PartialObjectMetadataList" or "Table"
+	dropManaged bool                       // without metadata.managedFields
+	include     metav1.IncludeObjectPolicy // what a row of a table carries of its object
 }
 
 // clause is one media range of an Accept header.
@@ -61,9 +62,9 @@ func parseAccept(header string) []clause {
 }
 
 // negotiate picks the first clause of an Accept header that the server can satisfy: JSON, as it is or reduced to
-// metadata. Protobuf, CBOR, YAML and Tables are passed over. Only custom resources can be asked for by
-// "application/*": the routes of kube-apiserver's built-in ones do not know it.
-func (s *Server) negotiate(header string, custom bool) (media, error) {
+// metadata, or as one of the other kinds that the request can be answered with. Protobuf, CBOR and YAML are passed over.
+// Only custom resources can be asked for by "application/*": the routes of kube-apiserver's built-in ones do not know it.
+func (s *Server) negotiate(header string, custom bool, kinds ...string) (media, error) {
 	if strings.TrimSpace(header) == "" {
 		return media{}, nil
 	}
@@ -88,6 +89,8 @@ func (s *Server) negotiate(header string, custom bool) (media, error) {
 		case (m.as == "PartialObjectMetadata" || m.as == "PartialObjectMetadataList") &&
 			c.params["g"] == metav1.GroupName && c.params["v"] == "v1":
 			return m, nil
+		case slices.Contains(kinds, m.as) && c.params["g"] == metav1.GroupName && c.params["v"] == "v1":
+			return m, nil
 		}
 	}
 	return media{}, statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
@@ -101,7 +104,7 @@ func (m media) checkShape(list bool) error {
 	if list {
 		want += "List"
 	}
-	if m.as == "" || m.as == want {
+	if m.as == "" || m.as == tableKind || m.as == want {
 		return nil
 	}
 	return statusError(http.StatusNotAcceptable, metav1.StatusReasonNotAcceptable,
@@ -117,8 +120,11 @@ type shape struct {
 
 const partialPrefix = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":`
 
-// appendObject appends a whole object, or its metadata.
+// appendObject appends a whole object, its metadata, or a table of it alone.
 func (s shape) appendObject(dst []byte, r *record) []byte {
+	if s.as == tableKind {
+		return s.appendTable(dst, r)
+	}
 	head, tail := r.metadata(s.dropManaged)
 	if s.as != "" {
 		dst = append(dst, partialPrefix...)
@@ -161,6 +167,9 @@ func (s shape) apiVersion() string {
 
 // appendItem appends an object as a list holds it: kube-apiserver's built-in types do not say their kind there.
 func (s shape) appendItem(dst []byte, r *record) []byte {
+	if s.as == tableKind {
+		return s.appendRow(dst, r)
+	}
 	if s.as != "" || s.custom {
 		return s.appendObject(dst, r)
 	}

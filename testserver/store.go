@@ -17,9 +17,10 @@ type store struct {
 	history     int           // changes kept of each collection
 	advanced    signal        // fires with every change of the version
 	names       names
-	strict      bool // namespaces must exist
-	managed     bool // writes record managedFields
-	immediate   bool // pods do not wait for a kubelet
+	logs        podLogs // guarded by itself
+	strict      bool    // namespaces must exist
+	managed     bool    // writes record managedFields
+	immediate   bool    // pods do not wait for a kubelet
 }
 
 // collection is one resource: its present state, and the changes that led there.
@@ -130,6 +131,7 @@ func (s *store) drop(c *collection, before *record) *record {
 	gone := before.at(s.version + 1)
 	c.root = c.root.remove(before.path)
 	s.append(c, &change{before: before, gone: gone})
+	s.logs.forget(before.uid)
 	return gone
 }
 

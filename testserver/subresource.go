@@ -32,6 +32,7 @@ var (
 		name: "eviction", kind: "Eviction", group: "policy", version: "v1", verbs: metav1.Verbs{"create"},
 	}
 	bindingSubresource = subresource{name: "binding", kind: "Binding", verbs: metav1.Verbs{"create"}}
+	logSubresource     = subresource{name: "log", verbs: metav1.Verbs{"get"}}
 	tokenSubresource   = subresource{
 		name: "token", kind: "TokenRequest", group: "authentication.k8s.io", version: "v1", verbs: metav1.Verbs{"create"},
 	}
@@ -48,7 +49,7 @@ func (d *definition) subresources() []subresource {
 	}
 	switch d.GroupResource() {
 	case schema.GroupResource{Resource: "pods"}:
-		out = append(out, evictionSubresource, bindingSubresource)
+		out = append(out, evictionSubresource, bindingSubresource, logSubresource)
 	case schema.GroupResource{Resource: "serviceaccounts"}:
 		out = append(out, tokenSubresource)
 	}
@@ -67,7 +68,7 @@ func (x *call) subresource() func() error {
 	handlers := map[string]func() error{
 		"status get": x.get, "status update": x.update, "status patch": x.patch,
 		"scale get": x.getScale, "scale update": x.updateScale, "scale patch": x.patchScale,
-		"eviction create": x.evict, "binding create": x.bind, "token create": x.token,
+		"eviction create": x.evict, "binding create": x.bind, "token create": x.token, "log get": x.getLog,
 	}
 	return handlers[x.request.Subresource+" "+x.request.Verb]
 }
@@ -187,6 +188,10 @@ func (x *call) rescale(change func(object) (object, error)) error {
 
 // evict deletes a pod; there are no disruption budgets here that could refuse.
 func (x *call) evict() error {
+	w, err := x.write()
+	if err != nil {
+		return err
+	}
 	eviction, err := x.object()
 	if err != nil {
 		return err
@@ -202,7 +207,7 @@ func (x *call) evict() error {
 		}
 	}
 	x.store.mu.Lock()
-	_, err = x.store.delete(x.c, x.key(), o, write{dryRun: len(o.DryRun) > 0})
+	_, err = x.store.delete(x.c, x.key(), o, write{dryRun: w.dryRun || len(o.DryRun) > 0})
 	x.store.mu.Unlock()
 	if err != nil {
 		return err
@@ -218,6 +223,10 @@ func (x *call) created() error {
 
 // bind gives a pod its node, once.
 func (x *call) bind() error {
+	w, err := x.write()
+	if err != nil {
+		return err
+	}
 	binding, err := x.object()
 	if err != nil {
 		return err
@@ -237,7 +246,7 @@ func (x *call) bind() error {
 			fmt.Errorf("pod %s is already assigned to node %q", old.key.Name, have))
 	}
 	spec["nodeName"] = node
-	if _, _, err := x.store.update(x.c, x.key(), tree, write{served: x.request.Version, manager: "binding"}); err != nil {
+	if _, _, err := x.store.update(x.c, x.key(), tree, write{served: x.request.Version, manager: "binding", dryRun: w.dryRun}); err != nil {
 		return err
 	}
 	return x.created()
@@ -245,6 +254,9 @@ func (x *call) bind() error {
 
 // token answers a TokenRequest with a token that says whose it is and opens nothing.
 func (x *call) token() error {
+	if _, err := x.write(); err != nil {
+		return err
+	}
 	request, err := x.object()
 	if err != nil {
 		return err

@@ -67,7 +67,7 @@ func (x *call) object() (object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
 	}
-	return tree, nil
+	return tree, x.validateFields(body)
 }
 
 // unsupported is the 415 that lists what the server does read.
@@ -87,6 +87,7 @@ func (x *call) write() (write, error) {
 	w.dryRun = len(q["dryRun"]) > 0
 	errs = append(errs, metav1validation.ValidateDryRun(field.NewPath("dryRun"), q["dryRun"])...)
 	errs = append(errs, metav1validation.ValidateFieldManager(q.Get("fieldManager"), field.NewPath("fieldManager"))...)
+	errs = append(errs, metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), q.Get("fieldValidation"))...)
 	if len(errs) > 0 {
 		return w, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("CreateOptions").GroupKind(), "", errs)
 	}

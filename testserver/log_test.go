@@ -1,0 +1,96 @@
+package testserver_test
+
+import (
+	"bufio"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver"
+)
+
+func containers(names ...string) []any {
+	var out []any
+	for _, n := range names {
+		out = append(out, doc{"name": n})
+	}
+	return out
+}
+
+func TestPodLogs(t *testing.T) {
+	const path = podsPath + "/web/log"
+	web := api.Key{Namespace: "default", Name: "web"}
+	inBubble(t, testserver.Options{ImmediateDeletion: true}, func(b *bench) {
+		text := func(query string) string {
+			a := b.do(http.MethodGet, path+query, nil)
+			require.Equal(b, 200, a.code, "%s", a.body)
+			require.Equal(b, "text/plain", a.header.Get("Content-Type"))
+			return string(a.body)
+		}
+		b.refused(404, http.MethodGet, path, nil)
+		require.Error(b, b.AppendLog(web, "mill", "too early"))
+		b.ok(http.MethodPost, podsPath, doc{"metadata": meta("web"), "spec": doc{"containers": containers("mill")}})
+		require.Empty(b, text(""))
+		require.NoError(b, b.AppendLog(web, "mill", "one", "two"))
+		<-time.After(10 * time.Second)
+		require.NoError(b, b.AppendLog(web, "mill", "three"))
+
+		require.Equal(b, "one\ntwo\nthree\n", text(""))
+		require.Equal(b, "one\ntwo\nthree\n", text("?container=mill"))
+		require.Equal(b, "two\nthree\n", text("?tailLines=2"))
+		require.Equal(b, "one\ntwo\nthree\n", text("?tailLines=9"))
+		require.Empty(b, text("?tailLines=0"))
+		require.Equal(b, "one\ntw", text("?limitBytes=6"))
+		require.Equal(b, "three\n", text("?sinceSeconds=5"))
+		require.Equal(b, "three\n", text("?sinceTime=2000-01-01T00:00:05Z"))
+		require.Equal(b, "2000-01-01T00:00:10.000000Z three\n", text("?tailLines=1&timestamps=true"))
+		for _, query := range []string{
+			"?tailLines=x", "?tailLines=-1", "?limitBytes=0", "?sinceSeconds=0", "?sinceTime=noon",
+			"?sinceSeconds=1&sinceTime=2000-01-01T00:00:05Z", "?container=weir", "?previous=true",
+		} {
+			b.refused(400, http.MethodGet, path+query, nil)
+		}
+		b.refused(406, http.MethodGet, path, nil, "Accept", "text/plain")
+		b.refused(405, http.MethodPost, path, doc{})
+
+		res, err := b.client.Do(b.request(http.MethodGet, path+"?follow=true&tailLines=1", nil))
+		require.NoError(b, err)
+		defer res.Body.Close()
+		lines := bufio.NewScanner(res.Body)
+		next := func(want string) {
+			b.Helper()
+			require.True(b, lines.Scan())
+			require.Equal(b, want, lines.Text())
+		}
+		next("three")
+		require.NoError(b, b.AppendLog(web, "mill", "four"))
+		next("four")
+		b.ok(http.MethodPost, podsPath, pod("other"))
+		synctest.Wait()
+		require.NoError(b, b.AppendLog(web, "mill", "five", "six"))
+		require.NoError(b, b.Delete(pods, web))
+		next("five")
+		next("six")
+		require.False(b, lines.Scan(), "the pod is gone")
+		require.NoError(b, lines.Err())
+
+		b.ok(http.MethodPost, podsPath, doc{"metadata": meta("web"), "spec": doc{"containers": containers("mill", "weir")}})
+		require.Contains(b, b.refused(400, http.MethodGet, path, nil).Message, "choose one of: [mill weir]")
+		require.Empty(b, text("?container=mill"), "it is another pod")
+	})
+}
+
+func TestALogThatNobodyReadsAnyMore(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, podsPath, pod("web"))
+		res, err := b.client.Do(b.request(http.MethodGet, podsPath+"/web/log?follow=true", nil))
+		require.NoError(b, err)
+		require.NoError(b, res.Body.Close())
+		synctest.Wait() // that nothing is left is what the bubble checks in the end
+		require.Equal(b, 200, res.StatusCode)
+	})
+}

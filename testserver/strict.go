@@ -1,0 +1,91 @@
+package testserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// validateFields does with members that a body names twice what the request asks for: Strict refuses it, Warn, which is
+// the default, tells of them in a header, and Ignore lets the last of them win in silence (KEP-2885). Members that no
+// type declares are always let through: there are no schemas here.
+func (x *call) validateFields(body []byte) error {
+	directive := x.request.Query.Get("fieldValidation")
+	if directive == metav1.FieldValidationIgnore {
+		return nil
+	}
+	doubled := duplicates(body)
+	if len(doubled) == 0 {
+		return nil
+	}
+	if directive == metav1.FieldValidationStrict {
+		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
+			x.def.Kind, x.request.Version, x.def.Kind, strings.Join(doubled, ", ")))
+	}
+	for _, text := range doubled {
+		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			x.w.Header().Add("Warning", header)
+		}
+	}
+	return nil
+}
+
+// duplicates returns a line for each member of a JSON document that its object has already. What is wrong with the
+// document otherwise is for a decoder to say.
+func duplicates(body []byte) []string {
+	d := duplicateFinder{tokens: json.NewDecoder(bytes.NewReader(body))}
+	d.tokens.UseNumber()
+	_ = d.value("") // as above
+	return d.found
+}
+
+type duplicateFinder struct {
+	tokens *json.Decoder
+	found  []string
+}
+
+func (d *duplicateFinder) value(path string) error {
+	token, err := d.tokens.Token()
+	if err != nil {
+		return err
+	}
+	switch token {
+	case json.Delim('{'):
+		err = d.members(path)
+	case json.Delim('['):
+		for i := 0; d.tokens.More() && err == nil; i++ {
+			err = d.value(fmt.Sprintf("%s[%d]", path, i))
+		}
+	default:
+		return nil
+	}
+	if err == nil {
+		_, err = d.tokens.Token() // the closing bracket
+	}
+	return err
+}
+
+func (d *duplicateFinder) members(path string) error {
+	seen := map[string]bool{}
+	for d.tokens.More() {
+		token, err := d.tokens.Token()
+		if err != nil {
+			return err
+		}
+		name, _ := token.(string) // the decoder lets nothing else stand here
+		at := strings.TrimPrefix(path+"."+name, ".")
+		if seen[name] {
+			d.found = append(d.found, fmt.Sprintf("duplicate field %q", at))
+		}
+		seen[name] = true
+		if err := d.value(at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+package testserver
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// tableKind is what a client asks for that wants a server to lay out the lines to print.
+const tableKind = "Table"
+
+// tableColumns are the columns of every resource: those that all tables of kube-apiserver have. What else it shows of
+// its built-in types is written by hand, type by type.
+const tableColumns = `"columnDefinitions":[` +
+	`{"name":"Name","type":"string","format":"name","description":"The name of the object, unique within its resource and namespace.","priority":0},` +
+	`{"name":"Age","type":"string","format":"","description":"The time since the object was created.","priority":0}]`
+
+// otherKinds are what the objects of a request may be turned into, besides their metadata. A watch of tables is not here.
+func (x *call) otherKinds() []string {
+	if x.request.Verb == "watch" || x.request.Subresource != "" && x.request.Subresource != "status" {
+		return nil
+	}
+	return []string{tableKind}
+}
+
+// includePolicy reads how much of its object a row of a table is to carry.
+func includePolicy(text string) (metav1.IncludeObjectPolicy, error) {
+	switch policy := metav1.IncludeObjectPolicy(text); policy {
+	case "":
+		return metav1.IncludeMetadata, nil
+	case metav1.IncludeNone, metav1.IncludeMetadata, metav1.IncludeObject:
+		return policy, nil
+	}
+	return "", apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", text))
+}
+
+// appendTable appends a table of one object.
+func (s shape) appendTable(dst []byte, r *record) []byte {
+	dst = append(dst, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`...)
+	dst = append(append(dst, r.body[r.digits.start:r.digits.end]...), `"},`...)
+	dst = append(append(dst, tableColumns...), `,"rows":[`...)
+	return append(s.appendRow(dst, r), "]}"...)
+}
+
+// table returns what stands before and after the rows of a list.
+func table(meta metav1.ListMeta) (head, tail []byte, err error) {
+	encoded, err := json.Marshal(meta)
+	head = append([]byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":`), encoded...)
+	head = append(append(append(head, ','), tableColumns...), `,"rows":[`...)
+	return head, []byte("]}\n"), err
+}
+
+// appendRow appends the line of one object.
+func (s shape) appendRow(dst []byte, r *record) []byte {
+	cells, _ := json.Marshal([]string{r.key.Name, age(r)}) // strings always have an encoding
+	dst = append(append(dst, `{"cells":`...), cells...)
+	dst = append(dst, `,"object":`...)
+	row := s
+	switch s.include {
+	case metav1.IncludeNone:
+		return append(dst, "null}"...)
+	case metav1.IncludeObject:
+		row.as = ""
+	default:
+		row.as = "PartialObjectMetadata"
+	}
+	return append(row.appendObject(dst, r), '}')
+}
+
+// age is the time since an object was created, as people read it.
+func age(r *record) string {
+	created, err := time.Parse(time.RFC3339, stringAt(metadataOf(r.tree()), "creationTimestamp"))
+	if err != nil {
+		return "<unknown>"
+	}
+	return duration.HumanDuration(time.Since(created))
+}
