@@ -5,16 +5,23 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"time"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
 )
 
 // Opener opens the stream of a watch in another way than by HTTP; package websocket has one. It gets the request that
-// would be sent, credentials included, and the transport that it would be sent with, whose certificates are the newest.
-// It returns the frames as an HTTP watch would send them and their media type. A context that ends ends the stream too.
-// An answer that is no success is a *HandshakeError.
-type Opener func(req *http.Request, transport http.RoundTripper) (stream io.ReadCloser, mediaType string, err error)
+// would be sent, credentials included, and returns the frames as an HTTP watch would send them and their media type. A
+// context that ends ends the stream too. An answer that is no success is a *HandshakeError.
+type Opener func(req *http.Request, o Opening) (stream io.ReadCloser, mediaType string, err error)
+
+// Opening is what an Opener gets beside the request.
+type Opening struct {
+	Transport      http.RoundTripper // what the request would be sent with; its certificates are the newest
+	HeaderTimeout  time.Duration     // bounds the wait for the head of the answer; 0 for ever
+	MaxObjectBytes int               // bounds one frame
+}
 
 // HandshakeError is the answer to the request of an Opener when it was no success. WatchOver turns it into the error
 // that the same answer to an HTTP request would have been.
@@ -52,7 +59,11 @@ func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Op
 		if ctx.Err() != nil {
 			return nil, "", ctx.Err() // not every dialler looks before it dials
 		}
-		stream, mediaType, err := open(req, p.client.http.Transport)
+		stream, mediaType, err := open(req, Opening{
+			Transport:      p.client.http.Transport,
+			HeaderTimeout:  p.client.headerTimeout,
+			MaxObjectBytes: codec.DefaultMaxObjectBytes,
+		})
 		if err != nil {
 			return nil, "", p.client.explainHandshake(ctx, err)
 		}

@@ -99,8 +99,8 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 }
 
 // open makes the handshake and waits for the first message, whose type tells the media type.
-func open(req *http.Request, transport http.RoundTripper) (io.ReadCloser, string, error) {
-	dialer, err := dialerOf(transport)
+func open(req *http.Request, o apiclient.Opening) (io.ReadCloser, string, error) {
+	dialer, err := dialerOf(o.Transport)
 	if err != nil {
 		return nil, "", err
 	}
