@@ -1,0 +1,193 @@
+package owner_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/owner"
+)
+
+type claimer = owner.Claimer[*metav1.ObjectMeta, *metav1.ObjectMeta]
+
+// rig is a Claimer of "shop/web" that selects what has the label, and what it asked for.
+type rig struct {
+	claimer
+	lives   int
+	patched map[string]string // by the object's name
+	refuse  map[string]error
+}
+
+func newRig() *rig {
+	r := &rig{patched: map[string]string{}, refuse: map[string]error{}}
+	r.Owner, r.Resource = object("shop", "web", "u1"), sets
+	r.Selects = func(o *metav1.ObjectMeta) bool { return o.Labels["app"] == "web" }
+	r.Live = func(context.Context) (*metav1.ObjectMeta, error) {
+		r.lives++
+		return r.Owner, nil
+	}
+	r.Patch = func(_ context.Context, o *metav1.ObjectMeta, patch []byte) (*metav1.ObjectMeta, error) {
+		r.patched[o.Name] = string(patch)
+		if err := r.refuse[o.Name]; err != nil {
+			return nil, err
+		}
+		stored := o.DeepCopy()
+		stored.OwnerReferences = nil
+		if err := json.Unmarshal(patch, &struct{ Metadata *metav1.ObjectMeta }{stored}); err != nil {
+			return nil, err
+		}
+		stored.ResourceVersion = "8"
+		return stored, nil
+	}
+	return r
+}
+
+// child is an object of the rig: selected or not, and controlled by whom.
+func child(name string, selected bool, controller *metav1.ObjectMeta) *metav1.ObjectMeta {
+	o := object("shop", name, "uid-"+name)
+	if selected {
+		o.Labels = map[string]string{"app": "web"}
+	}
+	if controller != nil {
+		if err := owner.SetController(controller, sets, o); err != nil {
+			panic(err)
+		}
+	}
+	return o
+}
+
+func names(objects []*metav1.ObjectMeta) []string {
+	all := []string{}
+	for _, o := range objects {
+		all = append(all, o.Name)
+	}
+	return all
+}
+
+func TestClaimTable(t *testing.T) {
+	web, other := object("shop", "web", "u1"), object("shop", "other", "u2")
+	now := metav1.NewTime(time.Unix(1, 0))
+	dying := func(o *metav1.ObjectMeta) *metav1.ObjectMeta {
+		o.DeletionTimestamp = &now
+		return o
+	}
+	far := child("p", true, nil)
+	far.Namespace = "bar"
+	for name, c := range map[string]struct {
+		object        *metav1.ObjectMeta
+		ownerDying    bool
+		kept, patched bool
+	}{
+		"another's, selected":                     {object: child("p", true, other)},
+		"another's, not selected":                 {object: child("p", false, other)},
+		"mine, selected":                          {object: child("p", true, web), kept: true},
+		"mine, selected, dying":                   {object: dying(child("p", true, web)), kept: true},
+		"mine, selected, and I am dying":          {object: child("p", true, web), ownerDying: true, kept: true},
+		"mine, not selected":                      {object: child("p", false, web), patched: true},
+		"mine, not selected, and I am dying":      {object: child("p", false, web), ownerDying: true},
+		"nobody's, not selected":                  {object: child("p", false, nil)},
+		"nobody's, selected":                      {object: child("p", true, nil), kept: true, patched: true},
+		"nobody's, selected, dying":               {object: dying(child("p", true, nil))},
+		"nobody's, selected, and I am dying":      {object: child("p", true, nil), ownerDying: true},
+		"nobody's, selected, another's namespace": {object: far},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			if c.ownerDying {
+				dying(r.Owner)
+			}
+			mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{c.object})
+			require.NoError(t, err)
+			require.Equal(t, c.kept, len(mine) == 1)
+			require.Equal(t, c.patched, len(r.patched) == 1)
+			if c.kept {
+				require.True(t, owner.Controls(r.Owner, mine[0]))
+			}
+		})
+	}
+}
+
+func TestAdoptionAsksOnce(t *testing.T) {
+	orphans := []*metav1.ObjectMeta{child("a", true, nil), child("b", true, nil), child("c", true, nil)}
+	r := newRig()
+	mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{child("d", true, r.Owner), child("e", false, r.Owner)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"d"}, names(mine))
+	require.Zero(t, r.lives, "it asked without need")
+	mine, err = r.Claim(t.Context(), orphans)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, names(mine))
+	require.Equal(t, 1, r.lives)
+	require.Equal(t, "8", mine[0].ResourceVersion, "it is not what the server stored")
+
+	gone := errors.New("gone")
+	for name, c := range map[string]struct {
+		live func(context.Context) (*metav1.ObjectMeta, error)
+		says string
+	}{
+		"unknown":             {func(context.Context) (*metav1.ObjectMeta, error) { return nil, gone }, "read ReplicaSet web anew: gone"},
+		"another incarnation": {func(context.Context) (*metav1.ObjectMeta, error) { return object("shop", "web", "u9"), nil }, "there is another of that name"},
+		"dying": {func(context.Context) (*metav1.ObjectMeta, error) {
+			o := object("shop", "web", "u1")
+			o.DeletionTimestamp = &metav1.Time{}
+			return o, nil
+		}, "is being deleted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig()
+			r.Live = c.live
+			mine, err := r.Claim(t.Context(), append(orphans, child("d", true, r.Owner)))
+			require.ErrorContains(t, err, "adopt shop/a: ")
+			require.ErrorContains(t, err, c.says)
+			require.Equal(t, []string{"d"}, names(mine))
+			require.Empty(t, r.patched)
+		})
+	}
+}
+
+func TestClaimGoesOnAfterAFailure(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	r := newRig()
+	r.refuse = map[string]error{
+		"adopted-gone":    apierrors.NewNotFound(pods, "adopted-gone"),
+		"adopted-changed": apierrors.NewConflict(pods, "adopted-changed", errors.New("it changed")),
+		"let-gone":        apierrors.NewNotFound(pods, "let-gone"),
+		"let-other":       apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "let-other", nil),
+		"let-forbidden":   apierrors.NewForbidden(pods, "let-forbidden", errors.New("no")),
+	}
+	mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{
+		child("adopted-gone", true, nil), child("adopted-changed", true, nil),
+		child("let-gone", false, r.Owner), child("let-other", false, r.Owner), child("let-forbidden", false, r.Owner),
+		child("kept", true, r.Owner), child("adopted", true, nil),
+	})
+	require.Equal(t, []string{"kept", "adopted"}, names(mine))
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	require.ErrorContains(t, err, "adopt shop/adopted-changed: ")
+	require.ErrorContains(t, err, "release shop/let-forbidden: ")
+	require.NotContains(t, err.Error(), "gone")
+	require.NotContains(t, err.Error(), "let-other")
+	require.Len(t, r.patched, 6)
+}
+
+func TestPatches(t *testing.T) {
+	r := newRig()
+	orphan := child("orphan", true, nil)
+	require.NoError(t, owner.Set(object("shop", "friend", "f"), sets, orphan))
+	shared := child("shared", false, r.Owner)
+	require.NoError(t, owner.Set(object("shop", "friend", "f"), sets, shared))
+	_, err := r.Claim(t.Context(), []*metav1.ObjectMeta{orphan, shared, child("only", false, r.Owner)})
+	require.NoError(t, err)
+	const friend = `{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"friend","uid":"f"}`
+	require.JSONEq(t, `{"metadata":{"uid":"uid-orphan","resourceVersion":"7","ownerReferences":[`+friend+
+		`,{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"u1","controller":true,"blockOwnerDeletion":true}]}}`, r.patched["orphan"])
+	require.JSONEq(t, `{"metadata":{"uid":"uid-shared","resourceVersion":"7","ownerReferences":[`+friend+`]}}`, r.patched["shared"])
+	require.JSONEq(t, `{"metadata":{"uid":"uid-only","resourceVersion":"7","ownerReferences":null}}`, r.patched["only"])
+	require.Len(t, orphan.OwnerReferences, 1, "the object of the cache was changed")
+}
