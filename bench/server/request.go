@@ -1,0 +1,123 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/leatproject/leat/bench/load"
+)
+
+// asked is what a request asks for.
+type asked struct {
+	watch, streaming   bool
+	metadata, protobuf bool
+	from               uint64 // the version to watch from
+	first, limit       int    // of a page
+}
+
+// request reads what a client asks for.
+func (s *Server) request(r *http.Request) (asked, error) {
+	q := r.URL.Query()
+	a := asked{watch: boolean(q.Get("watch")), streaming: boolean(q.Get("sendInitialEvents"))}
+	if r.URL.Path != "/api/v1/pods" || r.Method != http.MethodGet || q.Get("labelSelector") != "" || q.Get("fieldSelector") != "" {
+		return a, fmt.Errorf("this server has nothing but the pods of all namespaces, to be read: %s %s", r.Method, r.URL)
+	}
+	for name, number := range map[string]*int{"limit": &a.limit, "continue": &a.first} {
+		if err := decimal(q.Get(name), number); err != nil {
+			return a, err
+		}
+	}
+	var version int
+	if err := decimal(q.Get("resourceVersion"), &version); err != nil {
+		return a, err
+	}
+	a.from = uint64(version)
+	return a, a.negotiate(r.Header.Get("Accept"))
+}
+
+func boolean(s string) bool { return s == "true" || s == "1" }
+
+func decimal(s string, to *int) (err error) {
+	*to, err = strconv.Atoi(cmp.Or(s, "0"))
+	return err
+}
+
+// negotiate takes the first clause of an Accept header that this server understands. A parameter that it does not know
+// makes it pass the clause over.
+func (a *asked) negotiate(accept string) error {
+	for clause := range strings.SplitSeq(cmp.Or(accept, "application/json"), ",") {
+		name, parameters, err := mime.ParseMediaType(clause)
+		if err != nil {
+			continue
+		}
+		a.protobuf, a.metadata = name == "application/vnd.kubernetes.protobuf", false
+		understood := a.protobuf || name == "application/json" || name == "*/*"
+		for key, value := range parameters {
+			switch key {
+			case "as":
+				a.metadata = value == "PartialObjectMetadata" || value == "PartialObjectMetadataList"
+				understood = understood && a.metadata
+			case "g", "v", "stream", "q":
+			default:
+				understood = false
+			}
+		}
+		if understood {
+			return nil
+		}
+	}
+	return fmt.Errorf("nothing of %q can be served", accept)
+}
+
+// contentType is what the answer is.
+func (a *asked) contentType() string {
+	switch {
+	case a.protobuf && a.watch:
+		return "application/vnd.kubernetes.protobuf;stream=watch"
+	case a.protobuf:
+		return "application/vnd.kubernetes.protobuf"
+	default:
+		return "application/json"
+	}
+}
+
+// form is how a pod stands in the answer.
+func (a *asked) form() load.Form {
+	switch {
+	case a.metadata && a.protobuf:
+		return load.MetadataProtobuf
+	case a.metadata:
+		return load.MetadataJSON
+	case a.protobuf:
+		return load.Protobuf
+	case a.watch:
+		return load.JSON
+	default:
+		return load.JSONInList
+	}
+}
+
+// noted is what is remembered of the request.
+func (a *asked) noted(r *http.Request) Request {
+	return Request{Watch: a.watch, Streaming: a.streaming, Metadata: a.metadata, Protobuf: a.protobuf, Proto: r.Proto, Limit: a.limit}
+}
+
+// serve answers one request.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	a, err := s.request(r)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Content-Type", a.contentType())
+	if a.watch {
+		s.watch(w, r, a)
+		return
+	}
+	s.note(a.noted(r))
+	s.list(w, a)
+}

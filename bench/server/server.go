@@ -1,0 +1,205 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/leatproject/leat/bench/load"
+)
+
+// Options say what is served and how.
+type Options struct {
+	Objects int
+	TLS     bool // TLS and HTTP/2 instead of plain HTTP/1.1
+}
+
+// Server serves one collection of pods on loopback.
+type Server struct {
+	set         *load.Set
+	o           Options
+	listener    net.Listener
+	authority   []byte // PEM
+	certificate tls.Certificate
+
+	mu       sync.Mutex // guards the fields below
+	restarts []uint32   // of each pod
+	versions []uint64   // of each pod
+	log      []change
+	grown    chan struct{} // closed, and made anew, when log grows or watches expire
+	expired  int           // how often watches were ended with 410
+	requests []Request
+	opened   chan struct{} // closed, and made anew, with each request
+}
+
+// change is one event, whose version is load.FirstVersion + Objects + its place in the log + 1.
+type change struct {
+	pod      int32
+	restarts uint32
+	sent     int64 // nanoseconds of the wall clock, when it was written to the last watch that got it
+}
+
+// Request is one list or watch that was answered.
+type Request struct {
+	Watch     bool
+	Streaming bool // a watch that began with the whole collection
+	Metadata  bool
+	Protobuf  bool
+	Proto     string // "HTTP/1.1"
+	Limit     int
+}
+
+// New opens a listener on loopback and returns a server of the first objects of a set.
+func New(set *load.Set, o Options) (*Server, error) {
+	s := &Server{
+		set: set, o: o, restarts: make([]uint32, o.Objects), versions: make([]uint64, o.Objects),
+		grown: make(chan struct{}), opened: make(chan struct{}),
+	}
+	for i := range s.versions {
+		s.versions[i] = load.FirstVersion + uint64(i) + 1
+	}
+	if o.TLS {
+		var err error
+		if s.certificate, s.authority, err = newCertificate(); err != nil {
+			return nil, fmt.Errorf("server: make a certificate: %w", err)
+		}
+	}
+	var err error
+	if s.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		return nil, fmt.Errorf("server: %w", err)
+	}
+	return s, nil
+}
+
+// URL is where the server answers.
+func (s *Server) URL() string {
+	if s.o.TLS {
+		return "https://" + s.listener.Addr().String()
+	}
+	return "http://" + s.listener.Addr().String()
+}
+
+// Authority is the certificate, in PEM, of who signed the server's; nil without TLS.
+func (s *Server) Authority() []byte { return s.authority }
+
+// Run serves until ctx ends, and returns nil then.
+func (s *Server) Run(ctx context.Context) error {
+	h := &http.Server{
+		Handler: http.HandlerFunc(s.serve), ErrorLog: log.New(io.Discard, "", 0),
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		TLSConfig:   &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS12},
+	}
+	stop := context.AfterFunc(ctx, func() { _ = h.Close() })
+	defer stop()
+	var err error
+	if s.o.TLS {
+		err = h.ServeTLS(s.listener, "", "")
+	} else {
+		err = h.Serve(s.listener)
+	}
+	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return fmt.Errorf("server: %w", err)
+}
+
+// version is that of the collection after so many changes.
+func (s *Server) version(changes int) uint64 {
+	return load.FirstVersion + uint64(s.o.Objects) + uint64(changes)
+}
+
+// Change changes pods, one after the other, as fast as their watches take them.
+func (s *Server) Change(pods ...int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, pod := range pods {
+		s.restarts[pod]++
+		s.log = append(s.log, change{pod: int32(pod), restarts: s.restarts[pod]})
+		s.versions[pod] = s.version(len(s.log))
+	}
+	s.wake()
+}
+
+// ChangeEvery changes one pod after the other, each after a pause, so that each is an event by itself.
+func (s *Server) ChangeEvery(ctx context.Context, pause time.Duration, pods []int) error {
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for _, pod := range pods {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-ticker.C:
+			s.Change(pod)
+		}
+	}
+	return nil
+}
+
+// Expire ends every watch with 410, as a server does whose history does not reach back far enough.
+func (s *Server) Expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expired++
+	s.wake()
+}
+
+func (s *Server) wake() {
+	close(s.grown)
+	s.grown = make(chan struct{})
+}
+
+// Sent returns when each change was written, by its version, in nanoseconds of the wall clock; 0 is not yet.
+func (s *Server) Sent() map[uint64]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sent := make(map[uint64]int64, len(s.log))
+	for i, c := range s.log {
+		sent[s.version(i+1)] = c.sent
+	}
+	return sent
+}
+
+// Requests returns what was asked for so far.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Request(nil), s.requests...)
+}
+
+// AwaitWatches waits until so many watches have been opened and have nothing left of their initial list to send.
+func (s *Server) AwaitWatches(ctx context.Context, n int) error {
+	for {
+		s.mu.Lock()
+		open, changed := 0, s.opened
+		for _, r := range s.requests {
+			if r.Watch {
+				open++
+			}
+		}
+		s.mu.Unlock()
+		if open >= n {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("server: %d of %d watches were opened: %w", open, n, ctx.Err())
+		case <-changed:
+		}
+	}
+}
+
+// note records a request. That of a streaming list is noted when its initial objects were sent.
+func (s *Server) note(r Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests = append(s.requests, r)
+	close(s.opened)
+	s.opened = make(chan struct{})
+}
