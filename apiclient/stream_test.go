@@ -1,0 +1,158 @@
+package apiclient_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver"
+)
+
+func TestPodLogs(t *testing.T) {
+	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
+		_, err := c.Stream(t.Context(), podResource, web, "log", nil)
+		require.True(t, apierrors.IsNotFound(err), "%v", err)
+		require.ErrorContains(t, err, "get pods default/web/log: ")
+		_, err = c.Stream(t.Context(), podResource, api.Key{Name: "web"}, "log", nil)
+		require.ErrorContains(t, err, "none is given")
+
+		_, err = s.Create(podResource, newPod("web"))
+		require.NoError(t, err)
+		require.NoError(t, s.AppendLog(web, "c", "one", "two"))
+		read := func(options any) string {
+			log, err := c.Stream(t.Context(), podResource, web, "log", options)
+			require.NoError(t, err)
+			defer log.Close()
+			text, err := io.ReadAll(log)
+			require.NoError(t, err)
+			return string(text)
+		}
+		require.Equal(t, "one\ntwo\n", read(nil))
+		lines := int64(1)
+		require.Equal(t, "two\n", read(&corev1.PodLogOptions{Container: "c", TailLines: &lines}))
+		require.Equal(t, "one", read(url.Values{"limitBytes": {"3"}}))
+		_, err = c.Stream(t.Context(), podResource, web, "log", &corev1.PodLogOptions{Container: "d"})
+		require.True(t, apierrors.IsBadRequest(err), "%v", err)
+
+		ctx, cancel := context.WithCancel(t.Context())
+		log, err := c.Stream(ctx, podResource, web, "log", &corev1.PodLogOptions{Follow: true})
+		require.NoError(t, err)
+		defer log.Close()
+		scanner := bufio.NewScanner(log)
+		for _, want := range []string{"one", "two", "three"} {
+			require.True(t, scanner.Scan())
+			require.Equal(t, want, scanner.Text())
+			if want == "two" {
+				<-time.After(time.Hour) // nobody is in a hurry
+				require.NoError(t, s.AppendLog(web, "c", "three"))
+			}
+		}
+		time.AfterFunc(time.Second, cancel)
+		require.False(t, scanner.Scan())
+		require.ErrorIs(t, scanner.Err(), context.Canceled)
+		require.ErrorContains(t, scanner.Err(), "get pods default/web/log: ")
+	})
+}
+
+// TestAStreamWaitsForItsHead follows what has not written for hours, which no other read may take.
+func TestAStreamWaitsForItsHead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(5 * time.Hour):
+				_, _ = io.WriteString(w, "at last")
+			case <-r.Context().Done():
+			}
+		})
+		log, err := newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil)
+		require.NoError(t, err)
+		text, err := io.ReadAll(log)
+		require.NoError(t, err)
+		require.Equal(t, "at last", string(text))
+		require.NoError(t, log.Close())
+	})
+}
+
+func TestCloseEndsAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			flushed(w, "text/plain", "one\n")
+			hang(r)
+		})
+		log, err := newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil)
+		require.NoError(t, err)
+		line, err := bufio.NewReader(log).ReadString('\n')
+		require.NoError(t, err)
+		require.Equal(t, "one\n", line)
+		ended := make(chan error, 1)
+		go func() {
+			_, err := log.Read(make([]byte, 1))
+			ended <- err
+		}()
+		synctest.Wait()
+		require.NoError(t, log.Close()) // the bubble would not end with a connection that nobody let go of
+		require.ErrorContains(t, <-ended, "get pods default/web/log: ")
+	})
+}
+
+func TestAStreamThatBreaksOff(t *testing.T) {
+	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
+		_, err := s.Create(podResource, newPod("web"))
+		require.NoError(t, err)
+		require.NoError(t, s.AppendLog(web, "c", "one", "two"))
+		s.Inject(testserver.Fault{Effect: testserver.Cut{After: 5, Abrupt: true}})
+		log, err := c.Stream(t.Context(), podResource, web, "log", nil)
+		require.NoError(t, err)
+		defer log.Close()
+		text, err := io.ReadAll(log)
+		require.Equal(t, "one\nt", string(text))
+		require.True(t, isErrno(err, syscall.ECONNRESET), "%v", err)
+		require.ErrorContains(t, err, "get pods default/web/log: ")
+	})
+}
+
+// TestCompressedStreamsAreNotLate reads each line of a compressed stream before the next is written.
+func TestCompressedStreamsAreNotLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := make(chan struct{})
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			require.Equal(t, "gzip", r.Header.Get("Accept-Encoding"))
+			require.Contains(t, r.Header.Get("Accept"), "text/plain")
+			require.Contains(t, r.Header.Get("Accept"), "*/*")
+			w.Header().Set("Content-Encoding", "gzip")
+			gz := gzip.NewWriter(w)
+			for _, line := range []string{"one\n", "two\n"} {
+				_, _ = io.WriteString(gz, line)
+				_ = gz.Flush()
+				_ = http.NewResponseController(w).Flush()
+				<-read
+			}
+			_ = gz.Close()
+		})
+		log, err := newClient(t, cfg).Stream(t.Context(), podResource, web, "log", nil)
+		require.NoError(t, err)
+		defer log.Close()
+		lines := bufio.NewReader(log)
+		for _, want := range []string{"one\n", "two\n"} {
+			line, err := lines.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, want, line)
+			read <- struct{}{}
+		}
+		_, err = lines.ReadString('\n')
+		require.Equal(t, io.EOF, err)
+	})
+}

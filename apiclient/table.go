@@ -1,0 +1,75 @@
+package apiclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion/queryparams"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// ErrNoTable is beneath the error of a server that lays out no tables: it refused to, or answered with the objects.
+var ErrNoTable = errors.New("apiclient: the server makes no table of this resource")
+
+const acceptTable = codec.MediaTypeJSON + ";as=Table;g=" + metav1.GroupName + ";v=v1"
+
+var tableKind = api.Resource{Group: metav1.GroupName, Version: "v1", Kind: "Table", Plural: "tables"}
+
+// Tables reads objects of one resource as the server lays them out for people: columns that the server chooses, and a
+// row an object. Make one with TablesOf. It is safe for concurrent use.
+// It corresponds to what kubectl get asks for; client-go has no typed client of it.
+type Tables struct {
+	endpoint
+	codec *codec.Codec[*metav1.Table]
+}
+
+// TablesOf returns a client that reads objects of a resource as tables, of one namespace or, with "", of all. It panics
+// when c is nil, and when r lacks its version or plural name.
+func TablesOf(c *Client, r api.Resource, namespace string) *Tables {
+	e := newEndpoint(c, r, namespace)
+	return &Tables{endpoint: e, codec: codec.For[*metav1.Table](codec.Options{})}
+}
+
+// List makes one request and returns one table, which is held whole: it is for screens, and Limit keeps it small. Its
+// metadata have the token of the next page. include says what Object of each row carries, as JSON: the object's metadata
+// (which "" means too), the whole object or nothing.
+//
+// A server that makes no tables is ErrNoTable; the other errors are those of Projection.List.
+func (t *Tables) List(ctx context.Context, o metav1.ListOptions, include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
+	o.Watch, o.SendInitialEvents, o.AllowWatchBookmarks = false, nil, false
+	r, err := t.collectionRequest("list", http.MethodGet, &o)
+	if err != nil {
+		return nil, err
+	}
+	return t.fetch(ctx, r, include)
+}
+
+// Get reads a table with one row.
+func (t *Tables) Get(ctx context.Context, key api.Key, o metav1.GetOptions, include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
+	r, err := t.objectRequest("get", http.MethodGet, key, "", &o)
+	if err != nil {
+		return nil, err
+	}
+	return t.fetch(ctx, r, include)
+}
+
+func (t *Tables) fetch(ctx context.Context, r request, include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
+	more, err := queryparams.Convert(&metav1.TableOptions{IncludeObject: include})
+	if err != nil {
+		return nil, r.fail(err)
+	}
+	maps.Copy(r.query, more)
+	r.accept = acceptTable
+	table, err := fetch(ctx, t.client, t.codec, tableKind, r)
+	if errors.Is(err, codec.ErrUnexpectedKind) || apierrors.IsNotAcceptable(err) {
+		err = fmt.Errorf("%w (%w)", err, ErrNoTable)
+	}
+	return table, err
+}
