@@ -1,0 +1,102 @@
+package status_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/status"
+)
+
+func ready(s metav1.ConditionStatus, reason, message string, generation int64) metav1.Condition {
+	return metav1.Condition{Type: "Ready", Status: s, Reason: reason, Message: message, ObservedGeneration: generation}
+}
+
+func TestSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var conditions []metav1.Condition
+		began := metav1.Now()
+		set := func(c metav1.Condition) bool {
+			t.Helper()
+			changed, err := status.Set(&conditions, c)
+			require.NoError(t, err)
+			return changed
+		}
+		since := func() time.Duration { return status.Find(conditions, "Ready").LastTransitionTime.Sub(began.Time) }
+
+		require.True(t, set(ready("False", "Starting", "", 1)))
+		require.Zero(t, since())
+		<-time.After(time.Minute)
+		require.False(t, set(ready("False", "Starting", "", 1)), "nothing is new")
+		require.True(t, set(ready("False", "Starting", "still", 1)))
+		require.True(t, set(ready("False", "Waiting", "still", 1)))
+		require.True(t, set(ready("False", "Waiting", "still", 2)))
+		require.Zero(t, since(), "the status is the same")
+		require.True(t, set(ready("True", "Started", "", 2)))
+		require.Equal(t, time.Minute, since())
+
+		require.True(t, set(metav1.Condition{Type: "Other", Status: "True", Reason: "R"}))
+		require.Len(t, conditions, 2)
+		require.True(t, status.Is(conditions, "Ready", "True"))
+		require.False(t, status.Is(conditions, "Ready", "False"))
+		require.False(t, status.Is(conditions, "None", "True"))
+		require.True(t, status.IsCurrent(conditions, "Ready", "True", 2))
+		require.False(t, status.IsCurrent(conditions, "Ready", "True", 3), "it was said of an earlier generation")
+		require.False(t, status.IsCurrent(conditions, "Ready", "False", 2))
+		require.False(t, status.IsCurrent(conditions, "None", "True", 0))
+
+		cached := conditions
+		require.True(t, status.Remove(&conditions, "Ready"))
+		require.False(t, status.Remove(&conditions, "Ready"))
+		require.Nil(t, status.Find(conditions, "Ready"))
+		require.Equal(t, "Ready", cached[0].Type, "a slice that others may hold was written to")
+	})
+}
+
+func TestSetRefusesWhatServersDo(t *testing.T) {
+	for says, c := range map[string]metav1.Condition{
+		"it has no type":                         {Status: "True", Reason: "R"},
+		`status of Ready is ""`:                  ready("", "R", "", 0),
+		`"true", and not True, False or Unknown`: ready("true", "R", "", 0),
+		`reason of Ready is ""`:                  ready("True", "", "", 0),
+		`"not a word", and not`:                  ready("True", "not a word", "", 0),
+		`"Ends,", and not`:                       ready("True", "Ends,", "", 0),
+		"and not a word in CamelCase":            ready("True", strings.Repeat("R", 1025), "", 0),
+		"has 32769 bytes":                        ready("True", "R", strings.Repeat("m", 32769), 0),
+		"is negative":                            ready("True", "R", "", -1),
+	} {
+		conditions := []metav1.Condition{ready("False", "Before", "", 0)}
+		changed, err := status.Set(&conditions, c)
+		require.ErrorIs(t, err, status.ErrCondition)
+		require.ErrorContains(t, err, says)
+		require.False(t, changed)
+		require.Equal(t, "Before", conditions[0].Reason)
+	}
+	for _, reason := range []string{"R", "AsExpected", "a_1", "A,b:C"} {
+		conditions := []metav1.Condition{}
+		changed, err := status.Set(&conditions, ready("Unknown", reason, "", 0))
+		require.NoError(t, err, reason)
+		require.True(t, changed)
+	}
+}
+
+func ExampleSet() {
+	var conditions []metav1.Condition
+	for _, reason := range []string{"Started", "Started", "Stopped"} {
+		value := metav1.ConditionTrue
+		if reason == "Stopped" {
+			value = metav1.ConditionFalse
+		}
+		changed, err := status.Set(&conditions, metav1.Condition{Type: "Ready", Status: value, Reason: reason, ObservedGeneration: 3})
+		fmt.Println(reason, changed, err)
+	}
+	// Output:
+	// Started true <nil>
+	// Started false <nil>
+	// Stopped true <nil>
+}
