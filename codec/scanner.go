@@ -279,13 +279,20 @@ func (s *scanner) next(i int) (int, error) {
 	return i, err
 }
 
-// space is next where an answer may end: it then returns io.EOF.
+// space is next where an answer may end: it then returns io.EOF. White space has the bound of an object, for it may be
+// all that comes.
 func (s *scanner) space(i int) (int, error) {
-	for {
+	var from int64
+	for waiting := false; ; waiting = true {
 		for ; i < len(s.b); i++ {
 			if c := s.b[i]; c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' {
 				return i, nil
 			}
+		}
+		if at := s.w.off + int64(i); !waiting {
+			from = at
+		} else if at-from > int64(s.w.limit) {
+			return i, &TooLargeError{Limit: s.w.limit}
 		}
 		var err error
 		if i, err = s.refill(i); err != nil {
