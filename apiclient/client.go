@@ -1,6 +1,7 @@
 package apiclient
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -10,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/leatproject/leat/codec"
 )
 
 // defaultHeaderTimeout is twice what kube-apiserver gives itself for a request.
@@ -27,6 +30,7 @@ type Client struct {
 	headerTimeout   time.Duration // 0 for none
 	acceptEncoding  string
 	disableProtobuf bool
+	maxObjectBytes  int
 }
 
 // New makes a client. It reads the files that the configuration names, so that a missing one is found here, and makes
@@ -51,6 +55,7 @@ func New(c Config) (*Client, error) {
 		headerTimeout:   max(0, c.ResponseHeaderTimeout),
 		acceptEncoding:  "gzip",
 		disableProtobuf: c.DisableProtobuf,
+		maxObjectBytes:  cmp.Or(c.MaxObjectBytes, codec.DefaultMaxObjectBytes),
 	}
 	if client.userAgent == "" {
 		client.userAgent = defaultUserAgent()
@@ -77,6 +82,9 @@ func (c *Client) Host() string { return c.base.String() }
 // Transport returns what requests are sent with. It adds no credentials. A package that opens connections of its own
 // (websocket) finds the dialler and the TLS configuration in it.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+
+// codecOptions are those of every codec of the client.
+func (c *Client) codecOptions() codec.Options { return codec.Options{MaxObjectBytes: c.maxObjectBytes} }
 
 // CloseIdleConnections closes the connections that no call uses. The client can be used on.
 func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }

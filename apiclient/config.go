@@ -56,6 +56,11 @@ type Config struct {
 	// DisableProtobuf asks for JSON even where the Go type can read protobuf.
 	DisableProtobuf bool
 
+	// MaxObjectBytes bounds one object, one frame of a watch and one document on the wire, and with it the memory that an
+	// answer can cost: more is a *codec.TooLargeError. Zero means codec.DefaultMaxObjectBytes, several times what
+	// kube-apiserver accepts. Bodies of errors are read to 64 KiB whatever it says, so that a Status survives.
+	MaxObjectBytes int
+
 	// ResponseHeaderTimeout bounds the wait for the head of the answer to a get, a list or a watch, whose body may then
 	// take as long as it takes. Writes have no such bound: giving up on one says nothing about whether it was done.
 	// Zero means two minutes (a server answers or gives up within one), a negative value means for ever.
@@ -137,6 +142,9 @@ func (c Config) validate() error {
 	}
 	if c.UserAgent != "" && !validHeader(c.UserAgent) {
 		return fieldErrorf("UserAgent", "it cannot stand in a header: it holds a control character")
+	}
+	if c.MaxObjectBytes < 0 {
+		return fieldErrorf("MaxObjectBytes", "it is %d, and no object is that small", c.MaxObjectBytes)
 	}
 	return c.validateTransport()
 }

@@ -27,7 +27,7 @@ type Document struct {
 	ContentType string // as the server wrote it, parameters included
 	ETag        string // "" if the server gave none
 	NotModified bool   // the caller's document is still the server's, and Body is empty
-	Body        []byte // of 16 MiB at most
+	Body        []byte // of Config.MaxObjectBytes at most
 }
 
 // GetDocument reads a document of JSON that is no object of a resource, such as /apis or /version, into a pointer. path
@@ -46,7 +46,7 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 
 // FetchDocument reads a document of JSON as it is: for a caller who takes one of several shapes, or who has an earlier
 // answer and its ETag. path begins with a slash and is below the server's own path. It is one request, and blocks for
-// that. An answer of more than 16 MiB is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
+// that. An answer of more than Config.MaxObjectBytes is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
 func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptions) (Document, error) {
 	r := documentRequest(path)
 	if o.Accept != "" {
@@ -65,7 +65,7 @@ func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptio
 	}
 	defer resp.Body.Close()
 	d := Document{ContentType: resp.Header.Get("Content-Type"), ETag: resp.Header.Get("ETag")}
-	if d.Body, err = readDocument(d.ContentType, resp.Body); err != nil {
+	if d.Body, err = c.readDocument(d.ContentType, resp.Body); err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
@@ -84,16 +84,16 @@ func notModified(err error) bool {
 	return errors.As(err, &status) && status.Status().Code == http.StatusNotModified
 }
 
-func readDocument(contentType string, body io.ReadCloser) ([]byte, error) {
+func (c *Client) readDocument(contentType string, body io.ReadCloser) ([]byte, error) {
 	if err := checkContentType(contentType, body); err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(contentType, codec.MediaTypeProtobuf) {
 		return nil, &ContentTypeError{ContentType: contentType}
 	}
-	content, err := io.ReadAll(io.LimitReader(body, codec.DefaultMaxObjectBytes+1))
-	if err == nil && len(content) > codec.DefaultMaxObjectBytes {
-		err = &codec.TooLargeError{Limit: codec.DefaultMaxObjectBytes}
+	content, err := io.ReadAll(io.LimitReader(body, int64(c.maxObjectBytes)+1))
+	if err == nil && len(content) > c.maxObjectBytes {
+		err = &codec.TooLargeError{Limit: c.maxObjectBytes}
 	}
 	return content, err
 }

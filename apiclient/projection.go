@@ -32,7 +32,8 @@ type Projection[T api.Object] struct {
 // it lists all and takes the namespace of an object from its key. It panics when c is nil, when r lacks its version or
 // plural name, and when T is not a pointer to a struct.
 func View[T api.Object](c *Client, r api.Resource, namespace string) *Projection[T] {
-	return &Projection[T]{endpoint: newEndpoint(c, r, namespace), codec: codec.For[T](codec.Options{})}
+	e := newEndpoint(c, r, namespace)
+	return &Projection[T]{endpoint: e, codec: codec.For[T](c.codecOptions())}
 }
 
 // identity is what makes two clients read the same things.

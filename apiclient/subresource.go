@@ -27,9 +27,8 @@ type Endpoint[In, Out any] struct {
 //
 // What is sent carries the apiVersion and kind that the caller set in it. It panics as View does.
 func Subresource[In, Out any](c *Client, r api.Resource, key api.Key, subresource string) *Endpoint[In, Out] {
-	return &Endpoint[In, Out]{
-		endpoint: newEndpoint(c, r, ""), key: key, subresource: subresource, codec: codec.For[Out](codec.Options{}),
-	}
+	e := newEndpoint(c, r, "")
+	return &Endpoint[In, Out]{endpoint: e, key: key, subresource: subresource, codec: codec.For[Out](c.codecOptions())}
 }
 
 // Get reads the subresource.

@@ -62,7 +62,7 @@ func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Op
 		stream, mediaType, err := open(req, Opening{
 			Transport:      p.client.http.Transport,
 			HeaderTimeout:  p.client.headerTimeout,
-			MaxObjectBytes: codec.DefaultMaxObjectBytes,
+			MaxObjectBytes: p.client.maxObjectBytes,
 		})
 		if err != nil {
 			return nil, "", p.client.explainHandshake(ctx, err)
