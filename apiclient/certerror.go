@@ -18,20 +18,28 @@ type CertificateError struct {
 	Certificate *x509.Certificate // the one at fault; nil where the server did not say
 	Client      bool              // the server refused the client's certificate, not the client the server's
 	Err         error
+	Stale       error // why a file that was replaced since is not what is used; nil if there is none
 }
 
 // Error names the server, the certificate with its dates, and the reason.
 func (e *CertificateError) Error() string {
-	if e.Client {
-		if e.Certificate == nil {
-			return fmt.Sprintf("%s wants a client certificate: %v", e.Host, e.Err)
-		}
-		return fmt.Sprintf("%s refused the client certificate (%s): %v", e.Host, describe(e.Certificate), e.Err)
+	text := e.what() + ": " + e.Err.Error()
+	if e.Stale != nil {
+		text += " (and what replaced it cannot be used: " + e.Stale.Error() + ")"
 	}
-	if e.Certificate == nil {
-		return fmt.Sprintf("the certificate of %s: %v", e.Host, e.Err)
+	return text
+}
+
+func (e *CertificateError) what() string {
+	switch {
+	case e.Client && e.Certificate == nil:
+		return e.Host + " wants a client certificate"
+	case e.Client:
+		return fmt.Sprintf("%s refused the client certificate (%s)", e.Host, describe(e.Certificate))
+	case e.Certificate == nil:
+		return "the certificate of " + e.Host
 	}
-	return fmt.Sprintf("the certificate of %s (%s): %v", e.Host, describe(e.Certificate), e.Err)
+	return fmt.Sprintf("the certificate of %s (%s)", e.Host, describe(e.Certificate))
 }
 
 // Unwrap returns what crypto/tls or crypto/x509 said.
@@ -42,20 +50,69 @@ func describe(c *x509.Certificate) string {
 		c.Subject, c.Issuer, c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// explainTLS gives an error of the transport a name where it is about a certificate, or about speaking TLS at all.
-// Anything else is returned as it is.
-func (c *Client) explainTLS(err error) error {
-	if cert, ok := serverCertificate(err); ok {
-		return &CertificateError{Host: c.base.Host, Certificate: cert, Err: bareTLSError(err)}
+// explainTransport says what is known about an error of the transport: which certificate it is about and why, that a
+// server does not speak TLS, that the client certificate is out of date. No credential stands in what it returns.
+func (c *Client) explainTransport(err error, used Credentials) error {
+	return c.credentials.sent.cleanError(c.explainTLS(err, used))
+}
+
+func (c *Client) explainTLS(err error, used Credentials) error {
+	var typed *CertificateError // of a proxy
+	if errors.As(err, &typed) {
+		return err
 	}
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "remote error" && isClientCertificateAlert(op.Err.Error()) {
-		return &CertificateError{Host: c.base.Host, Certificate: c.clientCert, Client: true, Err: op}
+	if cert, ok := serverCertificate(err); ok {
+		c.transports.lookSoon()
+		return &CertificateError{Host: c.base.Host, Certificate: cert, Err: bareTLSError(err), Stale: c.transports.stale()}
+	}
+	if alert, ok := clientCertificateAlert(err); ok {
+		c.credentials.source.Refused(used)
+		return &CertificateError{
+			Host: c.base.Host, Certificate: leafOf(used.Certificate), Client: true, Err: alert, Stale: c.credentials.stale(),
+		}
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
 		return fmt.Errorf("%w (%s speaks plain HTTP: the URL begins with http://)", err, c.base.Host)
 	}
+	// From TLS 1.3 on a server refuses a certificate after the handshake, and what it says may be lost in a reset.
+	return withValidity(err, used)
+}
+
+// explainUnauthorized adds to an answer of 401 what the client knows: that its certificate is out of date, or that a
+// file with newer credentials cannot be used.
+func (c *Client) explainUnauthorized(err error, used Credentials) error {
+	err = withValidity(err, used)
+	if stale := c.credentials.stale(); stale != nil {
+		err = fmt.Errorf("%w (and what replaced the credentials cannot be used: %w)", err, stale)
+	}
 	return err
+}
+
+func withValidity(err error, used Credentials) error {
+	leaf, now := leafOf(used.Certificate), time.Now()
+	switch {
+	case leaf == nil:
+	case now.After(leaf.NotAfter):
+		return fmt.Errorf("%w (the client certificate has expired: %s)", err, describe(leaf))
+	case now.Before(leaf.NotBefore):
+		return fmt.Errorf("%w (the client certificate is not valid yet: %s)", err, describe(leaf))
+	}
+	return err
+}
+
+// leafOf returns the certificate that says who it is; nil where there is none that can be read.
+func leafOf(c *tls.Certificate) *x509.Certificate {
+	switch {
+	case c == nil || len(c.Certificate) == 0:
+		return nil
+	case c.Leaf != nil:
+		return c.Leaf
+	}
+	leaf, err := x509.ParseCertificate(c.Certificate[0])
+	if err != nil {
+		return nil
+	}
+	return leaf
 }
 
 // serverCertificate finds the certificate that an error of the handshake is about. It need not be the first of the
@@ -92,8 +149,16 @@ func bareTLSError(err error) error {
 	return err
 }
 
-// isClientCertificateAlert tells from the text of an alert, which is all that crypto/tls exports of it over TCP,
-// whether it is about the client's certificate.
-func isClientCertificateAlert(alert string) bool {
-	return strings.Contains(alert, "certificate") || strings.Contains(alert, "unknown authority")
+// clientCertificateAlert finds what the other side says of the client's certificate, or of the lack of one. The text of
+// an alert is all that crypto/tls exports of it over TCP.
+func clientCertificateAlert(err error) (*net.OpError, bool) {
+	var op *net.OpError
+	for errors.As(err, &op) {
+		text := op.Err.Error()
+		if op.Op == "remote error" {
+			return op, strings.Contains(text, "certificate") || strings.Contains(text, "access denied")
+		}
+		err = op.Err // what a proxy leads to is wrapped in another
+	}
+	return nil, false
 }

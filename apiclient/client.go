@@ -3,13 +3,13 @@ package apiclient
 import (
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatproject/leat/codec"
@@ -23,9 +23,8 @@ const defaultHeaderTimeout = 2 * time.Minute
 // It corresponds to rest.Interface of client-go.
 type Client struct {
 	base            *url.URL
-	http            *http.Client
 	credentials     *credentials
-	clientCert      *x509.Certificate // the leaf; nil without a client certificate
+	transports      *transports
 	userAgent       string
 	headerTimeout   time.Duration // 0 for none
 	acceptEncoding  string
@@ -66,28 +65,24 @@ func New(c Config) (*Client, error) {
 	if c.DisableCompression {
 		client.acceptEncoding = "identity"
 	}
-	transport := c.Transport
-	if transport == nil {
-		if transport, client.clientCert, err = newTransport(c); err != nil {
-			return nil, err
-		}
+	if client.transports, err = newTransports(c, cr.certificate(), cr.sent); err != nil {
+		return nil, err
 	}
-	client.http = &http.Client{Transport: transport, CheckRedirect: checkRedirect}
 	return client, nil
 }
 
 // Host returns the server's URL, which holds no credentials.
 func (c *Client) Host() string { return c.base.String() }
 
-// Transport returns what requests are sent with. It adds no credentials. A package that opens connections of its own
-// (websocket) finds the dialler and the TLS configuration in it.
-func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
+// Transport returns what the next request would be sent with: an *http.Transport with the newest certificates, which
+// another one replaces when they change, or Config.Transport. It adds no token. Who keeps it keeps its certificates.
+func (c *Client) Transport() http.RoundTripper { return c.transports.peek(c.credentials.certificate()) }
 
 // codecOptions are those of every codec of the client.
 func (c *Client) codecOptions() codec.Options { return codec.Options{MaxObjectBytes: c.maxObjectBytes} }
 
 // CloseIdleConnections closes the connections that no call uses. The client can be used on.
-func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+func (c *Client) CloseIdleConnections() { c.transports.closeIdle() }
 
 // String says which server it is, and nothing about who asks.
 func (c *Client) String() string { return "apiclient.Client(" + c.base.String() + ")" }
@@ -129,24 +124,29 @@ func bareURL(u *url.URL) string {
 
 // send sends a request and returns the head of the answer, whatever its status. The context of the request ends the
 // body too, and what Read then says is the error of that context. Closing the body ends everything.
-func (c *Client) send(req *http.Request) (*http.Response, error) {
+func (c *Client) send(req *http.Request, used Credentials) (*http.Response, error) {
+	g, err := c.transports.acquire(used.Certificate)
+	if err != nil {
+		return nil, err
+	}
 	parent := req.Context()
 	ctx, cancel := context.WithCancelCause(parent)
 	var timer *time.Timer
 	if c.headerTimeout > 0 && req.Method == http.MethodGet {
 		timer = time.AfterFunc(c.headerTimeout, func() { cancel(&headerTimeoutError{after: c.headerTimeout}) })
 	}
-	resp, err := c.http.Do(req.WithContext(ctx))
+	resp, err := g.http.Do(req.WithContext(ctx))
 	if timer != nil && !timer.Stop() && err == nil {
 		err = context.Cause(ctx) // the answer and the time-out crossed
 		_ = resp.Body.Close()
 	}
 	if err != nil {
-		err = c.explain(ctx, parent, err)
+		err = c.explain(ctx, parent, err, used)
 		cancel(nil)
+		c.transports.release(g)
 		return nil, err
 	}
-	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel}
+	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel, release: func() { c.transports.release(g) }}
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip":
@@ -160,7 +160,7 @@ func (c *Client) send(req *http.Request) (*http.Response, error) {
 
 // explain says why a request got no answer: because the caller gave up, because it took too long, or what the
 // transport says.
-func (c *Client) explain(ctx, parent context.Context, err error) error {
+func (c *Client) explain(ctx, parent context.Context, err error, used Credentials) error {
 	if parent.Err() != nil {
 		return parent.Err()
 	}
@@ -168,7 +168,7 @@ func (c *Client) explain(ctx, parent context.Context, err error) error {
 	if errors.As(context.Cause(ctx), &timeout) {
 		return timeout
 	}
-	return c.explainTLS(bareURLError(err))
+	return c.explainTransport(bareURLError(err), used)
 }
 
 // body is the body of an answer. Its Close also frees the request's context.
@@ -176,6 +176,8 @@ type body struct {
 	io.ReadCloser
 	givenUp func() error // of the caller's context
 	cancel  context.CancelCauseFunc
+	release func() // the transport
+	closed  atomic.Bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -190,5 +192,9 @@ func (b *body) Read(p []byte) (int, error) {
 
 func (b *body) Close() error {
 	b.cancel(nil)
-	return b.ReadCloser.Close()
+	err := b.ReadCloser.Close()
+	if !b.closed.Swap(true) {
+		b.release()
+	}
+	return err
 }

@@ -25,8 +25,9 @@ type Config struct {
 
 	// BearerToken is sent with every request.
 	BearerToken Secret
-	// BearerTokenFile is a file that holds the token. It is read again at most once a minute, and after an answer of
-	// 401; when it cannot be read the last token serves on. It wins over BearerToken.
+	// BearerTokenFile is a file that holds the token. It wins over BearerToken. A request looks whether the file was
+	// replaced if nobody has in the last five seconds, and after an answer of 401 it is read in any case; when it cannot
+	// be read the last token serves on.
 	BearerTokenFile string
 
 	// Username and Password are sent with every request as basic authentication.
@@ -46,12 +47,18 @@ type Config struct {
 	// UserAgent replaces the one that is made from the program's name and version.
 	UserAgent string
 
-	// ProxyURL is the proxy (http, https or socks5) for all requests. Empty means what the environment says
-	// (HTTPS_PROXY, NO_PROXY and so on). A user and a password in it are sent to the proxy alone.
+	// ProxyURL is the proxy (http, https, socks5 or socks5h) for all requests. Empty means what the environment says
+	// (HTTPS_PROXY, NO_PROXY and so on). A user and a password in it are sent to the proxy alone. An https proxy is
+	// verified by its own name, against the system's authorities and those of TLS, and sees no client certificate; what
+	// a proxy answers instead of connecting is a *ProxyError.
 	ProxyURL *url.URL
 
 	// DisableCompression stops asking for gzip, which costs CPU on both sides and saves nothing on a local network.
 	DisableCompression bool
+
+	// DisableHTTP2 gives each request a connection of its own while it lasts, with HTTP/1.1, for what stands in the way
+	// and does not carry HTTP/2 well. It has no effect beside Transport.
+	DisableHTTP2 bool
 
 	// DisableProtobuf asks for JSON even where the Go type can read protobuf.
 	DisableProtobuf bool
@@ -73,6 +80,8 @@ type Config struct {
 	// Transport sends requests instead of the transport that New makes from TLS, ProxyURL and DialContext, which must
 	// then be empty. Credentials are added before a request reaches it.
 	Transport http.RoundTripper
+
+	patience patience
 }
 
 // Impersonate is who the server shall act as. The zero value impersonates nobody.
@@ -88,6 +97,11 @@ func (i Impersonate) isZero() bool {
 }
 
 // TLS says how a server is verified and how a client proves who it is. Data wins over files, as in a kubeconfig.
+//
+// A request looks whether the files were replaced if nobody has in the last five seconds. If so, it and those after it
+// get connections of their own, and what is in flight on older ones goes on undisturbed; those are closed when they are
+// idle. A file that is missing, empty or half written changes nothing: what was good serves on, and the next error that
+// is about a certificate or a 401 says so.
 // It corresponds to rest.TLSClientConfig of client-go.
 type TLS struct {
 	// CAData or CAFile hold the authorities, in PEM, that may have signed the server's certificate. With neither, those

@@ -2,46 +2,43 @@ package apiclient
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
+	"crypto/tls"
 	"fmt"
 	"net/http"
-	"os"
+	"slices"
 	"strings"
-	"sync"
-	"time"
+	"sync/atomic"
 )
 
-// tokenLifetime is for how long a token that was read from a file is used before the file is read again.
-const tokenLifetime = time.Minute
-
 // credentials put into a request who asks. They stand on each request and not in the transport, so that net/http's own
-// rules for redirects see them, and so that a WebSocket handshake can carry the same.
-//
-// Exec plugins and certificates that rotate belong here when they come: apply asks for what is newest, and refused
-// hears of a 401.
+// rules for redirects see them, and so that a WebSocket handshake can carry the same. All that can change comes from a
+// CredentialSource, the Config's own or the user's.
 type credentials struct {
-	header   http.Header // what never changes
-	password Secret      // only to keep it out of errors
-	token    *tokenFile  // nil without one
-	source   CredentialSource
+	header http.Header // what never changes
+	source CredentialSource
+	own    *configured // source where it is the Config's own, else nil
+	sent   *sentSecrets
+	last   atomic.Pointer[tls.Certificate] // that a request was sent with
 }
 
 func newCredentials(c Config) (*credentials, error) {
-	cr := &credentials{header: http.Header{}, password: c.Password, source: c.Credentials}
-	switch {
-	case c.BearerTokenFile != "":
-		cr.token = &tokenFile{path: c.BearerTokenFile, last: c.BearerToken.Reveal()}
-		if _, err := cr.token.get(); err != nil {
-			return nil, &FieldError{Field: "BearerTokenFile", Err: err}
-		}
-	case !c.BearerToken.IsZero():
-		cr.header.Set("Authorization", "Bearer "+c.BearerToken.Reveal())
-	case c.Username != "":
-		userPassword := base64.StdEncoding.EncodeToString([]byte(c.Username + ":" + c.Password.Reveal()))
-		cr.header.Set("Authorization", "Basic "+userPassword)
+	cr := &credentials{header: http.Header{}, source: c.Credentials, sent: &sentSecrets{}}
+	if c.Username != "" {
+		cr.header.Set("Authorization", "Basic "+basicAuth(c.Username, c.Password.Reveal()))
+		cr.sent.addPassword(c.Username, c.Password.Reveal())
 	}
 	c.Impersonate.addTo(cr.header)
+	if c.Credentials != nil {
+		return cr, nil
+	}
+	own, err := newConfigured(c)
+	if err != nil {
+		return nil, err
+	}
+	cr.source, cr.own = own, own
+	if !own.newest.Token.IsZero() {
+		cr.sent.addToken(own.newest.Token)
+	}
 	return cr, nil
 }
 
@@ -77,91 +74,53 @@ func escapeHeaderName(key string) string {
 	return b.String()
 }
 
-// apply adds the credentials to a request's header.
-func (cr *credentials) apply(ctx context.Context, h http.Header) error {
+// apply adds the newest credentials to a request's header and returns what it used: the certificate is for the
+// transport, and all of it for refused.
+func (cr *credentials) apply(ctx context.Context, h http.Header) (used Credentials, err error) {
 	for name, values := range cr.header {
-		h[name] = append([]string(nil), values...)
+		h[name] = slices.Clone(values)
 	}
-	if cr.source != nil {
-		newest, err := cr.source.Credentials(ctx)
-		if err == nil && !newest.Token.IsZero() {
-			h.Set("Authorization", "Bearer "+newest.Token.Reveal())
-		}
-		return err
+	if used, err = cr.source.Credentials(ctx); err != nil {
+		return used, err
 	}
-	if cr.token == nil {
+	if c := used.Certificate; c != nil && (len(c.Certificate) == 0 || c.PrivateKey == nil) {
+		return used, fmt.Errorf("apiclient: the client certificate of %T lacks its certificate or its key", cr.source)
+	}
+	cr.last.Store(used.Certificate)
+	if used.Token.IsZero() {
+		return used, nil
+	}
+	token := used.Token.Reveal()
+	if !validHeader(token) {
+		return used, fmt.Errorf("apiclient: the token of %T cannot stand in a header: it holds a line break or another control character", cr.source)
+	}
+	h.Set("Authorization", "Bearer "+token)
+	cr.sent.addToken(used.Token)
+	return used, nil
+}
+
+// refused is told of an answer of 401 to a request with what apply returned, and tells whether there are other
+// credentials now, so that trying again makes sense. It blocks while the source finds out.
+func (cr *credentials) refused(ctx context.Context, used Credentials) (changed bool) {
+	cr.source.Refused(used)
+	newest, err := cr.source.Credentials(ctx)
+	return err == nil && !(newest.Token.Reveal() == used.Token.Reveal() && sameCertificate(newest.Certificate, used.Certificate))
+}
+
+// certificate is the client's for a connection that is about to be opened; of a user's source, which may block, that
+// which it gave last.
+func (cr *credentials) certificate() *tls.Certificate {
+	if cr.own == nil {
+		return cr.last.Load()
+	}
+	newest, _ := cr.own.Credentials(context.Background()) // it neither blocks nor fails
+	return newest.Certificate
+}
+
+// stale says why the files that the Config names are not what is used; nil if they are.
+func (cr *credentials) stale() error {
+	if cr.own == nil {
 		return nil
 	}
-	t, err := cr.token.get()
-	if err != nil {
-		return err
-	}
-	h.Set("Authorization", "Bearer "+t)
-	return nil
-}
-
-// refused is told of an answer of 401: what is cached may be what was refused.
-func (cr *credentials) refused() {
-	if cr.token != nil {
-		cr.token.expire()
-	}
-}
-
-// tokenFile is a bearer token in a file that somebody replaces now and then.
-type tokenFile struct {
-	path string
-
-	mu   sync.Mutex // guards the fields below
-	last string
-	read time.Time // of the last attempt; zero before the first
-}
-
-// get returns the token. It fails only while there never was one, for a token that is a little old is still better
-// than none: tokens overlap when they rotate.
-func (f *tokenFile) get() (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.last != "" && !f.read.IsZero() && time.Since(f.read) < tokenLifetime {
-		return f.last, nil
-	}
-	t, err := readToken(f.path)
-	if err != nil && f.last == "" {
-		return "", err
-	}
-	if err == nil {
-		f.last = t
-	}
-	f.read = time.Now()
-	return f.last, nil
-}
-
-// seen returns the token that was sent last.
-func (f *tokenFile) seen() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.last == "" {
-		return nil
-	}
-	return []string{f.last}
-}
-
-func (f *tokenFile) expire() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.read = time.Time{}
-}
-
-func readToken(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	t := strings.TrimSpace(string(data))
-	switch {
-	case t == "":
-		return "", errors.New("the token file " + path + " is empty")
-	case !validHeader(t):
-		return "", errors.New("the token file " + path + " holds more than a token")
-	}
-	return t, nil
+	return cr.own.stale()
 }

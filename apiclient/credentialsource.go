@@ -15,8 +15,11 @@ type Credentials struct {
 // concurrent use. It corresponds to the ExecProvider and the AuthProvider of client-go's rest.Config.
 type CredentialSource interface {
 	// Credentials returns what is newest. It is called for each request, and may block until ctx ends; an error fails the
-	// request.
+	// request. Another certificate than that of the request before opens connections of its own; what is in flight on
+	// the old ones goes on.
 	Credentials(ctx context.Context) (Credentials, error)
-	// Refused is told that the server answered 401 to a request with these credentials. It must not block.
+	// Refused is told that the server answered 401 to a request with these credentials, or refused their certificate in
+	// the handshake. It must not block. After a 401 Credentials is called at once, and if it then returns others the
+	// request is sent once more.
 	Refused(c Credentials)
 }

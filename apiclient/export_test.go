@@ -16,5 +16,5 @@ func Inflate(r io.ReadCloser) io.Reader { return newInflater(r) }
 
 // StatusErrorOf makes an error of an answer.
 func (c *Client) StatusErrorOf(code int, header http.Header, body []byte) error {
-	return c.statusErrorOf(code, header, body)
+	return c.statusErrorOf(code, header, body, Credentials{})
 }

@@ -21,6 +21,7 @@ type shownConfig struct {
 	UserAgent          string      `json:"userAgent,omitempty"`
 	ProxyURL           string      `json:"proxyURL,omitempty"`
 	DisableCompression bool        `json:"disableCompression,omitempty"`
+	DisableHTTP2       bool        `json:"disableHTTP2,omitempty"`
 	DisableProtobuf    bool        `json:"disableProtobuf,omitempty"`
 	Transport          string      `json:"transport,omitempty"`
 }
@@ -48,6 +49,7 @@ func (c Config) shown() shownConfig {
 		UserAgent:          c.UserAgent,
 		ProxyURL:           shownProxy(c.ProxyURL),
 		DisableCompression: c.DisableCompression,
+		DisableHTTP2:       c.DisableHTTP2,
 		DisableProtobuf:    c.DisableProtobuf,
 	}
 	if c.Credentials != nil {

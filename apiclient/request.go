@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 
@@ -37,8 +38,8 @@ func (r request) fail(err error) error {
 	return fmt.Errorf("%s %s: %w", r.verb, r.target, err)
 }
 
-// newRequest builds what net/http sends, credentials included.
-func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, error) {
+// newRequest builds what net/http sends, and says with which credentials.
+func (c *Client) newRequest(ctx context.Context, r request) (req *http.Request, used Credentials, err error) {
 	u := *c.base
 	u.Path += r.path
 	u.RawQuery = r.query.Encode()
@@ -46,9 +47,9 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	if r.body != nil {
 		body = bytes.NewReader(r.body)
 	}
-	req, err := http.NewRequestWithContext(ctx, r.method, u.String(), body)
+	req, err = http.NewRequestWithContext(ctx, r.method, u.String(), body)
 	if err != nil {
-		return nil, err
+		return nil, used, err
 	}
 	req.Header.Set("User-Agent", c.userAgent)
 	req.Header.Set("Accept", r.accept)
@@ -59,28 +60,39 @@ func (c *Client) newRequest(ctx context.Context, r request) (*http.Request, erro
 	if r.ifNoneMatch != "" {
 		req.Header.Set("If-None-Match", r.ifNoneMatch)
 	}
-	return req, c.credentials.apply(ctx, req.Header)
+	used, err = c.credentials.apply(ctx, req.Header)
+	return req, used, err
 }
 
-// do sends a request and returns the answer if it is a success. The caller closes its body.
+// do sends a request and returns the answer if it is a success. The caller closes its body. A request whose credentials
+// were refused is sent once more if there are others by now.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
-	req, err := c.newRequest(ctx, r)
-	if err != nil {
-		return nil, err
+	resp, used, err := c.attempt(ctx, r)
+	if apierrors.IsUnauthorized(err) && c.credentials.refused(ctx, used) {
+		resp, _, err = c.attempt(ctx, r)
 	}
-	resp, err := c.send(req)
+	return resp, err
+}
+
+// attempt is one request with the newest credentials.
+func (c *Client) attempt(ctx context.Context, r request) (*http.Response, Credentials, error) {
+	req, used, err := c.newRequest(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, used, err
+	}
+	resp, err := c.send(req, used)
+	if err != nil {
+		return nil, used, err
 	}
 	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return resp, nil
+		return resp, used, nil
 	}
 	defer resp.Body.Close()
-	err = c.statusError(resp)
+	err = c.statusError(resp, used)
 	if ctx.Err() != nil {
-		return nil, ctx.Err() // who gave up in the middle of the reason does not get half of it
+		return nil, used, ctx.Err() // who gave up in the middle of the reason does not get half of it
 	}
-	return nil, err
+	return nil, used, err
 }
 
 // read sends a request and returns the answer if it holds objects. The caller closes its body.
@@ -95,7 +107,7 @@ func (c *Client) read(ctx context.Context, r request) (body io.ReadCloser, media
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return nil, "", err
+		return nil, "", c.credentials.sent.cleanError(err)
 	}
 	return resp.Body, mediaType, nil
 }

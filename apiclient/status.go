@@ -3,10 +3,8 @@ package apiclient
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"mime"
 	"net/http"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,22 +14,17 @@ import (
 )
 
 // statusError makes an error of an answer that is no success, and closes nothing.
-func (c *Client) statusError(resp *http.Response) error {
-	return c.statusErrorOf(resp.StatusCode, resp.Header, beginning(resp.Body, maxErrorBody))
+func (c *Client) statusError(resp *http.Response, used Credentials) error {
+	return c.statusErrorOf(resp.StatusCode, resp.Header, beginning(resp.Body, maxErrorBody), used)
 }
 
 // statusErrorOf makes an error of an answer whose body was read already, cut or not. Its type is
 // *apierrors.StatusError, wrapped where there is more to say.
-func (c *Client) statusErrorOf(code int, header http.Header, body []byte) error {
-	now := time.Now()
-	err := completeStatus(c.statusOf(code, header, body), code, header, now)
-	c.credentials.scrub(&err.ErrStatus)
-	if code != http.StatusUnauthorized {
-		return err
-	}
-	c.credentials.refused()
-	if c.clientCert != nil && now.After(c.clientCert.NotAfter) {
-		return fmt.Errorf("%w (the client certificate has expired: %s)", err, describe(c.clientCert))
+func (c *Client) statusErrorOf(code int, header http.Header, body []byte, used Credentials) error {
+	err := completeStatus(c.statusOf(code, header, body), code, header, time.Now())
+	c.credentials.sent.cleanStatus(&err.ErrStatus)
+	if code == http.StatusUnauthorized {
+		return c.explainUnauthorized(err, used)
 	}
 	return err
 }
@@ -90,38 +83,4 @@ func salvage(body []byte) *metav1.Status {
 func isGeneric(err *apierrors.StatusError) bool {
 	d := err.ErrStatus.Details
 	return d != nil && len(d.Causes) == 1 && d.Causes[0].Type == metav1.CauseTypeUnexpectedServerResponse
-}
-
-// scrub removes the credentials from what a server said: a proxy's error page may show the request that it got.
-func (cr *credentials) scrub(s *metav1.Status) {
-	clean := func(text *string) {
-		for _, secret := range cr.secrets() {
-			*text = strings.ReplaceAll(*text, secret, redacted)
-		}
-	}
-	clean(&s.Message)
-	if s.Details == nil {
-		return
-	}
-	for i := range s.Details.Causes {
-		clean(&s.Details.Causes[i].Message)
-	}
-}
-
-// secrets are the values that nobody may read in an error.
-func (cr *credentials) secrets() []string {
-	var secrets []string
-	add := func(authorization string) {
-		if _, secret, ok := strings.Cut(authorization, " "); ok && secret != "" {
-			secrets = append(secrets, secret)
-		}
-	}
-	add(cr.header.Get("Authorization"))
-	if !cr.password.IsZero() {
-		secrets = append(secrets, cr.password.Reveal())
-	}
-	if cr.token != nil {
-		secrets = append(secrets, cr.token.seen()...)
-	}
-	return secrets
 }

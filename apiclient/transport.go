@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"os"
 	"time"
 )
 
@@ -22,84 +21,77 @@ const (
 	pingTimeout = 15 * time.Second
 )
 
-// keepAlive does for HTTP/1.1 what pings do for HTTP/2; the connection is given up after 30 + 3 × 15 seconds.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: pingAfter, Interval: pingTimeout, Count: 3}
+// patience is how long a transport waits for a sign of life. Only tests over sockets have less than the default.
+type patience struct{ dial, handshake, pingAfter, pingTimeout time.Duration }
 
-// newTransport builds the transport of a Config without one. Certificates and authorities are read here, once; their
-// rotation has its place in tls.Config.GetClientCertificate and in a swap of this transport.
-func newTransport(c Config) (*http.Transport, *x509.Certificate, error) {
-	tlsConfig, leaf, err := c.TLS.build()
-	if err != nil {
-		return nil, nil, err
+func (p patience) orDefault() patience {
+	if p == (patience{}) {
+		return patience{dialTimeout, handshakeTimeout, pingAfter, pingTimeout}
 	}
+	return p
+}
+
+// newTransport makes the transport of a Config without one, for one client certificate and one set of authorities.
+// It does no I/O.
+func newTransport(c Config, roots *x509.CertPool, certificate *tls.Certificate, sent *sentSecrets) *http.Transport {
+	wait := c.patience.orDefault()
+	p := &proxies{dial: c.DialContext, handshake: wait.handshake, roots: roots, insecure: c.TLS.Insecure, sent: sent}
 	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAliveConfig: keepAlive}).DialContext,
-		TLSClientConfig:     tlsConfig,
-		TLSHandshakeTimeout: handshakeTimeout,
-		ForceAttemptHTTP2:   true,
-		HTTP2:               &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
-		MaxIdleConnsPerHost: idleConnsPerHost,
-		IdleConnTimeout:     idleConnTimeout,
+		Proxy:                  p.choose(http.ProxyFromEnvironment),
+		OnProxyConnectResponse: p.checkAnswer,
+		DialContext:            p.dialContext,
+		TLSClientConfig:        c.TLS.config(roots, certificate),
+		TLSHandshakeTimeout:    wait.handshake,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: wait.pingAfter, PingTimeout: wait.pingTimeout},
+		MaxIdleConnsPerHost:    idleConnsPerHost,
+		IdleConnTimeout:        idleConnTimeout,
 		// The client inflates by itself: see newInflater for why a watch needs that.
 		DisableCompression: true,
 	}
-	if c.DialContext != nil {
-		t.DialContext, t.Proxy = c.DialContext, nil
+	if c.DialContext == nil {
+		p.dial = newDialer(wait).DialContext
+	} else {
+		t.Proxy = nil
 	}
 	if c.ProxyURL != nil {
-		t.Proxy = http.ProxyURL(c.ProxyURL)
+		t.Proxy = p.choose(http.ProxyURL(c.ProxyURL))
 	}
-	return t, leaf, nil
+	if c.DisableHTTP2 {
+		t.ForceAttemptHTTP2, t.Protocols = false, &http.Protocols{}
+		t.Protocols.SetHTTP1(true)
+	}
+	return t
 }
 
-// build reads the files and checks what is in them. It also returns the client's certificate, to explain a refusal.
-func (t TLS) build() (*tls.Config, *x509.Certificate, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.Insecure}
-	ca, err := dataOrFile("TLS.CAFile", t.CAData, t.CAFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	if ca != nil {
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(ca) {
-			return nil, nil, fieldErrorf(fieldOf("TLS.CA", t.CAData), "there is no certificate in PEM in it")
-		}
-	}
-	cert, err := dataOrFile("TLS.CertFile", t.CertData, t.CertFile)
-	if err != nil || cert == nil {
-		return c, nil, err
-	}
-	key, err := dataOrFile("TLS.KeyFile", []byte(t.KeyData.Reveal()), t.KeyFile)
-	if err != nil {
-		return nil, nil, err
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return nil, nil, &FieldError{Field: fieldOf("TLS.Cert", t.CertData), Err: err}
-	}
-	c.Certificates = []tls.Certificate{pair}
-	return c, pair.Leaf, nil
+// newDialer makes what opens sockets. Its keep-alive probes do for HTTP/1.1 what pings do for HTTP/2: a connection is
+// given up after 30 + 3 × 15 seconds.
+func newDialer(wait patience) *net.Dialer {
+	probes := net.KeepAliveConfig{Enable: true, Idle: wait.pingAfter, Interval: wait.pingTimeout, Count: 3}
+	return &net.Dialer{Timeout: wait.dial, KeepAliveConfig: probes}
 }
 
-func fieldOf(prefix string, data []byte) string {
-	if len(data) > 0 {
-		return prefix + "Data"
+// config is what a handshake with the server needs. The certificate is sent to every server that asks for one, even if
+// it names other authorities than that which signed it: the server then says what is wrong, instead of that there is
+// none.
+func (t TLS) config(roots *x509.CertPool, certificate *tls.Certificate) *tls.Config {
+	c := &tls.Config{
+		MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: t.ServerName, InsecureSkipVerify: t.Insecure,
 	}
-	return prefix + "File"
+	if certificate != nil {
+		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+	}
+	return c
 }
 
-// dataOrFile returns what a pair of fields says: the data, else the content of the file, else nil.
-func dataOrFile(field string, data []byte, path string) ([]byte, error) {
-	if len(data) > 0 || path == "" {
-		return data, nil
+// rootsOf reads authorities in PEM. What is not a certificate that can be read is left out, as long as there is one.
+func rootsOf(text []byte) (*x509.CertPool, error) {
+	if err := checkPEM(text); err != nil {
+		return nil, err
 	}
-	content, err := os.ReadFile(path)
-	if err != nil {
-		return nil, &FieldError{Field: field, Err: err}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, errors.New("there is no certificate in PEM in it")
 	}
-	if len(content) == 0 {
-		return nil, &FieldError{Field: field, Err: errors.New("the file " + path + " is empty")}
-	}
-	return content, nil
+	return roots, nil
 }

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
 )
@@ -52,23 +54,32 @@ func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[a
 // WatchOver is Watch over a stream that open opens.
 func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
-		req, err := p.client.newRequest(ctx, r)
-		if err != nil {
-			return nil, "", err
+		stream, mediaType, used, err := p.client.openOver(ctx, r, open)
+		if apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
+			stream, mediaType, _, err = p.client.openOver(ctx, r, open)
 		}
-		if ctx.Err() != nil {
-			return nil, "", ctx.Err() // not every dialler looks before it dials
-		}
-		stream, mediaType, err := open(req, Opening{
-			Transport:      p.client.http.Transport,
-			HeaderTimeout:  p.client.headerTimeout,
-			MaxObjectBytes: p.client.maxObjectBytes,
-		})
-		if err != nil {
-			return nil, "", p.client.explainHandshake(ctx, err)
-		}
-		return stream, mediaType, nil
+		return stream, mediaType, err
 	})
+}
+
+// openOver is one request of an Opener, with the newest credentials.
+func (c *Client) openOver(ctx context.Context, r request, open Opener) (io.ReadCloser, string, Credentials, error) {
+	req, used, err := c.newRequest(ctx, r)
+	if err != nil {
+		return nil, "", used, err
+	}
+	if ctx.Err() != nil {
+		return nil, "", used, ctx.Err() // not every dialler looks before it dials
+	}
+	stream, mediaType, err := open(req, Opening{
+		Transport:      c.transports.peek(used.Certificate),
+		HeaderTimeout:  c.headerTimeout,
+		MaxObjectBytes: c.maxObjectBytes,
+	})
+	if err != nil {
+		return nil, "", used, c.explainHandshake(ctx, err, used)
+	}
+	return stream, mediaType, used, nil
 }
 
 func (p *Projection[T]) watchOver(
@@ -124,12 +135,12 @@ func (p *Projection[T]) acceptWatch(o api.Options[T]) string {
 }
 
 // explainHandshake gives the error of an Opener the same form as that of an HTTP request.
-func (c *Client) explainHandshake(ctx context.Context, err error) error {
+func (c *Client) explainHandshake(ctx context.Context, err error, used Credentials) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if answer, ok := asHandshake(err); ok {
-		return c.statusErrorOf(answer.StatusCode, answer.Header, answer.Body)
+		return c.statusErrorOf(answer.StatusCode, answer.Header, answer.Body, used)
 	}
-	return c.explainTLS(bareURLError(err))
+	return c.explainTransport(bareURLError(err), used)
 }

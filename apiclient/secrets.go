@@ -1,0 +1,134 @@
+package apiclient
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"html"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxSent is how many tokens are remembered. A client has few at a time; an answer that quotes an older one comes late.
+const maxSent = 16
+
+// sentSecrets are the credentials that requests carried, so that none is quoted where a server or a proxy echoes it.
+type sentSecrets struct {
+	mu     sync.Mutex // guards the fields below
+	tokens []Secret   // the newest last
+	others []string   // passwords, of proxies too, as they are and as basic authentication writes them
+}
+
+// addToken remembers a token; one that is known costs a comparison.
+func (s *sentSecrets) addToken(t Secret) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.tokens); n > 0 && s.tokens[n-1] == t {
+		return
+	}
+	s.tokens = slices.DeleteFunc(s.tokens, func(o Secret) bool { return o.Reveal() == t.Reveal() })
+	s.tokens = append(s.tokens, t)
+	if len(s.tokens) > maxSent {
+		s.tokens = slices.Delete(s.tokens, 0, 1)
+	}
+}
+
+// addPassword remembers a password and what basic authentication makes of it.
+func (s *sentSecrets) addPassword(user, password string) {
+	if password == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	basic := basicAuth(user, password)
+	if slices.Contains(s.others, basic) {
+		return
+	}
+	s.others = append(s.others, basic, password)
+}
+
+func basicAuth(user, password string) string {
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+}
+
+// clean removes what was sent from a text, as it was sent and as a page of HTML, a URL or JSON would write it.
+func (s *sentSecrets) clean(text string) string {
+	for _, secret := range s.all() {
+		text = hide(text, secret)
+	}
+	return text
+}
+
+// all returns what was sent, the longest first: of two that begin alike the longer must not lose its beginning alone.
+func (s *sentSecrets) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.others)
+	for _, t := range s.tokens {
+		all = append(all, t.Reveal())
+	}
+	slices.SortFunc(all, func(a, b string) int { return len(b) - len(a) })
+	return all
+}
+
+func hide(text, secret string) string {
+	quoted, _ := json.Marshal(secret) // a string can be marshalled
+	forms := []string{secret, html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1])}
+	for _, form := range forms {
+		text = strings.ReplaceAll(text, form, redacted)
+	}
+	return text
+}
+
+// cleanStatus removes what was sent from what a server said: a proxy's error page may show the request that it got.
+func (s *sentSecrets) cleanStatus(status *metav1.Status) {
+	status.Message = s.clean(status.Message)
+	status.Reason = metav1.StatusReason(s.clean(string(status.Reason)))
+	if status.Details == nil {
+		return
+	}
+	status.Details.Name = s.clean(status.Details.Name)
+	for i := range status.Details.Causes {
+		c := &status.Details.Causes[i]
+		c.Message, c.Field = s.clean(c.Message), s.clean(c.Field)
+	}
+}
+
+// cleanError removes what was sent from an error: net/http quotes what it cannot read.
+func (s *sentSecrets) cleanError(err error) error {
+	if err == nil {
+		return nil
+	}
+	var (
+		page     *ContentTypeError
+		redirect *RedirectError
+	)
+	switch {
+	case errors.As(err, &page):
+		page.ContentType, page.Body = s.clean(page.ContentType), s.clean(page.Body)
+	case errors.As(err, &redirect):
+		redirect.To = s.clean(redirect.To)
+	}
+	text := err.Error()
+	if clean := s.clean(text); clean != text {
+		return &cleanedError{text: clean, is: func(target error) bool { return errors.Is(err, target) }}
+	}
+	return err
+}
+
+// cleanedError is an error whose text had to be changed. What is beneath can be recognised and not be had, for it would
+// tell. It stands behind a function, into which fmt does not look.
+type cleanedError struct {
+	text string
+	is   func(error) bool
+}
+
+// Error returns the text without credentials.
+func (e *cleanedError) Error() string { return e.text }
+
+// Is tells what the error is.
+func (e *cleanedError) Is(target error) bool { return e.is(target) }
