@@ -143,10 +143,10 @@ func (c *Client) send(req *http.Request, used Credentials) (*http.Response, erro
 	if err != nil {
 		err = c.explain(ctx, parent, err, used)
 		cancel(nil)
-		c.transports.release(g)
+		g.release()
 		return nil, err
 	}
-	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel, release: func() { c.transports.release(g) }}
+	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel, generation: g}
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip":
@@ -174,10 +174,10 @@ func (c *Client) explain(ctx, parent context.Context, err error, used Credential
 // body is the body of an answer. Its Close also frees the request's context.
 type body struct {
 	io.ReadCloser
-	givenUp func() error // of the caller's context
-	cancel  context.CancelCauseFunc
-	release func() // the transport
-	closed  atomic.Bool
+	givenUp    func() error // of the caller's context
+	cancel     context.CancelCauseFunc
+	generation *generation
+	closed     atomic.Bool
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -194,7 +194,7 @@ func (b *body) Close() error {
 	b.cancel(nil)
 	err := b.ReadCloser.Close()
 	if !b.closed.Swap(true) {
-		b.release()
+		b.generation.release()
 	}
 	return err
 }

@@ -68,7 +68,7 @@ func (c *Client) newRequest(ctx context.Context, r request) (req *http.Request, 
 // were refused is sent once more if there are others by now.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	resp, used, err := c.attempt(ctx, r)
-	if apierrors.IsUnauthorized(err) && c.credentials.refused(ctx, used) {
+	if err != nil && apierrors.IsUnauthorized(err) && c.credentials.refused(ctx, used) {
 		resp, _, err = c.attempt(ctx, r)
 	}
 	return resp, err

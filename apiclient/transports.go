@@ -20,8 +20,10 @@ const settleTime = time.Second
 type generation struct {
 	http        *http.Client
 	certificate *tls.Certificate // the client's; nil for none
-	inFlight    int              // requests whose answer is not closed
-	retired     bool             // there is a newer one
+
+	owner    *transports // whose mutex guards the fields below
+	inFlight int         // requests whose answer is not closed
+	retired  bool        // there is a newer one
 }
 
 // transports hands out the newest generation. A watch in flight stays on its own; the connections of a generation that
@@ -29,7 +31,7 @@ type generation struct {
 type transports struct {
 	config Config
 
-	mu      sync.Mutex // guards the fields below and those of generations
+	mu      sync.Mutex // guards the fields below
 	ca      *file      // nil for the system's authorities
 	roots   *x509.CertPool
 	looked  time.Time
@@ -43,7 +45,7 @@ type transports struct {
 func newTransports(c Config, certificate *tls.Certificate, sent *sentSecrets) (*transports, error) {
 	ts := &transports{config: c, looked: time.Now(), sent: sent}
 	if c.Transport != nil {
-		ts.newest = newGeneration(c.Transport, nil)
+		ts.newest = ts.newGeneration(c.Transport, nil)
 		return ts, nil
 	}
 	var err error
@@ -59,12 +61,12 @@ func newTransports(c Config, certificate *tls.Certificate, sent *sentSecrets) (*
 	return ts, nil
 }
 
-func newGeneration(rt http.RoundTripper, certificate *tls.Certificate) *generation {
-	return &generation{http: &http.Client{Transport: rt, CheckRedirect: checkRedirect}, certificate: certificate}
+func (ts *transports) newGeneration(rt http.RoundTripper, certificate *tls.Certificate) *generation {
+	return &generation{http: &http.Client{Transport: rt, CheckRedirect: checkRedirect}, certificate: certificate, owner: ts}
 }
 
 func (ts *transports) generation(certificate *tls.Certificate) *generation {
-	return newGeneration(newTransport(ts.config, ts.roots, certificate, ts.sent), certificate)
+	return ts.newGeneration(newTransport(ts.config, ts.roots, certificate, ts.sent), certificate)
 }
 
 // acquire returns the generation of a client certificate and the newest authorities, for one request. Who gets one
@@ -81,11 +83,11 @@ func (ts *transports) acquire(certificate *tls.Certificate) (*generation, error)
 }
 
 // release ends what acquire began.
-func (ts *transports) release(g *generation) {
-	ts.mu.Lock()
-	defer ts.mu.Unlock()
+func (g *generation) release() {
+	g.owner.mu.Lock()
+	defer g.owner.mu.Unlock()
 	g.inFlight--
-	ts.closeDrained(g)
+	g.owner.closeDrained(g)
 }
 
 // peek returns the newest transport without taking part in its life.

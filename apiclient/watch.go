@@ -55,7 +55,7 @@ func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[a
 func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
 		stream, mediaType, used, err := p.client.openOver(ctx, r, open)
-		if apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
+		if err != nil && apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
 			stream, mediaType, _, err = p.client.openOver(ctx, r, open)
 		}
 		return stream, mediaType, err
