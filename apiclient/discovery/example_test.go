@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/testserver"
 )
 
-// Lookup takes what a person types.
+// A mapper takes what a person types, and what objects say of each other.
 func Example() {
 	s := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -22,12 +24,20 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	r, err := discovery.Lookup(ctx, client, "deployments.apps")
-	fmt.Println(r.GroupVersionKind(), r.Namespaced, err)
+	mapper := discovery.New(client, discovery.Options{})
+	for _, typed := range []string{"po", "deploy", "deployments.v1.apps"} {
+		r, err := mapper.Lookup(ctx, typed)
+		fmt.Println(r.GroupVersionKind(), r.Namespaced, err)
+	}
+	owner, err := mapper.ForKind(ctx, schema.GroupVersionKind{Group: "apps", Kind: "ReplicaSet"})
+	fmt.Println(owner.GroupVersionResource().String(), err)
 
-	_, err = discovery.Lookup(ctx, client, "podz")
+	_, err = mapper.Lookup(ctx, "pdos")
 	fmt.Println(err, errors.Is(err, discovery.ErrUnknownResource))
 	// Output:
+	// /v1, Kind=Pod true <nil>
 	// apps/v1, Kind=Deployment true <nil>
-	// unknown resource "podz" true
+	// apps/v1, Kind=Deployment true <nil>
+	// apps/v1, Resource=replicasets <nil>
+	// unknown resource "pdos", did you mean "pods"? true
 }

@@ -1,0 +1,149 @@
+package discovery
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// catalog is all that is known of a server at one time. It is immutable.
+type catalog struct {
+	roots [2]*root
+	// resources are in order of priority: the core group, then the server's order; in a group the versions whose server
+	// answers, and of those the preferred one, first.
+	resources []Resource
+	failed    []*DocumentError
+}
+
+func newCatalog(core, others *root) *catalog {
+	c := &catalog{roots: [2]*root{core, others}}
+	for _, r := range c.roots {
+		if r.err != nil {
+			c.failed = append(c.failed, r.err)
+		}
+		for _, g := range r.groups {
+			c.add(g)
+		}
+	}
+	return c
+}
+
+func (c *catalog) add(g *group) {
+	answers := func(v *version) int {
+		if v.err != nil {
+			return 1
+		}
+		return 0
+	}
+	seen := map[string]bool{}
+	for _, v := range slices.SortedStableFunc(slices.Values(g.versions), func(a, b *version) int {
+		return cmp.Compare(answers(a), answers(b))
+	}) {
+		if v.err != nil {
+			c.failed = append(c.failed, v.err)
+		}
+		for _, r := range v.resources {
+			r.Preferred = !seen[r.Plural]
+			seen[r.Plural] = true
+			c.resources = append(c.resources, r)
+		}
+	}
+}
+
+// root returns what was read of a root; nil if nothing was.
+func (c *catalog) root(path string) *root {
+	if c == nil {
+		return nil
+	}
+	return c.roots[slices.IndexFunc(c.roots[:], func(r *root) bool { return r.path == path })]
+}
+
+// lend gives versions that cannot be read what was known of them.
+func (c *catalog) lend(groups []*group) {
+	if c == nil {
+		return
+	}
+	for _, g := range groups {
+		for _, v := range g.versions {
+			if v.err == nil || len(v.resources) > 0 {
+				continue
+			}
+			for _, r := range c.resources {
+				if r.GroupVersion() == v.GroupVersion {
+					v.resources = append(v.resources, r)
+				}
+			}
+		}
+	}
+}
+
+// where returns the resources that something is true of.
+func (c *catalog) where(is func(*Resource) bool) []Resource {
+	var out []Resource
+	for i := range c.resources {
+		if is(&c.resources[i]) {
+			out = append(out, c.resources[i])
+		}
+	}
+	return out
+}
+
+// named finds what a person may have meant: plural and singular names before short names, and those before kinds.
+func (c *catalog) named(readings []name) []Resource {
+	for _, n := range readings {
+		for _, in := range []func(*Resource) bool{n.inGroup, n.inGroupThatBegins} {
+			for _, is := range []func(*Resource) bool{n.isName, n.isShortName} {
+				if found := c.where(func(r *Resource) bool { return in(r) && is(r) }); len(found) > 0 {
+					return found
+				}
+			}
+		}
+	}
+	for _, n := range readings {
+		if found := c.where(func(r *Resource) bool { return n.inGroup(r) && n.isKind(r) }); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+func (c *catalog) ofKind(gvk schema.GroupVersionKind) []Resource {
+	return c.where(func(r *Resource) bool {
+		return r.Kind == gvk.Kind && r.Group == gvk.Group && (gvk.Version == "" || gvk.Version == r.Version)
+	})
+}
+
+func (c *catalog) ofResource(gvr schema.GroupVersionResource) []Resource {
+	return c.where(func(r *Resource) bool {
+		return r.Plural == gvr.Resource && r.Group == gvr.Group && (gvr.Version == "" || gvr.Version == r.Version)
+	})
+}
+
+func (c *catalog) inCategory(category string) []Resource {
+	return c.where(func(r *Resource) bool { return r.Preferred && slices.Contains(r.Categories, category) })
+}
+
+// choose takes the first group and version of what was found, which is in order of priority. Where that has several, the
+// one with exactly this plural name is meant, else the one that can be read: many kinds have a second resource that
+// takes requests and holds no objects.
+func choose(asked, plural string, found []Resource) (Resource, error) {
+	only := func(is func(Resource) bool) {
+		if some := slices.DeleteFunc(slices.Clone(found), func(r Resource) bool { return !is(r) }); len(some) > 0 {
+			found = some
+		}
+	}
+	first := found[0].GroupVersion()
+	only(func(r Resource) bool { return r.GroupVersion() == first })
+	only(func(r Resource) bool { return strings.EqualFold(r.Plural, plural) })
+	only(func(r Resource) bool { return r.Can("get") || r.Can("list") })
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	e := &AmbiguousError{Name: asked}
+	for _, r := range found {
+		e.Resources = append(e.Resources, r.Resource)
+	}
+	return Resource{}, e
+}

@@ -1,0 +1,242 @@
+package discovery
+
+import (
+	"encoding/json"
+	"fmt"
+	"mime"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+)
+
+// acceptAggregated asks for aggregated discovery in the form of Kubernetes 1.30, else of 1.27, else for the documents
+// that every server has.
+const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
+	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
+
+const aggregatedKind = "APIGroupDiscoveryList"
+
+// groupList is APIGroupDiscoveryList of apidiscovery.k8s.io, v2 and v2beta1 alike (KEP-3352), as far as it is used.
+type groupList struct {
+	Items []struct {
+		Metadata struct{ Name string }
+		Versions []struct {
+			Version   string
+			Freshness string
+			Resources []resourceEntry
+		}
+	}
+}
+
+type resourceEntry struct {
+	Resource         string
+	ResponseKind     metav1.GroupVersionKind
+	Scope            string
+	SingularResource string
+	Verbs            []string
+	ShortNames       []string
+	Categories       []string
+	Subresources     []struct {
+		Subresource  string
+		ResponseKind metav1.GroupVersionKind
+		Verbs        []string
+	}
+}
+
+// group is an API group as one of the roots lists it.
+type group struct {
+	name     string
+	versions []*version // the preferred one first
+}
+
+// version is a version of a group. Its resources are known, or err says why not; both, if they are of an earlier time.
+type version struct {
+	schema.GroupVersion
+	resources []Resource
+	err       *DocumentError
+}
+
+func (v *version) path() string {
+	if v.Group == "" {
+		return "/api/" + v.Version
+	}
+	return "/apis/" + v.Group + "/" + v.Version
+}
+
+// isAggregated tells from the content type, and from the document itself where a proxy has shortened that.
+func isAggregated(contentType, kind string) bool {
+	_, params, err := mime.ParseMediaType(contentType)
+	return kind == aggregatedKind || err == nil && params["as"] == aggregatedKind && params["g"] == "apidiscovery.k8s.io"
+}
+
+// decode reads a document whose kind is wanted, or is not given.
+func decode(path string, body []byte, wanted string, into any) error {
+	var head struct{ Kind string }
+	err := json.Unmarshal(body, &head)
+	if err == nil && head.Kind != "" && head.Kind != wanted {
+		return malformed(path, fmt.Errorf("it is of kind %q, not %q", head.Kind, wanted))
+	}
+	if err == nil {
+		err = json.Unmarshal(body, into)
+	}
+	if err != nil {
+		return malformed(path, err)
+	}
+	return nil
+}
+
+func malformed(path string, why error) error {
+	return fmt.Errorf("get %s: %w: %w", path, ErrMalformed, why)
+}
+
+// aggregatedGroups reads the groups of an aggregated root.
+func aggregatedGroups(path string, body []byte) ([]*group, error) {
+	var list groupList
+	if err := decode(path, body, aggregatedKind, &list); err != nil {
+		return nil, err
+	}
+	var groups groupBuilder
+	for _, g := range list.Items {
+		for _, v := range g.Versions {
+			to, fresh := groups.version(path, g.Metadata.Name, v.Version)
+			if !fresh {
+				continue
+			}
+			for _, r := range v.Resources {
+				to.add(r)
+			}
+			if v.Freshness == "Stale" {
+				to.err = &DocumentError{Path: to.path(), GroupVersion: to.GroupVersion, Err: fmt.Errorf("get %s: %w", to.path(), ErrStale)}
+			}
+		}
+	}
+	return groups.list, nil
+}
+
+// coreVersions reads /api as it is without aggregation; the documents of the versions are still to be read.
+func coreVersions(path string, body []byte) ([]*group, error) {
+	var list metav1.APIVersions
+	if err := decode(path, body, "APIVersions", &list); err != nil {
+		return nil, err
+	}
+	var groups groupBuilder
+	for _, v := range list.Versions {
+		groups.version(path, "", v)
+	}
+	return groups.list, nil
+}
+
+// otherGroups reads /apis as it is without aggregation; the documents of the versions are still to be read.
+func otherGroups(path string, body []byte) ([]*group, error) {
+	var list metav1.APIGroupList
+	if err := decode(path, body, "APIGroupList", &list); err != nil {
+		return nil, err
+	}
+	var groups groupBuilder
+	for _, g := range list.Groups {
+		if g.PreferredVersion.Version != "" {
+			groups.version(path, g.Name, g.PreferredVersion.Version)
+		}
+		for _, v := range g.Versions {
+			groups.version(path, g.Name, v.Version)
+		}
+	}
+	return groups.list, nil
+}
+
+// read fills a version from its own document.
+func (v *version) read(body []byte) error {
+	var list metav1.APIResourceList
+	if err := decode(v.path(), body, "APIResourceList", &list); err != nil {
+		return err
+	}
+	if list.GroupVersion != "" && list.GroupVersion != v.String() {
+		return malformed(v.path(), fmt.Errorf("it is about %q", list.GroupVersion))
+	}
+	subresources := map[string][]metav1.APIResource{}
+	for _, r := range list.APIResources {
+		if parent, name, ok := strings.Cut(r.Name, "/"); ok {
+			r.Name = name
+			subresources[parent] = append(subresources[parent], r)
+		}
+	}
+	for _, r := range list.APIResources {
+		e := resourceEntry{
+			Resource: r.Name, ResponseKind: metav1.GroupVersionKind{Kind: r.Kind}, SingularResource: r.SingularName,
+			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		}
+		if r.Namespaced {
+			e.Scope = "Namespaced"
+		}
+		v.add(e, subresources[r.Name]...)
+	}
+	return nil
+}
+
+// add takes a resource in, unless its name is there already or means nothing, or it is only there for its subresources,
+// which it has no kind then.
+func (v *version) add(e resourceEntry, subresources ...metav1.APIResource) {
+	known := slices.ContainsFunc(v.resources, func(r Resource) bool { return r.Plural == e.Resource })
+	if known || !isSegment(e.Resource) || e.ResponseKind.Kind == "" {
+		return
+	}
+	r := Resource{
+		Resource: api.Resource{
+			Group: v.Group, Version: v.Version, Kind: e.ResponseKind.Kind, Plural: e.Resource, Namespaced: e.Scope == "Namespaced",
+		},
+		Singular: e.SingularResource, ShortNames: e.ShortNames, Categories: e.Categories, Verbs: e.Verbs,
+	}
+	for _, s := range e.Subresources {
+		r.addSubresource(s.Subresource, schema.GroupVersionKind(s.ResponseKind), s.Verbs)
+	}
+	for _, s := range subresources {
+		r.addSubresource(s.Name, schema.GroupVersionKind{Group: s.Group, Version: s.Version, Kind: s.Kind}, s.Verbs)
+	}
+	v.resources = append(v.resources, r)
+}
+
+// addSubresource takes a subresource in. Its kind is of the resource's own group and version unless it says others.
+func (r *Resource) addSubresource(name string, kind schema.GroupVersionKind, verbs []string) {
+	if kind.Kind != "" && kind.Group == "" && kind.Version == "" {
+		kind.Group, kind.Version = r.Group, r.Version
+	}
+	r.Subresources = append(r.Subresources, Subresource{
+		Name: name, Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Verbs: verbs,
+	})
+}
+
+// groupBuilder puts groups and versions in order, each once.
+type groupBuilder struct{ list []*group }
+
+// version returns a version of a group of a root; fresh is false if it was there before, or cannot be.
+func (b *groupBuilder) version(root, name, v string) (to *version, fresh bool) {
+	if (name == "") != (root == "/api") || name != "" && !isSegment(name) || !isSegment(v) {
+		return nil, false
+	}
+	i := slices.IndexFunc(b.list, func(g *group) bool { return g.name == name })
+	if i < 0 {
+		i = len(b.list)
+		b.list = append(b.list, &group{name: name})
+	}
+	g := b.list[i]
+	for _, have := range g.versions {
+		if have.Version == v {
+			return have, false
+		}
+	}
+	to = &version{GroupVersion: schema.GroupVersion{Group: name, Version: v}}
+	g.versions = append(g.versions, to)
+	return to, true
+}
+
+// isSegment tells whether s is fit for a path and for a terminal: a name as Kubernetes allows it, and no more.
+func isSegment(s string) bool {
+	if s == "" || s[0] == '.' {
+		return false
+	}
+	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") == ""
+}

@@ -1,0 +1,229 @@
+package discovery_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/discovery"
+)
+
+const (
+	manyPods = `{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[
+		{"resource":"pods","responseKind":{"kind":"Pod"},"scope":"Namespaced","singularResource":"pod","verbs":["list"]}]}]}]}`
+	noGroups = `{"kind":"APIGroupDiscoveryList","items":[]}`
+)
+
+// TestFallBack is about servers, and proxies before them, that do not do as they are asked.
+func TestFallBack(t *testing.T) {
+	with := func(changes map[string]page) map[string]page {
+		s := newServer(plainPages)
+		for path, p := range changes {
+			s.set(path, p)
+		}
+		return s.pages
+	}
+	old := []string{
+		"/api", "/api/v1", "/apis", "/apis/apps/v1", "/apis/events.k8s.io/v1", "/apis/autoscaling/v2", "/apis/autoscaling/v1",
+		"/apis/storage.k8s.io/v1", "/apis/storage.k8s.io/v1beta1", "/apis/a.example/v2", "/apis/a.example/v1", "/apis/b.example/v1", "/apis/v3.example/v1",
+	}
+	notAcceptable := status(406, "NotAcceptable", "only the following media types are accepted: application/json")
+	relabelled := func(contentType, path string) page {
+		return page{contentType: contentType, body: aggregatedPages[path].body}
+	}
+	for name, tc := range map[string]struct {
+		pages    map[string]page
+		requests []string
+	}{
+		"aggregated":    {aggregatedPages, []string{"/api+", "/apis+"}},
+		"an old server": {plainPages, old},
+		"406": {
+			with(map[string]page{"/api+": notAcceptable, "/apis+": notAcceptable}),
+			append([]string{"/api+", "/api", "/api/v1", "/apis+"}, old[2:]...),
+		},
+		"404": {
+			with(map[string]page{"/apis+": {code: 404}}),
+			append([]string{"/api", "/api/v1", "/apis+"}, old[2:]...),
+		},
+		"one of each": {with(map[string]page{"/api+": aggregatedPages["/api+"]}), append([]string{"/api+"}, old[2:]...)},
+		"v2beta1": {
+			map[string]page{"/api+": relabelled(v2beta1Type, "/api+"), "/apis+": relabelled(v2beta1Type, "/apis+")},
+			[]string{"/api+", "/apis+"},
+		},
+		"parameters stripped": {
+			map[string]page{"/api+": relabelled("application/json", "/api+"), "/apis+": relabelled("application/json; charset=utf-8", "/apis+")},
+			[]string{"/api+", "/apis+"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(tc.pages)
+			m := discovery.New(s.client(t), discovery.Options{})
+			all, err := m.All(t.Context())
+			require.NoError(t, err)
+			require.Len(t, all, 15)
+			require.Equal(t, tc.requests, s.requests(), "every document once")
+		})
+	}
+}
+
+// TestHalfAServer has only one of /api and /apis, or shows only one.
+func TestHalfAServer(t *testing.T) {
+	forbidden := status(403, "Forbidden", `forbidden: User "joe" cannot get path`)
+	t.Run("no core group", func(t *testing.T) {
+		m := discovery.New(newServer(map[string]page{"/apis+": aggregatedPages["/apis+"]}).client(t), discovery.Options{})
+		_, err := m.Lookup(t.Context(), "deploy")
+		require.NoError(t, err)
+		require.Empty(t, m.Failed(), "there are such servers")
+	})
+	t.Run("no groups", func(t *testing.T) {
+		m := discovery.New(newServer(map[string]page{"/api+": aggregatedPages["/api+"]}).client(t), discovery.Options{})
+		_, err := m.Lookup(t.Context(), "po")
+		require.NoError(t, err)
+	})
+	t.Run("groups forbidden", func(t *testing.T) {
+		s := newServer(aggregatedPages)
+		m := discovery.New(s.client(t), discovery.Options{RefreshInterval: -1})
+		require.NoError(t, m.Refresh(t.Context()))
+		s.set("/apis+", forbidden)
+		require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrIncomplete)
+		_, err := m.Lookup(t.Context(), "deploy")
+		require.NoError(t, err, "known from before")
+
+		m = discovery.New(s.client(t), discovery.Options{})
+		_, err = m.Lookup(t.Context(), "po")
+		require.NoError(t, err)
+		_, err = m.Lookup(t.Context(), "deploy")
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		require.True(t, apierrors.IsForbidden(err), "and why that may not be so")
+		require.Equal(t, "/apis", m.Failed()[0].Path)
+		all, err := m.All(t.Context())
+		require.ErrorIs(t, err, discovery.ErrIncomplete)
+		require.Len(t, all, 4)
+	})
+	t.Run("core forbidden", func(t *testing.T) {
+		m := discovery.New(newServer(map[string]page{"/api+": forbidden, "/apis+": aggregatedPages["/apis+"]}).client(t), discovery.Options{})
+		_, err := m.Lookup(t.Context(), "po")
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		require.True(t, apierrors.IsForbidden(err))
+	})
+}
+
+// TestUselessAnswers are errors of their own: nothing is said about the name.
+func TestUselessAnswers(t *testing.T) {
+	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
+	as := func(target any) func(error) bool { return func(err error) bool { return errors.As(err, target) } }
+	page404 := page{code: 404, body: "404 page not found"}
+	forbidden := status(403, "Forbidden", "no")
+	for name, tc := range map[string]struct {
+		core, groups page
+		path         string
+		check        func(error) bool
+	}{
+		"nothing":                 {page404, page404, "/apis", apierrors.IsNotFound},
+		"all forbidden":           {forbidden, forbidden, "/api", apierrors.IsForbidden},
+		"forbidden and not there": {page404, forbidden, "/apis", apierrors.IsForbidden},
+		"not there and forbidden": {forbidden, page404, "/api", apierrors.IsForbidden},
+		"unauthorized":            {status(401, "Unauthorized", "who?"), plain(manyPods), "/api", apierrors.IsUnauthorized},
+		"unauthorized later":      {plain(manyPods), status(401, "Unauthorized", "who?"), "/apis", apierrors.IsUnauthorized},
+		"unavailable":             {plain(manyPods), status(503, "ServiceUnavailable", "no"), "/apis", apierrors.IsServiceUnavailable},
+		"a page":                  {page{contentType: "text/html", body: "<html>"}, page{}, "/api", as(new(*apiclient.ContentTypeError))},
+		"a page as JSON":          {plain("<html>"), page{}, "/api", is(discovery.ErrMalformed)},
+		"nothing at all":          {plain(""), page{}, "/api", is(discovery.ErrMalformed)},
+		"a list":                  {plain("[]"), page{}, "/api", is(discovery.ErrMalformed)},
+		"a number":                {plain("7"), page{}, "/api", is(discovery.ErrMalformed)},
+		"null":                    {plain("null"), plain("null"), "/apis", is(discovery.ErrMalformed)},
+		"empty":                   {plain("{}"), plain("{}"), "/apis", is(discovery.ErrMalformed)},
+		"empty lists":             {plain(noGroups), plain(noGroups), "/apis", is(discovery.ErrMalformed)},
+		"cut":                     {plain(manyPods), plain(aggregatedPages["/apis+"].body[:500]), "/apis", is(discovery.ErrMalformed)},
+		"wrong types":             {plain(`{"kind":"APIGroupDiscoveryList","items":{}}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"a Status":                {plain(`{"kind":"Status"}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"a list of pods":          {plain(`{"kind":"PodList","items":[]}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"groups as core":          {plain(`{"kind":"APIGroupList","groups":[]}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"core as groups":          {plain(manyPods), plain(`{"kind":"APIVersions","versions":["v1"]}`), "/apis", is(discovery.ErrMalformed)},
+		"mislabelled":             {aggregated("", `{"kind":"APIVersions","versions":["v1"]}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"huge":                    {plain(strings.Repeat(" ", 16<<20) + "{}"), page{}, "/api", func(err error) bool { return strings.Contains(err.Error(), "16777216") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := discovery.New(newServer(map[string]page{"/api": tc.core, "/apis": tc.groups}).client(t), discovery.Options{})
+			_, err := m.Lookup(t.Context(), "pods")
+			require.ErrorContains(t, err, "look up pods: get "+tc.path+": ")
+			require.NotErrorIs(t, err, discovery.ErrUnknownResource)
+			require.True(t, tc.check(err), "%v", err)
+			require.NotContains(t, err.Error(), "\n")
+			var document *discovery.DocumentError
+			require.ErrorAs(t, err, &document)
+			require.Equal(t, tc.path, document.Path)
+			require.Equal(t, []*discovery.DocumentError{document}, m.Failed())
+		})
+	}
+}
+
+// TestAConnectionThatBreaks in the middle of the documents of an old server is not passed over as a group would be.
+func TestAConnectionThatBreaks(t *testing.T) {
+	s := newServer(plainPages)
+	s.gate = func(r *http.Request) {
+		if r.URL.Path == "/apis/autoscaling/v2" {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	m := discovery.New(s.client(t), discovery.Options{})
+	_, err := m.Lookup(t.Context(), "pods")
+	require.ErrorIs(t, err, io.EOF)
+	require.ErrorContains(t, err, "look up pods: get /apis/autoscaling/v2: ")
+}
+
+// TestOddEntries are passed over: names that no path or terminal should see, what has no kind, and what is there twice.
+func TestOddEntries(t *testing.T) {
+	entry := func(name, kind string) string {
+		return fmt.Sprintf(`{"resource":%q,"responseKind":{"kind":%q},"verbs":["list"]}`, name, kind)
+	}
+	group := func(name, version, resources string) string {
+		return fmt.Sprintf(`{"metadata":{"name":%q},"versions":[{"version":%q,"resources":[%s]}]}`, name, version, resources)
+	}
+	m := discovery.New(newServer(map[string]page{
+		"/api+": plain(`{"kind":"APIGroupDiscoveryList","items":[` + group("apps", "v1", entry("impostors", "Impostor")) + `,` + group("", "v1", entry("pods", "Pod")) + `]}`),
+		"/apis+": plain(`{"kind":"APIGroupDiscoveryList","items":[` + strings.Join([]string{
+			group("", "v1", entry("pods", "Impostor")),
+			group("g", "v1", strings.Join([]string{
+				entry("axles", "Axle"), entry("axles", "Impostor"), entry("", "Impostor"), entry("a/b", "Impostor"), entry("..", "Impostor"),
+				entry("\\u001b[2J", "Impostor"), `{"resource":"kindless","responseKind":null,"subresources":[{"subresource":"x","verbs":["get"]}]}`,
+				`{"resource":"emptyhanded"}`,
+			}, ",")),
+			group("g", "v1", entry("impostors", "Impostor")),
+			group("g", "../v1", entry("impostors", "Impostor")),
+			group("../g", "v1", entry("impostors", "Impostor")),
+			group("g", "v2", entry("cogs", "Cog")),
+		}, ",") + `]}`),
+	}).client(t), discovery.Options{})
+	all, err := m.All(t.Context())
+	require.NoError(t, err)
+	var names []string
+	for _, r := range all {
+		names = append(names, r.Kind+" "+r.Plural+"."+r.Version+"."+r.Group)
+	}
+	require.Equal(t, []string{"Pod pods.v1.", "Axle axles.v1.g", "Cog cogs.v2.g"}, names)
+}
+
+// TestOddGroupsOfAnOldServer never make a path of what is no name.
+func TestOddGroupsOfAnOldServer(t *testing.T) {
+	s := newServer(map[string]page{
+		"/api": plain(`{"versions":["v1","v1","..","a/b"]}`),
+		"/apis": plain(`{"groups":[{"name":"g","versions":[{"version":"v1"},{"version":"v1"},{"version":"gone"}]},{"name":"g","versions":[{"version":"v1"}]},
+			{"name":"../..","versions":[{"version":"v1"}]},{"name":"","versions":[{"version":"v1"}]},{"name":"bare"}]}`),
+		"/api/v1":    plain(`{"resources":[{"name":"pods","kind":"Pod"},{"name":"pods/log","kind":"Pod"},{"name":"orphans/log","kind":"Log"}]}`),
+		"/apis/g/v1": plain(`{"resources":[{"name":"axles","kind":"Axle"}]}`),
+	})
+	m := discovery.New(s.client(t), discovery.Options{})
+	all, err := m.All(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	require.Len(t, all[0].Subresources, 1)
+	require.Equal(t, []string{"/api", "/api/v1", "/apis", "/apis/g/v1", "/apis/g/gone"}, s.requests())
+}

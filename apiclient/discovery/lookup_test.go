@@ -1,0 +1,295 @@
+package discovery_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/internal/listerwatchertest"
+	"github.com/leatproject/leat/testserver"
+)
+
+// onEveryServer runs a test against the cluster as a new and as an old server tells of it.
+func onEveryServer(t *testing.T, test func(t *testing.T, m *discovery.Mapper)) {
+	for name, pages := range map[string]map[string]page{"aggregated": aggregatedPages, "plain": plainPages} {
+		t.Run(name, func(t *testing.T) {
+			test(t, discovery.New(newServer(pages).client(t), discovery.Options{}))
+		})
+	}
+}
+
+func TestLookup(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
+		for asked, want := range map[string]api.Resource{
+			"pods":                                   pods,
+			"pod":                                    pods, // and not a.example's mills, whose short name it is
+			"Pod":                                    pods,
+			"PODS":                                   pods,
+			"po":                                     pods,
+			"pods.v1":                                pods,
+			"pods.v1.":                               pods,
+			"po.v1":                                  pods,
+			"nodes":                                  nodes,
+			"no":                                     nodes,
+			"events":                                 events, // the core group first
+			"ev":                                     events,
+			"events.events.k8s.io":                   newEvents,
+			"ev.events":                              newEvents, // a group that begins so
+			"events.v1.events.k8s.io":                newEvents,
+			"deployments":                            deployments,
+			"deploy":                                 deployments,
+			"Deployment":                             deployments,
+			"deployments.apps":                       deployments,
+			"deploy.apps":                            deployments,
+			"deployment.v1.apps":                     deployments,
+			"deployments.v1":                         deployments,
+			"deploy.app":                             deployments,
+			"hpa":                                    scalers, // the preferred version
+			"hpa.autoscaling":                        scalers,
+			"hpa.v1.autoscaling":                     oldScalers,
+			"horizontalpodautoscaler.v1":             oldScalers,
+			"storageclass.storage":                   classes,
+			"sc":                                     classes, // before the short name of a later group
+			"sc.a.example":                           mills,
+			"vac":                                    attributes, // only there in a version that is not preferred
+			"mills":                                  mills,      // the first group, its preferred version
+			"mill":                                   windmills,  // a singular name before another's kind
+			"mill.a.example":                         mills,      // by its kind
+			"grinder":                                mills,
+			"mills.v1.a.example":                     oldMills,
+			"mills.b.example":                        windmills,
+			"windmill":                               windmills,
+			"weirs.a.example":                        weirs,
+			"wheels.v3.example":                      wheels, // a group that looks like a version
+			"wheel.v3.example":                       wheels, // the kind, as the server gives no singular name
+			"wheels.v1.v3.example":                   wheels,
+			"HORIZONTALPODAUTOSCALER.V2.AUTOSCALING": scalers,
+		} {
+			got, err := m.Lookup(t.Context(), asked)
+			require.NoError(t, err, asked)
+			require.Equal(t, want, got.Resource, asked)
+		}
+	})
+}
+
+func TestLookupOfWhatIsNotThere(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
+		for asked, want := range map[string]string{
+			"pdos":                `unknown resource "pdos", did you mean "pods"?`,
+			"podz":                `unknown resource "podz", did you mean "pods"?`,
+			"deploymnt":           `unknown resource "deploymnt", did you mean "deployments.apps"?`,
+			"deployments.aps":     `unknown resource "deployments.aps", did you mean "deployments.apps"?`,
+			"deplyo":              `unknown resource "deplyo", did you mean "deployments.apps"?`,
+			"pods.apps":           `unknown resource "pods.apps"`,
+			"pods.v2":             `unknown resource "pods.v2"`,
+			"pods.v1.apps":        `unknown resource "pods.v1.apps"`,
+			"deployments.v9.apps": `unknown resource "deployments.v9.apps", did you mean "deployments.apps"?`,
+			"deployments.v1.app":  `unknown resource "deployments.v1.app", did you mean "deployments.apps"?`, // with a version the group is named in full
+			"certificates":        `unknown resource "certificates"`,
+			"x":                   `unknown resource "x"`,
+			"status":              `unknown resource "status"`,
+		} {
+			_, err := m.Lookup(t.Context(), asked)
+			require.EqualError(t, err, want)
+			require.ErrorIs(t, err, discovery.ErrUnknownResource)
+			var unknown *discovery.UnknownResourceError
+			require.ErrorAs(t, err, &unknown)
+			require.Equal(t, asked, unknown.Name)
+		}
+	})
+}
+
+func TestLookupOfWhatIsNoName(t *testing.T) {
+	s := newServer(nil)
+	for _, asked := range []string{"", ".apps", "pods.", "a b", "../../secrets", "pods/status", "%2e"} {
+		_, err := discovery.Lookup(t.Context(), s.client(t), asked)
+		require.ErrorContains(t, err, "is not the name of a resource, such as pods, deployments.apps or deployments.v1.apps")
+	}
+	require.Empty(t, s.requests())
+}
+
+func TestForKind(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
+		for _, tc := range []struct {
+			kind schema.GroupVersionKind
+			want api.Resource
+		}{
+			{schema.GroupVersionKind{Kind: "Pod"}, pods},
+			{schema.GroupVersionKind{Version: "v1", Kind: "Event"}, events},
+			{schema.GroupVersionKind{Group: "events.k8s.io", Kind: "Event"}, newEvents},
+			{schema.GroupVersionKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}, scalers},
+			{schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"}, oldScalers},
+			{schema.GroupVersionKind{Group: "a.example", Kind: "Weir"}, weirs},
+		} {
+			got, err := m.ForKind(t.Context(), tc.kind)
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got.Resource)
+			got, err = m.ForResource(t.Context(), schema.GroupVersionResource{Group: tc.kind.Group, Version: tc.kind.Version, Resource: tc.want.Plural})
+			require.NoError(t, err)
+			require.Equal(t, tc.want, got.Resource)
+		}
+		for want, kind := range map[string]schema.GroupVersionKind{
+			`unknown kind "Deployment", did you mean "deployments.apps"?`:       {Kind: "Deployment"}, // the core group is meant
+			`unknown kind "pod", did you mean "pods"?`:                          {Kind: "pod"},
+			`unknown kind "Mill.v3.a.example", did you mean "mills.a.example"?`: {Group: "a.example", Version: "v3", Kind: "Mill"},
+		} {
+			_, err := m.ForKind(t.Context(), kind)
+			require.EqualError(t, err, want)
+			require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		}
+		for want, resource := range map[string]schema.GroupVersionResource{
+			`unknown resource "po", did you mean "pods"?`:                      {Resource: "po"},
+			`unknown resource "deployments", did you mean "deployments.apps"?`: {Resource: "deployments"},
+		} {
+			_, err := m.ForResource(t.Context(), resource)
+			require.EqualError(t, err, want)
+		}
+	})
+}
+
+func TestCategory(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
+		found, err := m.Category(t.Context(), "all")
+		require.NoError(t, err)
+		require.Equal(t, []api.Resource{pods, deployments, scalers, mills}, plainly(found))
+		_, err = m.Category(t.Context(), "none")
+		require.EqualError(t, err, `unknown category "none"`)
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+	})
+}
+
+func plainly(all []discovery.Resource) (out []api.Resource) {
+	for _, r := range all {
+		out = append(out, r.Resource)
+	}
+	return out
+}
+
+// TestAll also holds what the old documents tell against what the new ones do.
+func TestAll(t *testing.T) {
+	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
+		all, err := m.All(t.Context())
+		require.NoError(t, err)
+		bindings := api.Resource{Version: "v1", Kind: "Binding", Plural: "bindings", Namespaced: true}
+		require.Equal(t, []api.Resource{
+			bindings, events, nodes, pods, deployments, newEvents, scalers, oldScalers, classes, attributes, mills, oldMills, weirs, windmills, wheels,
+		}, plainly(all))
+		require.Equal(t, discovery.Resource{
+			Resource: pods, Singular: "pod", ShortNames: []string{"po"}, Categories: []string{"all"},
+			Verbs: []string{"create", "get", "list", "watch"}, Preferred: true,
+			Subresources: []discovery.Subresource{
+				{Name: "eviction", Group: "policy", Version: "v1", Kind: "Eviction", Verbs: []string{"create"}},
+				{Name: "log", Version: "v1", Kind: "Pod", Verbs: []string{"get"}},
+			},
+		}, all[3])
+		require.Equal(t, []discovery.Subresource{{Name: "scale", Group: "autoscaling", Version: "v1", Kind: "Scale", Verbs: []string{"get", "patch", "update"}}}, all[4].Subresources)
+		require.Equal(t, []discovery.Subresource{{Name: "status", Group: "a.example", Version: "v2", Kind: "Mill", Verbs: []string{"get"}}}, all[10].Subresources)
+		var others []api.Resource
+		for _, r := range all {
+			if !r.Preferred {
+				others = append(others, r.Resource)
+			}
+		}
+		require.Equal(t, []api.Resource{oldScalers, oldMills}, others)
+		require.True(t, all[3].Can("get", "watch"))
+		require.False(t, all[3].Can("get", "delete"))
+
+		all[0].Plural = "changed"
+		again, err := m.All(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, bindings, again[0].Resource, "the slice is the caller's")
+	})
+}
+
+// TestAmbiguity is about resources that share a name or a kind in one group and version.
+func TestAmbiguity(t *testing.T) {
+	m := discovery.New(newServer(map[string]page{
+		"/apis+": aggregated("", `{"items":[{"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[
+			{"resource":"processedtemplates","responseKind":{"kind":"Template"},"verbs":["create"]},
+			{"resource":"templates","responseKind":{"kind":"Template"},"verbs":["get"]},
+			{"resource":"axles","responseKind":{"kind":"Axle"},"verbs":["list"],"shortNames":["a"]},
+			{"resource":"axes","responseKind":{"kind":"Axle"},"verbs":["list"],"shortNames":["a"]},
+			{"resource":"data","responseKind":{"kind":"Datum"},"singularResource":"datum","verbs":["list"]},
+			{"resource":"logs","responseKind":{"kind":"Data"},"singularResource":"data","verbs":["list"]}]}]}]}`),
+	}).client(t), discovery.Options{})
+	template, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Template"})
+	require.NoError(t, err)
+	require.Equal(t, "templates", template.Plural, "the one that can be read")
+	data, err := m.Lookup(t.Context(), "data")
+	require.NoError(t, err)
+	require.Equal(t, "data", data.Plural, "the plural name before another's singular")
+
+	_, err = m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Axle"})
+	require.EqualError(t, err, `"Axle.g" is ambiguous: it may be axles.g or axes.g`)
+	require.ErrorIs(t, err, discovery.ErrAmbiguous)
+	_, err = m.Lookup(t.Context(), "a")
+	var ambiguous *discovery.AmbiguousError
+	require.ErrorAs(t, err, &ambiguous)
+	require.Len(t, ambiguous.Resources, 2)
+}
+
+func TestNewNeedsAClient(t *testing.T) {
+	require.PanicsWithValue(t, "discovery: a mapper needs a client", func() { discovery.New(nil, discovery.Options{}) })
+}
+
+// TestOnTheTestServer runs against the embedded server, custom resources included, and shows what becomes of a token
+// that it does not know and of a context that ends.
+func TestOnTheTestServer(t *testing.T) {
+	for name, o := range map[string]testserver.Options{"aggregated": {}, "plain": {NoAggregatedDiscovery: true}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { onTheTestServer(t, o) })
+		})
+	}
+}
+
+func onTheTestServer(t *testing.T, o testserver.Options) {
+	weirs := api.Resource{Group: "leat.example", Version: "v1", Kind: "Weir", Plural: "weirs", Namespaced: true}
+	o.Tokens = testserver.Tokens{"good": "joe"}
+	s := testserver.New(o)
+	s.Define(testserver.Definition{Resource: weirs, ShortNames: []string{"wr"}, Categories: []string{"all"}})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx) }()
+
+	cfg := apiclient.Config{Host: s.URL(), Transport: s.Client().Transport, BearerToken: apiclient.NewSecret("good")}
+	c, err := apiclient.New(cfg)
+	require.NoError(t, err)
+	for name, want := range map[string]api.Resource{
+		"weirs": weirs, "wr.leat.example": weirs, "po": listerwatchertest.Pods, "deploy": deployments, "crd.v1.apiextensions.k8s.io": {
+			Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+		},
+		"namespace": {Version: "v1", Kind: "Namespace", Plural: "namespaces"},
+	} {
+		got, err := discovery.Lookup(t.Context(), c, name)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+
+	cfg.BearerToken = apiclient.NewSecret("bad")
+	stranger, err := apiclient.New(cfg)
+	require.NoError(t, err)
+	_, err = discovery.Lookup(t.Context(), stranger, "pods")
+	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
+	require.NotErrorIs(t, err, discovery.ErrUnknownResource)
+
+	stall := s.Inject(testserver.Fault{Effect: testserver.Stall{}})
+	short, stop := context.WithCancel(t.Context())
+	failed := make(chan error)
+	go func() {
+		_, err := discovery.Lookup(short, c, "pods")
+		failed <- err
+	}()
+	synctest.Wait()
+	stop()
+	require.ErrorIs(t, <-failed, context.Canceled)
+	stall.Remove()
+	cancel()
+	require.NoError(t, <-done)
+}

@@ -1,0 +1,376 @@
+package discovery_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/testserver"
+)
+
+// grouped is a cluster with the core group and one other, whose one version is as told.
+func grouped(etag, version string) page {
+	return aggregated(etag, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"g.example"},"versions":[`+version+`]}]}`)
+}
+
+const (
+	sluices = `{"version":"v1","freshness":"Current","resources":[{"resource":"sluices","responseKind":{"kind":"Sluice"},"scope":"Namespaced","verbs":["list"],"categories":["water"]}]}`
+	gates   = `{"version":"v1","freshness":"Current","resources":[{"resource":"gates","responseKind":{"kind":"Gate"},"scope":"Namespaced","verbs":["list"]}]}`
+	down    = `{"version":"v1","freshness":"Stale","resources":[]}`
+)
+
+func TestMissesRefreshAtMostSoOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(map[string]page{"/api+": aggregatedPages["/api+"], "/apis+": grouped(`"1"`, sluices)})
+		m := discovery.New(s.client(t), discovery.Options{})
+		look := func(name string) error {
+			_, err := m.Lookup(t.Context(), name)
+			return err
+		}
+		require.NoError(t, look("sluices"))
+		require.Equal(t, []string{"/api+", "/apis+"}, s.requests(), "nothing is read before it is needed, and each document once")
+		require.NoError(t, look("sluices"))
+		require.NoError(t, look("pods"))
+		require.Empty(t, s.requests(), "what is known costs nothing")
+
+		s.set("/apis+", grouped(`"2"`, gates))
+		<-time.After(10*time.Second - 1)
+		require.ErrorIs(t, look("gates"), discovery.ErrUnknownResource)
+		require.Empty(t, s.requests(), "too soon")
+		<-time.After(1)
+		require.NoError(t, look("gates"))
+		require.Equal(t, []string{`/api+ if "core-1"`, `/apis+ if "1"`}, s.requests())
+		require.ErrorIs(t, look("sluices"), discovery.ErrUnknownResource, "what went is not known any more")
+		require.Empty(t, s.requests())
+
+		<-time.After(time.Hour)
+		require.NoError(t, look("gates"))
+		require.Empty(t, s.requests(), "knowledge does not age")
+		require.ErrorIs(t, look("sluices"), discovery.ErrUnknownResource)
+		require.Equal(t, []string{`/api+ if "core-1"`, `/apis+ if "2"`}, s.requests())
+		require.NoError(t, look("gates"), "what did not change is still known")
+		require.NoError(t, look("pods"))
+	})
+}
+
+func TestRefreshInterval(t *testing.T) {
+	for name, tc := range map[string]struct {
+		interval time.Duration
+		want     int // readings of 5 misses, a second apart
+	}{"a second": {time.Second, 5}, "two": {2 * time.Second, 3}, "none": {-1, 5}, "by default": {0, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(aggregatedPages)
+				m := discovery.New(s.client(t), discovery.Options{RefreshInterval: tc.interval})
+				for range 5 {
+					_, err := m.ForKind(t.Context(), schema.GroupVersionKind{Kind: "Nothing"})
+					require.ErrorIs(t, err, discovery.ErrUnknownResource)
+					<-time.After(time.Second)
+				}
+				require.Len(t, s.requests(), 2*tc.want)
+			})
+		})
+	}
+}
+
+// TestRefresh asks for what a look-up would not: a change of what is known.
+func TestRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(map[string]page{"/api+": aggregatedPages["/api+"], "/apis+": grouped(`"1"`, sluices)})
+		m := discovery.New(s.client(t), discovery.Options{})
+		require.NoError(t, m.Refresh(t.Context()))
+		s.set("/apis+", grouped(`"2"`, gates))
+		require.NoError(t, m.Refresh(t.Context()))
+		_, err := m.Lookup(t.Context(), "sluices")
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		s.requests()
+
+		s.set("/apis+", status(503, "ServiceUnavailable", "not now"))
+		err = m.Refresh(t.Context())
+		require.EqualError(t, err, "refresh resources: get /apis: not now")
+		require.True(t, apierrors.IsServiceUnavailable(err))
+		require.Equal(t, "/apis", m.Failed()[0].Path)
+		_, err = m.Lookup(t.Context(), "gates")
+		require.NoError(t, err, "all stays as it was")
+		_, err = m.Lookup(t.Context(), "sluices")
+		require.EqualError(t, err, "look up sluices: get /apis: not now", "whether it is there now, nobody knows")
+		require.NotErrorIs(t, err, discovery.ErrUnknownResource)
+		all, err := m.All(t.Context())
+		require.EqualError(t, err, "list resources: get /apis: not now")
+		require.Len(t, all, 5)
+		require.Len(t, s.requests(), 2, "not again so soon")
+
+		s.set("/apis+", grouped(`"2"`, gates))
+		<-time.After(10 * time.Second)
+		all, err = m.All(t.Context())
+		require.NoError(t, err, "asked again, as something was wrong")
+		require.Len(t, all, 5)
+		require.Empty(t, m.Failed())
+	})
+}
+
+// TestOneReadsForAll is about many who ask at once: before anything is known, on a miss, and for a refresh.
+func TestOneReadsForAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(aggregatedPages)
+		s.gate = func(*http.Request) { <-time.After(time.Second) }
+		m := discovery.New(s.client(t), discovery.Options{RefreshInterval: -1})
+		together := func(n int, call func() error) {
+			var wg sync.WaitGroup
+			for range n {
+				wg.Go(func() { require.NoError(t, call()) })
+			}
+			wg.Wait()
+		}
+		together(100, func() error {
+			_, err := m.Lookup(t.Context(), "pods")
+			return err
+		})
+		require.Len(t, s.requests(), 2)
+
+		began := time.Now()
+		together(100, func() error {
+			_, err := m.Lookup(t.Context(), "podz")
+			require.ErrorIs(t, err, discovery.ErrUnknownResource)
+			return nil
+		})
+		require.Len(t, s.requests(), 2)
+		require.Equal(t, 2*time.Second, time.Since(began))
+
+		together(100, func() error { return m.Refresh(t.Context()) })
+		require.Len(t, s.requests(), 4, "one that may have begun before the others asked, and one for them")
+	})
+}
+
+func TestAFailureIsSharedToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(map[string]page{"/api+": status(500, "InternalError", "no")})
+		s.gate = func(*http.Request) { <-time.After(time.Minute) }
+		m := discovery.New(s.client(t), discovery.Options{})
+		began := time.Now()
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				_, err := m.Lookup(t.Context(), "pods")
+				require.True(t, apierrors.IsInternalError(err))
+			})
+		}
+		wg.Wait()
+		require.Equal(t, time.Minute, time.Since(began), "they do not fail one after the other")
+		require.Len(t, s.requests(), 1)
+		s.set("/api+", aggregatedPages["/api+"])
+		_, err := m.Lookup(t.Context(), "pods")
+		require.NoError(t, err, "as long as nothing is known, every look-up tries")
+	})
+}
+
+// TestAContextEndsOnlyItsOwnWait is about one who reads for others and gives up, and one of the others who gives up.
+func TestAContextEndsOnlyItsOwnWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(aggregatedPages)
+		open := make(chan struct{})
+		s.gate = func(r *http.Request) {
+			select {
+			case <-open:
+			case <-r.Context().Done():
+			}
+		}
+		m := discovery.New(s.client(t), discovery.Options{})
+		call := func() (stop context.CancelFunc, out chan error) {
+			ctx, cancel := context.WithCancel(t.Context())
+			out = make(chan error, 1)
+			go func() {
+				_, err := m.Lookup(ctx, "pods")
+				out <- err
+			}()
+			synctest.Wait()
+			return cancel, out
+		}
+		stopReader, reader := call()
+		stopWaiter, waiter := call()
+		stopOther, other := call()
+		defer stopOther()
+		stopWaiter()
+		err := <-waiter
+		require.ErrorIs(t, err, context.Canceled)
+		require.EqualError(t, err, "look up pods: context canceled")
+		stopReader()
+		require.ErrorIs(t, <-reader, context.Canceled)
+		require.Empty(t, m.Failed(), "that says nothing about the server")
+		close(open)
+		require.NoError(t, <-other)
+	})
+}
+
+// TestAReadingDoesNotStopOthers is a server that hangs while known names are looked up.
+func TestAReadingDoesNotStopOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(aggregatedPages)
+		m := discovery.New(s.client(t), discovery.Options{})
+		require.NoError(t, m.Refresh(t.Context()))
+		s.gate = func(r *http.Request) { <-r.Context().Done() }
+		ctx, cancel := context.WithCancel(t.Context())
+		refreshed := make(chan error)
+		go func() { refreshed <- m.Refresh(ctx) }()
+		synctest.Wait()
+		_, err := m.Lookup(t.Context(), "po")
+		require.NoError(t, err)
+		cancel()
+		require.ErrorIs(t, <-refreshed, context.Canceled)
+	})
+}
+
+// TestAStaleGroupKeepsItsPlace is an aggregated API whose own server goes and comes back.
+func TestAStaleGroupKeepsItsPlace(t *testing.T) {
+	const staleButKnown = `{"version":"v1","freshness":"Stale","resources":[{"resource":"gates","responseKind":{"kind":"Gate"},"scope":"Namespaced","verbs":["list"]}]}`
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(map[string]page{"/api+": aggregatedPages["/api+"], "/apis+": grouped(`"1"`, sluices)})
+		m := discovery.New(s.client(t), discovery.Options{})
+		require.NoError(t, m.Refresh(t.Context()))
+		s.set("/apis+", grouped(`"2"`, down))
+		for range 2 { // the second answer is 304
+			err := m.Refresh(t.Context())
+			require.EqualError(t, err, "discovery: documents that could not be read: 1; the first: get /apis/g.example/v1: the server behind this API does not answer")
+			require.ErrorIs(t, err, discovery.ErrIncomplete)
+			require.ErrorIs(t, err, discovery.ErrStale)
+			found, err := m.Lookup(t.Context(), "sluices")
+			require.NoError(t, err)
+			require.Equal(t, api.Resource{Group: "g.example", Version: "v1", Kind: "Sluice", Plural: "sluices", Namespaced: true}, found.Resource)
+		}
+		failed := m.Failed()
+		require.Len(t, failed, 1)
+		require.Equal(t, schema.GroupVersion{Group: "g.example", Version: "v1"}, failed[0].GroupVersion)
+		require.Equal(t, "/apis/g.example/v1", failed[0].Path)
+
+		all, err := m.All(t.Context())
+		require.ErrorIs(t, err, discovery.ErrIncomplete)
+		require.Len(t, all, 5)
+		water, err := m.Category(t.Context(), "water")
+		require.ErrorIs(t, err, discovery.ErrIncomplete)
+		require.Len(t, water, 1)
+		_, err = m.Lookup(t.Context(), "gates")
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+		require.ErrorIs(t, err, discovery.ErrStale)
+
+		s.set("/apis+", grouped(`"3"`, staleButKnown))
+		require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrStale)
+		_, err = m.Lookup(t.Context(), "gates")
+		require.NoError(t, err, "what the server remembers is newer than what we do")
+		_, err = m.Lookup(t.Context(), "sluices")
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+
+		s.set("/apis+", grouped(`"4"`, gates))
+		<-time.After(10 * time.Second)
+		all, err = m.All(t.Context())
+		require.NoError(t, err)
+		require.Len(t, all, 5)
+		require.Empty(t, m.Failed())
+	})
+}
+
+// TestAVersionThatAnswersIsPreferred to one that does not, as in client-go.
+func TestAVersionThatAnswersIsPreferred(t *testing.T) {
+	gate := `"resources":[{"resource":"gates","responseKind":{"kind":"Gate"},"verbs":["list"]}]`
+	s := newServer(map[string]page{"/apis+": grouped("", `{"version":"v2","freshness":"Stale",`+gate+`},{"version":"v1",`+gate+`}`)})
+	m := discovery.New(s.client(t), discovery.Options{})
+	found, err := m.Lookup(t.Context(), "gates")
+	require.NoError(t, err)
+	require.Equal(t, "v1", found.Version)
+	require.True(t, found.Preferred)
+	found, err = m.Lookup(t.Context(), "gates.v2")
+	require.NoError(t, err)
+	require.False(t, found.Preferred)
+}
+
+// TestAGroupOfAnOldServerKeepsItsPlace is the same with one document a version.
+func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
+	for name, broken := range map[string]page{
+		"unavailable": status(503, "ServiceUnavailable", "gone"),
+		"forbidden":   status(403, "Forbidden", "no"),
+		"a page":      {contentType: "text/html", body: "<title>log in</title>"},
+		"nonsense":    plain(`[]`),
+		"cut":         plain(`{"kind":"APIResourceList","resources":[{"name":"`),
+		"another":     plain(`{"kind":"APIResourceList","groupVersion":"b.example/v1","resources":[]}`),
+		"a Status":    plain(`{"kind":"Status","apiVersion":"v1"}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(plainPages)
+			m := discovery.New(s.client(t), discovery.Options{RefreshInterval: -1})
+			require.NoError(t, m.Refresh(t.Context()))
+			s.set("/apis/a.example/v2", broken)
+			require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrIncomplete)
+			require.Len(t, m.Failed(), 1)
+			require.Equal(t, "/apis/a.example/v2", m.Failed()[0].Path)
+			found, err := m.Lookup(t.Context(), "mills.v2.a.example")
+			require.NoError(t, err)
+			require.Equal(t, mills, found.Resource)
+
+			m = discovery.New(s.client(t), discovery.Options{})
+			found, err = m.Lookup(t.Context(), "mills")
+			require.NoError(t, err)
+			require.Equal(t, oldMills, found.Resource, "the other version is all there is to know")
+			_, err = m.Lookup(t.Context(), "things")
+			require.ErrorIs(t, err, discovery.ErrUnknownResource)
+			require.ErrorContains(t, err, "documents that could not be read: 1; the first: get /apis/a.example/v2: ")
+		})
+	}
+}
+
+// TestADefinitionThatComesLater is a custom resource that is installed after the first look-up.
+func TestADefinitionThatComesLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := testserver.New(testserver.Options{})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- s.Run(ctx) }()
+		c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		require.NoError(t, err)
+		m := discovery.New(c, discovery.Options{})
+		_, err = m.Lookup(t.Context(), "wh")
+		require.ErrorIs(t, err, discovery.ErrUnknownResource)
+
+		definitions, err := m.Lookup(t.Context(), "crd")
+		require.NoError(t, err)
+		wheel := &unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "wheels.leat.example"},
+			"spec": map[string]any{
+				"group": "leat.example", "scope": "Cluster",
+				"names":    map[string]any{"plural": "wheels", "kind": "Wheel", "singular": "rota", "shortNames": []any{"wh"}, "categories": []any{"all"}},
+				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"scale": map[string]any{}}}},
+			},
+		}}
+		_, err = apiclient.For[*unstructured.Unstructured](c, definitions.Resource, "").Create(t.Context(), wheel, metav1.CreateOptions{})
+		require.NoError(t, err)
+		<-time.After(10 * time.Second)
+		for _, name := range []string{"wh", "rota", "wheels.leat.example", "Wheel"} {
+			found, err := m.Lookup(t.Context(), name)
+			require.NoError(t, err)
+			require.Equal(t, api.Resource{Group: "leat.example", Version: "v1", Kind: "Wheel", Plural: "wheels"}, found.Resource)
+			require.Equal(t, []discovery.Subresource{{
+				Name: "scale", Group: "autoscaling", Version: "v1", Kind: "Scale", Verbs: []string{"get", "patch", "update"},
+			}}, found.Subresources)
+		}
+		var discoveries []string
+		for _, r := range s.Requests() {
+			if strings.HasPrefix(r.Path, "/api") && !strings.Contains(r.Path, "/v1") {
+				discoveries = append(discoveries, r.Path)
+			}
+		}
+		require.Equal(t, []string{"/api", "/apis", "/api", "/apis"}, discoveries)
+		cancel()
+		require.NoError(t, <-done)
+	})
+}

@@ -1,0 +1,49 @@
+package discovery
+
+import "strings"
+
+// nearest returns the resource with the name that is most like a mistyped one, or "" if none is.
+func (c *catalog) nearest(asked string) string {
+	asked = strings.ToLower(asked)
+	best, at := "", (len(asked)+2)/4+1
+	for i := range c.resources {
+		r := &c.resources[i]
+		forms := append([]string{r.Plural, r.String(), r.Singular}, r.ShortNames...)
+		for _, form := range forms {
+			if len(form) < 3 || strings.ContainsRune(form, '.') != strings.ContainsRune(asked, '.') {
+				continue // everything is like "no"
+			}
+			if d := distance(asked, strings.ToLower(form), at); d < at {
+				best, at = r.String(), d
+			}
+		}
+	}
+	return best
+}
+
+// distance counts the letters that were left out, added, mistaken or swapped with their neighbour (the restricted
+// Damerau-Levenshtein distance), as far as it is less than limit.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
+	}
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := range len(a) {
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			row[j+1] = min(last[j]+cost, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return min(last[len(b)], limit)
+}
