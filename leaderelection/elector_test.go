@@ -1,0 +1,369 @@
+package leaderelection_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/leaderelection"
+	"github.com/leatproject/leat/testserver"
+)
+
+func TestNewReportsEverythingThatIsWrong(t *testing.T) {
+	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
+	require.NoError(t, err)
+	_, err = leaderelection.New(client, leaderelection.Options{
+		LeaseDuration: 1500 * time.Millisecond, RenewDeadline: 2 * time.Second, RetryPeriod: -1,
+	})
+	for _, says := range []string{"Namespace is empty", "Name is empty", "whole number of seconds", "shorter than LeaseDuration", "RetryPeriod is -1ns"} {
+		require.ErrorContains(t, err, says)
+	}
+	_, err = leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b", RetryPeriod: 9 * time.Second})
+	require.ErrorContains(t, err, "longer than 1.2 times RetryPeriod")
+	one, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
+	require.NoError(t, err)
+	two, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
+	require.NoError(t, err)
+	require.NotEqual(t, one.Identity(), two.Identity())
+}
+
+func TestLeaseIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
+		<-a.Elected()
+		require.True(t, a.Leading())
+		require.Equal(t, "a", a.Leader())
+		l := lease(t, s)
+		require.Equal(t, "a", *l.Spec.HolderIdentity)
+		require.Equal(t, int32(15), *l.Spec.LeaseDurationSeconds)
+		require.Zero(t, *l.Spec.LeaseTransitions)
+		acquired := l.Spec.AcquireTime
+
+		_, err := s.Edit(leases, leaseKey, func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"team": "mill"})
+			u.Object["spec"].(map[string]any)["preferredHolder"] = "z"
+		})
+		require.NoError(t, err)
+		before := time.Now()
+		<-time.After(7 * time.Second)
+		l = lease(t, s)
+		require.Equal(t, map[string]string{"team": "mill"}, l.Labels)
+		require.Equal(t, "z", *l.Spec.PreferredHolder)
+		require.True(t, l.Spec.RenewTime.After(before.Add(5*time.Second)), "it is not renewed any more")
+		require.Equal(t, acquired.Unix(), l.Spec.AcquireTime.Unix())
+		require.True(t, a.Leading(), "a write that is none of its business took the lease away")
+
+		require.NoError(t, s.Delete(leases, leaseKey))
+		<-time.After(3 * time.Second)
+		require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity, "it was not made again")
+		require.True(t, a.Leading())
+		require.NoError(t, a.end())
+	})
+}
+
+// TestReleaseAfterTheLastWorker ends a leader whose work takes a minute to end, while another waits.
+func TestReleaseAfterTheLastWorker(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, time.Minute, nil)
+		<-a.Elected()
+		b := campaign(t, s, leaderelection.Options{Identity: "b"}, 0, nil)
+		<-time.After(time.Minute)
+		require.Equal(t, "a", b.Leader())
+		require.NoError(t, a.end())
+		_, over := a.led()
+		require.Equal(t, context.Canceled, a.cause)
+		<-b.Elected()
+		began, _ := b.led()
+		require.False(t, began.Before(over), "two led at once")
+		require.Less(t, began.Sub(over), 5*time.Second)
+		l := lease(t, s)
+		require.Equal(t, "b", *l.Spec.HolderIdentity)
+		require.Equal(t, int32(1), *l.Spec.LeaseTransitions)
+		require.NoError(t, b.end())
+		require.Empty(t, *lease(t, s).Spec.HolderIdentity)
+		require.Equal(t, int32(1), *lease(t, s).Spec.LeaseDurationSeconds)
+		require.Empty(t, b.Leader())
+	})
+}
+
+func TestHandOver(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a", KeepLease: true}, 0, nil)
+		<-a.Elected()
+		b := campaign(t, s, leaderelection.Options{Identity: "b"}, 0, nil)
+		<-time.After(20 * time.Second)
+		require.NoError(t, a.end())
+		require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity, "it was to be kept")
+		_, over := a.led()
+		<-b.Elected()
+		began, _ := b.led()
+		require.Greater(t, began.Sub(over), 10*time.Second)
+		require.Less(t, began.Sub(over), 15*time.Second+4400*time.Millisecond)
+	})
+}
+
+func TestDeadLeaderIsFollowed(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		line := &cut{}
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, line.on)
+		<-a.Elected()
+		b := campaign(t, s, leaderelection.Options{Identity: "b"}, 0, nil)
+		<-time.After(5 * time.Second)
+		line.set(true)
+		died := time.Now()
+		<-b.Elected()
+		began, _ := b.led()
+		require.LessOrEqual(t, began.Sub(died), 15*time.Second+4400*time.Millisecond)
+		_, over := a.led()
+		require.False(t, over.IsZero(), "two lead at once")
+		require.False(t, began.Before(over))
+		require.ErrorIs(t, a.end(), leaderelection.ErrLost)
+	})
+}
+
+// TestLostLease cuts a leader off, and looks when it stops to lead and how its Run ends.
+func TestLostLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		line := &cut{}
+		var told []bool
+		a := campaign(t, s, leaderelection.Options{Identity: "a", OnLeading: func(l bool) { told = append(told, l) }}, time.Second, line.on)
+		<-a.Elected()
+		<-time.After(4*time.Second + time.Millisecond) // the last renewal is a millisecond old
+		line.set(true)
+		<-time.After(9 * time.Second)
+		require.True(t, a.Leading())
+		require.NoError(t, a.Check(0))
+		err := <-a.ended
+		a.ended <- err
+		require.ErrorIs(t, err, leaderelection.ErrLost)
+		require.ErrorIs(t, err, context.DeadlineExceeded, "it does not say why")
+		require.ErrorIs(t, a.cause, leaderelection.ErrLost)
+		began, over := a.led()
+		require.Equal(t, 14*time.Second+time.Second, over.Sub(began), "4 s of renewals, 10 s until it gave up, 1 s until the work ended")
+		require.False(t, a.Leading())
+		require.Equal(t, []bool{true, false}, told)
+	})
+}
+
+func TestLeaderThatDoesNotEndIsUnhealthy(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		line := &cut{}
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, time.Minute, line.on)
+		require.NoError(t, a.Check(0), "who does not lead is healthy")
+		<-a.Elected()
+		line.set(true)
+		<-time.After(34 * time.Second)
+		require.NoError(t, a.Check(20*time.Second))
+		<-time.After(2 * time.Second)
+		require.ErrorContains(t, a.Check(20*time.Second), "renewed the lease last 36s ago")
+	})
+}
+
+func TestUsurpedLease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		slow := 0
+		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { slow++ }}, 0, nil)
+		<-a.Elected()
+		edit(t, s, func(spec map[string]any) { spec["holderIdentity"] = "thief" })
+		began := time.Now()
+		err := <-a.ended
+		a.ended <- err
+		require.ErrorIs(t, err, leaderelection.ErrLost)
+		require.ErrorContains(t, err, `"thief" holds it`)
+		require.LessOrEqual(t, time.Since(began), 2*time.Second)
+		require.Equal(t, 1, slow)
+		require.Equal(t, "thief", *lease(t, s).Spec.HolderIdentity, "what is another's was released")
+	})
+}
+
+// TestClocksAreNotCompared shows a lease whose times are nonsense, renewed now and then.
+func TestClocksAreNotCompared(t *testing.T) {
+	for name, at := range map[string]string{"past": "1970-01-01T00:00:00.000000Z", "future": "2190-01-01T00:00:00.000000Z"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *testserver.Server) {
+				_, err := s.Create(leases, map[string]any{
+					"metadata": map[string]any{"namespace": leaseKey.Namespace, "name": leaseKey.Name},
+					"spec":     map[string]any{"holderIdentity": "other", "leaseDurationSeconds": int64(30), "renewTime": at},
+				})
+				require.NoError(t, err)
+				var leaders []string
+				a := campaign(t, s, leaderelection.Options{Identity: "a", OnLeader: func(l string) { leaders = append(leaders, l) }}, 0, nil)
+				for range 5 {
+					<-time.After(25 * time.Second)
+					require.False(t, a.Leading())
+					_, err := s.Edit(leases, leaseKey, func(u *unstructured.Unstructured) {
+						u.SetAnnotations(map[string]string{"at": time.Now().String()})
+					})
+					require.NoError(t, err)
+				}
+				last := time.Now()
+				<-a.Elected()
+				require.GreaterOrEqual(t, time.Since(last), 30*time.Second, "the duration that the lease says does not count")
+				require.Less(t, time.Since(last), 40*time.Second)
+				require.Equal(t, []string{"other", "a"}, leaders)
+			})
+		})
+	}
+}
+
+// TestNeverTwoLeaders has five replicas come, go, die and be cut off for hours, and looks at who led when.
+func TestNeverTwoLeaders(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		var all []*replica
+		lines := map[*replica]*cut{}
+		start := func(i int) *replica {
+			line := &cut{}
+			r := campaign(t, s, leaderelection.Options{}, time.Duration(i%4)*time.Second, line.on)
+			all, lines[r] = append(all, r), line
+			return r
+		}
+		var running []*replica
+		for i := range 5 {
+			running = append(running, start(i))
+		}
+		for round := range 60 {
+			<-time.After(time.Duration(7+round%40) * time.Second)
+			at := round % len(running)
+			if round%3 == 0 { // the leader, rather than anybody
+				for i, r := range running {
+					if r.Leading() {
+						at = i
+					}
+				}
+			}
+			r := running[at]
+			if round%2 == 0 {
+				lines[r].set(true)
+				<-time.After(time.Duration(round%20) * time.Second)
+				lines[r].set(false)
+			}
+			if err := r.end(); err != nil {
+				require.ErrorIs(t, err, leaderelection.ErrLost)
+			}
+			running[at] = start(round)
+		}
+		for _, r := range running {
+			_ = r.end()
+		}
+		terms := 0
+		for i, a := range all {
+			began, over := a.led()
+			if began.IsZero() {
+				continue
+			}
+			terms++
+			for _, b := range all[:i] {
+				otherBegan, otherOver := b.led()
+				require.True(t, otherBegan.IsZero() || !began.Before(otherOver) || !otherBegan.Before(over),
+					"one led from %v to %v, another from %v to %v", began, over, otherBegan, otherOver)
+			}
+		}
+		require.Greater(t, terms, 15)
+	})
+}
+
+func TestRunEndsInEveryState(t *testing.T) {
+	t.Run("another leads", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
+			<-a.Elected()
+			b := campaign(t, s, leaderelection.Options{Identity: "b"}, 0, nil)
+			<-time.After(time.Second)
+			began := time.Now()
+			require.NoError(t, b.end())
+			require.Zero(t, time.Since(began))
+			led, _ := b.led()
+			require.Zero(t, led)
+		})
+	})
+	t.Run("in mid-request", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			line := &cut{closed: true}
+			a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, line.on)
+			synctest.Wait()
+			began := time.Now()
+			require.NoError(t, a.end())
+			require.Zero(t, time.Since(began))
+		})
+	})
+	t.Run("leading, in mid-renewal", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			line := &cut{}
+			a := campaign(t, s, leaderelection.Options{Identity: "a", KeepLease: true}, 0, line.on)
+			<-a.Elected()
+			line.set(true)
+			<-time.After(3 * time.Second)
+			began := time.Now()
+			require.NoError(t, a.end())
+			require.Zero(t, time.Since(began))
+		})
+	})
+	t.Run("a release that hangs", func(t *testing.T) {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			line := &cut{}
+			a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, line.on)
+			<-a.Elected()
+			line.set(true)
+			began := time.Now()
+			require.NoError(t, a.end())
+			require.Equal(t, leaderelection.DefaultRenewDeadline, time.Since(began))
+		})
+	})
+}
+
+func TestWhatLeadsMayEndByItself(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		require.NoError(t, err)
+		broken := errors.New("broken")
+		for _, want := range []error{nil, broken} {
+			e, err := leaderelection.New(client, leaderelection.Options{Namespace: leaseKey.Namespace, Name: leaseKey.Name})
+			require.NoError(t, err)
+			require.Equal(t, want, e.Run(t.Context(), func(context.Context) error { return want }))
+			require.Empty(t, *lease(t, s).Spec.HolderIdentity)
+			require.ErrorContains(t, e.Run(t.Context(), nil), "called before")
+		}
+		client.CloseIdleConnections()
+	})
+}
+
+// TestRequestsThatFailAreTriedAgain goes through an hour in which every third request fails.
+func TestRequestsThatFailAreTriedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
+		<-a.Elected()
+		for range 400 {
+			<-time.After(3 * time.Second)
+			s.Inject(testserver.Fault{
+				Match: testserver.Match{Resource: "leases"}, Skip: 1, Times: 1, Effect: testserver.Fail{Code: http.StatusInternalServerError},
+			})
+		}
+		require.True(t, a.Leading())
+		require.NoError(t, a.end())
+	})
+}
+
+func TestConflictsOfARelease(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
+		<-a.Elected()
+		_, err := s.Edit(leases, leaseKey, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"team": "mill"}) })
+		require.NoError(t, err)
+		require.NoError(t, a.end())
+		l := lease(t, s)
+		require.Empty(t, *l.Spec.HolderIdentity)
+		require.Equal(t, map[string]string{"team": "mill"}, l.Labels)
+	})
+}
+
+func (c *cut) on(r http.RoundTripper) http.RoundTripper {
+	c.RoundTripper = r
+	return c
+}
