@@ -34,7 +34,7 @@ func For[T any](o Options) *Codec[T] {
 	if limit <= 0 {
 		limit = DefaultMaxObjectBytes
 	}
-	return &Codec[T]{plan: compile[T](), limit: limit}
+	return &Codec[T]{plan: compile[T](), limit: min(limit, maxNoted)}
 }
 
 // Protobuf tells whether T can be read from Kubernetes' protobuf: whether its own Unmarshal method reads the whole

@@ -50,7 +50,7 @@ func marshalJSON(obj any, resource api.Resource) ([]byte, error) {
 // withTypeMeta adds the apiVersion and kind that the object in b leaves out or empty.
 func withTypeMeta(b []byte, resource api.Resource) []byte {
 	missing := map[string]string{"apiVersion": resource.GroupVersion().String(), "kind": resource.Kind}
-	for name, value := range members(b) {
+	for name, value := range membersOf(b) {
 		if len(textOf(value.in(b))) > 0 {
 			delete(missing, string(text(name.in(b))))
 		}
@@ -64,7 +64,7 @@ func withTypeMeta(b []byte, resource api.Resource) []byte {
 			out = fmt.Appendf(out, ",%q:%q", name, value)
 		}
 	}
-	for name, value := range members(b) {
+	for name, value := range membersOf(b) {
 		if _, ok := missing[string(text(name.in(b)))]; !ok {
 			out = append(append(out, ','), b[name.from:value.to]...)
 		}

@@ -22,9 +22,8 @@ type EventReader[T any] struct {
 
 // frame is what one frame of JSON holds.
 type frame struct {
-	event   string
-	object  span
-	outline outline // counts from object.from
+	event  string
+	object outline
 }
 
 // NewEventReader reads events of resource from r, whose Content-Type is mediaType. It fails with a MediaTypeError where
@@ -69,13 +68,13 @@ func (r *EventReader[T]) jsonFrame() (event api.Event[T], ok bool, err error) {
 	}
 	s.drop(i)
 	s.held = true
-	r.frame = frame{}
+	r.frame.event = ""
+	r.frame.object.reset()
 	end, err := s.object(0, r.member)
 	if err != nil {
 		return event, false, err
 	}
-	object := r.frame.object.in(s.b)
-	event, ok, err = r.d.jsonEvent(r.frame.event, object, &r.frame.outline)
+	event, ok, err = r.d.jsonEvent(r.frame.event, s.b, &r.frame.object)
 	s.drop(end)
 	return event, ok, err
 }
@@ -94,11 +93,8 @@ func (r *EventReader[T]) member(name []byte, i int) (int, error) {
 		}
 		return end, err
 	case "object":
-		r.frame.outline = outline{}
-		end, err := r.s.value(i, &r.frame.outline)
-		r.frame.object = span{i, end}
-		r.frame.outline.move(-i)
-		return end, err
+		r.frame.object.reset()
+		return r.s.value(i, &r.frame.object)
 	default:
 		return r.s.value(i, nil)
 	}
@@ -114,24 +110,34 @@ func eventName(b []byte) string {
 	return string(b[:min(len(b), 64)])
 }
 
-// jsonEvent makes an event of a frame's type and object. ok is false without an error for one that is to be left out.
-func (d *decoder[T]) jsonEvent(name string, object []byte, o *outline) (event api.Event[T], ok bool, err error) {
+// jsonEvent makes an event of a frame's type and of the object that o outlines in b. ok is false without an error for
+// one that is to be left out.
+func (d *decoder[T]) jsonEvent(name string, b []byte, o *outline) (event api.Event[T], ok bool, err error) {
 	event.Type = watch.EventType(name)
 	switch event.Type {
 	case watch.Added, watch.Modified, watch.Deleted:
-		event.Object, event.ResourceVersion, ok, err = d.jsonItem(object, o, event.Type)
+		event.Object, event.ResourceVersion, ok, err = d.jsonItem(b, o, event.Type)
 		return event, ok, err
 	case watch.Bookmark:
-		return d.bookmark(jsonBookmark(o.metadata.in(object)))
+		return d.bookmark(jsonBookmark(o.at(b)))
 	case watch.Error:
-		var status *metav1.Status
-		if kind := textOf(o.kind.in(object)); len(kind) == 0 || isStatusKind(textOf(o.apiVersion.in(object)), kind) {
-			status = jsonStatus(object)
-		}
-		return event, false, failedEvent(status, object)
+		return event, false, jsonFailure(b, o)
 	default:
 		return event, false, d.unknown(name)
 	}
+}
+
+// jsonFailure is the error of an ERROR frame.
+func jsonFailure(b []byte, o *outline) error {
+	if len(o.tokens) == 0 {
+		return failedEvent(nil, nil)
+	}
+	var status *metav1.Status
+	h, c := o.head(b), o.at(b)
+	if kind := o.stringAt(b, h.kind); c.kind() == '{' && (len(kind) == 0 || isStatusKind(o.stringAt(b, h.apiVersion), kind)) {
+		status = jsonStatus(c)
+	}
+	return failedEvent(status, c.raw())
 }
 
 // unknown is the error of a type that says nothing to us. A frame without any is no frame at all.
@@ -152,19 +158,15 @@ func (d *decoder[T]) bookmark(version string, initialEventsEnd bool) (event api.
 }
 
 // jsonBookmark reads the two things that a bookmark says. They are read apart from T, which may declare neither.
-func jsonBookmark(metadata []byte) (version string, initialEventsEnd bool) {
-	for name, value := range members(metadata) {
-		switch string(text(name.in(metadata))) {
-		case "resourceVersion":
-			version = string(textOf(value.in(metadata)))
-		case "annotations":
-			annotations := value.in(metadata)
-			for name, value := range members(annotations) {
-				if string(text(name.in(annotations))) == api.InitialEventsEndAnnotation {
-					initialEventsEnd = string(textOf(value.in(annotations))) == "true"
-				}
-			}
-		}
+func jsonBookmark(c cursor) (version string, initialEventsEnd bool) {
+	if !c.member("metadata") {
+		return "", false
+	}
+	if at := c; at.member("resourceVersion") {
+		version = string(at.stringOf())
+	}
+	if at := c; at.member("annotations") && at.member(api.InitialEventsEndAnnotation) {
+		initialEventsEnd = string(at.stringOf()) == "true"
 	}
 	return version, initialEventsEnd
 }

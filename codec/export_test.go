@@ -1,6 +1,9 @@
 package codec
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
+)
 
 // ScribbleOver overwrites everything that a reader holds of its stream.
 func ScribbleOver[T any](r *EventReader[T]) {
@@ -18,5 +21,12 @@ func ScanValue(b []byte) error {
 
 // DecodeInto returns what decodes into new values of typ, as the package does.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
-	return compileJSON(typ).decode
+	plan := compileJSON(typ, newInterner())
+	return func(b []byte) (any, error) {
+		c, err := outlined(append(slices.Clone(b), ' '))
+		if err != nil {
+			return nil, err
+		}
+		return plan.decode(c, false)
+	}
 }

@@ -1,120 +1,338 @@
 package codec
 
 import (
+	"encoding"
 	stdjson "encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
-	"sync/atomic"
-
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
+	"strconv"
+	"strings"
 )
 
-// jsonOptions make the decoder read what sigs.k8s.io/json reads, with the same result: decision 0002 has the reasons,
-// and the one known difference.
-var jsonOptions = jsonx.JoinOptions(
-	jsonv1.DefaultOptionsV1(),
-	jsonx.MatchCaseInsensitiveNames(false),
-	jsontext.AllowDuplicateNames(true),
-	jsontext.AllowInvalidUTF8(true),
-)
-
-// fastOptions are jsonOptions without the first of the two passes that encoding/json makes over everything: the
-// scanner has made it already. They also refuse what encoding/json tolerates in the tags of a struct.
-var fastOptions = jsonx.JoinOptions(jsonOptions, jsonv1.ReportErrorsWithLegacySemantics(false))
-
-// The types that the decoder has to be told of, each only where T can hold one: a hook costs a look-up at every value.
-var (
-	anyType    = reflect.TypeFor[any]()
-	numberType = reflect.TypeFor[stdjson.Number]()
-)
-
-// decodeAny decodes what stands in an interface as unstructured objects have it, integers as int64.
-func decodeAny(d *jsontext.Decoder, to *any) error {
-	b, err := d.ReadValue()
-	if err != nil {
-		return err
-	}
-	value := genericDecoder{b: b, names: &names{}}
-	*to, err = value.value()
-	return err
+// jsonReader decodes what was scanned into the fields of structs.
+type jsonReader struct {
+	cursor
+	strings *interner
 }
 
-// decodeNumber decodes a json.Number, which may stand in quotes.
-func decodeNumber(d *jsontext.Decoder, to *stdjson.Number) error {
-	b, err := d.ReadValue()
-	if err != nil || string(b) == "null" {
-		return err
-	}
-	if quoted := textOf(b); quoted != nil {
-		b = quoted
-	}
-	if !isNumber(b) {
-		return fmt.Errorf("%q is not a number", b)
-	}
-	*to = stdjson.Number(b)
-	return nil
-}
+// text consumes the string at hand.
+func (r *jsonReader) text() string { return r.strings.intern(r.content()) }
 
-// jsonPlan decodes JSON into the structs of one type.
+// null tells whether the value at hand is null.
+func (r *jsonReader) null() bool { return r.kind() == 'n' }
+
+// decode decodes the value at hand into v, which is addressable, and consumes it. An error leaves v and the reader as
+// they happen to be.
+type decode func(r *jsonReader, v reflect.Value) error
+
+// jsonPlan decodes JSON into the structs of one type, with the results of sigs.k8s.io/json: decision 0002 has the
+// reasons. It is compiled by walking through the type once, and immutable but for the strings that it keeps.
 type jsonPlan struct {
-	elem           reflect.Type
-	fast, tolerant jsonx.Options
-	needsTolerance atomic.Bool // the struct has tags that only encoding/json puts up with
+	elem    reflect.Type
+	strings *interner
+	whole   decode
+	// bare leaves metadata.managedFields out; nil where the plan does not see that far.
+	bare decode
 }
 
-func compileJSON(elem reflect.Type) *jsonPlan {
-	p := &jsonPlan{elem: elem, fast: fastOptions, tolerant: jsonOptions}
-	var hooks []*jsonx.Unmarshalers
-	if reaches(elem, anyType, map[reflect.Type]bool{}) {
-		hooks = append(hooks, jsonx.UnmarshalFromFunc(decodeAny))
-	}
-	if reaches(elem, numberType, map[reflect.Type]bool{}) {
-		hooks = append(hooks, jsonx.UnmarshalFromFunc(decodeNumber))
-	}
-	if len(hooks) > 0 {
-		with := jsonx.WithUnmarshalers(jsonx.JoinUnmarshalers(hooks...))
-		p.fast, p.tolerant = jsonx.JoinOptions(p.fast, with), jsonx.JoinOptions(p.tolerant, with)
+func compileJSON(elem reflect.Type, strings *interner) *jsonPlan {
+	c := newJSONCompiler()
+	p := &jsonPlan{elem: elem, strings: strings, whole: c.compile(elem)}
+	if s, ok := c.structs[elem]; ok && !readsItself(elem) {
+		p.bare = c.withoutManagedFields(s)
 	}
 	return p
 }
 
-// decode returns a pointer to a new struct. What the fast way refuses gets a second chance, so that it is always the
-// semantics of encoding/json that decide; a type that needs it once takes the slow way from then on.
-func (p *jsonPlan) decode(b []byte) (any, error) {
-	if !p.needsTolerance.Load() {
-		obj := reflect.New(p.elem).Interface()
-		if jsonx.Unmarshal(b, obj, p.fast) == nil {
-			return obj, nil
-		}
+// decode returns a pointer to a new struct.
+func (p *jsonPlan) decode(c cursor, bare bool) (any, error) {
+	r := jsonReader{cursor: c, strings: p.strings}
+	obj := reflect.New(p.elem)
+	f := p.whole
+	if bare {
+		f = p.bare
 	}
-	obj := reflect.New(p.elem).Interface()
-	err := jsonx.Unmarshal(b, obj, p.tolerant)
-	if err == nil {
-		p.needsTolerance.Store(true)
-	}
-	return obj, err
+	return obj.Interface(), f(&r, obj.Elem())
 }
 
-// reaches tells whether a value of type t can hold one of type wanted. seen has the structs that were looked into.
-func reaches(t, wanted reflect.Type, seen map[reflect.Type]bool) bool {
-	if t == wanted {
-		return true
+// fieldError says in which field, element or member of a map decoding failed.
+type fieldError struct {
+	path string
+	err  error
+}
+
+func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *fieldError) Unwrap() error { return e.err }
+
+// within adds an outer name to the path of an error.
+func within(name string, err error) error {
+	inner, ok := err.(*fieldError)
+	switch {
+	case !ok:
+		return &fieldError{name, err}
+	case strings.HasPrefix(inner.path, "["):
+		return &fieldError{name + inner.path, inner.err}
+	default:
+		return &fieldError{name + "." + inner.path, inner.err}
+	}
+}
+
+// mismatch is the error of a value that the type has no place for.
+func (r *jsonReader) mismatch(t reflect.Type) error {
+	switch r.kind() {
+	case '{':
+		return fmt.Errorf("an object does not fit %s", t)
+	case '[':
+		return fmt.Errorf("an array does not fit %s", t)
+	case '"':
+		return fmt.Errorf("a string does not fit %s", t)
+	default:
+		return fmt.Errorf("%.40s does not fit %s", r.raw(), t)
+	}
+}
+
+var (
+	anyType             = reflect.TypeFor[any]()
+	numberType          = reflect.TypeFor[stdjson.Number]()
+	unmarshalerType     = reflect.TypeFor[stdjson.Unmarshaler]()
+	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// readsItself tells whether values of t are asked to decode themselves. Methods that a type without a name has by
+// embedding are not looked for, as in encoding/json.
+func readsItself(t reflect.Type) bool {
+	return t.Name() != "" && reflect.PointerTo(t).Implements(unmarshalerType)
+}
+
+// jsonCompiler makes the decoders of types; a type that holds itself meets its own decoder.
+type jsonCompiler struct {
+	decoders map[reflect.Type]*decode
+	structs  map[reflect.Type]*structPlan
+}
+
+func newJSONCompiler() *jsonCompiler {
+	return &jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: map[reflect.Type]*structPlan{}}
+}
+
+func (c *jsonCompiler) compile(t reflect.Type) decode {
+	if known, ok := c.decoders[t]; ok {
+		if *known != nil {
+			return *known
+		}
+		return func(r *jsonReader, v reflect.Value) error { return (*known)(r, v) }
+	}
+	var d decode
+	c.decoders[t] = &d
+	d = c.make(t)
+	return d
+}
+
+func (c *jsonCompiler) make(t reflect.Type) decode {
+	if known, ok := knownTypes[t]; ok {
+		return known
+	}
+	switch {
+	case readsItself(t):
+		return decodeItself
+	case t.Name() != "" && reflect.PointerTo(t).Implements(textUnmarshalerType):
+		return decodeText
+	case t == numberType:
+		return decodeNumber
+	case t == anyType:
+		return decodeAny
 	}
 	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
-		return reaches(t.Elem(), wanted, seen)
+	case reflect.String:
+		return decodeString
+	case reflect.Bool:
+		return decodeBool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return decodeInt
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return decodeUint
+	case reflect.Float32, reflect.Float64:
+		return decodeFloat
+	case reflect.Pointer:
+		return c.pointer(t)
+	case reflect.Slice:
+		return c.slice(t)
+	case reflect.Array:
+		return c.array(t)
+	case reflect.Map:
+		return c.mapOf(t)
 	case reflect.Struct:
-		if seen[t] {
-			return false
-		}
-		seen[t] = true
-		for i := range t.NumField() {
-			if reaches(t.Field(i).Type, wanted, seen) {
-				return true
-			}
-		}
+		return c.structOf(t).decode
+	default:
+		return decodeNothing // a channel, a function, an interface with methods
 	}
-	return false
 }
+
+// decodeItself is for what implements json.Unmarshaler, which is shown null too.
+func decodeItself(r *jsonReader, v reflect.Value) error {
+	return v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(r.raw())
+}
+
+func decodeText(r *jsonReader, v reflect.Value) error {
+	switch r.kind() {
+	case '"':
+		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(r.content())
+	case 'n':
+		return setNull(r, v)
+	default:
+		return r.mismatch(v.Type())
+	}
+}
+
+// setNull consumes a null, which empties what can be nil and leaves anything else as it is.
+func setNull(r *jsonReader, v reflect.Value) error {
+	r.k++
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		v.SetZero()
+	}
+	return nil
+}
+
+func decodeNothing(r *jsonReader, v reflect.Value) error {
+	if r.null() {
+		return setNull(r, v)
+	}
+	return r.mismatch(v.Type())
+}
+
+func decodeString(r *jsonReader, v reflect.Value) error {
+	switch r.kind() {
+	case '"':
+		v.SetString(r.text())
+		return nil
+	case 'n':
+		return setNull(r, v)
+	default:
+		return r.mismatch(v.Type())
+	}
+}
+
+func decodeBool(r *jsonReader, v reflect.Value) error {
+	switch r.kind() {
+	case 't', 'f':
+		v.SetBool(r.kind() == 't')
+		r.k++
+		return nil
+	case 'n':
+		return setNull(r, v)
+	default:
+		return r.mismatch(v.Type())
+	}
+}
+
+// isNumeric tells whether a value that begins with c is a number.
+func isNumeric(c byte) bool { return c == '-' || isDigit(c) }
+
+func decodeInt(r *jsonReader, v reflect.Value) error {
+	switch c := r.kind(); {
+	case c == 'n':
+		return setNull(r, v)
+	case !isNumeric(c):
+		return r.mismatch(v.Type())
+	}
+	at := r.cursor
+	digits := r.raw()
+	n, ok := smallInt(digits)
+	if !ok {
+		var err error
+		n, err = strconv.ParseInt(string(digits), 10, 64)
+		ok = err == nil
+	}
+	if !ok || v.OverflowInt(n) {
+		r.cursor = at
+		return r.mismatch(v.Type())
+	}
+	v.SetInt(n)
+	return nil
+}
+
+// smallInt reads the few digits that most numbers have.
+func smallInt(b []byte) (n int64, ok bool) {
+	if len(b) > 18 {
+		return 0, false
+	}
+	for _, c := range b {
+		if !isDigit(c) {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n, true
+}
+
+func decodeUint(r *jsonReader, v reflect.Value) error {
+	switch c := r.kind(); {
+	case c == 'n':
+		return setNull(r, v)
+	case !isNumeric(c):
+		return r.mismatch(v.Type())
+	}
+	at := r.cursor
+	n, err := strconv.ParseUint(string(r.raw()), 10, 64)
+	if err != nil || v.OverflowUint(n) {
+		r.cursor = at
+		return r.mismatch(v.Type())
+	}
+	v.SetUint(n)
+	return nil
+}
+
+func decodeFloat(r *jsonReader, v reflect.Value) error {
+	switch c := r.kind(); {
+	case c == 'n':
+		return setNull(r, v)
+	case !isNumeric(c):
+		return r.mismatch(v.Type())
+	}
+	at := r.cursor
+	f, err := strconv.ParseFloat(string(r.raw()), v.Type().Bits())
+	if err != nil || v.OverflowFloat(f) {
+		r.cursor = at
+		return r.mismatch(v.Type())
+	}
+	v.SetFloat(f)
+	return nil
+}
+
+// decodeNumber decodes a json.Number, which may stand in quotes.
+func decodeNumber(r *jsonReader, v reflect.Value) error {
+	switch c := r.kind(); {
+	case c == 'n':
+		return setNull(r, v)
+	case isNumeric(c):
+		v.SetString(string(r.raw()))
+		return nil
+	case c != '"':
+		return r.mismatch(v.Type())
+	}
+	content := r.content()
+	if !isNumber(content) {
+		return fmt.Errorf("%.40q is not a number", content)
+	}
+	v.SetString(string(content))
+	return nil
+}
+
+// decodeAny decodes what stands in an interface as unstructured objects have it, integers as int64.
+func decodeAny(r *jsonReader, v reflect.Value) error {
+	g := genericReader{*r}
+	value, err := g.value()
+	if err != nil {
+		return err
+	}
+	r.k = g.k
+	if value == nil {
+		v.SetZero()
+	} else {
+		v.Set(reflect.ValueOf(value))
+	}
+	return nil
+}
+
+var errBase64 = errors.New("not in base64")

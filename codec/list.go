@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
-	jsonx "github.com/go-json-experiment/json"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
@@ -86,7 +86,8 @@ func (l *jsonList[T]) small(name string, i int) (int, error) {
 		return i, err
 	}
 	defer l.s.hold(&i)()
-	end, err := l.s.value(i, nil)
+	l.outline.reset()
+	end, err := l.s.value(i, &l.outline)
 	if err != nil {
 		return end, err
 	}
@@ -98,7 +99,8 @@ func (l *jsonList[T]) small(name string, i int) (int, error) {
 		l.listAPIVersion = string(textOf(value))
 	case "metadata":
 		l.meta = metav1.ListMeta{}
-		if err := jsonx.Unmarshal(value, &l.meta, jsonOptions); err != nil {
+		r := jsonReader{cursor: l.outline.at(l.s.b)}
+		if err := l.plan.listMeta(&r, reflect.ValueOf(&l.meta).Elem()); err != nil {
 			return end, malformed(l.s.w.off, "metadata of a list: %w", err)
 		}
 		return end, nil
@@ -118,7 +120,11 @@ func (l *jsonList[T]) verdict() error {
 		return nil
 	case isStatusKind([]byte(l.listAPIVersion), []byte(l.listKind)):
 		head := append([]byte{'{'}, bytes.TrimPrefix(l.head.Bytes(), []byte{','})...)
-		return l.statusError(jsonStatus(append(head, '}')), l.listAPIVersion)
+		c, err := outlined(append(head, '}'))
+		if err != nil {
+			return err
+		}
+		return l.statusError(jsonStatus(c), l.listAPIVersion)
 	}
 	return l.unexpected(l.listAPIVersion, l.listKind)
 }
@@ -150,12 +156,12 @@ func (l *jsonList[T]) item(i int) (int, error) {
 		return i, err
 	}
 	defer l.s.hold(&i)()
-	l.outline = outline{}
+	l.outline.reset()
 	end, err := l.s.value(i, &l.outline)
 	if err != nil {
 		return end, err
 	}
-	obj, _, ok, err := l.jsonItem(l.s.b[i:end], &l.outline, "")
+	obj, _, ok, err := l.jsonItem(l.s.b, &l.outline, "")
 	if err == nil && ok {
 		err = l.each(obj)
 	}

@@ -24,8 +24,6 @@ type decoder[T any] struct {
 	apiVersion, kind string
 	// strict says that they are the resource's, so that an object of another kind is none of it.
 	strict bool
-
-	names *names // of the members of generic objects; nil for others
 }
 
 func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) decoder[T] {
@@ -33,36 +31,26 @@ func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) d
 	if resource.Kind != "" && !c.plan.status {
 		d.apiVersion, d.kind, d.strict = resource.GroupVersion().String(), resource.Kind, true
 	}
-	if c.plan.generic {
-		d.names = &names{}
-	}
 	return d
 }
 
-// jsonItem decodes one object of many, or hands out the one that the caller holds already. ok is false without an error
-// for an object that was reported and is to be left out.
+// jsonItem decodes one object of many, which o outlines in b, or hands out the one that the caller holds already. ok is
+// false without an error for an object that was reported and is to be left out.
 func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj T, version string, ok bool, err error) {
-	var id identity
-	if d.options.Known != nil || d.options.DropManagedFields {
-		id = identify(b, o)
-	}
-	if obj, version, ok = d.reuse(id, event); ok {
-		return obj, version, true, nil
-	}
-	if err = d.check(textOf(o.apiVersion.in(b)), textOf(o.kind.in(b))); err == nil {
-		if d.options.DropManagedFields {
-			b = withoutManagedFields(b, o, id)
+	h := o.head(b)
+	if d.options.Known != nil {
+		if obj, version, ok = d.reuse(identify(b, o, h), event); ok {
+			return obj, version, true, nil
 		}
-		obj, err = d.fromJSON(b)
+	}
+	if err = d.check(o.stringAt(b, h.apiVersion), o.stringAt(b, h.kind)); err == nil {
+		obj, err = d.fromJSON(b, o, d.options.DropManagedFields)
 	}
 	if err != nil {
-		return obj, "", false, d.report(identify(b, o), event, err)
-	}
-	if d.options.DropManagedFields && o.repeated {
-		clearManagedFields(obj)
+		return obj, "", false, d.report(identify(b, o, h), event, err)
 	}
 	if version = versionOf(obj); version == "" && event != "" {
-		version = string(identify(b, o).version)
+		version = string(identify(b, o, h).version)
 	}
 	return obj, version, true, nil
 }
@@ -140,12 +128,17 @@ var (
 	errNotAnObject = errors.New("not a JSON object")
 )
 
-// fromJSON decodes the bytes of one object and fills in what they leave out.
-func (d *decoder[T]) fromJSON(b []byte) (obj T, err error) {
-	if len(b) == 0 || b[0] != '{' {
+// fromJSON decodes one object, without its managedFields if drop is set, and fills in what it leaves out.
+func (d *decoder[T]) fromJSON(b []byte, o *outline, drop bool) (obj T, err error) {
+	c := o.at(b)
+	if len(c.tokens) == 0 || c.kind() != '{' {
 		return obj, errNotAnObject // null would decode into anything
 	}
-	if obj, err = d.plan.fromJSON(b, d.names); err == nil {
+	bare := drop && d.plan.leavesOut()
+	if drop && !bare {
+		c = withoutManagedFields(c)
+	}
+	if obj, err = d.plan.fromJSON(c, bare); err == nil {
 		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
 	}
 	return obj, err
@@ -175,15 +168,16 @@ func (d *decoder[T]) jsonObject() (obj T, err error) {
 }
 
 func (d *decoder[T]) jsonSingle(b []byte, o *outline) (obj T, err error) {
-	apiVersion, kind := textOf(o.apiVersion.in(b)), textOf(o.kind.in(b))
+	h := o.head(b)
+	apiVersion, kind := o.stringAt(b, h.apiVersion), o.stringAt(b, h.kind)
 	if !d.plan.status && isStatusKind(apiVersion, kind) {
-		return obj, d.statusError(jsonStatus(b), string(apiVersion))
+		return obj, d.statusError(jsonStatus(o.at(b)), string(apiVersion))
 	}
 	if err := d.check(apiVersion, kind); err != nil {
 		return obj, err
 	}
-	if obj, err = d.fromJSON(b); err != nil {
-		err = d.failed(identify(b, o), "", err)
+	if obj, err = d.fromJSON(b, o, false); err != nil {
+		err = d.failed(identify(b, o, h), "", err)
 	}
 	return obj, err
 }

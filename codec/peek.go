@@ -12,9 +12,6 @@ type identity struct {
 	namespace, name, uid, version []byte
 	// certain says that a decoder would read the very same; it is false where names are repeated.
 	certain bool
-	// managed is where the member managedFields stands in the metadata, and again says that there is another.
-	managed span
-	again   bool
 }
 
 func (id identity) key() api.Key {
@@ -22,14 +19,17 @@ func (id identity) key() api.Key {
 }
 
 // identify reads the metadata of the object in b without decoding the rest. What has the wrong type counts as absent.
-func identify(b []byte, o *outline) identity {
-	id := identity{certain: !o.repeated}
-	metadata := o.metadata.in(b)
+func identify(b []byte, o *outline, h head) identity {
+	id := identity{certain: !h.repeated}
+	c := cursor{b: b, tokens: o.tokens, k: h.metadata}
+	if h.metadata == 0 || c.kind() != '{' {
+		return id
+	}
 	var seen [4]bool
-	for name, value := range members(metadata) {
+	for end := c.enter(); c.k < end; {
 		var to *[]byte
 		var k int
-		switch string(text(name.in(metadata))) {
+		switch string(c.content()) {
 		case "namespace":
 			to, k = &id.namespace, 0
 		case "name":
@@ -38,23 +38,22 @@ func identify(b []byte, o *outline) identity {
 			to, k = &id.uid, 2
 		case "resourceVersion":
 			to, k = &id.version, 3
-		case "managedFields":
-			id.again = id.managed.to > 0
-			id.managed = span{name.from, value.to}
-			continue
 		default:
+			c.skip()
 			continue
 		}
-		*to = textOf(value.in(metadata))
+		next := c.behind()
+		*to = c.stringOf()
+		c.k = next
 		id.certain = id.certain && !seen[k]
 		seen[k] = true
 	}
 	return id
 }
 
-// members iterates over the members of the object in b, which the scanner has passed, as spans of b: each name in its
+// membersOf iterates over the members of the object in b, which the scanner has passed, as spans of b: each name in its
 // quotes, and each value. It yields nothing if b is not an object.
-func members(b []byte) iter.Seq2[span, span] {
+func membersOf(b []byte) iter.Seq2[span, span] {
 	return func(yield func(name, value span) bool) {
 		i := skipSpace(b, 0)
 		if i == len(b) || b[i] != '{' {
@@ -122,33 +121,42 @@ func skipValue(b []byte, i int) int {
 	}
 }
 
-// withoutManagedFields cuts metadata.managedFields, of which id says where it stands, out of the object in b, in place,
-// and returns what is left, which is another part of b. Of o only the metadata is good afterwards, of id nothing.
-func withoutManagedFields(b []byte, o *outline, id identity) []byte {
-	for id.managed.to > 0 {
-		cut := withComma(o.metadata.in(b), id.managed)
-		// What stands before is shorter than what stands behind, so it is what moves.
-		from, n := o.metadata.from+cut.from, cut.to-cut.from
-		copy(b[n:], b[:from])
-		b = b[n:]
-		o.metadata.to -= n
-		if !id.again {
-			break
-		}
-		id = identify(b, o)
-	}
-	return b
+// withoutManagedFields copies the object at hand without the managedFields of its metadata, for a decoder that cannot
+// step over them.
+func withoutManagedFields(c cursor) cursor {
+	w := pruner{cursor: c}
+	w.object(inObject)
+	pruned, _ := outlined(w.out) // it was scanned before
+	return pruned
 }
 
-// withComma is the member together with the comma that goes when it goes.
-func withComma(b []byte, member span) span {
-	if i := skipSpace(b, member.to); b[i] == ',' {
-		return span{member.from, i + 1}
-	}
-	for i := member.from - 1; i >= 0 && (b[i] <= ' ' || b[i] == ','); i-- {
-		if b[i] == ',' {
-			return span{i, member.to}
+// pruner writes an object anew.
+type pruner struct {
+	cursor
+	out []byte
+}
+
+func (w *pruner) object(where int) {
+	w.out = append(w.out, '{')
+	first := true
+	for end := w.enter(); w.k < end; {
+		quoted := w.tokens[w.k]
+		name := string(w.content())
+		if where == inMetadata && name == "managedFields" {
+			w.skip()
+			continue
+		}
+		if !first {
+			w.out = append(w.out, ',')
+		}
+		first = false
+		w.out = append(append(w.out, w.b[quoted.start():quoted.to]...), ':')
+		if where == inObject && name == "metadata" && w.kind() == '{' {
+			w.object(inMetadata)
+		} else {
+			w.out = append(w.out, w.raw()...)
 		}
 	}
-	return member
+	w.k++
+	w.out = append(w.out, '}')
 }

@@ -1,14 +1,9 @@
 package codec
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
-	jsonx "github.com/go-json-experiment/json"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -22,6 +17,8 @@ type plan[T any] struct {
 	status       bool // T is *metav1.Status
 	typeMeta     *typeMeta
 	recursive    bool // messages of T may nest without end
+	strings      *interner
+	listMeta     decode // into a metav1.ListMeta
 }
 
 // typeMeta is where a struct declares its apiVersion and kind, as paths of field indices.
@@ -42,13 +39,14 @@ func compile[T any]() plan[T] {
 		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
 	}
 	_, isGeneric := reflect.New(t.Elem()).Interface().(generic)
-	p := plan[T]{elem: t.Elem(), generic: isGeneric, status: t == reflect.TypeFor[*metav1.Status]()}
+	p := plan[T]{elem: t.Elem(), generic: isGeneric, status: t == reflect.TypeFor[*metav1.Status](), strings: newInterner()}
+	p.listMeta = newJSONCompiler().compile(reflect.TypeFor[metav1.ListMeta]())
 	p.protobuf = !isGeneric && owns[wire](t)
 	if isGeneric {
 		return p
 	}
-	p.json = compileJSON(t.Elem())
-	members := declared(t.Elem(), nil)
+	p.json = compileJSON(t.Elem(), p.strings)
+	members := declared(t.Elem())
 	p.metadataOnly = isMetadataOnly(members)
 	p.typeMeta = findTypeMeta(t.Elem(), members)
 	p.recursive = p.protobuf && isRecursive(t.Elem(), map[reflect.Type]bool{})
@@ -72,43 +70,12 @@ func owns[I any](t reflect.Type) bool {
 	return promoting != 1
 }
 
-// member is one name that is decoded into a struct, and the field that takes it.
-type member struct {
-	name  string
-	index []int // as for reflect.Value.FieldByIndex
-	typ   reflect.Type
-}
-
-// declared returns the members that are decoded into the struct t, and nothing if t reads JSON by itself. Fields of an
-// embedded struct that has no name in JSON stand in its stead.
-func declared(t reflect.Type, within []reflect.Type) []member {
-	p := reflect.PointerTo(t)
-	if p.Implements(reflect.TypeFor[jsonv1.Unmarshaler]()) || p.Implements(reflect.TypeFor[jsonx.UnmarshalerFrom]()) {
+// declared returns the members that are decoded into the struct t, and nothing if t reads JSON by itself.
+func declared(t reflect.Type) []member {
+	if readsItself(t) {
 		return nil
 	}
-	var members []member
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		embedded := f.Type
-		if embedded.Kind() == reflect.Pointer {
-			embedded = embedded.Elem()
-		}
-		switch {
-		case name == "-":
-		case f.Anonymous && name == "" && embedded.Kind() == reflect.Struct:
-			if slices.Contains(within, embedded) {
-				continue
-			}
-			for _, m := range declared(embedded, append(within, t)) {
-				m.index = append([]int{i}, m.index...)
-				members = append(members, m)
-			}
-		case f.IsExported():
-			members = append(members, member{name: cmp.Or(name, f.Name), index: []int{i}, typ: f.Type})
-		}
-	}
-	return members
+	return members(t)
 }
 
 // isMetadataOnly tells whether a struct has nothing but what PartialObjectMetadata has.
@@ -158,14 +125,22 @@ func throughPointer(t reflect.Type, index []int) bool {
 // create returns a new T.
 func (p *plan[T]) create() T { return reflect.New(p.elem).Interface().(T) }
 
-// fromJSON decodes the bytes of one object, which the scanner has passed.
-func (p *plan[T]) fromJSON(b []byte, n *names) (T, error) {
+// leavesOut tells whether fromJSON can leave managedFields out.
+func (p *plan[T]) leavesOut() bool { return p.generic || p.json.bare != nil }
+
+// fromJSON decodes one object, which the scanner has passed; bare leaves its managedFields out.
+func (p *plan[T]) fromJSON(c cursor, bare bool) (T, error) {
 	if !p.generic {
-		obj, err := p.json.decode(b)
+		obj, err := p.json.decode(c, bare)
 		return obj.(T), err
 	}
+	where := nowhere
+	if bare {
+		where = inObject
+	}
 	obj := p.create()
-	content, err := decodeMap(b, n)
+	r := genericReader{jsonReader{cursor: c, strings: p.strings}}
+	content, err := r.object(where)
 	if err == nil {
 		any(obj).(generic).SetUnstructuredContent(content)
 	}

@@ -16,8 +16,15 @@ type scanner struct {
 	w     *window
 	b     []byte // w.bytes()
 	held  bool
-	stack []byte // the closing delimiters that are due
+	stack []nesting
+	odd   uint32 // the flag of the string that str read last
 	label []byte // the last name that memberName read
+}
+
+// nesting is an array or object that the scanner is in.
+type nesting struct {
+	closing byte   // the delimiter that is due
+	opened  uint32 // what outline.open returned
 }
 
 func newScanner(w *window) *scanner { return &scanner{w: w, b: w.bytes()} }
@@ -43,8 +50,8 @@ func (e expectation) String() string {
 	}
 }
 
-// value scans the value that starts at or after i and returns where it ends. The spans of o, unless o is nil, count
-// from the same place as i, so they need held.
+// value scans the value that starts at or after i, adds its tokens to o unless that is nil, and returns where it ends.
+// Tokens count from the same place as i, so they need held.
 func (s *scanner) value(i int, o *outline) (int, error) {
 	s.stack = s.stack[:0]
 	want := aValue
@@ -55,74 +62,66 @@ func (s *scanner) value(i int, o *outline) (int, error) {
 				return i, err
 			}
 		}
+		from := i
 		switch c := s.b[i]; {
 		case c == '"' && want&aName != 0:
-			i, err = s.name(i, o)
+			if i, err = s.str(i); err == nil {
+				o.note(from, i, s.odd)
+				i, err = s.colon(i)
+			}
 			want = aValue
 		case c == '"' && want&aValue != 0:
-			i, err = s.str(i)
+			if i, err = s.str(i); err == nil {
+				o.note(from, i, s.odd)
+			}
 			want = aComma | theEnd
 		case c == ',' && want&aComma != 0:
 			i++
 			want = s.another()
 		case (c == '{' || c == '[') && want&aValue != 0:
-			i, want, err = s.push(i)
-		case (c == '}' || c == ']') && want&theEnd != 0 && c == s.stack[len(s.stack)-1]:
+			i, want, err = s.push(i, o)
+		case (c == '}' || c == ']') && want&theEnd != 0 && c == s.stack[len(s.stack)-1].closing:
 			i++
+			o.close(from, s.stack[len(s.stack)-1].opened)
 			s.stack = s.stack[:len(s.stack)-1]
 			want = aComma | theEnd
 		case want&aValue != 0:
-			i, err = s.scalar(i)
+			if i, err = s.scalar(i); err == nil {
+				o.note(from, i, 0)
+			}
 			want = aComma | theEnd
 		default:
 			err = s.invalid(i, want.String())
 		}
-		if err != nil {
+		if err != nil || len(s.stack) == 0 && want&aComma != 0 {
 			return i, err
-		}
-		if want&aComma != 0 && len(s.stack) <= 1 {
-			if len(s.stack) == 0 {
-				return i, nil
-			}
-			o.close(i)
 		}
 	}
 }
 
 // push enters the array or object that starts at i.
-func (s *scanner) push(i int) (int, expectation, error) {
+func (s *scanner) push(i int, o *outline) (int, expectation, error) {
 	if len(s.stack) == maxDepth {
 		return i, 0, malformed(s.w.off+int64(i), "nested deeper than %d levels", maxDepth)
 	}
 	if s.b[i] == '{' {
-		s.stack = append(s.stack, '}')
+		s.stack = append(s.stack, nesting{'}', o.open(i)})
 		return i + 1, aName | theEnd, nil
 	}
-	s.stack = append(s.stack, ']')
+	s.stack = append(s.stack, nesting{']', o.open(i)})
 	return i + 1, aValue | theEnd, nil
 }
 
 // another is what has to come behind a comma.
 func (s *scanner) another() expectation {
-	if s.stack[len(s.stack)-1] == '}' {
+	if s.stack[len(s.stack)-1].closing == '}' {
 		return aName
 	}
 	return aValue
 }
 
-// name consumes the name of a member and its colon.
-func (s *scanner) name(i int, o *outline) (int, error) {
-	from := i
-	i, err := s.str(i)
-	if err != nil {
-		return i, err
-	}
-	if o != nil && len(s.stack) == 1 {
-		o.open(s.b[from:i])
-		i, err = s.expect(i, ':', "a colon")
-		o.begin(i)
-		return i, err
-	}
+// colon consumes the colon behind a name.
+func (s *scanner) colon(i int) (int, error) {
 	if i < len(s.b) && s.b[i] == ':' {
 		return i + 1, nil
 	}
@@ -135,9 +134,11 @@ const (
 )
 
 // str consumes the string whose opening quote stands at i. Bytes that are not UTF-8 may stand in it: they are replaced
-// when it is decoded, as sigs.k8s.io/json does.
+// when it is decoded, as sigs.k8s.io/json does. It leaves in odd whether there may be any, or an escape.
 func (s *scanner) str(i int) (int, error) {
 	i++
+	s.odd = 0
+	var seen uint64 // the bytes that were passed, one over the other
 	for {
 		b := s.b
 		for i+8 <= len(b) {
@@ -145,12 +146,15 @@ func (s *scanner) str(i int) (int, error) {
 			quote, slash := x^(ones*'"'), x^(ones*'\\')
 			// The lowest bit that is set marks the first quote, backslash or control character: borrows only spread upwards.
 			if m := ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*' ')&^x) & highs; m != 0 {
+				seen |= x
 				i += bits.TrailingZeros64(m) >> 3
 				break
 			}
+			seen |= x
 			i += 8
 		}
 		for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' {
+			seen |= uint64(b[i])
 			i++
 		}
 		var err error
@@ -158,8 +162,12 @@ func (s *scanner) str(i int) (int, error) {
 		case i == len(b):
 			i, err = s.fill(i)
 		case b[i] == '"':
+			if seen&highs != 0 {
+				s.odd = odd
+			}
 			return i + 1, nil
 		case b[i] == '\\':
+			s.odd = odd
 			i, err = s.escape(i)
 		default:
 			err = s.invalid(i, "a character of a string")

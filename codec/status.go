@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 
-	jsonx "github.com/go-json-experiment/json"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -59,11 +59,12 @@ func (f Failure) status(body []byte) *metav1.Status {
 		s := newScanner(&window{r: bytes.NewReader(body), limit: maxStatusBytes})
 		s.held = true
 		var o outline
-		n, err := s.value(0, &o)
-		if err != nil || !isStatusKind(textOf(o.apiVersion.in(s.b)), textOf(o.kind.in(s.b))) {
+		_, err := s.value(0, &o)
+		h := o.head(s.b)
+		if err != nil || !isStatusKind(o.stringAt(s.b, h.apiVersion), o.stringAt(s.b, h.kind)) {
 			return nil
 		}
-		status = jsonStatus(s.b[:n])
+		status = jsonStatus(o.at(s.b))
 	case mediaProtobuf:
 		status = statusInside(body)
 	}
@@ -100,18 +101,21 @@ func isStatusKind(apiVersion, kind []byte) bool {
 
 // jsonStatus reads a Status. A member that has the wrong type is left out, and the rest counts all the same: whoever
 // sends an odd Status has still something to say.
-func jsonStatus(b []byte) *metav1.Status {
+func jsonStatus(c cursor) *metav1.Status {
 	status := &metav1.Status{}
-	if jsonx.Unmarshal(b, status, jsonOptions) == nil {
-		return status
-	}
-	status = &metav1.Status{}
-	for name, value := range members(b) {
-		var part metav1.Status
-		one := fmt.Appendf(nil, "{%s:%s}", name.in(b), value.in(b))
-		if jsonx.Unmarshal(one, &part, jsonOptions) == nil {
-			_ = jsonx.Unmarshal(one, status, jsonOptions) // it was just seen to succeed
+	plan := newJSONCompiler().structOf(reflect.TypeFor[metav1.Status]())
+	r := jsonReader{cursor: c}
+	for end := r.enter(); r.k < end; {
+		f, next := plan.find(r.content()), r.behind()
+		if f != nil {
+			to, err := f.of(reflect.ValueOf(status).Elem())
+			before := reflect.New(f.typ).Elem()
+			before.Set(to)
+			if err != nil || f.decode(&r, to) != nil {
+				to.Set(before)
+			}
 		}
+		r.k = next
 	}
 	return status
 }

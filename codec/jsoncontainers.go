@@ -1,0 +1,257 @@
+package codec
+
+import (
+	"encoding/base64"
+	stdjson "encoding/json"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+func (c *jsonCompiler) pointer(t reflect.Type) decode {
+	elem := c.compile(t.Elem())
+	if t.Elem().Name() == "" { // then its methods count behind a pointer only
+		switch {
+		case t.Implements(unmarshalerType):
+			elem = decodeItself
+		case t.Implements(textUnmarshalerType):
+			elem = decodeText
+		}
+	}
+	return func(r *jsonReader, v reflect.Value) error {
+		if r.null() {
+			return setNull(r, v)
+		}
+		if v.IsNil() {
+			if !v.CanSet() {
+				return fmt.Errorf("an embedded pointer to %s cannot be set from outside of its package", t.Elem())
+			}
+			v.Set(reflect.New(t.Elem()))
+		}
+		return elem(r, v.Elem())
+	}
+}
+
+func (c *jsonCompiler) slice(t reflect.Type) decode {
+	elem := c.compile(t.Elem())
+	isBytes := t.Elem().Kind() == reflect.Uint8
+	return func(r *jsonReader, v reflect.Value) error {
+		switch r.kind() {
+		case '[':
+			return decodeSlice(r, v, elem)
+		case 'n':
+			return setNull(r, v)
+		case '"':
+			if isBytes {
+				return decodeBytes(r, v)
+			}
+		}
+		return r.mismatch(v.Type())
+	}
+}
+
+// decodeSlice makes room for as many elements as there are. What a repeated name left in the slice is decoded into, and
+// not emptied before: that is what encoding/json does.
+func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
+	end := r.enter()
+	n := r.count(end)
+	switch {
+	case n == 0 || v.Cap() == 0:
+		v.Set(reflect.MakeSlice(v.Type(), n, n))
+	case n > v.Cap():
+		grown := reflect.MakeSlice(v.Type(), n, n)
+		reflect.Copy(grown, v.Slice(0, v.Cap()))
+		v.Set(grown)
+	default:
+		v.SetLen(n)
+	}
+	for i := range n {
+		if err := elem(r, v.Index(i)); err != nil {
+			return within("["+strconv.Itoa(i)+"]", err)
+		}
+	}
+	r.k++
+	return nil
+}
+
+func decodeBytes(r *jsonReader, v reflect.Value) error {
+	content := r.content()
+	b := make([]byte, base64.StdEncoding.DecodedLen(len(content)))
+	n, err := base64.StdEncoding.Decode(b, content)
+	if err != nil {
+		return errBase64
+	}
+	v.SetBytes(b[:n])
+	return nil
+}
+
+// array decodes into an array of Go, which has as many elements as it has: more are skipped, and missing ones zero.
+func (c *jsonCompiler) array(t reflect.Type) decode {
+	elem := c.compile(t.Elem())
+	return func(r *jsonReader, v reflect.Value) error {
+		switch r.kind() {
+		case '[':
+		case 'n':
+			return setNull(r, v)
+		default:
+			return r.mismatch(t)
+		}
+		i, end := 0, r.enter()
+		for ; r.k < end; i++ {
+			if i >= t.Len() {
+				r.skip()
+			} else if err := elem(r, v.Index(i)); err != nil {
+				return within("["+strconv.Itoa(i)+"]", err)
+			}
+		}
+		for ; i < t.Len(); i++ {
+			v.Index(i).SetZero()
+		}
+		r.k++
+		return nil
+	}
+}
+
+func (c *jsonCompiler) mapOf(t reflect.Type) decode {
+	key := keyOf(t.Key())
+	if key == nil {
+		return decodeNothing
+	}
+	if t == reflect.TypeFor[map[string]string]() {
+		return decodeStringMap
+	}
+	elem := c.compile(t.Elem())
+	return func(r *jsonReader, v reflect.Value) error {
+		switch r.kind() {
+		case '{':
+		case 'n':
+			return setNull(r, v)
+		default:
+			return r.mismatch(t)
+		}
+		end := r.enter()
+		if v.IsNil() {
+			v.Set(reflect.MakeMapWithSize(t, r.count(end)/2))
+		}
+		k, e := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+		for r.k < end {
+			name := r.cursor
+			r.k++
+			err := elem(r, e)
+			if err == nil {
+				err = key(&jsonReader{cursor: name, strings: r.strings}, k)
+			}
+			if err != nil {
+				return within(string(name.content()), err)
+			}
+			v.SetMapIndex(k, e)
+			k.SetZero()
+			e.SetZero()
+		}
+		r.k++
+		return nil
+	}
+}
+
+// keyOf decodes the name of a member into a key of type t, which is nil if none can be made of a name.
+func keyOf(t reflect.Type) decode {
+	byText := reflect.PointerTo(t).Implements(textUnmarshalerType)
+	switch {
+	case byText && reflect.PointerTo(t).Implements(unmarshalerType):
+		return decodeItself
+	case byText:
+		return decodeText
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return decodeString
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return unquoted(decodeInt)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return unquoted(decodeUint)
+	default:
+		return nil
+	}
+}
+
+// decodeStringMap is mapOf for labels and annotations.
+func decodeStringMap(r *jsonReader, v reflect.Value) error {
+	switch r.kind() {
+	case '{':
+	case 'n':
+		return setNull(r, v)
+	default:
+		return r.mismatch(v.Type())
+	}
+	end := r.enter()
+	to := v.Addr().Interface().(*map[string]string)
+	if *to == nil {
+		*to = make(map[string]string, r.count(end)/2)
+	}
+	for r.k < end {
+		name := r.text()
+		switch r.kind() {
+		case '"':
+			(*to)[name] = r.text()
+		case 'n':
+			(*to)[name] = ""
+			r.k++
+		default:
+			return within(name, r.mismatch(v.Type().Elem()))
+		}
+	}
+	r.k++
+	return nil
+}
+
+// unquoted decodes with d what stands in a string, which may be any bytes.
+func unquoted(d decode) decode {
+	return func(r *jsonReader, v reflect.Value) error {
+		content := r.content()
+		if len(content) == 0 || !isNumeric(content[0]) {
+			return fmt.Errorf("%.40q does not fit %s", content, v.Type())
+		}
+		return d(literal(content, r.strings), v)
+	}
+}
+
+// literal reads one token that stands in b alone.
+func literal(b []byte, strings *interner) *jsonReader {
+	from := uint32(0)
+	if b[0] == '"' {
+		from = odd
+	}
+	return &jsonReader{cursor: cursor{b: b, tokens: []token{{from, uint32(len(b))}}}, strings: strings}
+}
+
+// quoted is d for a field with the option string: a boolean, a number or a string, each in quotes.
+func quoted(d decode, t reflect.Type) decode {
+	return func(r *jsonReader, v reflect.Value) error {
+		switch r.kind() {
+		case 'n':
+			return d(r, v)
+		case '"':
+		default:
+			return fmt.Errorf("what fits %s should stand in quotes", t)
+		}
+		content := r.content()
+		if !isLiteral(content) {
+			return fmt.Errorf("%.40q does not fit %s", content, t)
+		}
+		return d(literal(content, r.strings), v)
+	}
+}
+
+// isLiteral tells whether b is a literal or a string of JSON, or might be a number, which whoever decodes it checks.
+func isLiteral(b []byte) bool {
+	switch {
+	case len(b) == 0:
+		return false
+	case b[0] == '"':
+		return stdjson.Valid(b)
+	case isNumeric(b[0]):
+		return true
+	default:
+		return string(b) == "null" || string(b) == "true" || string(b) == "false"
+	}
+}

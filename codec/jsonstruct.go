@@ -1,0 +1,286 @@
+package codec
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// structPlan decodes into the structs of one type.
+type structPlan struct {
+	fields []structField
+	table  []*structField // open addressing, by hashName
+}
+
+// structField is one name that is decoded into a struct, and the field that takes it.
+type structField struct {
+	member
+	decode decode
+}
+
+func (c *jsonCompiler) structOf(t reflect.Type) *structPlan {
+	p := &structPlan{}
+	c.structs[t] = p
+	for _, m := range members(t) {
+		p.fields = append(p.fields, structField{m, c.field(m)})
+	}
+	p.index()
+	return p
+}
+
+// field is the decoder of a field. What an unexported name hides cannot be asked for its methods.
+func (c *jsonCompiler) field(m member) decode {
+	var d decode
+	if m.hidden && m.typ.Kind() == reflect.Struct {
+		d = c.structOf(m.typ).decode
+	} else {
+		d = c.compile(m.typ)
+	}
+	if m.quoted {
+		d = quoted(d, m.typ)
+	}
+	return d
+}
+
+// index fills the table, which is at most a quarter full.
+func (p *structPlan) index() {
+	size := 4
+	for size < 4*len(p.fields) {
+		size *= 2
+	}
+	p.table = make([]*structField, size)
+	for i := range p.fields {
+		at := hashName([]byte(p.fields[i].name))
+		for p.table[at&(size-1)] != nil {
+			at++
+		}
+		p.table[at&(size-1)] = &p.fields[i]
+	}
+}
+
+// hashName looks at what the names of fields differ in most: their length and a few letters.
+func hashName(name []byte) int {
+	n := len(name)
+	if n == 0 {
+		return 0
+	}
+	return int((uint32(n) | uint32(name[0])<<8 | uint32(name[n-1])<<16 | uint32(name[n/2])<<24) * 0x9E3779B1 >> 16)
+}
+
+// find returns the field of a name, or nil.
+func (p *structPlan) find(name []byte) *structField {
+	for at := hashName(name); ; at++ {
+		f := p.table[at&(len(p.table)-1)]
+		if f == nil || f.name == string(name) {
+			return f
+		}
+	}
+}
+
+func (p *structPlan) decode(r *jsonReader, v reflect.Value) error {
+	switch r.kind() {
+	case '{':
+	case 'n':
+		return setNull(r, v)
+	default:
+		return r.mismatch(v.Type())
+	}
+	for end := r.enter(); r.k < end; {
+		f := p.find(r.content())
+		if f == nil {
+			r.skip()
+			continue
+		}
+		to, err := f.of(v)
+		if err == nil {
+			err = f.decode(r, to)
+		}
+		if err != nil {
+			return within(f.name, err)
+		}
+	}
+	r.k++
+	return nil
+}
+
+// withoutManagedFields is p, the plan of an object, but for metadata.managedFields; nil if there is metadata that does
+// not go into fields of its own.
+func (c *jsonCompiler) withoutManagedFields(p *structPlan) decode {
+	without := &structPlan{fields: slices.Clone(p.fields)}
+	for i := range without.fields {
+		f := &without.fields[i]
+		if f.name != "metadata" {
+			continue
+		}
+		t, isPointer := f.typ, f.typ.Kind() == reflect.Pointer
+		if isPointer {
+			t = t.Elem()
+		}
+		metadata, ok := c.structs[t]
+		if !ok || readsItself(t) || isPointer && f.typ.Implements(unmarshalerType) {
+			return nil
+		}
+		pruned := &structPlan{fields: slices.DeleteFunc(slices.Clone(metadata.fields), func(f structField) bool { return f.name == "managedFields" })}
+		pruned.index()
+		inner := jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: c.structs}
+		d := decode(pruned.decode)
+		inner.decoders[t] = &d
+		f.decode = inner.compile(f.typ)
+	}
+	without.index()
+	return without.decode
+}
+
+// member is one name that encoding/json decodes into a struct.
+type member struct {
+	name   string
+	index  []int // as for reflect.Value.FieldByIndex
+	typ    reflect.Type
+	tagged bool // the name is from a tag
+	quoted bool // with the option string
+	hidden bool // an embedded struct without an exported name, which has a name in JSON
+}
+
+// of returns the field in the struct v, and makes the embedded structs on the way to it.
+func (m *member) of(v reflect.Value) (reflect.Value, error) {
+	if len(m.index) == 1 {
+		return v.Field(m.index[0]), nil
+	}
+	for i, at := range m.index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				if !v.CanSet() {
+					return v, fmt.Errorf("an embedded pointer to %s cannot be set from outside of its package", v.Type().Elem())
+				}
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(at)
+	}
+	return v, nil
+}
+
+// level is a struct whose fields are looked at, with the way that leads there.
+type level struct {
+	typ   reflect.Type
+	index []int
+}
+
+// members returns the names that are decoded into a struct, in the order of its fields, by the rules of encoding/json:
+// fields of an embedded struct that has no name in JSON stand in its stead, the outermost of one name counts, among
+// equals the one that is tagged, and of several none.
+func members(t reflect.Type) []member {
+	var found []member
+	visited := map[reflect.Type]bool{}
+	for levels, times := []level{{typ: t}}, map[reflect.Type]int{}; len(levels) > 0; {
+		var next []level
+		nextTimes := map[reflect.Type]int{}
+		for _, l := range levels {
+			if visited[l.typ] {
+				continue
+			}
+			visited[l.typ] = true
+			for i := range l.typ.NumField() {
+				m, inner, ok := memberOf(l.typ.Field(i))
+				if !ok {
+					continue
+				}
+				m.index = append(slices.Clone(l.index), i)
+				switch {
+				case inner == nil && times[l.typ] > 1:
+					found = append(found, m, m) // so that it does not count
+				case inner == nil:
+					found = append(found, m)
+				default:
+					if nextTimes[inner]++; nextTimes[inner] == 1 {
+						next = append(next, level{inner, m.index})
+					}
+				}
+			}
+		}
+		levels, times = next, nextTimes
+	}
+	return dominant(found)
+}
+
+// memberOf says what a field is: a member, or a struct whose fields stand in its stead.
+func memberOf(f reflect.StructField) (m member, inner reflect.Type, ok bool) {
+	tag := f.Tag.Get("json")
+	t := f.Type
+	if f.Anonymous && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if tag == "-" || !f.IsExported() && (!f.Anonymous || t.Kind() != reflect.Struct) {
+		return m, nil, false
+	}
+	name, options, _ := strings.Cut(tag, ",")
+	if !isValidName(name) {
+		name = ""
+	}
+	if name == "" && f.Anonymous && t.Kind() == reflect.Struct && (f.Type.Kind() != reflect.Pointer || f.Type.Name() == "") {
+		return m, t, true
+	}
+	m = member{name: name, typ: f.Type, tagged: name != "", hidden: !f.IsExported()}
+	if name == "" {
+		m.name = f.Name
+	}
+	m.quoted = slices.Contains(strings.Split(options, ","), "string") && canBeQuoted(f.Type)
+	return m, nil, true
+}
+
+// canBeQuoted tells whether the option string is heeded.
+func canBeQuoted(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer && t.Name() == "" {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Bool, reflect.String, reflect.Float32, reflect.Float64,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return true
+	}
+	return false
+}
+
+// isValidName tells whether encoding/json takes a name from a tag.
+func isValidName(name string) bool {
+	for _, c := range name {
+		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// dominant returns those that encoding/json decodes of members that may have the same name.
+func dominant(found []member) []member {
+	byName := map[string][]member{}
+	for _, m := range found {
+		byName[m.name] = append(byName[m.name], m)
+	}
+	var out []member
+	for _, m := range found {
+		same := byName[m.name]
+		delete(byName, m.name)
+		if len(same) == 0 {
+			continue
+		}
+		slices.SortStableFunc(same, func(a, b member) int { return rank(a) - rank(b) })
+		if len(same) == 1 || rank(same[0]) != rank(same[1]) {
+			out = append(out, same[0])
+		}
+	}
+	slices.SortFunc(out, func(a, b member) int { return slices.Compare(a.index, b.index) })
+	return out
+}
+
+// rank is lower for what goes before: what is less deep, then what is tagged.
+func rank(m member) int {
+	if m.tagged {
+		return 2 * len(m.index)
+	}
+	return 2*len(m.index) + 1
+}
