@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newServe(), newWatch())
+	root.AddCommand(newDemo(), newServe(), newWatch(), newAPIResources())
 	return root
 }
 

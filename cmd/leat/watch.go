@@ -43,11 +43,12 @@ func newWatch() *cobra.Command {
 		Long: `List and watch a resource through the whole pipeline, from the API client to an informer's handler, and print a line
 an event: ADDED, MODIFIED or DELETED with the key and the version, and SYNCED once the first list is complete.
 
-RESOURCE is a plural name, with its group where that is not clear: pods, deployments.apps, certificates.v1.cert-manager.io.
+RESOURCE is a plural, singular or short name or a kind, with its group, and version, where that is not clear: pods, po,
+deployment, deployments.apps, certificates.v1.cert-manager.io. leat api-resources lists them.
 
 Output formats: line; json, an object a line with its type; name, the key alone (and no SYNCED).`,
 		Example: `  leat watch pods -A
-  leat watch deployments.apps -n shop -l app=web -o json
+  leat watch deploy -n shop -l app=web -o json
   leat watch pods --field-selector spec.nodeName=node-1 --once -o name`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {

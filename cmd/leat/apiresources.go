@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+)
+
+// apiResourcesOptions are the flags of leat api-resources.
+type apiResourcesOptions struct {
+	server     kubeconfig.Options
+	group      *string // nil for all
+	namespaced *bool   // nil for both
+	verbs      []string
+	categories []string
+	sortBy     string
+	output     string
+	noHeaders  bool
+}
+
+func newAPIResources() *cobra.Command {
+	var o apiResourcesOptions
+	var group string
+	var namespaced bool
+	cmd := &cobra.Command{
+		Use:   "api-resources",
+		Short: "List what a cluster can be asked for",
+		Long: `List the resources that a cluster has, each in the version that the server prefers, with what they may be called on a
+command line. Resources of an API whose own server does not answer are missing, unless the cluster remembers them; then
+the others are listed, and the error says which documents could not be read.
+
+Output formats: a table; wide, with verbs and categories; name; json, an APIResourceList.`,
+		Example: `  leat api-resources --namespaced --verbs list,watch -o name
+  leat api-resources --api-group apps -o wide
+  leat api-resources --categories all --sort-by kind`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("api-group") {
+				o.group = &group
+			}
+			if cmd.Flags().Changed("namespaced") {
+				o.namespaced = &namespaced
+			}
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
+	}
+	connectFlags(cmd, &o.server)
+	f := cmd.Flags()
+	f.StringVar(&group, "api-group", "", "only those of this group; empty is the core group (default: all)")
+	f.BoolVar(&namespaced, "namespaced", true, "only those with objects in namespaces, or with =false only the others (default: both)")
+	f.StringSliceVar(&o.verbs, "verbs", nil, "only those with all of these verbs, such as list,watch")
+	f.StringSliceVar(&o.categories, "categories", nil, "only those in all of these categories, such as all")
+	f.StringVar(&o.sortBy, "sort-by", "", "sort by name or kind (default: by group, then by name)")
+	f.StringVarP(&o.output, "output", "o", "", "output format: wide, name or json (default: a table)")
+	f.BoolVar(&o.noHeaders, "no-headers", false, "leave out the first line of the table")
+	return cmd
+}
+
+func (o apiResourcesOptions) run(ctx context.Context, stdout io.Writer) error {
+	if o.sortBy != "" && o.sortBy != "name" && o.sortBy != "kind" {
+		return usagef("--sort-by %q: it is name or kind", o.sortBy)
+	}
+	if !slices.Contains([]string{"", "wide", "name", "json"}, o.output) {
+		return usagef("--output %q: the formats are wide, name and json", o.output)
+	}
+	client, _, err := connect(o.server)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	all, err := discovery.New(client, discovery.Options{}).All(ctx)
+	var incomplete *discovery.IncompleteError
+	if err != nil && !errors.As(err, &incomplete) {
+		return endOrError(ctx, err)
+	}
+	if err := o.print(stdout, o.choose(all)); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
+	if incomplete != nil {
+		return fmt.Errorf("the list is not complete: %w", errors.Join(incomplete.Unwrap()...))
+	}
+	return nil
+}
+
+// choose filters and sorts.
+func (o apiResourcesOptions) choose(all []discovery.Resource) []discovery.Resource {
+	chosen := slices.DeleteFunc(all, func(r discovery.Resource) bool {
+		switch {
+		case !r.Preferred, len(r.Verbs) == 0, !r.Can(o.verbs...):
+			return true
+		case o.group != nil && *o.group != r.Group, o.namespaced != nil && *o.namespaced != r.Namespaced:
+			return true
+		}
+		return slices.ContainsFunc(o.categories, func(c string) bool { return !slices.Contains(r.Categories, c) })
+	})
+	key := map[string]func(discovery.Resource) string{
+		"":     func(r discovery.Resource) string { return r.Group },
+		"name": func(r discovery.Resource) string { return r.Plural },
+		"kind": func(r discovery.Resource) string { return r.Kind },
+	}[o.sortBy]
+	slices.SortStableFunc(chosen, func(a, b discovery.Resource) int {
+		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.Plural, b.Plural))
+	})
+	return chosen
+}
+
+func (o apiResourcesOptions) print(w io.Writer, all []discovery.Resource) error {
+	switch o.output {
+	case "name":
+		for _, r := range all {
+			if _, err := fmt.Fprintln(w, r); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "json":
+		return printAPIResourceList(w, all)
+	default:
+		return o.table(w, all)
+	}
+}
+
+// table prints the columns that people know from kubectl.
+func (o apiResourcesOptions) table(w io.Writer, all []discovery.Resource) error {
+	table := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
+	row := func(cells ...string) {
+		if o.output != "wide" {
+			cells = cells[:5]
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t")) // what goes wrong is for Flush to say
+	}
+	if !o.noHeaders {
+		row("NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS", "CATEGORIES")
+	}
+	list := func(s []string) string { return strings.Join(s, ",") }
+	for _, r := range all {
+		row(r.Plural, list(r.ShortNames), r.GroupVersion().String(), fmt.Sprint(r.Namespaced), r.Kind, list(r.Verbs), list(r.Categories))
+	}
+	return table.Flush()
+}
+
+func printAPIResourceList(w io.Writer, all []discovery.Resource) error {
+	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{}}
+	for _, r := range all {
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: r.Plural, SingularName: r.Singular, Namespaced: r.Namespaced, Group: r.Group, Version: r.Version, Kind: r.Kind,
+			Verbs: r.Verbs, ShortNames: r.ShortNames, Categories: r.Categories,
+		})
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "    ")
+	return e.Encode(list)
+}
