@@ -1,0 +1,364 @@
+package recorder_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/testserver"
+)
+
+var (
+	pods       = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	nodes      = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
+	events     = api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+	coreEvents = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+	web        = &metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7"}
+)
+
+// rig is a recorder that runs, and its server.
+type rig struct {
+	*recorder.Recorder
+	server *testserver.Server
+	stop   func()
+}
+
+// bubble runs a test on fake time.
+func bubble(t *testing.T, o recorder.Options, f func(t *testing.T, r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := testserver.New(testserver.Options{})
+		s.Register(events)
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- s.Run(ctx) }()
+		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		require.NoError(t, err)
+		o.Controller, o.Instance = "example.org/mill", "mill-0"
+		rec, err := recorder.New(client, o)
+		require.NoError(t, err)
+		running, end := context.WithCancel(context.Background())
+		over := make(chan error, 1)
+		go func() { over <- rec.Run(running) }()
+		r := &rig{Recorder: rec, server: s, stop: func() {
+			end()
+			require.NoError(t, <-over)
+			over <- nil
+		}}
+		t.Cleanup(func() {
+			r.stop()
+			client.CloseIdleConnections()
+			stop()
+			require.NoError(t, <-ended)
+		})
+		f(t, r)
+	})
+}
+
+// stored returns the Events that the server has, oldest first.
+func stored[T any](t *testing.T, r *rig, kind api.Resource, namespace string) []T {
+	t.Helper()
+	synctest.Wait()
+	objects, err := r.server.List(kind, namespace)
+	require.NoError(t, err)
+	all := make([]T, len(objects))
+	for i, o := range objects {
+		require.NoError(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &all[i]))
+	}
+	return all
+}
+
+func writes(r *rig) (created, patched int) {
+	synctest.Wait()
+	for _, q := range r.server.Requests() {
+		switch q.Verb {
+		case "create":
+			created++
+		case "patch":
+			patched++
+		}
+	}
+	return created, patched
+}
+
+func TestNewWantsAController(t *testing.T) {
+	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
+	require.NoError(t, err)
+	_, err = recorder.New(client, recorder.Options{})
+	require.ErrorContains(t, err, "Controller is empty")
+}
+
+func TestEvent(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		began := time.Now()
+		r.Event(recorder.Event{
+			Resource: pods, Object: web, RelatedResource: nodes, Related: &metav1.ObjectMeta{Name: "n1", UID: "u2"},
+			Type: recorder.Warning, Reason: "Evicted", Action: "Evict", Note: "the node is full",
+		})
+		r.Normal(nodes, &metav1.ObjectMeta{Name: "n1", UID: "u2"}, "Drained", "%d pods are gone", 3)
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 1)
+		e := all[0]
+		require.True(t, strings.HasPrefix(e.Name, "web."), e.Name)
+		require.Equal(t, corev1.ObjectReference{
+			APIVersion: "v1", Kind: "Pod", Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7",
+		}, e.Regarding)
+		require.Equal(t, &corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "u2"}, e.Related)
+		require.Equal(t, []string{"Warning", "Evicted", "Evict", "the node is full", "example.org/mill", "mill-0"},
+			[]string{e.Type, e.Reason, e.Action, e.Note, e.ReportingController, e.ReportingInstance})
+		require.Equal(t, began.UnixMicro(), e.EventTime.UnixMicro())
+		require.Nil(t, e.Series)
+
+		all = stored[eventsv1.Event](t, r, events, "default")
+		require.Len(t, all, 1)
+		require.Equal(t, []string{"Normal", "Drained", "Drained", "3 pods are gone"}, []string{all[0].Type, all[0].Reason, all[0].Action, all[0].Note})
+		require.Nil(t, all[0].Related)
+		require.Equal(t, recorder.Stats{Recorded: 2, Written: 2}, r.Stats())
+	})
+}
+
+func TestCoreEvent(t *testing.T) {
+	bubble(t, recorder.Options{CoreV1: true}, func(t *testing.T, r *rig) {
+		began := time.Now()
+		r.Warning(pods, web, "Failed", "no")
+		<-time.After(10 * time.Second)
+		r.Warning(pods, web, "Failed", "no")
+		all := stored[corev1.Event](t, r, coreEvents, "shop")
+		require.Len(t, all, 1)
+		e := all[0]
+		require.Equal(t, []string{"Warning", "Failed", "no", "example.org/mill", "mill-0", "example.org/mill"},
+			[]string{e.Type, e.Reason, e.Message, e.Source.Component, e.Source.Host, e.ReportingController})
+		require.Equal(t, "web", e.InvolvedObject.Name)
+		require.Equal(t, int32(2), e.Count)
+		require.Equal(t, began.Unix(), e.FirstTimestamp.Unix())
+		require.Equal(t, began.Unix()+10, e.LastTimestamp.Unix())
+	})
+}
+
+// TestSeries tells the same every ten seconds for a while, then not for long, and then again.
+func TestSeries(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		for range 20 {
+			r.Warning(pods, web, "Failed", "no")
+			<-time.After(10 * time.Second)
+		}
+		created, patched := writes(r)
+		require.Equal(t, 1, created)
+		require.Equal(t, 4, patched, "at its second time, and in each of the three minutes after")
+		<-time.After(time.Minute)
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Equal(t, int32(20), all[0].Series.Count, "the last were not written")
+		require.Equal(t, 190*time.Second, all[0].Series.LastObservedTime.Sub(all[0].EventTime.Time))
+
+		changed := web.DeepCopy()
+		changed.ResourceVersion = "8"
+		r.Warning(pods, changed, "Failed", "no")
+		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1, "another version is another series")
+		<-time.After(7 * time.Minute)
+		r.Warning(pods, web, "Failed", "no")
+		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 2, "the series has no end")
+	})
+}
+
+func TestDifferentEventsAreDifferentSeries(t *testing.T) {
+	other, again := web.DeepCopy(), web.DeepCopy()
+	other.Name, again.UID = "other", "u9"
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		r.Warning(pods, web, "Failed", "no")
+		r.Normal(pods, web, "Failed", "no")
+		r.Warning(pods, web, "Killed", "no")
+		r.Warning(pods, web, "Failed", "never")
+		r.Warning(pods, other, "Failed", "no")
+		r.Warning(pods, again, "Failed", "no")
+		r.Event(recorder.Event{Resource: pods, Object: web, Type: recorder.Warning, Reason: "Failed", Action: "Try", Note: "no"})
+		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 7)
+	})
+}
+
+func TestAggregation(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		for i := range 15 {
+			r.Warning(pods, web, "Failed", "try %d", i)
+		}
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 11)
+		at := slices.IndexFunc(all, func(e eventsv1.Event) bool { return strings.HasPrefix(e.Note, "(combined from similar events): ") })
+		require.GreaterOrEqual(t, at, 0)
+		require.Equal(t, "(combined from similar events): try 10", all[at].Note)
+		<-time.After(2 * time.Minute)
+		all = stored[eventsv1.Event](t, r, events, "shop")
+		require.Equal(t, int32(5), all[at].Series.Count)
+		<-time.After(11 * time.Minute)
+		r.Warning(pods, web, "Failed", "try again")
+		all = stored[eventsv1.Event](t, r, events, "shop")
+		require.True(t, slices.ContainsFunc(all, func(e eventsv1.Event) bool { return e.Note == "try again" }))
+	})
+}
+
+func TestSpam(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		other := &metav1.ObjectMeta{Namespace: "shop", Name: "other", UID: "u2"}
+		for range 40 {
+			r.Warning(pods, web, "Failed", "no")
+			r.Warning(pods, web, "Killed", "no")
+		}
+		r.Warning(pods, other, "Failed", "no")
+		synctest.Wait()
+		require.Equal(t, int64(80-25), r.Stats().Spam)
+		<-time.After(11 * time.Minute)
+		for range 5 {
+			r.Warning(pods, web, "Failed", "later")
+		}
+		synctest.Wait()
+		require.Equal(t, int64(80-25+3), r.Stats().Spam, "two of the five are allowed after ten minutes")
+	})
+}
+
+func TestQueueIsBounded(t *testing.T) {
+	bubble(t, recorder.Options{Queue: 3}, func(t *testing.T, r *rig) {
+		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Delay{For: time.Minute}})
+		for i := range 10 {
+			r.Warning(pods, web, "Failed", "%d", i)
+			synctest.Wait() // the first is being written
+		}
+		require.Equal(t, recorder.Stats{Recorded: 10, Dropped: 6, Waiting: 3}, r.Stats())
+		<-time.After(2 * time.Minute)
+		require.Equal(t, recorder.Stats{Recorded: 10, Dropped: 6, Written: 4}, r.Stats())
+	})
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.Equal(t, [3]int{4096, 4096, 4096}, recorder.RememberedAfter(10_000))
+	})
+}
+
+func TestFlush(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		for range 5 {
+			r.Warning(pods, web, "Failed", "no")
+		}
+		synctest.Wait()
+		began := time.Now()
+		for i := range 50 {
+			r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "told at the end")
+		}
+		r.stop()
+		require.Zero(t, time.Since(began))
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 51)
+		require.Equal(t, int32(5), all[50].Series.Count, "%v", all[50].Name)
+	})
+}
+
+func TestFlushIsBounded(t *testing.T) {
+	for name, effect := range map[string]testserver.Effect{
+		"silence": testserver.Delay{For: time.Hour},
+		"refusal": testserver.Fail{Code: http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+				r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: effect})
+				for i := range 5 {
+					r.Warning(pods, web, "Failed", "%d", i)
+				}
+				synctest.Wait()
+				began := time.Now()
+				r.stop()
+				require.Equal(t, 5*time.Second, time.Since(began))
+				require.Zero(t, r.Stats().Written)
+				r.server.Heal()
+			})
+		})
+	}
+}
+
+func TestRetries(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 3, Effect: testserver.Fail{Code: 500}})
+		r.Warning(pods, web, "Failed", "no")
+		<-time.After(6 * time.Second)
+		require.Empty(t, stored[eventsv1.Event](t, r, events, "shop"))
+		<-time.After(2 * time.Second)
+		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1)
+
+		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Fail{Code: 500}})
+		r.Warning(pods, web, "Failed", "again")
+		<-time.After(3 * time.Minute)
+		require.Equal(t, int64(1), r.Stats().Failed)
+		r.server.Heal()
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	for _, code := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity} {
+		bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+			r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Fail{Code: code}})
+			r.Warning(pods, web, "Failed", "no")
+			r.Warning(pods, web, "Failed", "another")
+			require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1, "%d", code)
+			require.Equal(t, int64(1), r.Stats().Failed)
+		})
+	}
+}
+
+func TestExpiredSeries(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		r.Warning(pods, web, "Failed", "no")
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.NoError(t, r.server.Delete(events, api.Key{Namespace: "shop", Name: all[0].Name}))
+		r.Warning(pods, web, "Failed", "no")
+		all = stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 1)
+		require.Equal(t, int32(2), all[0].Series.Count)
+	})
+}
+
+func TestLongTexts(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		long := strings.Repeat("é", 2000)
+		r.Event(recorder.Event{Resource: pods, Object: web, Reason: long, Action: long, Note: long})
+		r.Normal(pods, &metav1.ObjectMeta{Namespace: "shop", Name: strings.Repeat("a.", 126) + "a"}, "R", "n")
+		r.Normal(pods, &metav1.ObjectMeta{Namespace: "shop", Name: "system:node"}, "R", "n")
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 3, "%+v", r.Stats())
+		for _, e := range all {
+			require.LessOrEqual(t, len(e.Note), 1024)
+			require.LessOrEqual(t, len(e.Reason), 128)
+			require.LessOrEqual(t, len(e.Action), 128)
+			require.LessOrEqual(t, len(e.Name), 253)
+			require.NotContains(t, e.Name, "..")
+			require.NotContains(t, e.Name, ":")
+			require.NotContains(t, e.Note, "�")
+		}
+	})
+}
+
+// TestLostAnswer has the server take an Event and the answer get lost.
+func TestLostAnswer(t *testing.T) {
+	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+		r.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Cut{After: 10, Abrupt: true},
+		})
+		r.Warning(pods, web, "Failed", "no")
+		<-time.After(2 * time.Second)
+		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1, "it was written twice")
+		r.Warning(pods, web, "Failed", "no")
+		require.Equal(t, int32(2), stored[eventsv1.Event](t, r, events, "shop")[0].Series.Count)
+		require.Zero(t, r.Stats().Failed)
+	})
+}

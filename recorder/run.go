@@ -1,0 +1,147 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// A request that fails for a reason that may pass is made again after a second, then after twice as long each time, for two
+// minutes. What waits in the queue meanwhile waits on.
+const (
+	retryBase  = time.Second
+	retryMax   = 30 * time.Second
+	retryUntil = 2 * time.Minute
+)
+
+// Run writes what is told until ctx ends, then what waits, within FlushTimeout. It always returns nil.
+func (r *Recorder) Run(ctx context.Context) error {
+	c := newCorrelator()
+	tick := time.NewTicker(seriesPause)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		select {
+		case t := <-r.queue:
+			r.take(ctx, c, t)
+		case <-tick.C:
+			r.refresh(ctx, c)
+		case <-ctx.Done():
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
+	defer cancel()
+	r.flush(ctx, c)
+	return nil
+}
+
+// take counts one event, and writes it if it is new or its series has not been written for long enough.
+func (r *Recorder) take(ctx context.Context, c *correlator, t told) {
+	r.log.Debug("event", t.fields()...)
+	s := c.tell(t)
+	if s == nil {
+		r.counts.spam.Add(1)
+		return
+	}
+	if s.count <= 2 || time.Since(s.wrote) >= seriesPause {
+		r.write(ctx, s)
+	}
+}
+
+// refresh writes the series that have grown since they were written last, a while ago.
+func (r *Recorder) refresh(ctx context.Context, c *correlator) {
+	for s := range c.series.all() {
+		if s.count > s.written && time.Since(s.wrote) >= seriesPause {
+			r.write(ctx, s)
+		}
+	}
+}
+
+// flush writes everything that was told and is not on the server.
+func (r *Recorder) flush(ctx context.Context, c *correlator) {
+	for waiting := true; waiting && ctx.Err() == nil; {
+		select {
+		case t := <-r.queue:
+			r.take(ctx, c, t)
+		default:
+			waiting = false
+		}
+	}
+	for s := range c.series.all() {
+		if s.count > s.written && ctx.Err() == nil {
+			r.write(ctx, s)
+		}
+	}
+	if left := len(r.queue); left > 0 {
+		r.log.Warn("events were not written in time", zap.Int("count", left))
+	}
+}
+
+// write brings a series to the server, and gives it up, until it grows again, where that cannot be.
+func (r *Recorder) write(ctx context.Context, s *series) {
+	s.wrote = time.Now()
+	err := r.retry(ctx, s)
+	if ctx.Err() != nil && err != nil {
+		return // the flush tries again
+	}
+	count := s.count
+	if err != nil {
+		r.counts.failed.Add(1)
+		t := told{identity: s.identity, note: s.note}
+		r.log.Warn("event not written", append(t.fields(), zap.Error(err))...)
+	} else {
+		r.counts.written.Add(1)
+	}
+	s.written = count
+}
+
+func (r *Recorder) retry(ctx context.Context, s *series) error {
+	began := time.Now()
+	for wait := retryBase; ; wait = min(2*wait, retryMax) {
+		err := r.send(ctx, s)
+		if err == nil || refused(err) || time.Since(began)+wait > retryUntil {
+			return err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return err
+		}
+	}
+}
+
+// send makes one request: an update for a series that the server has, a new Event for any other.
+func (r *Recorder) send(ctx context.Context, s *series) error {
+	if s.stored {
+		err := r.sink.update(ctx, s)
+		if !apierrors.IsNotFound(err) {
+			return err
+		}
+		s.stored = false // servers forget Events after an hour
+	}
+	err := r.sink.create(ctx, s)
+	if apierrors.IsAlreadyExists(err) { // an earlier try made it, whose answer was lost: nobody else has the name
+		err = r.sink.update(ctx, s)
+	}
+	s.stored = err == nil
+	return err
+}
+
+// refused tells whether a server said no, in a way that asking again will not change.
+func refused(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return false
+	}
+	switch code := status.Status().Code; code {
+	case http.StatusUnauthorized, http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
+		return false
+	default:
+		return code >= 400 && code < 500
+	}
+}
