@@ -29,6 +29,7 @@ var table = []layer{
 	{"deltafifo", "api"},
 	{"reflector", "api"},
 	{"informer", "api cache deltafifo reflector"},
+	{"await", "api apiclient cache deltafifo informer reflector"},
 	{"workqueue", ""},
 	{"controller predicate", "api cache informer workqueue"},
 	{"client", "api apiclient cache informer"},

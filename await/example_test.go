@@ -1,0 +1,92 @@
+package await_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/await"
+	"github.com/leatproject/leat/testserver"
+)
+
+// started runs an API server in memory, and returns it with a client.
+func started() (*testserver.Server, *apiclient.Client, context.CancelFunc) {
+	s := testserver.New(testserver.Options{ImmediateDeletion: true})
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() { _ = s.Run(ctx) }()
+	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+	if err != nil {
+		panic(err)
+	}
+	return s, client, cancel
+}
+
+// A condition is a function, of whatever type the objects have.
+func Example() {
+	server, client, stop := started() // in earnest: apiclient.New(kubeconfig.Load(…))
+	defer stop()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+
+	succeeded := await.Condition[*corev1.Pod]{
+		Name: "success",
+		Met: func(pod *corev1.Pod, exists bool) (bool, error) {
+			if exists && pod.Status.Phase == corev1.PodFailed {
+				return false, errors.New("the pod has failed") // there is no use in waiting any more
+			}
+			return exists && pod.Status.Phase == corev1.PodSucceeded, nil
+		},
+		State: func(pod *corev1.Pod) string { return "phase " + string(pod.Status.Phase) },
+	}
+	_, _ = server.Create(pods, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
+		Status:     corev1.PodStatus{Phase: corev1.PodSucceeded},
+	})
+	pod, err := await.Object(ctx, apiclient.View[*corev1.Pod](client, pods, "default"), web, succeeded, await.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pod.Name, pod.Status.Phase)
+	// Output: web Succeeded
+}
+
+// A selection is Ready when all that it selects at one moment is.
+func ExampleAll() {
+	server, client, stop := started()
+	defer stop()
+	_, _ = server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	lw := apiclient.View[*unstructured.Unstructured](client, pods, "default")
+	_, err := await.All(ctx, lw, await.Status("Ready", "True"), await.Options{})
+	var unmet *await.UnmetError
+	if errors.As(err, &unmet) {
+		fmt.Println("no", unmet.What)
+	}
+	// Output: no condition Ready=True
+}
+
+// Who deletes things can wait for them to be gone, metadata being all that it takes.
+func ExampleGone() {
+	server, client, stop := started()
+	defer stop()
+	_, _ = server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
+
+	lw := apiclient.View[*metav1.PartialObjectMetadata](client, pods, "default")
+	o := await.Options{OnWaiting: func([]await.Waiting) { _ = server.Delete(pods, web) }}
+	gone, err := await.Gone(context.Background(), lw, o)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(gone), "gone")
+	// Output: 1 gone
+}

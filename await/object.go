@@ -1,0 +1,98 @@
+package await
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// Object blocks until the object of a key meets a condition, and returns it as it was then: for one that is gone, the
+// last state that was seen, or the zero T. The condition is asked about the state that the first list brings, and then
+// about every state that the server tells of, none left out, until one meets it; an object that is deleted and made
+// again is gone in between, even where the deletion itself was missed. Selectors in the options come on top of the name,
+// and what they do not select does not exist.
+//
+// Errors are those of Until. Only the one object is listed and watched, by its name: the permission to list and watch
+// that is enough.
+// It corresponds to watchtools.UntilWithSync of client-go with a field selector.
+func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.Key, c Condition[T], o Options) (T, error) {
+	var none T
+	r := lw.Resource()
+	selector, err := selectObject(lw, key, o.FieldSelector)
+	if err != nil {
+		return none, fmt.Errorf("wait for %s of %s %s: %w", c.Name, r, api.FormatKey(key), err)
+	}
+	o.FieldSelector = selector
+	s := single[T]{key: key, condition: c}
+	w := wait[T]{lw: lw, o: o, what: c.Name, subject: r.String() + " " + api.FormatKey(key), check: s.check}
+	w.waiting = func() []Waiting { return []Waiting{c.waiting(key, s.object, s.exists)} }
+	if err := w.run(ctx); err != nil {
+		return none, err
+	}
+	return s.object, nil
+}
+
+// selectObject makes the field selector that picks one object. The namespace is only in it where the ListerWatcher is
+// not confined to that, for there are servers that cannot select by it.
+func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (string, error) {
+	r := lw.Resource()
+	switch {
+	case key.Name == "":
+		return "", fmt.Errorf("await: the name is empty")
+	case r.Namespaced && key.Namespace == "":
+		return "", fmt.Errorf("await: %s live in namespaces, and none is given", r)
+	case !r.Namespaced && key.Namespace != "":
+		return "", fmt.Errorf("await: %s live in no namespace, and were asked for in %q", r, key.Namespace)
+	}
+	selectors := []string{fields.OneTermEqualSelector("metadata.name", key.Name).String()}
+	namespace := ""
+	if confined, ok := lw.(interface{ Namespace() string }); ok {
+		namespace = confined.Namespace()
+	}
+	switch {
+	case namespace != "" && namespace != key.Namespace:
+		return "", fmt.Errorf("await: the object is in namespace %q, and the client is for namespace %q", key.Namespace, namespace)
+	case namespace == "" && r.Namespaced:
+		selectors = append(selectors, fields.OneTermEqualSelector("metadata.namespace", key.Namespace).String())
+	}
+	if others != "" {
+		selectors = append(selectors, others)
+	}
+	return strings.Join(selectors, ","), nil
+}
+
+// single follows one object.
+type single[T api.Object] struct {
+	key       api.Key
+	condition Condition[T]
+	object    T // as it was last seen
+	exists    bool
+}
+
+// check asks about each state in turn.
+func (s *single[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+	at := slices.IndexFunc(batch.Objects, func(o deltafifo.ObjectDeltas[T]) bool { return o.Key == s.key })
+	if at < 0 {
+		if !batch.InitialList {
+			return false, nil // nothing has changed
+		}
+		if object, ok := now.Get(s.key); ok {
+			s.object, s.exists = object, true
+		}
+		return s.condition.Met(s.object, s.exists)
+	}
+	for _, delta := range batch.Objects[at].Deltas {
+		s.object, s.exists = delta.Object, delta.Type != deltafifo.Deleted
+		if met, err := s.condition.Met(s.object, s.exists); met || err != nil {
+			return met, err
+		}
+	}
+	return false, nil
+}

@@ -1,0 +1,298 @@
+package await
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Path leads to fields of an object. It is the part of JSONPath (RFC 9535, and kubectl's way of writing it) that picks
+// values without computing any:
+//
+//	.status.phase                                        members; braces around all of it and a $ before it are allowed
+//	.metadata.labels.app\.kubernetes\.io/name            a name with dots, or ['app.kubernetes.io/name']
+//	.spec.containers[0].image, [-1]                      an item, counted from the beginning or the end
+//	.spec.containers[*].image                            all items, or all members
+//	.status.conditions[?(@.type=="Ready")].status        the items of which a member has a value
+//
+// The zero Path leads to the object itself.
+type Path struct {
+	text  string
+	steps []step
+}
+
+// step returns what a value leads to.
+type step func(v any, found []any) []any
+
+// PathError is a path that cannot be understood.
+type PathError struct {
+	Path   string
+	Offset int // bytes before the place where it stops making sense
+	Err    error
+}
+
+// Error says what is wrong, and where.
+func (e *PathError) Error() string {
+	return fmt.Sprintf("await: path %q at byte %d: %v", e.Path, e.Offset, e.Err)
+}
+
+// Unwrap returns what is wrong.
+func (e *PathError) Unwrap() error { return e.Err }
+
+// ParsePath reads a path. What is wrong with one is a *PathError.
+func ParsePath(text string) (Path, error) {
+	p := pathParser{text: text, end: len(text)}
+	if strings.HasPrefix(text, "{") {
+		if !strings.HasSuffix(text, "}") {
+			return Path{}, &PathError{Path: text, Offset: len(text), Err: errors.New("the closing brace is missing")}
+		}
+		p.at, p.end = 1, len(text)-1
+	}
+	start := p.at
+	p.accept("$")
+	var steps []step
+	for p.at < p.end {
+		s, err := p.step(p.at == start)
+		if err != nil {
+			return Path{}, &PathError{Path: text, Offset: p.at, Err: err}
+		}
+		steps = append(steps, s)
+	}
+	if len(steps) == 0 {
+		return Path{}, &PathError{Path: text, Offset: p.at, Err: errors.New("it is empty")}
+	}
+	return Path{text: "{" + text[start:p.end] + "}", steps: steps}, nil
+}
+
+// String is the path in braces.
+func (p Path) String() string { return p.text }
+
+// Values returns what the path leads to in an object of JSON, as package unstructured holds it: nothing, a value, or
+// several where the path has a wildcard. Null is no value.
+func (p Path) Values(object map[string]any) []any { return follow(p.steps, object) }
+
+func follow(steps []step, from any) []any {
+	found := []any{from}
+	for _, s := range steps {
+		var next []any
+		for _, v := range found {
+			next = s(v, next)
+		}
+		found = next
+	}
+	return found
+}
+
+func member(name string) step {
+	return func(v any, found []any) []any {
+		m, _ := v.(map[string]any)
+		if value := m[name]; value != nil {
+			found = append(found, value)
+		}
+		return found
+	}
+}
+
+func item(index int) step {
+	return func(v any, found []any) []any {
+		list, _ := v.([]any)
+		i := index
+		if i < 0 {
+			i += len(list)
+		}
+		if i >= 0 && i < len(list) && list[i] != nil {
+			found = append(found, list[i])
+		}
+		return found
+	}
+}
+
+// everything leads to all items of a list, in order, and to all members of an object, in none.
+func everything(v any, found []any) []any {
+	switch v := v.(type) {
+	case []any:
+		for _, item := range v {
+			if item != nil {
+				found = append(found, item)
+			}
+		}
+	case map[string]any:
+		for _, value := range v {
+			if value != nil {
+				found = append(found, value)
+			}
+		}
+	}
+	return found
+}
+
+// having leads to the items for which a path beneath them leads to a value.
+func having(beneath []step, want string) step {
+	return func(v any, found []any) []any {
+		list, _ := v.([]any)
+		for _, item := range list {
+			for _, value := range follow(beneath, item) {
+				if have, err := scalar(value); err == nil && have == want {
+					found = append(found, item)
+					break
+				}
+			}
+		}
+		return found
+	}
+}
+
+// pathParser reads text[at:end].
+type pathParser struct {
+	text    string
+	at, end int
+}
+
+func (p *pathParser) rest() string { return p.text[p.at:p.end] }
+
+// accept skips what comes next if it is that.
+func (p *pathParser) accept(what string) bool {
+	if !strings.HasPrefix(p.rest(), what) {
+		return false
+	}
+	p.at += len(what)
+	return true
+}
+
+func (p *pathParser) expect(what string) error {
+	if !p.accept(what) {
+		return fmt.Errorf("%q is missing", what)
+	}
+	return nil
+}
+
+// step reads the next one. The dot may be left out before the first.
+func (p *pathParser) step(first bool) (step, error) {
+	switch {
+	case p.accept("["):
+		return p.bracket()
+	case p.accept(".."):
+		return nil, errors.New("descent to any depth is not supported")
+	case p.accept("."), first:
+		if p.accept("*") {
+			return everything, nil
+		}
+		name, err := p.name()
+		return member(name), err
+	default:
+		return nil, errors.New("a dot or a bracket is missing")
+	}
+}
+
+// name reads a member's name, in which a backslash takes away what the next byte would mean.
+func (p *pathParser) name() (string, error) {
+	var b strings.Builder
+	for p.at < p.end {
+		c := p.text[p.at]
+		if c == '\\' && p.at+1 < p.end {
+			p.at++
+			c = p.text[p.at]
+		} else if strings.IndexByte(".[](){}=?@*'\" \\", c) >= 0 {
+			break
+		}
+		b.WriteByte(c)
+		p.at++
+	}
+	if b.Len() == 0 {
+		return "", errors.New("a name is missing")
+	}
+	return b.String(), nil
+}
+
+// bracket reads what stands behind an opening bracket.
+func (p *pathParser) bracket() (step, error) {
+	var s step
+	switch {
+	case p.accept("*"):
+		s = everything
+	case p.accept("?("):
+		return p.filter()
+	case strings.HasPrefix(p.rest(), "'"), strings.HasPrefix(p.rest(), `"`):
+		name, err := p.quoted()
+		if err != nil {
+			return nil, err
+		}
+		s = member(name)
+	default:
+		digits := p.rest()[:max(0, strings.IndexByte(p.rest(), ']'))]
+		index, err := strconv.Atoi(digits)
+		if err != nil {
+			return nil, errors.New("neither an index, a name in quotes, * nor a filter")
+		}
+		p.at += len(digits)
+		s = item(index)
+	}
+	return s, p.expect("]")
+}
+
+// filter reads @.type=="Ready")].
+func (p *pathParser) filter() (step, error) {
+	if err := p.expect("@"); err != nil {
+		return nil, err
+	}
+	var beneath []step
+	for strings.HasPrefix(p.rest(), ".") || strings.HasPrefix(p.rest(), "[") {
+		s, err := p.step(false)
+		if err != nil {
+			return nil, err
+		}
+		beneath = append(beneath, s)
+	}
+	p.spaces()
+	if err := p.expect("=="); err != nil {
+		return nil, fmt.Errorf("a filter compares with ==, and %w", err)
+	}
+	p.spaces()
+	want, err := p.literal()
+	if err != nil {
+		return nil, err
+	}
+	p.spaces()
+	return having(beneath, want), p.expect(")]")
+}
+
+func (p *pathParser) spaces() {
+	for p.accept(" ") {
+	}
+}
+
+// literal reads what a filter compares with: a text in quotes, a number, true or false.
+func (p *pathParser) literal() (string, error) {
+	if strings.HasPrefix(p.rest(), "'") || strings.HasPrefix(p.rest(), `"`) {
+		return p.quoted()
+	}
+	word := p.rest()
+	if end := strings.IndexAny(word, " )"); end >= 0 {
+		word = word[:end]
+	}
+	if _, err := strconv.ParseFloat(word, 64); err != nil && word != "true" && word != "false" {
+		return "", errors.New("a value to compare with is missing: a text in quotes, a number, true or false")
+	}
+	p.at += len(word)
+	return word, nil
+}
+
+// quoted reads a text in single or double quotes, in which a backslash takes away what the next byte would mean.
+func (p *pathParser) quoted() (string, error) {
+	quote := p.text[p.at]
+	var b strings.Builder
+	for i := p.at + 1; i < p.end; i++ {
+		switch c := p.text[i]; {
+		case c == '\\' && i+1 < p.end:
+			i++
+			b.WriteByte(p.text[i])
+		case c == quote:
+			p.at = i + 1
+			return b.String(), nil
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", errors.New("the closing quote is missing")
+}

@@ -1,0 +1,208 @@
+package await_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/await"
+)
+
+var example = map[string]any{
+	"metadata": map[string]any{"labels": map[string]any{"app.kubernetes.io/name": "web", "a": "b"}, "generation": int64(3)},
+	"spec": map[string]any{
+		"replicas": int64(3), "ratio": 0.5, "paused": false, "nothing": nil, "ports": []any{int64(80), int64(443), nil},
+		"containers": []any{
+			map[string]any{"name": "c", "image": "i"},
+			map[string]any{"name": "d", "image": "j", "stdin": true},
+		},
+	},
+	"status": map[string]any{"phase": "Running", "conditions": []any{
+		map[string]any{"type": "Ready", "status": "True", "weight": int64(7)},
+		map[string]any{"type": "it's (so)", "status": "False"},
+	}},
+}
+
+func TestPath(t *testing.T) {
+	for text, want := range map[string][]any{
+		".status.phase":          {"Running"},
+		"{.status.phase}":        {"Running"},
+		"$.status.phase":         {"Running"},
+		"{$.status.phase}":       {"Running"},
+		"status.phase":           {"Running"},
+		"['status']['phase']":    {"Running"},
+		`{["status"].phase}`:     {"Running"},
+		".status.none":           nil,
+		".status.phase.deeper":   nil,
+		".status[0]":             nil,
+		".spec.nothing":          nil,
+		".spec.replicas":         {int64(3)},
+		".spec.ports[1]":         {int64(443)},
+		".spec.ports[2]":         nil,
+		".spec.ports[3]":         nil,
+		".spec.ports[-2]":        {int64(443)},
+		".spec.ports[-4]":        nil,
+		".spec.ports[*]":         {int64(80), int64(443)},
+		".spec.ports[?(@==443)]": {int64(443)},
+		".spec.containers[*].image": {
+			"i", "j",
+		},
+		".spec.containers[0].*":                              {"c", "i"},
+		`.metadata.labels.app\.kubernetes\.io/name`:          {"web"},
+		".metadata.labels['app.kubernetes.io/name']":         {"web"},
+		`.status.conditions[?(@.type=="Ready")].status`:      {"True"},
+		`.status.conditions[?(@.type == 'Ready')].weight`:    {int64(7)},
+		`.status.conditions[?(@['type']=="Ready" )].weight`:  {int64(7)},
+		`.status.conditions[?(@.weight==7)].type`:            {"Ready"},
+		`.status.conditions[?(@.type=='it\'s (so)')].status`: {"False"},
+		`.status.conditions[?(@.type=="None")].status`:       nil,
+		`.spec.containers[?(@.stdin==true)].name`:            {"d"},
+	} {
+		p, err := await.ParsePath(text)
+		require.NoError(t, err, text)
+		if text == ".spec.containers[0].*" {
+			require.ElementsMatch(t, want, p.Values(example), text)
+			continue
+		}
+		require.Equal(t, want, p.Values(example), text)
+	}
+	p, err := await.ParsePath("$.status.phase")
+	require.NoError(t, err)
+	require.Equal(t, "{$.status.phase}", p.String())
+}
+
+func TestParsePathErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                           `await: path "" at byte 0: it is empty`,
+		"{}":                         `await: path "{}" at byte 1: it is empty`,
+		"$":                          `await: path "$" at byte 1: it is empty`,
+		"{.a":                        `await: path "{.a" at byte 3: the closing brace is missing`,
+		".":                          `await: path "." at byte 1: a name is missing`,
+		".a.":                        `await: path ".a." at byte 3: a name is missing`,
+		"$a":                         `await: path "$a" at byte 1: a dot or a bracket is missing`,
+		"a b":                        `await: path "a b" at byte 1: a dot or a bracket is missing`,
+		"..a":                        `await: path "..a" at byte 2: descent to any depth is not supported`,
+		".a[":                        `await: path ".a[" at byte 3: neither an index, a name in quotes, * nor a filter`,
+		".a[x]":                      `await: path ".a[x]" at byte 3: neither an index, a name in quotes, * nor a filter`,
+		".a[1":                       `await: path ".a[1" at byte 3: neither an index, a name in quotes, * nor a filter`,
+		".a[1:2]":                    `await: path ".a[1:2]" at byte 3: neither an index, a name in quotes, * nor a filter`,
+		".a[*":                       `await: path ".a[*" at byte 4: "]" is missing`,
+		".a['b]":                     `await: path ".a['b]" at byte 3: the closing quote is missing`,
+		".a['b'":                     `await: path ".a['b'" at byte 6: "]" is missing`,
+		".a[?(b==1)]":                `await: path ".a[?(b==1)]" at byte 5: "@" is missing`,
+		".a[?(@.b)]":                 `await: path ".a[?(@.b)]" at byte 8: a filter compares with ==, and "==" is missing`,
+		".a[?(@.b!=1)]":              `await: path ".a[?(@.b!=1)]" at byte 9: a filter compares with ==, and "==" is missing`,
+		".a[?(@.b==x)]":              `await: path ".a[?(@.b==x)]" at byte 10: a value to compare with is missing: a text in quotes, a number, true or false`,
+		".a[?(@.b==1]":               `await: path ".a[?(@.b==1]" at byte 10: a value to compare with is missing: a text in quotes, a number, true or false`,
+		".a[?(@.b=='1'":              `await: path ".a[?(@.b=='1'" at byte 13: ")]" is missing`,
+		"{range .items[*]}{.a}{end}": `await: path "{range .items[*]}{.a}{end}" at byte 6: a dot or a bracket is missing`,
+	} {
+		_, err := await.ParsePath(text)
+		var wrong *await.PathError
+		require.ErrorAs(t, err, &wrong, text)
+		require.Equal(t, want, err.Error())
+	}
+}
+
+func FuzzParsePath(f *testing.F) {
+	for _, text := range []string{
+		".status.phase", `{.status.conditions[?(@.type=="Ready")].status}`, ".a[-1]['b'].*", `$.a\.b[*]`, ".a[?(@[?(@.b==1)].c=='x')]",
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		p, err := await.ParsePath(text)
+		if err != nil {
+			var wrong *await.PathError
+			require.ErrorAs(t, err, &wrong)
+			require.LessOrEqual(t, wrong.Offset, len(text))
+			return
+		}
+		again, err := await.ParsePath(p.String())
+		require.NoError(t, err, "what it prints is the path")
+		require.Equal(t, p.String(), again.String())
+		require.Len(t, again.Values(example), len(p.Values(example)))
+		require.NotContains(t, p.Values(example), nil)
+	})
+}
+
+func TestStatus(t *testing.T) {
+	object := &unstructured.Unstructured{Object: example}
+	ask := func(c await.Condition[*unstructured.Unstructured]) bool {
+		met, err := c.Met(object, true)
+		require.NoError(t, err)
+		absent, err := c.Met(nil, false)
+		require.NoError(t, err)
+		require.False(t, absent, "what does not exist meets nothing")
+		return met
+	}
+	require.True(t, ask(await.Status("Ready", "")))
+	require.True(t, ask(await.Status("ready", "true")))
+	require.False(t, ask(await.Status("Ready", "False")))
+	require.False(t, ask(await.Status("Scheduled", "False")))
+	require.Equal(t, "condition Ready=True", await.Status("Ready", "").Name)
+
+	observed := func(place string, generation int64) *unstructured.Unstructured {
+		u := object.DeepCopy()
+		status := u.Object["status"].(map[string]any)
+		if place == "status" {
+			status["observedGeneration"] = generation
+		} else {
+			status["conditions"].([]any)[0].(map[string]any)["observedGeneration"] = generation
+			status["observedGeneration"] = int64(9) // the condition's own counts
+		}
+		return u
+	}
+	c := await.Status("Ready", "True")
+	for _, place := range []string{"status", "condition"} {
+		met, err := c.Met(observed(place, 3), true)
+		require.NoError(t, err)
+		require.True(t, met, place)
+		met, err = c.Met(observed(place, 2), true)
+		require.NoError(t, err)
+		require.False(t, met, place)
+		require.Equal(t, "Ready=True, of an older generation", c.State(observed(place, 2)))
+	}
+	none := &unstructured.Unstructured{Object: map[string]any{"status": "odd"}}
+	met, err := c.Met(none, true)
+	require.NoError(t, err)
+	require.False(t, met)
+}
+
+func TestFields(t *testing.T) {
+	object := &unstructured.Unstructured{Object: example}
+	for _, tt := range []struct {
+		path, value string
+		want        bool
+	}{
+		{".status.phase", "Running", true},
+		{".status.phase", "running", false},
+		{".status.none", "", false},
+		{".spec.replicas", "3", true},
+		{".spec.ratio", "0.5", true},
+		{".spec.paused", "false", true},
+		{".spec.containers[*].name", "c", false},
+		{".spec.ports[?(@==80)]", "80", true},
+	} {
+		met, err := await.Field(parsed(t, tt.path), tt.value).Met(object, true)
+		require.NoError(t, err)
+		require.Equal(t, tt.want, met, "%s=%s", tt.path, tt.value)
+	}
+	for path, want := range map[string]string{
+		".spec":       "await: {.spec} leads to an object, and only a value can be compared",
+		".spec.ports": "await: {.spec.ports} leads to a list, and only a value can be compared",
+	} {
+		_, err := await.Field(parsed(t, path), "x").Met(object, true)
+		require.EqualError(t, err, want)
+	}
+	for path, want := range map[string]bool{".spec": true, ".spec.ports": true, ".spec.paused": true, ".spec.nothing": false, ".spec.none": false} {
+		met, err := await.HasField(parsed(t, path)).Met(object, true)
+		require.NoError(t, err)
+		require.Equal(t, want, met, path)
+		met, err = await.HasField(parsed(t, path)).Met(nil, false)
+		require.NoError(t, err)
+		require.False(t, met)
+	}
+	require.Equal(t, `{.spec.containers[*].name} is "c", "d"`, await.HasField(parsed(t, ".spec.containers[*].name")).State(object))
+}

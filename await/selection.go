@@ -1,0 +1,143 @@
+package await
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+)
+
+// All blocks until there is at least one selected object and all of them meet a condition at one moment, and returns
+// them as they were then, in no order. Objects may come and go while it waits: one that is replaced by another, as in a
+// rolling update, is not waited for any more, and the other is. The condition is never asked about what does not exist;
+// see Gone for deletions.
+//
+// Errors are those of Until, and ErrNone.
+func All[T api.Object](ctx context.Context, lw api.ListerWatcher[T], c Condition[T], o Options) ([]T, error) {
+	s := selection[T]{condition: c, failIfNone: o.FailIfNone, unmet: map[api.Key]Waiting{}}
+	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Resource(), o), check: s.check, waiting: s.waiting}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return s.now.List(), nil
+}
+
+// subject names a selection: "all pods", "pods with app=web".
+func subject(r api.Resource, o Options) string {
+	selectors := slices.DeleteFunc([]string{o.LabelSelector, o.FieldSelector}, func(s string) bool { return s == "" })
+	if len(selectors) == 0 {
+		return "all " + r.String()
+	}
+	return r.String() + " with " + strings.Join(selectors, " and ")
+}
+
+// selection follows all objects that are selected. It asks about each only when it has changed.
+type selection[T api.Object] struct {
+	condition  Condition[T]
+	failIfNone bool
+	unmet      map[api.Key]Waiting
+	now        *cache.Snapshot[T]
+}
+
+func (s *selection[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+	s.now = now
+	if batch.InitialList {
+		if s.failIfNone && now.Len() == 0 {
+			return false, ErrNone
+		}
+		for key, object := range now.All() {
+			if err := s.ask(key, object); err != nil {
+				return false, err
+			}
+		}
+		return s.met(), nil
+	}
+	for _, changed := range batch.Objects {
+		object, exists := now.Get(changed.Key)
+		if !exists {
+			delete(s.unmet, changed.Key)
+			continue
+		}
+		if err := s.ask(changed.Key, object); err != nil {
+			return false, err
+		}
+	}
+	return s.met(), nil
+}
+
+func (s *selection[T]) met() bool { return len(s.unmet) == 0 && s.now.Len() > 0 }
+
+func (s *selection[T]) ask(key api.Key, object T) error {
+	met, err := s.condition.Met(object, true)
+	if err != nil {
+		return fmt.Errorf("%s: %w", api.FormatKey(key), err)
+	}
+	if met {
+		delete(s.unmet, key)
+	} else {
+		s.unmet[key] = s.condition.waiting(key, object, true)
+	}
+	return nil
+}
+
+func (s *selection[T]) waiting() []Waiting { return inOrder(s.unmet) }
+
+// inOrder returns what is waited for by namespace and name.
+func inOrder(unmet map[api.Key]Waiting) []Waiting {
+	return slices.SortedFunc(maps.Values(unmet), func(a, b Waiting) int {
+		return strings.Compare(api.FormatKey(a.Key), api.FormatKey(b.Key))
+	})
+}
+
+// Gone blocks until every object that is selected as the wait begins has been deleted, and returns them as they were
+// then, in no order. What is made meanwhile is not waited for, even under the name of one of them: it has another UID.
+// Where nothing is selected there is nothing to wait for.
+//
+// Errors are those of Until.
+func Gone[T api.Object](ctx context.Context, lw api.ListerWatcher[T], o Options) ([]T, error) {
+	g := departure[T]{left: map[api.Key]types.UID{}}
+	c := Deleted[T]("")
+	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Resource(), o), check: g.check}
+	w.waiting = func() []Waiting {
+		still := map[api.Key]Waiting{}
+		for key := range g.left {
+			object, exists := g.now.Get(key)
+			still[key] = c.waiting(key, object, exists)
+		}
+		return inOrder(still)
+	}
+	if err := w.run(ctx); err != nil {
+		return nil, err
+	}
+	return g.objects, nil
+}
+
+// departure follows the objects of the first list until they are gone.
+type departure[T api.Object] struct {
+	objects []T
+	left    map[api.Key]types.UID
+	now     *cache.Snapshot[T]
+}
+
+func (g *departure[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
+	g.now = now
+	if batch.InitialList {
+		for key, object := range now.All() {
+			g.objects = append(g.objects, object)
+			g.left[key] = object.GetUID()
+		}
+	}
+	for _, changed := range batch.Objects {
+		if object, exists := now.Get(changed.Key); !exists || object.GetUID() != g.left[changed.Key] {
+			delete(g.left, changed.Key)
+		}
+	}
+	return len(g.left) == 0, nil
+}
