@@ -1,72 +1,52 @@
 package websocket
 
 import (
-	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
-	"net"
+	"math"
+	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	ws "github.com/gorilla/websocket"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-const (
-	// A server that does not answer a ping for pingTimeout is gone. These are the times of the HTTP/2 transport.
-	pingAfter   = 30 * time.Second
-	pingTimeout = 15 * time.Second
+// keptBuffer is how much of the buffer for binary messages outlives a message.
+const keptBuffer = 16 << 10
 
-	// maxMessage bounds one event. Servers refuse objects of more than 3 MiB.
-	maxMessage = 16 << 20
-)
-
-// ErrTooLarge is a message of more than 16 MiB. It ends the watch.
-var ErrTooLarge = errors.New("websocket: message larger than 16 MiB")
-
-// silentError is a connection on which nothing came, not even the answer to a ping. It is a net.Error.
-type silentError struct{}
-
-func (silentError) Error() string {
-	return fmt.Sprintf("websocket: nothing came for %v, not even the answer to a ping", pingAfter+pingTimeout)
-}
-
-// Timeout says that it is one, as net.Error asks.
-func (silentError) Timeout() bool { return true }
-
-// Temporary says that trying again may help, as net.Error asks.
-func (silentError) Temporary() bool { return true }
+// ErrProtocol matches every violation of RFC 6455, and messages that cannot be those of one watch.
+var ErrProtocol = errors.New("websocket: the server broke the protocol")
 
 // stream makes of the messages of a connection the bytes that an HTTP watch would have: texts one after the other, and
 // before each binary message its length. One goroutine reads it.
 type stream struct {
-	conn    *ws.Conn
-	binary  bool // the type of all messages, which is that of the first
-	message io.Reader
-	json    nesting // of the texts so far
-	err     error   // what ended the connection
+	conn  *ws.Conn
+	wire  *wire
+	heart *heart
+	limit int         // bytes of a binary message
+	stop  func() bool // no longer close the connection with the context
 
-	stop   func()         // no longer close the connection with the context
-	closed chan struct{}  // ends the pinger
-	once   sync.Once      // of closing
-	pinger sync.WaitGroup // is what Close waits for
+	binary  bool      // the type of all messages, which is that of the first
+	message io.Reader // the rest of the text
+	last    byte      // of the text so far that is no space; 0 where there is none
+	buffer  []byte    // for binary messages
+	rest    []byte    // of the binary message, in buffer
+	err     error     // what ended the connection
 }
 
-// newStream starts to watch over a connection, and blocks until its first message or its end. Until stop is called the
-// connection is closed with the request's context.
-func newStream(conn *ws.Conn, stop func()) *stream {
-	s := &stream{conn: conn, stop: stop, closed: make(chan struct{})}
-	conn.SetReadLimit(maxMessage)
-	conn.SetPongHandler(func(string) error {
-		s.alive()
-		return nil
-	})
-	s.alive()
-	s.pinger.Go(s.ping)
-	s.err = s.next(true)
+// newStream starts to watch over a connection, and blocks until its first message or its end. Until Close the connection
+// is closed with ctx.
+func newStream(ctx context.Context, conn *ws.Conn, w *wire, p pulse, limit int) *stream {
+	s := &stream{conn: conn, wire: w, limit: limit, heart: newHeart(p, conn, w)}
+	s.stop = context.AfterFunc(ctx, func() { _ = w.Close() }) // the reader sees it
+	var kind int
+	if kind, s.err = s.next(); s.err == nil {
+		s.binary = kind == ws.BinaryMessage
+		s.err = s.begin(kind)
+	}
 	return s
 }
 
@@ -77,108 +57,145 @@ func (s *stream) mediaType() string {
 	return "application/json;stream=watch"
 }
 
-// alive moves the time at which the connection is given up.
-func (s *stream) alive() {
-	_ = s.conn.SetReadDeadline(time.Now().Add(pingAfter + pingTimeout)) // on a closed connection the next read says so
-}
-
-// ping asks now and then whether the server is there. Its answer, or the lack of one, is seen by the reader.
-func (s *stream) ping() {
-	ticker := time.NewTicker(pingAfter)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-s.closed:
-			return
-		case <-ticker.C:
-			if s.conn.WriteControl(ws.PingMessage, nil, time.Now().Add(pingTimeout)) != nil {
-				return // the reader will see what is wrong
-			}
-		}
-	}
-}
-
-// Close closes the connection and returns when the pinger is gone.
+// Close closes the connection and returns when nothing of the watch is left. It sends no close frame, which could block,
+// and which says nothing to a server that a connection's end does not say.
 func (s *stream) Close() error {
-	s.once.Do(func() {
-		s.stop()
-		close(s.closed)
-		_ = s.conn.Close() // it may be closed already, by the context
-		s.pinger.Wait()
-	})
+	s.stop()
+	_ = s.wire.Close() // it may be closed already
+	s.heart.stop()
 	return nil
 }
 
 func (s *stream) Read(p []byte) (int, error) {
 	for s.err == nil {
-		n, err := s.message.Read(p)
-		if n > 0 {
-			if !s.binary {
-				s.json.add(p[:n])
-			}
-			return n, nil // an error comes again with the next Read, and no message is awaited while there are bytes
+		if n := s.take(p); n > 0 {
+			return n, nil // whatever else there is comes with the next Read, and no message is awaited while there are bytes
 		}
-		switch {
-		case err == io.EOF && s.json.open():
-			s.err = fmt.Errorf("websocket: a message ends inside an event: %w", io.ErrUnexpectedEOF)
-		case err == io.EOF:
-			s.err = s.next(false)
-		case err != nil:
-			s.err = endOf(err)
+		if s.err == nil {
+			var kind int
+			if kind, s.err = s.next(); s.err == nil {
+				s.err = s.begin(kind)
+			}
 		}
 	}
 	return 0, s.err
 }
 
-// next waits for the next message.
-func (s *stream) next(first bool) error {
-	kind, r, err := s.conn.NextReader()
+// take reads of the message. At its end it returns 0.
+func (s *stream) take(p []byte) int {
+	if s.binary {
+		n := copy(p, s.rest)
+		s.rest = s.rest[n:]
+		return n
+	}
+	for {
+		n, err := s.message.Read(p)
+		switch {
+		case n > 0:
+			s.note(p[:n])
+			return n
+		case err == io.EOF && s.last != 0 && s.last != '}':
+			// Were it not for this, the rest would be awaited in the next message, which may be long in coming.
+			s.err = fmt.Errorf("websocket: a message ends inside an event: %w", io.ErrUnexpectedEOF)
+			return 0
+		case err == io.EOF:
+			return 0
+		case err != nil:
+			s.err = s.endOf(err)
+			return 0
+		}
+	}
+}
+
+// note remembers the last byte of a text that is no space.
+func (s *stream) note(p []byte) {
+	for _, c := range slices.Backward(p) {
+		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
+			s.last = c
+			return
+		}
+	}
+}
+
+// next waits for the next message and returns its type.
+func (s *stream) next() (kind int, err error) {
+	kind, s.message, err = s.conn.NextReader()
 	if err != nil {
-		return endOf(err)
+		return 0, s.endOf(err)
 	}
-	s.alive()
-	isBinary := kind == ws.BinaryMessage
-	if first {
-		s.binary = isBinary
+	return kind, nil
+}
+
+// begin begins a message.
+func (s *stream) begin(kind int) error {
+	s.last = 0
+	switch {
+	case (kind == ws.BinaryMessage) != s.binary:
+		return fmt.Errorf("%w: text and binary messages in one watch", ErrProtocol)
+	case s.binary:
+		return s.fill()
 	}
-	if isBinary != s.binary {
-		return errors.New("websocket: text and binary messages in one watch")
-	}
-	if !isBinary {
-		s.message = r
-		return nil
-	}
-	body, err := io.ReadAll(r)
-	if err != nil {
-		return endOf(err)
-	}
-	length := binary.BigEndian.AppendUint32(nil, uint32(len(body)))
-	s.message = io.MultiReader(bytes.NewReader(length), bytes.NewReader(body))
 	return nil
 }
 
+// fill reads a binary message whole, because its length comes first. One that is too large gets the largest length that
+// there is, and no content: it is for the reader of the frames to refuse it, as it would over HTTP.
+func (s *stream) fill() error {
+	if cap(s.buffer) > keptBuffer {
+		s.buffer = nil
+	}
+	b := append(s.buffer[:0], 0, 0, 0, 0)
+	for {
+		if len(b)-4 > s.limit {
+			s.rest = binary.BigEndian.AppendUint32(nil, math.MaxUint32)
+			return nil
+		}
+		b = slices.Grow(b, 512)
+		n, err := s.message.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			binary.BigEndian.PutUint32(b, uint32(len(b)-4))
+			s.buffer, s.rest = b, b
+			return nil
+		}
+		if err != nil {
+			return s.endOf(err)
+		}
+	}
+}
+
 // endOf says in the words of an HTTP watch how a connection ended: io.EOF for the end in good order, a Status where the
-// code says what a Status could say, io.ErrUnexpectedEOF for the rest.
-func endOf(err error) error {
+// code says what a Status could say, io.ErrUnexpectedEOF for a connection that broke off, ErrProtocol for nonsense.
+func (s *stream) endOf(err error) error {
+	if silent := s.wire.silent.Load(); silent != nil {
+		return silent
+	}
+	if s.wire.err != nil {
+		err = s.wire.err
+	}
 	var closed *ws.CloseError
-	var timeout net.Error
 	switch {
 	case errors.As(err, &closed):
 		return closeError(closed)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errBrokeOff
 	case errors.Is(err, ws.ErrReadLimit):
-		return ErrTooLarge
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return silentError{}
+		return fmt.Errorf("%w: a message without end", ErrProtocol)
+	}
+	if said, ok := strings.CutPrefix(err.Error(), "websocket: "); ok { // the library's own errors have no type
+		return fmt.Errorf("%w: %s", ErrProtocol, said)
 	}
 	return err
 }
+
+var errBrokeOff = fmt.Errorf("websocket: the connection broke off: %w", io.ErrUnexpectedEOF)
 
 func closeError(e *ws.CloseError) error {
 	switch e.Code {
 	case ws.CloseNormalClosure, ws.CloseGoingAway, ws.CloseNoStatusReceived:
 		return io.EOF
 	case ws.CloseAbnormalClosure:
-		return fmt.Errorf("websocket: the connection broke off: %w", io.ErrUnexpectedEOF)
+		return errBrokeOff
 	case ws.CloseInternalServerErr:
 		return apierrors.NewInternalError(errors.New(reason(e)))
 	case ws.CloseServiceRestart, ws.CloseTryAgainLater:
@@ -199,29 +216,3 @@ func reason(e *ws.CloseError) string {
 	}
 	return fmt.Sprintf("the server closed the connection with code %d: %s", e.Code, text)
 }
-
-// nesting follows JSON as far as is needed to tell whether a message ends where an event does. Without it a message that
-// was cut could go on in the next, as nothing but messages tells them apart.
-type nesting struct {
-	depth             int
-	inString, escaped bool
-}
-
-func (n *nesting) add(p []byte) {
-	for _, c := range p {
-		switch {
-		case n.escaped:
-			n.escaped = false
-		case n.inString:
-			n.escaped, n.inString = c == '\\', c != '"'
-		case c == '"':
-			n.inString = true
-		case c == '{' || c == '[':
-			n.depth++
-		case c == '}' || c == ']':
-			n.depth--
-		}
-	}
-}
-
-func (n *nesting) open() bool { return n.depth > 0 || n.inString }

@@ -1,0 +1,256 @@
+package websocket_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	ws "github.com/gorilla/websocket"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/api"
+)
+
+func TestPings(t *testing.T) {
+	t.Run("a server that answers is waited for", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			pings := 0
+			start := time.Now()
+			versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+				answer := c.PingHandler()
+				c.SetPingHandler(func(data string) error {
+					pings++
+					return answer(data)
+				})
+				timer := time.AfterFunc(time.Hour+time.Second, func() {
+					_ = c.WriteMessage(ws.TextMessage, event("6"))
+					_ = c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
+				})
+				defer timer.Stop()
+				_, _, _ = c.NextReader()
+			})), t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{"6"}, versions)
+			require.Equal(t, 120, pings)
+			require.Equal(t, time.Hour+time.Second, time.Since(start))
+		})
+	})
+	t.Run("a server that does not is given up", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			gone := make(chan struct{})
+			start := time.Now()
+			_, err := collect(subject(t, nil, upgraded(func(*ws.Conn) { <-gone })), t.Context())
+			close(gone)
+			var timeout net.Error
+			require.ErrorAs(t, err, &timeout)
+			require.True(t, timeout.Timeout())
+			require.ErrorContains(t, err, "nothing came for 45s")
+			require.Equal(t, 45*time.Second, time.Since(start))
+		})
+	})
+	t.Run("a server's pings are answered", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			pongs := 0
+			_, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+				c.SetPongHandler(func(data string) error {
+					pongs++
+					require.Equal(t, "are you there", data)
+					return c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
+				})
+				_ = c.WriteControl(ws.PingMessage, []byte("are you there"), time.Now().Add(time.Second))
+				_, _, _ = c.NextReader()
+			})), t.Context())
+			require.NoError(t, err)
+			require.Equal(t, 1, pongs)
+		})
+	})
+}
+
+// TestBusyConnectionsAreNotAsked sends events more often than a ping would be due.
+func TestBusyConnectionsAreNotAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pings := 0
+		versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+			c.SetPingHandler(func(string) error { pings++; return nil })
+			ticker := time.NewTicker(29 * time.Second)
+			defer ticker.Stop()
+			go func() {
+				for range 20 {
+					<-ticker.C
+					_ = c.WriteMessage(ws.TextMessage, event("6"))
+				}
+				_ = c.WriteControl(ws.CloseMessage, ws.FormatCloseMessage(ws.CloseNormalClosure, ""), time.Now().Add(time.Second))
+			}()
+			_, _, _ = c.NextReader()
+		})), t.Context())
+		require.NoError(t, err)
+		require.Len(t, versions, 20)
+		require.Zero(t, pings)
+	})
+}
+
+// TestSilence ends a watch 45 seconds after the last byte came, whatever that was.
+func TestSilence(t *testing.T) {
+	cases := map[string]struct {
+		do   func(c *ws.Conn, mute func())
+		want time.Duration
+	}{
+		"after an event": {func(c *ws.Conn, mute func()) {
+			<-time.After(50 * time.Second)
+			_ = c.WriteMessage(ws.TextMessage, event("6"))
+			mute()
+		}, 95 * time.Second},
+		"after the answer to a ping": {func(_ *ws.Conn, mute func()) {
+			<-time.After(31 * time.Second)
+			mute()
+		}, 75 * time.Second},
+		"inside a message that is slow in coming": {func(c *ws.Conn, mute func()) {
+			mute()
+			for _, b := range frame(true, ws.TextMessage, string(event("6")))[:50] {
+				<-time.After(40 * time.Second)
+				_, _ = c.NetConn().Write([]byte{b})
+			}
+		}, 50*40*time.Second + 45*time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start := time.Now()
+				_, err := collect(subject(t, nil, upgraded(func(conn *ws.Conn) {
+					var muted atomic.Bool
+					answer := conn.PingHandler()
+					conn.SetPingHandler(func(data string) error {
+						if muted.Load() {
+							return nil
+						}
+						return answer(data)
+					})
+					go c.do(conn, func() { muted.Store(true) })
+					_, _, _ = conn.NextReader() // until the client has gone
+				})), t.Context())
+				requireTimeout(t, err)
+				require.ErrorContains(t, err, "nothing came for 45s, not even the answer to a ping")
+				require.Equal(t, c.want, time.Since(start))
+			})
+		})
+	}
+}
+
+func requireTimeout(t *testing.T, err error) {
+	t.Helper()
+	var timeout net.Error
+	require.ErrorAs(t, err, &timeout)
+	require.True(t, timeout.Timeout())
+}
+
+// TestAServerThatOnlySends has pings that nobody takes, and answers to pings that nobody takes.
+func TestAServerThatOnlySends(t *testing.T) {
+	for name, say := range map[string][]byte{"nothing": nil, "a ping": frame(true, ws.PingMessage, "")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				gone := make(chan struct{})
+				start := time.Now()
+				_, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
+					_, _ = c.NetConn().Write(say)
+					<-gone
+				})), t.Context())
+				close(gone)
+				requireTimeout(t, err)
+				require.Equal(t, 45*time.Second, time.Since(start))
+			})
+		})
+	}
+}
+
+// TestASlowReaderIsNotSilence takes longer for an event than a connection may be silent.
+func TestASlowReaderIsNotSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lw := subject(t, nil, upgraded(func(c *ws.Conn) {
+			for _, version := range []string{"6", "7", "8"} {
+				_ = c.WriteMessage(ws.TextMessage, event(version))
+			}
+			goodbye(c)
+		}))
+		var versions []string
+		for e, err := range lw.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
+			require.NoError(t, err)
+			versions = append(versions, e.ResourceVersion)
+			<-time.After(5 * time.Minute)
+		}
+		require.Equal(t, []string{"6", "7", "8"}, versions)
+	})
+}
+
+// TestAWatchHasNoGoroutine counts those of fifty idle watches: their loops, which are the caller's, and no more.
+func TestAWatchHasNoGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		lw := subject(t, nil, upgraded(func(c *ws.Conn) {
+			_ = c.WriteMessage(ws.TextMessage, event("6"))
+			_, _, _ = c.NextReader()
+		}))
+		var loops sync.WaitGroup
+		for range 50 {
+			loops.Go(func() { _, _ = collect(lw, ctx) })
+		}
+		<-time.After(time.Hour)
+		synctest.Wait()
+		stacks := make([]byte, 1<<22)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		require.Equal(t, 50, bytes.Count(stacks, []byte("websocket.(*wire).Read(")))
+		require.Zero(t, bytes.Count(stacks, []byte("websocket.(*heart)")))
+		require.Zero(t, bytes.Count(stacks, []byte("net/http.(*persistConn)")))
+		cancel()
+		loops.Wait()
+	})
+}
+
+// TestCancellationLeavesNothing cancels in the handshake, before the first message and inside one.
+func TestCancellationLeavesNothing(t *testing.T) {
+	hang := func(c *ws.Conn) { _, _, _ = c.NextReader() }
+	for name, h := range map[string]http.HandlerFunc{
+		"in the handshake":         func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
+		"before the first message": upgraded(hang),
+		"between messages": upgraded(func(c *ws.Conn) {
+			_ = c.WriteMessage(ws.TextMessage, event("6"))
+			hang(c)
+		}),
+		"inside a message": upgraded(func(c *ws.Conn) {
+			_, _ = c.NetConn().Write([]byte{0x81, 100, '{', '"'})
+			hang(c)
+		}),
+		"while a ping cannot be sent": upgraded(func(c *ws.Conn) {
+			_ = c.WriteMessage(ws.TextMessage, event("6"))
+			<-time.After(31 * time.Second)
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				lw := subject(t, nil, h)
+				failed := make(chan error)
+				go func() {
+					_, err := collect(lw, ctx)
+					failed <- err
+				}()
+				if name == "while a ping cannot be sent" {
+					<-time.After(30 * time.Second)
+				}
+				synctest.Wait()
+				start := time.Now()
+				cancel()
+				require.ErrorIs(t, <-failed, context.Canceled)
+				require.Zero(t, time.Since(start))
+				<-time.After(time.Minute) // for the server to notice
+			})
+		})
+	}
+}
