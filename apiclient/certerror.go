@@ -65,7 +65,7 @@ func (c *Client) explainTLS(err error, used Credentials) error {
 		c.transports.lookSoon()
 		return &CertificateError{Host: c.base.Host, Certificate: cert, Err: bareTLSError(err), Stale: c.transports.stale()}
 	}
-	if alert, ok := clientCertificateAlert(err); ok {
+	if alert, ok := clientCertificateAlert(err, c.transports.asked.Load() && used.Certificate == nil); ok {
 		c.credentials.source.Refused(used)
 		return &CertificateError{
 			Host: c.base.Host, Certificate: leafOf(used.Certificate), Client: true, Err: alert, Stale: c.credentials.stale(),
@@ -149,14 +149,16 @@ func bareTLSError(err error) error {
 	return err
 }
 
-// clientCertificateAlert finds what the other side says of the client's certificate, or of the lack of one. The text of
-// an alert is all that crypto/tls exports of it over TCP.
-func clientCertificateAlert(err error) (*net.OpError, bool) {
+// clientCertificateAlert finds what the other side says of the client's certificate, or of the lack of one, for which
+// TLS 1.2 has no better words than that the handshake failed. The text of an alert is all that crypto/tls exports of it
+// over TCP.
+func clientCertificateAlert(err error, lacking bool) (*net.OpError, bool) {
 	var op *net.OpError
 	for errors.As(err, &op) {
 		text := op.Err.Error()
 		if op.Op == "remote error" {
-			return op, strings.Contains(text, "certificate") || strings.Contains(text, "access denied")
+			return op, strings.Contains(text, "certificate") || strings.Contains(text, "access denied") ||
+				lacking && strings.Contains(text, "handshake failure")
 		}
 		err = op.Err // what a proxy leads to is wrapped in another
 	}

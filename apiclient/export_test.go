@@ -3,6 +3,7 @@ package apiclient
 import (
 	"io"
 	"net/http"
+	"time"
 )
 
 // InClusterAt is InCluster with another environment and directory.
@@ -17,4 +18,10 @@ func Inflate(r io.ReadCloser) io.Reader { return newInflater(r) }
 // StatusErrorOf makes an error of an answer.
 func (c *Client) StatusErrorOf(code int, header http.Header, body []byte) error {
 	return c.statusErrorOf(code, header, body, Credentials{})
+}
+
+// WithPatience returns a configuration whose transport waits less for signs of life.
+func WithPatience(c Config, handshake, pingAfter, pingTimeout time.Duration) Config {
+	c.patience = patience{dial: dialTimeout, handshake: handshake, pingAfter: pingAfter, pingTimeout: pingTimeout}
+	return c
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -69,10 +70,13 @@ func (p *proxies) dialContext(ctx context.Context, network, address string) (net
 	}
 	ctx, cancel := context.WithTimeout(ctx, p.handshake)
 	defer cancel()
-	secure := tls.Client(conn, p.tlsConfig(name.(string)))
+	var asked atomic.Bool
+	config := p.tlsConfig(name.(string))
+	config.GetClientCertificate = clientCertificate{nil, &asked}.give
+	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
-		return nil, p.explain(address, err)
+		return nil, explainProxy(address, err, asked.Load())
 	}
 	return secure, nil
 }
@@ -105,11 +109,11 @@ func verify(chain []*x509.Certificate, name string, roots *x509.CertPool) error 
 	return err
 }
 
-func (*proxies) explain(address string, err error) error {
+func explainProxy(address string, err error, asked bool) error {
 	if cert, ok := serverCertificate(err); ok {
 		return &CertificateError{Host: address, Certificate: cert, Err: bareTLSError(err)}
 	}
-	if alert, ok := clientCertificateAlert(err); ok {
+	if alert, ok := clientCertificateAlert(err, asked); ok {
 		return &CertificateError{Host: address, Client: true, Err: alert}
 	}
 	return fmt.Errorf("TLS with the proxy %s: %w", address, err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,7 +34,7 @@ func (p patience) orDefault() patience {
 
 // newTransport makes the transport of a Config without one, for one client certificate and one set of authorities.
 // It does no I/O.
-func newTransport(c Config, roots *x509.CertPool, certificate *tls.Certificate, sent *sentSecrets) *http.Transport {
+func newTransport(c Config, roots *x509.CertPool, certificate clientCertificate, sent *sentSecrets) *http.Transport {
 	wait := c.patience.orDefault()
 	p := &proxies{dial: c.DialContext, handshake: wait.handshake, roots: roots, insecure: c.TLS.Insecure, sent: sent}
 	t := &http.Transport{
@@ -71,17 +72,28 @@ func newDialer(wait patience) *net.Dialer {
 	return &net.Dialer{Timeout: wait.dial, KeepAliveConfig: probes}
 }
 
-// config is what a handshake with the server needs. The certificate is sent to every server that asks for one, even if
-// it names other authorities than that which signed it: the server then says what is wrong, instead of that there is
-// none.
-func (t TLS) config(roots *x509.CertPool, certificate *tls.Certificate) *tls.Config {
-	c := &tls.Config{
+// config is what a handshake with the server needs.
+func (t TLS) config(roots *x509.CertPool, certificate clientCertificate) *tls.Config {
+	return &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: t.ServerName, InsecureSkipVerify: t.Insecure,
+		GetClientCertificate: certificate.give,
 	}
-	if certificate != nil {
-		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
+}
+
+// clientCertificate answers a server that asks for one.
+type clientCertificate struct {
+	certificate *tls.Certificate // nil for none
+	asked       *atomic.Bool     // becomes true
+}
+
+// give returns the certificate, even if the server names other authorities than that which signed it: it then says what
+// is wrong, instead of that there is none.
+func (c clientCertificate) give(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+	c.asked.Store(true)
+	if c.certificate == nil {
+		return &tls.Certificate{}, nil
 	}
-	return c
+	return c.certificate, nil
 }
 
 // rootsOf reads authorities in PEM. What is not a certificate that can be read is left out, as long as there is one.

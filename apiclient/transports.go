@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +31,8 @@ type generation struct {
 // has been replaced are closed when the last of its answers is.
 type transports struct {
 	config Config
+	sent   *sentSecrets // learns the passwords of proxies
+	asked  atomic.Bool  // whether the server has asked for a client certificate
 
 	mu      sync.Mutex // guards the fields below
 	ca      *file      // nil for the system's authorities
@@ -38,7 +41,6 @@ type transports struct {
 	err     error // why roots are not what the file says now; nil if they are
 	newest  *generation
 	retired []*generation // with answers that are not closed, or about to be closed
-	sent    *sentSecrets  // learns the passwords of proxies
 }
 
 // newTransports reads the authorities and makes the first generation. Its errors name the field.
@@ -66,7 +68,7 @@ func (ts *transports) newGeneration(rt http.RoundTripper, certificate *tls.Certi
 }
 
 func (ts *transports) generation(certificate *tls.Certificate) *generation {
-	return ts.newGeneration(newTransport(ts.config, ts.roots, certificate, ts.sent), certificate)
+	return ts.newGeneration(newTransport(ts.config, ts.roots, clientCertificate{certificate, &ts.asked}, ts.sent), certificate)
 }
 
 // acquire returns the generation of a client certificate and the newest authorities, for one request. Who gets one
