@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 
@@ -42,6 +43,11 @@ type Options[T any] struct {
 	// nil the UndecodableError itself ends the call.
 	OnUndecodable func(*UndecodableError) error
 }
+
+// ErrOverdue is matched by the error of a watch that its client ended because the server no longer did what it had
+// promised: to end the watch in time, or to send bookmarks now and then. It says nothing against the version reached, from
+// which the next watch can go on.
+var ErrOverdue = errors.New("api: the watch outlived what its server had promised")
 
 // ListerWatcher is a collection that can be listed and then watched from where the list ended.
 // It corresponds to cache.ListerWatcher of client-go, with objects that stream instead of a list that is held whole.

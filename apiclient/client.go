@@ -30,6 +30,10 @@ type Client struct {
 	acceptEncoding  string
 	disableProtobuf bool
 	maxObjectBytes  int
+	retry           Retry
+	limiter         Limiter       // nil for none
+	onRequest       func(Request) // nil for nobody
+	warnings        *warnings     // nil for nobody
 }
 
 // New makes a client. It reads the files that the configuration names, so that a missing one is found here, and makes
@@ -55,6 +59,10 @@ func New(c Config) (*Client, error) {
 		acceptEncoding:  "gzip",
 		disableProtobuf: c.DisableProtobuf,
 		maxObjectBytes:  cmp.Or(c.MaxObjectBytes, codec.DefaultMaxObjectBytes),
+		retry:           c.Retry.withDefaults(),
+		limiter:         c.Limiter,
+		onRequest:       c.OnRequest,
+		warnings:        newWarnings(c.OnWarning),
 	}
 	if client.userAgent == "" {
 		client.userAgent = defaultUserAgent()
@@ -124,7 +132,7 @@ func bareURL(u *url.URL) string {
 
 // send sends a request and returns the head of the answer, whatever its status. The context of the request ends the
 // body too, and what Read then says is the error of that context. Closing the body ends everything.
-func (c *Client) send(req *http.Request, used Credentials) (*http.Response, error) {
+func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*http.Response, error) {
 	g, err := c.transports.acquire(used.Certificate)
 	if err != nil {
 		return nil, err
@@ -146,14 +154,21 @@ func (c *Client) send(req *http.Request, used Credentials) (*http.Response, erro
 		g.release()
 		return nil, err
 	}
-	resp.Body = &body{ReadCloser: resp.Body, givenUp: parent.Err, cancel: cancel, generation: g}
+	seen.answered(resp.StatusCode, resp.Proto)
+	resp.Body = &body{
+		ReadCloser: resp.Body, givenUp: func() error { return givenUp(parent) }, cancel: cancel,
+		generation: g, seen: seen,
+	}
+	c.warnings.deliver(resp.Header["Warning"], c.credentials.sent.clean)
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip":
 		resp.Body = newInflater(resp.Body)
 	default:
+		err = fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)
+		seen.failed(err)
 		_ = resp.Body.Close()
-		return nil, fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)
+		return nil, err
 	}
 	return resp, nil
 }
@@ -161,8 +176,8 @@ func (c *Client) send(req *http.Request, used Credentials) (*http.Response, erro
 // explain says why a request got no answer: because the caller gave up, because it took too long, or what the
 // transport says.
 func (c *Client) explain(ctx, parent context.Context, err error, used Credentials) error {
-	if parent.Err() != nil {
-		return parent.Err()
+	if err := givenUp(parent); err != nil {
+		return err
 	}
 	var timeout *headerTimeoutError
 	if errors.As(context.Cause(ctx), &timeout) {
@@ -178,6 +193,8 @@ type body struct {
 	cancel     context.CancelCauseFunc
 	generation *generation
 	closed     atomic.Bool
+	aborted    atomic.Bool
+	seen       *observation
 }
 
 func (b *body) Read(p []byte) (int, error) {
@@ -187,7 +204,25 @@ func (b *body) Read(p []byte) (int, error) {
 			err = givenUp
 		}
 	}
+	if b.aborted.Load() {
+		b.seen.read(n, nil) // which was not the server's doing
+	} else {
+		b.seen.read(n, err)
+	}
 	return n, err
+}
+
+// abort ends a Read in flight, and leaves the rest to Close.
+func (b *body) abort() {
+	b.aborted.Store(true)
+	b.cancel(nil)
+}
+
+// abort does that to a body that may be compressed.
+func abort(b io.ReadCloser) {
+	if b, ok := b.(interface{ abort() }); ok {
+		b.abort()
+	}
 }
 
 func (b *body) Close() error {
@@ -195,6 +230,7 @@ func (b *body) Close() error {
 	err := b.ReadCloser.Close()
 	if !b.closed.Swap(true) {
 		b.generation.release()
+		b.seen.ended(nil)
 	}
 	return err
 }

@@ -15,7 +15,8 @@ import (
 //
 // There is no overall time-out, because one would cut watches and large lists: a call ends with its context. Dialling
 // takes at most 30 seconds, a TLS handshake 10, and ResponseHeaderTimeout bounds the wait for an answer to a read.
-// There is no limit on the rate of requests either: servers have priority and fairness for that.
+// There is no limit on the rate of requests either, unless Limiter is set: servers have priority and fairness for that,
+// and say with 429 and Retry-After when they have had enough.
 //
 // It corresponds to rest.Config of client-go, without its QPS and Burst.
 type Config struct {
@@ -67,6 +68,21 @@ type Config struct {
 	// answer can cost: more is a *codec.TooLargeError. Zero means codec.DefaultMaxObjectBytes, several times what
 	// kube-apiserver accepts. Bodies of errors are read to 64 KiB whatever it says, so that a Status survives.
 	MaxObjectBytes int
+
+	// Retry says how often and for how long a call is sent again that the server did not take.
+	Retry Retry
+
+	// Limiter holds back every request but those of watches, the ones that are sent again included. A *rate.Limiter of
+	// golang.org/x/time/rate, a token bucket, is one. Nil holds nothing back.
+	Limiter Limiter
+
+	// OnRequest is told of each sending of a request when it has ended: when its body is closed, which for a watch is its
+	// end. It is called on the goroutine that closes, must be safe for concurrent use, and holds up the call while it runs.
+	OnRequest func(Request)
+
+	// OnWarning is told what the server warns of, each text once in the life of the client; the latest 256 texts are
+	// remembered. It is called before the call returns, on its goroutine, and must be safe for concurrent use.
+	OnWarning func(Warning)
 
 	// ResponseHeaderTimeout bounds the wait for the head of the answer to a get, a list or a watch, whose body may then
 	// take as long as it takes. Writes have no such bound: giving up on one says nothing about whether it was done.

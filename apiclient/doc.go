@@ -10,9 +10,12 @@
 //
 // # Guarantees
 //
-//  1. Each call is exactly one request, and nothing is tried again: who repeats a list or a watch is the reflector, who
-//     repeats a write is the caller. (net/http itself sends a read anew when the idle connection that it took turns out
-//     to be closed.) (TestSuite, TestVerbsOnTheWire)
+//  1. A list and a watch is exactly one request: who repeats those is the reflector. Any other call is sent again only
+//     where the server asks for it, or the connection is lost, and where it is certain that nothing is done twice; how
+//     often and for how long is bounded, and the error says how often it was sent (TestWhatIsSentAgain,
+//     TestWaitsBeforeSendingAgain, TestSendingAgainHasBounds, TestVerbsOnTheWire). Whatever was refused for its
+//     credentials is sent once more with others (TestRefusedCredentialsAndBusyServers). (net/http itself sends a read anew
+//     when the idle connection that it took turns out to be closed.)
 //  2. Lists are handed out item by item as bytes arrive, watches event by event, compressed or not; no body is ever held
 //     whole (TestSuite, TestCompressedWatchesAreNotLate).
 //  3. A partial T is never written back whole: a Projection has no Create, Update or UpdateStatus
@@ -22,10 +25,11 @@
 //  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath
 //     (TestOddAnswers, TestRefusedConnectionsAreRecognised).
 //  6. A context that ends, ends its call at once and with the context's error, in every state, and leaves nothing behind
-//     (TestCancellationEndsEveryState, TestCancellationWhileDialling).
+//     (TestCancellationEndsEveryState, TestCancellationWhileDialling, TestAContextEndsEachWait).
 //  7. Leaving the loop of a watch closes its stream (TestBreakClosesTheStream).
 //  8. Nothing cuts a long answer: only the wait for the head of a read is bounded
-//     (TestNothingCutsALongAnswer, TestReadsWaitForAHeadNoLongerThanTheyShould).
+//     (TestNothingCutsALongAnswer, TestReadsWaitForAHeadNoLongerThanTheyShould), and a watch ends when the server no longer
+//     keeps what it promised: its time-out, its bookmarks (TestAWatchThatBreaksItsPromiseEnds, TestASlowCallerIsNoSilence).
 //  9. A connection of HTTP/2 that is dead ends its watches after 45 seconds (TestADeadConnectionEndsItsWatches).
 //  10. No credential is printed, logged, marshalled or quoted in an error, not even one that the server echoes
 //     (TestNoCredentialIsPrinted, TestNoCredentialIsLogged, TestAServerThatEchoesCredentials).
@@ -34,18 +38,26 @@
 //     (TestTLSIsVerifiedUnlessInsecure, TestOldTLSIsRefused, TestCertificateErrorsSayWhichAndWhy).
 //  13. A wrong configuration is one error that names the field (TestNewNamesTheFieldThatIsWrong).
 //  14. A token file is read again, and a token outlives its file (TestTokenFilesAreReadAgain).
+//  15. An answer costs no more memory than MaxObjectBytes allows, and more than that is a *codec.TooLargeError
+//     (TestAnswersWithoutEndAreRefused, TestAListWithoutEndNeedsNoMemory, TestTheLimitIsTheCallers).
+//  16. Each sending of a request is observed once, when it has ended; nobody to tell costs nothing
+//     (TestRequestsAreObserved, TestEachSendingIsObserved, TestWatchesAreObservedAtTheirEnd, TestNobodyToTellCostsNothing).
+//  17. A warning is handed on once, and fit to be shown (TestWarnings, TestWarningsAreForgottenInTheEnd).
+//  18. A limiter holds back all but watches, and is named when it lets nothing through
+//     (TestTheLimiterHoldsBackAllButWatches, TestALimiterThatLetsNothingThroughIsNamed).
 //
 // # Concurrency
 //
 // Client, Resource, Projection and Endpoint are safe for concurrent use and hold no lock while they wait. Every call
 // blocks until it has its answer; List calls its function, and Watch its loop's body, on the caller's goroutine. No
 // goroutine belongs to this package; those of net/http end with the request or, for idle connections, with
-// CloseIdleConnections.
+// CloseIdleConnections. Hooks are called with no lock held and may call the client (TestAWarningMayCallTheClient).
 //
 // # Differences from client-go
 //
 // There is no limit on the rate of requests by default, as there is no overall time-out. Retry-After is understood as a
-// date too. Errors name the operation. The answer is decoded while it arrives. A server's certificate is named in the
+// date too, its waits are spread, and a write is not repeated after a 5xx that may have come too late. A watch that is
+// silent for longer than its server promised is ended. A hook is told of each request, instead of a dozen global ones. Errors name the operation. The answer is decoded while it arrives. A server's certificate is named in the
 // error. A redirect never carries credentials to another host. Watches of gzip members are not one event late. A caller
 // names an object by its key everywhere, and a key's namespace must agree with the client's.
 //

@@ -31,7 +31,7 @@ type Document struct {
 }
 
 // GetDocument reads a document of JSON that is no object of a resource, such as /apis or /version, into a pointer. path
-// begins with a slash and is below the server's own path. It is one request, and blocks for that.
+// begins with a slash and is below the server's own path. It blocks for the answer.
 // It corresponds to RESTClient().Get().AbsPath(path) of client-go.
 func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 	d, err := c.FetchDocument(ctx, path, DocumentOptions{})
@@ -45,8 +45,8 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 }
 
 // FetchDocument reads a document of JSON as it is: for a caller who takes one of several shapes, or who has an earlier
-// answer and its ETag. path begins with a slash and is below the server's own path. It is one request, and blocks for
-// that. An answer of more than Config.MaxObjectBytes is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
+// answer and its ETag. path begins with a slash and is below the server's own path. It blocks for the answer.
+// An answer of more than Config.MaxObjectBytes is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
 func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptions) (Document, error) {
 	r := documentRequest(path)
 	if o.Accept != "" {

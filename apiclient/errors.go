@@ -76,7 +76,7 @@ func completeStatus(s *metav1.Status, code int, h http.Header, now time.Time) *a
 	if s.Message == "" {
 		s.Message = "the server answered " + statusLine(int(s.Code)) + " without a reason"
 	}
-	if seconds := retryAfter(h.Get("Retry-After"), now); seconds > 0 {
+	if seconds, _ := retryAfter(h.Get("Retry-After"), now); seconds > 0 {
 		if s.Details == nil {
 			s.Details = &metav1.StatusDetails{}
 		}
@@ -145,24 +145,30 @@ func reasonOf(code int) metav1.StatusReason {
 	return metav1.StatusReasonUnknown
 }
 
-// retryAfter reads the header of that name, which is a number of seconds or a date (RFC 9110, 10.2.3). Zero means none.
-func retryAfter(v string, now time.Time) int32 {
+// retryAfter reads the header of that name, which is a number of seconds or a date (RFC 9110, 10.2.3). What lies in the
+// past asks for no delay; what is neither asks for nothing.
+func retryAfter(v string, now time.Time) (seconds int32, ok bool) {
 	const most = 24 * 60 * 60
-	if v == "" {
-		return 0
-	}
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return int32(max(0, min(n, most)))
+		return int32(max(0, min(n, most))), n >= 0
 	}
 	t, err := http.ParseTime(v)
 	if err != nil {
-		return 0
+		return 0, false
 	}
 	wait := t.Sub(now)
-	if wait <= 0 {
-		return 0
+	return int32(max(0, min((wait+time.Second-1)/time.Second, most))), true
+}
+
+// askedBack tells whether an answer asks to be asked again, and when: by its header, or by a Status that lost it.
+func askedBack(err error, h http.Header) (time.Duration, bool) {
+	_, ok := retryAfter(h.Get("Retry-After"), time.Now())
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return 0, ok
 	}
-	return int32(min((wait+time.Second-1)/time.Second, most))
+	seconds := status.Status().Details.RetryAfterSeconds // completeStatus has put there what the header says
+	return time.Duration(seconds) * time.Second, ok || seconds > 0
 }
 
 // oneLine is the beginning of a body as it may stand in an error: on one line, without control characters, and of a
@@ -219,7 +225,7 @@ func checkContentType(contentType string, body io.ReadCloser) error {
 
 // beginning reads an answer that is only good for an error: not much of it, and not for long, for it may never end.
 func beginning(body io.ReadCloser, most int64) []byte {
-	timer := time.AfterFunc(beginningTimeout, func() { _ = body.Close() })
+	timer := time.AfterFunc(beginningTimeout, func() { abort(body) })
 	defer timer.Stop()
 	b, _ := io.ReadAll(io.LimitReader(body, most)) // what did arrive is better than nothing
 	return b

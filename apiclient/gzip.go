@@ -65,3 +65,5 @@ func (f *inflater) nextMember() error {
 }
 
 func (f *inflater) Close() error { return f.body.Close() }
+
+func (f *inflater) abort() { abort(f.body) }

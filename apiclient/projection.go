@@ -68,6 +68,7 @@ func (p *Projection[T]) List(ctx context.Context, o api.Options[T], each func(T)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
+	r.once = true
 	r.accept = p.codec.Accept(codec.AcceptOptions{
 		List: true, JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields,
 	})

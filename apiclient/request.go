@@ -8,8 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 
@@ -28,6 +28,12 @@ type request struct {
 	body        []byte
 	contentType string // of the body
 	ifNoneMatch string // the ETag of an answer that the caller has
+
+	once  bool // is never sent again by itself: a list, a watch
+	watch bool
+
+	resource    api.Resource // for Config.OnRequest, as the next
+	subresource string
 }
 
 // fail wraps an error with the operation, once.
@@ -64,35 +70,59 @@ func (c *Client) newRequest(ctx context.Context, r request) (req *http.Request, 
 	return req, used, err
 }
 
-// do sends a request and returns the answer if it is a success. The caller closes its body. A request whose credentials
-// were refused is sent once more if there are others by now.
+// do sends a request, again where Retry says so, and returns the answer if it is a success. The caller closes its body.
+// Any request whose credentials were refused is sent once more if there are others by now.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
-	resp, used, err := c.attempt(ctx, r)
-	if err != nil && apierrors.IsUnauthorized(err) && c.credentials.refused(ctx, used) {
-		resp, _, err = c.attempt(ctx, r)
+	began, refused := time.Now(), false
+	for n := 1; ; n++ {
+		resp, o := c.attempt(ctx, r, n)
+		if o.err == nil {
+			return resp, nil
+		}
+		if o.code == http.StatusUnauthorized && !refused && c.credentials.refused(ctx, o.used) {
+			refused = true
+			continue
+		}
+		wait, again := c.retry.pause(r, o, n, time.Since(began))
+		switch {
+		case !again || !fits(ctx, wait):
+			return nil, tried(o.err, n)
+		case !waitFor(ctx, wait):
+			return nil, fmt.Errorf("%w while waiting to send it again after: %w", ctx.Err(), tried(o.err, n))
+		}
 	}
-	return resp, err
 }
 
-// attempt is one request with the newest credentials.
-func (c *Client) attempt(ctx context.Context, r request) (*http.Response, Credentials, error) {
+// attempt sends a request once, with the newest credentials.
+func (c *Client) attempt(ctx context.Context, r request, n int) (*http.Response, outcome) {
+	seen := c.observe(r, n)
+	waited, err := c.limit(ctx, r)
+	seen.limited(waited)
+	if err != nil {
+		seen.ended(err)
+		return nil, outcome{err: err}
+	}
 	req, used, err := c.newRequest(ctx, r)
-	if err != nil {
-		return nil, used, err
+	var resp *http.Response
+	if err == nil {
+		resp, err = c.send(req, used, seen)
 	}
-	resp, err := c.send(req, used)
 	if err != nil {
-		return nil, used, err
+		seen.ended(err)
+		return nil, outcome{err: err, used: used}
 	}
-	if resp.StatusCode >= 200 && resp.StatusCode < 300 {
-		return resp, used, nil
+	if isSuccess(resp) {
+		return resp, outcome{used: used}
 	}
 	defer resp.Body.Close()
 	err = c.statusError(resp, used)
-	if ctx.Err() != nil {
-		return nil, used, ctx.Err() // who gave up in the middle of the reason does not get half of it
+	if err := givenUp(ctx); err != nil {
+		return nil, outcome{err: err} // who gave up in the middle of the reason does not get half of it
 	}
-	return nil, used, err
+	seen.failed(err)
+	o := outcome{err: err, used: used, code: resp.StatusCode}
+	o.retryAfter, o.asked = askedBack(err, resp.Header)
+	return nil, o
 }
 
 // read sends a request and returns the answer if it holds objects. The caller closes its body.
@@ -104,8 +134,8 @@ func (c *Client) read(ctx context.Context, r request) (body io.ReadCloser, media
 	mediaType = resp.Header.Get("Content-Type")
 	if err := checkContentType(mediaType, resp.Body); err != nil {
 		_ = resp.Body.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err()
+		if givenUp := givenUp(ctx); givenUp != nil {
+			err = givenUp
 		}
 		return nil, "", c.credentials.sent.cleanError(err)
 	}
@@ -226,7 +256,7 @@ func (e endpoint) target(key api.Key, subresource string) string {
 
 // objectRequest prepares a request about one object.
 func (e endpoint) objectRequest(verb, method string, key api.Key, subresource string, options any) (request, error) {
-	r := request{verb: verb, target: e.target(key, subresource), method: method}
+	r := request{verb: verb, target: e.target(key, subresource), method: method, resource: e.resource, subresource: subresource}
 	path, err := e.object(key, subresource)
 	if err != nil {
 		return r, r.fail(err)
@@ -242,7 +272,7 @@ func (e endpoint) objectRequest(verb, method string, key api.Key, subresource st
 
 // collectionRequest prepares a request about all objects of the endpoint.
 func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) (request, error) {
-	r := request{verb: verb, target: e.resource.String(), method: method}
+	r := request{verb: verb, target: e.resource.String(), method: method, resource: e.resource}
 	path, err := e.collection(e.namespace)
 	if err != nil {
 		return r, r.fail(err)
@@ -256,7 +286,7 @@ func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) 
 
 // createRequest prepares the creation of an object, whose name the server may have to make up.
 func (e endpoint) createRequest(key api.Key, options any) (request, error) {
-	r := request{verb: "create", target: e.target(key, ""), method: http.MethodPost}
+	r := request{verb: "create", target: e.target(key, ""), method: http.MethodPost, resource: e.resource}
 	key, err := e.locate(key)
 	if err != nil {
 		return r, r.fail(err)

@@ -18,7 +18,7 @@ const acceptStream = "text/plain, application/json, */*"
 //	log, err := client.Stream(ctx, pods, key, "log", &corev1.PodLogOptions{Container: "app", Follow: true})
 //
 // options is a pointer to the options of the subresource, which become parameters of the query, or url.Values, or nil.
-// It is one request, and nothing is tried again. It blocks until the answer begins, for as long as that takes: a
+// It is sent again as Retry says while the answer has not begun, and never after that. It blocks until the answer begins, for as long as that takes: a
 // container that has not written yet may be silent for hours. Errors are those of Projection.Get.
 //
 // What is read comes as it arrives, and compressed or not. A Read that fails says so with the operation and, when ctx has

@@ -46,44 +46,53 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 // connection stays recognisable with errors.Is. Nothing is tried again: the reflector decides about that.
 // It corresponds to rest.Request.Watch of client-go.
 func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
-	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
+	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request) (io.ReadCloser, string, error) {
 		return p.client.read(ctx, r)
 	})
 }
 
 // WatchOver is Watch over a stream that open opens.
 func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
-	return p.watchOver(ctx, o, p.acceptWatch(o), func(r request) (io.ReadCloser, string, error) {
-		stream, mediaType, used, err := p.client.openOver(ctx, r, open)
+	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request) (io.ReadCloser, string, error) {
+		stream, mediaType, used, err := p.client.openOver(ctx, r, open, 1)
 		if err != nil && apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
-			stream, mediaType, _, err = p.client.openOver(ctx, r, open)
+			stream, mediaType, _, err = p.client.openOver(ctx, r, open, 2)
 		}
 		return stream, mediaType, err
 	})
 }
 
 // openOver is one request of an Opener, with the newest credentials.
-func (c *Client) openOver(ctx context.Context, r request, open Opener) (io.ReadCloser, string, Credentials, error) {
+func (c *Client) openOver(
+	ctx context.Context, r request, open Opener, attempt int,
+) (stream io.ReadCloser, mediaType string, used Credentials, err error) {
+	seen := c.observe(r, attempt)
+	defer func() {
+		if err != nil {
+			seen.ended(err)
+		}
+	}()
 	req, used, err := c.newRequest(ctx, r)
 	if err != nil {
 		return nil, "", used, err
 	}
-	if ctx.Err() != nil {
-		return nil, "", used, ctx.Err() // not every dialler looks before it dials
+	if err := givenUp(ctx); err != nil {
+		return nil, "", used, err // not every dialler looks before it dials
 	}
-	stream, mediaType, err := open(req, Opening{
+	stream, mediaType, err = open(req, Opening{
 		Transport:      c.transports.peek(used.Certificate),
 		HeaderTimeout:  c.headerTimeout,
 		MaxObjectBytes: c.maxObjectBytes,
 	})
 	if err != nil {
-		return nil, "", used, c.explainHandshake(ctx, err, used)
+		return nil, "", used, c.explainHandshake(ctx, err, used, seen)
 	}
-	return stream, mediaType, used, nil
+	seen.answered(http.StatusSwitchingProtocols, "WebSocket")
+	return &opened{ReadCloser: stream, givenUp: func() error { return givenUp(ctx) }, seen: seen}, mediaType, used, nil
 }
 
 func (p *Projection[T]) watchOver(
-	ctx context.Context, o api.Options[T], accept string, open func(request) (io.ReadCloser, string, error),
+	ctx context.Context, o api.Options[T], accept string, open func(context.Context, request) (io.ReadCloser, string, error),
 ) iter.Seq2[api.Event[T], error] {
 	return func(yield func(api.Event[T], error) bool) {
 		o.Watch = true
@@ -92,14 +101,17 @@ func (p *Projection[T]) watchOver(
 			yield(api.Event[T]{}, err)
 			return
 		}
-		r.accept = accept
-		stream, mediaType, err := open(r)
+		r.accept, r.once, r.watch = accept, true, true
+		ctx, dog := newWatchdog(ctx, o.ListOptions)
+		defer dog.stop()
+		stream, mediaType, err := open(ctx, r)
 		if err != nil {
 			yield(api.Event[T]{}, r.fail(err))
 			return
 		}
 		defer stream.Close()
-		if err := p.pump(ctx, stream, mediaType, o, yield); err != nil {
+		dog.restart()
+		if err := p.pump(ctx, stream, mediaType, o, dog, yield); err != nil {
 			yield(api.Event[T]{}, r.fail(err))
 		}
 	}
@@ -108,8 +120,11 @@ func (p *Projection[T]) watchOver(
 // pump hands out the events of a stream. It returns nil when the loop ended, or the server ended the stream in good
 // order.
 func (p *Projection[T]) pump(
-	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], yield func(api.Event[T], error) bool,
+	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], dog *watchdog, yield func(api.Event[T], error) bool,
 ) error {
+	if dog != nil {
+		stream = guarded{stream, dog}
+	}
 	events, err := p.codec.NewEventReader(stream, mediaType, p.resource, o)
 	if err != nil {
 		return err
@@ -120,10 +135,12 @@ func (p *Projection[T]) pump(
 		case err == io.EOF && ctx.Err() == nil:
 			return nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return givenUp(ctx)
 		case err != nil:
 			return err
-		case !yield(event, nil):
+		}
+		dog.saw(event.Type, event.InitialEventsEnd)
+		if !yield(event, nil) {
 			return nil
 		}
 	}
@@ -135,11 +152,13 @@ func (p *Projection[T]) acceptWatch(o api.Options[T]) string {
 }
 
 // explainHandshake gives the error of an Opener the same form as that of an HTTP request.
-func (c *Client) explainHandshake(ctx context.Context, err error, used Credentials) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
+func (c *Client) explainHandshake(ctx context.Context, err error, used Credentials, seen *observation) error {
+	if err := givenUp(ctx); err != nil {
+		return err
 	}
 	if answer, ok := asHandshake(err); ok {
+		seen.answered(answer.StatusCode, "HTTP/1.1")
+		c.warnings.deliver(answer.Header["Warning"], c.credentials.sent.clean)
 		return c.statusErrorOf(answer.StatusCode, answer.Header, answer.Body, used)
 	}
 	return c.explainTransport(bareURLError(err), used)

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,7 +27,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (outcome, error) {
 	o.OnUndecodable = f.undecodable
 	err := f.consume(r.lw.Watch(ctx, o))
 	switch {
-	case !stalled(ctx):
+	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
 	case f.staged != nil:
 		err = ErrStalled
 	default:

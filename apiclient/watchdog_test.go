@@ -1,0 +1,185 @@
+package apiclient_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+)
+
+// bookmark is a frame that is no event of an object.
+func bookmark(version int, initialEventsEnd bool) string {
+	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"%v"}}}}`+"\n", version, initialEventsEnd)
+}
+
+// over are the ways to watch.
+var over = map[string]func(context.Context, *apiclient.Projection[*pod], api.Options[*pod]) func(func(api.Event[*pod], error) bool){
+	"HTTP": func(ctx context.Context, r *apiclient.Projection[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
+		return r.Watch(ctx, o)
+	},
+	"an Opener": func(ctx context.Context, r *apiclient.Projection[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
+		return r.WatchOver(ctx, o, func(req *http.Request, o apiclient.Opening) (io.ReadCloser, string, error) {
+			resp, err := (&http.Client{Transport: o.Transport}).Do(req)
+			if err != nil {
+				return nil, "", err
+			}
+			return resp.Body, jsonType, nil
+		})
+	},
+}
+
+// promised are the options of a watch that is to end, and to have bookmarks.
+func promised(seconds int64, bookmarks bool) api.Options[*pod] {
+	o := api.Options[*pod]{ListOptions: metav1.ListOptions{AllowWatchBookmarks: bookmarks}}
+	if seconds != 0 {
+		o.TimeoutSeconds = &seconds
+	}
+	return o
+}
+
+// TestAWatchThatBreaksItsPromiseEnds lists what a server may send, at which second, and when the watch ends then.
+func TestAWatchThatBreaksItsPromiseEnds(t *testing.T) {
+	type sent struct {
+		at    int // seconds
+		frame string
+	}
+	minutely := func(n int) (all []sent) {
+		for i := range n {
+			all = append(all, sent{60 * (i + 1), bookmark(i+1, false)})
+		}
+		return all
+	}
+	const day = 24 * 60 * 60
+	for _, c := range []struct {
+		name   string
+		o      api.Options[*pod]
+		frames []sent
+		end    int // seconds; a day for the server's
+		silent time.Duration
+	}{
+		{"it outlives its time", promised(300, true), nil, 330, 0},
+		{"it outlives its time with events", promised(300, false), []sent{{10, frame(1)}, {320, frame(2)}}, 330, 0},
+		{"it outlives its time with bookmarks", promised(300, true), minutely(10), 330, 0},
+		{"it has no time", promised(0, false), nil, day, 0},
+		{"it has a time that is none", promised(-1, false), nil, day, 0},
+		{"it has neither time nor bookmarks", promised(0, true), nil, day, 0},
+		{"one bookmark says nothing", promised(0, true), minutely(1), day, 0},
+		{"nor do those that were not asked for", promised(0, false), minutely(5), day, 0},
+		{"bookmarks stop", promised(0, true), minutely(5), 300 + 240, 4 * time.Minute},
+		{"bookmarks stop, and it has a time", promised(3600, true), minutely(5), 300 + 240, 4 * time.Minute},
+		{"its time comes before that", promised(400, true), minutely(5), 430, 0},
+		{"bookmarks were frequent", promised(0, true), []sent{{5, bookmark(1, false)}, {10, bookmark(2, false)}}, 10 + 180, 3 * time.Minute},
+		{"bookmarks were rare", promised(0, true), []sent{{5, bookmark(1, false)}, {605, bookmark(2, false)}}, 605 + 2400, 40 * time.Minute},
+		{"the longest time between them counts", promised(0, true), []sent{{5, bookmark(1, false)}, {205, bookmark(2, false)}, {210, bookmark(3, false)}}, 210 + 800, 800 * time.Second},
+		{"the end of the initial list is not one of them", promised(0, true), []sent{{1, bookmark(1, true)}, {60, bookmark(2, false)}}, day, 0},
+		{"events are no silence", promised(0, true), append(minutely(3), sent{400, frame(9)}, sent{600, frame(10)}), 600 + 240, 4 * time.Minute},
+		{"half an event is none either", promised(0, true), append(minutely(3), sent{400, frame(9)[:20]}), 400 + 240, 4 * time.Minute},
+	} {
+		for how, watch := range over {
+			t.Run(c.name+"/"+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					start := time.Now()
+					cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+						flushed(w, jsonType, "")
+						for _, f := range append(c.frames, sent{day, ""}) {
+							select {
+							case <-time.After(time.Until(start.Add(time.Duration(f.at) * time.Second))):
+								flushed(w, jsonType, f.frame)
+							case <-r.Context().Done():
+								return
+							}
+						}
+					})
+					var seen []apiclient.Request
+					cfg.OnRequest = collect(&seen)
+					var last error
+					for _, err := range watch(t.Context(), apiclient.View[*pod](newClient(t, cfg), podResource, ""), c.o) {
+						last = err
+					}
+					require.Equal(t, time.Duration(c.end)*time.Second, time.Since(start))
+					require.Len(t, seen, 1)
+					if c.end == day {
+						require.NoError(t, last)
+						return
+					}
+					var typed *apiclient.WatchTimeoutError
+					require.ErrorAs(t, last, &typed)
+					require.Equal(t, c.silent, typed.Silence)
+					require.ErrorContains(t, last, "watch pods: apiclient: ")
+					require.ErrorIs(t, last, api.ErrOverdue)
+					require.NotErrorIs(t, last, context.Canceled)
+					var timeout net.Error
+					require.True(t, errors.As(last, &timeout) && timeout.Timeout(), "%v", last)
+					require.ErrorAs(t, seen[0].Err, &typed)
+				})
+			})
+		}
+	}
+}
+
+// TestASlowCallerIsNoSilence keeps an event for an hour while the server goes on.
+func TestASlowCallerIsNoSilence(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			for i := range 100 {
+				flushed(w, jsonType, bookmark(i+1, false))
+				select {
+				case <-time.After(time.Minute):
+				case <-r.Context().Done():
+					return
+				}
+			}
+		})
+		count := 0
+		for _, err := range apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(0, true)) {
+			require.NoError(t, err)
+			if count++; count == 10 {
+				<-time.After(time.Hour)
+			}
+		}
+		require.Equal(t, 100, count)
+	})
+}
+
+// TestTheTimeBeginsWithTheAnswer lets a server hold a watch back before it takes it up.
+func TestTheTimeBeginsWithTheAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			<-time.After(time.Minute)
+			flushed(w, jsonType, "")
+			hang(r)
+		})
+		start := time.Now()
+		for _, err := range apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(60, false)) {
+			require.ErrorIs(t, err, api.ErrOverdue)
+			require.EqualError(t, err, "watch pods: apiclient: the server kept the watch open for 1m30s, though it was to end it after 1m0s")
+		}
+		require.Equal(t, 150*time.Second, time.Since(start))
+	})
+}
+
+// TestAWatchThatNeverBeginsEnds has an opener that waits for a first message for ever.
+func TestAWatchThatNeverBeginsEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		r := apiclient.View[*pod](newClient(t, apiclient.Config{Host: "http://h"}), podResource, "")
+		for _, err := range r.WatchOver(t.Context(), promised(60, false), func(req *http.Request, _ apiclient.Opening) (io.ReadCloser, string, error) {
+			<-req.Context().Done()
+			return nil, "", req.Context().Err()
+		}) {
+			require.ErrorIs(t, err, api.ErrOverdue)
+		}
+		require.Equal(t, 90*time.Second, time.Since(start))
+	})
+}
