@@ -42,7 +42,8 @@ func (w *wire) Write(p []byte) (int, error) {
 	if w.shaking != nil {
 		return w.shaking.written.Write(p)
 	}
-	defer w.wait(&w.writing)()
+	w.writing.Store(w.now())
+	defer w.writing.Store(0)
 	return w.conn.Write(p)
 }
 
@@ -60,7 +61,8 @@ func (w *wire) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	w.head = nil
-	defer w.wait(&w.reading)()
+	w.reading.Store(w.now())
+	defer w.reading.Store(0)
 	n, err := w.conn.Read(p)
 	if err != nil && err != io.EOF {
 		w.err = err
@@ -68,11 +70,8 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wait notes that somebody waits, until the function that it returns is called.
-func (w *wire) wait(since *atomic.Int64) (done func()) {
-	since.Store(int64(time.Since(w.begun)) + 1)
-	return func() { since.Store(0) }
-}
+// now is the time after begun, and never 0.
+func (w *wire) now() int64 { return int64(time.Since(w.begun)) + 1 }
 
 // silence says for how long a read or a write has been waiting. While the reader is busy with an event there is none,
 // however long that takes.
@@ -80,7 +79,7 @@ func (w *wire) silence() time.Duration {
 	longest := time.Duration(0)
 	for _, since := range []*atomic.Int64{&w.reading, &w.writing} {
 		if at := since.Load(); at > 0 {
-			longest = max(longest, time.Since(w.begun)-time.Duration(at-1))
+			longest = max(longest, time.Duration(w.now()-at))
 		}
 	}
 	return longest
