@@ -159,6 +159,10 @@ func fieldErrorf(field, format string, a ...any) error {
 	return &FieldError{Field: field, Err: fmt.Errorf(format, a...)}
 }
 
+// Validate finds what is wrong with the fields themselves, as New does before it reads the files that they name. The
+// error is a *FieldError.
+func (c Config) Validate() error { return c.validate() }
+
 // validate finds what is wrong with the fields themselves; files are read by those who need them.
 func (c Config) validate() error {
 	if _, err := parseHost(c.Host); err != nil {

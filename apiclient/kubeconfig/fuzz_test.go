@@ -18,6 +18,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"), "")
 	f.Add([]byte("users: [{name: u, user: {token: 1}}]"), "x")
 	f.Add([]byte("? {a: b}\n: c"), "")
+	f.Add([]byte("\ufeff"+overridden+"---\n# no more"), "one")
+	f.Add([]byte("clusters: [{name: c, cluster: {server: 'https://s', extensions: [{name: client.authentication.k8s.io/exec, extension: {a: b}}]}}]\nusers: [{name: u, user: {exec: {command: c, apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, provideClusterInfo: true, env: [{name: a, value: b}]}}}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]"), "a")
 	path := filepath.Join(f.TempDir(), "config") // a worker has a process, and so a folder, of its own
 	f.Fuzz(func(t *testing.T, content []byte, context string) {
 		require.NoError(t, os.WriteFile(path, content, 0o600))
@@ -31,7 +33,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			return
 		}
-		require.NotEmpty(t, cfg.Host)
+		require.NoError(t, cfg.Validate())
 		require.NotEmpty(t, namespace)
 	})
 }

@@ -1,12 +1,10 @@
 package kubeconfig
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
-	"maps"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/leatproject/leat/apiclient"
@@ -15,175 +13,182 @@ import (
 // DefaultNamespace is the namespace of a context that names none.
 const DefaultNamespace = "default"
 
-// Options say where to look and what to override. The zero value is what kubectl does without flags.
-type Options struct {
-	// Path is the one file to read, which must exist. Empty means the files that KUBECONFIG lists, else ~/.kube/config,
-	// of which those that do not exist are passed over.
-	Path string
-	// Context is the context to use instead of the current one.
-	Context string
-	// Namespace replaces the context's.
-	Namespace string
-	// Server replaces the cluster's URL. With it no file is needed at all.
-	Server string
-	// Token is sent as bearer token, and nothing else of what the user's entry says about credentials is used: a client
-	// certificate beside it would be who the server sees.
-	Token apiclient.Secret
-	// CAFile replaces the cluster's authorities.
-	CAFile string
-	// Insecure accepts any certificate of the server.
-	Insecure bool
+// Load returns the configuration and the namespace that a kubeconfig says, or, where there is nothing to say it and the
+// program runs in a pod, those of the pod. What is wrong in a file is an *Error that names the file and the field. The
+// files of certificates and tokens are not opened before apiclient.New, and a plugin does not run before the first
+// request. It corresponds to clientcmd.NewNonInteractiveDeferredLoadingClientConfig of client-go.
+func Load(o Options) (apiclient.Config, string, error) {
+	cfg, namespace, err := o.load()
+	if err != nil {
+		return apiclient.Config{}, "", err
+	}
+	return cfg, namespace, nil
 }
 
-// Load returns the configuration and the namespace that a kubeconfig says, or, where there is no file and the program
-// runs in a pod, those of the pod. What is wrong in a file is an *Error that names the file and the field. The files of
-// certificates and tokens are not opened before apiclient.New.
-// It corresponds to clientcmd.NewNonInteractiveDeferredLoadingClientConfig of client-go.
-func Load(o Options) (apiclient.Config, string, error) {
+func (o *Options) load() (apiclient.Config, string, error) {
+	var cfg apiclient.Config
 	m, err := readAll(o.Path)
 	if err != nil {
-		return apiclient.Config{}, "", err
+		return cfg, "", err
 	}
-	cfg, namespace, err := m.resolve(o)
+	c, err := m.choose(o)
 	if err != nil {
-		return apiclient.Config{}, "", err
+		return cfg, "", err
 	}
-	o.override(&cfg)
-	if o.Namespace != "" {
+	namespace := c.context.Namespace
+	if c.inCluster {
+		if cfg, err = inCluster(m); err != nil {
+			return cfg, "", err
+		}
+		namespace = apiclient.InClusterNamespace()
+	}
+	if err := c.fill(&cfg, o); err != nil {
+		return cfg, "", err
+	}
+	switch {
+	case o.Namespace != "":
 		namespace = o.Namespace
-	}
-	if namespace == "" {
+	case namespace == "":
 		namespace = DefaultNamespace
 	}
 	return cfg, namespace, nil
 }
 
-// override lets the options win over what was read.
-func (o Options) override(c *apiclient.Config) {
-	if o.Server != "" {
-		c.Host = o.Server
-	}
-	if !o.Token.IsZero() {
-		c.BearerToken, c.BearerTokenFile, c.Username, c.Password = o.Token, "", "", apiclient.Secret{}
-		c.TLS.CertData, c.TLS.CertFile, c.TLS.KeyData, c.TLS.KeyFile = nil, "", apiclient.Secret{}, ""
-	}
-	if o.CAFile != "" {
-		c.TLS.CAFile, c.TLS.CAData, c.TLS.Insecure = o.CAFile, nil, false
-	}
-	if o.Insecure {
-		c.TLS.CAFile, c.TLS.CAData, c.TLS.Insecure = "", nil, true
-	}
+// choice is what the context and the options lead to.
+type choice struct {
+	inCluster bool // nothing: the pod's own configuration is next
+
+	context                            contextInfo
+	contextName, clusterName, userName string
+	cluster                            cluster
+	user                               user
 }
 
-// readAll reads one file, or those of the list that exist. Without any the result has no paths.
-func readAll(path string) (*merged, error) {
-	m := newMerged()
-	if path != "" {
-		return m, m.add(path)
+// choose follows the context to its cluster and its user.
+func (m *merged) choose(o *Options) (choice, error) {
+	var c choice
+	if c.contextName = o.Context; c.contextName == "" {
+		c.contextName = m.currentContext
 	}
-	for _, p := range defaultPaths() {
-		if err := m.add(p); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nil, err
+	if c.contextName != "" {
+		var ok bool
+		if c.context, ok = m.contexts[c.contextName]; !ok {
+			return c, m.errorf("", "there is no context %q; the contexts are %s", c.contextName, names(m.contexts))
 		}
-	}
-	return m, nil
-}
-
-// defaultPaths are the files of KUBECONFIG, each once, or the one in the home directory.
-func defaultPaths() []string {
-	var paths []string
-	for _, p := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
-		if p != "" && !slices.Contains(paths, p) {
-			paths = append(paths, p)
+	} else if o.Server == "" && o.Cluster == "" {
+		if o.Path != "" { // who names a file wants that, and not the pod's account
+			return c, m.errorf("current-context", "it is empty; the contexts are %s", names(m.contexts))
 		}
+		c.inCluster = true
 	}
-	if len(paths) > 0 {
-		return paths
+	if err := m.chooseCluster(&c, o); err != nil {
+		return c, err
 	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return nil
-	}
-	return []string{filepath.Join(home, ".kube", "config")}
+	return c, m.chooseUser(&c, o)
 }
 
-// resolve follows the context to its cluster and its user.
-func (m *merged) resolve(o Options) (apiclient.Config, string, error) {
-	name := o.Context
-	if name == "" {
-		name = m.currentContext
+func (m *merged) chooseCluster(c *choice, o *Options) error {
+	var ok bool
+	if c.clusterName = o.Cluster; c.clusterName == "" {
+		c.clusterName = c.context.Cluster
 	}
-	if name == "" && o.Server != "" {
-		return apiclient.Config{}, "", nil // the options say all that is needed
-	}
-	if len(m.paths) == 0 && name == "" {
-		return inCluster()
-	}
-	if name == "" {
-		return apiclient.Config{}, "", m.errorf("current-context", "it is empty; the contexts are %s", names(m.contexts))
-	}
-	ctx, ok := m.contexts[name]
-	if !ok {
-		return apiclient.Config{}, "", m.errorf("", "there is no context %q; the contexts are %s", name, names(m.contexts))
-	}
-	cfg := apiclient.Config{}
-	if err := m.applyCluster(&cfg, name, ctx, o); err != nil {
-		return apiclient.Config{}, "", err
-	}
-	if err := m.applyUser(&cfg, name, ctx, o); err != nil {
-		return apiclient.Config{}, "", err
-	}
-	return cfg, ctx.Namespace, nil
-}
-
-func inCluster() (apiclient.Config, string, error) {
-	cfg, err := apiclient.InCluster()
-	if errors.Is(err, apiclient.ErrNotInCluster) {
-		return cfg, "", &Error{
-			Path: strings.Join(defaultPaths(), string(filepath.ListSeparator)),
-			Err:  errors.New("there is no such file, and this is not a pod either: name a kubeconfig or a server"),
-		}
-	}
-	return cfg, apiclient.InClusterNamespace(), err
-}
-
-func (m *merged) applyCluster(cfg *apiclient.Config, context string, ctx contextInfo, o Options) error {
-	c, ok := m.clusters[ctx.Cluster]
-	if !ok && (ctx.Cluster != "" || o.Server == "") {
+	c.cluster, ok = m.clusters[c.clusterName]
+	needed := c.clusterName != "" || o.Server == "" && !c.inCluster
+	switch {
+	case !ok && o.Cluster != "":
+		return &Error{Field: "Options.Cluster", Err: fmt.Errorf("there is no cluster %q; the clusters are %s", o.Cluster, names(m.clusters))}
+	case !ok && needed:
 		return &Error{
-			Path: ctx.origin, Field: "contexts[" + context + "].cluster",
-			Err: fmt.Errorf("there is no cluster %q; the clusters are %s", ctx.Cluster, names(m.clusters)),
+			Path: c.context.origin, Field: "contexts[" + c.contextName + "].cluster",
+			Err: fmt.Errorf("there is no cluster %q; the clusters are %s", c.clusterName, names(m.clusters)),
 		}
+	case ok && c.cluster.Server == "" && o.Server == "":
+		return &Error{Path: c.cluster.origin, Field: "clusters[" + c.clusterName + "].server", Err: errors.New("it is empty")}
 	}
-	field := "clusters[" + ctx.Cluster + "]"
-	if c.Server == "" && o.Server == "" {
-		return &Error{Path: c.origin, Field: field + ".server", Err: errors.New("it is empty")}
-	}
-	ca, err := decode(c.origin, field+".certificate-authority-data", c.CAData)
-	if err != nil {
-		return err
-	}
-	cfg.Host, cfg.DisableCompression = c.Server, c.DisableCompression
-	if cfg.ProxyURL, err = parseProxy(c.origin, field+".proxy-url", c.ProxyURL); err != nil {
-		return err
-	}
-	cfg.TLS.CAData, cfg.TLS.CAFile = ca, beside(c.origin, c.CA)
-	cfg.TLS.Insecure, cfg.TLS.ServerName = c.Insecure, c.TLSServerName
 	return nil
 }
 
-func (m *merged) applyUser(cfg *apiclient.Config, context string, ctx contextInfo, o Options) error {
-	u, ok := m.users[ctx.User]
-	if !ok && ctx.User != "" {
+func (m *merged) chooseUser(c *choice, o *Options) error {
+	var ok bool
+	if c.userName = o.User; c.userName == "" {
+		c.userName = c.context.User
+	}
+	c.user, ok = m.users[c.userName]
+	switch {
+	case !ok && o.User != "":
+		return &Error{Field: "Options.User", Err: fmt.Errorf("there is no user %q; the users are %s", o.User, names(m.users))}
+	case !ok && c.userName != "":
 		return &Error{
-			Path: ctx.origin, Field: "contexts[" + context + "].user",
-			Err: fmt.Errorf("there is no user %q; the users are %s", ctx.User, names(m.users)),
+			Path: c.context.origin, Field: "contexts[" + c.contextName + "].user",
+			Err: fmt.Errorf("there is no user %q; the users are %s", c.userName, names(m.users)),
 		}
 	}
-	field := "users[" + ctx.User + "]"
-	if o.Token.IsZero() {
-		if err := u.supported(field); err != nil {
+	return nil
+}
+
+func inCluster(m *merged) (apiclient.Config, error) {
+	cfg, err := apiclient.InCluster()
+	switch {
+	case !errors.Is(err, apiclient.ErrNotInCluster):
+		return cfg, err
+	case len(m.paths) > 0:
+		return cfg, m.errorf("current-context", "it is empty, and this is not a pod either; the contexts are %s", names(m.contexts))
+	}
+	return cfg, m.errorf("", "there is no such file, and this is not a pod either: name a kubeconfig or a server")
+}
+
+// fill makes a configuration of what was chosen and of the options.
+func (c *choice) fill(cfg *apiclient.Config, o *Options) error {
+	if !c.inCluster {
+		if err := c.applyCluster(cfg); err != nil {
 			return err
+		}
+	}
+	if c.userName != "" { // with Options.User that is so even in a pod
+		if err := c.applyUser(cfg, o); err != nil {
+			return err
+		}
+	}
+	if err := o.override(cfg); err != nil {
+		return err
+	}
+	if err := c.applyPlugin(cfg, o); err != nil {
+		return err
+	}
+	if err := cfg.Validate(); err != nil {
+		return o.place(err, *c)
+	}
+	return nil
+}
+
+func (c *choice) applyCluster(cfg *apiclient.Config) error {
+	field := "clusters[" + c.clusterName + "]"
+	ca, err := decode(c.cluster.origin, field+".certificate-authority-data", c.cluster.CAData)
+	if err != nil {
+		return err
+	}
+	if text := c.cluster.ProxyURL; text != "" {
+		if cfg.ProxyURL, err = parseProxy(text); err != nil {
+			return &Error{Path: c.cluster.origin, Field: field + ".proxy-url", Err: err}
+		}
+	}
+	cfg.Host, cfg.DisableCompression = c.cluster.Server, c.cluster.DisableCompression
+	cfg.TLS.CAData, cfg.TLS.CAFile = ca, beside(c.cluster.origin, c.cluster.CA)
+	cfg.TLS.Insecure, cfg.TLS.ServerName = c.cluster.Insecure, c.cluster.TLSServerName
+	return nil
+}
+
+// applyUser takes over who asks, unless the options say it, and who is impersonated.
+func (c *choice) applyUser(cfg *apiclient.Config, o *Options) error {
+	u, field := c.user, "users["+c.userName+"]"
+	cfg.Impersonate = apiclient.Impersonate{UserName: u.As, UID: u.AsUID, Groups: u.AsGroups, Extra: u.AsExtra}
+	if o.identifies() {
+		return nil
+	}
+	if u.AuthProvider != nil {
+		return &Error{
+			Path: u.origin, Field: field + ".auth-provider",
+			Err: fmt.Errorf("the credentials come from the provider %q, which leat does not have; exec plugins have taken the place of providers", u.AuthProvider.Name),
 		}
 	}
 	cert, err := decode(u.origin, field+".client-certificate-data", u.CertData)
@@ -198,40 +203,25 @@ func (m *merged) applyUser(cfg *apiclient.Config, context string, ctx contextInf
 	cfg.Username, cfg.Password = u.Username, apiclient.NewSecret(u.Password)
 	cfg.TLS.CertData, cfg.TLS.CertFile = cert, beside(u.origin, u.Cert)
 	cfg.TLS.KeyData, cfg.TLS.KeyFile = apiclient.NewSecret(string(key)), beside(u.origin, u.Key)
-	cfg.Impersonate = apiclient.Impersonate{UserName: u.As, UID: u.AsUID, Groups: u.AsGroups, Extra: u.AsExtra}
 	return nil
 }
 
-// supported refuses the two ways to get credentials that are not read from the file. (Exec plugins have their place in
-// a package beside this one, which an agent links only if it calls it.)
-func (u user) supported(field string) error {
-	switch {
-	case u.Exec != nil:
-		return &Error{
-			Path: u.origin, Field: field + ".exec",
-			Err: fmt.Errorf("the credentials come from the exec plugin %q, and this version of leat does not run exec plugins; give a token instead", u.Exec.Command),
-		}
-	case u.AuthProvider != nil:
-		return &Error{
-			Path: u.origin, Field: field + ".auth-provider",
-			Err: fmt.Errorf("the credentials come from the provider %q; Kubernetes 1.26 gave up auth-provider for exec", u.AuthProvider.Name),
-		}
+// decode reads a field of base64 data, which may be wrapped over lines.
+func decode(path, field, text string) ([]byte, error) {
+	if text == "" {
+		return nil, nil
 	}
-	return nil
+	data, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		return nil, &Error{Path: path, Field: field, Err: err}
+	}
+	return data, nil
 }
 
-func (m *merged) errorf(field, format string, a ...any) error {
-	return &Error{Path: m.path(), Field: field, Err: fmt.Errorf(format, a...)}
-}
-
-// names lists the keys of a map for an error, in order.
-func names[V any](m map[string]V) string {
-	if len(m) == 0 {
-		return "none"
+// beside makes a path relative to the file that names it.
+func beside(origin, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
 	}
-	quoted := make([]string, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		quoted = append(quoted, fmt.Sprintf("%q", name))
-	}
-	return strings.Join(quoted, ", ")
+	return filepath.Join(filepath.Dir(origin), path)
 }

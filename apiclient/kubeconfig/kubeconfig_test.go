@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/exec"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
 
@@ -68,7 +69,7 @@ users:
 - name: basic
   user: {username: joe, password: s3cr3t-t0ken}
 - name: cloud
-  user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: aws-iam, args: [s3cr3t-t0ken]}}
+  user: {exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: aws-iam, args: [s3cr3t-t0ken]}}
 - name: old
   user: {auth-provider: {name: gcp, config: {access-token: s3cr3t-t0ken}}}
 contexts:
@@ -134,7 +135,7 @@ func TestOptionsOverride(t *testing.T) {
 	require.Equal(t, "other", namespace)
 	require.Equal(t, "https://else.example", cfg.Host)
 	require.Equal(t, secret, cfg.BearerToken.Reveal())
-	require.Equal(t, apiclient.TLS{CAFile: "/ca.pem", ServerName: "kubernetes"}, cfg.TLS, "a certificate would be who the server sees")
+	require.Equal(t, apiclient.TLS{CAFile: "/ca.pem"}, cfg.TLS, "a certificate would be who the server sees, and the name is the old server's")
 
 	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Insecure: true})
 	require.NoError(t, err)
@@ -190,7 +191,6 @@ func TestErrorsNameFileAndField(t *testing.T) {
 		{"missing context", whole, "none", `there is no context "none"; the contexts are "basic", "cloud"`},
 		{"missing cluster", whole, "lost-cluster", `contexts[lost-cluster].cluster: there is no cluster "gone"; the clusters are "dev", "prod"`},
 		{"missing user", whole, "lost-user", `contexts[lost-user].user: there is no user "gone"; the users are`},
-		{"exec plugin", whole, "cloud", `users[cloud].exec: the credentials come from the exec plugin "aws-iam"`},
 		{"auth provider", whole, "old", `users[old].auth-provider: the credentials come from the provider "gcp"`},
 		{"no current context", "contexts: [{name: a, context: {}}]", "", `current-context: it is empty; the contexts are "a"`},
 		{"empty file", "", "", `current-context: it is empty; the contexts are none`},
@@ -199,19 +199,19 @@ func TestErrorsNameFileAndField(t *testing.T) {
 		{"bad CA data", "clusters: [{name: c, cluster: {server: s, certificate-authority-data: '*'}}]\ncontexts: [{name: a, context: {cluster: c}}]", "a", `clusters[c].certificate-authority-data: illegal base64`},
 		{"bad cert data", "clusters: [{name: c, cluster: {server: s}}]\nusers: [{name: u, user: {client-certificate-data: '*'}}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]", "a", `users[u].client-certificate-data: illegal base64`},
 		{"bad key data", "clusters: [{name: c, cluster: {server: s}}]\nusers: [{name: u, user: {client-key-data: '*s3cr3t-t0ken'}}]\ncontexts: [{name: a, context: {cluster: c, user: u}}]", "a", `users[u].client-key-data: illegal base64`},
-		{"token is a map", "users: [{name: u, user: {token: {s3cr3t-t0ken: 1}}}]", "", `users.user.token: a object stands where a string belongs`},
-		{"token is a number", "users: [{name: u, user: {token: 12345678}}]", "", `users.user.token: a number stands where a string belongs; put it in quotes`},
-		{"insecure is text", "clusters: [{name: u, cluster: {insecure-skip-tls-verify: 'yes'}}]", "", `clusters.cluster.insecure-skip-tls-verify: a string stands where a bool belongs`},
-		{"users is a map", "users: {u: {token: s3cr3t-t0ken}}", "", `users: a object stands where a slice belongs`},
+		{"token is a map", "users: [{name: u, user: {token: {s3cr3t-t0ken: 1}}}]", "", `users[u].token: a map stands where text belongs`},
+		{"token is a number", "users: [{name: u, user: {token: 12345678}}]", "", `users[u].token: a number stands where text belongs; put it in quotes`},
+		{"insecure is text", "clusters: [{name: u, cluster: {insecure-skip-tls-verify: 'yes'}}]", "", `clusters[u].insecure-skip-tls-verify: text stands where true or false belongs`},
+		{"users is a map", "users: {u: {token: s3cr3t-t0ken}}", "", `users: a map stands where a list belongs`},
 		{"duplicate cluster", "clusters: [{name: a, cluster: {}}, {name: a, cluster: {}}]", "", `clusters: two entries have the name "a"`},
 		{"duplicate user", "users: [{name: a, user: {}}, {name: a, user: {}}]", "", `users: two entries have the name "a"`},
 		{"duplicate context", "contexts: [{name: a, context: {}}, {name: a, context: {}}]", "", `contexts: two entries have the name "a"`},
-		{"nameless user", "users: [{user: {token: s3cr3t-t0ken}}]", "", `users: an entry has no name`},
+		{"nameless user", "users: [{user: {token: s3cr3t-t0ken}}]", "", `users[0].name: it is empty`},
 		{"duplicate field", "current-context: a\ncurrent-context: b", "", `line 2: key "current-context" already set`},
 		{"syntax", "clusters:\n- name: a\n  cluster: [", "", `line 3`},
 		{"tabs", "clusters:\n\t- name: a", "", `line 2`},
-		{"not a map", "- a\n- b", "", `a array stands where a struct belongs`},
-		{"plain text", "hello s3cr3t-t0ken", "", `a string stands where a struct belongs`},
+		{"not a map", "- a\n- b", "", `a list stands where a map belongs`},
+		{"plain text", "hello s3cr3t-t0ken", "", `text stands where a map belongs`},
 		{"another kind", "kind: Pod\napiVersion: v1", "", `kind: it holds a Pod of v1, not a Config of v1`},
 		{"unknown anchor", "users: [{name: u, user: {token: *s3cr3t-t0ken}}]", "", `unknown anchor (not shown)`},
 		{"unrendered template", "users: [{name: u, user: {token: {{ s3cr3t-t0ken }}}}]", "", `invalid map key (not shown)`},
@@ -268,7 +268,7 @@ func TestWriteIsReadBack(t *testing.T) {
 	home := alone(t)
 	path := filepath.Join(home, "written")
 	cfg := apiclient.Config{
-		Host: "https://127.0.0.1:6443", BearerToken: apiclient.NewSecret(secret), Username: "joe", Password: apiclient.NewSecret(secret),
+		Host: "https://127.0.0.1:6443", BearerToken: apiclient.NewSecret(secret),
 		TLS: apiclient.TLS{
 			CAData: []byte("ca"), CertData: []byte("cert"), KeyData: apiclient.NewSecret("key"), ServerName: "kubernetes",
 			CertFile: filepath.Join(home, "cert"), KeyFile: filepath.Join(home, "key"), CAFile: filepath.Join(home, "ca"),
@@ -282,6 +282,12 @@ func TestWriteIsReadBack(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "shop", namespace)
 	require.Equal(t, cfg, got)
+
+	basic := apiclient.Config{Host: "https://127.0.0.1:6443", Username: "joe", Password: apiclient.NewSecret(secret), TLS: apiclient.TLS{Insecure: true}}
+	require.NoError(t, kubeconfig.Write(path, basic, ""))
+	got, _, err = kubeconfig.Load(kubeconfig.Options{Path: path})
+	require.NoError(t, err)
+	require.Equal(t, basic, got)
 
 	info, err := os.Stat(path)
 	require.NoError(t, err)
@@ -297,6 +303,9 @@ func TestWriteRefusesWhatAFileCannotSay(t *testing.T) {
 	home := alone(t)
 	err := kubeconfig.Write(filepath.Join(home, "c"), apiclient.Config{Host: "http://h", Transport: roundTripper{}}, "")
 	require.ErrorContains(t, err, "cannot be written to a file")
+	err = kubeconfig.Write(filepath.Join(home, "c"), apiclient.Config{Host: "http://h", Credentials: &exec.Plugin{}}, "")
+	require.ErrorContains(t, err, "credentials that come from a *exec.Plugin cannot be written to a file")
+	require.NoFileExists(t, filepath.Join(home, "c"))
 	err = kubeconfig.Write(filepath.Join(home, "no", "such", "dir"), apiclient.Config{Host: "http://h"}, "")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }

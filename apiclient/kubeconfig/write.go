@@ -18,10 +18,14 @@ const entry = "leat"
 
 // Write writes a kubeconfig with one context, made of a configuration and a namespace. Only its owner may read the
 // file, and a reader sees the old file or the new one, never a half. A configuration that a file cannot express
-// (Transport, DialContext) is an error. It corresponds to clientcmd.WriteToFile of client-go.
+// (Transport, DialContext, Credentials) is an error; what is no file's to say (UserAgent, limits and the like) is left
+// out. It corresponds to clientcmd.WriteToFile of client-go.
 func Write(path string, c apiclient.Config, namespace string) error {
 	if c.Transport != nil || c.DialContext != nil {
 		return &Error{Path: path, Err: errors.New("a configuration with a transport or dialler of its own cannot be written to a file")}
+	}
+	if c.Credentials != nil {
+		return &Error{Path: path, Err: fmt.Errorf("credentials that come from a %T cannot be written to a file", c.Credentials)}
 	}
 	f, err := toFile(c, namespace)
 	if err != nil {

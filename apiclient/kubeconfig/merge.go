@@ -1,0 +1,112 @@
+package kubeconfig
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// merged is what a list of files says: the first that has a name has the say about it.
+type merged struct {
+	paths          []string // those that were read
+	currentContext string
+	clusters       map[string]cluster
+	users          map[string]user
+	contexts       map[string]contextInfo
+}
+
+// readAll reads one file, or those of the list that exist. Without any the result has no paths.
+func readAll(path string) (*merged, error) {
+	m := &merged{clusters: map[string]cluster{}, users: map[string]user{}, contexts: map[string]contextInfo{}}
+	if path != "" {
+		return m, m.add(path)
+	}
+	for _, p := range defaultPaths() {
+		if err := m.add(p); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// defaultPaths are the files of KUBECONFIG, each once, or the one in the home directory.
+func defaultPaths() []string {
+	var paths []string
+	for _, p := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
+		if p != "" && !slices.Contains(paths, p) {
+			paths = append(paths, p)
+		}
+	}
+	if len(paths) > 0 {
+		return paths
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return nil
+	}
+	return []string{filepath.Join(home, ".kube", "config")}
+}
+
+// add merges one file; os.ErrNotExist is in the error if there is none.
+func (m *merged) add(path string) error {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return &Error{Path: path, Err: err}
+	}
+	f, err := read(path)
+	if err != nil {
+		return err
+	}
+	m.paths = append(m.paths, path)
+	if m.currentContext == "" {
+		m.currentContext = f.CurrentContext
+	}
+	for _, c := range f.Clusters {
+		c.Cluster.origin = path
+		keepFirst(m.clusters, c.Name, c.Cluster)
+	}
+	for _, u := range f.Users {
+		u.User.origin = path
+		keepFirst(m.users, u.Name, u.User)
+	}
+	for _, c := range f.Contexts {
+		c.Context.origin = path
+		keepFirst(m.contexts, c.Name, c.Context)
+	}
+	return nil
+}
+
+func keepFirst[V any](m map[string]V, name string, v V) {
+	if _, ok := m[name]; !ok {
+		m[name] = v
+	}
+}
+
+// path names the files in an error: those that were read, or else those that were looked for.
+func (m *merged) path() string {
+	paths := m.paths
+	if len(paths) == 0 {
+		paths = defaultPaths()
+	}
+	return strings.Join(paths, string(filepath.ListSeparator))
+}
+
+func (m *merged) errorf(field, format string, a ...any) error {
+	return &Error{Path: m.path(), Field: field, Err: fmt.Errorf(format, a...)}
+}
+
+// names lists the keys of a map for an error, in order.
+func names[V any](m map[string]V) string {
+	if len(m) == 0 {
+		return "none"
+	}
+	quoted := make([]string, 0, len(m))
+	for _, name := range slices.Sorted(maps.Keys(m)) {
+		quoted = append(quoted, fmt.Sprintf("%q", name))
+	}
+	return strings.Join(quoted, ", ")
+}

@@ -1,0 +1,241 @@
+package kubeconfig_test
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+)
+
+const overridden = `
+current-context: one
+clusters:
+- name: a
+  cluster: {server: "https://a", certificate-authority-data: Y2E=, tls-server-name: tls, proxy-url: "http://p"}
+- name: b
+  cluster: {server: "https://b", insecure-skip-tls-verify: true}
+users:
+- name: joe
+  user: {token: t, as: jane, as-uid: "1", as-groups: [g], as-user-extra: {k: [v]}}
+- name: basic
+  user: {username: u, password: p}
+contexts:
+- {name: one, context: {cluster: a, user: joe, namespace: shop}}
+`
+
+func TestEveryOptionOverrides(t *testing.T) {
+	home := alone(t)
+	path := write(t, filepath.Join(home, "config"), overridden)
+	hidden := apiclient.NewSecret
+	for name, c := range map[string]struct {
+		o      kubeconfig.Options
+		change func(*apiclient.Config)
+	}{
+		"nothing": {kubeconfig.Options{}, func(*apiclient.Config) {}},
+		"cluster": {kubeconfig.Options{Cluster: "b"}, func(c *apiclient.Config) {
+			c.Host, c.TLS, c.ProxyURL = "https://b", apiclient.TLS{Insecure: true}, nil
+		}},
+		"user": {kubeconfig.Options{User: "basic"}, func(c *apiclient.Config) {
+			c.BearerToken, c.Impersonate = apiclient.Secret{}, apiclient.Impersonate{}
+			c.Username, c.Password = "u", hidden("p")
+		}},
+		"server":          {kubeconfig.Options{Server: "https://c"}, func(c *apiclient.Config) { c.Host, c.TLS.ServerName = "https://c", "" }},
+		"server and name": {kubeconfig.Options{Server: "https://c", TLSServerName: "m"}, func(c *apiclient.Config) { c.Host, c.TLS.ServerName = "https://c", "m" }},
+		"name":            {kubeconfig.Options{TLSServerName: "m"}, func(c *apiclient.Config) { c.TLS.ServerName = "m" }},
+		"authorities":     {kubeconfig.Options{CAFile: "ca"}, func(c *apiclient.Config) { c.TLS.CAData, c.TLS.CAFile = nil, "ca" }},
+		"authorities of an insecure cluster": {kubeconfig.Options{Cluster: "b", CAFile: "ca"}, func(c *apiclient.Config) {
+			c.Host, c.TLS, c.ProxyURL = "https://b", apiclient.TLS{CAFile: "ca"}, nil
+		}},
+		"insecure":    {kubeconfig.Options{Insecure: true}, func(c *apiclient.Config) { c.TLS.CAData, c.TLS.Insecure = nil, true }},
+		"proxy":       {kubeconfig.Options{ProxyURL: hidden("socks5://q")}, func(c *apiclient.Config) { c.ProxyURL = &url.URL{Scheme: "socks5", Host: "q"} }},
+		"compression": {kubeconfig.Options{DisableCompression: true}, func(c *apiclient.Config) { c.DisableCompression = true }},
+		"token":       {kubeconfig.Options{Token: hidden("x")}, func(c *apiclient.Config) { c.BearerToken = hidden("x") }},
+		"password": {kubeconfig.Options{Username: "x", Password: hidden("y")}, func(c *apiclient.Config) {
+			c.BearerToken, c.Username, c.Password = apiclient.Secret{}, "x", hidden("y")
+		}},
+		"certificate": {kubeconfig.Options{CertFile: "x", KeyFile: "y"}, func(c *apiclient.Config) {
+			c.BearerToken, c.TLS.CertFile, c.TLS.KeyFile = apiclient.Secret{}, "x", "y"
+		}},
+		"as":       {kubeconfig.Options{Impersonate: apiclient.Impersonate{UserName: "x"}}, func(c *apiclient.Config) { c.Impersonate = apiclient.Impersonate{UserName: "x"} }},
+		"as uid":   {kubeconfig.Options{Impersonate: apiclient.Impersonate{UID: "2"}}, func(c *apiclient.Config) { c.Impersonate.UID = "2" }},
+		"as group": {kubeconfig.Options{Impersonate: apiclient.Impersonate{Groups: []string{"h"}}}, func(c *apiclient.Config) { c.Impersonate.Groups = []string{"h"} }},
+		"as extra": {kubeconfig.Options{Impersonate: apiclient.Impersonate{Extra: map[string][]string{"l": {"w"}}}}, func(c *apiclient.Config) {
+			c.Impersonate.Extra = map[string][]string{"l": {"w"}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := apiclient.Config{
+				Host: "https://a", BearerToken: hidden("t"), ProxyURL: &url.URL{Scheme: "http", Host: "p"},
+				TLS:         apiclient.TLS{CAData: []byte("ca"), ServerName: "tls"},
+				Impersonate: apiclient.Impersonate{UserName: "jane", UID: "1", Groups: []string{"g"}, Extra: map[string][]string{"k": {"v"}}},
+			}
+			c.change(&want)
+			c.o.Path = path
+			cfg, namespace, err := kubeconfig.Load(c.o)
+			require.NoError(t, err)
+			require.Equal(t, "shop", namespace)
+			require.Equal(t, want, cfg)
+		})
+	}
+
+	write(t, path, overridden[len("\ncurrent-context: one"):])
+	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path, Cluster: "b", User: "basic"})
+	require.NoError(t, err, "a cluster and a user make a context")
+	require.Equal(t, apiclient.Config{Host: "https://b", Username: "u", Password: hidden("p"), TLS: apiclient.TLS{Insecure: true}}, cfg)
+	require.Equal(t, "default", namespace)
+}
+
+func TestErrorsNameTheOption(t *testing.T) {
+	home := alone(t)
+	path := write(t, filepath.Join(home, "config"), overridden)
+	for want, o := range map[string]kubeconfig.Options{
+		`Options.Cluster: there is no cluster "x"; the clusters are "a", "b"`:  {Cluster: "x"},
+		`Options.User: there is no user "x"; the users are "basic", "joe"`:     {User: "x"},
+		`Options.Server: "c" has no scheme`:                                    {Server: "c"},
+		`Options.Insecure: it would make nothing of the authorities`:           {Insecure: true, CAFile: "ca"},
+		`Options.ProxyURL: it is not a URL`:                                    {ProxyURL: apiclient.NewSecret("http://u:" + secret + "@[")},
+		`Options.ProxyURL: its scheme is "ftp"`:                                {ProxyURL: apiclient.NewSecret("ftp://u:" + secret + "@p")},
+		`Options.Username: a user name and a bearer token exclude each other`:  {Username: "u", Token: apiclient.NewSecret(secret)},
+		`Options.Username: it is empty, and Password is not`:                   {Password: apiclient.NewSecret(secret)},
+		`Options.CertFile: there is a client key and no certificate`:           {KeyFile: "k"},
+		`Options.KeyFile: there is a client certificate and no key`:            {CertFile: "c"},
+		`Options.Token: it cannot stand in a header`:                           {Token: apiclient.NewSecret(secret + "\n")},
+		`Options.Impersonate: it is empty, and the rest of Impersonate is not`: {User: "basic", Impersonate: apiclient.Impersonate{Groups: []string{"g"}}},
+	} {
+		o.Path = path
+		_, _, err := kubeconfig.Load(o)
+		require.ErrorContains(t, err, "kubeconfig: "+want)
+		require.NotContains(t, err.Error(), secret)
+	}
+}
+
+func TestErrorsOfAConfigurationNameTheField(t *testing.T) {
+	home := alone(t)
+	path := filepath.Join(home, "config")
+	for _, c := range []struct{ cluster, user, want string }{
+		{"server: c:6443", "", `clusters[c].server: "c:6443" has no scheme`},
+		{"server: 'https://u:" + secret + "@c'", "", `clusters[c].server: it holds a user or password`},
+		{"server: 'https://c', proxy-url: 'p:1'", "", `clusters[c].proxy-url: `},
+		{"server: 'https://c', proxy-url: 'http://u:" + secret + "@['", "", `clusters[c].proxy-url: it is not a URL`},
+		{"server: 'https://c', insecure-skip-tls-verify: true, certificate-authority: ca", "", `clusters[c].insecure-skip-tls-verify: it would make nothing`},
+		{"server: 'https://c'", "token: \"" + secret + "\\n\"", `users[u].token: it cannot stand in a header`},
+		{"server: 'https://c'", "token: " + secret + ", username: joe", `users[u].username: a user name and a bearer token exclude`},
+		{"server: 'https://c'", "password: " + secret, `users[u].username: it is empty`},
+		{"server: 'https://c'", "client-certificate: c", `users[u].client-key: there is a client certificate and no key`},
+		{"server: 'https://c'", "client-key-data: Yw==", `users[u].client-certificate: there is a client key and no certificate`},
+		{"server: 'https://c'", "as-groups: [g]", `users[u].as: it is empty, and the rest`},
+		{"server: 'https://c'", "as: \"a\\nb\"", `users[u].as: a name or UID holds a control character`},
+		{"server: 'https://c'", "as: a, as-groups: g", `users[u].as-groups: text stands where a list belongs`},
+		{"server: 'https://c'", "as: a, as-user-extra: {k: v}", `users[u].as-user-extra: text stands where a list belongs`},
+		{"server: 'https://c'", "auth-provider: {name: oidc, config: {id-token: " + secret + "}}", `users[u].auth-provider: the credentials come from the provider "oidc"`},
+	} {
+		write(t, path, "current-context: c\nclusters: [{name: c, cluster: {"+c.cluster+"}}]\nusers: [{name: u, user: {"+c.user+"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]")
+		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		require.ErrorContains(t, err, "kubeconfig "+path+": "+c.want)
+		require.NotContains(t, err.Error(), secret)
+		require.NotContains(t, err.Error(), "\n")
+	}
+}
+
+func TestOddFiles(t *testing.T) {
+	home := alone(t)
+	path := filepath.Join(home, "config")
+	const plain = "current-context: c\nclusters:\n- name: c\n  cluster:\n    server: https://s\ncontexts:\n- name: c\n  context:\n    cluster: c\n    namespace: shop\n"
+	for name, content := range map[string]string{
+		"plain":              plain,
+		"no end of line":     plain[:len(plain)-1],
+		"BOM":                "\ufeff" + plain,
+		"CRLF":               "current-context: c\r\nclusters:\r\n- name: c\r\n  cluster:\r\n    server: https://s\r\ncontexts:\r\n- name: c\r\n  context:\r\n    cluster: c\r\n    namespace: shop\r\n",
+		"a document":         "# made by hand\n---\n" + plain + "---\n# no more\n",
+		"a document in CRLF": "---\r\n" + plain + "...\r\n",
+		"anchors":            "x: &x {cluster: c, namespace: shop}\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://s'}}]\ncontexts: [{name: c, context: *x}]",
+		"merge keys":         "x: &x {cluster: c}\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://s'}}]\ncontexts: [{name: c, context: {<<: *x, namespace: shop}}]",
+		"JSON":               `{"kind":"Config","apiVersion":"v1","current-context":"c","clusters":[{"name":"c","cluster":{"server":"https://s"}}],"contexts":[{"name":"c","context":{"cluster":"c","namespace":"shop"}}],"users":null}`,
+		"fields of vendors":  plain + "preferences: {colors: true}\nextensions: [{name: minikube, extension: {version: 1}}]\nusers:\n- name: u\n  user: {auth: {deep: [1]}}\n  more: true\n",
+		"dashes in a text":   plain + "note: |\n  ---\n  text\n  --- \nkey: '---- no marker'\n",
+		"an unused bad user": plain + "users: [{name: u, user: {client-key-data: '*', auth-provider: {name: gcp}}}]\n",
+		"an unused dead end": plain + "- name: d\n  context: {cluster: gone, user: gone}\n",
+	} {
+		write(t, path, content)
+		cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		require.NoError(t, err, name)
+		require.Equal(t, apiclient.Config{Host: "https://s"}, cfg, name)
+		require.Equal(t, "shop", namespace, name)
+	}
+
+	for content, want := range map[string]string{
+		plain + "---\n" + plain:        "more than one document",
+		"---\n" + plain + "--- \na: b": "more than one document",
+		plain + "---\r\na: b":          "more than one document",
+		"--- {a: b}\n---\tc: d\n":      "more than one document",
+		"a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a]\nc: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b]\nd: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c]\ne: &e [*d,*d,*d,*d,*d,*d,*d,*d,*d]\nf: &f [*e,*e,*e,*e,*e,*e,*e,*e,*e]\ng: [*f,*f,*f,*f,*f,*f,*f,*f,*f]": "excessive aliasing",
+		"users: [null]":                       "users[0].name: it is empty",
+		"users: [{name: 1}]":                  "users[0].name: a number stands where text belongs",
+		"users: [joe]":                        "users[0]: text stands where a map belongs",
+		"clusters: [{name: ''}]":              "clusters[0].name: it is empty",
+		"contexts: [{name: c, context: [x]}]": "contexts[c].context: a list stands where a map belongs",
+		"current-context: [c]":                "current-context: a list stands where text belongs",
+	} {
+		write(t, path, content)
+		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		require.ErrorContains(t, err, "kubeconfig "+path+": ")
+		require.ErrorContains(t, err, want)
+	}
+}
+
+func TestFilesThatCannotBeRead(t *testing.T) {
+	home := alone(t)
+	missing, dir := filepath.Join(home, "missing"), filepath.Join(home, "dir")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	t.Setenv("KUBECONFIG", missing+string(filepath.ListSeparator)+dir)
+	_, _, err := kubeconfig.Load(kubeconfig.Options{})
+	require.EqualError(t, err, "kubeconfig "+dir+": is a directory")
+
+	large := filepath.Join(home, "large")
+	f, err := os.Create(large)
+	require.NoError(t, err)
+	require.NoError(t, f.Truncate(1<<30))
+	require.NoError(t, f.Close())
+	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: large})
+	require.EqualError(t, err, "kubeconfig "+large+": it is larger than 16777216 bytes")
+
+	t.Setenv("KUBECONFIG", missing)
+	_, _, err = kubeconfig.Load(kubeconfig.Options{})
+	require.EqualError(t, err, "kubeconfig "+missing+": there is no such file, and this is not a pod either: name a kubeconfig or a server")
+}
+
+// TestAPodIsTheLastResort follows kubectl: the pod's account is asked for only where nothing names a context, a cluster
+// or a server. There is no token here, and the error says that a pod was meant.
+func TestAPodIsTheLastResort(t *testing.T) {
+	home := alone(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	const inPod = "in a cluster, but without the token"
+	path := write(t, filepath.Join(home, ".kube", "config"), overridden[len("\ncurrent-context: one"):])
+	for want, o := range map[string]kubeconfig.Options{
+		inPod:                          {Namespace: "x", Token: apiclient.NewSecret("t")},
+		"current-context: it is empty": {Path: path},
+		`there is no context "two"`:    {Context: "two"},
+		`there is no cluster "x"`:      {Cluster: "x"},
+	} {
+		_, _, err := kubeconfig.Load(o)
+		require.ErrorContains(t, err, want)
+	}
+	for _, o := range []kubeconfig.Options{{Server: "https://x"}, {Cluster: "b"}, {Context: "one"}} {
+		_, _, err := kubeconfig.Load(o)
+		require.NoError(t, err)
+	}
+	require.NoError(t, os.Remove(path))
+	_, _, err := kubeconfig.Load(kubeconfig.Options{})
+	require.ErrorContains(t, err, inPod)
+
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	write(t, path, "contexts: [{name: a, context: {}}]")
+	_, _, err = kubeconfig.Load(kubeconfig.Options{})
+	require.EqualError(t, err, "kubeconfig "+path+`: current-context: it is empty, and this is not a pod either; the contexts are "a"`)
+}

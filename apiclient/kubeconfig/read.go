@@ -1,0 +1,204 @@
+package kubeconfig
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// maxSize bounds a file, in bytes. It has room for more clusters than anybody has, and ends a read of /dev/zero.
+const maxSize = 16 << 20
+
+// Error says which file, and which field of it, is wrong; or which field of Options, where Path is empty. It never holds
+// the value of a credential.
+type Error struct {
+	Path  string // the file, or the list of files, that was looked at
+	Field string // such as users[admin].client-key-data or Options.Server; empty where the whole file is meant
+	Err   error
+}
+
+// Error names the files, the field and the reason.
+func (e *Error) Error() string {
+	text := "kubeconfig"
+	if e.Path != "" {
+		text += " " + e.Path
+	}
+	if e.Field != "" {
+		text += ": " + e.Field
+	}
+	return text + ": " + e.Err.Error()
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// outline is a file whose entries are not looked into yet, so that an error in one of them can name it.
+type outline struct {
+	Kind           string            `json:"kind"`
+	APIVersion     string            `json:"apiVersion"`
+	CurrentContext string            `json:"current-context"`
+	Clusters       []json.RawMessage `json:"clusters"`
+	Users          []json.RawMessage `json:"users"`
+	Contexts       []json.RawMessage `json:"contexts"`
+}
+
+// read parses one file; os.ErrNotExist is in the error if there is none.
+func read(path string) (*file, error) {
+	data, err := readBounded(path)
+	if err != nil {
+		return nil, &Error{Path: path, Err: bare(err)}
+	}
+	if several(data) {
+		return nil, &Error{Path: path, Err: errors.New("it holds more than one document, of which all but the first would be lost")}
+	}
+	asJSON, err := yaml.YAMLToJSONStrict(data)
+	if err != nil {
+		return nil, &Error{Path: path, Err: errors.New(firstLine(err))}
+	}
+	var o outline
+	if err := json.Unmarshal(asJSON, &o); err != nil {
+		return nil, explain(path, "", err)
+	}
+	if o.Kind != "" && o.Kind != "Config" || o.APIVersion != "" && o.APIVersion != "v1" {
+		return nil, &Error{Path: path, Field: "kind", Err: fmt.Errorf("it holds a %s of %s, not a Config of v1", o.Kind, o.APIVersion)}
+	}
+	return o.entries(path)
+}
+
+func readBounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
+	if err == nil && len(data) > maxSize {
+		err = fmt.Errorf("it is larger than %d bytes", maxSize)
+	}
+	return data, err
+}
+
+// several tells whether there is more than one document that says anything. A line that begins with --- ends a document,
+// wherever it stands.
+func several(data []byte) bool {
+	documents, blank := 0, true
+	for line := range bytes.Lines(data) {
+		if after, ok := bytes.CutPrefix(line, []byte("---")); ok && (len(after) == 0 || bytes.IndexByte([]byte(" \t\r\n"), after[0]) >= 0) {
+			blank, line = true, after
+		}
+		line = bytes.TrimSpace(line)
+		if blank && len(line) > 0 && line[0] != '#' && line[0] != '%' { // a comment, a directive
+			documents++
+			blank = false
+		}
+	}
+	return documents > 1
+}
+
+// entries looks into the lists.
+func (o *outline) entries(path string) (*file, error) {
+	f := &file{CurrentContext: o.CurrentContext}
+	var err error
+	if f.Clusters, err = decodeList(path, "clusters", o.Clusters, func(c *namedCluster) string { return c.Name }); err != nil {
+		return nil, err
+	}
+	if f.Users, err = decodeList(path, "users", o.Users, func(u *namedUser) string { return u.Name }); err != nil {
+		return nil, err
+	}
+	if f.Contexts, err = decodeList(path, "contexts", o.Contexts, func(c *namedContext) string { return c.Name }); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// decodeList decodes the entries of a list, each of which must have a name of its own.
+func decodeList[E any](path, list string, raw []json.RawMessage, nameOf func(*E) string) ([]E, error) {
+	entries := make([]E, len(raw))
+	seen := map[string]bool{}
+	for i, text := range raw {
+		e := &entries[i]
+		err := json.Unmarshal(text, e) // decodes what it can, the name too
+		name := nameOf(e)
+		switch {
+		case err != nil && name == "":
+			return nil, explain(path, fmt.Sprintf("%s[%d]", list, i), err)
+		case err != nil:
+			return nil, explain(path, list+"["+name+"]", err)
+		case name == "":
+			return nil, &Error{Path: path, Field: fmt.Sprintf("%s[%d].name", list, i), Err: errors.New("it is empty")}
+		case seen[name]:
+			return nil, &Error{Path: path, Field: list, Err: fmt.Errorf("two entries have the name %q", name)}
+		}
+		seen[name] = true
+	}
+	return entries, nil
+}
+
+// explain names the field of a value that has the wrong type. It does not quote the value, which may be a token.
+func explain(path, entry string, err error) error {
+	var t *json.UnmarshalTypeError
+	if !errors.As(err, &t) {
+		return &Error{Path: path, Field: entry, Err: errors.New("it cannot be read as the fields of a kubeconfig")}
+	}
+	field := t.Field
+	if entry != "" {
+		_, below, nested := strings.Cut(field, ".") // "user.token" is the token of users[name]
+		if field = entry; nested {
+			field += "." + below
+		} else if t.Field != "" {
+			field += "." + t.Field
+		}
+	}
+	found, _, _ := strings.Cut(t.Value, " ")
+	hint := ""
+	if t.Type.Kind() == reflect.String && found != "object" && found != "array" {
+		hint = "; put it in quotes if it is meant as text"
+	}
+	return &Error{Path: path, Field: field, Err: fmt.Errorf("%s stands where %s belongs%s", inWords(found), inWords(t.Type.Kind().String()), hint)}
+}
+
+// inWords says what encoding/json or reflect calls a kind of value.
+func inWords(kind string) string {
+	switch kind {
+	case "object", "struct", "map":
+		return "a map"
+	case "array", "slice":
+		return "a list"
+	case "bool":
+		return "true or false"
+	case "string":
+		return "text"
+	}
+	return "a " + kind
+}
+
+// firstLine keeps of a YAML error what is known to hold no value: the library says the line, and then what it expected.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "\n")
+	if strings.Contains(line, "unmarshal errors") { // what follows is a list, one line each
+		_, rest, _ := strings.Cut(err.Error(), "\n")
+		line, _, _ = strings.Cut(strings.TrimSpace(rest), "\n")
+	}
+	for _, mark := range []string{"`", "anchor '", "invalid map key: "} { // what follows these is a value
+		if before, _, found := strings.Cut(line, mark); found {
+			return before + strings.TrimRight(mark, "`' :") + " (not shown)"
+		}
+	}
+	return line
+}
+
+// bare drops the operation and the path from an error of the file system; the path is named already.
+func bare(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
