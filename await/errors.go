@@ -28,24 +28,33 @@ const mostNamed = 3
 
 // Error says what was waited for, why that ended, and how far it had come.
 func (e *UnmetError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "wait for %s of %s: %v", e.What, e.Subject, e.Err)
+	return fmt.Sprintf("wait for %s of %s: %v; %s", e.What, e.Subject, e.Err, e.Progress())
+}
+
+// Progress says how far the wait had come: "still waiting for default/web (Ready=False)".
+func (e *UnmetError) Progress() string {
 	switch {
 	case !e.Listed && e.Last != nil:
-		fmt.Fprintf(&b, "; nothing was seen of it, because of: %v", e.Last)
+		return "nothing was seen of it, because of: " + e.Last.Error()
 	case !e.Listed:
-		b.WriteString("; the server has not answered")
-	case len(e.Waiting) > 0:
-		b.WriteString("; still waiting for ")
-		for i, w := range e.Waiting[:min(len(e.Waiting), mostNamed)] {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			b.WriteString(w.String())
+		return "the server has not answered"
+	case len(e.Waiting) == 0:
+		return "it was not met"
+	}
+	return "still waiting for " + List(e.Waiting)
+}
+
+// List names the first few objects of many, and counts the others.
+func List(waiting []Waiting) string {
+	var b strings.Builder
+	for i, w := range waiting[:min(len(waiting), mostNamed)] {
+		if i > 0 {
+			b.WriteString(", ")
 		}
-		if more := len(e.Waiting) - mostNamed; more > 0 {
-			fmt.Fprintf(&b, " and %d more", more)
-		}
+		b.WriteString(w.String())
+	}
+	if more := len(waiting) - mostNamed; more > 0 {
+		fmt.Fprintf(&b, " and %d more", more)
 	}
 	return b.String()
 }

@@ -19,8 +19,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main without the process. It returns the exit code: 0 in good order, which an interrupt is too, 1 when something
-// failed, 2 when the command line was wrong.
+// run is main without the process. It returns the exit code: 0 in good order, which an interrupt is too unless somebody
+// waits for something, 1 when something failed, 2 when the command line was wrong.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 		return &usageError{fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(newDemo(), newServe(), newWatch(), newAPIResources())
+	root.AddCommand(newDemo(), newServe(), newWatch(), newWait(), newAPIResources())
 	return root
 }
 

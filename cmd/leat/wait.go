@@ -1,0 +1,277 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/discovery"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/await"
+)
+
+// waitOptions are the flags of leat wait.
+type waitOptions struct {
+	server        kubeconfig.Options
+	goal          string
+	timeout       time.Duration
+	all           bool
+	allNamespaces bool
+	labelSelector string
+	fieldSelector string
+}
+
+func newWait() *cobra.Command {
+	var o waitOptions
+	cmd := &cobra.Command{
+		Use:   "wait RESOURCE/NAME... | RESOURCE NAME... | RESOURCE (-l SELECTOR | --field-selector SELECTOR | --all)",
+		Short: "Wait until objects are made, gone, Ready, or otherwise as they should be",
+		Long: `Wait until objects are as --for says, and print a line an object:
+
+  create                    they exist
+  delete                    those that are there now are gone; what takes their names does not count
+  condition=TYPE[=STATUS]   a condition of their status is True, or as STATUS says, and not of an older generation
+  jsonpath=PATH[=VALUE]     a field is there, or has a value: '{.status.phase}'=Running,
+                            '{.status.conditions[?(@.type=="Ready")].reason}'=Completed
+
+Several objects that are named are waited for one by one. Those that a selector picks have to be as they should at one
+moment, all of them: what comes meanwhile is waited for too, and what goes is not.
+
+It ends with 0 when everything is so, with 1 when the time is over or something fails, and with 2 when the command line is
+wrong.`,
+		Example: `  leat wait pods/web --for condition=Ready --timeout 1m
+  leat wait deployments.apps web shop --for condition=Available
+  leat wait pods -l app=web --for delete
+  leat wait jobs/backup --for jsonpath='{.status.succeeded}'=1`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return o.run(cmd.Context(), args, cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	connectFlags(cmd, &o.server)
+	f := cmd.Flags()
+	f.StringVar(&o.goal, "for", "", "what to wait for: create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once, a negative time is for ever")
+	f.BoolVar(&o.all, "all", false, "wait for all objects of the resource in the namespace")
+	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "select in all namespaces")
+	f.StringVarP(&o.labelSelector, "selector", "l", "", "label selector, such as app=web,tier!=cache")
+	f.StringVar(&o.fieldSelector, "field-selector", "", "field selector, such as spec.nodeName=node-1")
+	return cmd
+}
+
+func (o waitOptions) run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	g, err := parseGoal(o.goal)
+	if err != nil {
+		return err
+	}
+	targets, err := o.targets(args)
+	if err != nil {
+		return err
+	}
+	client, namespace, err := connect(o.server)
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, o.timeout)
+		defer cancel()
+	}
+	for i := range targets {
+		if err := targets[i].find(ctx, client, namespace, o.allNamespaces); err != nil {
+			return err
+		}
+	}
+	p := newWaitProgress(stderr, g.name)
+	defer p.stop()
+	j := waitJob{o: o, client: client, stdout: stdout, progress: p, goal: g}
+	if g.condition != nil {
+		return waitForAll(ctx, &j, targets, *g.condition)
+	}
+	condition := await.Exists[*metav1.PartialObjectMetadata]()
+	if g.deletion {
+		condition = await.Deleted[*metav1.PartialObjectMetadata]("")
+	}
+	return waitForAll(ctx, &j, targets, condition)
+}
+
+// waitTarget is an object, or with no name a selection.
+type waitTarget struct {
+	resource string // as the user wrote it
+	found    api.Resource
+	key      api.Key
+}
+
+// find looks the resource up and settles the namespace.
+func (t *waitTarget) find(ctx context.Context, client *apiclient.Client, namespace string, allNamespaces bool) error {
+	var err error
+	if t.found, err = discovery.Lookup(ctx, client, t.resource); err != nil {
+		return err
+	}
+	if t.found.Namespaced && !allNamespaces {
+		t.key.Namespace = namespace
+	}
+	return nil
+}
+
+// targets reads the arguments: RESOURCE/NAME..., RESOURCE NAME..., or RESOURCE and a selector.
+func (o waitOptions) targets(args []string) ([]waitTarget, error) {
+	if err := o.checkSelectors(); err != nil {
+		return nil, err
+	}
+	if len(args) == 0 {
+		return nil, usagef("leat wait takes what to wait for, such as pods/web, or pods and -l app=web")
+	}
+	slashes := slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "/") })
+	selecting := o.all || o.labelSelector != "" || o.fieldSelector != ""
+	switch named := slashes || len(args) > 1; {
+	case named && selecting:
+		return nil, usagef("names exclude -l, --field-selector and --all")
+	case named && o.allNamespaces:
+		return nil, usagef("an object has a name in one namespace: names exclude -A")
+	case !named && !selecting:
+		return nil, usagef("which %s: name them, or say -l, --field-selector or --all", args[0])
+	case !named:
+		return []waitTarget{{resource: args[0]}}, nil
+	}
+	var targets []waitTarget
+	if !slashes {
+		for _, name := range args[1:] {
+			targets = append(targets, waitTarget{resource: args[0], key: api.Key{Name: name}})
+		}
+		return targets, nil
+	}
+	for _, a := range args {
+		resource, name, ok := strings.Cut(a, "/")
+		if !ok || resource == "" || name == "" || strings.Contains(name, "/") {
+			return nil, usagef("%q is not RESOURCE/NAME, as the others are", a)
+		}
+		targets = append(targets, waitTarget{resource: resource, key: api.Key{Name: name}})
+	}
+	return targets, nil
+}
+
+func (o waitOptions) checkSelectors() error {
+	if o.all && (o.labelSelector != "" || o.fieldSelector != "") {
+		return usagef("--all excludes -l and --field-selector")
+	}
+	if o.allNamespaces && o.server.Namespace != "" {
+		return usagef("-n and -A exclude each other")
+	}
+	if _, err := labels.Parse(o.labelSelector); err != nil {
+		return usagef("--selector %q: %w", o.labelSelector, err)
+	}
+	if _, err := fields.ParseSelector(o.fieldSelector); err != nil {
+		return usagef("--field-selector %q: %w", o.fieldSelector, err)
+	}
+	return nil
+}
+
+// waitJob is what all waits of one command share.
+type waitJob struct {
+	o        waitOptions
+	goal     waitGoal
+	client   *apiclient.Client
+	progress *waitProgress
+
+	mu     sync.Mutex // guards the field below
+	stdout io.Writer
+}
+
+// waitForAll waits for all targets at once. Its error is of all that were not met.
+func waitForAll[T api.Object](ctx context.Context, j *waitJob, targets []waitTarget, c await.Condition[T]) error {
+	errs := make([]error, len(targets))
+	var waits sync.WaitGroup
+	for i, t := range targets {
+		waits.Go(func() { errs[i] = waitFor(ctx, j, t, c) })
+	}
+	waits.Wait()
+	return errors.Join(errs...)
+}
+
+// waitFor waits for one target, and prints what is met.
+func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c await.Condition[T]) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	lw := apiclient.View[T](j.client, t.found, t.key.Namespace)
+	o := await.Options{
+		LabelSelector: j.o.labelSelector, FieldSelector: j.o.fieldSelector, FailIfNone: !j.goal.creation,
+		OnError: func(err error) { j.progress.failed(t, err) },
+		OnWaiting: func(waiting []await.Waiting) {
+			j.progress.waiting(t, waiting)
+			if j.o.timeout == 0 {
+				cancel()
+			}
+		},
+	}
+	met, err := waitAs(ctx, lw, t, c, j.goal.deletion, o)
+	if err != nil {
+		return j.explain(ctx, err)
+	}
+	j.progress.over(t)
+	return j.print(t.found, met)
+}
+
+// waitAs picks the kind of wait, and returns the names of what is met.
+func waitAs[T api.Object](ctx context.Context, lw api.ListerWatcher[T], t waitTarget, c await.Condition[T], deletion bool, o await.Options) ([]string, error) {
+	var objects []T
+	var err error
+	switch {
+	case t.key.Name != "":
+		_, err = await.Object(ctx, lw, t.key, c, o)
+		return []string{t.key.Name}, err
+	case deletion:
+		objects, err = await.Gone(ctx, lw, o)
+	default:
+		objects, err = await.All(ctx, lw, c, o)
+	}
+	var names []string
+	for _, object := range objects {
+		names = append(names, object.GetName())
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// print writes the line that kubectl wait writes.
+func (j *waitJob) print(r api.Resource, names []string) error {
+	kind := strings.ToLower(r.Kind)
+	if r.Group != "" {
+		kind += "." + r.Group
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, name := range names {
+		if _, err := fmt.Fprintf(j.stdout, "%s/%s condition met\n", kind, name); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+	}
+	return nil
+}
+
+// explain says in a person's words why a wait ended.
+func (j *waitJob) explain(ctx context.Context, err error) error {
+	var unmet *await.UnmetError
+	switch {
+	case !errors.As(err, &unmet):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("timed out after %v waiting for %s of %s; %s", j.o.timeout, unmet.What, unmet.Subject, unmet.Progress())
+	case j.o.timeout == 0 && unmet.Listed:
+		return fmt.Errorf("%s of %s: not yet; %s", unmet.What, unmet.Subject, unmet.Progress())
+	default:
+		return fmt.Errorf("interrupted waiting for %s of %s; %s", unmet.What, unmet.Subject, unmet.Progress())
+	}
+}

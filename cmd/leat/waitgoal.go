@@ -1,0 +1,83 @@
+package main
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/await"
+)
+
+// waitGoal is what --for says.
+type waitGoal struct {
+	name      string
+	creation  bool
+	deletion  bool
+	condition *await.Condition[*unstructured.Unstructured] // nil for what metadata tell
+}
+
+func parseGoal(text string) (waitGoal, error) {
+	kind, rest, _ := strings.Cut(text, "=")
+	switch strings.ToLower(kind) {
+	case "create":
+		if rest == "" {
+			return waitGoal{name: "creation", creation: true}, nil
+		}
+	case "delete":
+		if rest == "" {
+			return waitGoal{name: "deletion", deletion: true}, nil
+		}
+	case "condition":
+		if name, status, valued := strings.Cut(rest, "="); name != "" && (status != "" || !valued) {
+			c := await.Status(name, status)
+			return waitGoal{name: c.Name, condition: &c}, nil
+		}
+	case "jsonpath":
+		c, err := fieldGoal(rest)
+		if err != nil {
+			return waitGoal{}, usagef("--for %q: %w", text, err)
+		}
+		return waitGoal{name: c.Name, condition: &c}, nil
+	case "":
+		return waitGoal{}, usagef("--for is needed: create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]")
+	}
+	return waitGoal{}, usagef("--for %q: it is create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]", text)
+}
+
+// fieldGoal reads PATH or PATH=VALUE. The path has equals signs of its own, in filters.
+func fieldGoal(text string) (await.Condition[*unstructured.Unstructured], error) {
+	end := pathEnd(text)
+	path, err := await.ParsePath(text[:end])
+	switch {
+	case err != nil:
+		return await.Condition[*unstructured.Unstructured]{}, err
+	case end == len(text):
+		return await.HasField(path), nil
+	default:
+		return await.Field(path, text[end+1:]), nil
+	}
+}
+
+// pathEnd is where a path ends and the value begins: at the first equals sign that is neither in quotes nor in brackets.
+func pathEnd(text string) int {
+	quote, depth := byte(0), 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '\'' || c == '"':
+			quote = c
+		case strings.IndexByte("{[(", c) >= 0:
+			depth++
+		case strings.IndexByte("}])", c) >= 0:
+			depth--
+		case c == '=' && depth == 0:
+			return i
+		}
+	}
+	return len(text)
+}
