@@ -12,7 +12,8 @@
 // # Guarantees
 //
 //  1. A name means what it means to kubectl: plural and singular names before short names, those before kinds; the core
-//     group, then the server's order, the preferred version before others (TestLookup, TestForKind, TestCategory).
+//     group, then the server's order, the preferred version before others
+//     (TestLookup, TestForKind, TestCategory, TestAGroupBeforeOneThatBeginsSo).
 //     Between resources of one group and version there is no order: the error is an *AmbiguousError (TestAmbiguity).
 //  2. Servers with aggregated discovery (KEP-3352) and without are told apart by what they answer, whatever stands
 //     between, and give the same (TestFallBack, TestAll, TestOnTheTestServer).
@@ -24,11 +25,11 @@
 //  5. A context ends its own call's wait and nobody else's (TestAContextEndsOnlyItsOwnWait).
 //  6. A group that cannot be read hides no other, and what was known of it stays known; it is named by Failed, in
 //     *UnknownResourceErrors and beside lists (TestAStaleGroupKeepsItsPlace, TestAGroupOfAnOldServerKeepsItsPlace,
-//     TestHalfAServer, TestAVersionThatAnswersIsPreferred).
+//     TestHalfAServer, TestAVersionThatAnswersIsPreferred, TestNothingButAStaleGroup).
 //  7. A refresh that fails takes nothing away (TestRefresh).
 //  8. A name that nothing has is an *UnknownResourceError, with the nearest one that there is (TestLookupOfWhatIsNotThere,
 //     TestLookupOfWhatIsNoName). A server that refuses, cannot be reached, or is no API server is a *DocumentError and
-//     says nothing about the name (TestUselessAnswers, TestAConnectionThatBreaks).
+//     says nothing about the name (TestUselessAnswers, TestAConnectionThatBreaks, TestAUserWhoIsNotKnownAnyMore).
 //  9. What a server calls its groups and resources reaches no path and no terminal unless it is a name as Kubernetes has
 //     them (TestOddEntries, TestOddGroupsOfAnOldServer).
 //
@@ -44,7 +45,8 @@
 // One type does what discovery, its cache, DeferredDiscoveryRESTMapper, ShortcutExpander and CategoryExpander do. Every
 // call takes a context. A miss does not throw away what is known. Misses are limited in time (controller-runtime's mapper
 // asks anew for each). Short names, and kinds whose singular name is another word, may have a version and any group. A
-// version that stands alone means all groups ("hpa.v1"). The resources that a server remembers of an API that does not
+// version that stands alone means all groups ("hpa.v1"). Of two resources with one short name the first group's is meant,
+// always: with aggregated discovery client-go has it at random. The resources that a server remembers of an API that does not
 // answer are used; client-go drops them. Where a kind has two resources in one version, the one that can be read is taken,
 // and not the last.
 //

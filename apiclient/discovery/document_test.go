@@ -179,6 +179,15 @@ func TestAConnectionThatBreaks(t *testing.T) {
 	require.ErrorContains(t, err, "look up pods: get /apis/autoscaling/v2: ")
 }
 
+// TestAUserWhoIsNotKnownAnyMore is not passed over either.
+func TestAUserWhoIsNotKnownAnyMore(t *testing.T) {
+	s := newServer(plainPages)
+	s.set("/apis/autoscaling/v2", status(401, "Unauthorized", "who?"))
+	_, err := discovery.Lookup(t.Context(), s.client(t), "pods")
+	require.True(t, apierrors.IsUnauthorized(err))
+	require.EqualError(t, err, "look up pods: get /apis/autoscaling/v2: who?")
+}
+
 // TestOddEntries are passed over: names that no path or terminal should see, what has no kind, and what is there twice.
 func TestOddEntries(t *testing.T) {
 	entry := func(name, kind string) string {

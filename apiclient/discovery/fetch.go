@@ -135,7 +135,7 @@ func (f fetch) versions(ctx context.Context, groups []*group) error {
 			}
 			switch {
 			case err == nil, apierrors.IsNotFound(err): // it went since its group was listed
-			case ctx.Err() != nil || !isAnswer(err):
+			case !isAnswer(err):
 				return documentError(v.path(), err)
 			default:
 				v.err = &DocumentError{Path: v.path(), GroupVersion: v.GroupVersion, Err: err}

@@ -93,6 +93,9 @@ func TestLookupOfWhatIsNotThere(t *testing.T) {
 			"deployments.v9.apps": `unknown resource "deployments.v9.apps", did you mean "deployments.apps"?`,
 			"deployments.v1.app":  `unknown resource "deployments.v1.app", did you mean "deployments.apps"?`, // with a version the group is named in full
 			"certificates":        `unknown resource "certificates"`,
+			"windmill.apps":       `unknown resource "windmill.apps"`,
+			"superpods":           `unknown resource "superpods"`,
+			"pq":                  `unknown resource "pq"`, // everything is like a short name
 			"x":                   `unknown resource "x"`,
 			"status":              `unknown resource "status"`,
 		} {
@@ -108,7 +111,7 @@ func TestLookupOfWhatIsNotThere(t *testing.T) {
 
 func TestLookupOfWhatIsNoName(t *testing.T) {
 	s := newServer(nil)
-	for _, asked := range []string{"", ".apps", "pods.", "a b", "../../secrets", "pods/status", "%2e"} {
+	for _, asked := range []string{"", ".apps", "pods.", "a b", "../../secrets", "pods/status", "%2e", "pods..v1"} {
 		_, err := discovery.Lookup(t.Context(), s.client(t), asked)
 		require.ErrorContains(t, err, "is not the name of a resource, such as pods, deployments.apps or deployments.v1.apps")
 	}
@@ -213,6 +216,8 @@ func TestAmbiguity(t *testing.T) {
 	m := discovery.New(newServer(map[string]page{
 		"/apis+": aggregated("", `{"items":[{"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[
 			{"resource":"processedtemplates","responseKind":{"kind":"Template"},"verbs":["create"]},
+			{"resource":"rimreviews","responseKind":{"kind":"Rim"},"verbs":["create"]},
+			{"resource":"rims","responseKind":{"kind":"Rim"},"verbs":["list"]},
 			{"resource":"templates","responseKind":{"kind":"Template"},"verbs":["get"]},
 			{"resource":"axles","responseKind":{"kind":"Axle"},"verbs":["list"],"shortNames":["a"]},
 			{"resource":"axes","responseKind":{"kind":"Axle"},"verbs":["list"],"shortNames":["a"]},
@@ -222,6 +227,9 @@ func TestAmbiguity(t *testing.T) {
 	template, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Template"})
 	require.NoError(t, err)
 	require.Equal(t, "templates", template.Plural, "the one that can be read")
+	rim, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "g", Kind: "Rim"})
+	require.NoError(t, err)
+	require.Equal(t, "rims", rim.Plural, "and listed is read")
 	data, err := m.Lookup(t.Context(), "data")
 	require.NoError(t, err)
 	require.Equal(t, "data", data.Plural, "the plural name before another's singular")
@@ -233,6 +241,20 @@ func TestAmbiguity(t *testing.T) {
 	var ambiguous *discovery.AmbiguousError
 	require.ErrorAs(t, err, &ambiguous)
 	require.Len(t, ambiguous.Resources, 2)
+}
+
+// TestAGroupBeforeOneThatBeginsSo comes even if the server lists the other first.
+func TestAGroupBeforeOneThatBeginsSo(t *testing.T) {
+	m := discovery.New(newServer(map[string]page{
+		"/apis+": aggregated("", `{"items":[
+			{"metadata":{"name":"ex.ample"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]},
+			{"metadata":{"name":"ex"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]}]}`),
+	}).client(t), discovery.Options{})
+	for asked, group := range map[string]string{"cogs.ex": "ex", "cogs.ex.a": "ex.ample", "cogs": "ex.ample"} {
+		found, err := m.Lookup(t.Context(), asked)
+		require.NoError(t, err)
+		require.Equal(t, group, found.Group, asked)
+	}
 }
 
 func TestNewNeedsAClient(t *testing.T) {

@@ -261,6 +261,8 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 		water, err := m.Category(t.Context(), "water")
 		require.ErrorIs(t, err, discovery.ErrIncomplete)
 		require.Len(t, water, 1)
+		_, err = m.Category(t.Context(), "fire")
+		require.EqualError(t, err, `unknown category "fire" (documents that could not be read: 1; the first: get /apis/g.example/v1: the server behind this API does not answer)`)
 		_, err = m.Lookup(t.Context(), "gates")
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
 		require.ErrorIs(t, err, discovery.ErrStale)
@@ -272,12 +274,26 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 		_, err = m.Lookup(t.Context(), "sluices")
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
 
+		s.set("/apis+", status(500, "InternalError", "no"))
+		<-time.After(10 * time.Second)
+		all, err = m.All(t.Context())
+		require.EqualError(t, err, "list resources: get /apis: no")
+		require.Len(t, all, 5)
+		<-time.After(10 * time.Second)
+		_, err = m.Category(t.Context(), "all")
+		require.EqualError(t, err, "look up category all: get /apis: no")
+
 		s.set("/apis+", grouped(`"4"`, gates))
 		<-time.After(10 * time.Second)
 		all, err = m.All(t.Context())
 		require.NoError(t, err)
 		require.Len(t, all, 5)
 		require.Empty(t, m.Failed())
+
+		s.set("/apis+", grouped(`"5"`, `{"version":"v1","freshness":"Current","resources":[]}`))
+		require.NoError(t, m.Refresh(t.Context()))
+		_, err = m.Lookup(t.Context(), "gates")
+		require.EqualError(t, err, `unknown resource "gates"`, "a version that answers and has nothing is no reason to remember")
 	})
 }
 
@@ -293,6 +309,14 @@ func TestAVersionThatAnswersIsPreferred(t *testing.T) {
 	found, err = m.Lookup(t.Context(), "gates.v2")
 	require.NoError(t, err)
 	require.False(t, found.Preferred)
+}
+
+// TestNothingButAStaleGroup is all that a server has.
+func TestNothingButAStaleGroup(t *testing.T) {
+	m := discovery.New(newServer(map[string]page{"/apis+": grouped("", down)}).client(t), discovery.Options{})
+	_, err := m.Lookup(t.Context(), "sluices")
+	require.ErrorIs(t, err, discovery.ErrUnknownResource)
+	require.ErrorIs(t, err, discovery.ErrStale)
 }
 
 // TestAGroupOfAnOldServerKeepsItsPlace is the same with one document a version.

@@ -8,12 +8,11 @@ func (c *catalog) nearest(asked string) string {
 	best, at := "", (len(asked)+2)/4+1
 	for i := range c.resources {
 		r := &c.resources[i]
-		forms := append([]string{r.Plural, r.String(), r.Singular}, r.ShortNames...)
-		for _, form := range forms {
-			if len(form) < 3 || strings.ContainsRune(form, '.') != strings.ContainsRune(asked, '.') {
+		for _, form := range append([]string{r.Plural, r.String(), r.Singular}, r.ShortNames...) {
+			if len(form) < 3 {
 				continue // everything is like "no"
 			}
-			if d := distance(asked, strings.ToLower(form), at); d < at {
+			if d := distance(asked, strings.ToLower(form)); d < at {
 				best, at = r.String(), d
 			}
 		}
@@ -22,11 +21,8 @@ func (c *catalog) nearest(asked string) string {
 }
 
 // distance counts the letters that were left out, added, mistaken or swapped with their neighbour (the restricted
-// Damerau-Levenshtein distance), as far as it is less than limit.
-func distance(a, b string, limit int) int {
-	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
-		return limit
-	}
+// Damerau-Levenshtein distance).
+func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
 		last[j] = j
@@ -45,5 +41,5 @@ func distance(a, b string, limit int) int {
 		}
 		before, last, row = last, row, before
 	}
-	return min(last[len(b)], limit)
+	return last[len(b)]
 }
