@@ -166,6 +166,7 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 		resp.Body = newInflater(resp.Body)
 	default:
 		err = fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)
+		err = c.credentials.sent.cleanError(err)
 		seen.failed(err)
 		_ = resp.Body.Close()
 		return nil, err

@@ -39,7 +39,7 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(d.Body, into); err != nil {
-		return documentRequest(path).fail(fmt.Errorf("read the answer: %w", err))
+		return c.documentRequest(path).fail(fmt.Errorf("read the answer: %w", err))
 	}
 	return nil
 }
@@ -48,7 +48,7 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 // answer and its ETag. path begins with a slash and is below the server's own path. It blocks for the answer.
 // An answer of more than Config.MaxObjectBytes is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
 func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptions) (Document, error) {
-	r := documentRequest(path)
+	r := c.documentRequest(path)
 	if o.Accept != "" {
 		r.accept = o.Accept
 	}
@@ -74,8 +74,8 @@ func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptio
 	return d, nil
 }
 
-func documentRequest(path string) request {
-	return request{verb: "get", target: path, method: http.MethodGet, path: path, accept: codec.MediaTypeJSON}
+func (c *Client) documentRequest(path string) request {
+	return request{verb: "get", target: path, method: http.MethodGet, path: path, accept: codec.MediaTypeJSON, sent: c.credentials.sent}
 }
 
 // notModified recognises the answer to a condition, which is no success.

@@ -34,14 +34,16 @@ type request struct {
 
 	resource    api.Resource // for Config.OnRequest, as the next
 	subresource string
+
+	sent *sentSecrets // what no error may quote
 }
 
-// fail wraps an error with the operation, once.
+// fail wraps an error with the operation, once. An answer that quotes the credentials is not quoted.
 func (r request) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", r.verb, r.target, err)
+	return fmt.Errorf("%s %s: %w", r.verb, r.target, r.sent.cleanError(err))
 }
 
 // newRequest builds what net/http sends, and says with which credentials.
@@ -256,7 +258,7 @@ func (e endpoint) target(key api.Key, subresource string) string {
 
 // objectRequest prepares a request about one object.
 func (e endpoint) objectRequest(verb, method string, key api.Key, subresource string, options any) (request, error) {
-	r := request{verb: verb, target: e.target(key, subresource), method: method, resource: e.resource, subresource: subresource}
+	r := request{verb: verb, target: e.target(key, subresource), method: method, resource: e.resource, subresource: subresource, sent: e.client.credentials.sent}
 	path, err := e.object(key, subresource)
 	if err != nil {
 		return r, r.fail(err)
@@ -272,7 +274,7 @@ func (e endpoint) objectRequest(verb, method string, key api.Key, subresource st
 
 // collectionRequest prepares a request about all objects of the endpoint.
 func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) (request, error) {
-	r := request{verb: verb, target: e.resource.String(), method: method, resource: e.resource}
+	r := request{verb: verb, target: e.resource.String(), method: method, resource: e.resource, sent: e.client.credentials.sent}
 	path, err := e.collection(e.namespace)
 	if err != nil {
 		return r, r.fail(err)
@@ -286,7 +288,7 @@ func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) 
 
 // createRequest prepares the creation of an object, whose name the server may have to make up.
 func (e endpoint) createRequest(key api.Key, options any) (request, error) {
-	r := request{verb: "create", target: e.target(key, ""), method: http.MethodPost, resource: e.resource}
+	r := request{verb: "create", target: e.target(key, ""), method: http.MethodPost, resource: e.resource, sent: e.client.credentials.sent}
 	key, err := e.locate(key)
 	if err != nil {
 		return r, r.fail(err)

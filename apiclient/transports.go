@@ -113,12 +113,23 @@ func (ts *transports) stale() error {
 	return ts.err
 }
 
-// closeIdle closes the connections that nothing uses.
+// closeIdle closes the connections that nothing uses, and a moment later those that were not idle yet.
 func (ts *transports) closeIdle() {
 	ts.mu.Lock()
 	all := append(slices.Clone(ts.retired), ts.newest)
 	ts.mu.Unlock()
 	for _, g := range all {
+		g.http.CloseIdleConnections()
+		time.AfterFunc(settleTime, g.closeUnused)
+	}
+}
+
+// closeUnused closes the connections of a generation that nobody has taken up again.
+func (g *generation) closeUnused() {
+	g.owner.mu.Lock()
+	unused := g.inFlight == 0
+	g.owner.mu.Unlock()
+	if unused {
 		g.http.CloseIdleConnections()
 	}
 }
