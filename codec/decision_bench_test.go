@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"syscall"
 	"testing"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,14 +16,6 @@ import (
 )
 
 // The figures of decision 0002. They are processor time, which neighbours on the machine disturb less than time.
-
-func processorTime(b *testing.B) int64 {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return u.Utime.Nano() + u.Stime.Nano()
-}
 
 func benchmarkCPU(b *testing.B, size int, f func() error) {
 	b.SetBytes(int64(size))

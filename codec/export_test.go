@@ -30,3 +30,17 @@ func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 		return plan.decode(c, false)
 	}
 }
+
+// DecodeMessage returns what decodes messages into new values of typ by their fields' numbers, without their methods; nil
+// where the package would not.
+func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
+	plan := compileWire(typ)
+	if plan == nil || owns[wire](reflect.PointerTo(typ)) && !isGenerated(typ) {
+		return nil
+	}
+	strings := newInterner()
+	return func(b []byte) (any, error) {
+		obj := reflect.New(typ)
+		return obj.Interface(), plan.decode(&wireReader{strings: strings}, obj.Elem(), b)
+	}
+}

@@ -201,15 +201,6 @@ func (o *outline) stringAt(b []byte, k int) []byte {
 	return c.stringOf()
 }
 
-// rawAt is the bytes of the value that begins with the token k, and nil where there is none.
-func (o *outline) rawAt(b []byte, k int) []byte {
-	if k == 0 {
-		return nil
-	}
-	c := cursor{b: b, tokens: o.tokens, k: k}
-	return c.raw()
-}
-
 // text is the content of a string of JSON. It allocates only where cursor.content does.
 func text(quoted []byte) []byte {
 	content := quoted[1 : len(quoted)-1]

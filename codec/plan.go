@@ -16,9 +16,11 @@ type plan[T any] struct {
 	generic      bool // T keeps everything, in a map
 	status       bool // T is *metav1.Status
 	typeMeta     *typeMeta
-	recursive    bool // messages of T may nest without end
-	strings      *interner
-	listMeta     decode // into a metav1.ListMeta
+	recursive    bool // messages that T decodes itself may nest without end
+
+	wire, wireBare *wirePlan // nil where T decodes messages itself, or cannot be read from any
+	strings        *interner
+	listMeta       decode // into a metav1.ListMeta
 }
 
 // typeMeta is where a struct declares its apiVersion and kind, as paths of field indices.
@@ -41,15 +43,22 @@ func compile[T any]() plan[T] {
 	_, isGeneric := reflect.New(t.Elem()).Interface().(generic)
 	p := plan[T]{elem: t.Elem(), generic: isGeneric, status: t == reflect.TypeFor[*metav1.Status](), strings: newInterner()}
 	p.listMeta = newJSONCompiler().compile(reflect.TypeFor[metav1.ListMeta]())
-	p.protobuf = !isGeneric && owns[wire](t)
 	if isGeneric {
 		return p
+	}
+	own := owns[wire](t)
+	if !own || isGenerated(t.Elem()) {
+		p.wire = compileWire(t.Elem())
+	}
+	p.protobuf = own || p.wire != nil
+	if p.wire != nil {
+		p.wireBare = p.wire.without(objectMetadata, metaManagedFields)
 	}
 	p.json = compileJSON(t.Elem(), p.strings)
 	members := declared(t.Elem())
 	p.metadataOnly = isMetadataOnly(members)
 	p.typeMeta = findTypeMeta(t.Elem(), members)
-	p.recursive = p.protobuf && isRecursive(t.Elem(), map[reflect.Type]bool{})
+	p.recursive = p.protobuf && p.wire == nil && isRecursive(t.Elem(), map[reflect.Type]bool{})
 	return p
 }
 
@@ -147,9 +156,16 @@ func (p *plan[T]) fromJSON(c cursor, bare bool) (T, error) {
 	return obj, err
 }
 
-// fromProtobuf decodes the bytes of one message.
-func (p *plan[T]) fromProtobuf(b []byte) (T, error) {
+// fromProtobuf decodes the bytes of one message; bare leaves its managedFields out.
+func (p *plan[T]) fromProtobuf(b []byte, bare bool) (T, error) {
 	obj := p.create()
+	if p.wire != nil {
+		w := p.wire
+		if bare {
+			w = p.wireBare
+		}
+		return obj, w.decode(&wireReader{strings: p.strings}, reflect.ValueOf(obj).Elem(), b)
+	}
 	if p.recursive && nestsTooDeep(b) {
 		return obj, errTooDeep
 	}

@@ -36,6 +36,7 @@ const (
 	metaUID             = 5
 	metaResourceVersion = 6
 	metaAnnotations     = 12
+	metaManagedFields   = 17
 
 	eventType   = 1
 	eventObject = 2
@@ -177,12 +178,12 @@ func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, ver
 		}
 	}
 	if err = d.check(e.apiVersion, e.kind); err == nil {
-		obj, err = d.fromProtobuf(e.raw)
+		obj, err = d.fromProtobuf(e.raw, d.options.DropManagedFields)
 	}
 	if err != nil {
 		return obj, "", false, d.report(identifyProtobuf(e.raw), event, err)
 	}
-	if d.options.DropManagedFields {
+	if d.options.DropManagedFields && d.plan.wire == nil {
 		clearManagedFields(obj)
 	}
 	if version = versionOf(obj); version == "" && event != "" {
@@ -192,8 +193,8 @@ func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, ver
 }
 
 // fromProtobuf decodes the message of one object and fills in what no message has.
-func (d *decoder[T]) fromProtobuf(b []byte) (obj T, err error) {
-	if obj, err = d.plan.fromProtobuf(b); err == nil {
+func (d *decoder[T]) fromProtobuf(b []byte, drop bool) (obj T, err error) {
+	if obj, err = d.plan.fromProtobuf(b, drop); err == nil {
 		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
 	}
 	return obj, err
@@ -215,7 +216,7 @@ func (d *decoder[T]) protobufObject() (obj T, err error) {
 	if err := d.check(e.apiVersion, e.kind); err != nil {
 		return obj, err
 	}
-	if obj, err = d.fromProtobuf(e.raw); err != nil {
+	if obj, err = d.fromProtobuf(e.raw, false); err != nil {
 		err = d.failed(identifyProtobuf(e.raw), "", err)
 	}
 	return zeroUnless(obj, err)
