@@ -1,0 +1,45 @@
+// Command leat-pod watches pods with leat, as corev1.Pod.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"go.uber.org/zap"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+)
+
+func main() {
+	log, err := zap.NewProduction()
+	if err != nil {
+		panic(err)
+	}
+	if err := run(context.Background(), os.Args[1], log); err != nil {
+		log.Fatal("the agent has ended", zap.Error(err))
+	}
+}
+
+func run(ctx context.Context, host string, log *zap.Logger) error {
+	client, err := apiclient.New(apiclient.Config{Host: host})
+	if err != nil {
+		return err
+	}
+	resource := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	pods := informer.New(apiclient.For[*corev1.Pod](client, resource, ""), informer.Options[*corev1.Pod]{Logger: log})
+	registration, err := pods.AddEventHandler(informer.HandlerFuncs[*corev1.Pod]{
+		UpdateFunc: func(_, pod *corev1.Pod) { fmt.Println(pod.Name, pod.Status.Phase) },
+	}, informer.HandlerOptions{})
+	if err != nil {
+		return err
+	}
+	go func() {
+		<-registration.Synced()
+		fmt.Println(pods.Cache().Len(), "pods")
+	}()
+	return pods.Run(ctx)
+}

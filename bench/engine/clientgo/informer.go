@@ -1,0 +1,107 @@
+// Package clientgo drives client-go in the bench.
+package clientgo
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/leatproject/leat/bench/subject"
+)
+
+var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+
+// Library is client-go as it comes: no option is set that the work does not ask for. (Lists in pages instead of streaming
+// ones are asked for in its environment, by KUBE_FEATURE_WatchListClient=false.)
+func Library() subject.Library {
+	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
+}
+
+func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
+	shared, err := informerOf(s)
+	if err != nil {
+		return nil, err
+	}
+	if s.Strip {
+		err = shared.SetTransform(func(o any) (any, error) {
+			subject.Strip(o.(metav1.Object))
+			return o, nil
+		})
+	}
+	if err != nil {
+		return nil, err
+	}
+	i := informer{shared}
+	return i, i.Handle(h, s.Coalesce)
+}
+
+func informerOf(s subject.Spec) (cache.SharedIndexInformer, error) {
+	config := configOf(s)
+	switch s.Form {
+	case subject.Full:
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		return informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer(), nil
+	case subject.Metadata:
+		client, err := metadata.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(pods).Informer(), nil
+	case subject.Unstructured:
+		client, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(pods).Informer(), nil
+	default:
+		return nil, subject.ErrUnsupported
+	}
+}
+
+func configOf(s subject.Spec) *rest.Config {
+	c := &rest.Config{Host: s.URL, BearerToken: s.Token, TLSClientConfig: rest.TLSClientConfig{CAData: s.CA}}
+	switch s.Wire {
+	case subject.JSON:
+		c.ContentType, c.AcceptContentTypes = "application/json", "application/json"
+	case subject.Protobuf:
+		c.ContentType = "application/vnd.kubernetes.protobuf"
+		c.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	}
+	return c
+}
+
+// informer is a shared informer with what the bench asks of it.
+type informer struct{ cache.SharedIndexInformer }
+
+// Run receives until ctx ends.
+func (i informer) Run(ctx context.Context) error {
+	i.RunWithContext(ctx)
+	return nil
+}
+
+// Len is the number of objects in the cache.
+func (i informer) Len() int { return len(i.GetIndexer().ListKeys()) }
+
+// Handle adds a handler. There are none that coalesce.
+func (i informer) Handle(h subject.Hooks, coalesce bool) error {
+	if coalesce {
+		return subject.ErrUnsupported
+	}
+	_, err := i.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { h.Added() },
+		UpdateFunc: func(old, new any) { h.Updated(old.(subject.Versioned), new.(subject.Versioned)) },
+	})
+	return err
+}

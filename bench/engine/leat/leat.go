@@ -1,0 +1,186 @@
+// Package leat drives leat in the bench.
+package leat
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/workqueue"
+)
+
+var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+
+// Library is leat as it comes: no option is set that the work does not ask for.
+func Library() subject.Library {
+	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
+}
+
+func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
+	client, err := apiclient.New(configOf(s))
+	if err != nil {
+		return nil, err
+	}
+	switch s.Form {
+	case subject.Full:
+		return withHooks(apiclient.For[*corev1.Pod](client, pods, ""), s, h)
+	case subject.Struct:
+		return withHooks(apiclient.View[*subject.Pod](client, pods, ""), s, h)
+	case subject.Metadata:
+		return withHooks(apiclient.View[*metav1.PartialObjectMetadata](client, pods, ""), s, h)
+	case subject.Unstructured:
+		return withHooks(apiclient.For[*unstructured.Unstructured](client, pods, ""), s, h)
+	default:
+		return nil, subject.ErrUnsupported
+	}
+}
+
+func configOf(s subject.Spec) apiclient.Config {
+	c := apiclient.Config{Host: s.URL, DisableProtobuf: s.Wire == subject.JSON}
+	c.TLS.CAData = s.CA
+	return c
+}
+
+// withHooks makes an informer with one handler.
+func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
+	i := inform[T]{informer.New(lw, informer.Options[T]{DisableStreaming: s.Paged, KeepManagedFields: s.Keep})}
+	return i, i.Handle(h, s.Coalesce)
+}
+
+// inform is an informer with what the bench asks of it.
+type inform[T api.Object] struct{ *informer.Informer[T] }
+
+// Len is the number of objects in the cache.
+func (i inform[T]) Len() int { return i.Cache().Len() }
+
+// Version is that of the cache.
+func (i inform[T]) Version() string { return i.ResourceVersion() }
+
+// Handle adds a handler.
+func (i inform[T]) Handle(h subject.Hooks, coalesce bool) error {
+	_, err := i.AddEventHandler(informer.HandlerFuncs[T]{
+		AddFunc:    func(T, bool) { h.Added() },
+		UpdateFunc: func(old, new T) { h.Updated(old, new) },
+	}, informer.HandlerOptions{Coalesce: coalesce})
+	return err
+}
+
+// shared is an informer of a source in memory.
+type shared struct {
+	inform[*metav1.PartialObjectMetadata]
+}
+
+func newShared(s subject.Source) subject.Shared {
+	return shared{inform[*metav1.PartialObjectMetadata]{
+		informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{DisableStreaming: true}),
+	}}
+}
+
+// Index adds an index.
+func (s shared) Index(label string) error {
+	informer.AddIndex(s.Informer, func(o *metav1.PartialObjectMetadata) []string { return []string{o.Labels[label]} })
+	return nil
+}
+
+// source lists and watches what is in memory.
+type source subject.Source
+
+// Resource says that the objects are pods.
+func (s source) Resource() api.Resource { return pods }
+
+// List hands out all objects.
+func (s source) List(
+	_ context.Context, _ api.Options[*metav1.PartialObjectMetadata], each func(*metav1.PartialObjectMetadata) error,
+) (metav1.ListMeta, error) {
+	for _, o := range s.Objects {
+		if err := each(o); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	return metav1.ListMeta{ResourceVersion: s.Objects[len(s.Objects)-1].ResourceVersion}, nil
+}
+
+// Watch hands out the updates, and then waits for the context to end.
+func (s source) Watch(
+	ctx context.Context, _ api.Options[*metav1.PartialObjectMetadata],
+) iter.Seq2[api.Event[*metav1.PartialObjectMetadata], error] {
+	return func(yield func(api.Event[*metav1.PartialObjectMetadata], error) bool) {
+		select {
+		case <-s.Go:
+		case <-ctx.Done():
+		}
+		for i := range s.Updates {
+			o := s.Next(i)
+			if ctx.Err() != nil || !yield(api.Event[*metav1.PartialObjectMetadata]{
+				Type: watch.Modified, Object: o, ResourceVersion: o.ResourceVersion,
+			}, nil) {
+				return
+			}
+		}
+		<-ctx.Done()
+	}
+}
+
+// queue is a workqueue whose adds say why.
+type queue struct {
+	*workqueue.Queue[subject.Key]
+}
+
+var cause = workqueue.Cause{Source: "pods", Event: "update", Object: "default/web-0", Version: "1000000", At: time.Unix(1, 0)}
+
+func newQueue() subject.Keys {
+	return queue{workqueue.New[subject.Key](workqueue.Options{})}
+}
+
+// Add adds a key with its cause.
+func (q queue) Add(key subject.Key) { q.AddWith(key, workqueue.Item{Cause: cause}) }
+
+// AddPriority adds a key with its cause and a priority.
+func (q queue) AddPriority(key subject.Key, priority int) {
+	q.AddWith(key, workqueue.Item{Cause: cause, Priority: priority})
+}
+
+// AddAfter adds a key with its cause, which is due later.
+func (q queue) AddAfter(key subject.Key, seconds int) {
+	q.AddWith(key, workqueue.Item{Cause: cause, After: time.Duration(seconds) * time.Second})
+}
+
+// AddRateLimited adds a key that has failed, with its cause.
+func (q queue) AddRateLimited(key subject.Key) {
+	q.AddWith(key, workqueue.Item{Cause: cause, RateLimited: true})
+}
+
+// Get waits for a key.
+func (q queue) Get() (subject.Key, bool) {
+	w, err := q.Queue.Get(context.Background())
+	return w.Key, err == nil
+}
+
+// objects is an indexer each of whose writes is published by itself.
+type objects struct {
+	indexer *cache.Indexer[*metav1.PartialObjectMetadata]
+}
+
+func newCache() subject.Cache {
+	return objects{cache.New[*metav1.PartialObjectMetadata](cache.Options{})}
+}
+
+// Set publishes one object.
+func (c objects) Set(o *metav1.PartialObjectMetadata) {
+	t := c.indexer.Begin()
+	t.Set(o)
+	t.Commit(o.ResourceVersion)
+}
+
+// List copies the cache.
+func (c objects) List() int { return len(c.indexer.List()) }

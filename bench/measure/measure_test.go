@@ -1,0 +1,70 @@
+package measure
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestProcessorTimeCounts(t *testing.T) {
+	before := Now()
+	for deadline := time.Now().Add(50 * time.Millisecond); time.Now().Before(deadline); {
+	}
+	spent := Now().Since(before)
+	require.GreaterOrEqual(t, spent.Wall, 50*time.Millisecond)
+	require.Greater(t, spent.CPU, 5*time.Millisecond) // others may run too
+}
+
+var kept [][]byte
+
+func TestAllocationsAreCounted(t *testing.T) {
+	kept = make([][]byte, 0, 10_000)
+	before := Now()
+	for range cap(kept) {
+		kept = append(kept, make([]byte, 8)) // several of which may share a block
+	}
+	spent := Now().Since(before)
+	require.InDelta(t, cap(kept), spent.Allocs, 100)
+	require.GreaterOrEqual(t, spent.Bytes, 8*float64(cap(kept)))
+	kept = nil
+}
+
+func TestLiveHeap(t *testing.T) {
+	before := LiveHeap()
+	kept = [][]byte{make([]byte, 10<<20), make([]byte, 1<<20)}
+	require.InDelta(t, 11<<20, float64(LiveHeap())-float64(before), 1<<19)
+	kept = kept[1:]
+	kept = append([][]byte(nil), kept...)
+	require.InDelta(t, 1<<20, float64(LiveHeap())-float64(before), 1<<19)
+	kept = nil
+}
+
+func TestHeapWatch(t *testing.T) {
+	var w HeapWatch
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	kept = [][]byte{make([]byte, 50<<20)}
+	go func() { ended <- w.Run(ctx) }()
+	for w.Peak() == 0 {
+		runtime.Gosched()
+	}
+	require.Greater(t, w.Peak(), uint64(50<<20))
+	kept = nil
+	cancel()
+	require.NoError(t, <-ended)
+}
+
+func TestResident(t *testing.T) {
+	peak, err := PeakRSS()
+	require.NoError(t, err)
+	now, err := RSS(os.Getpid())
+	require.NoError(t, err)
+	require.Greater(t, now, uint64(1<<20))
+	require.GreaterOrEqual(t, peak+1<<20, now)
+	_, err = RSS(-1)
+	require.Error(t, err)
+}

@@ -1,0 +1,34 @@
+package measure
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+)
+
+// PeakRSS is the most memory, in bytes, that this process has had resident. (rusage has such a figure too, and inherits it
+// from the process that forked.) It needs Linux.
+func PeakRSS() (uint64, error) { return status("self", "VmHWM") }
+
+// RSS is the memory, in bytes, that a process has resident. It needs Linux.
+func RSS(pid int) (uint64, error) { return status(strconv.Itoa(pid), "VmRSS") }
+
+func status(process, field string) (uint64, error) {
+	content, err := os.ReadFile("/proc/" + process + "/status")
+	if err != nil {
+		return 0, fmt.Errorf("measure: %w", err)
+	}
+	for line := range bytes.Lines(content) {
+		name, value, _ := bytes.Cut(line, []byte(":"))
+		if string(name) != field {
+			continue
+		}
+		kilobytes, err := strconv.ParseUint(string(bytes.TrimSuffix(bytes.TrimSpace(value), []byte(" kB"))), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("measure: %s of process %s: %w", field, process, err)
+		}
+		return kilobytes << 10, nil
+	}
+	return 0, fmt.Errorf("measure: process %s has no %s", process, field)
+}

@@ -1,0 +1,99 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/leatproject/leat/bench/measure"
+	"github.com/leatproject/leat/bench/server"
+)
+
+// agentNames are the programs whose size is measured, and what they are called in the report.
+var agentNames = []struct{ name, label string }{
+	{"leat-struct", "leat, own struct"},
+	{"leat-pod", "leat, corev1.Pod"},
+	{"client-go", "client-go, corev1.Pod"},
+	{"controller-runtime", "controller-runtime, corev1.Pod"},
+	{"bare", "no library, the dependencies of leat"},
+}
+
+const (
+	agentPods = 100
+	agentIdle = time.Minute
+)
+
+// agents measures programs that watch pods: how large they are, stripped, and how much memory they take when nothing has
+// happened for a minute. They idle at the same time, each with a server of its own. A quick run leaves the idling out.
+func (r *run) agents(ctx context.Context) (*RowResult, error) {
+	row := &RowResult{
+		Name: "agents", Title: "A program that watches pods", Columns: []string{"binary MB", "idle RSS MB"},
+		Note: fmt.Sprintf("Stripped binaries (-trimpath -ldflags='-s -w'); resident memory after a minute without an event, %d pods cached.", agentPods),
+	}
+	for _, a := range agentNames {
+		_, _ = fmt.Fprintf(r.Progress, "agents: building %s\n", a.name)
+		if err := goBuild(ctx, r.Options, "agent-"+a.name, "./agent/"+a.name, "-ldflags=-s -w"); err != nil {
+			return nil, err
+		}
+		info, err := os.Stat(filepath.Join(r.Binaries, "agent-"+a.name))
+		if err != nil {
+			return nil, err
+		}
+		row.Entrants = append(row.Entrants, EntrantResult{Label: a.label, Rounds: map[string][]float64{"binary MB": {float64(info.Size()) / 1e6}}})
+	}
+	if r.Quick {
+		return row, nil
+	}
+	return row, r.idle(ctx, row)
+}
+
+// idle has all agents watch, and looks at them after a minute.
+func (r *run) idle(ctx context.Context, row *RowResult) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := server.New(r.set, server.Options{Objects: agentPods})
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	var running []*exec.Cmd
+	for _, a := range agentNames {
+		cmd := exec.CommandContext(ctx, filepath.Join(r.Binaries, "agent-"+a.name), s.URL())
+		cmd.Env = environment()
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			return err
+		}
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		running = append(running, cmd)
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != fmt.Sprintf("%d pods\n", agentPods) {
+			return fmt.Errorf("runner: agent %s said %q: %w", a.name, line, err)
+		}
+	}
+	_, _ = fmt.Fprintf(r.Progress, "agents: idling for %s\n", agentIdle)
+	select {
+	case <-time.After(agentIdle):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for i, cmd := range running {
+		rss, err := measure.RSS(cmd.Process.Pid)
+		if err != nil {
+			return err
+		}
+		row.Entrants[i].Rounds["idle RSS MB"] = []float64{float64(rss) / 1e6}
+	}
+	cancel()
+	for _, cmd := range running {
+		_ = cmd.Wait() // they are killed
+	}
+	return errors.Join(<-ended)
+}

@@ -1,0 +1,50 @@
+package runner
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// Machine is where a run was, and of what.
+type Machine struct {
+	CPU      string
+	Cores    int
+	Memory   string
+	Kernel   string
+	Go       string
+	Versions map[string]string // of modules
+	Commit   string
+}
+
+func thisMachine(folder string) Machine {
+	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}
+	m.CPU = firstMatch("/proc/cpuinfo", `(?m)^model name\s*:\s*(.*)$`)
+	m.Memory = firstMatch("/proc/meminfo", `(?m)^MemTotal:\s*(.*)$`)
+	m.Kernel = runtime.GOOS + "/" + runtime.GOARCH + " " + firstMatch("/proc/sys/kernel/osrelease", `(\d+\.\d+)`)
+	for _, module := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apimachinery"} {
+		m.Versions[module] = firstMatch(filepath.Join(folder, "go.mod"), `(?m)^\s*`+regexp.QuoteMeta(module)+` (\S+)`)
+	}
+	cmd := exec.Command("git", "describe", "--always", "--dirty", "--exclude=*", "--abbrev=10")
+	cmd.Dir = folder
+	if commit, err := cmd.Output(); err == nil {
+		m.Commit = strings.TrimSpace(string(commit))
+	}
+	return m
+}
+
+// firstMatch is what a pattern finds in a file; empty where there is no such file.
+func firstMatch(name, pattern string) string {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return ""
+	}
+	match := regexp.MustCompile(pattern).FindSubmatch(content)
+	if match == nil {
+		return ""
+	}
+	return strings.TrimSpace(string(match[1]))
+}

@@ -1,0 +1,98 @@
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/leatproject/leat/bench/subject"
+)
+
+// process is a subject that runs.
+type process struct {
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Reader
+	errors strings.Builder
+}
+
+// launch starts a subject with one work. It ends with its work, or with ctx.
+func launch(ctx context.Context, binary string, s subject.Spec, env []string) (*process, error) {
+	work, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{cmd: exec.CommandContext(ctx, binary, string(work))}
+	p.cmd.Env = append(environment(), env...)
+	p.cmd.Stderr = &p.errors
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.out = bufio.NewReaderSize(out, 1<<20)
+	return p, p.cmd.Start()
+}
+
+// environment is that of this process without what changes how a Go program, or client-go, behaves.
+func environment() []string {
+	var env []string
+	for _, v := range os.Environ() {
+		if !strings.HasPrefix(v, "GOGC=") && !strings.HasPrefix(v, "GOMEMLIMIT=") && !strings.HasPrefix(v, "GODEBUG=") &&
+			!strings.HasPrefix(v, "GOMAXPROCS=") && !strings.HasPrefix(v, "KUBE_") {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
+// wait returns the report. Whenever the subject is ready, turn does the runner's part.
+func (p *process) wait(turn func() error) (*subject.Report, error) {
+	report, err := p.read(turn)
+	if err != nil {
+		_ = p.cmd.Process.Kill() // it may wait for us
+	}
+	if ended := p.cmd.Wait(); err == nil && ended != nil {
+		err = ended
+	}
+	if err == nil && report.Error != "" {
+		err = errors.New(report.Error)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("runner: %s: %w %s", p.cmd.Path, err, lastLines(p.errors.String(), 5))
+	}
+	return report, nil
+}
+
+func (p *process) read(turn func() error) (*subject.Report, error) {
+	for {
+		line, err := p.out.ReadString('\n')
+		if err != nil {
+			return nil, err
+		}
+		if line != subject.Ready+"\n" {
+			report := &subject.Report{}
+			return report, json.Unmarshal([]byte(line), report)
+		}
+		// The subject goes on at once, for it has to take what the turn sends.
+		if _, err := io.WriteString(p.in, "go on\n"); err != nil {
+			return nil, err
+		}
+		if err := turn(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

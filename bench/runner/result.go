@@ -1,0 +1,77 @@
+package runner
+
+import (
+	"slices"
+
+	"github.com/leatproject/leat/bench/subject"
+)
+
+// Result is what a run has found. It is written to a file, from which the report is made.
+type Result struct {
+	Machine Machine
+	Quick   bool
+	Rows    []RowResult
+}
+
+// RowResult is one row.
+type RowResult struct {
+	Name, Title, Note string
+	Columns           []string // the metrics to show, in this order
+	Entrants          []EntrantResult
+}
+
+// EntrantResult is what one entrant has reached, a value a round.
+type EntrantResult struct {
+	Label   string
+	Rounds  map[string][]float64
+	Failure string // why there are no figures, or fewer
+}
+
+// Median of a metric, and whether there is one.
+func (e *EntrantResult) Median(metric string) (float64, bool) {
+	return median(e.Rounds[metric])
+}
+
+// Spread is the lowest and the highest value of a metric.
+func (e *EntrantResult) Spread(metric string) (low, high float64) {
+	if len(e.Rounds[metric]) == 0 {
+		return 0, 0
+	}
+	return slices.Min(e.Rounds[metric]), slices.Max(e.Rounds[metric])
+}
+
+func (e *EntrantResult) add(m subject.Metrics) {
+	for name, value := range m {
+		e.Rounds[name] = append(e.Rounds[name], value)
+	}
+}
+
+// Row returns the row of a name.
+func (r *Result) Row(name string) (*RowResult, bool) {
+	at := slices.IndexFunc(r.Rows, func(row RowResult) bool { return row.Name == name })
+	if at < 0 {
+		return nil, false
+	}
+	return &r.Rows[at], true
+}
+
+// Entrant returns the entrant of a label.
+func (r *RowResult) Entrant(label string) (*EntrantResult, bool) {
+	at := slices.IndexFunc(r.Entrants, func(e EntrantResult) bool { return e.Label == label })
+	if at < 0 {
+		return nil, false
+	}
+	return &r.Entrants[at], true
+}
+
+func median(values []float64) (float64, bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	middle := len(sorted) / 2
+	if len(sorted)%2 == 1 {
+		return sorted[middle], true
+	}
+	return (sorted[middle-1] + sorted[middle]) / 2, true
+}

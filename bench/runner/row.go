@@ -1,0 +1,168 @@
+package runner
+
+import (
+	"github.com/leatproject/leat/bench/subject"
+)
+
+// Row is one work, and who does it.
+type Row struct {
+	Name, Title, Note string
+	Columns           []string
+	Entrants          []Entrant
+	TLS               bool
+	Quick             bool // is part of a quick run
+	Rounds            int  // of a whole run
+}
+
+// Entrant is one library with its settings.
+type Entrant struct {
+	Label   string
+	Program string // "leat", "client-go", "controller-runtime"
+	Spec    subject.Spec
+	Env     []string
+	Single  bool // events come one by one
+}
+
+// The subjects.
+const (
+	leat              = "leat"
+	clientGo          = "client-go"
+	controllerRuntime = "controller-runtime"
+)
+
+// withoutStreaming has client-go list in pages.
+var withoutStreaming = []string{"KUBE_FEATURE_WatchListClient=false"}
+
+// Sizes are how much is done.
+type Sizes struct {
+	Cached   int // pods whose memory is measured
+	Watched  int // pods whose events are measured
+	Events   int
+	Relisted int
+	Latency  int // events
+	Largest  int // pods of the growth
+	Rounds   int
+}
+
+// Full and Quick are the sizes of a whole and of a quick run.
+var (
+	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 20_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Rounds: 5}
+	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 6_000, Relisted: 10_000, Latency: 500, Largest: 200_000, Rounds: 3}
+)
+
+// Rows returns everything that is measured, in the order of the targets.
+func Rows(z Sizes) []Row {
+	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
+	rows = append(rows, inMemory(z)...)
+	return append(rows, latencies(z), growth(z), changes(z))
+}
+
+var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s"}
+
+func events(z Sizes, tls bool) Row {
+	spec := subject.Spec{Work: subject.Events, Objects: z.Watched, Events: z.Events}
+	return Row{
+		Name: "events", Title: "Events of a watch", Quick: true, TLS: tls, Columns: eventColumns, Rounds: z.Rounds,
+		Note: "Processor time from before the first event is sent until a handler was told of the last, for pods that are cached already.",
+		Entrants: []Entrant{
+			entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
+			entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
+			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
+			entrant("leat, corev1.Pod, protobuf", leat, spec, subject.Full, subject.Protobuf),
+			entrant("client-go, corev1.Pod, protobuf", clientGo, spec, subject.Full, subject.Protobuf),
+			entrant("leat, 8 fields, protobuf", leat, spec, subject.Struct, subject.Protobuf),
+			entrant("leat, metadata", leat, spec, subject.Metadata, ""),
+			entrant("client-go, metadata", clientGo, spec, subject.Metadata, ""),
+			entrant("leat, unstructured", leat, spec, subject.Unstructured, subject.JSON),
+			entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON),
+		},
+	}
+}
+
+func eventsOverTLS(z Sizes) Row {
+	row := events(z, true)
+	row.Name, row.Title, row.Quick, row.Rounds = "events-tls", "Events of a watch, over TLS and HTTP/2", false, min(3, z.Rounds)
+	row.Entrants = row.Entrants[:6]
+	return row
+}
+
+func entrant(label, program string, s subject.Spec, form subject.Form, wire subject.Wire) Entrant {
+	s.Form, s.Wire = form, wire
+	return Entrant{Label: label, Program: program, Spec: s}
+}
+
+// caches is what a cache keeps, and what it takes to fill it.
+func caches(z Sizes) Row {
+	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
+	stripped := spec
+	stripped.Strip = true
+	kept := spec
+	kept.Keep = true
+	paged := entrant("client-go, corev1.Pod, protobuf, listed", clientGo, stripped, subject.Full, subject.Protobuf)
+	paged.Env = withoutStreaming
+	return Row{
+		Name: "cache", Title: "The first list, and what stays in memory", Quick: true, Rounds: min(3, z.Rounds),
+		Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s", "allocs/object"},
+		Note:    "From before there is a client until a handler knows every pod; the live heap after that, collected, and the most memory that was ever resident.",
+		Entrants: []Entrant{
+			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
+			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
+			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
+			paged,
+			entrant("leat, corev1.Pod, managedFields kept", leat, kept, subject.Full, ""),
+			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
+			entrant("leat, 8 fields", leat, spec, subject.Struct, ""),
+			entrant("leat, metadata", leat, spec, subject.Metadata, ""),
+			entrant("client-go, metadata", clientGo, spec, subject.Metadata, ""),
+			entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, ""),
+		},
+	}
+}
+
+// syncs are the slower ways to fill a cache.
+func syncs(z Sizes) Row {
+	z.Cached /= 5
+	row := caches(z)
+	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
+	stripped := spec
+	stripped.Strip = true
+	paged := spec
+	paged.Paged = true
+	listed := entrant("client-go, corev1.Pod, JSON, listed", clientGo, spec, subject.Full, subject.JSON)
+	listed.Env = withoutStreaming
+	row.Name, row.Title, row.Quick = "cache-json", "The first list, in JSON", false
+	row.Note = "The same with a fifth of the pods."
+	row.Entrants = []Entrant{
+		entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
+		entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
+		entrant("leat, corev1.Pod, JSON, paged", leat, paged, subject.Full, subject.JSON),
+		listed,
+		entrant("leat, unstructured", leat, spec, subject.Unstructured, subject.JSON),
+		entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON),
+		entrant("client-go, unstructured, stripped", clientGo, stripped, subject.Unstructured, subject.JSON),
+	}
+	return row
+}
+
+func relists(z Sizes) Row {
+	spec := subject.Spec{Work: subject.Relist, Objects: z.Relisted}
+	stripped, paged := spec, spec
+	stripped.Strip, paged.Paged = true, true
+	listed := entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, "")
+	listed.Env = withoutStreaming
+	return Row{
+		Name: "relist", Title: "A list of what has not changed", Quick: true, Rounds: min(3, z.Rounds),
+		Columns: []string{"allocs/object", "B/object", "live MB", "peak MB", "peak/live", "cpu us/object", "notifications"},
+		Note:    "The watch ends with 410 and the collection is listed again, every object being what it was. The heap in use is looked at every 10 ms.",
+		Entrants: []Entrant{
+			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
+			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
+			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
+			entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
+			entrant("leat, 8 fields", leat, spec, subject.Struct, ""),
+			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
+			entrant("leat, 8 fields, paged", leat, paged, subject.Struct, ""),
+			listed,
+		},
+	}
+}

@@ -1,0 +1,296 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leatproject/leat/bench/load"
+	"github.com/leatproject/leat/bench/server"
+	"github.com/leatproject/leat/bench/subject"
+)
+
+// Options say what is run.
+type Options struct {
+	Quick    bool
+	Only     *regexp.Regexp // names of rows; nil is all
+	Rounds   int            // 0 is what each row says
+	Folder   string         // of this module
+	Binaries string         // a folder for the subjects
+	Profiles string         // a folder for profiles of the last round; empty is none
+	Progress io.Writer
+}
+
+// turnLimit is how long one subject may take.
+const turnLimit = 3 * time.Minute
+
+// Run builds the subjects, has every row done and returns what was found. A subject that fails costs its row a figure,
+// and is named in the result; an error is for what keeps all of them from being measured.
+func Run(ctx context.Context, o Options) (*Result, error) {
+	if err := build(ctx, o); err != nil {
+		return nil, err
+	}
+	r := &run{Options: o, set: load.NewSet(load.Seed, load.Workloads), began: time.Now()}
+	rows := r.rows()
+	for _, row := range rows {
+		r.total += row.Rounds * len(row.Entrants)
+	}
+	result := &Result{Machine: thisMachine(o.Folder), Quick: o.Quick}
+	if r.wanted("agents") {
+		agents, err := r.agents(ctx)
+		if err != nil {
+			return nil, err
+		}
+		result.Rows = append(result.Rows, *agents)
+	}
+	for i := range rows {
+		row, err := r.row(ctx, &rows[i])
+		if err != nil {
+			return nil, err
+		}
+		result.Rows = append(result.Rows, *row)
+	}
+	return result, nil
+}
+
+// build makes a binary of each subject.
+func build(ctx context.Context, o Options) error {
+	_, _ = fmt.Fprintln(o.Progress, "building the subjects (some minutes with a cold cache)")
+	for _, name := range []string{leat, clientGo, controllerRuntime} {
+		if err := goBuild(ctx, o, name, "./cmd/"+name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func goBuild(ctx context.Context, o Options, name, pkg string, flags ...string) error {
+	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-trimpath"}, flags, []string{"-o", filepath.Join(o.Binaries, name), pkg})...)
+	cmd.Dir, cmd.Env = o.Folder, append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("runner: build %s: %w\n%s", pkg, err, output)
+	}
+	return nil
+}
+
+// run is a run under way.
+type run struct {
+	Options
+	set   *load.Set
+	began time.Time
+	done  int // turns
+	total int
+}
+
+func (r *run) wanted(name string) bool { return r.Only == nil || r.Only.MatchString(name) }
+
+func (r *run) rows() []Row {
+	sizes := Full
+	if r.Quick {
+		sizes = Quick
+	}
+	var rows []Row
+	for _, row := range Rows(sizes) {
+		if r.wanted(row.Name) && (row.Quick || !r.Quick) {
+			if r.Rounds > 0 {
+				row.Rounds = r.Rounds
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// row has every entrant do a row, by turns.
+func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
+	result := &RowResult{Name: row.Name, Title: row.Title, Note: row.Note, Columns: row.Columns}
+	for _, e := range row.Entrants {
+		result.Entrants = append(result.Entrants, EntrantResult{Label: e.Label, Rounds: map[string][]float64{}})
+	}
+	for round := range row.Rounds {
+		for _, at := range turns(len(row.Entrants), round) {
+			r.progress(row, &row.Entrants[at], round)
+			metrics, err := r.turn(ctx, row, row.Entrants[at], round == row.Rounds-1)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				result.Entrants[at].Failure = err.Error()
+			}
+			result.Entrants[at].add(metrics)
+		}
+	}
+	return result, nil
+}
+
+// turns is the order of a round: each begins with another entrant.
+func turns(entrants, round int) []int {
+	order := make([]int, entrants)
+	for i := range order {
+		order[i] = (i + round) % entrants
+	}
+	return order
+}
+
+func (r *run) progress(row *Row, e *Entrant, round int) {
+	r.done++
+	_, _ = fmt.Fprintf(r.Progress, "[%d/%d] %s: %s, round %d of %d, after %s\n",
+		r.done, r.total, row.Name, e.Label, round+1, row.Rounds, time.Since(r.began).Round(time.Second))
+}
+
+// turn has one entrant do its work once. What it reports is returned with an error too if its encoding was another than
+// it should be, but not counted.
+func (r *run) turn(ctx context.Context, row *Row, e Entrant, last bool) (subject.Metrics, error) {
+	ctx, cancel := context.WithTimeout(ctx, turnLimit)
+	defer cancel()
+	if r.Profiles != "" && last {
+		name := filepath.Join(r.Profiles, fileName(row.Name+" "+e.Label))
+		e.Spec.Profile, e.Spec.Heap = name+".cpu.prof", name+".heap.prof"
+	}
+	if e.Spec.Form == "" { // without a server
+		p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
+		if err != nil {
+			return nil, err
+		}
+		report, err := p.wait(nil)
+		if err != nil {
+			return nil, err
+		}
+		return report.Metrics, nil
+	}
+	return r.turnWithServer(ctx, row, e)
+}
+
+var notForFiles = regexp.MustCompile(`[^a-z0-9]+`)
+
+func fileName(s string) string {
+	return strings.Trim(notForFiles.ReplaceAllString(strings.ToLower(s), "-"), "-")
+}
+
+// turnWithServer is a turn of an entrant with a server of its own.
+func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics subject.Metrics, err error) {
+	s, err := server.New(r.set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS})
+	if err != nil {
+		return nil, err
+	}
+	serving, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(serving) }()
+	defer func() {
+		stop()
+		err = errors.Join(err, <-ended)
+	}()
+	e.Spec.URL, e.Spec.CA = s.URL(), s.Authority()
+	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
+	if err != nil {
+		return nil, err
+	}
+	report, err := p.wait(func() error { return act(ctx, s, e) })
+	if err != nil {
+		return nil, err
+	}
+	if err := checkWire(s.Requests(), e.Spec, row.TLS); err != nil {
+		return nil, err
+	}
+	addWire(report.Metrics, s.Requests())
+	if report.Arrivals != nil {
+		latency(report, s.Sent())
+	}
+	return report.Metrics, nil
+}
+
+// act is what the server does once the subject is ready.
+func act(ctx context.Context, s *server.Server, e Entrant) error {
+	pods := make([]int, e.Spec.Events)
+	random := rand.New(rand.NewPCG(load.Seed, uint64(len(pods))))
+	for i := range pods {
+		pods[i] = random.IntN(e.Spec.Objects)
+	}
+	switch {
+	case e.Spec.Work == subject.Latency:
+		return s.ChangeEvery(ctx, 2*time.Millisecond, pods)
+	case e.Single:
+		return s.ChangeEvery(ctx, 200*time.Microsecond, pods)
+	case e.Spec.Work == subject.Events:
+		s.Change(pods...)
+	case e.Spec.Work == subject.Relist:
+		return relist(ctx, s)
+	}
+	return nil
+}
+
+// relist ends the watch with 410, waits until the list that follows is through, and changes one object.
+func relist(ctx context.Context, s *server.Server) error {
+	watches := 0
+	for _, r := range s.Requests() {
+		if r.Watch {
+			watches++
+		}
+	}
+	s.Expire()
+	if err := s.AwaitWatches(ctx, watches+1); err != nil {
+		return err
+	}
+	s.Change(0)
+	return nil
+}
+
+// checkWire tells whether a subject spoke what its row says.
+func checkWire(requests []server.Request, s subject.Spec, tls bool) error {
+	proto := "HTTP/1.1"
+	if tls {
+		proto = "HTTP/2.0"
+	}
+	for _, q := range requests {
+		switch {
+		case q.Proto != proto:
+			return fmt.Errorf("runner: the subject spoke %s and should have spoken %s", q.Proto, proto)
+		case s.Wire != "" && q.Protobuf != (s.Wire == subject.Protobuf):
+			return fmt.Errorf("runner: the subject did not ask for %s", s.Wire)
+		case q.Metadata != (s.Form == subject.Metadata):
+			return fmt.Errorf("runner: the subject asked for metadata %t, and its form is %s", q.Metadata, s.Form)
+		}
+	}
+	return nil
+}
+
+// addWire notes what the subject chose by itself.
+func addWire(m subject.Metrics, requests []server.Request) {
+	for _, q := range requests {
+		m["protobuf"] = boolean(q.Protobuf)
+		m["streaming"] = max(m["streaming"], boolean(q.Streaming))
+	}
+}
+
+func boolean(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// latency adds the percentiles of what lies between the server and the handler.
+func latency(report *subject.Report, sent map[uint64]int64) {
+	var took []float64
+	for version, at := range report.Arrivals {
+		v, err := strconv.ParseUint(version, 10, 64)
+		if err == nil && sent[v] > 0 {
+			took = append(took, float64(at-sent[v])/1e3)
+		}
+	}
+	slices.Sort(took)
+	if len(took) > 0 {
+		report.Metrics["p50 us"] = took[len(took)/2]
+		report.Metrics["p99 us"] = took[len(took)*99/100]
+	}
+}

@@ -1,0 +1,117 @@
+package subject
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+)
+
+// Metrics is what a work reports: names with their units, and values.
+type Metrics map[string]float64
+
+// Report is the last line that a subject writes.
+type Report struct {
+	Metrics  Metrics
+	Arrivals map[string]int64 // of Latency: when each version reached the handler, in nanoseconds of the wall clock
+	Error    string
+}
+
+// Ready is the line with which a subject says that it waits for what it is to measure, and for a line to go on.
+const Ready = "ready"
+
+// Main does the one work that the first argument describes, as JSON, and ends the process.
+func Main(l Library) {
+	report := &Report{Metrics: Metrics{}}
+	if err := run(l, report); err != nil {
+		report.Error = err.Error()
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
+		os.Exit(1) // nobody listens
+	}
+}
+
+func run(l Library, report *Report) error {
+	if len(os.Args) != 2 {
+		return errors.New("subject: a subject is started by the bench, with one work")
+	}
+	var s Spec
+	if err := json.Unmarshal([]byte(os.Args[1]), &s); err != nil {
+		return fmt.Errorf("subject: %w", err)
+	}
+	return Do(l, s, report, os.Stdin, os.Stdout)
+}
+
+// Do does one work and fills in the report. It writes Ready to out when the runner has to do its part, and goes on with a
+// line from in.
+func Do(l Library, s Spec, report *Report, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	w := &worker{library: l, spec: s, report: report, in: bufio.NewReader(in), out: out}
+	works := map[Work]func(context.Context) error{
+		Sync: w.sync, Events: w.events, Relist: w.relist, Latency: w.latency,
+		Fanout: w.fanout, Backlog: w.backlog, Stuck: w.stuck, Overhead: w.overhead,
+		Queue: w.queue, QueueContended: w.queueContended, QueuePriorities: w.queuePriorities,
+		QueueDelayed: w.queueDelayed, QueueLimited: w.queueLimited, Readers: w.readers, Spinners: w.spinners,
+	}
+	work, known := works[s.Work]
+	if !known {
+		return fmt.Errorf("subject: there is no work %q", s.Work)
+	}
+	return work(ctx)
+}
+
+// worker does one work.
+type worker struct {
+	library Library
+	spec    Spec
+	report  *Report
+	in      *bufio.Reader
+	out     io.Writer
+}
+
+// ready tells the runner that it is its turn, and waits until it is this process's again.
+func (w *worker) ready() error {
+	if _, err := fmt.Fprintln(w.out, Ready); err != nil {
+		return err
+	}
+	_, err := w.in.ReadString('\n')
+	return err
+}
+
+func (w *worker) set(name string, value float64) { w.report.Metrics[name] = value }
+
+// profile records where the processor time goes, if that was asked for, until stop.
+func (w *worker) profile() (stop func(), err error) {
+	if w.spec.Profile == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(w.spec.Profile)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, err
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		_ = f.Close() // a profile that is cut short says so when it is read
+	}, nil
+}
+
+// heapProfile writes what is live, if that was asked for.
+func (w *worker) heapProfile() error {
+	if w.spec.Heap == "" {
+		return nil
+	}
+	f, err := os.Create(w.spec.Heap)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return pprof.Lookup("heap").WriteTo(f, 0)
+}

@@ -1,0 +1,207 @@
+package subject
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/bench/measure"
+)
+
+// indexLabel is the label that the works without a server index by; it has a thousand values.
+const indexLabel = "node"
+
+// object makes one that nobody reads but the cache.
+func object(i, version int) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "namespace-" + strconv.Itoa(i%200), Name: fmt.Sprintf("web-6b7f9c5d4-%07d", i),
+		UID: types.UID(fmt.Sprintf("7f9c5d4b-0000-4000-8000-%012d", i)), ResourceVersion: strconv.Itoa(1_000_000 + version),
+		Labels: map[string]string{indexLabel: nodes[i%len(nodes)]},
+	}}
+}
+
+var nodes = func() (names [1000]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("node-%03d", i)
+	}
+	return names
+}()
+
+func list(n int) []*metav1.PartialObjectMetadata {
+	objects := make([]*metav1.PartialObjectMetadata, n)
+	for i := range objects {
+		objects[i] = object(i, i)
+	}
+	return objects
+}
+
+// update makes the i-th change of a collection.
+func update(objects []*metav1.PartialObjectMetadata, i int) *metav1.PartialObjectMetadata {
+	changed := *objects[(i*7919)%len(objects)]
+	changed.ResourceVersion = strconv.Itoa(1_000_000 + len(objects) + i)
+	return &changed
+}
+
+// party is a shared informer that runs, with handlers.
+type party struct {
+	Shared
+	objects []*metav1.PartialObjectMetadata
+	begin   chan struct{} // the updates
+	ended   chan error
+	cancel  context.CancelFunc
+}
+
+// share starts an informer over objects in memory and waits until every handler was told of all of them. The updates are
+// made beforehand if they are kept, so that what is measured is not their making.
+func (w *worker) share(ctx context.Context, kept bool, handlers int, coalesce bool, updated func(handler int) func(old, new Versioned)) (*party, error) {
+	if w.library.Shared == nil {
+		return nil, ErrUnsupported
+	}
+	objects := list(w.spec.Objects)
+	next := func(i int) *metav1.PartialObjectMetadata { return update(objects, i) }
+	if kept {
+		made := make([]*metav1.PartialObjectMetadata, w.spec.Events)
+		for i := range made {
+			made[i] = next(i)
+		}
+		next = func(i int) *metav1.PartialObjectMetadata { return made[i] }
+	}
+	p := &party{objects: objects, begin: make(chan struct{}), ended: make(chan error, 1)}
+	p.Shared = w.library.Shared(Source{Objects: objects, Next: next, Updates: w.spec.Events, Go: p.begin})
+	var synced sync.WaitGroup
+	for h := range handlers {
+		synced.Add(1)
+		added := 0
+		err := p.Handle(Hooks{Added: func() {
+			if added++; added == len(objects) {
+				synced.Done()
+			}
+		}, Updated: updated(h)}, coalesce)
+		if err != nil {
+			return nil, err
+		}
+	}
+	ctx, p.cancel = context.WithCancel(ctx)
+	go func() { p.ended <- p.Run(ctx) }()
+	synced.Wait()
+	return p, nil
+}
+
+func (p *party) stop() error {
+	p.cancel()
+	return <-p.ended
+}
+
+// fanout measures how fast updates reach handlers that only count them.
+func (w *worker) fanout(ctx context.Context) error {
+	var done sync.WaitGroup
+	p, err := w.share(ctx, true, w.spec.Handlers, false, func(int) func(old, new Versioned) {
+		seen := 0
+		done.Add(1)
+		return func(Versioned, Versioned) {
+			if seen++; seen == w.spec.Events {
+				done.Done()
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	stopProfile, err := w.profile()
+	if err != nil {
+		return err
+	}
+	before := measure.Now()
+	close(p.begin)
+	done.Wait()
+	spent := measure.Now().Since(before)
+	stopProfile()
+	deliveries := float64(w.spec.Events * w.spec.Handlers)
+	w.set("deliveries/s", deliveries/spent.Wall.Seconds())
+	w.set("cpu ns/delivery", float64(spent.CPU)/deliveries)
+	w.set("B/delivery", spent.Bytes/deliveries)
+	return p.stop()
+}
+
+// backlog measures what is kept for handlers that do not come back from their first update. Everything that they will be
+// told of is held by the bench itself, so that what grows is the bookkeeping.
+func (w *worker) backlog(ctx context.Context) error {
+	return w.blocked(ctx, true, w.spec.Handlers)
+}
+
+// stuck measures what one handler that does not come back costs, old states that nobody else holds included.
+func (w *worker) stuck(ctx context.Context) error { return w.blocked(ctx, false, 1) }
+
+func (w *worker) blocked(ctx context.Context, kept bool, handlers int) error {
+	release := make(chan struct{})
+	p, err := w.share(ctx, kept, handlers, w.spec.Coalesce, func(int) func(old, new Versioned) {
+		return func(Versioned, Versioned) { <-release }
+	})
+	if err != nil {
+		return err
+	}
+	last := strconv.Itoa(1_000_000 + w.spec.Objects + w.spec.Events - 1)
+	before := measure.LiveHeap()
+	close(p.begin)
+	p.await(last)
+	grown := float64(measure.LiveHeap()) - float64(before)
+	w.set("B/update", grown/float64(w.spec.Events))
+	w.set("B/delivery", grown/float64(w.spec.Events*handlers))
+	w.set("grown MB", grown/1e6)
+	if err := w.heapProfile(); err != nil {
+		return err
+	}
+	close(release)
+	return p.stop()
+}
+
+// await waits until the cache has the update of a version.
+func (p *party) await(version string) {
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for p.Version() != version {
+		<-ticker.C
+	}
+}
+
+// overhead measures what an informer with one index keeps beside the objects.
+func (w *worker) overhead(ctx context.Context) error {
+	if w.library.Shared == nil {
+		return ErrUnsupported
+	}
+	objects := list(w.spec.Objects)
+	before := measure.LiveHeap()
+	p := w.library.Shared(Source{Objects: objects})
+	if err := p.Index(indexLabel); err != nil {
+		return err
+	}
+	synced, added := make(chan struct{}), 0
+	err := p.Handle(Hooks{Added: func() {
+		if added++; added == len(objects) {
+			close(synced)
+		}
+	}, Updated: func(Versioned, Versioned) {}}, false)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	<-synced
+	w.set("B/object", (float64(measure.LiveHeap())-float64(before))/float64(len(objects)))
+	if err := w.heapProfile(); err != nil {
+		return err
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		return err
+	}
+	w.set("objects", float64(len(objects)))
+	return nil
+}

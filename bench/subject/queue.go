@@ -1,0 +1,203 @@
+package subject
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leatproject/leat/bench/measure"
+)
+
+const (
+	producers = 4
+	consumers = 4
+	waiting   = 1_000_000 // keys that wait while others are added
+)
+
+func keys(n int) []Key {
+	made := make([]Key, n)
+	for i := range made {
+		made[i] = Key{Namespace: "default", Name: fmt.Sprintf("web-6b7f9c5d4-%07d", i)}
+	}
+	return made
+}
+
+// timed measures a function that does something so many times.
+func (w *worker) timed(n int, f func()) error {
+	stopProfile, err := w.profile()
+	if err != nil {
+		return err
+	}
+	before := measure.Now()
+	f()
+	spent := measure.Now().Since(before)
+	stopProfile()
+	w.set("ns/op", float64(spent.Wall)/float64(n))
+	w.set("cpu ns/op", float64(spent.CPU)/float64(n))
+	w.set("allocs/op", spent.Allocs/float64(n))
+	w.set("B/op", spent.Bytes/float64(n))
+	return nil
+}
+
+func (w *worker) newQueue() (Keys, error) {
+	if w.library.Queue == nil {
+		return nil, ErrUnsupported
+	}
+	return w.library.Queue(), nil
+}
+
+// queue measures the way of one key through a queue that nobody else uses.
+func (w *worker) queue(context.Context) error {
+	q, err := w.newQueue()
+	if err != nil {
+		return err
+	}
+	some := keys(64)
+	round := func(n int) {
+		for i := range n {
+			q.Add(some[i%len(some)])
+			key, _ := q.Get()
+			q.Done(key)
+		}
+	}
+	round(len(some)) // the first of each key may make room
+	err = w.timed(w.spec.Events, func() { round(w.spec.Events) })
+	q.ShutDown()
+	return err
+}
+
+// queueLimited is queue with a failure and its forgetting, without waiting for the delay.
+func (w *worker) queueLimited(context.Context) error {
+	q, err := w.newQueue()
+	if err != nil {
+		return err
+	}
+	some := keys(w.spec.Events)
+	err = w.timed(w.spec.Events, func() {
+		for _, key := range some {
+			q.AddRateLimited(key)
+			q.Forget(key)
+		}
+	})
+	q.ShutDown()
+	return err
+}
+
+func (w *worker) queueContended(context.Context) error {
+	return w.contended(func(q Keys, key Key, _ int) { q.Add(key) })
+}
+
+func (w *worker) queuePriorities(context.Context) error {
+	return w.contended(func(q Keys, key Key, i int) { q.AddPriority(key, i%3) })
+}
+
+// contended counts in Done calls: every key is added once.
+func (w *worker) contended(add func(q Keys, key Key, i int)) error {
+	q, err := w.newQueue()
+	if err != nil {
+		return err
+	}
+	all := keys(w.spec.Events)
+	return w.timed(len(all), func() {
+		var producing, consuming sync.WaitGroup
+		var done atomic.Int64
+		for p := range producers {
+			producing.Go(func() {
+				for i := p; i < len(all); i += producers {
+					add(q, all[i], i)
+				}
+			})
+		}
+		for range consumers {
+			consuming.Go(func() {
+				for {
+					key, more := q.Get()
+					if !more {
+						return
+					}
+					q.Done(key)
+					if done.Add(1) == int64(len(all)) {
+						q.ShutDown()
+					}
+				}
+			})
+		}
+		producing.Wait()
+		consuming.Wait()
+	})
+}
+
+// queueDelayed measures adding keys that wait, while a million others do.
+func (w *worker) queueDelayed(context.Context) error {
+	q, err := w.newQueue()
+	if err != nil {
+		return err
+	}
+	all := keys(waiting + w.spec.Events)
+	for i, key := range all[:waiting] {
+		q.AddAfter(key, 3600+i*7919%3600)
+	}
+	more := all[waiting:]
+	err = w.timed(len(more), func() {
+		for i, key := range more {
+			q.AddAfter(key, 3600+i*7919%3600)
+		}
+	})
+	q.ShutDown()
+	return err
+}
+
+// readersTime is how long the writer beside readers writes.
+const readersTime = 2 * time.Second
+
+const readers = 10
+
+// readers measures how fast one goroutine writes, each write published by itself, while ten list everything.
+func (w *worker) readers(ctx context.Context) error {
+	return w.write(ctx, func(c Cache) int { return c.List() })
+}
+
+// spinners is readers with goroutines that take processor time and nothing else.
+func (w *worker) spinners(ctx context.Context) error {
+	return w.write(ctx, func(Cache) int {
+		n := 0
+		for i := range 10_000 {
+			n += i & 1
+		}
+		return n
+	})
+}
+
+func (w *worker) write(ctx context.Context, read func(Cache) int) error {
+	if w.library.Cache == nil {
+		return ErrUnsupported
+	}
+	c, objects := w.library.Cache(), list(w.spec.Objects)
+	for _, o := range objects {
+		c.Set(o)
+	}
+	ctx, cancel := context.WithTimeout(ctx, readersTime)
+	defer cancel()
+	var reading sync.WaitGroup
+	var reads, seen atomic.Int64
+	for range readers {
+		reading.Go(func() {
+			for ctx.Err() == nil {
+				seen.Add(int64(read(c)))
+				reads.Add(1)
+			}
+		})
+	}
+	writes, before := 0, time.Now()
+	for ; writes%64 != 0 || ctx.Err() == nil; writes++ {
+		c.Set(objects[writes%len(objects)])
+	}
+	took := time.Since(before)
+	reading.Wait()
+	w.set("writes/s", float64(writes)/took.Seconds())
+	w.set("reads/s", float64(reads.Load())/took.Seconds())
+	w.set("seen/read", float64(seen.Load())/float64(max(reads.Load(), 1)))
+	return nil
+}

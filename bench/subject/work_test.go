@@ -1,0 +1,160 @@
+package subject_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/bench/engine/clientgo"
+	"github.com/leatproject/leat/bench/engine/controllerruntime"
+	"github.com/leatproject/leat/bench/engine/leat"
+	"github.com/leatproject/leat/bench/load"
+	"github.com/leatproject/leat/bench/server"
+	"github.com/leatproject/leat/bench/subject"
+)
+
+var (
+	set       = load.NewSet(load.Seed, 20)
+	libraries = map[string]subject.Library{
+		"leat": leat.Library(), "client-go": clientgo.Library(), "controller-runtime": controllerruntime.Library(),
+	}
+)
+
+const objects = 60
+
+// play does a work, and what the runner would do when it is ready.
+func play(t *testing.T, library string, s subject.Spec, turn func()) (*subject.Report, error) {
+	t.Helper()
+	report := &subject.Report{Metrics: subject.Metrics{}}
+	in, tell := io.Pipe()
+	hear, out := io.Pipe()
+	go func() {
+		line, err := bufio.NewReader(hear).ReadString('\n')
+		if err == nil && line == subject.Ready+"\n" {
+			turn()
+			_, _ = io.WriteString(tell, "go on\n") // it fails when the work has
+		}
+	}()
+	err := subject.Do(libraries[library], s, report, in, out)
+	require.NoError(t, hear.Close())
+	return report, err
+}
+
+func serve(t *testing.T) *server.Server {
+	t.Helper()
+	s, err := server.New(set, server.Options{Objects: objects})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return s
+}
+
+func TestEveryWork(t *testing.T) {
+	for _, c := range []struct {
+		library string
+		form    subject.Form
+		wire    subject.Wire
+	}{
+		{"leat", subject.Full, subject.JSON},
+		{"leat", subject.Full, subject.Protobuf},
+		{"leat", subject.Struct, subject.JSON},
+		{"leat", subject.Metadata, subject.Protobuf},
+		{"leat", subject.Unstructured, subject.JSON},
+		{"client-go", subject.Full, subject.JSON},
+		{"client-go", subject.Full, subject.Protobuf},
+		{"client-go", subject.Metadata, subject.Protobuf},
+		{"client-go", subject.Unstructured, subject.JSON},
+	} {
+		t.Run(c.library+" "+string(c.form)+" "+string(c.wire), func(t *testing.T) {
+			s := serve(t)
+			spec := subject.Spec{Work: subject.Sync, URL: s.URL(), Form: c.form, Wire: c.wire, Objects: objects, Events: 40}
+			report, err := play(t, c.library, spec, nil)
+			require.NoError(t, err)
+			require.EqualValues(t, objects, report.Metrics["objects"])
+			require.Positive(t, report.Metrics["live B/object"])
+			for _, r := range s.Requests() {
+				require.Equal(t, server.Request{
+					Watch: true, Streaming: true, Metadata: c.form == subject.Metadata, Protobuf: c.wire == subject.Protobuf, Proto: "HTTP/1.1",
+				}, r)
+			}
+
+			spec.Work = subject.Events
+			report, err = play(t, c.library, spec, func() {
+				for i := range spec.Events {
+					s.Change(i % 7)
+				}
+			})
+			require.NoError(t, err)
+			require.Positive(t, report.Metrics["cpu us/event"])
+
+			spec.Work = subject.Latency
+			report, err = play(t, c.library, spec, func() {
+				pods := make([]int, spec.Events)
+				require.NoError(t, s.ChangeEvery(t.Context(), 100*time.Microsecond, pods))
+			})
+			require.NoError(t, err)
+			require.Len(t, report.Arrivals, spec.Events)
+
+			spec.Work = subject.Relist
+			report, err = play(t, c.library, spec, func() {
+				before := len(s.Requests())
+				s.Expire()
+				for len(s.Requests()) == before {
+					require.NoError(t, s.AwaitWatches(t.Context(), before+1))
+				}
+				s.Change(1)
+			})
+			require.NoError(t, err)
+			require.True(t, report.Metrics["notifications"] == 0 || c.library == "client-go", "it tells handlers of what has not changed")
+			require.Greater(t, report.Metrics["peak MB"], 0.1)
+		})
+	}
+}
+
+func TestEveryWorkWithoutServer(t *testing.T) {
+	for _, c := range []struct {
+		library string
+		works   map[subject.Work]string // and what each measures
+	}{
+		{"leat", map[subject.Work]string{
+			subject.Fanout: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
+			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueuePriorities: "ns/op", subject.QueueLimited: "ns/op",
+			subject.Readers: "writes/s", subject.Spinners: "writes/s",
+		}},
+		{"client-go", map[subject.Work]string{
+			subject.Fanout: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
+			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueueLimited: "ns/op", subject.Readers: "writes/s",
+		}},
+		{"controller-runtime", map[subject.Work]string{
+			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueuePriorities: "ns/op",
+		}},
+	} {
+		for work, metric := range c.works {
+			t.Run(c.library+" "+string(work), func(t *testing.T) {
+				report, err := play(t, c.library, subject.Spec{Work: work, Objects: 500, Events: 3000, Handlers: 4}, nil)
+				require.NoError(t, err)
+				require.Positive(t, report.Metrics[metric])
+			})
+		}
+	}
+}
+
+func TestUnknownWork(t *testing.T) {
+	_, err := play(t, "leat", subject.Spec{Work: "nothing"}, nil)
+	require.ErrorContains(t, err, `no work "nothing"`)
+	_, err = play(t, "client-go", subject.Spec{Work: subject.Sync, Form: subject.Struct, Objects: 1}, nil)
+	require.ErrorIs(t, err, subject.ErrUnsupported)
+	_, err = play(t, "controller-runtime", subject.Spec{Work: subject.Readers}, nil)
+	require.ErrorIs(t, err, subject.ErrUnsupported)
+	_, err = play(t, "client-go", subject.Spec{Work: subject.Stuck, Coalesce: true, Objects: 1}, nil)
+	require.ErrorIs(t, err, subject.ErrUnsupported)
+}
