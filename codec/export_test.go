@@ -12,22 +12,32 @@ func ScribbleOver[T any](r *EventReader[T]) {
 	}
 }
 
-// ScanValue scans the value in b, and fails unless it is one.
-func ScanValue(b []byte) error {
-	s := scanner{w: &window{buf: b, hi: len(b), limit: len(b)}, b: b, held: true}
-	_, err := s.value(0, &outline{})
-	return err
+// Scanner returns what scans one value, and notes its tokens. It belongs to one goroutine.
+func Scanner() func(b []byte) error {
+	var o outline
+	return func(b []byte) error {
+		s := scanner{w: &window{buf: b, hi: len(b), limit: len(b)}, b: b, held: true}
+		o.reset()
+		_, err := s.value(0, &o)
+		return err
+	}
 }
 
-// DecodeInto returns what decodes into new values of typ, as the package does.
+// DecodeInto returns what decodes into new values of typ, as the package does. It belongs to one goroutine.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 	plan := compileJSON(typ, newInterner())
+	var o outline
 	return func(b []byte) (any, error) {
-		c, err := outlined(append(slices.Clone(b), ' '))
-		if err != nil {
+		if len(b) > 0 && !delimits(b[len(b)-1]) {
+			b = append(slices.Clone(b), ' ') // a scalar never ends an answer
+		}
+		s := newScanner(&window{buf: b, hi: len(b), limit: len(b)})
+		s.held = true
+		o.reset()
+		if _, err := s.value(0, &o); err != nil {
 			return nil, err
 		}
-		return plan.decode(c, false)
+		return plan.decode(o.at(b), false)
 	}
 }
 
