@@ -83,7 +83,9 @@ func TestWatchOnce(t *testing.T) {
 		"WebSocket":        {[]string{"pods", "--websocket"}, all},
 		"labels":           {[]string{"pods", "-l", "tier=1"}, expectedKeys(t, c, "tier=1", "")},
 		"fields":           {[]string{"pods", "--field-selector", "metadata.name=object-7"}, []string{c.namespace + "/object-7"}},
-		"custom resources": {[]string{"widgets"}, expectedKeys(t, custom, "", "")},
+		"short name":       {[]string{"po"}, all},
+		"kind":             {[]string{"Pod"}, all},
+		"custom resources": {[]string{"widget"}, expectedKeys(t, custom, "", "")},
 		"group":            {[]string{"widgets.e2e.leat.example", "-A", "-l", "in=" + c.namespace}, expectedKeys(t, custom, "", "")},
 		"server, token and authority": {[]string{
 			"pods", "-n", c.namespace, "--kubeconfig", "", "--server", server.URL(), "--token", cluster.AdminToken, "--certificate-authority", ca,
@@ -104,6 +106,47 @@ func TestWatchOnce(t *testing.T) {
 	require.Len(t, lines, 1)
 	require.Equal(t, []string{"SYNCED", "deployments.apps", "(0)"}, strings.Fields(lines[0])[:3])
 	require.Contains(t, l.lines(t, "watch", "widgets", "--once", "-o", "json")[0], `"size":1`)
+}
+
+func TestAPIResources(t *testing.T) {
+	l := newCommandLine(t, "default")
+	names := l.lines(t, "api-resources", "-o", "name", "--namespaced", "--verbs", "list,watch")
+	require.Contains(t, names, "pods")
+	require.Contains(t, names, "deployments.apps")
+	require.NotContains(t, names, "nodes")
+	table := l.lines(t, "api-resources", "--api-group", "apps")
+	require.Equal(t, []string{"NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND"}, strings.Fields(table[0]))
+	require.Contains(t, strings.Join(strings.Fields(strings.Join(table, " ")), " "), "deployments deploy apps/v1 true Deployment")
+}
+
+func TestWaitFor(t *testing.T) {
+	c := newCollection(t, pods, podBody)
+	l := newCommandLine(t, c.namespace)
+	wait := l.command(t.Context(), "wait", "po/web", "--for=condition=Ready", "--timeout=1m")
+	var stdout, stderr bytes.Buffer
+	wait.Stdout, wait.Stderr = &stdout, &stderr
+	_, err := c.create(t.Context(), "web", labelSet{"app": "web"})
+	require.NoError(t, err)
+	require.NoError(t, wait.Start())
+	status := []byte(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`)
+	_, err = server.Must(t.Context(), http.MethodPatch, c.path("web", "status"), status)
+	require.NoError(t, err)
+	require.NoError(t, wait.Wait(), "%s", &stderr)
+	require.Contains(t, stdout.String(), "web")
+	l.lines(t, "wait", "pods", "-l", "app=web", "--for=jsonpath={.status.phase}=Running", "--timeout=10s")
+
+	late := l.command(t.Context(), "wait", "pod", "web", "--for=condition=Ready=False", "--timeout=1s")
+	stderr.Reset()
+	late.Stderr = &stderr
+	var exit *exec.ExitError
+	require.ErrorAs(t, late.Run(), &exit)
+	require.Equal(t, 1, exit.ExitCode())
+	require.Contains(t, stderr.String(), "web")
+
+	gone := l.command(t.Context(), "wait", "pods", "--all", "--for=delete", "--timeout=1m")
+	require.NoError(t, gone.Start())
+	require.NoError(t, c.delete(t.Context(), "web"))
+	require.NoError(t, gone.Wait())
 }
 
 // expectedKeys returns, in order, the keys that a plain list has.

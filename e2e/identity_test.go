@@ -104,10 +104,7 @@ func TestCertificatesRotate(t *testing.T) {
 func TestTokensRotate(t *testing.T) {
 	admin := newClient(t, adminConfig())
 	c := newCollection(t, configMaps, configMapBody)
-	account := api.Key{Namespace: c.namespace, Name: "agent"}
-	_, err := apiclient.For[*corev1.ServiceAccount](admin, serviceAccounts, "").Create(t.Context(),
-		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	account := serviceAccount(t, admin, c.namespace)
 	user := "system:serviceaccount:" + account.Namespace + ":" + account.Name
 	grantTo(t, user)
 
@@ -123,8 +120,7 @@ func TestTokensRotate(t *testing.T) {
 	f.agree(t)
 
 	replaceFile(t, file, []byte(boundToken(t, admin, account, "second")))
-	require.NoError(t, apiclient.View[*metav1.PartialObjectMetadata](admin, secrets, account.Namespace).
-		Delete(t.Context(), api.Key{Name: "first"}, metav1.DeleteOptions{}))
+	deleteSecret(t, admin, account.Namespace, "first")
 	require.NoError(t, eventually(t.Context(), func() error { // it remembers for some seconds that a token was good
 		status, _, err := server.Do(t.Context(), first, http.MethodGet, "/api", nil)
 		if err == nil && status != http.StatusUnauthorized {
@@ -132,7 +128,7 @@ func TestTokensRotate(t *testing.T) {
 		}
 		return err
 	}))
-	_, err = whoami(t.Context(), client)
+	_, err := whoami(t.Context(), client)
 	require.NoError(t, err, "the token that was revoked is sent on")
 	f.agree(t)
 	require.Empty(t, f.tellErrors(1), "the watch broke off")
@@ -142,6 +138,21 @@ func TestTokensRotate(t *testing.T) {
 	for _, err := range f.tellErrors(100) {
 		require.False(t, apierrors.IsUnauthorized(err), "%v", err)
 	}
+}
+
+func serviceAccount(t *testing.T, admin *apiclient.Client, namespace string) api.Key {
+	t.Helper()
+	account := api.Key{Namespace: namespace, Name: "agent"}
+	_, err := apiclient.For[*corev1.ServiceAccount](admin, serviceAccounts, "").Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return account
+}
+
+func deleteSecret(t *testing.T, admin *apiclient.Client, namespace, name string) {
+	t.Helper()
+	all := apiclient.View[*metav1.PartialObjectMetadata](admin, secrets, namespace)
+	require.NoError(t, all.Delete(t.Context(), api.Key{Name: name}, metav1.DeleteOptions{}))
 }
 
 // boundToken makes a secret and a token that is good as long as the secret is there.

@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient/discovery"
+)
+
+// TestDiscovery compares what the mapper knows with the server's plain documents, read with net/http.
+func TestDiscovery(t *testing.T) {
+	m := discovery.New(newClient(t, adminConfig()), discovery.Options{})
+	all, err := m.All(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, m.Failed())
+	var got []string
+	for _, r := range all {
+		got = append(got, fmt.Sprintf("%s %s %v %s %v", r.GroupVersion(), r.Plural, r.Namespaced, r.Kind, r.ShortNames))
+	}
+	slices.Sort(got)
+	require.Equal(t, documented(t), got)
+
+	for typed, want := range map[string]api.Resource{
+		"po": pods, "pod": pods, "Pod": pods, "pods": pods, "deploy": deployments, "deployment.apps": deployments,
+		"deployments.v1.apps": deployments, "cm": configMaps, "pdb": disruptionBudgets,
+		"sa": serviceAccounts, "selfsubjectreviews": selfReviews,
+	} {
+		found, err := m.Lookup(t.Context(), typed)
+		require.NoError(t, err, typed)
+		require.Equal(t, want, found.Resource, typed)
+	}
+	everything, err := m.Category(t.Context(), "all")
+	require.NoError(t, err)
+	require.Contains(t, plurals(everything), "pods")
+	require.Contains(t, plurals(everything), "deployments")
+	require.NotContains(t, plurals(everything), "secrets")
+
+	scaled, err := m.ForKind(t.Context(), schema.GroupVersionKind{Group: "apps", Kind: "Deployment"})
+	require.NoError(t, err)
+	require.Contains(t, scaled.Subresources, subresource(scaled, "scale"))
+	require.True(t, scaled.Can("list", "watch", "patch"))
+}
+
+func plurals(resources []discovery.Resource) []string {
+	var names []string
+	for _, r := range resources {
+		names = append(names, r.Plural)
+	}
+	return names
+}
+
+func subresource(r discovery.Resource, name string) discovery.Subresource {
+	at := slices.IndexFunc(r.Subresources, func(s discovery.Subresource) bool { return s.Name == name })
+	if at < 0 {
+		return discovery.Subresource{Name: name}
+	}
+	return r.Subresources[at]
+}
+
+// documented reads every resource from the documents of the groups' versions.
+func documented(t *testing.T) []string {
+	t.Helper()
+	read := func(path string, into any) {
+		answer, err := server.Must(t.Context(), http.MethodGet, path, nil)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(answer, into))
+	}
+	versions := map[string]string{"v1": "/api/v1"}
+	groups := metav1.APIGroupList{}
+	read("/apis", &groups)
+	for _, g := range groups.Groups {
+		for _, v := range g.Versions {
+			versions[v.GroupVersion] = "/apis/" + v.GroupVersion
+		}
+	}
+	var all []string
+	for version, path := range versions {
+		list := metav1.APIResourceList{}
+		read(path, &list)
+		for _, r := range list.APIResources {
+			if !strings.Contains(r.Name, "/") {
+				all = append(all, fmt.Sprintf("%s %s %v %s %v", version, r.Name, r.Namespaced, r.Kind, r.ShortNames))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// TestDiscoveryOfWhatComesLater asks for a resource before it is defined, and then until it is.
+func TestDiscoveryOfWhatComesLater(t *testing.T) {
+	m := discovery.New(newClient(t, adminConfig()), discovery.Options{RefreshInterval: -1})
+	_, err := m.Lookup(t.Context(), "latecomers")
+	require.ErrorIs(t, err, discovery.ErrUnknownResource)
+	want := customResource(t, "Latecomer")
+	require.NoError(t, eventually(t.Context(), func() error { return known(t.Context(), m, "latecomer", want) }))
+}
+
+func known(ctx context.Context, m *discovery.Mapper, typed string, want api.Resource) error {
+	found, err := m.Lookup(ctx, typed)
+	if err == nil && found.Resource != want {
+		err = fmt.Errorf("%s is %+v", typed, found.Resource)
+	}
+	return err
+}
