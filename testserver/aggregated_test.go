@@ -52,6 +52,7 @@ func TestAggregatedDiscovery(t *testing.T) {
 		require.Equal(b, grinder["responseKind"], subresourceIn(grinder, "status")["responseKind"])
 		require.Equal(b, "grinder", grinder["singularResource"])
 		require.NotNil(b, resourceIn(groups, "leat.example", "v1", "mills"))
+		require.Nil(b, resourceIn(groups, "apps", "v1", "mills"))
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,7 @@ type page struct {
 	contentType string // "" for application/json
 	etag        string
 	body        string
+	missing     int // bytes of the body that are promised and never come
 }
 
 // server answers with pages by path; what is not there is a 404. A path with "+" behind it is what a client gets who
@@ -85,6 +87,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if plain.etag != "" {
 		w.Header().Set("ETag", plain.etag)
 	}
+	w.Header().Set("Content-Length", strconv.Itoa(len(plain.body)+plain.missing))
 	w.WriteHeader(max(plain.code, 200))
 	_, _ = io.WriteString(w, plain.body)
 }

@@ -248,9 +248,10 @@ func TestAGroupBeforeOneThatBeginsSo(t *testing.T) {
 	m := discovery.New(newServer(map[string]page{
 		"/apis+": aggregated("", `{"items":[
 			{"metadata":{"name":"ex.ample"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]},
+			{"metadata":{"name":"v1.ex"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]},
 			{"metadata":{"name":"ex"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]}]}`),
 	}).client(t), discovery.Options{})
-	for asked, group := range map[string]string{"cogs.ex": "ex", "cogs.ex.a": "ex.ample", "cogs": "ex.ample"} {
+	for asked, group := range map[string]string{"cogs.ex": "ex", "cogs.v1.ex": "ex", "cogs.v1.v1.ex": "v1.ex", "cogs.ex.a": "ex.ample", "cogs": "ex.ample"} {
 		found, err := m.Lookup(t.Context(), asked)
 		require.NoError(t, err)
 		require.Equal(t, group, found.Group, asked)

@@ -280,8 +280,9 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 		require.EqualError(t, err, "list resources: get /apis: no")
 		require.Len(t, all, 5)
 		<-time.After(10 * time.Second)
-		_, err = m.Category(t.Context(), "all")
+		found, err := m.Category(t.Context(), "all")
 		require.EqualError(t, err, "look up category all: get /apis: no")
+		require.Equal(t, []api.Resource{pods}, plainly(found))
 
 		s.set("/apis+", grouped(`"4"`, gates))
 		<-time.After(10 * time.Second)
@@ -327,6 +328,7 @@ func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 		"a page":      {contentType: "text/html", body: "<title>log in</title>"},
 		"nonsense":    plain(`[]`),
 		"cut":         plain(`{"kind":"APIResourceList","resources":[{"name":"`),
+		"cut short":   {body: `{"kind":"APIResourceList"`, missing: 10},
 		"another":     plain(`{"kind":"APIResourceList","groupVersion":"b.example/v1","resources":[]}`),
 		"a Status":    plain(`{"kind":"Status","apiVersion":"v1"}`),
 	} {
