@@ -125,7 +125,7 @@ func TestAResetInTheMiddleOfAnAnswer(t *testing.T) {
 // TestMoreWatchesThanAConnectionHasStreams opens more watches than the server allows on a connection of HTTP/2: those
 // beyond must neither wait for the others to end nor keep a short call waiting.
 func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
-	const watches, streams = 300, 100
+	const watches, streams = 150, 50
 	a := newAuthority(t)
 	var conns atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

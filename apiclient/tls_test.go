@@ -187,6 +187,12 @@ func TestCertificateErrorsSayWhichAndWhy(t *testing.T) {
 			new(*net.OpError),
 		},
 		{
+			"client certificate missing", wantsClient,
+			apiclient.TLS{CAData: good.pem},
+			[]string{" wants a client certificate: remote error: tls: handshake failure"},
+			new(*net.OpError),
+		},
+		{
 			"client certificate expired", wantsClient,
 			apiclient.TLS{CAData: good.pem, CertData: oldCert, KeyData: apiclient.NewSecret(string(oldKey))},
 			[]string{`refused the client certificate (subject "CN=bygone"`, " to 20"},
@@ -206,6 +212,37 @@ func TestCertificateErrorsSayWhichAndWhy(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n", "one line")
 		})
 	}
+}
+
+// TestARefusalAfterTheHandshakeIsExplained has TLS 1.3, where the client is done before the server looks at its
+// certificate: what it says of it may be lost, and then the client says what it knows.
+func TestARefusalAfterTheHandshakeIsExplained(t *testing.T) {
+	a := newAuthority(t)
+	cert, key := a.leaf(t, func(c *x509.Certificate) { c.Subject.CommonName, c.NotAfter = "bygone", time.Now().Add(-time.Minute) })
+	config := a.server(t, unchanged)
+	config.ClientAuth, config.ClientCAs, config.MinVersion = tls.RequireAndVerifyClientCert, a.pool(), tls.VersionTLS13
+	url := onTLS(t, config, answer(200, "application/json", onePod))
+	_, err := pods(t, apiclient.Config{Host: url, TLS: apiclient.TLS{CAData: a.pem, CertData: cert, KeyData: apiclient.NewSecret(string(key))}}).
+		Get(t.Context(), web, metav1.GetOptions{})
+	require.ErrorContains(t, err, `subject "CN=bygone"`)
+}
+
+func TestASourceHearsOfACertificateRefusedInTheHandshake(t *testing.T) {
+	a, other := newAuthority(t), newAuthority(t)
+	config := a.server(t, unchanged)
+	config.ClientAuth, config.ClientCAs, config.MaxVersion = tls.RequireAndVerifyClientCert, a.pool(), tls.VersionTLS12
+	url := onTLS(t, config, answer(200, "application/json", onePod))
+	stranger := apiclient.Credentials{Certificate: certificateOf(t, other, "stranger")}
+	s := &source{newest: stranger, next: &apiclient.Credentials{Certificate: certificateOf(t, a, "jane")}}
+	r := pods(t, apiclient.Config{Host: url, TLS: apiclient.TLS{CAData: a.pem}, Credentials: s})
+	_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+	var typed *apiclient.CertificateError
+	require.ErrorAs(t, err, &typed)
+	require.True(t, typed.Client)
+	require.Equal(t, "CN=stranger", typed.Certificate.Subject.String())
+	require.Equal(t, []apiclient.Credentials{stranger}, s.refused)
+	_, err = r.Get(t.Context(), web, metav1.GetOptions{})
+	require.NoError(t, err)
 }
 
 func TestTLSIsVerifiedUnlessInsecure(t *testing.T) {
