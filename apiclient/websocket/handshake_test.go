@@ -324,6 +324,16 @@ func TestTransports(t *testing.T) {
 		require.True(t, isUpgrade(101)(err), "%v", err)
 		require.ErrorContains(t, err, "a websocket_test.roundTripper, does not hand over the connection")
 	})
+	t.Run("one that says only that it was told to end", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
+				<-r.Context().Done()
+				return nil, r.Context().Err()
+			})), t.Context())
+			requireTimeout(t, err)
+			require.NotErrorIs(t, err, context.Canceled)
+		})
+	})
 	t.Run("one that fails", func(t *testing.T) {
 		broken := errors.New("no way there")
 		_, err := collect(through(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken })), t.Context())

@@ -170,9 +170,6 @@ func (s *stream) endOf(err error) error {
 	if silent := s.wire.silent.Load(); silent != nil {
 		return silent
 	}
-	if s.wire.err != nil {
-		err = s.wire.err
-	}
 	var closed *ws.CloseError
 	switch {
 	case errors.As(err, &closed):

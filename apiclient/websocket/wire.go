@@ -29,7 +29,6 @@ type wire struct {
 	shaking *handshake // nil once there is a connection
 	head    []byte     // of the answer, still to be read
 	conn    io.ReadWriteCloser
-	err     error // what a read failed with; the library disguises some errors
 
 	begun            time.Time
 	reading, writing atomic.Int64                // when the one that waits began to, after begun; 0 where none does
@@ -63,11 +62,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	w.head = nil
 	w.reading.Store(w.now())
 	defer w.reading.Store(0)
-	n, err := w.conn.Read(p)
-	if err != nil && err != io.EOF {
-		w.err = err
-	}
-	return n, err
+	return w.conn.Read(p)
 }
 
 // now is the time after begun, and never 0.
