@@ -1,6 +1,7 @@
 package apiclient_test
 
 import (
+	"bytes"
 	"compress/gzip"
 	"fmt"
 	"io"
@@ -108,6 +109,41 @@ var oddAnswers = []struct {
 	{"not modified", answer(304, "", ""), "304 Not Modified", isStatus(304)},
 	{"redirect to nowhere", answer(302, "text/plain", "moved"), "302 Found: moved", isStatus(302)},
 
+	{"Status of wrong types", answer(403, jsonType, `{"kind":"Status","apiVersion":"v1","status":7,"message":{"a":1},"reason":["x"],"code":"403","details":[]}`), "403 Forbidden", apierrors.IsForbidden},
+	{"Status with wrong details", answer(404, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no such pod","reason":"NotFound","details":{"causes":{"a":1},"retryAfterSeconds":"3"}}`), "no such pod", apierrors.IsNotFound},
+	{"Status with a cause of null", answer(422, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"bad","reason":"Invalid","code":422,"details":{"causes":[null]}}`), ": bad", apierrors.IsInvalid},
+	{"Status with a huge code", answer(403, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no","reason":"Forbidden","code":99999999999}`), ": no", apierrors.IsForbidden},
+	{"Status of success in a failure", answer(500, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`), "500 Internal Server Error", apierrors.IsInternalError},
+	{"Status of another version", answer(403, jsonType, `{"kind":"Status","apiVersion":"v9","status":"Failure","message":"no"}`), ": no", apierrors.IsForbidden},
+	{"Status twice", answer(403, jsonType, status(403, "Forbidden", "first")+status(404, "NotFound", "second")), "", apierrors.IsForbidden},
+	{"Status in an array", answer(403, jsonType, "["+status(403, "Forbidden", "no")+"]"), "403 Forbidden", apierrors.IsForbidden},
+	{"Status with a mark in front", answer(403, jsonType, "\ufeff"+status(403, "Forbidden", "no")), "403 Forbidden", apierrors.IsForbidden},
+	{"Status that says nothing", answer(403, jsonType, `{"kind":"Status","apiVersion":"v1"}`), "403 Forbidden", apierrors.IsForbidden},
+	{"Status that is not UTF-8", answer(403, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"`+"\xff\xfe"+`"}`), "", apierrors.IsForbidden},
+	{"an error that nests", answer(500, jsonType, strings.Repeat(`{"a":`, 5_000)), "500 Internal Server Error", short(apierrors.IsInternalError)},
+	{"an error of null", answer(500, jsonType, `null`), "500 Internal Server Error", apierrors.IsInternalError},
+	{"an error of zeroes", answer(500, jsonType, strings.Repeat("\x00", 1000)), "500 Internal Server Error", apierrors.IsInternalError},
+	{"an error of another charset", answer(500, "text/plain; charset=utf-16", "\xff\xfen\x00o\x00"), "500 Internal Server Error", apierrors.IsInternalError},
+	{"a choice", answer(300, "text/plain", "which"), "300 Multiple Choices: which", isStatus(300)},
+	{"a redirect without a place", answer(307, "text/plain", ""), "307 Temporary Redirect", isStatus(307)},
+	{"switching protocols", raw("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"), "101 Switching Protocols", isStatus(101)},
+
+	{"Status of failure in a success", answer(200, jsonType, status(404, "NotFound", "")), "", nil},
+	{"Status of success", answer(200, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Success"}`), "", nil},
+	{"Status in protobuf in a success", answer(200, protoType, "k8s\x00\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x00"), "", nil},
+	{"something else", answer(200, jsonType, `{"kind":"Node","apiVersion":"v1","metadata":{"name":"web"}}`), "", nil},
+	{"metadata that is a number", answer(200, jsonType, `{"kind":"Pod","apiVersion":"v1","metadata":7}`), "", nil},
+	{"an object and more", answer(200, jsonType, onePod+onePod), "", nil},
+	{"an object with a mark in front", answer(200, jsonType, "\ufeff"+onePod), "", nil},
+	{"an object in another charset", answer(200, jsonType+"; charset=utf-16", "{\x00}\x00"), "", nil},
+	{"nesting", answer(200, jsonType, strings.Repeat(`{"a":`, 100_000)), "", nil},
+	{"zeroes", answer(200, jsonType, strings.Repeat("\x00", 1000)), "", nil},
+	{"a number", answer(200, jsonType, strings.Repeat("9", 1000)), "", nil},
+	{"no more than a length of protobuf", answer(200, protoType, "k8s\x00\x12\xff\xff\xff\xff\x0f"), "", nil},
+	{"protobuf without end of a number", answer(200, protoType, "k8s\x00"+strings.Repeat("\xff", 100)), "", nil},
+	{"frames of protobuf that lie", answer(200, protoType+";stream=watch", "\x7f\xff\xff\xffk8s\x00"), "", nil},
+	{"two content types", header("Content-Type", "text/html, application/json", answer(200, "", onePod)), "text/html, application/json", isContentType},
+
 	{"login page", answer(200, "text/html; charset=utf-8", "<html><title>Sign in</title>"), `content type "text/html; charset=utf-8" instead of an object's: a page of HTML titled "Sign in"`, isContentType},
 	{"text", answer(200, "text/plain", "ok"), `instead of an object's: ok`, isContentType},
 	{"YAML", answer(200, "application/yaml", "kind: Pod"), "kind: Pod", isContentType},
@@ -129,10 +165,37 @@ var oddAnswers = []struct {
 		_, _ = io.WriteString(z, onePod)
 		_ = z.Flush()
 	}), "", nil},
+	{"gzip of the wrong sum", zipped(zip(onePod), func(z []byte) []byte { z[len(z)-8]++; return z }), "", nil},
+	{"gzip of the wrong size", zipped(zip(onePod), func(z []byte) []byte { z[len(z)-1]++; return z }), "", nil},
+	{"gzip cut in its head", zipped(zip(onePod)[:5], nil), "unexpected EOF", isUnexpectedEOF},
+	{"gzip cut in its sum", zipped(zip(onePod)[:len(zip(onePod))-3], nil), "", nil},
+	{"gzip with garbage inside", zipped(zip(onePod), func(z []byte) []byte { z[10] = 0xff; return z }), "", nil},
+	{"gzip with garbage behind", zipped(append(zip(onePod), "more"...), nil), "", nil},
+	{"gzip with half a member behind", zipped(append(zip(onePod), zip("  ")[:14]...), nil), "", nil},
+	{"gzip twice", zipped(zip(string(zip(onePod))), nil), "", nil},
+	{"deflate", header("Content-Encoding", "deflate", answer(200, jsonType, onePod)), `content encoding "deflate"`, nil},
+	{"an error in bad gzip", header("Content-Encoding", "gzip", answer(403, jsonType, status(403, "Forbidden", "no"))), "403 Forbidden", apierrors.IsForbidden},
+	{"an error in gzip", zippedWith(403, zip(status(403, "Forbidden", "no, said shortly"))), "no, said shortly", apierrors.IsForbidden},
 	{"unknown encoding", header("Content-Encoding", "br", answer(200, jsonType, onePod)), `content encoding "br"`, nil},
 	{"lying length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n{\"kind\":"), "unexpected EOF", isUnexpectedEOF},
 	{"broken chunk", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "", nil},
 	{"chunks without end", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"kin\r\n"), "unexpected EOF", isUnexpectedEOF},
+	{"longer than its length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" + onePod), "unexpected EOF", isUnexpectedEOF},
+	{"a length that is no number", raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}"), "Content-Length", nil},
+	{"a negative length", raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"), "Content-Length", nil},
+	{"a length beyond numbers", raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}"), "Content-Length", nil},
+	{"a length of petabytes", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9000000000000000\r\n\r\n{"), "unexpected EOF", isUnexpectedEOF},
+	{"an error with a lying length", raw("HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n" + status(403, "Forbidden", "no")), ": no", apierrors.IsForbidden},
+	{"a chunk shorter than it says", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{\"kind\":\r\n0\r\n\r\n"), "unexpected EOF", isUnexpectedEOF},
+	{"a chunk longer than it says", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\"kind\":\r\n"), "", nil},
+	{"a chunk beyond numbers", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{"), "", nil},
+	{"a chunk of petabytes", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n7ffffffffffffff\r\n{"), "unexpected EOF", isUnexpectedEOF},
+	{"an endless line before a chunk", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", 1<<20)), "", nil},
+	{"an unknown transfer encoding", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: rot13\r\n\r\n{}"), "transfer encoding", nil},
+	{"bad header", raw("HTTP/1.1 200 OK\r\nno colon\r\n\r\n{}"), "", nil},
+	{"a code that is none", raw("HTTP/1.1 OK 200\r\n\r\n{}"), "", nil},
+	{"news without end", raw(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 100_000)), "", nil},
+	{"TLS", raw("\x15\x03\x01\x00\x02\x02\x16"), "malformed HTTP", nil},
 	{"two lengths", raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}"), "", nil},
 	{"no HTTP", raw("SSH-2.0-OpenSSH_9.6\r\n"), "malformed HTTP", nil},
 	{"no answer", raw(""), "EOF", nil},
@@ -142,11 +205,18 @@ var oddAnswers = []struct {
 }
 
 func TestOddAnswers(t *testing.T) {
-	require.GreaterOrEqual(t, len(oddAnswers), 30)
+	require.GreaterOrEqual(t, len(oddAnswers), 100)
 	for _, c := range oddAnswers {
-		cfg := onLoopback(t, c.handler)
+		cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/fine") {
+				answer(200, jsonType, onePod)(w, r)
+				return
+			}
+			c.handler(w, r)
+		})
 		cfg.BearerToken = apiclient.NewSecret(secret)
 		cfg.Retry.Max = -1 // these are what a caller sees in the end
+		r := pods(t, cfg)
 		check := func(t *testing.T, operation string, err error) {
 			t.Helper()
 			require.Error(t, err)
@@ -158,8 +228,10 @@ func TestOddAnswers(t *testing.T) {
 			if c.is != nil {
 				require.True(t, c.is(err), "%T %v", err, err)
 			}
+			require.True(t, isTyped(err), "%T %v", err, err)
+			_, err = r.Get(t.Context(), api.Key{Namespace: "default", Name: "fine"}, metav1.GetOptions{})
+			require.NoError(t, err, "and the next call works")
 		}
-		r := pods(t, cfg)
 		t.Run(c.name+"/get", func(t *testing.T) {
 			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
 			check(t, "get pods default/web", err)
@@ -177,6 +249,35 @@ func TestOddAnswers(t *testing.T) {
 			check(t, "watch pods", last)
 		})
 	}
+}
+
+// isTyped tells whether a caller can find out what kind of error it is.
+func isTyped(err error) bool {
+	return asError(err, new(apierrors.APIStatus)) || asError(err, new(*apiclient.ContentTypeError)) ||
+		asError(err, new(*apiclient.TransportError)) || asError(err, new(*api.UndecodableError)) ||
+		isError(err, codec.ErrMalformed) || isError(err, codec.ErrTooLarge) || isError(err, codec.ErrUnexpectedKind) ||
+		isError(err, codec.ErrUnknownEvent) || isError(err, codec.ErrMediaType)
+}
+
+// zip compresses a text.
+func zip(text string) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = io.WriteString(z, text)
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// zipped answers with bytes that are said to be compressed, after something has become of them.
+func zipped(b []byte, change func([]byte) []byte) http.HandlerFunc {
+	if change != nil {
+		b = change(b)
+	}
+	return zippedWith(200, b)
+}
+
+func zippedWith(code int, b []byte) http.HandlerFunc {
+	return header("Content-Encoding", "gzip", answer(code, jsonType, string(b)))
 }
 
 func delayed(seconds int, is func(error) bool) func(error) bool {

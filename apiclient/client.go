@@ -155,20 +155,21 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 		return nil, err
 	}
 	seen.answered(resp.StatusCode, resp.Proto)
-	resp.Body = &body{
-		ReadCloser: resp.Body, givenUp: func() error { return givenUp(parent) }, cancel: cancel,
+	b := &body{
+		ReadCloser: seen.counted(resp.Body), givenUp: func() error { return givenUp(parent) }, cancel: cancel,
 		generation: g, seen: seen,
 	}
+	resp.Body = b
 	c.warnings.deliver(resp.Header["Warning"], c.credentials.sent.clean)
 	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
 	case "", "identity":
 	case "gzip":
-		resp.Body = newInflater(resp.Body)
+		b.ReadCloser = newInflater(b.ReadCloser)
 	default:
 		err = fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)
-		err = c.credentials.sent.cleanError(err)
+		err = asTransportError(c.credentials.sent.cleanError(err))
 		seen.failed(err)
-		_ = resp.Body.Close()
+		_ = b.Close()
 		return nil, err
 	}
 	return resp, nil
@@ -184,7 +185,7 @@ func (c *Client) explain(ctx, parent context.Context, err error, used Credential
 	if errors.As(context.Cause(ctx), &timeout) {
 		return timeout
 	}
-	return c.explainTransport(bareURLError(err), used)
+	return asTransportError(c.explainTransport(bareURLError(err), used))
 }
 
 // body is the body of an answer. Its Close also frees the request's context.
@@ -203,12 +204,12 @@ func (b *body) Read(p []byte) (int, error) {
 	if err != nil { // even io.EOF, for a connection that was closed by the caller's context may look like one that ended
 		if givenUp := b.givenUp(); givenUp != nil {
 			err = givenUp
+		} else if err != io.EOF {
+			err = asTransportError(err)
 		}
 	}
-	if b.aborted.Load() {
-		b.seen.read(n, nil) // which was not the server's doing
-	} else {
-		b.seen.read(n, err)
+	if !b.aborted.Load() { // which is not the server's doing
+		b.seen.broke(err)
 	}
 	return n, err
 }
@@ -217,13 +218,6 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) abort() {
 	b.aborted.Store(true)
 	b.cancel(nil)
-}
-
-// abort does that to a body that may be compressed.
-func abort(b io.ReadCloser) {
-	if b, ok := b.(interface{ abort() }); ok {
-		b.abort()
-	}
 }
 
 func (b *body) Close() error {

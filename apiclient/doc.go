@@ -20,7 +20,8 @@
 //  3. A partial T is never written back whole: a Projection has no Create, Update or UpdateStatus
 //     (TestAProjectionHasNoWholeObjectWrites).
 //  4. What a server answers instead of success is a *apierrors.StatusError, whoever wrote it and however it was cut, with
-//     the delay that it asks for; what is no answer at all is a typed error too (TestOddAnswers, FuzzStatusErrors).
+//     the delay that it asks for; what is no answer at all, or one that cannot be read, is a typed error too, and the next
+//     call works as if nothing had been (TestOddAnswers, FuzzStatusErrors).
 //  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath
 //     (TestOddAnswers, TestRefusedConnectionsAreRecognised).
 //  6. A context that ends, ends its call at once and with the context's error, in every state, and leaves nothing behind
@@ -80,5 +81,5 @@
 //
 // # Example
 //
-// See Example, ExampleView and ExampleProjection_Apply in example_test.go.
+// See Example, ExampleRequest, ExampleView and ExampleProjection_Apply in example_test.go.
 package apiclient

@@ -45,6 +45,28 @@ func (e *ContentTypeError) Error() string {
 	return fmt.Sprintf("apiclient: the answer has content type %q instead of an object's: %s", e.ContentType, e.Body)
 }
 
+// TransportError is a request that got no answer, or one that broke off or cannot be read as HTTP, as gzip, or as what the
+// head of it promised. What the connection said is beneath: a *CertificateError, a syscall.Errno, io.ErrUnexpectedEOF.
+// It corresponds to no type of client-go, where these errors are those of net/http.
+type TransportError struct {
+	Err error
+}
+
+// Error is what the connection said.
+func (e *TransportError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the connection said.
+func (e *TransportError) Unwrap() error { return e.Err }
+
+// asTransportError gives an error of the transport its type, once.
+func asTransportError(err error) error {
+	var typed *TransportError
+	if errors.As(err, &typed) {
+		return err
+	}
+	return &TransportError{Err: err}
+}
+
 // headerTimeoutError is a read whose answer did not begin in time. It is a net.Error.
 type headerTimeoutError struct{ after time.Duration }
 
@@ -224,10 +246,12 @@ func checkContentType(contentType string, body io.ReadCloser) error {
 }
 
 // beginning reads an answer that is only good for an error: not much of it, and not for long, for it may never end.
-func beginning(body io.ReadCloser, most int64) []byte {
-	timer := time.AfterFunc(beginningTimeout, func() { abort(body) })
-	defer timer.Stop()
-	b, _ := io.ReadAll(io.LimitReader(body, most)) // what did arrive is better than nothing
+func beginning(answer io.ReadCloser, most int64) []byte {
+	if b, ok := answer.(*body); ok {
+		timer := time.AfterFunc(beginningTimeout, b.abort)
+		defer timer.Stop()
+	}
+	b, _ := io.ReadAll(io.LimitReader(answer, most)) // what did arrive is better than nothing
 	return b
 }
 

@@ -103,3 +103,23 @@ func ExampleProjection_Apply() {
 	fmt.Println(after.Labels["team"])
 	// Output: millers
 }
+
+// A hook is told of each request when it has ended, and makes metrics or a log of it.
+func ExampleRequest() {
+	cfg, stop := started()
+	defer stop()
+	cfg.OnRequest = func(r apiclient.Request) {
+		fmt.Println(r.Verb, r.Resource, "attempt", r.Attempt, "code", r.Code, "failed", r.Err != nil)
+	}
+	client, err := apiclient.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pods := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+	_, _ = apiclient.View[*corev1.Pod](client, pods, "default").Get(context.Background(), api.Key{Name: "web"}, metav1.GetOptions{})
+	_, _ = apiclient.View[*corev1.Pod](client, pods, "").List(context.Background(), api.Options[*corev1.Pod]{}, nil)
+	// Output:
+	// get pods attempt 1 code 404 failed true
+	// list pods attempt 1 code 200 failed false
+}

@@ -65,5 +65,3 @@ func (f *inflater) nextMember() error {
 }
 
 func (f *inflater) Close() error { return f.body.Close() }
-
-func (f *inflater) abort() { abort(f.body) }

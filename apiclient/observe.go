@@ -38,6 +38,7 @@ type Request struct {
 // observation is what becomes a Request. A nil one observes nothing, and costs nothing.
 type observation struct {
 	tell  func(Request)
+	sent  *sentSecrets // which no error may quote
 	began time.Time
 
 	mu   sync.Mutex // guards the fields below: a body may be closed while it is read
@@ -50,7 +51,7 @@ func (c *Client) observe(r request, attempt int) *observation {
 	if c.onRequest == nil {
 		return nil
 	}
-	return &observation{tell: c.onRequest, began: time.Now(), Request: Request{
+	return &observation{tell: c.onRequest, sent: c.credentials.sent, began: time.Now(), Request: Request{
 		Verb: r.verb, Method: r.method, Host: c.base.Host, Path: r.path, Resource: r.resource, Subresource: r.subresource,
 		Attempt: attempt, Sent: int64(len(r.body)),
 	}}
@@ -73,15 +74,24 @@ func (o *observation) answered(code int, protocol string) {
 	o.Code, o.Protocol, o.Head = code, protocol, time.Since(o.began)
 }
 
-// read notes what came of a body, and what kept the rest from coming.
-func (o *observation) read(n int, err error) {
+// came notes how much came of a body.
+func (o *observation) came(n int) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.Received += int64(n)
-	if o.Err == nil && err != io.EOF {
+}
+
+// broke notes what kept the rest of a body from coming, if anything did.
+func (o *observation) broke(err error) {
+	if o == nil || err == nil || err == io.EOF {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.Err == nil {
 		o.Err = err
 	}
 }
@@ -112,6 +122,7 @@ func (o *observation) ended(err error) {
 	}
 	r := o.Request
 	o.mu.Unlock()
+	r.Err = o.sent.cleanError(r.Err)
 	if !said {
 		o.tell(r)
 	}
@@ -119,6 +130,26 @@ func (o *observation) ended(err error) {
 
 // isSuccess tells whether an answer has what was asked for.
 func isSuccess(resp *http.Response) bool { return resp.StatusCode >= 200 && resp.StatusCode < 300 }
+
+// counted is a body whose bytes are counted.
+type counted struct {
+	io.ReadCloser
+	seen *observation
+}
+
+// counted counts the bytes of a body, if anybody wants to know.
+func (o *observation) counted(body io.ReadCloser) io.ReadCloser {
+	if o == nil {
+		return body
+	}
+	return counted{body, o}
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.seen.came(n)
+	return n, err
+}
 
 // opened is the stream of an Opener, observed.
 type opened struct {
@@ -132,7 +163,8 @@ func (s *opened) Read(p []byte) (int, error) {
 	if givenUp := s.givenUp(); err != nil && givenUp != nil {
 		err = givenUp
 	}
-	s.seen.read(n, err)
+	s.seen.came(n)
+	s.seen.broke(err)
 	return n, err
 }
 

@@ -222,6 +222,18 @@ func TestOneHookACall(t *testing.T) {
 	})
 }
 
+// TestObservedErrorsQuoteNoCredential has a server that echoes the token where net/http quotes it: in a trailer.
+func TestObservedErrorsQuoteNoCredential(t *testing.T) {
+	cfg := onLoopback(t, raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"+secret+"\r\n\r\n"))
+	cfg.BearerToken = apiclient.NewSecret(secret)
+	var seen []apiclient.Request
+	cfg.OnRequest = collect(&seen)
+	require.NotContains(t, getVerb.call(t.Context(), newClient(t, cfg)).Error(), secret)
+	require.Len(t, seen, 1)
+	require.ErrorContains(t, seen[0].Err, "REDACTED")
+	require.NotContains(t, seen[0].Err.Error(), secret)
+}
+
 // TestNobodyToTellCostsNothing compares the allocations of a request with a hook and without.
 func TestNobodyToTellCostsNothing(t *testing.T) {
 	allocations := func(hook func(apiclient.Request), retry apiclient.Retry) float64 {
@@ -232,7 +244,7 @@ func TestNobodyToTellCostsNothing(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, 1.0, allocations(func(apiclient.Request) {}, apiclient.Retry{})-allocations(nil, apiclient.Retry{}))
+	require.Equal(t, 2.0, allocations(func(apiclient.Request) {}, apiclient.Retry{})-allocations(nil, apiclient.Retry{}))
 }
 
 // warned makes a client whose every answer has these Warning headers.

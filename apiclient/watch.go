@@ -161,5 +161,5 @@ func (c *Client) explainHandshake(ctx context.Context, err error, used Credentia
 		c.warnings.deliver(answer.Header["Warning"], c.credentials.sent.clean)
 		return c.statusErrorOf(answer.StatusCode, answer.Header, answer.Body, used)
 	}
-	return c.explainTransport(bareURLError(err), used)
+	return asTransportError(c.explainTransport(bareURLError(err), used))
 }

@@ -112,6 +112,14 @@ func TestRewatch(t *testing.T) {
 		require.NoError(t, b.Status().LastError, "it had its time")
 		b.stop()
 	})
+	bubble(t, "a watch that the client gives up, since the server breaks its promise, is none that failed", func(t *testing.T) {
+		overdue := fmt.Errorf("watch pods: %w", api.ErrOverdue)
+		b := run(t, paged(), list("5"), watch(time.Minute, overdue), watch(added(at("a", "6")), overdue), watch(stay))
+		b.pass(2 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1m0s watch rv=5", "1m1s watch rv=6")
+		require.NoError(t, b.Status().LastError)
+		b.stop()
+	})
 	bubble(t, "an event of a type that there is not", func(t *testing.T) {
 		unknown := watch(api.Event[*thing]{Type: apiwatch.EventType("PRUNED"), Object: at("a", "6"), ResourceVersion: "6"}, stay)
 		b := run(t, paged(), list("5"), unknown, unknown, unknown, list("9", at("a", "6")), watch(stay))
