@@ -22,6 +22,7 @@
 //  7. A message that is too large is refused as over HTTP, before it is held (TestSizes).
 //  8. A connection that is dead ends after 45 seconds, and none that lives does, however slow its messages or their
 //     reader (TestPings, TestSilence, TestASlowReaderIsNotSilence, TestAServerThatOnlySends, TestHalfOpenConnection).
+//     One whose server is gone behind a proxy that lives ends as over HTTP (TestAPromiseThatIsNotKept).
 //  9. A context that ends, ends the watch at once and leaves nothing behind (TestCancellationLeavesNothing).
 //
 // # Concurrency

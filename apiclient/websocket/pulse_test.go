@@ -15,6 +15,7 @@ import (
 	ws "github.com/gorilla/websocket"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 )
@@ -168,6 +169,19 @@ func TestAServerThatOnlySends(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAPromiseThatIsNotKept answers pings, as a proxy does whose server is gone, and never ends the watch.
+func TestAPromiseThatIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lw := subject(t, nil, upgraded(func(c *ws.Conn) { _, _, _ = c.NextReader() }))
+		seconds := int64(600)
+		start := time.Now()
+		for _, err := range lw.Watch(t.Context(), api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{TimeoutSeconds: &seconds}}) {
+			require.ErrorIs(t, err, api.ErrOverdue)
+		}
+		require.Equal(t, 630*time.Second, time.Since(start))
+	})
 }
 
 // TestASlowReaderIsNotSilence takes longer for an event than a connection may be silent.
