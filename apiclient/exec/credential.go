@@ -78,8 +78,8 @@ type answerStatus struct {
 // credentials are those of one answer.
 type credentials struct {
 	apiclient.Credentials
-	pem     [2]apiclient.Secret // certificate and key, to see whether they changed
-	expires time.Time           // zero if nobody said
+	pem     string    // the certificate, to see whether it changed; a key belongs to one
+	expires time.Time // zero if nobody said
 }
 
 // parse reads an answer. What it says about a bad one quotes none of it but its version and kind.
@@ -160,8 +160,7 @@ func (c *credentials) setCertificate(certificate, key string) error {
 	if c.expires.IsZero() || pair.Leaf.NotAfter.Before(c.expires) {
 		c.expires = pair.Leaf.NotAfter
 	}
-	c.Certificate = &pair
-	c.pem = [2]apiclient.Secret{apiclient.NewSecret(certificate), apiclient.NewSecret(key)}
+	c.Certificate, c.pem = &pair, certificate
 	return nil
 }
 
@@ -177,7 +176,7 @@ func (c *credentials) is(given apiclient.Credentials) bool {
 // keepCertificate takes over the certificate of those before if it is the same one, because a client opens new
 // connections for one that it has not seen.
 func (c *credentials) keepCertificate(before *credentials) {
-	if before != nil && c.pem[0].Reveal() == before.pem[0].Reveal() && c.pem[1].Reveal() == before.pem[1].Reveal() {
+	if before != nil && c.pem == before.pem {
 		c.Certificate = before.Certificate
 	}
 }

@@ -25,7 +25,7 @@
 //  6. A certificate that the plugin gives again is the same one to the client, which keeps its connections
 //     (TestCertificates).
 //  7. Everything that can be wrong with a plugin is an error of its own, on one line, that quotes nothing of the answer
-//     but version and kind (TestBadAnswersAreErrorsOfTheirOwn, FuzzAnswers, TestFailuresSayWhatThePluginSaid,
+//     but version and kind (TestBadAnswersAreErrorsOfTheirOwn, FuzzAnswers, TestFailuresSayWhatThePluginSaid, TestLongComplaintsAreCut,
 //     TestACommandThatIsMissingComesWithItsHint, TestTooMuchOutputIsNotRead).
 //  8. No command is taken from the current folder, and none runs that the policy does not allow by the path that is run
 //     (TestWhereCommandsAreLookedFor, TestPoliciesDecideByWhatIsRun).

@@ -34,8 +34,8 @@ type Plugin struct {
 	refreshAt time.Time // when current are to be replaced; zero for never
 	refused   bool      // the server does not accept current
 	refusable time.Time // before this a refusal of current changes nothing
-	failure   error     // of the last run, nil if it went well
-	retryAt   time.Time // before this no run follows failure
+	failure   error     // of the last run that failed
+	retryAt   time.Time // before this no run follows it
 	flight    *flight   // the run in progress
 }
 
@@ -117,7 +117,7 @@ func (p *Plugin) knownOrJoin(ctx context.Context) (apiclient.Credentials, *fligh
 	if p.current != nil && !p.refused && (p.refreshAt.IsZero() || now.Before(p.refreshAt)) {
 		return p.current.Credentials, nil, nil
 	}
-	if p.failure != nil && now.Before(p.retryAt) {
+	if now.Before(p.retryAt) {
 		c, err := p.despite(p.failure, now)
 		return c, nil, err
 	}
@@ -178,7 +178,7 @@ func (p *Plugin) accept(got *credentials, now time.Time) apiclient.Credentials {
 	if p.refused {
 		p.refusable = now.Add(pause)
 	}
-	p.current, p.refused, p.failure = got, false, nil
+	p.current, p.refused = got, false
 	p.refreshAt = got.expires
 	if got.expires.Sub(now) > leeway {
 		p.refreshAt = got.expires.Add(-leeway)

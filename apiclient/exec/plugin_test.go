@@ -251,6 +251,8 @@ func TestRefusedCredentialsAreReplaced(t *testing.T) {
 		s.Refused(second)
 		s.want(t, "2", 2)
 		pass(time.Nanosecond)
+		s.Refused(first)
+		s.want(t, "2", 2) // still late
 		s.Refused(second)
 		s.want(t, "3", 3)
 	})

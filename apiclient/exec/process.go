@@ -176,7 +176,7 @@ func (e *excerpt) text(secrets []string) string {
 	head, tail := string(e.head), string(e.tail)
 	if e.cut { // and so neither may have half a line, with half a secret
 		head = head[:strings.LastIndexByte(head, '\n')+1]
-		tail = tail[strings.IndexByte(tail, '\n')+1:]
+		_, tail, _ = strings.Cut(tail, "\n")
 	}
 	text := head + tail
 	for _, s := range secrets {

@@ -55,6 +55,23 @@ func TestInteractivePluginsHaveTheTerminal(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "for jane", c.Token.Reveal())
 	require.Equal(t, "password: ", shown.String())
+
+	said, theirs, err := os.Pipe()
+	require.NoError(t, err)
+	defer said.Close()
+	ours := os.Stderr
+	defer func() { os.Stderr = ours }()
+	o.Terms.Stderr, os.Stderr = nil, theirs
+	_, err = w.WriteString("joe\n")
+	require.NoError(t, err)
+	p = newPlugin(t, o)
+	p.FakeTerminal(true)
+	_, err = p.Credentials(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, theirs.Close())
+	text, err := io.ReadAll(said)
+	require.NoError(t, err)
+	require.Equal(t, "password: ", string(text), "the program's own standard error")
 }
 
 func TestATerminalIsRecognised(t *testing.T) {
@@ -88,6 +105,30 @@ func TestFailuresSayWhatThePluginSaid(t *testing.T) {
 	require.ErrorContains(t, err, "it failed: signal: killed")
 	require.ErrorAs(t, err, &typed)
 	require.Equal(t, -1, typed.ExitCode)
+}
+
+func TestLongComplaintsAreCut(t *testing.T) {
+	line := strings.Repeat("x", 100) + "\n"
+	for name, c := range map[string]struct{ wrote, want string }{
+		"four lines":         {"a\nb\n\n c \nd", "a\nb\nc\nd"},
+		"five lines":         {"a\nb\nc\nd\ne\n", "a\nb\nc\n…\ne"},
+		"a long line":        {strings.Repeat("é", 300), strings.Repeat("é", 200) + "…"},
+		"what is kept whole": {"a\nb\nc\n" + strings.Repeat(line, 40) + "end", "a\nb\nc\n…\nend"},
+		"what is not":        {"a\nb\nc\n" + strings.Repeat(line, 60) + "end", "a\nb\nc\n…\nend"},
+		// The beginning and the end that are kept have half a secret each.
+		"a secret that is cut": {strings.Repeat("y", 2045) + secret + strings.Repeat("\nz", 20) + strings.Repeat(" ", 2000) + secret + strings.Repeat(" ", 2042), ""},
+		"a secret at the end":  {strings.Repeat(line, 60) + secret, strings.Repeat(line, 3) + "…\n(not shown)"},
+		"words":                {"a no", "a no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := options(t, "babble", variable("SHORT", "no"), variable("SECRET", secret))
+			o.Args = []string{c.wrote}
+			_, err := newPlugin(t, o).Credentials(t.Context())
+			var typed *exec.Error
+			require.ErrorAs(t, err, &typed)
+			require.Equal(t, c.want, typed.Stderr)
+		})
+	}
 }
 
 func TestACommandThatIsMissingComesWithItsHint(t *testing.T) {

@@ -228,6 +228,7 @@ func TestErrorsNameFileAndField(t *testing.T) {
 			require.Contains(t, err.Error(), path)
 			require.NotContains(t, err.Error(), secret)
 			require.NotContains(t, err.Error(), "\n", "one line")
+			require.Equal(t, strings.Contains(c.want, "quotes"), strings.Contains(err.Error(), "quotes"), "a hint where it helps")
 		})
 	}
 }

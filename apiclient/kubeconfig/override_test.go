@@ -157,7 +157,8 @@ func TestOddFiles(t *testing.T) {
 		"merge keys":         "x: &x {cluster: c}\ncurrent-context: c\nclusters: [{name: c, cluster: {server: 'https://s'}}]\ncontexts: [{name: c, context: {<<: *x, namespace: shop}}]",
 		"JSON":               `{"kind":"Config","apiVersion":"v1","current-context":"c","clusters":[{"name":"c","cluster":{"server":"https://s"}}],"contexts":[{"name":"c","context":{"cluster":"c","namespace":"shop"}}],"users":null}`,
 		"fields of vendors":  plain + "preferences: {colors: true}\nextensions: [{name: minikube, extension: {version: 1}}]\nusers:\n- name: u\n  user: {auth: {deep: [1]}}\n  more: true\n",
-		"dashes in a text":   plain + "note: |\n  ---\n  text\n  --- \nkey: '---- no marker'\n",
+		"dashes in a text":   plain + "note: |\n  ---\n  text\n  --- \nkey: '---- no marker'\n---x: no marker either\n",
+		"a directive":        "%YAML 1.1\n---\n" + plain,
 		"an unused bad user": plain + "users: [{name: u, user: {client-key-data: '*', auth-provider: {name: gcp}}}]\n",
 		"an unused dead end": plain + "- name: d\n  context: {cluster: gone, user: gone}\n",
 	} {
@@ -203,6 +204,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, f.Close())
 	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: large})
 	require.EqualError(t, err, "kubeconfig "+large+": it is larger than 16777216 bytes")
+
+	if _, err := os.Stat("/dev/zero"); err == nil {
+		_, _, err = kubeconfig.Load(kubeconfig.Options{Path: "/dev/zero"})
+		require.EqualError(t, err, "kubeconfig /dev/zero: it is larger than 16777216 bytes")
+	}
 
 	t.Setenv("KUBECONFIG", missing)
 	_, _, err = kubeconfig.Load(kubeconfig.Options{})

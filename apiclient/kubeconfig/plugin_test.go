@@ -72,7 +72,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 }
 
 func TestPluginsAreAsked(t *testing.T) {
-	alone(t)
+	authorities := write(t, filepath.Join(alone(t), "ca"), "file")
 	const plain = `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}`
 	cluster := func(more string) string {
 		return `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false,"cluster":{` +
@@ -89,6 +89,11 @@ func TestPluginsAreAsked(t *testing.T) {
 			"      provideClusterInfo: true",
 			kubeconfig.Options{},
 			cluster(`"server":"https://s","tls-server-name":"tls","certificate-authority-data":"Y2E=","proxy-url":"http://proxy.example",`),
+		},
+		{
+			"      provideClusterInfo: true",
+			kubeconfig.Options{CAFile: authorities},
+			cluster(`"server":"https://s","tls-server-name":"tls","certificate-authority-data":"ZmlsZQ==","proxy-url":"http://proxy.example",`),
 		},
 		{
 			"      provideClusterInfo: true",
@@ -201,6 +206,12 @@ func TestPluginErrorsNameTheField(t *testing.T) {
 	}
 	err := load(good, kubeconfig.Options{Plugins: exec.Terms{Policy: exec.Policy{Type: exec.Allowlist}}})
 	require.ErrorContains(t, err, "kubeconfig: Options.Plugins: exec: Options.Terms.Policy: the allow-list is empty")
+
+	require.NoError(t, load("apiVersion: client.authentication.k8s.io/v1, command: ./c, interactiveMode: Never, installHint: make it", kubeconfig.Options{}))
+	missing, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	require.NoError(t, err)
+	_, err = missing.Credentials.Credentials(t.Context())
+	require.ErrorContains(t, err, "there is no such command: "+filepath.Join(home, "c")+"; to install it: make it")
 
 	require.NoError(t, load(good, kubeconfig.Options{Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}}))
 	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}})
