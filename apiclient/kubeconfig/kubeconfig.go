@@ -102,8 +102,6 @@ func (m *merged) chooseCluster(c *choice, o *Options) error {
 			Path: c.context.origin, Field: "contexts[" + c.contextName + "].cluster",
 			Err: fmt.Errorf("there is no cluster %q; the clusters are %s", c.clusterName, names(m.clusters)),
 		}
-	case ok && c.cluster.Server == "" && o.Server == "":
-		return &Error{Path: c.cluster.origin, Field: "clusters[" + c.clusterName + "].server", Err: errors.New("it is empty")}
 	}
 	return nil
 }

@@ -90,6 +90,21 @@ func TestEveryOptionOverrides(t *testing.T) {
 	require.Equal(t, "default", namespace)
 }
 
+// TestOptionsSpareWhatTheyReplace loads an entry that could not be used without them.
+func TestOptionsSpareWhatTheyReplace(t *testing.T) {
+	home := alone(t)
+	path := write(t, filepath.Join(home, "config"), `
+current-context: c
+clusters: [{name: c, cluster: {server: "https://s"}}]
+users: [{name: u, user: {auth-provider: {name: gcp}, client-key-data: "*", as: jane}}]
+contexts: [{name: c, context: {cluster: c, user: u}}]`)
+	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Token: apiclient.NewSecret("t")})
+	require.NoError(t, err)
+	require.Equal(t, apiclient.Config{
+		Host: "https://s", BearerToken: apiclient.NewSecret("t"), Impersonate: apiclient.Impersonate{UserName: "jane"},
+	}, cfg)
+}
+
 func TestErrorsNameTheOption(t *testing.T) {
 	home := alone(t)
 	path := write(t, filepath.Join(home, "config"), overridden)
@@ -196,6 +211,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	t.Setenv("KUBECONFIG", missing+string(filepath.ListSeparator)+dir)
 	_, _, err := kubeconfig.Load(kubeconfig.Options{})
 	require.EqualError(t, err, "kubeconfig "+dir+": is a directory")
+
+	empty := write(t, filepath.Join(home, "empty"), "")
+	t.Setenv("KUBECONFIG", empty+string(filepath.ListSeparator)+empty)
+	_, _, err = kubeconfig.Load(kubeconfig.Options{Context: "c"})
+	require.EqualError(t, err, "kubeconfig "+empty+`: there is no context "c"; the contexts are none`, "each file is read once")
 
 	large := filepath.Join(home, "large")
 	f, err := os.Create(large)
