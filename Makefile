@@ -2,7 +2,7 @@
 
 GO ?= go
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-MODULES = . e2e e2e/servers tools
+MODULES = . bench e2e e2e/servers tools
 PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
 
 # How long make fuzz stays with each target.
@@ -12,7 +12,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz
+.PHONY: help demo test bench bench-quick e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ test: ## every test of the root module, with the race detector
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores.
 e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver
 	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v ./...
+
+bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about ten minutes; Linux, nothing else running)
+	$(GO) -C bench run ./cmd/bench -docs ../docs
+
+bench-quick: ## the core of that in less than two minutes; fails when a target that any machine can check is missed
+	$(GO) -C bench run ./cmd/bench -quick
 
 servers: $(SERVERS) ## build etcd and kube-apiserver into e2e/bin
 
@@ -60,7 +66,7 @@ lint-tidy:
 
 lint-vet:
 	@echo "go vet"; $(GO) vet ./...
-	@echo "go vet in e2e"; $(GO) -C e2e vet ./...
+	@set -e; for module in bench e2e; do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
 	@set -e; for platform in $(PLATFORMS); do \
 		echo "go vet for $$platform"; \
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || \
@@ -69,7 +75,7 @@ lint-vet:
 
 lint-static:
 	@echo "staticcheck"; $(TOOL) staticcheck ./...
-	@echo "staticcheck in e2e"; cd e2e && $(TOOL) staticcheck ./...
+	@set -e; for module in bench e2e; do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
 
 vuln: ## known vulnerabilities that the code can reach (govulncheck; asks vuln.go.dev)
 	$(TOOL) govulncheck ./...

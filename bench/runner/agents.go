@@ -47,6 +47,7 @@ func (r *run) agents(ctx context.Context) (*RowResult, error) {
 		row.Entrants = append(row.Entrants, EntrantResult{Label: a.label, Rounds: map[string][]float64{"binary MB": {float64(info.Size()) / 1e6}}})
 	}
 	if r.Quick {
+		row.Partial = map[string]bool{"idle RSS MB": true}
 		return row, nil
 	}
 	return row, r.idle(ctx, row)

@@ -95,8 +95,10 @@ func readers(z Sizes) Row {
 		Name: "readers", Title: "One writer, ten readers that list 10,000 objects", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"writes/s", "reads/s"},
 		Note: "Every write is published by itself. Beside goroutines that only take processor time, a writer shows what it could do on this machine.",
 		Entrants: []Entrant{
-			{Label: leat, Program: leat, Spec: beside}, {Label: "leat, beside ten that spin", Program: leat, Spec: alone},
-			{Label: clientGo, Program: clientGo, Spec: beside}, {Label: "client-go, beside ten that spin", Program: clientGo, Spec: alone},
+			{Label: leat, Program: leat, Spec: beside},
+			{Label: "leat, beside ten that spin", Program: leat, Spec: alone},
+			{Label: clientGo, Program: clientGo, Spec: beside},
+			{Label: "client-go, beside ten that spin", Program: clientGo, Spec: alone},
 		},
 	}
 }

@@ -16,7 +16,8 @@ type Result struct {
 // RowResult is one row.
 type RowResult struct {
 	Name, Title, Note string
-	Columns           []string // the metrics to show, in this order
+	Columns           []string        // the metrics to show, in this order
+	Partial           map[string]bool `json:",omitempty"` // metrics that a quick run leaves out
 	Entrants          []EntrantResult
 }
 

@@ -1,0 +1,138 @@
+// Command bench measures leat and its peers, prints which targets are met, and writes the pages that show it.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"regexp"
+
+	"github.com/leatproject/leat/bench/report"
+	"github.com/leatproject/leat/bench/runner"
+)
+
+// errMissed is what a quick run ends with when a target is missed that does not depend on the machine.
+var errMissed = errors.New("bench: a target that does not depend on the machine is missed")
+
+type options struct {
+	runner.Options
+	docs    string
+	results string
+	again   bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func parse() (options, error) {
+	o := options{Options: runner.Options{Folder: ".", Binaries: "bin", Progress: os.Stderr}}
+	only := ""
+	flag.BoolVar(&o.Quick, "quick", false, "the core rows with fewer objects; fails when a target that does not depend on the machine is missed")
+	flag.StringVar(&only, "only", "", "the rows to run, a regular expression")
+	flag.IntVar(&o.Rounds, "rounds", 0, "rounds of each row; 0 is what each row says")
+	flag.StringVar(&o.Profiles, "profiles", "", "a folder for processor and heap profiles of the last round")
+	flag.StringVar(&o.docs, "docs", "", "the folder to write benchmarks.md, its charts and its figures to")
+	flag.StringVar(&o.results, "results", "", "a file for the figures, as JSON")
+	flag.BoolVar(&o.again, "again", false, "measure nothing, and write the pages from the figures that are there")
+	flag.Parse()
+	if only != "" {
+		var err error
+		if o.Only, err = regexp.Compile(only); err != nil {
+			return o, err
+		}
+	}
+	if o.results == "" && o.docs != "" {
+		o.results = filepath.Join(o.docs, "benchmarks", "results.json")
+	}
+	for _, folder := range []*string{&o.Folder, &o.Binaries, &o.Profiles} {
+		if *folder == "" {
+			continue
+		}
+		var err error
+		if *folder, err = filepath.Abs(*folder); err != nil {
+			return o, err
+		}
+		if err := os.MkdirAll(*folder, 0o755); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
+}
+
+func run(ctx context.Context) error {
+	o, err := parse()
+	if err != nil {
+		return err
+	}
+	targets, err := report.ReadTargets(filepath.Join(o.Folder, "targets.json"))
+	if err != nil {
+		return err
+	}
+	result, err := o.result(ctx)
+	if err != nil {
+		return err
+	}
+	verdicts := report.Judge(targets, result)
+	if err := o.write(result, verdicts); err != nil {
+		return err
+	}
+	if err := report.Verdicts(os.Stdout, verdicts); err != nil {
+		return err
+	}
+	if missed := report.Missed(verdicts, false); o.Quick && missed > 0 {
+		return fmt.Errorf("%w (%d of them)", errMissed, missed)
+	}
+	return nil
+}
+
+// result runs everything, or reads what a run has found.
+func (o *options) result(ctx context.Context) (*runner.Result, error) {
+	if !o.again {
+		return runner.Run(ctx, o.Options)
+	}
+	content, err := os.ReadFile(o.results)
+	if err != nil {
+		return nil, err
+	}
+	result := &runner.Result{}
+	return result, json.Unmarshal(content, result)
+}
+
+func (o *options) write(result *runner.Result, verdicts []report.Verdict) error {
+	files := map[string][]byte{}
+	if o.results != "" {
+		content, err := json.MarshalIndent(result, "", "  ")
+		if err != nil {
+			return err
+		}
+		files[o.results] = append(content, '\n')
+	}
+	if o.docs != "" {
+		charts := report.Charts(result)
+		for name, content := range charts {
+			files[filepath.Join(o.docs, "benchmarks", name+".svg")] = []byte(content)
+		}
+		files[filepath.Join(o.docs, "benchmarks.md")] = []byte(report.Markdown(result, verdicts, report.ChartNames(charts)))
+	}
+	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"github.com/leatproject/leat/bench/runner"
+)
+
+// chart is a figure that is shown as bars, the shorter the better.
+type chart struct {
+	name, title, row, metric string
+	entrants                 []string
+}
+
+var chartsOf = []chart{
+	{
+		name: "events", title: "Processor time for one event of a watch, µs", row: "events", metric: "cpu us/event",
+		entrants: []string{"leat, 8 fields, JSON", "leat, corev1.Pod, JSON", "client-go, corev1.Pod, JSON", "leat, 8 fields, protobuf", "leat, corev1.Pod, protobuf", "client-go, corev1.Pod, protobuf"},
+	},
+	{
+		name: "memory", title: "Memory that a cached pod keeps, bytes", row: "cache", metric: "live B/object",
+		entrants: []string{"leat, 8 fields, JSON", "leat, metadata", "client-go, metadata", "leat, corev1.Pod", "client-go, corev1.Pod, stripped", "client-go, corev1.Pod"},
+	},
+	{
+		name: "peak", title: "Most memory while a cache is filled, MB", row: "cache", metric: "peak MB",
+		entrants: []string{"leat, 8 fields, JSON", "leat, corev1.Pod", "client-go, corev1.Pod, stripped", "client-go, corev1.Pod"},
+	},
+	{
+		name: "relist", title: "A list of what has not changed: highest heap, in live heaps", row: "relist", metric: "peak/live",
+		entrants: []string{"leat, 8 fields, JSON", "leat, corev1.Pod", "client-go, corev1.Pod, stripped", "client-go, corev1.Pod"},
+	},
+	{
+		name: "binary", title: "A program that watches pods, stripped, MB", row: "agents", metric: "binary MB",
+		entrants: []string{"leat, own struct", "leat, corev1.Pod", "client-go, corev1.Pod", "controller-runtime, corev1.Pod"},
+	},
+}
+
+func chartTitle(name string) string {
+	for _, c := range chartsOf {
+		if c.name == name {
+			return c.title
+		}
+	}
+	return name
+}
+
+// Charts draws every chart that a run has figures for, by name.
+func Charts(r *runner.Result) map[string]string {
+	drawn := map[string]string{}
+	for _, c := range chartsOf {
+		row, ran := r.Row(c.row)
+		if !ran {
+			continue
+		}
+		var bars []bar
+		for _, label := range c.entrants {
+			if figure, err := figureOf(row, label, c.metric); err == nil {
+				bars = append(bars, bar{label: label, value: figure, own: strings.HasPrefix(label, "leat")})
+			}
+		}
+		if len(bars) > 1 {
+			drawn[c.name] = draw(c.title, bars)
+		}
+	}
+	return drawn
+}
+
+// ChartNames are the names of those that were drawn, in their order.
+func ChartNames(drawn map[string]string) (names []string) {
+	for _, c := range chartsOf {
+		if drawn[c.name] != "" {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+type bar struct {
+	label string
+	value float64
+	own   bool
+}
+
+const (
+	chartWidth  = 720
+	labelWidth  = 250
+	figureWidth = 80
+	barHeight   = 22
+	barStep     = 30
+	top         = 44
+)
+
+// style reads on white and on black: the texts follow the reader's scheme, and the bars have colours for both.
+const style = `<style>
+text { font: 14px system-ui, sans-serif; fill: #1f2328 }
+.title { font-weight: 600; font-size: 15px }
+.own { fill: #1a7f64 } .peer { fill: #8c959f }
+@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .own { fill: #3fb68b } .peer { fill: #7d8590 } }
+</style>`
+
+// draw makes horizontal bars, each with its label before and its figure behind it.
+func draw(title string, bars []bar) string {
+	longest := 0.0
+	for _, b := range bars {
+		longest = max(longest, b.value)
+	}
+	height := top + barStep*len(bars) + 8
+	var s strings.Builder
+	fmt.Fprintf(&s, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n%s\n",
+		chartWidth, height, escape(title), style)
+	fmt.Fprintf(&s, `<text class="title" x="0" y="22">%s</text>`+"\n", escape(title))
+	for i, b := range bars {
+		y, class := top+i*barStep, "peer"
+		if b.own {
+			class = "own"
+		}
+		width := max(2, b.value/longest*(chartWidth-labelWidth-figureWidth))
+		fmt.Fprintf(&s, `<text x="%d" y="%d" text-anchor="end">%s</text>`, labelWidth-10, y+16, escape(b.label))
+		fmt.Fprintf(&s, `<rect class="%s" x="%d" y="%d" width="%.1f" height="%d" rx="3"/>`, class, labelWidth, y, width, barHeight)
+		fmt.Fprintf(&s, `<text x="%.1f" y="%d">%s</text>`+"\n", labelWidth+width+8, y+16, escape(number(b.value)))
+	}
+	s.WriteString("</svg>\n")
+	return s.String()
+}
+
+func escape(text string) string {
+	var s strings.Builder
+	if err := xml.EscapeText(&s, []byte(text)); err != nil {
+		panic("report: " + err.Error()) // a Builder takes everything
+	}
+	return s.String()
+}

@@ -1,0 +1,164 @@
+package report
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/bench/runner"
+)
+
+func result() *runner.Result {
+	return &runner.Result{
+		Machine: runner.Machine{CPU: "a processor", Cores: 2, Versions: map[string]string{"k8s.io/client-go": "v0.37.2"}},
+		Rows: []runner.RowResult{{
+			Name: "events", Title: "Events", Note: "What it is.", Columns: []string{"cpu us/event", "allocs/event"},
+			Partial: map[string]bool{"idle": true},
+			Entrants: []runner.EntrantResult{
+				{Label: "leat, corev1.Pod, JSON", Rounds: map[string][]float64{"cpu us/event": {20, 10, 30}, "live": {8}}},
+				{Label: "client-go, corev1.Pod, JSON", Rounds: map[string][]float64{"cpu us/event": {100}, "allocs/event": {1234}}},
+				{Label: "broken", Rounds: map[string][]float64{"cpu us/event": {1}}, Failure: "it spoke\nJSON"},
+			},
+		}},
+	}
+}
+
+func bound(v float64) *float64 { return &v }
+
+func TestTargets(t *testing.T) {
+	base := Target{Row: "events", Subject: "leat, corev1.Pod, JSON", Metric: "cpu us/event"}
+	for _, c := range []struct {
+		name          string
+		change        func(*Target)
+		measured, met bool
+		value         float64
+	}{
+		{"ratio", func(t *Target) { t.Peer, t.Most = "client-go, corev1.Pod, JSON", bound(0.2) }, true, true, 0.2},
+		{"ratio missed", func(t *Target) { t.Peer, t.Most = "client-go, corev1.Pod, JSON", bound(0.19) }, true, false, 0.2},
+		{"at least", func(t *Target) { t.Peer, t.Least = "client-go, corev1.Pod, JSON", bound(0.2) }, true, true, 0.2},
+		{"at least missed", func(t *Target) { t.Peer, t.Least = "client-go, corev1.Pod, JSON", bound(0.21) }, true, false, 0.2},
+		{"absolute", func(t *Target) { t.Most = bound(20) }, true, true, 20},
+		{"of another metric, plus", func(t *Target) { t.Of, t.Most, t.Plus = "live", bound(2), 4 }, true, true, 20},
+		{"plus missed", func(t *Target) { t.Of, t.Most, t.Plus = "live", bound(2), 3 }, true, false, 20},
+		{"first and last", func(t *Target) { t.Subject, t.Most = "@first", bound(20) }, true, true, 20},
+		{"no such entrant", func(t *Target) { t.Subject, t.Most = "nobody", bound(1) }, false, false, 0},
+		{"no such metric", func(t *Target) { t.Metric, t.Most = "nothing", bound(1) }, false, false, 0},
+		{"failed", func(t *Target) { t.Subject, t.Most = "broken", bound(1) }, false, false, 0},
+		{"failed peer", func(t *Target) { t.Peer, t.Most = "@last", bound(1) }, false, false, 0},
+		{"no bound", func(*Target) {}, true, false, 0},
+	} {
+		target := base
+		c.change(&target)
+		verdicts := Judge([]Target{target}, result())
+		require.Len(t, verdicts, 1, c.name)
+		require.Equal(t, c.measured, verdicts[0].Measured, c.name)
+		require.Equal(t, c.met, verdicts[0].Met, c.name)
+		require.InDelta(t, c.value, verdicts[0].Value, 1e-9, c.name)
+	}
+	elsewhere := base
+	elsewhere.Row = "of another run"
+	left := base
+	left.Metric = "idle"
+	require.Empty(t, Judge([]Target{elsewhere, left}, result()))
+}
+
+func TestMissed(t *testing.T) {
+	verdicts := []Verdict{{Met: true, Target: Target{Everywhere: true}}, {Target: Target{Everywhere: true}}, {}}
+	require.Equal(t, 1, Missed(verdicts, false))
+	require.Equal(t, 2, Missed(verdicts, true))
+}
+
+func TestTargetsNameWhatIsMeasured(t *testing.T) {
+	targets, err := ReadTargets("../targets.json")
+	require.NoError(t, err)
+	seen := map[string]bool{}
+	for _, target := range targets {
+		seen[target.ID] = true
+		require.True(t, (target.Most == nil) != (target.Least == nil), target.What)
+		require.True(t, target.Least == nil || target.Plus == 0, target.What)
+		if target.Row == "agents" {
+			continue // its entrants are programs
+		}
+		at := -1
+		rows := runner.Rows(runner.Full)
+		for i := range rows {
+			if rows[i].Name == target.Row {
+				at = i
+			}
+		}
+		require.GreaterOrEqual(t, at, 0, target.What)
+		require.Contains(t, rows[at].Columns, target.Metric, target.What)
+		if target.Of != "" {
+			require.Contains(t, rows[at].Columns, target.Of, target.What)
+		}
+		var labels []string
+		for _, e := range rows[at].Entrants {
+			labels = append(labels, e.Label)
+		}
+		for _, label := range []string{target.Subject, target.Peer} {
+			if label != "" && !strings.HasPrefix(label, "@") {
+				require.Contains(t, labels, label, target.What)
+			}
+		}
+	}
+	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14") {
+		require.True(t, seen[id], id)
+	}
+}
+
+func TestCharts(t *testing.T) {
+	charts := Charts(result())
+	require.Equal(t, []string{"events"}, ChartNames(charts))
+	svg := charts["events"]
+	d := xml.NewDecoder(strings.NewReader(svg))
+	bars := 0
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		if e, is := token.(xml.StartElement); is && e.Name.Local == "rect" {
+			bars++
+		}
+	}
+	require.Equal(t, 2, bars)
+	require.Contains(t, svg, "prefers-color-scheme: dark")
+	require.Contains(t, svg, `class="own" x="250" y="44" width="78.0"`)
+	require.Contains(t, svg, `class="peer" x="250" y="74" width="390.0"`)
+	require.NotContains(t, draw("a < b", nil), "a < b")
+}
+
+func TestMarkdown(t *testing.T) {
+	verdicts := Judge([]Target{
+		{ID: "P1", What: "time", Row: "events", Subject: "leat, corev1.Pod, JSON", Metric: "cpu us/event", Peer: "client-go, corev1.Pod, JSON", Most: bound(0.25)},
+		{ID: "P2", What: "more", Row: "events", Subject: "nobody", Metric: "cpu us/event", Most: bound(0.25)},
+	}, result())
+	page := Markdown(result(), verdicts, []string{"events"})
+	for _, want := range []string{
+		"![Processor time for one event of a watch, µs](benchmarks/events.svg)",
+		"| P1 | time, against client-go, corev1.Pod, JSON | 0.20 | ≤ 0.25 | met |",
+		"| P2 | more | – | – | missed |",
+		"| leat, corev1.Pod, JSON | 20.0 <sub>10.0 – 30.0</sub> | – |",
+		"| client-go, corev1.Pod, JSON | 100 | 1,234 |",
+		"| broken: it spoke JSON |",
+		"| client-go | v0.37.2 |",
+	} {
+		require.Contains(t, page, want)
+	}
+	var text strings.Builder
+	require.NoError(t, Verdicts(&text, verdicts))
+	require.Contains(t, text.String(), `events has no "nobody"`)
+}
+
+func TestNumber(t *testing.T) {
+	for v, want := range map[float64]string{
+		0: "0", 0.0001: "0.0001", 0.25: "0.25", 12.34: "12.3", 123.4: "123", 1234.5: "1,235", 99_999.6: "100,000", 999.6: "1,000", 999_999.6: "1.00 M", 2_500_000: "2.50 M",
+	} {
+		require.Equal(t, want, number(v))
+	}
+}

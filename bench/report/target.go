@@ -1,0 +1,124 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+
+	"github.com/leatproject/leat/bench/runner"
+)
+
+// Target is what a figure has to reach: Most·x + Plus or less, or Least·x or more, where x is the figure of a peer, or 1
+// where there is none.
+type Target struct {
+	ID      string
+	What    string
+	Row     string
+	Subject string // an entrant; "@first" and "@last" are those of the row
+	Metric  string
+	Peer    string   `json:",omitempty"` // another entrant, or the same if only PeerMetric is set
+	Of      string   `json:",omitempty"` // the peer's metric; Metric unless it is set
+	Most    *float64 `json:",omitempty"`
+	Plus    float64  `json:",omitempty"`
+	Least   *float64 `json:",omitempty"`
+	// Everywhere says that the figure does not depend on the machine: a quick run fails when it is missed.
+	Everywhere bool `json:",omitempty"`
+}
+
+// Verdict is what became of a target.
+type Verdict struct {
+	Target
+	Measured bool
+	Value    float64 // the ratio to the peer where there is one and nothing is added, else the figure itself
+	Bound    float64
+	Met      bool
+	Figure   float64 // of the subject
+	PeerIs   float64 // of the peer, 0 where there is none
+	Why      string  // it was not measured
+}
+
+// ReadTargets reads targets.json.
+func ReadTargets(name string) ([]Target, error) {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	var targets []Target
+	if err := json.Unmarshal(content, &targets); err != nil {
+		return nil, fmt.Errorf("report: %s: %w", name, err)
+	}
+	return targets, nil
+}
+
+// Judge compares targets with what a run has found. Those of rows that the run left out are left out.
+func Judge(targets []Target, r *runner.Result) []Verdict {
+	var verdicts []Verdict
+	for _, t := range targets {
+		row, ran := r.Row(t.Row)
+		if !ran || row.Partial[t.Metric] {
+			continue
+		}
+		verdicts = append(verdicts, t.judge(row))
+	}
+	return verdicts
+}
+
+func (t Target) judge(row *runner.RowResult) Verdict {
+	v := Verdict{Target: t}
+	figure, err := figureOf(row, t.Subject, t.Metric)
+	peer := 1.0
+	if err == nil && (t.Peer != "" || t.Of != "") {
+		peer, err = figureOf(row, orElse(t.Peer, t.Subject), orElse(t.Of, t.Metric))
+		v.PeerIs = peer
+	}
+	if err != nil {
+		v.Why = err.Error()
+		return v
+	}
+	v.Measured, v.Figure = true, figure
+	switch {
+	case t.Least != nil:
+		v.Bound, v.Value = *t.Least, figure/peer
+		v.Met = v.Value >= v.Bound
+	case t.Most != nil && t.Plus != 0:
+		v.Bound, v.Value = *t.Most*peer+t.Plus, figure
+		v.Met = v.Value <= v.Bound
+	case t.Most != nil:
+		v.Bound, v.Value = *t.Most, figure/peer
+		v.Met = v.Value <= v.Bound
+	}
+	v.Met = v.Met && !math.IsNaN(v.Value)
+	return v
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
+	var e *runner.EntrantResult
+	found := len(row.Entrants) > 0
+	switch {
+	case label == "@first" && found:
+		e = &row.Entrants[0]
+	case label == "@last" && found:
+		e = &row.Entrants[len(row.Entrants)-1]
+	default:
+		e, found = row.Entrant(label)
+	}
+	if !found {
+		return 0, fmt.Errorf("%s has no %q", row.Name, label)
+	}
+	if e.Failure != "" {
+		return 0, fmt.Errorf("%s: %s", label, e.Failure)
+	}
+	figure, measured := e.Median(metric)
+	if !measured {
+		return 0, fmt.Errorf("%s has no %s", label, metric)
+	}
+	return figure, nil
+}

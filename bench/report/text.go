@@ -1,0 +1,197 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/leatproject/leat/bench/runner"
+)
+
+// number writes a figure with three significant digits.
+func number(v float64) string {
+	switch a := math.Abs(v); {
+	case v == 0:
+		return "0"
+	case a >= 999_999.5:
+		return fmt.Sprintf("%.2f M", v/1e6)
+	case a >= 999.5:
+		return grouped(int64(math.Round(v)))
+	case a >= 100:
+		return fmt.Sprintf("%.0f", v)
+	case a >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case a >= 0.01:
+		return fmt.Sprintf("%.2f", v)
+	default:
+		return fmt.Sprintf("%.2g", v)
+	}
+}
+
+// grouped writes a number below a million with a comma.
+func grouped(v int64) string { return fmt.Sprintf("%d,%03d", v/1000, v%1000) }
+
+// outcome says whether a target is met, and by what figure.
+func outcome(v *Verdict) (mark, value, bound string) {
+	sign := "≤ "
+	if v.Least != nil {
+		sign = "≥ "
+	}
+	if v.Most == nil && v.Least == nil || !v.Measured {
+		return "missed", "–", "–"
+	}
+	mark = "missed"
+	if v.Met {
+		mark = "met"
+	}
+	return mark, number(v.Value), sign + number(v.Bound)
+}
+
+// Verdicts prints targets beside what was measured.
+func Verdicts(w io.Writer, verdicts []Verdict) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for i := range verdicts {
+		v := &verdicts[i]
+		mark, value, bound := outcome(v)
+		everywhere := ""
+		if v.Everywhere {
+			everywhere = "on any machine"
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", v.ID, mark, value, bound, orElse(v.Why, v.What), everywhere)
+	}
+	return t.Flush()
+}
+
+// Missed counts the targets that are missed, of those that do not depend on the machine or of all.
+func Missed(verdicts []Verdict, all bool) (n int) {
+	for _, v := range verdicts {
+		if !v.Met && (all || v.Everywhere) {
+			n++
+		}
+	}
+	return n
+}
+
+// Markdown writes the page that people read.
+func Markdown(r *runner.Result, verdicts []Verdict, charts []string) string {
+	var b strings.Builder
+	b.WriteString(intro)
+	for _, c := range charts {
+		fmt.Fprintf(&b, "![%s](benchmarks/%s.svg)\n\n", chartTitle(c), c)
+	}
+	b.WriteString("## Targets\n\n| | what | measured | target | |\n|---|---|---:|---:|---|\n")
+	for i := range verdicts {
+		v := &verdicts[i]
+		mark, value, bound := outcome(v)
+		fmt.Fprintf(&b, "| %s | %s%s | %s | %s | %s |\n", v.ID, v.What, against(v), value, bound, mark)
+	}
+	b.WriteString(afterTargets)
+	for i := range r.Rows {
+		writeRow(&b, &r.Rows[i])
+	}
+	writeMachine(&b, &r.Machine)
+	return b.String()
+}
+
+func against(v *Verdict) string {
+	if v.Peer == "" || strings.HasPrefix(v.Peer, "@") {
+		return ""
+	}
+	return ", against " + v.Peer
+}
+
+func writeRow(b *strings.Builder, row *runner.RowResult) {
+	fmt.Fprintf(b, "## %s\n\n", row.Title)
+	if row.Note != "" {
+		fmt.Fprintf(b, "%s\n\n", row.Note)
+	}
+	fmt.Fprintf(b, "| | %s |\n|---|%s\n", strings.Join(row.Columns, " | "), strings.Repeat("---:|", len(row.Columns)))
+	for i := range row.Entrants {
+		e := &row.Entrants[i]
+		fmt.Fprintf(b, "| %s%s |", e.Label, chosen(e))
+		for _, c := range row.Columns {
+			fmt.Fprintf(b, " %s |", cell(e, c))
+		}
+		b.WriteString("\n")
+		if e.Failure != "" {
+			fmt.Fprintf(b, "| %s: %s |%s\n", e.Label, strings.ReplaceAll(e.Failure, "\n", " "), strings.Repeat(" |", len(row.Columns)))
+		}
+	}
+	b.WriteString("\n")
+}
+
+// chosen says what an entrant was left to choose, and chose.
+func chosen(e *runner.EntrantResult) string {
+	protobuf, measured := e.Median("protobuf")
+	if !measured || strings.Contains(e.Label, "JSON") || strings.Contains(e.Label, "protobuf") {
+		return ""
+	}
+	if protobuf > 0 {
+		return " (protobuf)"
+	}
+	return " (JSON)"
+}
+
+// cell is the median, with the spread where there is one.
+func cell(e *runner.EntrantResult, metric string) string {
+	m, measured := e.Median(metric)
+	if !measured {
+		return "–"
+	}
+	low, high := e.Spread(metric)
+	if len(e.Rounds[metric]) == 1 || number(low) == number(high) {
+		return number(m)
+	}
+	return fmt.Sprintf("%s <sub>%s – %s</sub>", number(m), number(low), number(high))
+}
+
+func writeMachine(b *strings.Builder, m *runner.Machine) {
+	b.WriteString("## Machine and versions\n\n| | |\n|---|---|\n")
+	for _, line := range [][2]string{
+		{"processor", fmt.Sprintf("%s, %d cores", m.CPU, m.Cores)},
+		{"memory", m.Memory},
+		{"system", m.Kernel},
+		{"Go", m.Go},
+		{"leat", m.Commit},
+		{"client-go", m.Versions["k8s.io/client-go"]},
+		{"controller-runtime", m.Versions["sigs.k8s.io/controller-runtime"]},
+		{"apimachinery, for all of them", m.Versions["k8s.io/apimachinery"]},
+	} {
+		fmt.Fprintf(b, "| %s | %s |\n", line[0], line[1])
+	}
+}
+
+const intro = `# Benchmarks
+
+leat and client-go, the same work, in one run, by turns. This page and its charts are written by ` + "`make bench`" + `; no figure is
+typed by hand. Ratios travel, absolute figures do not: they are of the machine at the end of the page.
+
+`
+
+const afterTargets = `
+Each figure is the median of several rounds, and ratios are of medians of one run. What does not depend on the machine is
+checked by ` + "`make bench-quick`" + ` with fewer objects, in less than two minutes.
+
+## How it is measured
+
+- Every figure is of a process of its own that does one work and ends. Entrants take turns, and each round begins with another
+  one. Environment variables that change the Go runtime or client-go are taken out.
+- Processor time is the rusage of the whole process, garbage collection included. Peak memory is VmHWM. The live heap is what
+  three collections leave, less what there was before the client. Allocations are counted by the Go runtime.
+- A server of this bench answers from memory with pods that are encoded already: 6.7 to 9.2 KB of JSON, 38 % of which are
+  managedFields, from a fixed seed. Twenty replicas share labels, images and variables with each other, as those of a ReplicaSet
+  do. It compresses nothing, and does not know ` + "`drop=metadata.managedFields`" + `, which is alpha: leat asks for it, and gets what
+  everybody gets. Each event is one write and one chunk.
+- leat and client-go run as they come. What client-go does better with another setting has a line of its own: protobuf or JSON,
+  lists in pages instead of streaming ones, a transform that drops managedFields. leat drops managedFields by default, and
+  has a line where it keeps them.
+- "8 fields" is a struct with name, namespace, UID, version, labels, node, phase and address. client-go has no such thing;
+  the nearest, its metadata informer, is in the tables.
+- What was really on the wire is checked: an entrant that spoke another encoding than its line says has no figure.
+
+To repeat it: ` + "`make bench`" + ` (about ten minutes; Linux, nothing else running), or one row with
+` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which leaves profiles for ` + "`go tool pprof`" + ` as well.
+
+`

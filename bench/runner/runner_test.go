@@ -1,0 +1,172 @@
+package runner
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/bench/server"
+	"github.com/leatproject/leat/bench/subject"
+)
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		values []float64
+		want   float64
+	}{
+		{[]float64{7}, 7},
+		{[]float64{9, 1, 5}, 5},
+		{[]float64{8, 2, 4, 6}, 5},
+	} {
+		e := EntrantResult{Rounds: map[string][]float64{"x": c.values}}
+		m, measured := e.Median("x")
+		require.True(t, measured)
+		require.InDelta(t, c.want, m, 0)
+	}
+	e := EntrantResult{Rounds: map[string][]float64{}}
+	e.add(subject.Metrics{"x": 3})
+	e.add(subject.Metrics{"x": 1})
+	low, high := e.Spread("x")
+	require.Equal(t, []float64{1, 3}, []float64{low, high})
+	_, measured := e.Median("y")
+	require.False(t, measured)
+}
+
+func TestTurnsRotate(t *testing.T) {
+	require.Equal(t, []int{0, 1, 2}, turns(3, 0))
+	require.Equal(t, []int{1, 2, 0}, turns(3, 1))
+	require.Equal(t, []int{0, 1, 2}, turns(3, 3))
+}
+
+func TestRowsAreSound(t *testing.T) {
+	for _, sizes := range []Sizes{Full, Quick} {
+		names := map[string]bool{}
+		for _, row := range Rows(sizes) {
+			require.False(t, names[row.Name], row.Name)
+			names[row.Name] = true
+			require.NotEmpty(t, row.Columns, row.Name)
+			require.NotEmpty(t, row.Title, row.Name)
+			require.Positive(t, row.Rounds, row.Name)
+			labels := map[string]bool{}
+			for _, e := range row.Entrants {
+				require.False(t, labels[e.Label], "%s has %s twice", row.Name, e.Label)
+				labels[e.Label] = true
+			}
+		}
+	}
+}
+
+func TestRowsThatAreWanted(t *testing.T) {
+	names := func(o Options) (names []string) {
+		r := run{Options: o}
+		for _, row := range r.rows() {
+			require.True(t, o.Rounds == 0 || row.Rounds == o.Rounds)
+			names = append(names, row.Name)
+		}
+		return names
+	}
+	require.Equal(t, []string{"events", "events-tls"}, names(Options{Only: regexp.MustCompile("events"), Rounds: 9}))
+	require.Equal(t, []string{"events"}, names(Options{Only: regexp.MustCompile("events"), Quick: true}))
+	require.Less(t, len(names(Options{Quick: true})), len(names(Options{})))
+}
+
+func TestWrongWireIsAnError(t *testing.T) {
+	spec := subject.Spec{Form: subject.Full, Wire: subject.Protobuf}
+	right := server.Request{Proto: "HTTP/1.1", Protobuf: true}
+	require.NoError(t, checkWire([]server.Request{right, right}, spec, false))
+	require.ErrorContains(t, checkWire([]server.Request{right}, spec, true), "should have spoken HTTP/2.0")
+	require.ErrorContains(t, checkWire([]server.Request{right, {Proto: "HTTP/1.1"}}, spec, false), "did not ask for protobuf")
+	spec.Wire = subject.JSON
+	require.ErrorContains(t, checkWire([]server.Request{right}, spec, false), "did not ask for json")
+	spec.Wire = ""
+	require.NoError(t, checkWire([]server.Request{right}, spec, false))
+	spec.Form = subject.Metadata
+	require.ErrorContains(t, checkWire([]server.Request{right}, spec, false), "asked for metadata false")
+}
+
+// script is a subject that is a shell script.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "subject")
+	require.NoError(t, os.WriteFile(name, []byte("#!/bin/sh\n"+text), 0o755))
+	return name
+}
+
+func TestProcess(t *testing.T) {
+	t.Setenv("GOGC", "17")
+	t.Setenv("KUBE_FEATURE_WatchListClient", "true")
+	binary := script(t, `echo "$1" | grep -q '"Work":"events"' || exit 1
+echo ready; read line; [ "$line" = "go on" ] || exit 2
+echo '{"Metrics":{"x":'${GOGC:-1}${KUBE_FEATURE_WatchListClient}'}}'`)
+	p, err := launch(t.Context(), binary, subject.Spec{Work: subject.Events}, nil)
+	require.NoError(t, err)
+	turns := 0
+	report, err := p.wait(func() error { turns++; return nil })
+	require.NoError(t, err)
+	require.Equal(t, 1, turns)
+	require.Equal(t, subject.Metrics{"x": 1}, report.Metrics, "the environment must not tune a subject")
+}
+
+func TestProcessThatFails(t *testing.T) {
+	for _, c := range []struct{ script, want string }{
+		{`echo oh dear >&2; exit 3`, "oh dear"},
+		{`echo '{"Error":"cannot"}'`, "cannot"},
+		{`echo '{"Metrics":{}}'; exit 4`, "exit status 4"},
+		{`echo ready; read line; read line`, "the turn failed"},
+	} {
+		p, err := launch(t.Context(), script(t, c.script), subject.Spec{}, nil)
+		require.NoError(t, err)
+		_, err = p.wait(func() error { return os.ErrClosed })
+		if c.want == "the turn failed" {
+			require.ErrorIs(t, err, os.ErrClosed)
+			continue
+		}
+		require.ErrorContains(t, err, c.want)
+	}
+}
+
+func TestLatency(t *testing.T) {
+	report := &subject.Report{Metrics: subject.Metrics{}, Arrivals: map[string]int64{"1": 3000, "2": 9000, "3": 20_000, "x": 1, "9": 7}}
+	latency(report, map[uint64]int64{1: 1000, 2: 2000, 3: 1000, 9: 0})
+	require.Equal(t, subject.Metrics{"p50 us": 7, "p99 us": 19}, report.Metrics)
+}
+
+func TestMachine(t *testing.T) {
+	m := thisMachine("..")
+	require.Equal(t, "v0.37.2", m.Versions["k8s.io/client-go"])
+	require.Equal(t, "v0.25.2", m.Versions["sigs.k8s.io/controller-runtime"])
+	require.Positive(t, m.Cores)
+}
+
+// A whole run with subjects that are scripts: what they report is what the result says, and who fails is named.
+func TestRow(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		leat: `echo '{"Metrics":{"ns/op":5}}'`, clientGo: `echo '{"Metrics":{"ns/op":9}}'`, controllerRuntime: `exit 1`,
+	} {
+		require.NoError(t, os.Rename(script(t, text), filepath.Join(folder, name)))
+	}
+	var progress strings.Builder
+	r := run{Options: Options{Binaries: folder, Progress: &progress, Rounds: 2, Only: regexp.MustCompile("^queue$")}}
+	rows := r.rows()
+	require.Len(t, rows, 1)
+	result, err := r.row(t.Context(), &rows[0])
+	require.NoError(t, err)
+	ours, found := result.Entrant(leat)
+	require.True(t, found)
+	require.Equal(t, map[string][]float64{"ns/op": {5, 5}}, ours.Rounds)
+	broken, found := result.Entrant(controllerRuntime)
+	require.True(t, found)
+	require.NotEmpty(t, broken.Failure)
+	require.Contains(t, progress.String(), "queue: leat, round 2 of 2")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = r.row(ctx, &rows[0])
+	require.ErrorIs(t, err, context.Canceled)
+}
