@@ -31,7 +31,7 @@ type stream struct {
 
 	binary  bool      // the type of all messages, which is that of the first
 	message io.Reader // the rest of the text
-	last    byte      // of the text so far that is no space; 0 where there is none
+	last    byte      // of the texts so far that is no space; 0 where there is none
 	buffer  []byte    // for binary messages
 	rest    []byte    // of the binary message, in buffer
 	err     error     // what ended the connection
@@ -128,7 +128,6 @@ func (s *stream) next() (kind int, err error) {
 
 // begin begins a message.
 func (s *stream) begin(kind int) error {
-	s.last = 0
 	switch {
 	case (kind == ws.BinaryMessage) != s.binary:
 		return fmt.Errorf("%w: text and binary messages in one watch", ErrProtocol)
