@@ -233,3 +233,33 @@ func TestNoPageIsHeld(t *testing.T) {
 		}
 	})
 }
+
+// halfPage is a source whose page ends with a busy server's error after its first object.
+type halfPage struct {
+	api.ListerWatcher[*corev1.Pod]
+	lists int
+	err   error
+}
+
+func (h *halfPage) List(_ context.Context, _ api.Options[*corev1.Pod], each func(*corev1.Pod) error) (metav1.ListMeta, error) {
+	h.lists++
+	if err := each(newPod("web")); err != nil {
+		return metav1.ListMeta{}, err
+	}
+	return metav1.ListMeta{}, h.err
+}
+
+// TestHalfAPageIsNotAskedForAgain would otherwise see its first object twice.
+func TestHalfAPageIsNotAskedForAgain(t *testing.T) {
+	expired := apierrors.NewResourceExpired("too old")
+	expired.ErrStatus.Continue = "again"
+	for _, failure := range []error{apierrors.NewTooManyRequests("busy", 1), expired} {
+		source := &halfPage{err: failure}
+		o := limit(2)
+		o.Inconsistent = true
+		got, err := names(apiclient.All(t.Context(), source, o), nothing)
+		require.Equal(t, failure, err)
+		require.Equal(t, "web", got)
+		require.Equal(t, 1, source.lists)
+	}
+}
