@@ -47,6 +47,18 @@ func (e *EntrantResult) add(m subject.Metrics) {
 	}
 }
 
+// Join puts rows of a later run into the place of the same ones, and new ones at the end.
+func (r *Result) Join(later *Result) {
+	r.Machine = later.Machine
+	for _, row := range later.Rows {
+		if old, found := r.Row(row.Name); found {
+			*old = row
+		} else {
+			r.Rows = append(r.Rows, row)
+		}
+	}
+}
+
 // Row returns the row of a name.
 func (r *Result) Row(name string) (*RowResult, bool) {
 	at := slices.IndexFunc(r.Rows, func(row RowResult) bool { return row.Name == name })

@@ -28,6 +28,7 @@ type Options struct {
 	Folder   string         // of this module
 	Binaries string         // a folder for the subjects
 	Profiles string         // a folder for profiles of the last round; empty is none
+	Real     string         // a folder with etcd and kube-apiserver: the rows against these, and no others
 	Progress io.Writer
 }
 
@@ -41,11 +42,10 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	r := &run{Options: o, set: load.NewSet(load.Seed, load.Workloads), began: time.Now()}
-	rows := r.rows()
-	for _, row := range rows {
-		r.total += row.Rounds * len(row.Entrants)
-	}
 	result := &Result{Machine: thisMachine(o.Folder), Quick: o.Quick}
+	if o.Real != "" {
+		return result, r.real(ctx, result)
+	}
 	if r.wanted("agents") {
 		agents, err := r.agents(ctx)
 		if err != nil {
@@ -53,14 +53,22 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 		result.Rows = append(result.Rows, *agents)
 	}
+	return result, r.measure(ctx, r.rows(), result)
+}
+
+// measure has rows done, one after the other.
+func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
+	for _, row := range rows {
+		r.total += row.Rounds * len(row.Entrants)
+	}
 	for i := range rows {
 		row, err := r.row(ctx, &rows[i])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		result.Rows = append(result.Rows, *row)
 	}
-	return result, nil
+	return nil
 }
 
 // build makes a binary of each subject.
@@ -90,6 +98,8 @@ type run struct {
 	began time.Time
 	done  int // turns
 	total int
+
+	cluster *fullCluster // nil without real servers
 }
 
 func (r *run) wanted(name string) bool { return r.Only == nil || r.Only.MatchString(name) }
@@ -99,8 +109,13 @@ func (r *run) rows() []Row {
 	if r.Quick {
 		sizes = Quick
 	}
+	return r.choose(Rows(sizes))
+}
+
+// choose returns the rows that are wanted.
+func (r *run) choose(all []Row) []Row {
 	var rows []Row
-	for _, row := range Rows(sizes) {
+	for _, row := range all {
 		if r.wanted(row.Name) && (row.Quick || !r.Quick) {
 			if r.Rounds > 0 {
 				row.Rounds = r.Rounds
@@ -167,6 +182,9 @@ func (r *run) turn(ctx context.Context, row *Row, e Entrant, last bool) (subject
 			return nil, err
 		}
 		return report.Metrics, nil
+	}
+	if r.cluster != nil {
+		return r.turnWithCluster(ctx, e)
 	}
 	return r.turnWithServer(ctx, row, e)
 }

@@ -37,6 +37,14 @@ func TestMedian(t *testing.T) {
 	require.False(t, measured)
 }
 
+func TestJoin(t *testing.T) {
+	r := Result{Rows: []RowResult{{Name: "a", Title: "1"}, {Name: "b", Title: "1"}}}
+	r.Join(&Result{Machine: Machine{Cores: 7}, Rows: []RowResult{{Name: "c", Title: "2"}, {Name: "a", Title: "2"}}})
+	require.Equal(t, Result{Machine: Machine{Cores: 7}, Rows: []RowResult{
+		{Name: "a", Title: "2"}, {Name: "b", Title: "1"}, {Name: "c", Title: "2"},
+	}}, r)
+}
+
 func TestTurnsRotate(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, turns(3, 0))
 	require.Equal(t, []int{1, 2, 0}, turns(3, 1))

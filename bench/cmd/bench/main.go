@@ -43,6 +43,7 @@ func parse() (options, error) {
 	flag.StringVar(&only, "only", "", "the rows to run, a regular expression")
 	flag.IntVar(&o.Rounds, "rounds", 0, "rounds of each row; 0 is what each row says")
 	flag.StringVar(&o.Profiles, "profiles", "", "a folder for processor and heap profiles of the last round")
+	flag.StringVar(&o.Real, "real", "", "a folder with etcd and kube-apiserver: the rows against these, and no others")
 	flag.StringVar(&o.docs, "docs", "", "the folder to write benchmarks.md, its charts and its figures to")
 	flag.StringVar(&o.results, "results", "", "a file for the figures, as JSON")
 	flag.BoolVar(&o.again, "again", false, "measure nothing, and write the pages from the figures that are there")
@@ -84,6 +85,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	result = o.joined(result)
 	verdicts := report.Judge(targets, result)
 	if err := o.write(result, verdicts); err != nil {
 		return err
@@ -99,9 +101,27 @@ func run(ctx context.Context) error {
 
 // result runs everything, or reads what a run has found.
 func (o *options) result(ctx context.Context) (*runner.Result, error) {
-	if !o.again {
-		return runner.Run(ctx, o.Options)
+	if o.again {
+		return o.read()
 	}
+	return runner.Run(ctx, o.Options)
+}
+
+// joined puts the rows of a run of some into the place that they have among the rows of earlier runs. A row is always of
+// one run.
+func (o *options) joined(result *runner.Result) *runner.Result {
+	if o.Only == nil && o.Real == "" || o.again {
+		return result
+	}
+	earlier, err := o.read()
+	if err != nil {
+		return result // there is none
+	}
+	earlier.Join(result)
+	return earlier
+}
+
+func (o *options) read() (*runner.Result, error) {
 	content, err := os.ReadFile(o.results)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,7 @@ func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 }
 
 func configOf(s subject.Spec) apiclient.Config {
-	c := apiclient.Config{Host: s.URL, DisableProtobuf: s.Wire == subject.JSON}
+	c := apiclient.Config{Host: s.URL, BearerToken: apiclient.NewSecret(s.Token), DisableProtobuf: s.Wire == subject.JSON}
 	c.TLS.CAData = s.CA
 	return c
 }

@@ -1,0 +1,199 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/leatproject/leat/bench/load"
+	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/e2e/cluster"
+)
+
+const (
+	realPods    = 20_000
+	realEvents  = 2_000
+	realWriters = 8
+)
+
+// RealRows are those against a real etcd and kube-apiserver, over TLS and HTTP/2, compressed as the server likes.
+func RealRows() []Row {
+	sync := subject.Spec{Work: subject.Sync, Objects: realPods}
+	events := subject.Spec{Work: subject.Events, Objects: realPods, Events: realEvents}
+	stripped := sync
+	stripped.Strip = true
+	return []Row{
+		{
+			Name: "real-cache", Title: "A real API server: the first list, and what stays in memory", Rounds: 3,
+			Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s"},
+			Note:    "etcd and kube-apiserver with 20,000 pods, each written by two managers.",
+			Entrants: []Entrant{
+				entrant("leat, corev1.Pod", leat, sync, subject.Full, ""),
+				entrant("client-go, corev1.Pod", clientGo, sync, subject.Full, ""),
+				entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
+				entrant("leat, 8 fields, JSON", leat, sync, subject.Struct, subject.JSON),
+				entrant("leat, 8 fields", leat, sync, subject.Struct, ""),
+				entrant("leat, metadata", leat, sync, subject.Metadata, ""),
+				entrant("client-go, metadata", clientGo, sync, subject.Metadata, ""),
+			},
+		},
+		{
+			Name: "real-events", Title: "A real API server: events of a watch", Rounds: 3, Columns: eventColumns,
+			Note: "Eight writers change 2,000 pods as fast as the server lets them, so that events come one or a few at a time.",
+			Entrants: []Entrant{
+				entrant("leat, corev1.Pod, JSON", leat, events, subject.Full, subject.JSON),
+				entrant("client-go, corev1.Pod, JSON", clientGo, events, subject.Full, subject.JSON),
+				entrant("leat, corev1.Pod, protobuf", leat, events, subject.Full, subject.Protobuf),
+				entrant("client-go, corev1.Pod, protobuf", clientGo, events, subject.Full, subject.Protobuf),
+				entrant("leat, 8 fields, JSON", leat, events, subject.Struct, subject.JSON),
+			},
+		},
+	}
+}
+
+// fullCluster is a cluster with the pods of the fixed set.
+type fullCluster struct {
+	*cluster.Cluster
+	paths   []string // of the pods
+	changes atomic.Int64
+}
+
+// startCluster starts servers and fills them. The returned function ends them.
+func (r *run) startCluster(ctx context.Context) (c *fullCluster, stop func() error, err error) {
+	c = &fullCluster{Cluster: cluster.New(cluster.Options{Binaries: r.Real}), paths: make([]string, realPods)}
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	stop = func() error {
+		cancel()
+		return <-ended
+	}
+	select {
+	case <-c.Ready():
+	case err := <-ended:
+		cancel()
+		return nil, nil, err
+	}
+	_, _ = fmt.Fprintf(r.Progress, "writing %d pods to a real API server (a minute or two)\n", realPods)
+	if err := c.fill(ctx, r.set); err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
+	return c, stop, nil
+}
+
+// fill writes every pod, and then its status as another manager would.
+func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
+	var namespaces sync.Map
+	return c.each(ctx, realPods, func(ctx context.Context, i int) error {
+		pod, err := decodePod(set, i)
+		if err != nil {
+			return err
+		}
+		metadata := pod["metadata"].(map[string]any)
+		namespace, name := metadata["namespace"].(string), metadata["name"].(string)
+		once, _ := namespaces.LoadOrStore(namespace, sync.OnceValue(func() error { return c.createNamespace(ctx, namespace) }))
+		if err := once.(func() error)(); err != nil {
+			return err
+		}
+		c.paths[i] = "/api/v1/namespaces/" + namespace + "/pods/" + name
+		return c.write(ctx, pod, "/api/v1/namespaces/"+namespace+"/pods", c.paths[i])
+	})
+}
+
+// each does something for so many objects, by several writers.
+func (c *fullCluster) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	var next atomic.Int64
+	for range realWriters {
+		g.Go(func() error {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= n {
+					return nil
+				}
+				if err := do(ctx, i); err != nil {
+					return err
+				}
+			}
+		})
+	}
+	return g.Wait()
+}
+
+// decodePod is pod i without what only a server may say.
+func decodePod(set *load.Set, i int) (map[string]any, error) {
+	var pod map[string]any
+	if err := json.Unmarshal(set.Append(nil, load.JSON, i, load.State{Version: load.FirstVersion}), &pod); err != nil {
+		return nil, err
+	}
+	metadata := pod["metadata"].(map[string]any)
+	for _, assigned := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generateName"} {
+		delete(metadata, assigned)
+	}
+	return pod, nil
+}
+
+func (c *fullCluster) createNamespace(ctx context.Context, name string) error {
+	body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, name)
+	_, err := c.Must(ctx, http.MethodPost, "/api/v1/namespaces", []byte(body))
+	return err
+}
+
+// write creates a pod and patches its status.
+func (c *fullCluster) write(ctx context.Context, pod map[string]any, collection, path string) error {
+	status := map[string]any{"status": pod["status"]}
+	delete(pod, "status")
+	body, err := json.Marshal(pod)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Must(ctx, http.MethodPost, collection+"?fieldManager=kube-controller-manager", body); err != nil {
+		return err
+	}
+	if body, err = json.Marshal(status); err != nil {
+		return err
+	}
+	_, err = c.Must(ctx, http.MethodPatch, path+"/status?fieldManager=kubelet", body)
+	return err
+}
+
+// change changes so many pods, each once.
+func (c *fullCluster) change(ctx context.Context, n int) error {
+	return c.each(ctx, n, func(ctx context.Context, i int) error {
+		body := fmt.Sprintf(`{"status":{"message":"change %09d"}}`, c.changes.Add(1))
+		_, err := c.Must(ctx, http.MethodPatch, c.paths[i*7%len(c.paths)]+"/status?fieldManager=kubelet", []byte(body))
+		return err
+	})
+}
+
+// turnWithCluster is a turn of an entrant with the real servers.
+func (r *run) turnWithCluster(ctx context.Context, e Entrant) (subject.Metrics, error) {
+	e.Spec.URL, e.Spec.CA, e.Spec.Token = r.cluster.URL(), r.cluster.CA(), cluster.AdminToken
+	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
+	if err != nil {
+		return nil, err
+	}
+	report, err := p.wait(func() error { return r.cluster.change(ctx, e.Spec.Events) })
+	if err != nil {
+		return nil, err
+	}
+	return report.Metrics, nil
+}
+
+// real has the rows done that need real servers.
+func (r *run) real(ctx context.Context, result *Result) (err error) {
+	c, stop, err := r.startCluster(ctx)
+	if err != nil {
+		return fmt.Errorf("runner: real servers: %w", err)
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	r.cluster = c
+	return r.measure(ctx, r.choose(RealRows()), result)
+}
