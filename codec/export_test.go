@@ -25,7 +25,8 @@ func Scanner() func(b []byte) error {
 
 // DecodeInto returns what decodes into new values of typ, as the package does. It belongs to one goroutine.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
-	plan := compileJSON(typ, newInterner())
+	plan := compileJSON(typ)
+	r := jsonReader{strings: newInterner(), scratch: &scratch{}}
 	var o outline
 	return func(b []byte) (any, error) {
 		if len(b) > 0 && !delimits(b[len(b)-1]) {
@@ -37,7 +38,8 @@ func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 		if _, err := s.value(0, &o); err != nil {
 			return nil, err
 		}
-		return plan.decode(o.at(b), false)
+		r.cursor = o.at(b)
+		return plan.decode(&r, false)
 	}
 }
 
@@ -48,9 +50,9 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	if plan == nil || owns[wire](reflect.PointerTo(typ)) && !isGenerated(typ) {
 		return nil
 	}
-	strings := newInterner()
+	strings, room := newInterner(), &scratch{}
 	return func(b []byte) (any, error) {
 		obj := reflect.New(typ)
-		return obj.Interface(), plan.decode(&wireReader{strings: strings}, obj.Elem(), b)
+		return obj.Interface(), plan.decode(&wireReader{strings: strings, scratch: room}, obj.Elem(), b)
 	}
 }

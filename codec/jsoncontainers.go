@@ -120,6 +120,8 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 	if t == reflect.TypeFor[map[string]string]() {
 		return decodeStringMap
 	}
+	at := c.maps
+	c.maps++
 	elem := c.compile(t.Elem())
 	return func(r *jsonReader, v reflect.Value) error {
 		switch r.kind() {
@@ -133,21 +135,20 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 		if v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(t, r.count(end)/2))
 		}
-		k, e := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
+		e := r.scratch.take(at, t)
 		for r.k < end {
-			name := r.cursor
-			r.k++
-			err := elem(r, e)
+			name := r.k
+			err := key(r, e.key)
 			if err == nil {
-				err = key(&jsonReader{cursor: name, strings: r.strings}, k)
+				err = elem(r, e.value)
 			}
 			if err != nil {
-				return within(string(name.content()), err)
+				r.k = name
+				return within(string(r.content()), err)
 			}
-			v.SetMapIndex(k, e)
-			k.SetZero()
-			e.SetZero()
+			e.moveTo(v)
 		}
+		r.scratch.put(at, e)
 		r.k++
 		return nil
 	}

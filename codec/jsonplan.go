@@ -14,6 +14,7 @@ import (
 type jsonReader struct {
 	cursor
 	strings *interner
+	scratch *scratch
 }
 
 // text consumes the string at hand.
@@ -27,18 +28,17 @@ func (r *jsonReader) null() bool { return r.kind() == 'n' }
 type decode func(r *jsonReader, v reflect.Value) error
 
 // jsonPlan decodes JSON into the structs of one type, with the results of sigs.k8s.io/json: decision 0002 has the
-// reasons. It is compiled by walking through the type once, and immutable but for the strings that it keeps.
+// reasons. It is compiled by walking through the type once, and immutable.
 type jsonPlan struct {
-	elem    reflect.Type
-	strings *interner
-	whole   decode
+	elem  reflect.Type
+	whole decode
 	// bare leaves metadata.managedFields out; nil where the plan does not see that far.
 	bare decode
 }
 
-func compileJSON(elem reflect.Type, strings *interner) *jsonPlan {
+func compileJSON(elem reflect.Type) *jsonPlan {
 	c := newJSONCompiler()
-	p := &jsonPlan{elem: elem, strings: strings, whole: c.compile(elem)}
+	p := &jsonPlan{elem: elem, whole: c.compile(elem)}
 	if s, ok := c.structs[elem]; ok && !readsItself(elem) {
 		p.bare = c.withoutManagedFields(s)
 	}
@@ -46,14 +46,13 @@ func compileJSON(elem reflect.Type, strings *interner) *jsonPlan {
 }
 
 // decode returns a pointer to a new struct.
-func (p *jsonPlan) decode(c cursor, bare bool) (any, error) {
-	r := jsonReader{cursor: c, strings: p.strings}
+func (p *jsonPlan) decode(r *jsonReader, bare bool) (any, error) {
 	obj := reflect.New(p.elem)
 	f := p.whole
 	if bare {
 		f = p.bare
 	}
-	return obj.Interface(), f(&r, obj.Elem())
+	return obj.Interface(), f(r, obj.Elem())
 }
 
 // fieldError says in which field, element or member of a map decoding failed.
@@ -109,6 +108,7 @@ func readsItself(t reflect.Type) bool {
 type jsonCompiler struct {
 	decoders map[reflect.Type]*decode
 	structs  map[reflect.Type]*structPlan
+	maps     int // how many kinds of maps there are, for scratch
 }
 
 func newJSONCompiler() *jsonCompiler {

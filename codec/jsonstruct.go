@@ -124,7 +124,7 @@ func (c *jsonCompiler) withoutManagedFields(p *structPlan) decode {
 		}
 		pruned := &structPlan{fields: slices.DeleteFunc(slices.Clone(metadata.fields), func(f structField) bool { return f.name == "managedFields" })}
 		pruned.index()
-		inner := jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: c.structs}
+		inner := jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: c.structs, maps: c.maps}
 		d := decode(pruned.decode)
 		inner.decoders[t] = &d
 		f.decode = inner.compile(f.typ)

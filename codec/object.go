@@ -24,10 +24,15 @@ type decoder[T any] struct {
 	apiVersion, kind string
 	// strict says that they are the resource's, so that an object of another kind is none of it.
 	strict bool
+
+	json jsonReader
+	wire wireReader
 }
 
 func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) decoder[T] {
 	d := decoder[T]{plan: &c.plan, window: w, resource: resource, options: o}
+	d.json = jsonReader{strings: c.plan.strings, scratch: &scratch{}}
+	d.wire = wireReader{strings: c.plan.strings, scratch: &scratch{}}
 	if resource.Kind != "" && !c.plan.status {
 		d.apiVersion, d.kind, d.strict = resource.GroupVersion().String(), resource.Kind, true
 	}
@@ -138,7 +143,8 @@ func (d *decoder[T]) fromJSON(b []byte, o *outline, drop bool) (obj T, err error
 	if drop && !bare {
 		c = withoutManagedFields(c)
 	}
-	if obj, err = d.plan.fromJSON(c, bare); err == nil {
+	d.json.cursor = c
+	if obj, err = d.plan.fromJSON(&d.json, bare); err == nil {
 		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
 	}
 	return obj, err

@@ -54,7 +54,7 @@ func compile[T any]() plan[T] {
 	if p.wire != nil {
 		p.wireBare = p.wire.without(objectMetadata, metaManagedFields)
 	}
-	p.json = compileJSON(t.Elem(), p.strings)
+	p.json = compileJSON(t.Elem())
 	members := declared(t.Elem())
 	p.metadataOnly = isMetadataOnly(members)
 	p.typeMeta = findTypeMeta(t.Elem(), members)
@@ -138,9 +138,9 @@ func (p *plan[T]) create() T { return reflect.New(p.elem).Interface().(T) }
 func (p *plan[T]) leavesOut() bool { return p.generic || p.json.bare != nil }
 
 // fromJSON decodes one object, which the scanner has passed; bare leaves its managedFields out.
-func (p *plan[T]) fromJSON(c cursor, bare bool) (T, error) {
+func (p *plan[T]) fromJSON(r *jsonReader, bare bool) (T, error) {
 	if !p.generic {
-		obj, err := p.json.decode(c, bare)
+		obj, err := p.json.decode(r, bare)
 		return obj.(T), err
 	}
 	where := nowhere
@@ -148,8 +148,8 @@ func (p *plan[T]) fromJSON(c cursor, bare bool) (T, error) {
 		where = inObject
 	}
 	obj := p.create()
-	r := genericReader{jsonReader{cursor: c, strings: p.strings}}
-	content, err := r.object(where)
+	g := genericReader{*r}
+	content, err := g.object(where)
 	if err == nil {
 		any(obj).(generic).SetUnstructuredContent(content)
 	}
@@ -157,14 +157,14 @@ func (p *plan[T]) fromJSON(c cursor, bare bool) (T, error) {
 }
 
 // fromProtobuf decodes the bytes of one message; bare leaves its managedFields out.
-func (p *plan[T]) fromProtobuf(b []byte, bare bool) (T, error) {
+func (p *plan[T]) fromProtobuf(r *wireReader, b []byte, bare bool) (T, error) {
 	obj := p.create()
 	if p.wire != nil {
 		w := p.wire
 		if bare {
 			w = p.wireBare
 		}
-		return obj, w.decode(&wireReader{strings: p.strings}, reflect.ValueOf(obj).Elem(), b)
+		return obj, w.decode(r, reflect.ValueOf(obj).Elem(), b)
 	}
 	if p.recursive && nestsTooDeep(b) {
 		return obj, errTooDeep

@@ -194,7 +194,8 @@ func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, ver
 
 // fromProtobuf decodes the message of one object and fills in what no message has.
 func (d *decoder[T]) fromProtobuf(b []byte, drop bool) (obj T, err error) {
-	if obj, err = d.plan.fromProtobuf(b, drop); err == nil {
+	d.wire.depth = 0
+	if obj, err = d.plan.fromProtobuf(&d.wire, b, drop); err == nil {
 		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
 	}
 	return obj, err

@@ -15,6 +15,7 @@ import (
 // wireReader decodes messages of protobuf into the fields of structs.
 type wireReader struct {
 	strings *interner
+	scratch *scratch
 	depth   int
 }
 
@@ -47,7 +48,10 @@ type wireField struct {
 }
 
 // wireCompiler makes the plans of structs; a struct that holds itself meets its own plan.
-type wireCompiler struct{ plans map[reflect.Type]*wirePlan }
+type wireCompiler struct {
+	plans map[reflect.Type]*wirePlan
+	maps  int // how many kinds of maps there are, for scratch
+}
 
 // compileWire returns the plan of an object's type, and nil where something that it declares has no number. apiVersion
 // and kind need none: they stand in the envelope.

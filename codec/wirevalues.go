@@ -188,6 +188,8 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 	if err != nil || !slices.Contains([]reflect.Kind{reflect.String, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Bool}, t.Key().Kind()) {
 		return nil, errNoNumber
 	}
+	at := c.maps
+	c.maps++
 	value, err := c.setter(t.Elem(), "varint")
 	if t == reflect.TypeFor[map[string]string]() {
 		return setStringEntry, err
@@ -196,15 +198,16 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(t))
 		}
-		k, e := reflect.New(t.Key()).Elem(), reflect.New(t.Elem()).Elem()
-		err := entry(x, func(number protowire.Number, x wireValue) error {
+		e := r.scratch.take(at, t)
+		err := eachOfEntry(x, func(number protowire.Number, x wireValue) error {
 			if number == entryKey {
-				return key(r, k, x)
+				return key(r, e.key, x)
 			}
-			return value(r, e, x)
+			return value(r, e.value, x)
 		})
 		if err == nil {
-			v.SetMapIndex(k, e)
+			e.moveTo(v)
+			r.scratch.put(at, e)
 		}
 		return err
 	}, err
@@ -216,8 +219,8 @@ const (
 	entryValue = 2
 )
 
-// entry calls set for the key and the value in an entry of a map.
-func entry(x wireValue, set func(number protowire.Number, x wireValue) error) error {
+// eachOfEntry calls set for the key and the value in an entry of a map.
+func eachOfEntry(x wireValue, set func(number protowire.Number, x wireValue) error) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
@@ -251,7 +254,7 @@ func setStringEntry(r *wireReader, v reflect.Value, x wireValue) error {
 		*to = map[string]string{}
 	}
 	var key, value []byte
-	err := entry(x, func(number protowire.Number, x wireValue) error {
+	err := eachOfEntry(x, func(number protowire.Number, x wireValue) error {
 		if number == entryKey {
 			key = x.bytes
 		} else {
