@@ -16,6 +16,10 @@ const (
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 25
 
+	// readBufferSize, in bytes, takes several events of a busy watch out of the kernel at once: net/http's 4 KiB hold
+	// less than one.
+	readBufferSize = 32 << 10
+
 	// A connection on which nothing came for pingAfter is asked whether it lives, and closed when it does not answer
 	// within pingTimeout: a watch on a dead path ends after 45 seconds instead of after the kernel's quarter of an hour.
 	pingAfter   = 30 * time.Second
@@ -47,6 +51,7 @@ func newTransport(c Config, roots *x509.CertPool, certificate clientCertificate,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: wait.pingAfter, PingTimeout: wait.pingTimeout},
 		MaxIdleConnsPerHost:    idleConnsPerHost,
 		IdleConnTimeout:        idleConnTimeout,
+		ReadBufferSize:         readBufferSize,
 		// The client inflates by itself: see newInflater for why a watch needs that.
 		DisableCompression: true,
 	}
