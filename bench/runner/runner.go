@@ -35,12 +35,9 @@ type Options struct {
 // turnLimit is how long one subject may take.
 const turnLimit = 3 * time.Minute
 
-// Run builds the subjects, has every row done and returns what was found. A subject that fails costs its row a figure,
+// Run builds what is needed, has every row done and returns what was found. A subject that fails costs its row a figure,
 // and is named in the result; an error is for what keeps all of them from being measured.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	if err := build(ctx, o); err != nil {
-		return nil, err
-	}
 	r := &run{Options: o, set: load.NewSet(load.Seed, load.Workloads), began: time.Now()}
 	result := &Result{Machine: thisMachine(o.Folder), Quick: o.Quick}
 	if o.Real != "" {
@@ -58,6 +55,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 
 // measure has rows done, one after the other.
 func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
+	if err := r.build(ctx, rows); err != nil {
+		return err
+	}
 	for _, row := range rows {
 		r.total += row.Rounds * len(row.Entrants)
 	}
@@ -71,12 +71,19 @@ func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
 	return nil
 }
 
-// build makes a binary of each subject.
-func build(ctx context.Context, o Options) error {
-	_, _ = fmt.Fprintln(o.Progress, "building the subjects (some minutes with a cold cache)")
-	for _, name := range []string{leat, clientGo, controllerRuntime} {
-		if err := goBuild(ctx, o, name, "./cmd/"+name); err != nil {
-			return err
+// build makes a binary of each subject that has work to do.
+func (r *run) build(ctx context.Context, rows []Row) error {
+	built := map[string]bool{}
+	for _, row := range rows {
+		for _, e := range row.Entrants {
+			if built[e.Program] {
+				continue
+			}
+			built[e.Program] = true
+			_, _ = fmt.Fprintf(r.Progress, "building the subject %s (some minutes with a cold cache)\n", e.Program)
+			if err := goBuild(ctx, r.Options, e.Program, "./cmd/"+e.Program); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
