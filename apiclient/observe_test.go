@@ -160,6 +160,26 @@ func TestWatchesAreObservedAtTheirEnd(t *testing.T) {
 	}
 }
 
+// TestFailuresTakeTime has a connection that fails late, and a page that never ends.
+func TestFailuresTakeTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen []apiclient.Request
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			<-time.After(2 * time.Second)
+			return nil, http.ErrSchemeMismatch
+		})
+		require.Error(t, getVerb.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: transport, OnRequest: collect(&seen)})))
+		cfg := inMemory(t, states["in a page"])
+		cfg.OnRequest = collect(&seen)
+		require.True(t, isContentType(getVerb.call(t.Context(), newClient(t, cfg))))
+		require.Len(t, seen, 2)
+		require.Equal(t, 2*time.Second, seen[0].Head)
+		require.Zero(t, seen[1].Head)
+		require.Equal(t, 10*time.Second, seen[1].Total)
+		require.NoError(t, seen[1].Err, "it was the client that had enough")
+	})
+}
+
 // TestBytesAreCountedAsTheyCame compresses.
 func TestBytesAreCountedAsTheyCame(t *testing.T) {
 	var zipped bytes.Buffer

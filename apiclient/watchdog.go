@@ -136,7 +136,7 @@ func (d *watchdog) arm(now time.Time) {
 	}
 }
 
-// bite ends the watch if a promise was not kept, and otherwise waits on: the timer may have been set before bytes came.
+// bite ends the watch if a promise was not kept. The timer may have been set before bytes came; the next Read sets it anew.
 func (d *watchdog) bite() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -147,8 +147,6 @@ func (d *watchdog) bite() {
 		d.cancel(&WatchTimeoutError{Lasted: lasted, Asked: d.asked})
 	case d.silence > 0 && !d.reading.IsZero() && now.Sub(d.reading) >= d.silence:
 		d.cancel(&WatchTimeoutError{Silence: d.silence})
-	default:
-		d.arm(now)
 	}
 }
 
