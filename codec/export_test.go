@@ -56,3 +56,26 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 		return obj.Interface(), plan.decode(&wireReader{strings: strings, scratch: room}, obj.Elem(), b)
 	}
 }
+
+// Interner is what a codec shares strings by.
+type Interner struct{ *interner }
+
+// NewInterner returns an empty one.
+func NewInterner() Interner { return Interner{newInterner()} }
+
+// Intern returns b as a string.
+func (n Interner) Intern(b []byte) string { return n.intern(b) }
+
+// Kept counts the strings that are held.
+func (n Interner) Kept() int {
+	kept := 0
+	for i := range n.slots {
+		if n.slots[i].kept.Load() != nil {
+			kept++
+		}
+	}
+	return kept
+}
+
+// Limit is how many bytes an object may have.
+func Limit[T any](c *Codec[T]) int { return c.limit }

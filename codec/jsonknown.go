@@ -34,13 +34,16 @@ func decodeTime(r *jsonReader, v reflect.Value) error {
 	return decodeItself(r, v)
 }
 
+// microTime is how a MicroTime is always written.
+const microTime = "2006-01-02T15:04:05.000000Z"
+
 // decodeMicroTime is decodeTime for a time that must have six digits behind the second.
 func decodeMicroTime(r *jsonReader, v reflect.Value) error {
 	if r.kind() == '"' {
 		to := v.Addr().Interface().(*metav1.MicroTime)
 		at := r.cursor
 		content := r.content()
-		if len(content) == len("2006-01-02T15:04:05.000000Z") && content[19] == '.' && to.Time.UnmarshalText(content) == nil {
+		if len(content) == len(microTime) && content[19] == '.' && content[26] == 'Z' && to.Time.UnmarshalText(content) == nil {
 			to.Time = to.Time.Local()
 			return nil
 		}

@@ -1,0 +1,127 @@
+package codec_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+func sameMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
+
+// What repeats is one string in all objects, in whatever answer of the codec they came: a list, then a watch.
+func TestRepeatingStringsAreShared(t *testing.T) {
+	strings := func(pod *corev1.Pod) []string {
+		s := []string{pod.Spec.NodeName, pod.Spec.Containers[0].Image, pod.Status.Conditions[2].Reason, string(pod.Status.Phase)}
+		for name, value := range pod.Labels {
+			if name == "pod-template-hash" {
+				s = append(s, name, value)
+			}
+		}
+		return s
+	}
+	for _, media := range []string{asJSON, asProtobuf} {
+		c := codec.For[*corev1.Pod](codec.Options{})
+		_, _, err := collect(c, string(podList(10, media)), media, pods, podOptions{})
+		require.NoError(t, err)
+		list, _, err := collect(c, string(podList(10, media)), media, pods, podOptions{})
+		require.NoError(t, err)
+		watched, _ := events(t, c, frameOf(media, "MODIFIED", newPod(9)), media, pods, podOptions{})
+		want := strings(list[9])
+		require.Len(t, want, 6)
+		for i, got := range strings(watched[0].Object) {
+			require.Equal(t, want[i], got)
+			require.True(t, sameMemory(want[i], got), "%s: %q", media, got)
+		}
+		require.False(t, sameMemory(list[0].Name, list[1].Name))
+	}
+}
+
+func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
+	n := codec.NewInterner()
+	for i := range 100_000 {
+		require.Equal(t, fmt.Sprint("name-", i), n.Intern(fmt.Appendf(nil, "name-%d", i)))
+	}
+	require.Zero(t, n.Kept(), "each was seen once")
+	long := []byte(strings.Repeat("x", 257))
+	for range 3 {
+		n.Intern(long)
+		n.Intern([]byte("y"))
+		n.Intern(nil)
+	}
+	require.Zero(t, n.Kept(), "too long, or nothing that allocates")
+
+	b := []byte("kube-system")
+	n.Intern(b)
+	second, third := n.Intern(b), n.Intern(b)
+	require.True(t, sameMemory(second, third))
+	require.Equal(t, 1, n.Kept())
+	copy(b, "overwritten")
+	require.Equal(t, "kube-system", third, "nothing aliases the answer")
+	require.Zero(t, testing.AllocsPerRun(10, func() { n.Intern([]byte("kube-system")) }))
+}
+
+// However many strings repeat, no more than a fixed number are held, and the last ones have their place.
+func TestInternerIsBounded(t *testing.T) {
+	n := codec.NewInterner()
+	for i := range 50_000 {
+		b := fmt.Appendf(nil, "%0200d", i)
+		for range 2 {
+			require.Equal(t, string(b), n.Intern(b))
+		}
+	}
+	require.Greater(t, n.Kept(), 4000)
+	require.LessOrEqual(t, n.Kept(), 4096)
+	last := []byte("the last")
+	n.Intern(last)
+	n.Intern(last)
+	require.True(t, sameMemory(n.Intern(last), n.Intern(last)))
+}
+
+// Answers that are read at the same time share strings, and room with nobody.
+func TestAnswersAreReadSideBySide(t *testing.T) {
+	want, _, err := collect(codec.For[*corev1.Pod](codec.Options{}), string(podList(20, asJSON)), asJSON, pods, podOptions{})
+	require.NoError(t, err)
+	c := codec.For[*corev1.Pod](codec.Options{})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			media := []string{asJSON, asProtobuf}[i%2]
+			got, _, err := collect(c, string(podList(20, media)), media, pods, podOptions{})
+			if err != nil || len(got) != 20 || got[7].Name != want[7].Name || !reflect.DeepEqual(got[7].Spec, want[7].Spec) {
+				t.Errorf("%s: %v", media, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestObjectsAreNoLargerThanTokensCanTell(t *testing.T) {
+	require.Equal(t, 1<<31-1, codec.Limit(codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: 1 << 40})))
+	require.Equal(t, codec.DefaultMaxObjectBytes, codec.Limit(codec.For[*corev1.Pod](codec.Options{})))
+}
+
+// A map may hold another of its type, and each gets what is its own.
+func TestMapsInMaps(t *testing.T) {
+	type tree map[string]*struct {
+		Name     string          `json:"name"`
+		Children map[string]tree `json:"children"`
+		Sizes    map[int]float64 `json:"sizes"`
+	}
+	type object struct {
+		Tree tree `json:"tree"`
+	}
+	document := `{"tree":{"a":{"name":"1","children":{"x":{"b":{"name":"2","children":{"y":{"c":{"name":"3","sizes":{"1":1,"2":2}}}},"sizes":{"4":4}}}},"sizes":{"7":7}},"d":null,"e":{}}}`
+	sameAsReference(t, []byte(document), reflect.TypeFor[object]())
+	sameAsReference(t, []byte(`{"tree":{"a":{"name":"1"},"a":{"sizes":{"1":1}}}}`), reflect.TypeFor[object]())
+	_, err := codec.For[*small](codec.Options{}).DecodeObject(strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
+	require.ErrorContains(t, err, "metadata.labels.z: 1 does not fit string")
+}
