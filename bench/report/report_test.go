@@ -97,7 +97,9 @@ func TestTargetsNameWhatIsMeasured(t *testing.T) {
 		}
 		var labels []string
 		for _, e := range rows[at].Entrants {
-			labels = append(labels, e.Label)
+			if !e.Extra {
+				labels = append(labels, e.Label)
+			}
 		}
 		for _, label := range []string{target.Subject, target.Peer} {
 			if label != "" && !strings.HasPrefix(label, "@") {

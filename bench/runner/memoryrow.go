@@ -69,13 +69,13 @@ func queues(z Sizes) []Row {
 		},
 		{
 			Name: "queue-contended", Title: "Workqueue: four producers, four consumers", Quick: true, Rounds: z.Rounds, Columns: queueColumns,
-			Note: "Counted in Done calls; every key is added once.", Entrants: all(subject.Spec{Work: subject.QueueContended, Events: 400_000}),
+			Note: "Counted in Done calls; every key is added once.", Entrants: all(subject.Spec{Work: subject.QueueContended, Events: z.Keys}),
 		},
 		{
 			Name: "queue-priorities", Title: "Workqueue: the same, with three priorities", Quick: true, Rounds: z.Rounds, Columns: queueColumns,
 			Entrants: []Entrant{
-				{Label: leat, Program: leat, Spec: subject.Spec{Work: subject.QueuePriorities, Events: 400_000}},
-				{Label: controllerRuntime, Program: controllerRuntime, Spec: subject.Spec{Work: subject.QueuePriorities, Events: 400_000}},
+				{Label: leat, Program: leat, Spec: subject.Spec{Work: subject.QueuePriorities, Events: z.Keys}},
+				{Label: controllerRuntime, Program: controllerRuntime, Spec: subject.Spec{Work: subject.QueuePriorities, Events: z.Keys}},
 			},
 		},
 		{
@@ -110,8 +110,9 @@ func latencies(z Sizes) Row {
 		Note: "One event every two milliseconds, from before the server writes it until the handler is called.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
-			entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON), entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
-			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
+			extra(entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON)),
+			extra(entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON)),
+			extra(entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON)),
 		},
 	}
 }
@@ -122,9 +123,10 @@ func growth(z Sizes) Row {
 		Name: "growth", Title: "Growth: the first list", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"cpu us/object", "peak B/object", "live B/object"},
 		Note: "The struct of eight fields, in JSON.",
 	}
-	for _, n := range []int{10_000, z.Largest / 5, z.Largest} {
-		spec := subject.Spec{Work: subject.Sync, Objects: n}
-		row.Entrants = append(row.Entrants, entrant(thousands(n)+" pods", leat, spec, subject.Struct, subject.JSON))
+	for _, n := range []int{10_000, z.Largest / 10, z.Largest} {
+		e := entrant(thousands(n)+" pods", leat, subject.Spec{Work: subject.Sync, Objects: n}, subject.Struct, subject.JSON)
+		e.Extra = n == z.Largest/10
+		row.Entrants = append(row.Entrants, e)
 	}
 	return row
 }
@@ -136,7 +138,7 @@ func changes(z Sizes) Row {
 		Note: "One random object every 200 microseconds, so that each is an event by itself.",
 	}
 	for _, n := range []int{10_000, z.Largest} {
-		spec := subject.Spec{Work: subject.Events, Objects: n, Events: z.Events}
+		spec := subject.Spec{Work: subject.Events, Objects: n, Events: min(z.Events, 10_000)}
 		e := entrant(thousands(n)+" pods", leat, spec, subject.Struct, subject.JSON)
 		e.Single = true
 		row.Entrants = append(row.Entrants, e)

@@ -127,6 +127,9 @@ func (r *run) choose(all []Row) []Row {
 			if r.Rounds > 0 {
 				row.Rounds = r.Rounds
 			}
+			if r.Quick {
+				row.Entrants = slices.DeleteFunc(row.Entrants, func(e Entrant) bool { return e.Extra })
+			}
 			rows = append(rows, row)
 		}
 	}
