@@ -14,8 +14,8 @@ const DefaultMaxObjectBytes = 16 << 20
 // Options is what a Codec can be told. The zero value is useful.
 type Options struct {
 	// MaxObjectBytes bounds the bytes of one object, of one watch frame and of one error body; more is a TooLargeError.
-	// It is also the bound of the memory that a stream may hold beside the objects handed out. 0 means
-	// DefaultMaxObjectBytes.
+	// What a stream holds beside the objects handed out is at most that, and of JSON eight bytes for each token of one
+	// object. 0 means DefaultMaxObjectBytes; more than 2 GiB is as much as that.
 	MaxObjectBytes int
 }
 
@@ -37,8 +37,10 @@ func For[T any](o Options) *Codec[T] {
 	return &Codec[T]{plan: compile[T](), limit: min(limit, maxNoted)}
 }
 
-// Protobuf tells whether T can be read from Kubernetes' protobuf: whether its own Unmarshal method reads the whole
-// object. A struct that merely embeds a type with such a method is read from JSON.
+// Protobuf tells whether T can be read from Kubernetes' protobuf: whether each field that it declares has its number in
+// a tag like those of k8s.io/api, `protobuf:"bytes,1,opt,name=metadata"`, and so has each field of the structs in them;
+// or whether T has an Unmarshal method of its own that reads the whole object. apiVersion, kind and what JSON leaves out
+// need no number. Any other struct is read from JSON.
 func (c *Codec[T]) Protobuf() bool { return c.plan.protobuf }
 
 // MetadataOnly tells whether T declares nothing beside apiVersion, kind and metadata, so that a server can be asked for

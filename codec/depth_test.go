@@ -89,7 +89,7 @@ func TestCodecIsSafeForConcurrentUse(t *testing.T) {
 	type tolerated struct {
 		metav1.ObjectMeta `json:"metadata"`
 
-		//lint:ignore SA5008 a tag that makes the decoder change its mind
+		//lint:ignore SA5008 encoding/json takes it for a name
 		Dash string `json:"-,"`
 	}
 	c := codec.For[*tolerated](codec.Options{})

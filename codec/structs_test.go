@@ -5,7 +5,6 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -89,11 +88,6 @@ func TestStructsLikeReference(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		values := values
-		if name == "quotedS" {
-			// The one known difference: of a string with the option string, sigs.k8s.io/json takes "null" for null.
-			values = slices.DeleteFunc(slices.Clone(values), func(v string) bool { return v == `"null"` })
-		}
 		for _, first := range values {
 			sameAsReference(t, []byte(`{"`+name+`":`+first+`}`), typ)
 			for _, second := range values[:len(values)/4] {
