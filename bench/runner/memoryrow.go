@@ -13,7 +13,7 @@ func inMemory(z Sizes) []Row {
 }
 
 func fanout(z Sizes, handlers int) Row {
-	spec := subject.Spec{Work: subject.Fanout, Objects: 10_000, Events: 800_000 / (handlers + 4), Handlers: handlers}
+	spec := subject.Spec{Work: subject.Fanout, Objects: 10_000, Events: min(300_000, 4_000_000/(handlers+4)), Handlers: handlers}
 	name := map[int]string{1: "fanout-1", 4: "fanout-4", 16: "fanout", 64: "fanout-64"}[handlers]
 	titles := map[int]string{1: "To one handler", 4: "To 4 handlers", 16: "To 16 handlers", 64: "To 64 handlers"}
 	return Row{

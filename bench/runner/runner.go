@@ -30,6 +30,8 @@ type Options struct {
 	Profiles string         // a folder for profiles of the last round; empty is none
 	Real     string         // a folder with etcd and kube-apiserver: the rows against these, and no others
 	Progress io.Writer
+	// OnRow is called with what there is after each row, so that a run that is broken off has not been for nothing.
+	OnRow func(*Result) error
 }
 
 // turnLimit is how long one subject may take.
@@ -67,6 +69,11 @@ func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
 			return err
 		}
 		result.Rows = append(result.Rows, *row)
+		if r.OnRow != nil {
+			if err := r.OnRow(result); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

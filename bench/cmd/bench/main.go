@@ -104,7 +104,17 @@ func (o *options) result(ctx context.Context) (*runner.Result, error) {
 	if o.again {
 		return o.read()
 	}
+	o.OnRow = o.save
 	return runner.Run(ctx, o.Options)
+}
+
+// save keeps what a run has found so far beside the results of earlier runs, which a run that is complete takes the place
+// of.
+func (o *options) save(result *runner.Result) error {
+	if o.results == "" {
+		return nil
+	}
+	return writeJSON(o.results+".part", result)
 }
 
 // joined puts the rows of a run of some into the place that they have among the rows of earlier runs. A row is always of
@@ -131,14 +141,15 @@ func (o *options) read() (*runner.Result, error) {
 }
 
 func (o *options) write(result *runner.Result, verdicts []report.Verdict) error {
-	files := map[string][]byte{}
 	if o.results != "" {
-		content, err := json.MarshalIndent(result, "", "  ")
-		if err != nil {
+		if err := writeJSON(o.results, result); err != nil {
 			return err
 		}
-		files[o.results] = append(content, '\n')
+		if err := os.Remove(o.results + ".part"); err != nil && !os.IsNotExist(err) {
+			return err
+		}
 	}
+	files := map[string][]byte{}
 	if o.docs != "" {
 		charts := report.Charts(result)
 		for name, content := range charts {
@@ -147,12 +158,24 @@ func (o *options) write(result *runner.Result, verdicts []report.Verdict) error 
 		files[filepath.Join(o.docs, "benchmarks.md")] = []byte(report.Markdown(result, verdicts, report.ChartNames(charts)))
 	}
 	for name, content := range files {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(name, content, 0o644); err != nil {
+		if err := writeFile(name, content); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func writeJSON(name string, value any) error {
+	content, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(name, append(content, '\n'))
+}
+
+func writeFile(name string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(name, content, 0o644)
 }
