@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"go.uber.org/zap"
 
@@ -18,9 +19,11 @@ type Controller[K comparable] struct {
 	o          Options
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
+	gates      gatehouse[K]
 	counters   counters
 
-	synced chan struct{}  // closed when the workers start
+	synced chan struct{}  // closed when every source is
+	held   atomic.Bool    // the sources are synced, and the workers wait for RunHeld's release
 	active sync.WaitGroup // every source and every worker
 
 	mu      sync.Mutex // guards the fields below, and Sink.cancel
@@ -47,10 +50,12 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 		panic("controller: New needs a name and a reconciler")
 	}
 	o = o.withDefaults()
+	inner, gates := takeGates(r)
 	return &Controller[K]{
-		name: name, reconciler: r, o: o,
+		name: name, reconciler: inner, o: o,
 		log:    o.Logger.With(zap.String("controller", name)),
 		queue:  workqueue.New(o.queue(name), limiters...),
+		gates:  gatehouse[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced: make(chan struct{}),
 	}
 }
@@ -58,8 +63,8 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 // Name is the one given to New.
 func (c *Controller[K]) Name() string { return c.name }
 
-// Synced is closed when every source that was to be watched before has processed its initial list, and the workers
-// begin. It is never closed if Run ends before.
+// Synced is closed when every source that was to be watched before has processed its initial list. The workers begin
+// then, unless they are held: see RunHeld. It is never closed if Run ends before.
 func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 
 // Watch makes the controller reconcile the keys of s, from when Run begins or, while it runs, from now on. It does not
@@ -119,13 +124,19 @@ func (c *Controller[K]) remove(s *Sink[K]) {
 // It returns nil then, when the reconciles in flight, whose contexts end with ctx, have returned and no goroutine is
 // left; keys that were not taken by then are dropped. It returns an error, after the same end, if a source is not synced
 // in time (a *SyncError for each) or ends with an error. A controller runs once.
-func (c *Controller[K]) Run(ctx context.Context) error {
+func (c *Controller[K]) Run(ctx context.Context) error { return c.RunHeld(ctx, nil) }
+
+// RunHeld is Run with workers that do not begin before release is closed, however early the sources are synced: what
+// happens until then is in the queue, so that a replica that becomes the leader need not list first. A nil channel holds
+// nothing. Synced is not held, nor is what a source that fails does to the controller.
+// It corresponds to Warmup, and Start after it, of controller-runtime.
+func (c *Controller[K]) RunHeld(ctx context.Context, release <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := c.begin(ctx, cancel); err != nil {
 		return err
 	}
-	if c.awaitSources(ctx, cancel) {
+	if c.awaitSources(ctx, cancel) && c.awaitRelease(ctx, release) {
 		c.log.Info("workers started", zap.Int("count", c.o.Workers))
 		for range c.o.Workers {
 			c.startWorker(ctx)
@@ -135,6 +146,20 @@ func (c *Controller[K]) Run(ctx context.Context) error {
 	c.end()
 	c.active.Wait()
 	return c.failure
+}
+
+// awaitRelease returns whether the workers may begin; otherwise ctx has ended.
+func (c *Controller[K]) awaitRelease(ctx context.Context, release <-chan struct{}) bool {
+	if release == nil {
+		return true
+	}
+	c.held.Store(true)
+	defer c.held.Store(false)
+	select {
+	case <-release:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // begin starts the sources that are there already.

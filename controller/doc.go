@@ -53,6 +53,10 @@
 //     TestFailureIsLoggedOnce).
 //  12. Under churn, faults, panics and restarts, a loop comes to the state that was asked for (TestConvergence,
 //     TestConvergenceOverHTTP).
+//  13. A key that a Gate holds back costs no worker and no attempt, and loses nothing: neither its causes nor its priority
+//     (TestGatedKeyWaits, TestGateCountsNoFailure, TestGateLosesNothing).
+//  14. Workers that are held begin no reconcile, while the queue fills (TestWorkersAreHeld); to be released does not take
+//     the place of being synced (TestReleasedBeforeSyncedWaitsForTheSources).
 //
 // # Concurrency
 //

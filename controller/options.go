@@ -14,7 +14,10 @@ import (
 // It corresponds to handler.LowPriority of controller-runtime.
 const LowPriority = -100
 
-const defaultCacheSyncTimeout = 2 * time.Minute
+const (
+	defaultCacheSyncTimeout = 2 * time.Minute
+	defaultMaxCauses        = 4
+)
 
 // Options of a Controller. The zero value is what most want.
 type Options struct {
@@ -36,7 +39,8 @@ type Options struct {
 	// negative value for ever.
 	CacheSyncTimeout time.Duration
 
-	// MaxCauses and Ageing are those of workqueue.Options.
+	// MaxCauses is how many causes of a reconcile are kept; see Causes. Zero means 4, a negative value none. Ageing is
+	// that of workqueue.Options.
 	MaxCauses int
 	Ageing    int
 
@@ -60,6 +64,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.CacheSyncTimeout == 0 {
 		o.CacheSyncTimeout = defaultCacheSyncTimeout
+	}
+	if o.MaxCauses == 0 {
+		o.MaxCauses = defaultMaxCauses
 	}
 	if o.QueueMetrics == nil {
 		o.QueueMetrics = &workqueue.Metrics{} // so that Stats and Report have times

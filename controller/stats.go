@@ -96,7 +96,8 @@ func (c *counters) count(outcome Outcome, timedOut bool, err error) {
 // Stats are the numbers of a controller at one moment.
 type Stats struct {
 	Name          string
-	Synced        bool // the workers have begun
+	Synced        bool // every source is, or was when the workers were to begin
+	Held          bool // the workers wait to be released: see RunHeld
 	Workers       int  // controller_runtime_max_concurrent_reconciles
 	ActiveWorkers int  // controller_runtime_active_workers
 
@@ -111,9 +112,12 @@ type Stats struct {
 
 	Panics   int64 // of reconciles: controller_runtime_reconcile_panics_total
 	Timeouts int64 // controller_runtime_reconcile_timeouts_total
-	// SourcePanics counts panics of predicates and map functions, of sources that were removed, too, and of sources that
-	// panicked as they were ending. (One that panics before ends the controller.)
+	// SourcePanics counts panics of predicates, map functions and gates, of sources that were removed, too, and of sources
+	// that panicked as they were ending. (One that panics before ends the controller.)
 	SourcePanics int64
+
+	// Gated counts the keys that a Gate holds back. The queue does not know of them.
+	Gated int
 
 	Sources []SourceStats
 	Queue   workqueue.Stats
@@ -130,10 +134,11 @@ type SourceStats struct {
 func (c *Controller[K]) Stats() Stats {
 	n := &c.counters
 	s := Stats{
-		Name: c.name, Synced: isClosed(c.synced), Workers: c.o.Workers, ActiveWorkers: int(n.active.Load()),
+		Name: c.name, Synced: isClosed(c.synced), Held: c.held.Load(), Workers: c.o.Workers, ActiveWorkers: int(n.active.Load()),
 		Succeeded: n.succeeded.Load(), Requeued: n.requeued.Load(), Failed: n.failed.Load(),
 		Terminal: n.terminal.Load(), Dropped: n.dropped.Load(), Cancelled: n.cancelled.Load(),
 		Panics: n.panics.Load(), Timeouts: n.timeouts.Load(), SourcePanics: n.sourcePanics.Load(),
+		Gated: c.gates.len(),
 		Queue: c.queue.Stats(),
 	}
 	s.Reconciles = s.Succeeded + s.Requeued + s.Failed + s.Terminal + s.Dropped + s.Cancelled

@@ -29,7 +29,11 @@ func (c *Controller[K]) work(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		c.process(ctx, w)
+		if c.admit(&w) {
+			c.process(ctx, w)
+		} else {
+			c.queue.Done(w.Key)
+		}
 	}
 }
 
@@ -68,6 +72,9 @@ func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Resul
 			err = recovered(p)
 		}
 	}()
+	for _, g := range c.gates.gates {
+		ctx = g.Begin(ctx, key)
+	}
 	return c.reconciler.Reconcile(ctx, key)
 }
 
