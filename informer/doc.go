@@ -32,6 +32,8 @@
 //     no object (TestRemovedHandlerKeepsNothing, TestAShareForgetsItsFormerHandlers).
 //  10. Resyncs keep their period, however busy the informer is, and tell nobody twice (TestResyncKeepsItsPeriodHoweverBusy,
 //     TestTheFirstListIsNotToldTwice).
+//  11. A factory says when its informers are synced, and why not, and waits for none that is gone
+//     (TestFactoryIsSyncedWithItsInformers, TestFactoryDoesNotWaitForWhoIsGone).
 //
 // # Coalescing
 //

@@ -23,7 +23,8 @@ type FactoryOptions struct {
 // the last of them releases it, it stops and is freed.
 // It corresponds to SharedInformerFactory of client-go, which shares by Go type alone and can stop nothing.
 type Factory struct {
-	log *zap.Logger
+	log    *zap.Logger
+	synced chan struct{} // closed once those who were there in time are
 
 	mu     sync.Mutex // guards the fields below
 	shared map[shareKey]*sharedInformer
@@ -44,8 +45,8 @@ type shareKey struct {
 
 // sharedInformer is one informer and its users.
 type sharedInformer struct {
-	informer any // *Informer[T]
-	options  any // Options[T], as the first user gave them
+	informer progress // *Informer[T]
+	options  any      // Options[T], as the first user gave them
 	run      func(context.Context) error
 	users    int
 	cancel   context.CancelFunc // nil unless it was started
@@ -55,7 +56,7 @@ type sharedInformer struct {
 
 // NewFactory returns a factory without informers.
 func NewFactory(o FactoryOptions) *Factory {
-	return &Factory{log: o.Logger, shared: map[shareKey]*sharedInformer{}}
+	return &Factory{log: o.Logger, synced: make(chan struct{}), shared: map[shareKey]*sharedInformer{}}
 }
 
 // Run runs the informers that are shared, and those that will be, until ctx ends and they have ended. It returns the
@@ -64,6 +65,7 @@ func (f *Factory) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
+	f.awaitInformers(ctx)
 	<-ctx.Done()
 	f.mu.Lock()
 	f.life, f.launch = ending, nil

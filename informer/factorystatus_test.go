@@ -1,0 +1,108 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+)
+
+// gated is a source whose watch says nothing until the gate opens.
+type gated struct {
+	*source
+	resource api.Resource
+	gate     chan struct{}
+}
+
+func newGated(kind string) *gated {
+	r := widgets
+	r.Kind, r.Plural = kind, kind
+	return &gated{source: newSource(), resource: r, gate: make(chan struct{})}
+}
+
+func (g *gated) Resource() api.Resource { return g.resource }
+
+func (g *gated) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
+	return func(yield func(api.Event[*widget], error) bool) {
+		select {
+		case <-g.gate:
+			g.source.Watch(ctx, o)(yield)
+		case <-ctx.Done():
+			yield(api.Event[*widget]{}, ctx.Err())
+		}
+	}
+}
+
+func mustShare(t *testing.T, f *informer.Factory, g *gated, o informer.Options[*widget]) *informer.Share[*widget] {
+	t.Helper()
+	s, err := informer.Shared(f, g, o)
+	require.NoError(t, err)
+	return s
+}
+
+// TestFactoryIsSyncedWithItsInformers has one of before, one that joins while the factory waits, and one that comes later.
+func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := informer.NewFactory(informer.FactoryOptions{})
+		first, second, third := newGated("first"), newGated("second"), newGated("third")
+		mustShare(t, f, first, informer.Options[*widget]{})
+		defer runningFactory(t, f)()
+		mustShare(t, f, second, informer.Options[*widget]{})
+		close(first.gate)
+		synctest.Wait()
+		require.False(t, isClosed(f.Synced()))
+		close(second.gate)
+		<-f.Synced()
+		mustShare(t, f, third, informer.Options[*widget]{})
+		synctest.Wait()
+		var synced []bool
+		for i, s := range f.Status() {
+			require.Equal(t, []string{"first", "second", "third"}[i], s.Resource.Plural)
+			synced = append(synced, s.Synced)
+		}
+		require.Equal(t, []bool{true, true, false}, synced)
+	})
+}
+
+func TestFactoryDoesNotWaitForWhoIsGone(t *testing.T) {
+	t.Run("released", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := informer.NewFactory(informer.FactoryOptions{})
+			s := mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
+			defer runningFactory(t, f)()
+			require.False(t, isClosed(f.Synced()))
+			s.Release()
+			<-f.Synced()
+			require.Empty(t, f.Status())
+		})
+	})
+	t.Run("failed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f, broken := informer.NewFactory(informer.FactoryOptions{}), newGated("broken")
+			broken.set("a", 1)
+			mustShare(t, f, broken, informer.Options[*widget]{
+				Transform:     func(*widget) (*widget, error) { return nil, errors.New("no") },
+				OnUndecodable: reflector.Fail,
+			})
+			stop := runningFactory(t, f)
+			close(broken.gate)
+			<-f.Synced()
+			require.Error(t, stop())
+		})
+	})
+	t.Run("the factory itself", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := informer.NewFactory(informer.FactoryOptions{})
+			mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
+			require.NoError(t, runningFactory(t, f)())
+			require.False(t, isClosed(f.Synced()))
+		})
+	})
+}
