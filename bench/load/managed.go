@@ -46,7 +46,7 @@ func entry(manager, subresource string, at metav1.Time, content map[string]any) 
 	}
 	return metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &at,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: fields}, Subresource: subresource,
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(fields)), Subresource: subresource,
 	}
 }
 

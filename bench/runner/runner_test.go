@@ -178,3 +178,26 @@ func TestRow(t *testing.T) {
 	_, err = r.row(ctx, &rows[0])
 	require.ErrorIs(t, err, context.Canceled)
 }
+
+// What both leat and its peers are linked with must be what leat itself is tested with.
+func TestModuleVersions(t *testing.T) {
+	requirement := regexp.MustCompile(`(?m)^\s+(\S+) (v\S+)( // indirect)?$`)
+	versions := func(name string, direct bool) map[string]string {
+		content, err := os.ReadFile(name)
+		require.NoError(t, err)
+		found := map[string]string{}
+		for _, m := range requirement.FindAllStringSubmatch(string(content), -1) {
+			if !direct || m[3] == "" {
+				found[m[1]] = m[2]
+			}
+		}
+		return found
+	}
+	ours, leats := versions("../go.mod", false), versions("../../go.mod", true)
+	require.NotEmpty(t, leats["k8s.io/apimachinery"])
+	for module, version := range leats {
+		if got, linked := ours[module]; linked {
+			require.Equal(t, version, got, module)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -28,7 +29,7 @@ func newShared(s subject.Source) subject.Shared {
 func listWatch(s subject.Source) *cache.ListWatch {
 	return &cache.ListWatch{
 		DisableChunking: true,
-		ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 			list := &internalversion.List{Items: make([]runtime.Object, len(s.Objects))}
 			for i, o := range s.Objects {
 				list.Items[i] = o
@@ -36,7 +37,7 @@ func listWatch(s subject.Source) *cache.ListWatch {
 			list.ResourceVersion = s.Objects[len(s.Objects)-1].ResourceVersion
 			return list, nil
 		},
-		WatchFunc: func(o metav1.ListOptions) (watch.Interface, error) {
+		WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 			w := &updates{events: make(chan watch.Event, 1024), stopped: make(chan struct{})}
 			go w.send(s)
 			return w, nil
