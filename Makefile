@@ -9,10 +9,10 @@ PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
 FUZZTIME ?= 1m
 
 KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers/go.mod)
-SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver
+SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick bench-real e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz
+.PHONY: help demo test bench bench-quick e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,10 +33,7 @@ bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about ten
 bench-quick: ## the core of that in less than two minutes; fails when a target that any machine can check is missed
 	$(GO) -C bench run ./cmd/bench -quick
 
-bench-real: $(SERVERS) ## the same against a real etcd and kube-apiserver; adds its rows to docs/benchmarks.md
-	$(GO) -C bench run ./cmd/bench -real ../e2e/bin -docs ../docs
-
-servers: $(SERVERS) ## build etcd and kube-apiserver into e2e/bin
+servers: $(SERVERS) ## build etcd, kube-apiserver and kubectl into e2e/bin
 
 e2e/bin/etcd: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building etcd (half a minute with a cold cache)"
@@ -51,6 +48,13 @@ e2e/bin/kube-apiserver: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building kube-apiserver $(KUBERNETES) (four to six minutes with a cold cache)"
 	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-apiserver \
 		k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+# Not a server, but a client that knows nothing of leat, and so a witness.
+e2e/bin/kubectl: e2e/servers/go.mod e2e/servers/go.sum
+	@echo "building kubectl $(KUBERNETES) (a minute with a cold cache)"
+	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kubectl \
+		k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
 lint: lint-format lint-tidy lint-vet lint-static ## gofmt, gofumpt, go mod tidy, go vet for every platform, staticcheck
