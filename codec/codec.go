@@ -14,8 +14,9 @@ const DefaultMaxObjectBytes = 16 << 20
 // Options is what a Codec can be told. The zero value is useful.
 type Options struct {
 	// MaxObjectBytes bounds the bytes of one object, of one watch frame and of one error body; more is a TooLargeError.
-	// What a stream holds beside the objects handed out is at most that, and of JSON eight bytes for each token of one
-	// object. 0 means DefaultMaxObjectBytes; more than 2 GiB is as much as that.
+	// What a stream holds beside the objects handed out is at most that, and for JSON twice as much again to note where
+	// the tokens of one object stand: one that has more than 65536 tokens, and more than one to four bytes of
+	// MaxObjectBytes, is too large as well. 0 means DefaultMaxObjectBytes; more than 2 GiB is as much as that.
 	MaxObjectBytes int
 }
 

@@ -69,8 +69,8 @@ func (n Interner) Intern(b []byte) string { return n.intern(b) }
 // Kept counts the strings that are held.
 func (n Interner) Kept() int {
 	kept := 0
-	for i := range n.slots {
-		if n.slots[i].kept.Load() != nil {
+	for i := range n.kept {
+		if n.kept[i].Load() != nil {
 			kept++
 		}
 	}

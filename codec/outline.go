@@ -29,6 +29,10 @@ const (
 	firstTokens = 1 << 10
 	// keptTokens is how many tokens an outline may keep room for when nothing is in it.
 	keptTokens = 64 << 10
+	// bytesPerToken is how many bytes a token must stand for in a large object, so that an object of nothing but brackets
+	// does not cost a multiple of the limit. In real ones it is about nine; three megabytes, the most that kube-apiserver
+	// takes, pass whatever they hold.
+	bytesPerToken = 4
 )
 
 func (t token) start() int { return int(t.from &^ odd) }
@@ -44,6 +48,12 @@ func (o *outline) reset() {
 		o.tokens = make([]token, 0, firstTokens)
 	}
 	o.tokens = o.tokens[:0]
+}
+
+// exceeds tells whether there are more tokens than an object of limit bytes may have. There cannot be many between two
+// commas.
+func (o *outline) exceeds(limit int) bool {
+	return o != nil && len(o.tokens) > max(limit/bytesPerToken, keptTokens)
 }
 
 // note adds a token that is no delimiter. A nil outline takes no notes.

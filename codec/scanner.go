@@ -76,6 +76,9 @@ func (s *scanner) value(i int, o *outline) (int, error) {
 			}
 			want = aComma | theEnd
 		case c == ',' && want&aComma != 0:
+			if o.exceeds(s.w.limit) {
+				return i, &TooLargeError{Limit: s.w.limit}
+			}
 			i++
 			want = s.another()
 		case (c == '{' || c == '[') && want&aValue != 0:
