@@ -2,7 +2,6 @@ package apiclient
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -112,12 +111,9 @@ func (p *Projection[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOpt
 }
 
 func (p *Projection[T]) delete(ctx context.Context, r request, o metav1.DeleteOptions) error {
-	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	body, err := json.Marshal(o)
-	if err != nil {
+	if err := setDeleteOptions(&r, o); err != nil {
 		return r.fail(err)
 	}
-	r.body, r.contentType, r.accept = body, codec.MediaTypeJSON, codec.MediaTypeJSON
 	return p.client.discard(ctx, r)
 }
 

@@ -132,6 +132,12 @@ func (o Options[T]) reflector() reflector.Options[T] {
 // Resource says what is cached.
 func (i *Informer[T]) Resource() api.Resource { return i.lw.Resource() }
 
+// ListerWatcher returns what is listed and watched.
+func (i *Informer[T]) ListerWatcher() api.ListerWatcher[T] { return i.lw }
+
+// Options returns what the informer was made with: what it selects, and what it does to an object before it is cached.
+func (i *Informer[T]) Options() Options[T] { return i.o }
+
 // Cache returns the cache as it is at each call.
 func (i *Informer[T]) Cache() cache.Reader[T] { return i.indexer }
 
