@@ -19,10 +19,11 @@ import (
 // errMissed is what a quick run ends with when a target is missed that does not depend on the machine.
 var errMissed = errors.New("bench: a target that does not depend on the machine is missed")
 
+// options are those of the runner, and what becomes of its result.
 type options struct {
 	runner.Options
-	docs    string
-	results string
+	docs    string // a folder; empty writes no page
+	results string // a file; empty keeps no figures
 	again   bool
 }
 
@@ -114,7 +115,7 @@ func (o *options) save(result *runner.Result) error {
 	if o.results == "" {
 		return nil
 	}
-	return writeJSON(o.results+".part", result)
+	return writeJSON(o.part(), result)
 }
 
 // joined puts the rows of a run of some into the place that they have among the rows of earlier runs. A row is always of
@@ -140,12 +141,15 @@ func (o *options) read() (*runner.Result, error) {
 	return result, json.Unmarshal(content, result)
 }
 
+func (o *options) part() string { return filepath.Join(o.Binaries, "results.json.part") }
+
+// write writes the figures, and the pages if there is a folder for them.
 func (o *options) write(result *runner.Result, verdicts []report.Verdict) error {
 	if o.results != "" {
 		if err := writeJSON(o.results, result); err != nil {
 			return err
 		}
-		if err := os.Remove(o.results + ".part"); err != nil && !os.IsNotExist(err) {
+		if err := os.Remove(o.part()); err != nil && !os.IsNotExist(err) {
 			return err
 		}
 	}
