@@ -59,6 +59,12 @@
 //     TestAProxysCertificateIsVerified).
 //  19. A limiter holds back all but watches, and is named when it lets nothing through
 //     (TestTheLimiterHoldsBackAllButWatches, TestALimiterThatLetsNothingThroughIsNamed).
+//  20. All yields objects as their bytes arrive, none twice, all of one state, and asks for nothing ahead (TestPagesAreOneList,
+//     TestNoPageIsHeld, TestATokenThatExpires, TestALoopThatIsLeft). It and RetryOnConflict, which tries conflicts about
+//     versions again and none about the ownership of fields, are what repeats beside guarantee 1 (TestRetryOnConflict).
+//  21. A stream of bytes, such as a log, ends with its context or Close and frees its connection (TestPodLogs,
+//     TestCloseEndsAStream, TestCompressedStreamsAreNotLate).
+//  22. Dry runs, field managers and field validation reach every subresource (TestSubresourceOptionsOnTheWire).
 //
 // # Concurrency
 //
