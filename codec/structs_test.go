@@ -105,3 +105,31 @@ func TestStructsLikeReference(t *testing.T) {
 		}
 	}
 }
+
+// Where a name is repeated, what the earlier value left shows through as it does in sigs.k8s.io/json: in the elements of
+// a slice, however long it was in between, and not in those of an array.
+func TestRepeatedNamesShowThrough(t *testing.T) {
+	for _, document := range []string{
+		`{"slice":[{"a":"x"},{"a":"y","b":5}],"slice":[{}],"slice":[{},{},{}]}`,
+		`{"slice":[{"a":"x"},{"a":"y","b":5}],"slice":[{}],"slice":[{},{}]}`,
+		`{"slice":[{"a":"x"}],"slice":[],"slice":[{}]}`,
+		`{"slice":[{"a":"x"}],"slice":null,"slice":[{}]}`,
+		`{"array":[1,2],"array":[3]}`,
+		`{"array":[1,2],"array":[]}`,
+		`{"array":[1,2],"array":null}`,
+		`{"named":{"a":"x"},"named":{"b":1}}`,
+		`{"structs":{"k":{"a":"x"}},"structs":{"k":{"b":1},"l":{"a":"y"}}}`,
+		`{"structs":{"k":{"a":"x"},"l":{}}}`,
+		`{"structPs":{"k":{"a":"x"},"l":{"b":2},"m":null}}`,
+		`{"uppers":{"k":["a","b"],"l":["c"]},"uppers":{"k":["d"]}}`,
+		`{"ints":{"1":"a","2":null,"3":"b"}}`,
+		`{"port":"x","port":7}`,
+		`{"quantity":"1","quantity":null}`,
+		`{"metaTime":"2024-01-02T03:04:05Z","metaTime":null}`,
+		`{"micro":"2024-01-02T03:04:05.123456Z","micro":null}`,
+		`{"a":"\ud83d\ude00\ud83d\u0041\ude00\ud83d"}`, `{"a":"\ud83d\\u0041"}`, `{"a":"\ud83d\ud83d\ude00"}`, `{"a":"\b\f\n\r\t\/\\\""}`,
+		"{\"a\":\"0123456\xff\"}", "{\"a\":\"\xe2\x28\xa1 and more than eight\"}", `{"a":"é"}`, "{\"a\":\"x\xffy\",\"\\u0062\":7}",
+	} {
+		sameAsReference(t, []byte(document), reflect.TypeFor[odd]())
+	}
+}
