@@ -46,11 +46,13 @@ func (a *attempt[K]) end() {
 	a.over = true
 }
 
-// reconcileID formats the identifier, which is rarely wanted, as a random UUID (RFC 9562, version 4).
-func (a *attempt[K]) reconcileID() string {
+func (a *attempt[K]) reconcileID() string { return formatID(a.id) }
+
+// formatID writes an identifier, which is rarely wanted, as a random UUID (RFC 9562, version 4).
+func formatID(id [2]uint64) string {
 	var b [16]byte
 	for i := range 8 {
-		b[i], b[8+i] = byte(a.id[0]>>(8*i)), byte(a.id[1]>>(8*i))
+		b[i], b[8+i] = byte(id[0]>>(8*i)), byte(id[1]>>(8*i))
 	}
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	s := hex.EncodeToString(b[:])

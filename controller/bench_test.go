@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/workqueue"
 )
 
 type benchObject struct{ metav1.ObjectMeta }
@@ -50,6 +51,7 @@ func BenchmarkEvent(b *testing.B) {
 		o      Options
 	}{
 		{"source=for/predicates=0/timeout=off", direct, Options{}},
+		{"source=for/predicates=0/timeout=off/history=off", direct, Options{History: -1}},
 		{"source=for/predicates=3/timeout=off", direct.When(changed, changed, changed), Options{}},
 		{"source=for/predicates=0/timeout=on", direct, Options{ReconcileTimeout: time.Minute}},
 		{"source=owns/predicates=0/timeout=off", owned, Options{}},
@@ -72,11 +74,42 @@ func BenchmarkEvent(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					c.process(ctx, w)
+					c.process(ctx, w, &c.running[0])
 				}
 				i++
 			}
 			require.NotZero(b, reconciles)
+		})
+	}
+}
+
+// BenchmarkHistory remembers one reconcile with one cause, of a key that is remembered already or is not.
+func BenchmarkHistory(b *testing.B) {
+	for _, bench := range []struct {
+		name  string
+		limit int
+		keys  int
+	}{
+		{"keys=known", defaultHistory, defaultHistory},
+		{"keys=new", defaultHistory, 4 * defaultHistory},
+		{"keys=none", -1, defaultHistory},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			c := New("bench", Func[api.Key](func(context.Context, api.Key) (Result, error) { return Result{}, nil }), Options{History: bench.limit})
+			attempts := make([]*attempt[api.Key], bench.keys)
+			for i := range attempts {
+				key := api.Key{Namespace: "default", Name: fmt.Sprint("web-", i)}
+				attempts[i] = c.newAttempt(workqueue.Work[api.Key]{
+					Key: key, Causes: []workqueue.Cause{{Source: "pods", Event: eventUpdate, Object: api.FormatKey(key), Version: "4711"}},
+				})
+			}
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				c.history.note(attempts[i%len(attempts)], Succeeded, Result{}, nil)
+				i++
+			}
+			require.Len(b, c.history.pages, max(bench.limit, 0))
 		})
 	}
 }

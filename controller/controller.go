@@ -20,7 +20,9 @@ type Controller[K comparable] struct {
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
 	gates      gatehouse[K]
+	history    history[K]
 	counters   counters
+	running    []atomic.Pointer[attempt[K]] // what each worker does
 
 	synced chan struct{}  // closed when every source is
 	held   atomic.Bool    // the sources are synced, and the workers wait for RunHeld's release
@@ -57,6 +59,9 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 		queue:  workqueue.New(o.queue(name), limiters...),
 		gates:  gatehouse[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced: make(chan struct{}),
+
+		history: history[K]{limit: o.History, pages: map[K]*page[K]{}},
+		running: make([]atomic.Pointer[attempt[K]], o.Workers),
 	}
 }
 
@@ -90,6 +95,10 @@ func (c *Controller[K]) Watch(s Source[K]) *Registration {
 		remove: func() { c.remove(sink) },
 	}
 }
+
+// Add adds a key to the queue, as a source would: for a request that asks for a reconcile, or a test. It never blocks, and
+// may be called at any time; before the workers begin the key waits for them, and after Run it is dropped.
+func (c *Controller[K]) Add(key K, item workqueue.Item) { c.queue.AddWith(key, item) }
 
 func (c *Controller[K]) join(s *Sink[K]) {
 	c.mu.Lock()
@@ -138,8 +147,8 @@ func (c *Controller[K]) RunHeld(ctx context.Context, release <-chan struct{}) er
 	}
 	if c.awaitSources(ctx, cancel) && c.awaitRelease(ctx, release) {
 		c.log.Info("workers started", zap.Int("count", c.o.Workers))
-		for range c.o.Workers {
-			c.startWorker(ctx)
+		for i := range c.running {
+			c.startWorker(ctx, &c.running[i])
 		}
 	}
 	<-ctx.Done()

@@ -57,13 +57,17 @@
 //     (TestGatedKeyWaits, TestGateCountsNoFailure, TestGateLosesNothing).
 //  14. Workers that are held begin no reconcile, while the queue fills (TestWorkersAreHeld); to be released does not take
 //     the place of being synced (TestReleasedBeforeSyncedWaitsForTheSources).
+//  15. The last reconciles of a key can be asked for, with their causes (TestWhyHasTheLastReconciles, TestDebugOfAKey), and
+//     so can what is in work and why a source is not synced (TestDebugOfAController). The memory of it is bounded
+//     (TestWhyForgetsTheKeysOfLongAgo, TestHistoryIsBounded).
 //
 // # Concurrency
 //
 // Run has one goroutine for each source and each worker, and returns when they are gone. Predicates and map functions are
 // called on the delivering goroutine of their informer's handler, one notification at a time and in its order; a slow one
 // delays its own source alone. The reconciler is called on workers, for different keys at once. No lock is held during a
-// call of the user's. Watch, Remove and Stats may be called from anywhere, at any time, and do not block.
+// call of the user's. Watch, Remove, Add, Stats
+// and Why may be called from anywhere, at any time, and do not block.
 //
 // # Differences from client-go
 //

@@ -169,19 +169,28 @@ func (h *hold[K]) join(w *workqueue.Work[K], most int) {
 	h.work.Ready = w.Ready
 }
 
-// find returns what waits with a key that a gate holds back.
-func (h *gatehouse[K]) find(key K) (w workqueue.Work[K], found bool) {
+// find returns what waits with the key that is written so, if a gate holds it back.
+func (h *gatehouse[K]) find(text string) (w workqueue.Work[K], found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if held := h.held[key]; held != nil {
-		w, found = held.work, true
-		w.Causes = slices.Clone(w.Causes)
+	for key, held := range h.held {
+		if formatKey(key) == text {
+			w = held.work
+			w.Causes = slices.Clone(w.Causes)
+			return w, true
+		}
 	}
-	return w, found
+	return w, false
 }
 
-func (h *gatehouse[K]) len() int {
+// len counts the keys that are held back, not those that a worker will take.
+func (h *gatehouse[K]) len() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return len(h.held)
+	for _, held := range h.held {
+		if !held.over {
+			n++
+		}
+	}
+	return n
 }

@@ -160,3 +160,31 @@ func specsOf(t *testing.T, server *testserver.Server, resource api.Resource) map
 	}
 	return specs
 }
+
+// BenchmarkReconcileOverHTTP is a small reconcile: it makes one request, which is answered in memory. It is what the costs
+// of a controller have to be measured by.
+func BenchmarkReconcileOverHTTP(b *testing.B) {
+	server := testserver.New(testserver.Options{})
+	ctx, cancel := context.WithCancel(b.Context())
+	ended := make(chan error)
+	go func() { ended <- server.Run(ctx) }()
+	defer func() {
+		cancel()
+		require.NoError(b, <-ended)
+	}()
+	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+	require.NoError(b, err)
+	maps := apiclient.For[*corev1.ConfigMap](client, configMaps, "")
+	_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, metav1.CreateOptions{})
+	require.NoError(b, err)
+	r := controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
+		_, err := maps.Get(ctx, key, metav1.GetOptions{})
+		return controller.Result{}, err
+	})
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := r.Reconcile(ctx, keyOf("a")); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

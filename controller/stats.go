@@ -2,7 +2,6 @@ package controller
 
 import (
 	"errors"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -50,17 +49,21 @@ type Report struct {
 }
 
 func (a *attempt[K]) report(outcome Outcome, r Result, err error) Report {
-	report := Report{
+	return Report{
 		Controller: a.controller.name, Key: formatKey(a.work.Key), ID: a.reconcileID(),
 		Attempt: a.number, Priority: a.work.Priority,
 		Causes: a.work.Causes, CausesOmitted: a.work.CausesOmitted,
 		Added: a.work.Added, Ready: a.work.Ready, Started: a.started, Took: a.took,
-		Outcome: outcome, Err: err, TimedOut: a.timedOut,
+		Outcome: outcome, RequeueAfter: r.after(outcome), Err: err, TimedOut: a.timedOut,
 	}
+}
+
+// after is when the key is added again because the reconcile asked for it.
+func (r Result) after(outcome Outcome) time.Duration {
 	if outcome == Requeued {
-		report.RequeueAfter = r.RequeueAfter
+		return r.RequeueAfter
 	}
-	return report
+	return 0
 }
 
 // counters only ever grow, but for active.
@@ -142,11 +145,12 @@ func (c *Controller[K]) Stats() Stats {
 		Queue: c.queue.Stats(),
 	}
 	s.Reconciles = s.Succeeded + s.Requeued + s.Failed + s.Terminal + s.Dropped + s.Cancelled
-	c.mu.Lock()
-	sinks := slices.Clone(c.sinks)
-	c.mu.Unlock()
-	for _, sink := range sinks {
-		s.Sources = append(s.Sources, SourceStats{Name: sink.name, Synced: sink.isSynced(), Panics: sink.panics.Load()})
+	for _, sink := range c.watched() {
+		s.Sources = append(s.Sources, sink.stats())
 	}
 	return s
+}
+
+func (s *Sink[K]) stats() SourceStats {
+	return SourceStats{Name: s.name, Synced: s.isSynced(), Panics: s.panics.Load()}
 }

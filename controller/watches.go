@@ -90,15 +90,14 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 
 // unsynced returns the sources to wait for.
 func (c *Controller[K]) unsynced() []*Sink[K] {
+	return slices.DeleteFunc(c.watched(), (*Sink[K]).isSynced)
+}
+
+// watched returns the sources that have not ended.
+func (c *Controller[K]) watched() []*Sink[K] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var late []*Sink[K]
-	for _, s := range c.sinks {
-		if !s.isSynced() {
-			late = append(late, s)
-		}
-	}
-	return late
+	return slices.Clone(c.sinks)
 }
 
 // failSync makes Run fail with an error for each source whose time is up.

@@ -3,34 +3,35 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatproject/leat/workqueue"
 )
 
 // startWorker starts one worker, and another one in its place if a reconcile ends its goroutine.
-func (c *Controller[K]) startWorker(ctx context.Context) {
+func (c *Controller[K]) startWorker(ctx context.Context, place *atomic.Pointer[attempt[K]]) {
 	c.active.Go(func() {
 		vanished := true
 		defer func() {
 			if vanished {
-				c.startWorker(ctx)
+				c.startWorker(ctx, place)
 			}
 		}()
-		c.work(ctx)
+		c.work(ctx, place)
 		vanished = false
 	})
 }
 
-// work reconciles one key after the other until ctx ends.
-func (c *Controller[K]) work(ctx context.Context) {
+// work reconciles one key after the other until ctx ends. What is in work can be seen in the worker's place.
+func (c *Controller[K]) work(ctx context.Context, place *atomic.Pointer[attempt[K]]) {
 	for {
 		w, err := c.queue.Get(ctx)
 		if err != nil {
 			return
 		}
 		if c.admit(&w) {
-			c.process(ctx, w)
+			c.process(ctx, w, place)
 		} else {
 			c.queue.Done(w.Key)
 		}
@@ -38,13 +39,15 @@ func (c *Controller[K]) work(ctx context.Context) {
 }
 
 // process reconciles one key, whatever the reconciler does.
-func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K]) {
+func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K], place *atomic.Pointer[attempt[K]]) {
 	c.counters.active.Add(1)
 	a := c.newAttempt(w)
+	place.Store(a)
 	err := errGoexit
 	var result Result
 	defer func() {
 		a.end()
+		place.Store(nil)
 		c.settle(a, result, err, ctx.Err() != nil)
 		c.counters.active.Add(-1)
 		c.queue.Done(w.Key)
@@ -100,6 +103,7 @@ func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) 
 		c.queue.AddWith(a.work.Key, again)
 	}
 	c.counters.count(outcome, a.timedOut, err)
+	c.history.note(a, outcome, r, err)
 	a.log(outcome, r, err)
 	if c.o.OnReconcile != nil {
 		c.o.OnReconcile(a.report(outcome, r, err))

@@ -1,0 +1,186 @@
+package controller
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// pastReconciles is how many reconciles of a key a history has room for.
+const pastReconciles = 4
+
+// longError is where the text of an error is cut off in a history, in bytes.
+const longError = 512
+
+// history remembers the last reconciles of the keys that were reconciled last. What it holds is bounded by the number of
+// its keys, and is used again for the next ones.
+type history[K comparable] struct {
+	limit int // keys; none if it is not positive
+
+	mu             sync.Mutex // guards the fields below
+	pages          map[K]*page[K]
+	newest, oldest *page[K]
+}
+
+// page has what is remembered of one key.
+type page[K comparable] struct {
+	key          K
+	past         [pastReconciles]past // a ring
+	count        int                  // of the reconciles since the page was begun
+	newer, older *page[K]
+}
+
+// past is a reconcile that has ended.
+type past struct {
+	id              [2]uint64
+	number          int
+	work            workqueue.Work[struct{}] // without the key; the causes are copies
+	started         time.Time
+	took, requeue   time.Duration
+	outcome         Outcome
+	failed, timeout bool
+	err             string
+}
+
+// note remembers a reconcile that has returned.
+func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
+	if h.limit <= 0 {
+		return
+	}
+	text := errorText(err) // without the lock: it is the user's code
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	p := h.turnTo(a.work.Key).next()
+	p.id, p.number, p.started, p.took = a.id, a.number, a.started, a.took
+	p.outcome, p.timeout, p.failed, p.err = outcome, a.timedOut, err != nil, text
+	p.requeue = r.after(outcome)
+	w := &p.work
+	w.Causes = append(w.Causes[:0], a.work.Causes...)
+	w.CausesOmitted, w.Priority, w.Added, w.Ready = a.work.CausesOmitted, a.work.Priority, a.work.Added, a.work.Ready
+}
+
+// turnTo makes the page of a key the newest one. A key that has none gets the oldest if there is no room for another.
+func (h *history[K]) turnTo(key K) *page[K] {
+	if h.newest != nil && h.newest.key == key {
+		return h.newest
+	}
+	p := h.pages[key]
+	switch {
+	case p != nil:
+		h.unlink(p)
+	case len(h.pages) < h.limit:
+		p = &page[K]{key: key}
+		h.pages[key] = p
+	default:
+		p = h.oldest
+		h.unlink(p)
+		delete(h.pages, p.key)
+		p.begin(key)
+		h.pages[key] = p
+	}
+	h.lead(p)
+	return p
+}
+
+func (h *history[K]) unlink(p *page[K]) {
+	if p.newer == nil {
+		h.newest = p.older
+	} else {
+		p.newer.older = p.older
+	}
+	if p.older == nil {
+		h.oldest = p.newer
+	} else {
+		p.older.newer = p.newer
+	}
+}
+
+func (h *history[K]) lead(p *page[K]) {
+	p.newer, p.older = nil, h.newest
+	if h.newest == nil {
+		h.oldest = p
+	} else {
+		h.newest.newer = p
+	}
+	h.newest = p
+}
+
+// begin gives the page to another key, and keeps none of the strings of the last one.
+func (p *page[K]) begin(key K) {
+	for i := range p.past {
+		clear(p.past[i].work.Causes)
+		p.past[i].err = ""
+	}
+	p.key, p.count = key, 0
+}
+
+// next returns the place for the next reconcile.
+func (p *page[K]) next() *past {
+	p.count++
+	return &p.past[p.count%pastReconciles]
+}
+
+// find returns what is remembered of a key, the newest first.
+func (h *history[K]) find(controller string, key K) []Report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if p := h.pages[key]; p != nil {
+		return p.reports(controller)
+	}
+	return nil
+}
+
+// findText is find for a key that is written as in logs. It looks at every page, which only people wait for.
+func (h *history[K]) findText(controller, text string) []Report {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key, p := range h.pages {
+		if formatKey(key) == text {
+			return p.reports(controller)
+		}
+	}
+	return nil
+}
+
+func (p *page[K]) reports(controller string) []Report {
+	var reports []Report
+	for i := range min(p.count, pastReconciles) {
+		reports = append(reports, p.past[(p.count-i)%pastReconciles].report(controller, formatKey(p.key)))
+	}
+	return reports
+}
+
+func (p *past) report(controller, key string) Report {
+	r := Report{
+		Controller: controller, Key: key, ID: formatID(p.id), Attempt: p.number, Priority: p.work.Priority,
+		Causes: slices.Clone(p.work.Causes), CausesOmitted: p.work.CausesOmitted,
+		Added: p.work.Added, Ready: p.work.Ready, Started: p.started, Took: p.took,
+		Outcome: p.outcome, RequeueAfter: p.requeue, TimedOut: p.timeout,
+	}
+	if p.failed {
+		r.Err = errors.New(p.err)
+	}
+	return r
+}
+
+// errorText returns the beginning of the text of an error, whatever the error does. It is a copy, so that a history does
+// not keep what the text was a part of.
+func errorText(err error) (text string) {
+	if err == nil {
+		return ""
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			text = "an error whose text cannot be had, for it panics"
+		}
+	}()
+	text = err.Error()
+	if len(text) > longError {
+		return strings.ToValidUTF8(text[:longError], "") + "…"
+	}
+	return strings.Clone(text)
+}
