@@ -56,6 +56,9 @@ func TestHeapWatch(t *testing.T) {
 	kept = nil
 	cancel()
 	require.NoError(t, <-ended)
+	runtime.GC()
+	require.NoError(t, w.Run(ctx)) // which looks once
+	require.Greater(t, w.Peak(), uint64(50<<20), "a peak stays one")
 }
 
 func TestResident(t *testing.T) {

@@ -74,6 +74,9 @@ func TestRowsThatAreWanted(t *testing.T) {
 		r := run{Options: o}
 		for _, row := range r.rows() {
 			require.True(t, o.Rounds == 0 || row.Rounds == o.Rounds)
+			for _, e := range row.Entrants {
+				require.False(t, o.Quick && e.Extra, e.Label)
+			}
 			names = append(names, row.Name)
 		}
 		return names

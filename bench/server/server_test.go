@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -129,18 +130,15 @@ func TestListsAndWatches(t *testing.T) {
 	s := start(t)
 	s.Change(3)
 	for _, contentType := range []string{jsonType, protobufType} {
-		answer := get(t, s, "", contentType)
-		require.Equal(t, contentType, answer.Header.Get("Content-Type"))
-		content, err := io.ReadAll(answer.Body)
-		require.NoError(t, err)
-		pods := decode(t, contentType, content).(*corev1.PodList)
+		require.Equal(t, contentType, get(t, s, "", contentType).Header.Get("Content-Type"))
+		pods := relisted(t, s, contentType)
 		require.Len(t, pods.Items, objects)
-		require.Equal(t, "1000000051", pods.ResourceVersion)
+		require.Equal(t, strconv.FormatUint(s.version(len(s.Sent())), 10), pods.ResourceVersion)
 		require.Equal(t, "1000000003", pods.Items[2].ResourceVersion)
 		require.Equal(t, "1000000051", pods.Items[3].ResourceVersion)
 		require.Contains(t, pods.Items[3].Status.Conditions[2].Message, "000000001")
 
-		content, err = io.ReadAll(get(t, s, "", contentType+metadataList).Body)
+		content, err := io.ReadAll(get(t, s, "", contentType+metadataList).Body)
 		require.NoError(t, err)
 		metadata := decode(t, contentType, content).(*metav1.PartialObjectMetadataList)
 		require.Len(t, metadata.Items, objects)
@@ -159,8 +157,21 @@ func TestListsAndWatches(t *testing.T) {
 			require.Equal(t, "BOOKMARK", e.kind)
 			require.Equal(t, pods.ResourceVersion, versionOf(t, e.object))
 			require.Equal(t, map[string]string{metav1.InitialEventsAnnotationKey: "true"}, e.object.(metav1.Object).GetAnnotations())
+
+			s.Change(9)
+			e = read(t, r, contentType)
+			require.Equal(t, "MODIFIED", e.kind, "what the initial events have shown does not come again")
+			require.Equal(t, pods.Items[9].Name, e.object.(metav1.Object).GetName())
+			pods = relisted(t, s, contentType)
 		}
 	}
+}
+
+func relisted(t *testing.T, s *Server, contentType string) *corev1.PodList {
+	t.Helper()
+	content, err := io.ReadAll(get(t, s, "", contentType).Body)
+	require.NoError(t, err)
+	return decode(t, contentType, content).(*corev1.PodList)
 }
 
 func TestPages(t *testing.T) {
@@ -171,6 +182,7 @@ func TestPages(t *testing.T) {
 			content, err := io.ReadAll(get(t, s, "limit=20&continue="+token, contentType).Body)
 			require.NoError(t, err)
 			pods := decode(t, contentType, content).(*corev1.PodList)
+			require.LessOrEqual(t, len(pods.Items), 20)
 			for _, pod := range pods.Items {
 				names = append(names, pod.Name)
 			}
@@ -227,7 +239,7 @@ func TestChangeEvery(t *testing.T) {
 func TestEverybodyGetsTheSame(t *testing.T) {
 	s := start(t)
 	for _, accept := range []string{
-		jsonType + ";drop=metadata.managedFields," + jsonType, jsonType + "," + protobufType, "application/cbor," + jsonType, "*/*", "",
+		jsonType + ";drop=metadata.managedFields," + jsonType, protobufType + ";drop=metadata.managedFields," + jsonType, jsonType + "," + protobufType, "application/cbor," + jsonType, "*/*", "",
 	} {
 		answer := get(t, s, "", accept)
 		require.Equal(t, jsonType, answer.Header.Get("Content-Type"), accept)
