@@ -29,10 +29,11 @@ type Server struct {
 	authority   []byte // PEM
 	certificate tls.Certificate
 
-	mu       sync.Mutex // guards the fields below
-	restarts []uint32   // of each pod
-	versions []uint64   // of each pod
-	log      []change
+	mu       sync.Mutex    // guards the fields below
+	restarts []uint32      // of each pod
+	versions []uint64      // of each pod
+	log      []change      // what is in it never changes
+	sent     []int64       // when each change was written to the last watch that got it, in nanoseconds of the wall clock; 0 is not yet
 	grown    chan struct{} // closed, and made anew, when log grows or watches expire
 	expired  int           // how often watches were ended with 410
 	requests []Request
@@ -43,7 +44,6 @@ type Server struct {
 type change struct {
 	pod      int32
 	restarts uint32
-	sent     int64 // nanoseconds of the wall clock, when it was written to the last watch that got it
 }
 
 // Request is one list or watch that was answered.
@@ -122,6 +122,7 @@ func (s *Server) Change(pods ...int) {
 	for _, pod := range pods {
 		s.restarts[pod]++
 		s.log = append(s.log, change{pod: int32(pod), restarts: s.restarts[pod]})
+		s.sent = append(s.sent, 0)
 		s.versions[pod] = s.version(len(s.log))
 	}
 	s.wake()
@@ -160,8 +161,8 @@ func (s *Server) Sent() map[uint64]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sent := make(map[uint64]int64, len(s.log))
-	for i, c := range s.log {
-		sent[s.version(i+1)] = c.sent
+	for i, at := range s.sent {
+		sent[s.version(i+1)] = at
 	}
 	return sent
 }

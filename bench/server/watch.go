@@ -85,7 +85,7 @@ func (w *watcher) events(at int, changes []change) error {
 			return err
 		}
 		w.mu.Lock()
-		w.log[at+i].sent = sent
+		w.sent[at+i] = sent
 		w.mu.Unlock()
 	}
 	return http.NewResponseController(w.w).Flush()
