@@ -140,6 +140,13 @@ type (
 	hiddenPointer struct {
 		*embedded `json:"outer"`
 	}
+	// Of two that read themselves neither's method is promoted, and what an unexported name hides cannot be called.
+	readsX     struct{ X, Text string }
+	readsY     struct{ Y, Text string }
+	twoReaders struct {
+		readsX `json:"x"`
+		readsY `json:"y"`
+	}
 	twoLevels struct {
 		hiddenAs
 		*hidden
@@ -161,6 +168,16 @@ type (
 		Port      *intstr.IntOrString               `json:"port"`
 	}
 )
+
+func (r *readsX) UnmarshalJSON(b []byte) error {
+	r.Text = string(b)
+	return nil
+}
+
+func (r *readsY) UnmarshalJSON(b []byte) error {
+	r.Text = string(b)
+	return nil
+}
 
 // What Kubernetes' own types read of themselves is read here, wherever it stands and however it is written.
 func TestKnownTypesLikeReference(t *testing.T) {
@@ -185,6 +202,8 @@ func TestKnownTypesLikeReference(t *testing.T) {
 			sameAsReference(t, []byte(`{"`+name+`":`+value+`}`), typ)
 		}
 	}
+	sameAsReference(t, []byte(`{"x":{"X":"a","Text":"b"},"y":{"Y":"c"}}`), reflect.TypeFor[twoReaders]())
+	sameAsReference(t, []byte(`{"x":null,"y":7}`), reflect.TypeFor[twoReaders]())
 	_, err := codec.DecodeInto(reflect.TypeFor[hiddenPointer]())([]byte(`{"outer":{"a":"x"}}`))
 	require.ErrorContains(t, err, "outer: an embedded pointer to codec_test.embedded cannot be set", "where sigs.k8s.io/json panics")
 	_, err = codec.DecodeInto(typ)([]byte(`{"self":{"selves":[{},{"port":{}}]}}`))

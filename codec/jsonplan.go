@@ -292,7 +292,7 @@ func decodeFloat(r *jsonReader, v reflect.Value) error {
 	}
 	at := r.cursor
 	f, err := strconv.ParseFloat(string(r.raw()), v.Type().Bits())
-	if err != nil || v.OverflowFloat(f) {
+	if err != nil {
 		r.cursor = at
 		return r.mismatch(v.Type())
 	}

@@ -70,6 +70,16 @@ type (
 		embedded
 		A int `json:"a"`
 	}
+	tagWins struct {
+		First  string `json:"Second"`
+		Second int
+	}
+	left       struct{ embedded }
+	right      struct{ embedded }
+	bothOrNone struct {
+		left
+		right
+	}
 )
 
 // A user's struct may hold whatever encoding/json takes: sigs.k8s.io/json is asked what comes of it.
@@ -103,6 +113,17 @@ func TestStructsLikeReference(t *testing.T) {
 		for _, value := range values {
 			sameAsReference(t, []byte(`{"same":`+value+`,"z":"1","a":`+value+`,"b":3}`), other)
 		}
+	}
+}
+
+// Of several fields of one name the outermost counts, then the one with a tag, and of equals none.
+func TestWhichFieldCounts(t *testing.T) {
+	for _, document := range []string{`{"Second":"x"}`, `{"Second":1}`, `{"First":"x"}`} {
+		sameAsReference(t, []byte(document), reflect.TypeFor[tagWins]())
+	}
+	for _, typ := range []reflect.Type{reflect.TypeFor[bothOrNone](), reflect.TypeFor[left](), reflect.TypeFor[shadowing]()} {
+		sameAsReference(t, []byte(`{"a":"x","b":1}`), typ)
+		sameAsReference(t, []byte(`{"a":1,"b":"x"}`), typ)
 	}
 }
 
