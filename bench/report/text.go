@@ -185,7 +185,7 @@ checked by ` + "`make bench-quick`" + ` with fewer objects, in less than two min
   do. It compresses nothing, and does not know ` + "`drop=metadata.managedFields`" + `, which is alpha: leat asks for it, and gets what
   everybody gets. Each event is one write and one chunk.
 - leat and client-go run as they come. What client-go does better with another setting has a line of its own: protobuf or JSON,
-  lists in pages instead of streaming ones, a transform that drops managedFields. leat drops managedFields by default, and
+  a list instead of a streaming one ("listed"), a transform that drops managedFields ("stripped"). leat drops managedFields by default, and
   has a line where it keeps them.
 - "8 fields" is a struct with name, namespace, UID, version, labels, node, phase and address. client-go has no such thing;
   the nearest, its metadata informer, is in the tables.

@@ -31,7 +31,7 @@ const (
 	controllerRuntime = "controller-runtime"
 )
 
-// withoutStreaming has client-go list in pages.
+// withoutStreaming has client-go list instead of stream its first list.
 var withoutStreaming = []string{"KUBE_FEATURE_WatchListClient=false"}
 
 // Sizes are how much is done.
@@ -105,8 +105,8 @@ func caches(z Sizes) Row {
 	stripped.Strip = true
 	kept := spec
 	kept.Keep = true
-	paged := entrant("client-go, corev1.Pod, protobuf, listed", clientGo, stripped, subject.Full, subject.Protobuf)
-	paged.Env = withoutStreaming
+	listed := entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, "")
+	listed.Env = withoutStreaming
 	return Row{
 		Name: "cache", Title: "The first list, and what stays in memory", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s", "allocs/object"},
@@ -115,7 +115,7 @@ func caches(z Sizes) Row {
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
-			extra(paged),
+			extra(listed),
 			extra(entrant("leat, corev1.Pod, managedFields kept", leat, kept, subject.Full, "")),
 			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
 			extra(entrant("leat, 8 fields", leat, spec, subject.Struct, "")),
@@ -133,8 +133,8 @@ func syncs(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
 	stripped := spec
 	stripped.Strip = true
-	paged := spec
-	paged.Paged = true
+	listing := spec
+	listing.Listed = true
 	listed := entrant("client-go, corev1.Pod, JSON, listed", clientGo, spec, subject.Full, subject.JSON)
 	listed.Env = withoutStreaming
 	row.Name, row.Title, row.Quick, row.Rounds = "cache-json", "The first list, in JSON", false, min(2, z.Rounds)
@@ -142,7 +142,7 @@ func syncs(z Sizes) Row {
 	row.Entrants = []Entrant{
 		entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
 		entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
-		entrant("leat, corev1.Pod, JSON, paged", leat, paged, subject.Full, subject.JSON),
+		entrant("leat, corev1.Pod, JSON, listed", leat, listing, subject.Full, subject.JSON),
 		listed,
 		entrant("leat, unstructured", leat, spec, subject.Unstructured, subject.JSON),
 		entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON),
@@ -153,8 +153,8 @@ func syncs(z Sizes) Row {
 
 func relists(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Relist, Objects: z.Relisted}
-	stripped, paged := spec, spec
-	stripped.Strip, paged.Paged = true, true
+	stripped, listing := spec, spec
+	stripped.Strip, listing.Listed = true, true
 	listed := entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, "")
 	listed.Env = withoutStreaming
 	return Row{
@@ -168,7 +168,7 @@ func relists(z Sizes) Row {
 			extra(entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON)),
 			extra(entrant("leat, 8 fields", leat, spec, subject.Struct, "")),
 			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
-			extra(entrant("leat, 8 fields, paged", leat, paged, subject.Struct, "")),
+			extra(entrant("leat, 8 fields, listed", leat, listing, subject.Struct, "")),
 			extra(listed),
 		},
 	}

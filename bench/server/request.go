@@ -36,6 +36,9 @@ func (s *Server) request(r *http.Request) (asked, error) {
 		return a, err
 	}
 	a.from = uint64(version)
+	if q.Get("resourceVersion") == "0" {
+		a.limit = 0 // as kube-apiserver answers from its watch cache: whole, whatever the limit
+	}
 	return a, a.negotiate(r.Header.Get("Accept"))
 }
 

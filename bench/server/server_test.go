@@ -191,6 +191,10 @@ func TestPages(t *testing.T) {
 			}
 		}
 		require.Len(t, names, objects)
+
+		content, err := io.ReadAll(get(t, s, "limit=20&resourceVersion=0", contentType).Body)
+		require.NoError(t, err)
+		require.Len(t, decode(t, contentType, content).(*corev1.PodList).Items, objects, "a watch cache does not page")
 	}
 }
 

@@ -61,7 +61,7 @@ type Spec struct {
 	Token    string
 	Form     Form
 	Wire     Wire
-	Paged    bool // a list in pages instead of a streaming one
+	Listed   bool // a list instead of a streaming one
 	Strip    bool // a transform drops managedFields after decoding
 	Keep     bool // managedFields are kept where the library would drop them by itself
 	Coalesce bool

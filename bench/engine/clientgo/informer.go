@@ -20,7 +20,7 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// Library is client-go as it comes: no option is set that the work does not ask for. (Lists in pages instead of streaming
+// Library is client-go as it comes: no option is set that the work does not ask for. (Lists instead of streaming
 // ones are asked for in its environment, by KUBE_FEATURE_WatchListClient=false.)
 func Library() subject.Library {
 	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
