@@ -402,3 +402,35 @@ func TestAServerThatEchoesCredentials(t *testing.T) {
 		})
 	}
 }
+
+// TestHalfATokenIsNotQuoted has tokens that are longer than what is quoted of an answer, as real ones are.
+func TestHalfATokenIsNotQuoted(t *testing.T) {
+	const begins = "eyJhbGciOi"
+	token := begins + strings.Repeat("k9Zq", 200)
+	for name, echo := range map[string]func(w http.ResponseWriter, sent string){
+		"text":   func(w http.ResponseWriter, sent string) { http.Error(w, "bad header: "+sent, 400) },
+		"a page": func(w http.ResponseWriter, sent string) { answer(502, "text/html", "<title>"+sent+"</title>")(w, nil) },
+		"half a JSON": func(w http.ResponseWriter, sent string) {
+			answer(400, jsonType, `{"kind":"Status","message":"`+sent)(w, nil)
+		},
+		"no object": func(w http.ResponseWriter, sent string) { answer(200, "text/plain", sent)(w, nil) },
+		"cut by us": func(w http.ResponseWriter, sent string) {
+			answer(200, "text/plain", strings.Repeat(" ", 4000)+sent)(w, nil)
+		},
+		"cut by them":  func(w http.ResponseWriter, sent string) { http.Error(w, sent[:100], 400) },
+		"a little":     func(w http.ResponseWriter, sent string) { http.Error(w, sent[:len("Bearer ")+5], 400) },
+		"quoted by Go": func(w http.ResponseWriter, sent string) { http.Error(w, fmt.Sprintf("%q", sent), 400) },
+	} {
+		for _, suffix := range []string{"", `"<&>"`} {
+			t.Run(name+suffix, func(t *testing.T) {
+				cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) { echo(w, r.Header.Get("Authorization")) })
+				cfg.BearerToken = apiclient.NewSecret(token + suffix)
+				_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
+				require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), begins)
+				if name != "half a JSON" { // of which there is nothing to quote
+					require.ErrorContains(t, err, "REDACTED")
+				}
+			})
+		}
+	}
+}

@@ -269,19 +269,23 @@ func parseHost(host string) (*url.URL, error) {
 		return nil, fieldErrorf("Host", "it is empty: the URL of an API server is needed")
 	}
 	u, err := url.Parse(host)
+	shown := host
+	if i := strings.IndexAny(host, "?#"); i >= 0 {
+		shown = host[:i] // what follows may be a token
+	}
 	switch {
 	case strings.Contains(host, "@"):
 		return nil, fieldErrorf("Host", "it holds a user or password, which have fields of their own")
 	case !strings.Contains(host, "://"):
-		return nil, fieldErrorf("Host", "%q has no scheme: write https://%s or http://%s", host, host, host)
+		return nil, fieldErrorf("Host", "%q has no scheme: write https://%s or http://%s", shown, shown, shown)
 	case err != nil:
-		return nil, fieldErrorf("Host", "%q is not a URL: %w", host, bareURLError(err))
+		return nil, fieldErrorf("Host", "%q is not a URL: %w", shown, bareURLError(err))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fieldErrorf("Host", "%q has scheme %q, which is neither https nor http", host, u.Scheme)
+		return nil, fieldErrorf("Host", "%q has scheme %q, which is neither https nor http", shown, u.Scheme)
 	case u.Host == "" || u.Hostname() == "":
-		return nil, fieldErrorf("Host", "%q names no host", host)
+		return nil, fieldErrorf("Host", "%q names no host", shown)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fieldErrorf("Host", "%q has a query or a fragment, which a server's address cannot have", host)
+		return nil, fieldErrorf("Host", "%q has a query or a fragment, which a server's address cannot have", shown)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	return u, nil

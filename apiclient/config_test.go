@@ -1,6 +1,7 @@
 package apiclient_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,6 +58,9 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"user agent", apiclient.Config{Host: host, UserAgent: "a\r\nb: c"}, "UserAgent", "control character"},
 		{"CA missing", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: missing}}, "TLS.CAFile", missing},
 		{"CA empty", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: empty}}, "TLS.CAFile", "is empty"},
+		{"host with a query", apiclient.Config{Host: "https://h/a?token=" + secret}, "Host", `"https://h/a" has a query`},
+		{"host with a fragment", apiclient.Config{Host: "https://h/a#" + secret}, "Host", `"https://h/a" has a query`},
+		{"no scheme and a query", apiclient.Config{Host: "h?token=" + secret}, "Host", "write https://h or"},
 		{"CA file not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAFile: text}}, "TLS.CAFile", "no certificate in PEM"},
 		{"CA data not PEM", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: []byte("x")}}, "TLS.CAData", "no certificate in PEM"},
 		{"CA and insecure", apiclient.Config{Host: host, TLS: apiclient.TLS{CAData: ca.pem, Insecure: true}}, "TLS.Insecure", "authorities"},
@@ -148,6 +152,15 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 	require.Contains(t, cfg.String(), "REDACTED")
 	require.Contains(t, cfg.GoString(), "/run/token")
 	require.Equal(t, "apiclient.Client(https://server.example)", fmt.Sprintf("%+v", client))
+}
+
+func TestACertificateIsMarshalledWithoutItsKey(t *testing.T) {
+	cert, key := newAuthority(t).client(t, "jane")
+	pair, err := tls.X509KeyPair(cert, key)
+	require.NoError(t, err)
+	text, err := json.Marshal(map[string]any{"c": apiclient.Credentials{Token: apiclient.NewSecret(secret), Certificate: &pair}, "none": apiclient.Credentials{}})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"c":{"token":"REDACTED","certificate":"CN=jane"},"none":{}}`, string(text))
 }
 
 func TestNoCredentialIsLogged(t *testing.T) {

@@ -3,12 +3,25 @@ package apiclient
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 )
 
 // Credentials prove who asks, for as long as they are good: a bearer token, a client certificate, or both.
 type Credentials struct {
 	Token       Secret
 	Certificate *tls.Certificate
+}
+
+// MarshalJSON shows that there are credentials, and of a certificate whose it is: it is meant for logs, not for storage.
+func (c Credentials) MarshalJSON() ([]byte, error) {
+	shown := struct {
+		Token       Secret `json:"token,omitzero"`
+		Certificate string `json:"certificate,omitempty"`
+	}{Token: c.Token}
+	if leaf := leafOf(c.Certificate); leaf != nil {
+		shown.Certificate = leaf.Subject.String()
+	}
+	return json.Marshal(shown)
 }
 
 // CredentialSource says who asks where that changes while a program runs. Package exec has one. It must be safe for

@@ -35,7 +35,8 @@
 //     ends too (TestAServerThatAcceptsAndSaysNothing). More watches than a connection has streams get more connections
 //     (TestMoreWatchesThanAConnectionHasStreams).
 //  10. No credential is printed, logged, marshalled or quoted in an error, not even one that the server echoes
-//     or a proxy, or net/http quotes (TestNoCredentialIsPrinted, TestNoCredentialIsLogged, TestAServerThatEchoesCredentials,
+//     or a proxy, or net/http quotes, whole or cut short (TestNoCredentialIsPrinted, TestNoCredentialIsLogged,
+//     TestACertificateIsMarshalledWithoutItsKey, TestAServerThatEchoesCredentials, TestHalfATokenIsNotQuoted,
 //     TestAProxyThatEchoesCredentials, TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials).
 //  11. No credential follows a redirect to another host or scheme; a write follows none (TestRedirects).
 //  12. Certificates are verified, with TLS 1.2 at least, and one that is not accepted is named with the reason

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 
@@ -85,13 +86,14 @@ func notModified(err error) bool {
 }
 
 func (c *Client) readDocument(contentType string, body io.ReadCloser) ([]byte, error) {
-	if err := checkContentType(contentType, body); err != nil {
+	if err := c.checkContentType(contentType, body); err != nil {
 		return nil, err
 	}
 	if strings.HasPrefix(contentType, codec.MediaTypeProtobuf) {
 		return nil, &ContentTypeError{ContentType: contentType}
 	}
-	content, err := io.ReadAll(io.LimitReader(body, int64(c.maxObjectBytes)+1))
+	most := min(int64(c.maxObjectBytes), math.MaxInt64-1) // who wants no limit may say the largest number
+	content, err := io.ReadAll(io.LimitReader(body, most+1))
 	if err == nil && len(content) > c.maxObjectBytes {
 		err = &codec.TooLargeError{Limit: c.maxObjectBytes}
 	}

@@ -237,12 +237,12 @@ func bareURLError(err error) error {
 
 // checkContentType refuses an answer that cannot hold objects, and says how it begins. Without a content type it is
 // taken for JSON.
-func checkContentType(contentType string, body io.ReadCloser) error {
+func (c *Client) checkContentType(contentType string, body io.ReadCloser) error {
 	media, _, err := mime.ParseMediaType(contentType)
 	if contentType == "" || err == nil && (media == codec.MediaTypeJSON || media == codec.MediaTypeProtobuf) {
 		return nil
 	}
-	return &ContentTypeError{ContentType: contentType, Body: oneLine(contentType, beginning(body, maxPage))}
+	return &ContentTypeError{ContentType: contentType, Body: oneLine(contentType, c.credentials.sent.cleanBody(beginning(body, maxPage)))}
 }
 
 // beginning reads an answer that is only good for an error: not much of it, and not for long, for it may never end.

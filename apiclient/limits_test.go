@@ -2,6 +2,7 @@ package apiclient_test
 
 import (
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
@@ -152,4 +153,14 @@ func TestTheLimitIsTheCallers(t *testing.T) {
 	}
 	_, err := apiclient.New(apiclient.Config{Host: "http://h", MaxObjectBytes: -1})
 	require.ErrorContains(t, err, "Config.MaxObjectBytes: ")
+}
+
+func TestTheLargestLimitIsNone(t *testing.T) {
+	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) { answer(200, jsonType, onePod)(w, r) })
+	cfg.MaxObjectBytes = math.MaxInt
+	var document metav1.TypeMeta
+	require.NoError(t, newClient(t, cfg).GetDocument(t.Context(), "/version", &document))
+	require.Equal(t, "Pod", document.Kind)
+	_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
+	require.NoError(t, err)
 }

@@ -139,5 +139,5 @@ func asksToWait(err error) time.Duration {
 	if status.Details == nil || status.Code != http.StatusTooManyRequests && status.Code != http.StatusServiceUnavailable {
 		return 0
 	}
-	return time.Duration(status.Details.RetryAfterSeconds) * time.Second
+	return max(0, time.Duration(status.Details.RetryAfterSeconds)*time.Second) // a wait below zero would be none, for ever
 }

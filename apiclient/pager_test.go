@@ -263,3 +263,16 @@ func TestHalfAPageIsNotAskedForAgain(t *testing.T) {
 		require.Equal(t, 1, source.lists)
 	}
 }
+
+func TestAWaitBelowZeroIsNone(t *testing.T) {
+	lists := 0
+	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) {
+		lists++
+		answer(429, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":429,"details":{"retryAfterSeconds":-5}}`)(w, r)
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err := names(apiclient.All(ctx, pods(t, cfg), pageOptions{}), nothing)
+	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
+	require.Equal(t, 1, lists)
+}

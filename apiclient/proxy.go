@@ -124,6 +124,6 @@ func (p *proxies) checkAnswer(_ context.Context, proxy *url.URL, _ *http.Request
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	status := oneLine("", []byte(strings.TrimSpace(resp.Status)))
-	return &ProxyError{Proxy: proxy.Host, StatusCode: resp.StatusCode, Status: p.sent.clean(status)}
+	status := oneLine("", p.sent.cleanBody([]byte(strings.TrimSpace(resp.Status))))
+	return &ProxyError{Proxy: proxy.Host, StatusCode: resp.StatusCode, Status: status}
 }

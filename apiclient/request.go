@@ -134,7 +134,7 @@ func (c *Client) read(ctx context.Context, r request) (body io.ReadCloser, media
 		return nil, "", err
 	}
 	mediaType = resp.Header.Get("Content-Type")
-	if err := checkContentType(mediaType, resp.Body); err != nil {
+	if err := c.checkContentType(mediaType, resp.Body); err != nil {
 		_ = resp.Body.Close()
 		if givenUp := givenUp(ctx); givenUp != nil {
 			err = givenUp

@@ -7,6 +7,7 @@ import (
 	"html"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -15,6 +16,11 @@ import (
 
 // maxSent is how many tokens are remembered. A client has few at a time; an answer that quotes an older one comes late.
 const maxSent = 16
+
+const (
+	shortestPart = 8 // bytes of the beginning of a secret that are hidden wherever they stand,
+	shortestEnd  = 4 // and at the end of a text that may have been cut
+)
 
 // sentSecrets are the credentials that requests carried, so that none is quoted where a server or a proxy echoes it.
 type sentSecrets struct {
@@ -55,12 +61,27 @@ func basicAuth(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// clean removes what was sent from a text, as it was sent and as a page of HTML, a URL or JSON would write it.
+// clean removes what was sent from a text, as it was sent and as a page of HTML, a URL, JSON or Go would write it.
 func (s *sentSecrets) clean(text string) string {
 	for _, secret := range s.all() {
 		text = hide(text, secret)
 	}
 	return text
+}
+
+// cleanBody is clean for the beginning of a body, which may end in the middle of a secret. It comes before anything else
+// is cut or joined: what is left of a secret might not be recognised any more.
+func (s *sentSecrets) cleanBody(body []byte) []byte {
+	text := strings.TrimSpace(s.clean(string(body)))
+	for _, secret := range s.all() {
+		for n := min(len(secret)-1, len(text)); n >= shortestEnd; n-- {
+			if strings.HasSuffix(text, secret[:n]) {
+				text = text[:len(text)-n] + redacted
+				break
+			}
+		}
+	}
+	return []byte(text)
 }
 
 // all returns what was sent, the longest first: of two that begin alike the longer must not lose its beginning alone.
@@ -77,11 +98,36 @@ func (s *sentSecrets) all() []string {
 
 func hide(text, secret string) string {
 	quoted, _ := json.Marshal(secret) // a string can be marshalled
-	forms := []string{secret, html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1])}
+	goQuoted := strconv.Quote(secret)
+	forms := []string{
+		secret, html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1]),
+		goQuoted[1 : len(goQuoted)-1],
+	}
 	for _, form := range forms {
 		text = strings.ReplaceAll(text, form, redacted)
 	}
-	return text
+	return hideParts(text, secret)
+}
+
+// hideParts removes what somebody left of a secret whose end was cut off.
+func hideParts(text, secret string) string {
+	if len(secret) <= shortestPart {
+		return text
+	}
+	var b strings.Builder
+	for {
+		before, after, found := strings.Cut(text, secret[:shortestPart])
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		b.WriteString(redacted)
+		rest := secret[shortestPart:]
+		for after != "" && rest != "" && after[0] == rest[0] {
+			after, rest = after[1:], rest[1:]
+		}
+		text = after
+	}
 }
 
 // cleanStatus removes what was sent from what a server said: a proxy's error page may show the request that it got.

@@ -36,7 +36,7 @@ func (c *Client) statusOf(code int, header http.Header, body []byte) *metav1.Sta
 	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // a Status that a proxy relabelled
 		contentType = codec.MediaTypeJSON
 	default:
-		return statusFromText(code, contentType, body)
+		return statusFromText(code, contentType, c.credentials.sent.cleanBody(body))
 	}
 	failure := codec.Failure{Code: code, MediaType: contentType, Body: bytes.NewReader(body)}.Error()
 	if !isGeneric(failure) {
@@ -45,7 +45,7 @@ func (c *Client) statusOf(code int, header http.Header, body []byte) *metav1.Sta
 	if s := salvage(body); s != nil {
 		return s
 	}
-	return statusFromText(code, contentType, body)
+	return statusFromText(code, contentType, c.credentials.sent.cleanBody(body))
 }
 
 // salvage reads a Status of JSON that was cut, as far as it goes: servers cut the answer to a failed WebSocket handshake
