@@ -13,7 +13,8 @@
 //  2. Clocks are never compared: a lease has run out when this process has seen no change of it for its duration
 //     (TestClocksAreNotCompared).
 //  3. A leader that cannot renew for RenewDeadline stops to lead, and so does one that sees another in its place, at once;
-//     Run then returns ErrLost, when what leads has returned (TestLostLease, TestUsurpedLease).
+//     Run then returns ErrLost, when what leads has returned
+//     (TestLostLease, TestTheDeadlineWaitsForNoTick, TestUsurpedLease).
 //  4. When the context ends, the lease is renewed until what leads has returned, and only then released, so that the next
 //     leader never begins before the last has ended; it begins within a retry (TestReleaseAfterTheLastWorker,
 //     TestHandOver).

@@ -1,6 +1,7 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -163,22 +164,30 @@ func (e *Elector) hold(ctx context.Context, lead func(context.Context) error) er
 func (e *Elector) renew(ctx context.Context) error {
 	tick := time.NewTicker(e.o.RetryPeriod)
 	defer tick.Stop()
+	late := time.NewTimer(time.Until(e.deadline())) // which does not wait for a tick
+	defer late.Stop()
+	var failed error
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-late.C:
 		case <-tick.C:
+		}
+		if time.Until(e.deadline()) <= 0 {
+			return fmt.Errorf("%w: it could not be renewed for %v: %w", ErrLost, e.o.RenewDeadline, cmp.Or(failed, context.DeadlineExceeded))
 		}
 		held, err := e.try(ctx)
 		switch {
 		case held:
+			failed = nil
+			late.Reset(time.Until(e.deadline()))
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
 			return fmt.Errorf("%w: %q holds it", ErrLost, e.Leader())
-		case time.Until(e.deadline()) <= 0:
-			return fmt.Errorf("%w: it could not be renewed for %v: %w", ErrLost, e.o.RenewDeadline, err)
 		default:
+			failed = err
 			e.log.Warn("cannot renew the lease", zap.Error(err))
 		}
 	}

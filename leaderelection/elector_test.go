@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -366,4 +367,30 @@ func TestConflictsOfARelease(t *testing.T) {
 func (c *cut) on(r http.RoundTripper) http.RoundTripper {
 	c.RoundTripper = r
 	return c
+}
+
+// TestTheDeadlineWaitsForNoTick has a leader whose tries are so far apart that the deadline comes between two.
+func TestTheDeadlineWaitsForNoTick(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		var down atomic.Bool
+		refused := errors.New("refused")
+		refuse := func(next http.RoundTripper) http.RoundTripper {
+			return roundTripper(func(r *http.Request) (*http.Response, error) {
+				if down.Load() {
+					return nil, refused
+				}
+				return next.RoundTrip(r)
+			})
+		}
+		o := leaderelection.Options{Identity: "a", LeaseDuration: 15 * time.Second, RenewDeadline: 14 * time.Second, RetryPeriod: 10 * time.Second}
+		a := campaign(t, s, o, 0, refuse)
+		<-a.Elected()
+		down.Store(true)
+		err := <-a.ended
+		a.ended <- err
+		require.ErrorIs(t, err, leaderelection.ErrLost)
+		require.ErrorIs(t, err, refused, "it does not say why")
+		began, over := a.led()
+		require.Equal(t, 14*time.Second, over.Sub(began))
+	})
 }

@@ -149,3 +149,7 @@ func (c *cut) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return c.RoundTripper.RoundTrip(r)
 }
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
