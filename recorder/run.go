@@ -126,7 +126,9 @@ func (r *Recorder) send(ctx context.Context, s *series) error {
 	}
 	err := r.sink.create(ctx, s)
 	if apierrors.IsAlreadyExists(err) { // an earlier try made it, whose answer was lost: nobody else has the name
-		err = r.sink.update(ctx, s)
+		if err = nil; s.count > 1 { // of one there is no series, and a server refuses one
+			err = r.sink.update(ctx, s)
+		}
 	}
 	s.stored = err == nil
 	return err
