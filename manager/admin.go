@@ -1,0 +1,62 @@
+package manager
+
+import (
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// AdminOptions say where the admin server listens, and what it answers beside health checks.
+type AdminOptions struct {
+	// Address is what to listen on, such as ":8081"; "" and "0" are off. Listener is used instead, if there is one.
+	Address  string
+	Listener net.Listener
+
+	// Metrics answers at /metrics, if not nil.
+	Metrics http.Handler
+	// Profile answers at /debug/pprof/, if not nil; nothing is linked unless it is given. net/http/pprof registers its
+	// handlers with http.DefaultServeMux, which is what to give then.
+	Profile http.Handler
+	// Debug answers at /debug/controllers/ and /debug/why/, from controllers that have a method
+	// DebugHandler() http.Handler. They show keys and the texts of errors, so that whoever can reach the server may read
+	// what the controllers may.
+	Debug bool
+	// ShowReasons is that of ChecksOptions.
+	ShowReasons bool
+	// ShutdownTimeout is that of ServerOptions.
+	ShutdownTimeout time.Duration
+}
+
+func (o AdminOptions) off() bool { return o.Listener == nil && (o.Address == "" || o.Address == "0") }
+
+func (o AdminOptions) server(h http.Handler, log *zap.Logger) ServerOptions {
+	if o.Listener != nil {
+		o.Address = ""
+	}
+	return ServerOptions{
+		Address: o.Address, Listener: o.Listener, Handler: h, ShutdownTimeout: o.ShutdownTimeout, Logger: log,
+	}
+}
+
+// AdminHandler answers what the admin server does: /healthz, /livez and /readyz, and what the options ask for. It is for
+// those who have a server already, or want two; where to listen is none of its business.
+func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
+	mux := http.NewServeMux()
+	for path, checks := range map[string]*Checks{"/healthz": m.healthz, "/livez": m.livez, "/readyz": m.readyz} {
+		mux.Handle(path, checks)
+		mux.Handle(path+"/", checks)
+	}
+	if o.Metrics != nil {
+		mux.Handle("/metrics", o.Metrics)
+	}
+	if o.Profile != nil {
+		mux.Handle("/debug/pprof/", o.Profile)
+	}
+	if o.Debug {
+		mux.HandleFunc("GET /debug/controllers/", m.serveControllers)
+		mux.HandleFunc("GET /debug/why/{key...}", m.serveWhy)
+	}
+	return mux
+}

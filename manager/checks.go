@@ -1,0 +1,216 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+)
+
+// Check says what is wrong, or nil. It is called with the context of a request, maybe for several at once, and should end
+// with it.
+// It corresponds to Checker of controller-runtime's healthz.
+type Check func(ctx context.Context) error
+
+// ChecksOptions of Checks. The zero value is what most want.
+type ChecksOptions struct {
+	// ShowReasons writes into answers what checks fail with. Otherwise they say "reason withheld", for whoever may ask
+	// whether a program is healthy need not be who may read its errors.
+	ShowReasons bool
+	// Logger is told of each check that begins to fail, or fails for another reason, and is silent when nil.
+	Logger *zap.Logger
+}
+
+// Checks is a set of named checks, and an http.Handler that answers as those of Kubernetes do: 200 and "ok" if all pass,
+// otherwise 500 and a line for each check; with ?verbose the lines in any case, and without each check that ?exclude
+// names. One check alone is found below, at /healthz/NAME. The set contains one that passes, called "ping".
+// It corresponds to Handler of controller-runtime's healthz, to which nothing can be added once it answers.
+type Checks struct {
+	name string
+	o    ChecksOptions
+	log  *zap.Logger
+
+	mu     sync.Mutex // guards the fields below
+	checks []*namedCheck
+}
+
+type namedCheck struct {
+	name  string
+	check Check
+	fails string // with what it failed last; empty if it passed
+}
+
+// NewChecks returns a set that is called name in its answers, and is meant for the path /name and what is below.
+func NewChecks(name string, o ChecksOptions) *Checks {
+	log := o.Logger
+	if log == nil {
+		log = zap.NewNop()
+	}
+	ping := &namedCheck{name: "ping", check: func(context.Context) error { return nil }}
+	return &Checks{name: name, o: o, log: log.With(zap.String("endpoint", name)), checks: []*namedCheck{ping}}
+}
+
+// Add adds a check, at any time. The name must be free, or the error is ErrNameTaken.
+func (c *Checks) Add(name string, check Check) error {
+	if name == "" || check == nil {
+		panic("manager: a check needs a name and a function")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.find(name) >= 0 {
+		return fmt.Errorf("%w: check %q of %s", ErrNameTaken, name, c.name)
+	}
+	c.checks = append(c.checks, &namedCheck{name: name, check: check})
+	return nil
+}
+
+// Remove takes a check out, if it is there.
+func (c *Checks) Remove(name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if i := c.find(name); i >= 0 {
+		c.checks = slices.Delete(c.checks, i, i+1)
+	}
+}
+
+// find returns the index of a check, or -1. The lock is held.
+func (c *Checks) find(name string) int {
+	return slices.IndexFunc(c.checks, func(n *namedCheck) bool { return n.name == name })
+}
+
+// ServeHTTP answers for all checks at the path that the set has the name of, and for one below.
+func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mu.Lock()
+	checks := slices.Clone(c.checks)
+	c.mu.Unlock()
+	if _, name, below := strings.Cut(r.URL.Path, "/"+c.name+"/"); below && name != "" {
+		c.serveOne(w, r, checks, name)
+		return
+	}
+	c.serveAll(w, r, checks)
+}
+
+func (c *Checks) serveOne(w http.ResponseWriter, r *http.Request, checks []*namedCheck, name string) {
+	for _, n := range checks {
+		if n.name != name {
+			continue
+		}
+		if err := c.ask(r.Context(), n); err != nil {
+			answer(w, http.StatusInternalServerError, "internal server error: "+c.reason(err))
+			return
+		}
+		answer(w, http.StatusOK, "ok")
+		return
+	}
+	http.NotFound(w, r)
+}
+
+func (c *Checks) serveAll(w http.ResponseWriter, r *http.Request, checks []*namedCheck) {
+	query := r.URL.Query()
+	excluded := query["exclude"]
+	var lines strings.Builder
+	failed := false
+	for _, n := range checks {
+		if i := slices.Index(excluded, n.name); i >= 0 {
+			fmt.Fprintf(&lines, "[+]%s excluded: ok\n", n.name)
+			excluded = slices.Delete(excluded, i, i+1)
+		} else if err := c.ask(r.Context(), n); err != nil {
+			failed = true
+			fmt.Fprintf(&lines, "[-]%s failed: %s\n", n.name, c.reason(err))
+		} else {
+			fmt.Fprintf(&lines, "[+]%s ok\n", n.name)
+		}
+	}
+	if len(excluded) > 0 {
+		fmt.Fprintf(&lines, "warn: some health checks cannot be excluded: no matches for %q\n", excluded)
+	}
+	switch {
+	case failed:
+		answer(w, http.StatusInternalServerError, lines.String()+c.name+" check failed\n")
+	case query.Has("verbose"):
+		answer(w, http.StatusOK, lines.String()+c.name+" check passed\n")
+	default:
+		answer(w, http.StatusOK, "ok")
+	}
+}
+
+// reason is what an answer says of an error, on one line.
+func (c *Checks) reason(err error) string {
+	if !c.o.ShowReasons {
+		return "reason withheld"
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}
+
+// ask makes a check, and logs what has changed since the last time.
+func (c *Checks) ask(ctx context.Context, n *namedCheck) error {
+	err := n.call(ctx)
+	fails := ""
+	if err != nil {
+		fails = err.Error()
+	}
+	c.mu.Lock()
+	before := n.fails
+	n.fails = fails
+	c.mu.Unlock()
+	switch {
+	case before == fails:
+	case err == nil:
+		c.log.Info("check passes again", zap.String("check", n.name))
+	default:
+		c.log.Warn("check failed", zap.String("check", n.name), zap.Error(err))
+	}
+	return err
+}
+
+// call turns a panic into an error.
+func (n *namedCheck) call(ctx context.Context) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &PanicError{Value: p, Stack: debug.Stack()}
+		}
+	}()
+	return n.check(ctx)
+}
+
+func answer(w http.ResponseWriter, code int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache, private")
+	w.WriteHeader(code)
+	_, _ = w.Write([]byte(text)) // who does not want to read it has gone
+}
+
+// addOwnChecks adds what a manager knows of itself.
+func (m *Manager) addOwnChecks() {
+	_ = m.readyz.Add("informer-sync", m.checkCaches) // the set is new, and so are the names
+	_ = m.readyz.Add("shutdown", m.checkEnding)
+	elector, ok := m.o.Elector.(healthyElector)
+	if !ok {
+		return
+	}
+	check := func(context.Context) error { return elector.Check(m.o.ElectionTolerance) }
+	_ = m.healthz.Add("election", check)
+	_ = m.livez.Add("election", check)
+}
+
+// healthyElector is an Elector that says when it cannot be trusted to lead.
+type healthyElector interface {
+	Check(tolerance time.Duration) error
+}
+
+// checkEnding is a check that fails once the manager ends, so that nobody sends it new work.
+func (m *Manager) checkEnding(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.life >= ending {
+		return errEnding
+	}
+	return nil
+}

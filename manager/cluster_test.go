@@ -1,0 +1,261 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/leaderelection"
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/testserver"
+)
+
+var (
+	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	leaseKey   = api.Key{Namespace: "default", Name: "mill"}
+	leases     = api.Resource{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Namespaced: true}
+)
+
+// served runs a server in a bubble.
+func served(t *testing.T) *testserver.Server {
+	t.Helper()
+	s := testserver.New(testserver.Options{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	return s
+}
+
+func connect(t *testing.T, s *testserver.Server) *apiclient.Client {
+	t.Helper()
+	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+func mapInformer(client *apiclient.Client) *informer.Informer[*corev1.ConfigMap] {
+	return informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+}
+
+// replica is a manager with a controller that notes what it does.
+func replica(t *testing.T, s *testserver.Server, j *journal, identity string) *bench {
+	client := connect(t, s)
+	elector, err := leaderelection.New(client, leaderelection.Options{
+		Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: identity,
+	})
+	require.NoError(t, err)
+	m := newManager(t, manager.Options{Elector: elector})
+	maps := mapInformer(client)
+	ctl := controller.New("greeter", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
+		j.note("%s begins %s", identity, key.Name)
+		<-time.After(5 * time.Second)
+		j.note("%s ends %s", identity, key.Name)
+		return controller.Result{}, nil
+	}), controller.Options{})
+	ctl.Watch(controller.For(maps))
+	require.NoError(t, m.Add(ctl, maps))
+	return run(t, m)
+}
+
+func createMap(t *testing.T, s *testserver.Server, name string) {
+	t.Helper()
+	_, err := s.Create(configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+	require.NoError(t, err)
+}
+
+// TestHandOverIsWarm stops the leader in the middle of a reconcile, which is waited for, and has another follow, which
+// has nothing to list.
+func TestHandOverIsWarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := served(t)
+		createMap(t, s, "one")
+		var j journal
+		a := replica(t, s, &j, "a")
+		<-a.Elected()
+		b := replica(t, s, &j, "b")
+		<-time.After(time.Minute)
+		require.Equal(t, []string{"a begins one", "a ends one"}, j.take())
+		require.False(t, isClosed(b.Elected()))
+		createMap(t, s, "two")
+		require.Equal(t, []string{"a begins two"}, j.take())
+		s.ForgetRequests()
+
+		err, took := a.stop()
+		require.NoError(t, err)
+		require.Equal(t, 5*time.Second, took.Round(time.Second))
+		require.Equal(t, []string{"a ends two"}, j.take())
+		lease, err := s.Get(leases, leaseKey)
+		require.NoError(t, err)
+		require.Empty(t, lease.Object["spec"].(map[string]any)["holderIdentity"], "it was released")
+		released := time.Now()
+		<-b.Elected()
+		require.Less(t, time.Since(released), 5*time.Second)
+		require.Equal(t, "b begins two", j.take()[0], "its queue was full, of what is new before what is old")
+		for _, r := range s.Requests() {
+			require.Equal(t, "leases", r.Resource, "it had to %s", r.Verb)
+		}
+		err, _ = b.stop()
+		require.NoError(t, err)
+	})
+}
+
+// TestLeaderThatIsCutOff ends, and says so.
+func TestLeaderThatIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := served(t)
+		var j journal
+		a := replica(t, s, &j, "a")
+		<-a.Elected()
+		s.Inject(testserver.Fault{Match: testserver.Match{Resource: "leases.coordination.k8s.io"}, Effect: testserver.Fail{Code: http.StatusInternalServerError}})
+		began := time.Now()
+		err := <-a.ended
+		require.ErrorIs(t, err, leaderelection.ErrLost)
+		require.ErrorContains(t, err, "manager: no longer the leader: leaderelection: the lease is lost: ")
+		require.Less(t, time.Since(began), 13*time.Second)
+	})
+}
+
+// TestSyncTimeoutNamesTheCause lists what may not be listed: by an informer, by a factory, and by a cache that cannot
+// tell.
+func TestSyncTimeoutNamesTheCause(t *testing.T) {
+	for _, how := range []string{"informer", "factory", "other"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := served(t)
+				s.Inject(failConfigMaps(http.StatusForbidden))
+				client := connect(t, s)
+				var j journal
+				m := newManager(t, manager.Options{})
+				worker := j.newPart("worker")
+				require.NoError(t, m.Add(worker))
+				switch how {
+				case "informer":
+					require.NoError(t, m.Add(mapInformer(client)))
+				case "factory":
+					f := informer.NewFactory(informer.FactoryOptions{})
+					_, err := informer.Shared(f, apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+					require.NoError(t, err)
+					require.NoError(t, m.Add(f))
+				default:
+					place(t, m, manager.Caches, j.newSlow("cache"))
+				}
+				began := time.Now()
+				err := <-run(t, m).ended
+				require.Equal(t, 2*time.Minute, time.Since(began).Round(time.Second))
+				require.ErrorIs(t, err, manager.ErrNotSynced)
+				require.NotContains(t, j.take(), "start worker")
+				if how == "other" {
+					require.EqualError(t, err, "manager: cache not synced after 2m0s")
+					return
+				}
+				require.True(t, apierrors.IsForbidden(unwrapped(err)), "%v", err)
+				require.ErrorContains(t, err, "not synced after 2m0s: configmaps: not synced")
+			})
+		})
+	}
+}
+
+// unwrapped returns the API's error in a tree of joined ones.
+func unwrapped(err error) error {
+	var status *apierrors.StatusError
+	if errors.As(err, &status) {
+		return status
+	}
+	return err
+}
+
+// TestReplicaThatCannotWarmUp has a controller whose kind nobody knows; another must not suffer.
+func TestReplicaThatCannotWarmUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		elector := j.newVote()
+		close(elector.win)
+		m := newManager(t, manager.Options{Elector: elector, SyncTimeout: time.Minute})
+		cold, warm := j.newHeld("cold"), j.newHeld("warm")
+		close(warm.synced)
+		require.NoError(t, m.Add(cold, warm))
+		b := run(t, m)
+		<-time.After(59 * time.Second)
+		require.ElementsMatch(t, []string{"warm up cold", "warm up warm"}, j.take())
+		<-time.After(time.Second)
+		require.ElementsMatch(t, []string{"campaign", "start cold", "start warm"}, j.take())
+		err, _ := b.stop()
+		require.NoError(t, err)
+	})
+}
+
+func TestNobodyIsWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		m := newManager(t, manager.Options{SyncTimeout: -1})
+		cache := j.newSlow("cache")
+		place(t, m, manager.Caches, cache)
+		require.NoError(t, m.Add(j.newPart("worker")))
+		b := run(t, m)
+		<-time.After(24 * time.Hour)
+		require.Equal(t, []string{"start cache"}, j.take())
+		close(cache.synced)
+		require.Equal(t, []string{"start worker"}, j.take())
+		err, _ := b.stop()
+		require.NoError(t, err)
+	})
+}
+
+// TestWhatGoesWhere is about the groups that nobody has to name.
+func TestWhatGoesWhere(t *testing.T) {
+	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
+	require.NoError(t, err)
+	factory := informer.NewFactory(informer.FactoryOptions{})
+	share, err := informer.Shared(factory, apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+	require.NoError(t, err)
+	events, err := recorder.New(client, recorder.Options{Controller: "mill"})
+	require.NoError(t, err)
+	server, err := manager.NewServer("webhooks", manager.ServerOptions{Address: "127.0.0.1:0", Handler: http.NotFoundHandler()})
+	require.NoError(t, err)
+	ctl := controller.New("greeter", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
+		return controller.Result{}, nil
+	}), controller.Options{})
+	m := newManager(t, manager.Options{})
+	for _, c := range []struct {
+		runnable manager.Runnable
+		group    manager.Group
+		name     string
+	}{
+		{mapInformer(client), manager.Caches, "informer of configmaps"},
+		{mapInformer(client), manager.Caches, "informer of configmaps #2"},
+		{factory, manager.Caches, "*informer.Factory"},
+		{events, manager.Servers, "*recorder.Recorder"},
+		{server, manager.Servers, "webhooks"},
+		{ctl, manager.WarmUp, "greeter"},
+		{manager.Func(nil), manager.Elected, "manager.Func"},
+	} {
+		r, err := m.AddWith(c.runnable, manager.Placement{})
+		require.NoError(t, err)
+		require.Equal(t, c.group, r.Group(), c.name)
+		require.Equal(t, c.name, r.Name())
+	}
+	require.ErrorContains(t, m.Add(share), "a share of the informer of configmaps is run by its factory")
+}
+
+// failConfigMaps fails every request for ConfigMaps.
+func failConfigMaps(code int) testserver.Fault {
+	return testserver.Fault{Match: testserver.Match{Resource: "configmaps"}, Effect: testserver.Fail{Code: code}}
+}

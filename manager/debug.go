@@ -1,0 +1,84 @@
+package manager
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// debugged is a controller that tells what it does, below /debug/controllers/NAME, and what it knows of a key, below
+// /debug/why/KEY.
+type debugged interface {
+	Name() string
+	DebugHandler() http.Handler
+}
+
+// debuggable returns the controllers that can be asked, sorted by name.
+func (m *Manager) debuggable() []debugged {
+	var all []debugged
+	for _, r := range m.membersWhere(func(*Registration) bool { return true }) {
+		if d, ok := r.runnable.(debugged); ok {
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b debugged) int { return strings.Compare(a.Name(), b.Name()) })
+	return all
+}
+
+// serveControllers answers for one controller, or with the names of all.
+func (m *Manager) serveControllers(w http.ResponseWriter, r *http.Request) {
+	name := strings.TrimPrefix(r.URL.Path, "/debug/controllers/")
+	names := []string{}
+	for _, d := range m.debuggable() {
+		if name == d.Name() || strings.HasPrefix(name, d.Name()+"/") {
+			d.DebugHandler().ServeHTTP(w, r)
+			return
+		}
+		names = append(names, d.Name())
+	}
+	if name != "" {
+		http.NotFound(w, r)
+		return
+	}
+	writeJSON(w, names)
+}
+
+// serveWhy answers with what every controller that knows a key says of it.
+func (m *Manager) serveWhy(w http.ResponseWriter, r *http.Request) {
+	var known []json.RawMessage
+	for _, d := range m.debuggable() {
+		said := &capture{header: http.Header{}, code: http.StatusOK}
+		d.DebugHandler().ServeHTTP(said, r)
+		if said.code == http.StatusOK && json.Valid(said.body.Bytes()) {
+			known = append(known, said.body.Bytes())
+		}
+	}
+	if len(known) == 0 {
+		http.Error(w, "manager: no controller knows anything of this key", http.StatusNotFound)
+		return
+	}
+	writeJSON(w, known)
+}
+
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	_ = e.Encode(v) // it fails only if who asked is gone
+}
+
+// capture is a ResponseWriter that keeps an answer.
+type capture struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header, WriteHeader and Write are those of http.ResponseWriter.
+func (c *capture) Header() http.Header { return c.header }
+
+func (c *capture) WriteHeader(code int) { c.code = code }
+
+func (c *capture) Write(p []byte) (int, error) { return c.body.Write(p) }

@@ -1,0 +1,238 @@
+package manager_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/leatproject/leat/manager"
+)
+
+// TestGracePeriod ends managers of parts that take ten minutes to end, in three groups.
+func TestGracePeriod(t *testing.T) {
+	for _, c := range []struct {
+		period time.Duration
+		took   time.Duration
+		says   string
+	}{
+		{0, 30 * time.Second, "manager: worker, held did not end within 30s"},
+		{time.Minute, time.Minute, "manager: worker, held did not end within 1m0s"},
+		{15 * time.Minute, 15 * time.Minute, "manager: other did not end within 15m0s"},
+		{21 * time.Minute, 20 * time.Minute, ""},
+		{-1, 20 * time.Minute, ""},
+		{manager.DoNotWait, 0, ""},
+	} {
+		t.Run(fmt.Sprint(c.period), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				m := newManager(t, manager.Options{GracePeriod: c.period})
+				worker, held, other, cache := j.newPart("worker"), j.newHeld("held"), j.newPart("other"), j.newPart("cache")
+				worker.linger, held.linger, other.linger = 10*time.Minute, 10*time.Minute, 10*time.Minute
+				require.NoError(t, m.Add(worker, held))
+				place(t, m, manager.Others, other)
+				place(t, m, manager.Caches, cache)
+				b := run(t, m)
+				j.take()
+				err, took := b.stop()
+				require.Equal(t, c.took, took)
+				if c.says == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, manager.ErrGracePeriod)
+					require.EqualError(t, err, c.says)
+				}
+				ended := len(j.take())
+				<-time.After(20 * time.Minute)
+				require.Equal(t, 4, ended+len(j.take()), "everybody was told to end all the same")
+			})
+		})
+	}
+}
+
+func TestLateErrorsAreLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		logs, seen := observer.New(zap.ErrorLevel)
+		m := newManager(t, manager.Options{GracePeriod: time.Second, Logger: zap.New(logs)})
+		worker := j.newPart("worker")
+		worker.linger, worker.err = time.Minute, errors.New("boom")
+		r := place(t, m, manager.Elected, worker)
+		err, _ := run(t, m).stop()
+		require.EqualError(t, err, "manager: worker did not end within 1s")
+		require.Zero(t, seen.Len())
+		<-r.Done()
+		require.Equal(t, "boom", seen.TakeAll()[0].ContextMap()["error"])
+	})
+}
+
+// TestTheLeaseOutlivesTheLastWorker has a worker exceed the grace period: Run gives up, but not the lease.
+func TestTheLeaseOutlivesTheLastWorker(t *testing.T) {
+	for _, period := range []time.Duration{time.Second, manager.DoNotWait, -1} {
+		synctest.Test(t, func(t *testing.T) {
+			var j journal
+			elector := j.newVote()
+			close(elector.win)
+			m := newManager(t, manager.Options{Elector: elector, GracePeriod: period})
+			worker, held := j.newPart("worker"), j.newHeld("held")
+			close(held.synced)
+			worker.linger, held.linger = time.Minute, 2*time.Minute
+			require.NoError(t, m.Add(worker, held))
+			b := run(t, m)
+			j.take()
+			err, _ := b.stop()
+			switch period {
+			case time.Second:
+				require.EqualError(t, err, "manager: worker, held did not end within 1s")
+				require.Empty(t, j.take())
+			case manager.DoNotWait:
+				require.NoError(t, err)
+				require.Empty(t, j.take())
+			}
+			<-time.After(3 * time.Minute)
+			require.Equal(t, []string{"end worker", "end held", "release"}, j.take())
+		})
+	}
+}
+
+// stuckVote is an Elector that does not end.
+type stuckVote struct{ over chan struct{} }
+
+func (v stuckVote) Run(context.Context, func(context.Context) error) error {
+	<-v.over
+	return nil
+}
+
+func TestAnElectorThatDoesNotEndIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		elector := stuckVote{make(chan struct{})}
+		err, took := run(t, newManager(t, manager.Options{Elector: elector})).stop()
+		require.EqualError(t, err, "manager: election did not end within 30s")
+		require.Equal(t, 30*time.Second, took)
+		close(elector.over)
+	})
+}
+
+func TestLostLease(t *testing.T) {
+	gone := errors.New("the lease is lost")
+	for _, linger := range []time.Duration{time.Second, time.Minute} {
+		t.Run(fmt.Sprint(linger), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				elector := j.newVote()
+				close(elector.win)
+				m := newManager(t, manager.Options{Elector: elector, GracePeriod: -1})
+				worker, held, cache := j.newPart("worker"), j.newHeld("held"), j.newPart("cache")
+				close(held.synced)
+				worker.linger = linger
+				require.NoError(t, m.Add(worker, held))
+				place(t, m, manager.Caches, cache)
+				b := run(t, m)
+				j.take()
+				elector.lose <- gone
+				began := time.Now()
+				require.Equal(t, []string{"end held"}, j.take(), "whoever works is told at once")
+				err := <-b.ended
+				require.ErrorIs(t, err, gone)
+				if linger == time.Second {
+					require.EqualError(t, err, "manager: no longer the leader: the lease is lost")
+					require.Equal(t, []string{"end worker", "lost", "end cache"}, j.take())
+				} else {
+					require.EqualError(t, err, "manager: no longer the leader: the lease is lost\nmanager: worker did not end within 2s")
+					require.Equal(t, 2*time.Second, time.Since(began))
+					<-time.After(time.Hour)
+				}
+			})
+		})
+	}
+}
+
+// TestElectorsThatAreNotHelpful end without a reason, before they have led or after.
+func TestElectorsThatAreNotHelpful(t *testing.T) {
+	for says, elector := range map[string]electorFunc{
+		"manager: election: manager: ended by itself, and others rest on it": func(context.Context, func(context.Context) error) error {
+			return nil
+		},
+		"manager: election: boom": func(context.Context, func(context.Context) error) error { return errors.New("boom") },
+		"manager: no longer the leader: manager: the elector ended the leader's context": func(ctx context.Context, lead func(context.Context) error) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			time.AfterFunc(time.Second, cancel)
+			return lead(ctx)
+		},
+		"manager: no longer the leader: context deadline exceeded": func(ctx context.Context, lead func(context.Context) error) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Minute)
+			defer cancel()
+			return lead(ctx)
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var j journal
+			m := newManager(t, manager.Options{Elector: elector})
+			require.NoError(t, m.Add(j.newPart("worker")))
+			require.EqualError(t, <-run(t, m).ended, says)
+			require.Contains(t, []int{0, 2}, len(j.take()))
+		})
+	}
+}
+
+type electorFunc func(context.Context, func(context.Context) error) error
+
+func (f electorFunc) Run(ctx context.Context, lead func(context.Context) error) error {
+	return f(ctx, lead)
+}
+
+// TestRunEndsInEveryState cancels a manager at each step of its way up, and once it is up.
+func TestRunEndsInEveryState(t *testing.T) {
+	states := []struct {
+		name  string
+		reach func(server, cache *slow, warm *heldPart, elector *vote)
+		lines int // of starts and ends, the election included
+	}{
+		{"before it runs", nil, 0},
+		{"servers", func(*slow, *slow, *heldPart, *vote) {}, 2},
+		{"caches", func(s, _ *slow, _ *heldPart, _ *vote) { close(s.synced) }, 4},
+		{"warming up", func(s, c *slow, _ *heldPart, _ *vote) { close(s.synced); close(c.synced) }, 8},
+		{"standing by", func(s, c *slow, w *heldPart, _ *vote) { close(s.synced); close(c.synced); close(w.synced) }, 10},
+		{"leading", func(s, c *slow, w *heldPart, v *vote) {
+			close(v.win)
+			close(s.synced)
+			close(c.synced)
+			close(w.synced)
+		}, 13},
+	}
+	for _, state := range states {
+		t.Run(state.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				elector := j.newVote()
+				m := newManager(t, manager.Options{Elector: elector})
+				server, cache, warm, other := j.newSlow("server"), j.newSlow("cache"), j.newHeld("warm"), j.newPart("other")
+				place(t, m, manager.Servers, server)
+				place(t, m, manager.Caches, cache)
+				place(t, m, manager.Others, other)
+				worker := place(t, m, manager.Elected, j.newPart("worker"))
+				place(t, m, manager.WarmUp, warm)
+				if state.reach == nil {
+					ctx, cancel := context.WithCancel(t.Context())
+					cancel()
+					require.NoError(t, m.Run(ctx))
+				} else {
+					b := run(t, m)
+					state.reach(server, cache, warm, elector)
+					synctest.Wait()
+					err, took := b.stop()
+					require.NoError(t, err)
+					require.Zero(t, took)
+				}
+				require.Len(t, j.take(), state.lines)
+				<-worker.Done()
+			})
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package manager_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/leaderelection"
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/testserver"
+)
+
+// A program with a controller that works on one replica at a time.
+func Example() {
+	server := testserver.New(testserver.Options{})
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() { _ = server.Run(ctx) }()
+	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	maps := apiclient.For[*corev1.ConfigMap](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, "")
+	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mill"}}, metav1.CreateOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	elector, err := leaderelection.New(client, leaderelection.Options{Namespace: "default", Name: "greeter"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	m, err := manager.New(manager.Options{Elector: elector}) // and Admin: manager.AdminOptions{Address: ":8081"}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	inf := informer.New(maps, informer.Options[*corev1.ConfigMap]{})
+	greeter := controller.New("greeter", controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+		ready := httptest.NewRecorder()
+		m.Readyz().ServeHTTP(ready, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
+		fmt.Print("hello, ", key.Name, "\n", ready.Body)
+		stop()
+		return controller.Result{}, nil
+	}), controller.Options{})
+	greeter.Watch(controller.For(inf))
+	if err := m.Add(inf, greeter); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(manager.UntilSignal(ctx, m.Run))
+	// Output:
+	// hello, mill
+	// [+]ping ok
+	// [+]informer-sync ok
+	// [+]shutdown ok
+	// readyz check passed
+	// <nil>
+}

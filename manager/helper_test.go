@@ -1,0 +1,181 @@
+package manager_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/manager"
+)
+
+// journal is what happened, in order.
+type journal struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (j *journal) note(format string, args ...any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lines = append(j.lines, fmt.Sprintf(format, args...))
+}
+
+// take returns the lines since the last take, once nothing goes on any more without time or somebody else.
+func (j *journal) take() []string {
+	synctest.Wait()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lines := j.lines
+	j.lines = nil
+	return lines
+}
+
+// part is a runnable that notes when it begins and ends.
+type part struct {
+	name    string
+	journal *journal
+	linger  time.Duration // after it was told to end
+	err     error         // what Run returns
+	fail    chan struct{} // makes Run end by itself when closed; nil is never
+}
+
+func (p *part) Name() string { return p.name }
+
+func (p *part) Run(ctx context.Context) error {
+	p.journal.note("start %s", p.name)
+	select {
+	case <-ctx.Done():
+		if p.linger > 0 {
+			<-time.After(p.linger)
+		}
+	case <-p.fail:
+	}
+	p.journal.note("end %s", p.name)
+	return p.err
+}
+
+// slow is a part that is ready when somebody says so.
+type slow struct {
+	part
+	synced chan struct{}
+}
+
+func (s *slow) Synced() <-chan struct{} { return s.synced }
+
+// heldPart is a slow part that is held, as a controller is.
+type heldPart struct{ slow }
+
+func (h *heldPart) RunHeld(ctx context.Context, release <-chan struct{}) error {
+	h.journal.note("warm up %s", h.name)
+	select {
+	case <-release:
+	case <-ctx.Done():
+		h.journal.note("end cold %s", h.name)
+		return nil
+	}
+	return h.Run(ctx)
+}
+
+// newPart, newSlow and newHeld make parts of one journal.
+func (j *journal) newPart(name string) *part { return &part{name: name, journal: j} }
+
+func (j *journal) newSlow(name string) *slow {
+	return &slow{part: part{name: name, journal: j}, synced: make(chan struct{})}
+}
+
+func (j *journal) newHeld(name string) *heldPart { return &heldPart{*j.newSlow(name)} }
+
+// vote is an Elector that does as it is told.
+type vote struct {
+	journal *journal
+	win     chan struct{}
+	lose    chan error
+}
+
+func (j *journal) newVote() *vote {
+	return &vote{journal: j, win: make(chan struct{}), lose: make(chan error, 1)}
+}
+
+func (v *vote) Run(ctx context.Context, lead func(context.Context) error) error {
+	v.journal.note("campaign")
+	select {
+	case <-v.win:
+	case <-ctx.Done():
+		v.journal.note("withdraw")
+		return nil
+	}
+	leading, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	over := make(chan error, 1)
+	go func() { over <- lead(leading) }()
+	select {
+	case err := <-v.lose:
+		stop(err)
+		<-over
+		v.journal.note("lost")
+		return err
+	case err := <-over:
+		v.journal.note("release")
+		return err
+	}
+}
+
+// bench is a manager that runs in the background of a bubble.
+type bench struct {
+	*manager.Manager
+	cancel context.CancelFunc
+	ended  chan error
+}
+
+func newManager(t *testing.T, o manager.Options) *manager.Manager {
+	t.Helper()
+	m, err := manager.New(o)
+	require.NoError(t, err)
+	return m
+}
+
+func run(t *testing.T, m *manager.Manager) *bench {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &bench{Manager: m, cancel: cancel, ended: make(chan error, 1)}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		b.ended <- m.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-over // a test that fails leaves nothing behind either
+	})
+	synctest.Wait()
+	return b
+}
+
+// stop ends the manager and returns what its Run did, and how long that took.
+func (b *bench) stop() (error, time.Duration) {
+	began := time.Now()
+	b.cancel()
+	err := <-b.ended
+	return err, time.Since(began)
+}
+
+func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable) *manager.Registration {
+	t.Helper()
+	registration, err := m.AddWith(r, manager.Placement{Group: g})
+	require.NoError(t, err)
+	return registration
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
