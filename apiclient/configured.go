@@ -58,11 +58,11 @@ func (s *configured) Credentials(context.Context) (Credentials, error) {
 	return s.newest, nil
 }
 
-// Refused reads the files again, unless that has been done since these credentials were handed out.
-func (s *configured) Refused(c Credentials) {
+// Refused reads the files again, whatever they look like.
+func (s *configured) Refused(Credentials) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.rotates() && c == s.newest {
+	if s.rotates() {
 		s.look(time.Now(), true)
 	}
 }
@@ -121,9 +121,7 @@ func (s *configured) lookAtCertificate(now time.Time, must bool) error {
 	if err != nil {
 		return err
 	}
-	if !sameCertificate(pair, s.newest.Certificate) {
-		s.newest.Certificate = pair
-	}
+	s.newest.Certificate = pair
 	return nil
 }
 

@@ -169,6 +169,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 			r.is(v, first)
 			refuse := func(*http.Request) bool { return true }
 			r.refuse.Store(&refuse)
+			_, _ = r.who(v) // which makes the client read once more, and find nothing else
 			got, err := r.who(v)
 			r.refuse.Store(nil)
 			require.True(t, apierrors.IsUnauthorized(err))
@@ -241,6 +242,12 @@ func TestTwoVersionsThatLookAlike(t *testing.T) {
 		put("two")
 		in(time.Minute - 1)
 		r.is(v, "nobody with Bearer one")
+		in(soon)
+		r.is(v, "nobody with Bearer two")
+		put("three")
+		in(soon)
+		r.is(v, "nobody with Bearer three") // which is longer
+		put("two")
 		in(soon)
 		r.is(v, "nobody with Bearer two")
 		put("six")
@@ -343,6 +350,11 @@ func TestASourceOfCredentials(t *testing.T) {
 		in(time.Second)
 		require.EqualValues(t, 1, r.closed.Load())
 
+		onlyFirst := func(req *http.Request) bool { return req.TLS.PeerCertificates[0].Subject.CommonName != "first" }
+		r.refuse.Store(&onlyFirst)
+		s.next = &apiclient.Credentials{Certificate: one.Certificate}
+		r.is(v, "third", "first") // another certificate is a reason to try again, as another token is
+		s.newest = three
 		always := func(*http.Request) bool { return true }
 		r.refuse.Store(&always)
 		s.next = &one
