@@ -23,8 +23,6 @@ type AdminOptions struct {
 	// DebugHandler() http.Handler. They show keys and the texts of errors, so that whoever can reach the server may read
 	// what the controllers may.
 	Debug bool
-	// ShowReasons is that of ChecksOptions.
-	ShowReasons bool
 	// ShutdownTimeout is that of ServerOptions.
 	ShutdownTimeout time.Duration
 }
@@ -41,7 +39,7 @@ func (o AdminOptions) server(h http.Handler, log *zap.Logger) ServerOptions {
 }
 
 // AdminHandler answers what the admin server does: /healthz, /livez and /readyz, and what the options ask for. It is for
-// those who have a server already, or want two; where to listen is none of its business.
+// those who have a server already, or want two: of o it looks at Metrics, Profile and Debug alone.
 func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]*Checks{"/healthz": m.healthz, "/livez": m.livez, "/readyz": m.readyz} {

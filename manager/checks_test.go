@@ -119,7 +119,7 @@ func TestReadyz(t *testing.T) {
 		forbidden := s.Inject(failConfigMaps(http.StatusForbidden))
 		client := connect(t, s)
 		var j journal
-		m := newManager(t, manager.Options{Admin: manager.AdminOptions{ShowReasons: true}})
+		m := newManager(t, manager.Options{ShowReasons: true})
 		cache := j.newSlow("cache")
 		place(t, m, manager.Caches, cache)
 		require.NoError(t, m.Add(mapInformer(client)))

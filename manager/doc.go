@@ -30,7 +30,7 @@
 //  7. Run returns within the grace period, names what did not end by then, and logs what it failed with later
 //     (TestGracePeriod, TestLateErrorsAreLogged, TestAnElectorThatDoesNotEndIsNamed).
 //  8. Runnables and checks come and go at any time, names are unique among those that are there (TestAddWhileRunning,
-//     TestRemove, TestNames, TestChecksComeAndGo).
+//     TestRemove, TestNames, TestChecksComeAndGo, TestComingAndGoing).
 //  9. Cancellation ends Run in every state, and leaves nothing behind (TestRunEndsInEveryState).
 //  10. Health checks speak as those of Kubernetes do, withhold reasons unless they are asked to show them, and say which
 //     informer is not synced, and why (TestChecksAnswerAsKubernetesDoes, TestReadyz, TestElectionIsChecked).

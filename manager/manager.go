@@ -65,6 +65,8 @@ type Options struct {
 
 	// Admin is the server of health checks, metrics and the like. It is off unless it has an address or a listener.
 	Admin AdminOptions
+	// ShowReasons is that of ChecksOptions, for Healthz, Livez and Readyz.
+	ShowReasons bool
 
 	// Logger is silent when nil.
 	Logger *zap.Logger
@@ -104,9 +106,8 @@ const (
 func New(o Options) (*Manager, error) {
 	o = o.withDefaults()
 	m := &Manager{o: o, log: o.Logger, elected: make(chan struct{})}
-	m.healthz = NewChecks("healthz", ChecksOptions{ShowReasons: o.Admin.ShowReasons, Logger: o.Logger})
-	m.livez = NewChecks("livez", ChecksOptions{ShowReasons: o.Admin.ShowReasons, Logger: o.Logger})
-	m.readyz = NewChecks("readyz", ChecksOptions{ShowReasons: o.Admin.ShowReasons, Logger: o.Logger})
+	checks := ChecksOptions{ShowReasons: o.ShowReasons, Logger: o.Logger}
+	m.healthz, m.livez, m.readyz = NewChecks("healthz", checks), NewChecks("livez", checks), NewChecks("readyz", checks)
 	m.addOwnChecks()
 	if o.Elector != nil {
 		m.members = append(m.members, newRegistration(m, Func(m.elect), "election", election))
