@@ -55,6 +55,7 @@ func TestUncertainObjectsAreNotReused(t *testing.T) {
 		`{"metadata":{"name":"a","resourceVersion":"1"}}`,
 		`{"metadata":{"name":"a","uid":"u","resourceVersion":"1","resourceVersion":"1"}}`,
 		`{"metadata":{"name":"a","uid":"u","resourceVersion":"1"},"metadata":{"labels":{}}}`,
+		`{"metadata":{"labels":{}},"metadata":{"name":"a","uid":"u","resourceVersion":"1"}}`,
 	} {
 		known := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
 		if bytes.Contains([]byte(item), []byte(`"uid"`)) {

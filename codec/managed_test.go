@@ -26,6 +26,9 @@ type (
 		Metadata json.RawMessage `json:"metadata"`
 	}
 	metadataByItself struct{ text string }
+	metadataUnnamed  struct {
+		Metadata *struct{ readsX } `json:"metadata"`
+	}
 	metadataEmbedded struct {
 		metadataBehindPointer
 	}
@@ -55,6 +58,7 @@ func TestDropsManagedFieldsOfEveryType(t *testing.T) {
 	require.Equal(t, labels, only[*metadataInMap](t, item).Metadata)
 	require.JSONEq(t, `{"name":"a","labels":{"managedFields":"y"}}`, string(only[*metadataRaw](t, item).Metadata))
 	require.JSONEq(t, strings.Replace(item, `"managedFields":[{"manager":"a,}]"}],`, "", 1), only[*metadataByItself](t, item).text)
+	require.JSONEq(t, `{"name":"a","labels":{"managedFields":"y"}}`, only[*metadataUnnamed](t, item).Metadata.Text)
 
 	for _, odd := range []string{`{}`, `{"metadata":null}`, `{"metadata":7}`, `{"metadata":{}}`, `{"metadata":{"managedFields":null}}`, `{"metadata":{"m\u0061nagedFields":[1]},"metadata":{"managedFields":{}}}`} {
 		require.NotContains(t, only[*metadataByItself](t, odd).text, "anagedFields", odd)

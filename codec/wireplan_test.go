@@ -265,6 +265,12 @@ func TestWirePlanBoundsNesting(t *testing.T) {
 	require.NoError(t, err)
 	_, err = decode(nest(10000))
 	require.ErrorContains(t, err, "nested deeper than 10000 levels")
+	var side []byte
+	for range 20_000 {
+		side = message(side)(19, "")
+	}
+	_, err = decode(side)
+	require.NoError(t, err, "side by side is not deep")
 }
 
 // Only a struct of which every field has a number is asked for in protobuf.
@@ -301,7 +307,8 @@ func TestWhatIsReadFromProtobuf(t *testing.T) {
 		}](codec.Options{})},
 		"a number twice": {false, codec.For[*struct {
 			common
-			Spec meta `json:"spec" protobuf:"bytes,1,opt,name=spec"`
+			Spec   meta `json:"spec" protobuf:"bytes,2,opt,name=spec"`
+			Status meta `json:"status" protobuf:"bytes,2,opt,name=status"`
 		}](codec.Options{})},
 		"metadata elsewhere": {false, codec.For[*struct {
 			Metadata meta `json:"metadata" protobuf:"bytes,2,opt,name=metadata"`
@@ -312,7 +319,7 @@ func TestWhatIsReadFromProtobuf(t *testing.T) {
 		}](codec.Options{})},
 		"a number out of range": {false, codec.For[*struct {
 			common
-			Spec meta `json:"spec" protobuf:"bytes,536870912,opt,name=spec"`
+			Spec meta `json:"spec" protobuf:"bytes,5000,opt,name=spec"`
 		}](codec.Options{})},
 		"a slice of slices": {false, codec.For[*struct {
 			common
