@@ -31,7 +31,8 @@
 //     TestLookupOfWhatIsNoName). A server that refuses, cannot be reached, or is no API server is a *DocumentError and
 //     says nothing about the name (TestUselessAnswers, TestAConnectionThatBreaks, TestAUserWhoIsNotKnownAnyMore).
 //  9. What a server calls its groups and resources reaches no path and no terminal unless it is a name as Kubernetes has
-//     them (TestOddEntries, TestOddGroupsOfAnOldServer).
+//     them (TestOddEntries, TestOddGroupsOfAnOldServer). However many there are, reading them takes time in proportion
+//     (TestManyEntries).
 //
 // # Concurrency
 //

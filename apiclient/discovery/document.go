@@ -106,8 +106,9 @@ func aggregatedGroups(path string, body []byte) ([]*group, error) {
 			if !fresh {
 				continue
 			}
+			names := map[string]bool{}
 			for _, r := range v.Resources {
-				to.add(r)
+				to.add(names, r)
 			}
 			if v.Freshness == "Stale" {
 				to.err = &DocumentError{Path: to.path(), GroupVersion: to.GroupVersion, Err: fmt.Errorf("get %s: %w", to.path(), ErrStale)}
@@ -164,6 +165,7 @@ func (v *version) read(body []byte) error {
 			subresources[parent] = append(subresources[parent], r)
 		}
 	}
+	names := map[string]bool{}
 	for _, r := range list.APIResources {
 		e := resourceEntry{
 			Resource: r.Name, ResponseKind: metav1.GroupVersionKind{Kind: r.Kind}, SingularResource: r.SingularName,
@@ -172,23 +174,26 @@ func (v *version) read(body []byte) error {
 		if r.Namespaced {
 			e.Scope = "Namespaced"
 		}
-		v.add(e, subresources[r.Name]...)
+		v.add(names, e, subresources[r.Name]...)
 	}
 	return nil
 }
 
-// add takes a resource in, unless its name is there already or means nothing, or it is only there for its subresources,
-// which it has no kind then.
-func (v *version) add(e resourceEntry, subresources ...metav1.APIResource) {
-	known := slices.ContainsFunc(v.resources, func(r Resource) bool { return r.Plural == e.Resource })
-	if known || !isSegment(e.Resource) || e.ResponseKind.Kind == "" {
+// add takes a resource in, unless its name is among those that are there already or means nothing, or it is only there
+// for its subresources, which it has no kind then. What else it is called is left out where it is no name.
+func (v *version) add(names map[string]bool, e resourceEntry, subresources ...metav1.APIResource) {
+	if names[e.Resource] || !isSegment(e.Resource) || !isSegment(e.ResponseKind.Kind) {
 		return
+	}
+	names[e.Resource] = true
+	if !isSegment(e.SingularResource) {
+		e.SingularResource = ""
 	}
 	r := Resource{
 		Resource: api.Resource{
 			Group: v.Group, Version: v.Version, Kind: e.ResponseKind.Kind, Plural: e.Resource, Namespaced: e.Scope == "Namespaced",
 		},
-		Singular: e.SingularResource, ShortNames: e.ShortNames, Categories: e.Categories, Verbs: e.Verbs,
+		Singular: e.SingularResource, ShortNames: segments(e.ShortNames), Categories: segments(e.Categories), Verbs: segments(e.Verbs),
 	}
 	for _, s := range e.Subresources {
 		r.addSubresource(s.Subresource, schema.GroupVersionKind(s.ResponseKind), s.Verbs)
@@ -199,38 +204,51 @@ func (v *version) add(e resourceEntry, subresources ...metav1.APIResource) {
 	v.resources = append(v.resources, r)
 }
 
-// addSubresource takes a subresource in. Its kind is of the resource's own group and version unless it says others.
+// addSubresource takes a subresource in, unless its name means nothing. Its kind is of the resource's own group and version unless it says others.
 func (r *Resource) addSubresource(name string, kind schema.GroupVersionKind, verbs []string) {
+	if !isSegment(name) || kind.Kind != "" && !isSegment(kind.Kind) {
+		return
+	}
 	if kind.Kind != "" && kind.Group == "" && kind.Version == "" {
 		kind.Group, kind.Version = r.Group, r.Version
 	}
 	r.Subresources = append(r.Subresources, Subresource{
-		Name: name, Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Verbs: verbs,
+		Name: name, Group: kind.Group, Version: kind.Version, Kind: kind.Kind, Verbs: segments(verbs),
 	})
 }
 
-// groupBuilder puts groups and versions in order, each once.
-type groupBuilder struct{ list []*group }
+// groupBuilder puts groups and versions in order, each once. The zero value is ready.
+type groupBuilder struct {
+	list     []*group
+	groups   map[string]*group
+	versions map[schema.GroupVersion]*version
+}
 
 // version returns a version of a group of a root; fresh is false if it was there before, or cannot be.
 func (b *groupBuilder) version(root, name, v string) (to *version, fresh bool) {
 	if (name == "") != (root == "/api") || name != "" && !isSegment(name) || !isSegment(v) {
 		return nil, false
 	}
-	i := slices.IndexFunc(b.list, func(g *group) bool { return g.name == name })
-	if i < 0 {
-		i = len(b.list)
-		b.list = append(b.list, &group{name: name})
+	gv := schema.GroupVersion{Group: name, Version: v}
+	if to = b.versions[gv]; to != nil {
+		return to, false
 	}
-	g := b.list[i]
-	for _, have := range g.versions {
-		if have.Version == v {
-			return have, false
-		}
+	if b.groups == nil {
+		b.groups, b.versions = map[string]*group{}, map[schema.GroupVersion]*version{}
 	}
-	to = &version{GroupVersion: schema.GroupVersion{Group: name, Version: v}}
-	g.versions = append(g.versions, to)
+	g := b.groups[name]
+	if g == nil {
+		g = &group{name: name}
+		b.groups[name], b.list = g, append(b.list, g)
+	}
+	to = &version{GroupVersion: gv}
+	b.versions[gv], g.versions = to, append(g.versions, to)
 	return to, true
+}
+
+// segments leaves out what is no segment.
+func segments(names []string) []string {
+	return slices.DeleteFunc(names, func(s string) bool { return !isSegment(s) })
 }
 
 // isSegment tells whether s is fit for a path and for a terminal: a name as Kubernetes allows it, and no more.

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 )
@@ -203,7 +205,9 @@ func TestOddEntries(t *testing.T) {
 			group("g", "v1", strings.Join([]string{
 				entry("axles", "Axle"), entry("axles", "Impostor"), entry("", "Impostor"), entry("a/b", "Impostor"), entry("..", "Impostor"),
 				entry("\\u001b[2J", "Impostor"), `{"resource":"kindless","responseKind":null,"subresources":[{"subresource":"x","verbs":["get"]}]}`,
-				`{"resource":"emptyhanded"}`,
+				`{"resource":"emptyhanded"}`, entry("impostors", "Imp\\u001b[31mostor"),
+				`{"resource":"bolts","responseKind":{"kind":"Bolt"},"singularResource":"\u001bc","shortNames":["bo","\u001b]0;x\u0007"],
+					"categories":["\n","all"],"verbs":["get","\u202eteg"],"subresources":[{"subresource":"a/b"},{"subresource":"\u001bc"},{"subresource":"status","verbs":["\r","get"]}]}`,
 			}, ",")),
 			group("g", "v1", entry("impostors", "Impostor")),
 			group("g", "../v1", entry("impostors", "Impostor")),
@@ -217,7 +221,34 @@ func TestOddEntries(t *testing.T) {
 	for _, r := range all {
 		names = append(names, r.Kind+" "+r.Plural+"."+r.Version+"."+r.Group)
 	}
-	require.Equal(t, []string{"Pod pods.v1.", "Axle axles.v1.g", "Cog cogs.v2.g"}, names)
+	require.Equal(t, []string{"Pod pods.v1.", "Axle axles.v1.g", "Bolt bolts.v1.g", "Cog cogs.v2.g"}, names)
+	bolts := all[2]
+	bolts.Resource = api.Resource{}
+	require.Equal(t, discovery.Resource{
+		ShortNames: []string{"bo"}, Categories: []string{"all"}, Verbs: []string{"get"}, Preferred: true,
+		Subresources: []discovery.Subresource{{Name: "status", Verbs: []string{"get"}}},
+	}, bolts)
+}
+
+// TestManyEntries has more of everything than a server has, which must not take more than its share of time: where each
+// was looked for among all before it, either took minutes.
+func TestManyEntries(t *testing.T) {
+	const many = 100_000
+	var groups, resources strings.Builder
+	for i := range many {
+		fmt.Fprintf(&groups, `{"metadata":{"name":"g%d"},"versions":[{"version":"v1"}]},`, i)
+		fmt.Fprintf(&resources, `{"resource":"r%d","responseKind":{"kind":"R"}},`, i)
+	}
+	m := discovery.New(newServer(map[string]page{
+		"/api+": plain(`{"kind":"APIGroupDiscoveryList","items":[]}`),
+		"/apis+": plain(`{"kind":"APIGroupDiscoveryList","items":[` + groups.String() +
+			`{"metadata":{"name":"last"},"versions":[{"version":"v1","resources":[` + resources.String() + `{"resource":"r0","responseKind":{"kind":"R"}}]}]}]}`),
+	}).client(t), discovery.Options{})
+	began := time.Now()
+	all, err := m.All(t.Context())
+	require.NoError(t, err)
+	require.Len(t, all, many)
+	require.Less(t, time.Since(began), 30*time.Second)
 }
 
 // TestOddGroupsOfAnOldServer never make a path of what is no name.
