@@ -152,6 +152,7 @@ func writeMachine(b *strings.Builder, m *runner.Machine) {
 	for _, line := range [][2]string{
 		{"processor", fmt.Sprintf("%s, %d cores", m.CPU, m.Cores)},
 		{"memory", m.Memory},
+		{"load of the minute before", m.Load},
 		{"system", m.Kernel},
 		{"Go", m.Go},
 		{"leat", m.Commit},

@@ -18,12 +18,14 @@ type Machine struct {
 	Go       string
 	Versions map[string]string // of modules
 	Commit   string
+	Load     string `json:",omitempty"` // average of the minute before the run: what else there was to do
 }
 
 func thisMachine(folder string) Machine {
 	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version(), Versions: map[string]string{}}
 	m.CPU = firstMatch("/proc/cpuinfo", `(?m)^model name\s*:\s*(.*)$`)
 	m.Memory = firstMatch("/proc/meminfo", `(?m)^MemTotal:\s*(.*)$`)
+	m.Load = firstMatch("/proc/loadavg", `^(\S+)`)
 	m.Kernel = runtime.GOOS + "/" + runtime.GOARCH + " " + firstMatch("/proc/sys/kernel/osrelease", `(\d+\.\d+)`)
 	for _, module := range []string{"k8s.io/client-go", "sigs.k8s.io/controller-runtime", "k8s.io/apimachinery"} {
 		m.Versions[module] = firstMatch(filepath.Join(folder, "go.mod"), `(?m)^\s*`+regexp.QuoteMeta(module)+` (\S+)`)

@@ -152,6 +152,7 @@ func TestMachine(t *testing.T) {
 	require.Equal(t, "v0.37.2", m.Versions["k8s.io/client-go"])
 	require.Equal(t, "v0.25.2", m.Versions["sigs.k8s.io/controller-runtime"])
 	require.Positive(t, m.Cores)
+	require.NotEmpty(t, m.Load)
 }
 
 // A whole run with subjects that are scripts: what they report is what the result says, and who fails is named.
