@@ -63,7 +63,7 @@ func BenchmarkEvent(b *testing.B) {
 				return Result{}, nil
 			}), bench.o)
 			ctx, i := context.Background(), 0
-			d := &delivery[*benchObject, api.Key]{source: bench.source, sink: &Sink[api.Key]{controller: c, name: bench.source.name}}
+			d := newDelivery(bench.source, &Sink[api.Key]{controller: c, name: bench.source.name})
 			b.ReportAllocs()
 			for b.Loop() {
 				d.handle(informer.Notification[*benchObject]{

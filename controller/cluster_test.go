@@ -144,9 +144,9 @@ func (c *collection) apply(object *thing) *thing {
 	old, exists := c.objects[api.KeyOf(object)]
 	kind := watch.Modified
 	if exists {
-		object.UID = old.UID
+		object.UID, object.Generation = old.UID, old.Generation
 		if old.Spec != object.Spec {
-			object.Generation = old.Generation + 1
+			object.Generation++
 		}
 	} else {
 		kind = watch.Added

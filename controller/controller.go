@@ -8,6 +8,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -19,6 +21,7 @@ type Controller[K comparable] struct {
 	o          Options
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
+	filter     filter[informer.Notification[api.Object]] // of all sources of informers
 	gates      gatehouse[K]
 	history    history[K]
 	counters   counters
@@ -57,6 +60,7 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 		name: name, reconciler: inner, o: o,
 		log:    o.Logger.With(zap.String("controller", name)),
 		queue:  workqueue.New(o.queue(name), limiters...),
+		filter: filter[informer.Notification[api.Object]]{}.when(o.When),
 		gates:  gatehouse[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced: make(chan struct{}),
 

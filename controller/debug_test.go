@@ -96,7 +96,7 @@ func TestWhyForgetsTheKeysOfLongAgo(t *testing.T) {
 		}
 		require.Len(t, ctl.Why("a"), 1, "those of its first page are gone")
 		require.Len(t, ctl.Why("d"), 2)
-		require.Empty(t, ctl.Why("a")[0].Causes)
+		require.Equal(t, []string{"request"}, eventsOf(ctl.Why("a")[0]), "and nothing else is left of it")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{History: -1})

@@ -8,25 +8,32 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// clause is a disjunction of predicates, some of them negated. A source's clauses must all hold.
-type clause[T any] []literal[T]
-
-// literal is a predicate and what it has to answer.
-type literal[T any] struct {
-	ask  func(informer.Notification[T]) bool
-	want bool
-}
-
 // delivery is one subscription of a source: what turns notifications into keys. It is called by one goroutine.
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]
+	own     examiner[informer.Notification[T], K]          // the source's predicates
+	all     examiner[informer.Notification[api.Object], K] // the controller's
 	scratch []K
+}
+
+func newDelivery[T api.Object, K comparable](s InformerSource[T, K], sink *Sink[K]) *delivery[T, K] {
+	d := &delivery[T, K]{source: s, sink: sink}
+	d.own = examiner[informer.Notification[T], K]{filter: s.filter, sink: sink, describe: describe[T]}
+	d.all = examiner[informer.Notification[api.Object], K]{sink: sink, describe: describe[api.Object]}
+	if !s.regardless {
+		d.all.filter = sink.controller.filter
+	}
+	return d
+}
+
+func describe[T api.Object](n informer.Notification[T]) string {
+	return api.FormatKey(api.KeyOf(n.Object))
 }
 
 // handle adds the keys that a notification stands for, each once.
 func (d *delivery[T, K]) handle(n informer.Notification[T]) {
-	if !d.passes(n) {
+	if len(d.all.filter) > 0 && !d.all.passes(widen(n)) || !d.own.passes(n) {
 		return
 	}
 	keys := d.find(d.source.keys, d.scratch[:0], n)
@@ -52,38 +59,15 @@ func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 // roomyScratch is the largest array that a delivery keeps for the next notification.
 const roomyScratch = 64
 
-// passes says whether every clause holds.
-func (d *delivery[T, K]) passes(n informer.Notification[T]) bool {
-	for _, c := range d.source.clauses {
-		if !d.holds(c, n) {
-			return false
-		}
+// widen is a notification for predicates that know nothing of its type.
+func widen[T api.Object](n informer.Notification[T]) informer.Notification[api.Object] {
+	w := informer.Notification[api.Object]{
+		Type: n.Type, Object: n.Object, InitialList: n.InitialList, Resync: n.Resync, FinalStateUnknown: n.FinalStateUnknown, At: n.At,
 	}
-	return true
-}
-
-func (d *delivery[T, K]) holds(c clause[T], n informer.Notification[T]) bool {
-	for _, l := range c {
-		if d.satisfies(l, n) {
-			return true
-		}
+	if n.Type == informer.Update {
+		w.Old = n.Old
 	}
-	return false
-}
-
-// satisfies asks one predicate; one that panics is satisfied. Once the source is removed none is asked, and none is
-// satisfied.
-func (d *delivery[T, K]) satisfies(l literal[T], n informer.Notification[T]) (ok bool) {
-	if d.sink.Removed() {
-		return false
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			d.sink.contained("predicate", api.KeyOf(n.Object), recovered(p))
-			ok = true
-		}
-	}()
-	return l.ask(n) == l.want
+	return w
 }
 
 // find appends the keys that f finds; none if it panics, and once the source is removed it is not asked.
@@ -93,7 +77,7 @@ func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			d.sink.contained("map function", api.KeyOf(n.Object), recovered(p))
+			d.sink.contained("map function", describe(n), recovered(p))
 			keys = dst
 		}
 	}()
@@ -117,6 +101,8 @@ const (
 	eventUpdate  = "update"
 	eventResync  = "resync"
 	eventDelete  = "delete"
+	eventEvent   = "event"         // of a channel
+	eventRequest = "request"       // of a source that gives no cause
 	eventRetry   = "retry"         // of a reconcile that failed
 	eventRequeue = "requeue after" // as a reconcile asked for
 )

@@ -2,8 +2,8 @@
 //
 // # Place in the pipeline
 //
-// The end of it. Sources turn what informers tell into keys, the queue merges keys that come more than once, and workers
-// call the reconciler with one key at a time:
+// The end of it. Sources turn what informers, channels and functions tell into keys, the queue merges keys that come more
+// than once, and workers call the reconciler with one key at a time:
 //
 //	informer → Source: predicates, then keys → workqueue → worker → Reconcile(ctx, key)
 //
@@ -60,12 +60,18 @@
 //  15. The last reconciles of a key can be asked for, with their causes (TestWhyHasTheLastReconciles, TestDebugOfAKey), and
 //     so can what is in work and why a source is not synced (TestDebugOfAController). The memory of it is bounded
 //     (TestWhyForgetsTheKeysOfLongAgo, TestHistoryIsBounded).
+//  16. Every controller that watches a channel is told of each event that comes meanwhile, whoever of them reads it, and
+//     whoever leaves (TestChannelTellsEveryController, TestListenerThatLeavesIsWaitedFor); nothing is stored on the way
+//     (TestChannelHoldsUpWhoSends).
+//  17. The predicates of a controller are asked about every source of an informer that is not exempted
+//     (TestPredicatesOfTheController).
 //
 // # Concurrency
 //
 // Run has one goroutine for each source and each worker, and returns when they are gone. Predicates and map functions are
 // called on the delivering goroutine of their informer's handler, one notification at a time and in its order; a slow one
-// delays its own source alone. The reconciler is called on workers, for different keys at once. No lock is held during a
+// delays its own source alone. Those of a channel are called by whichever of its controllers reads it, one after the other,
+// and delay one another and who sends. The reconciler is called on workers, for different keys at once. No lock is held during a
 // call of the user's. Watch, Remove, Add, Stats
 // and Why may be called from anywhere, at any time, and do not block.
 //

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/leatproject/leat/api"
@@ -38,7 +37,8 @@ type InformerSource[T api.Object, K comparable] struct {
 	// keys appends the keys that the new state in a notification stands for, left those that only the old state in an
 	// update may stand for; left is nil where there are none.
 	keys, left func(dst []K, n informer.Notification[T]) []K
-	clauses    []clause[T]
+	filter     filter[informer.Notification[T]]
+	regardless bool // of Options.When
 }
 
 // readiness is what a source asks an informer of any type.
@@ -91,34 +91,25 @@ func mustHave[T api.Object](i Informer[T], what string) {
 // lost; the panic is counted and logged. Predicates save reconciles; memory and traffic are saved by an informer's
 // selectors.
 func (s InformerSource[T, K]) When(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
-	for _, p := range predicates {
-		s = s.with(clause[T]{{ask: p, want: true}})
-	}
+	s.filter = s.filter.when(predicates)
 	return s
 }
 
 // Unless adds predicates none of which may pass a notification. One that panics counts as not passing.
 func (s InformerSource[T, K]) Unless(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
-	for _, p := range predicates {
-		s = s.with(clause[T]{{ask: p, want: false}})
-	}
+	s.filter = s.filter.unless(predicates)
 	return s
 }
 
 // WhenAny adds predicates one of which must pass a notification. Without any, nothing passes.
 func (s InformerSource[T, K]) WhenAny(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
-	c := make(clause[T], 0, len(predicates))
-	for _, p := range predicates {
-		c = append(c, literal[T]{ask: p, want: true})
-	}
-	return s.with(c)
+	s.filter = s.filter.whenAny(predicates)
+	return s
 }
 
-func (s InformerSource[T, K]) with(c clause[T]) InformerSource[T, K] {
-	if slices.ContainsFunc(c, func(l literal[T]) bool { return l.ask == nil }) {
-		panic("controller: a predicate is nil")
-	}
-	s.clauses = append(slices.Clip(s.clauses), c)
+// Regardless exempts the source from the predicates of the whole controller: see Options.When.
+func (s InformerSource[T, K]) Regardless() InformerSource[T, K] {
+	s.regardless = true
 	return s
 }
 
@@ -134,7 +125,7 @@ func (s InformerSource[T, K]) String() string { return s.name }
 // Run subscribes to the informer until ctx ends; see Source. It fails with informer.ErrStopped if the informer, or the
 // share of it, ends more than a second before.
 func (s InformerSource[T, K]) Run(ctx context.Context, sink *Sink[K]) error {
-	d := &delivery[T, K]{source: s, sink: sink}
+	d := newDelivery(s, sink)
 	r, err := s.informer.Subscribe(d.handle, informer.HandlerOptions{Name: sink.controller.name + ": " + s.name})
 	if err != nil {
 		return err

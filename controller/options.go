@@ -6,6 +6,8 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -24,6 +26,11 @@ const (
 type Options struct {
 	// Workers is how many keys may be reconciled at once. Zero means 1.
 	Workers int
+
+	// When are predicates that must all pass what any informer tells, before those of the source are asked; a source may
+	// be exempted with its method Regardless. What comes from channels and functions is not asked about. They see objects
+	// of any type: see predicate.OfType.
+	When []func(informer.Notification[api.Object]) bool
 
 	// Backoff and Bucket say when a failed key is tried again: the longer of the two delays counts. The zero values are
 	// 5 ms, doubling with each failure up to 1000 s, and 10 retries a second of all keys together with a burst of 100; a

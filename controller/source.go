@@ -4,15 +4,15 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Source is where keys come from. For, Owns and Map make sources of informers; anything else that keys can be made of
-// may be one too.
+// Source is where keys come from. For, Owns and Map make sources of informers, Channel and SourceFunc of what they are
+// given; anything else that keys can be made of may be one too.
 // It corresponds to TypedSource and TypedSyncingSource of controller-runtime, which return while what they started goes
 // on.
 type Source[K comparable] interface {
@@ -43,11 +43,16 @@ type Sink[K comparable] struct {
 	cancel   context.CancelFunc // nil until the source runs; guarded by the controller's lock
 }
 
-// Add adds a key to the controller's queue; it never blocks. Once the source is removed it does nothing.
+// Add adds a key to the controller's queue; it never blocks. Once the source is removed it does nothing. An item without
+// a cause gets one that names the source.
 func (s *Sink[K]) Add(key K, item workqueue.Item) {
-	if !s.removed.Load() {
-		s.controller.queue.AddWith(key, item)
+	if s.removed.Load() {
+		return
 	}
+	if item.Cause == (workqueue.Cause{}) {
+		item.Cause = workqueue.Cause{Source: s.name, Event: eventRequest, Object: formatKey(key), At: time.Now()}
+	}
+	s.controller.queue.AddWith(key, item)
 }
 
 // Synced says that everything that was there when the source began has been added. Calling it again does nothing.
@@ -57,11 +62,11 @@ func (s *Sink[K]) Synced() { s.syncOnce.Do(func() { close(s.synced) }) }
 func (s *Sink[K]) Removed() bool { return s.removed.Load() }
 
 // contained counts and logs a panic of what the user gave to a source.
-func (s *Sink[K]) contained(what string, object api.Key, p *PanicError) {
+func (s *Sink[K]) contained(what, object string, p *PanicError) {
 	s.panics.Add(1)
 	s.controller.counters.sourcePanics.Add(1)
 	s.controller.log.Error("source panicked", zap.String("source", s.name), zap.String("in", what),
-		zap.String("key", api.FormatKey(object)), zap.Any("panic", p.Value), zap.ByteString("stack", p.Stack))
+		zap.String("key", object), zap.Any("panic", p.Value), zap.ByteString("stack", p.Stack))
 }
 
 func (s *Sink[K]) isSynced() bool { return isClosed(s.synced) }

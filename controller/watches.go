@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/leatproject/leat/api"
 )
 
 // runSource runs one source to its end. An error of one that was told to end says nothing, but a panic does.
@@ -15,7 +13,7 @@ func (c *Controller[K]) runSource(ctx context.Context, s *Sink[K], cancel contex
 	defer func() {
 		var p *PanicError
 		if !c.endSource(ctx, s, err, cancel) && errors.As(err, &p) {
-			s.contained("run", api.Key{}, p)
+			s.contained("run", "", p)
 		}
 	}()
 	err = callSource(ctx, s)

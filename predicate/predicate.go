@@ -86,6 +86,50 @@ func Either[T any](f func(T) bool) Predicate[T] {
 	}
 }
 
+// OfType returns a predicate on objects of any type that asks p about those of type T, which may be an interface, and
+// passes all others. It is for the predicates of a whole controller: see controller.Options.
+// Nothing in controller-runtime corresponds to it.
+func OfType[T any](p Predicate[T]) Predicate[api.Object] {
+	return func(n informer.Notification[api.Object]) bool {
+		object, ok := n.Object.(T)
+		if !ok {
+			return true
+		}
+		old, _ := n.Old.(T) // nil in all but an update
+		return p(informer.Notification[T]{
+			Type: n.Type, Object: object, Old: old,
+			FinalStateUnknown: n.FinalStateUnknown, InitialList: n.InitialList, Resync: n.Resync, At: n.At,
+		})
+	}
+}
+
+// Funcs asks one function for each kind of event; a nil one passes everything. Its method Pass is the predicate:
+//
+//	controller.For(pods).When(predicate.Funcs[*Pod]{Update: hasMoved}.Pass)
+//
+// It corresponds to TypedFuncs of controller-runtime.
+type Funcs[T any] struct {
+	// Add is asked about new objects, those of the initial list included.
+	Add func(T) bool
+	// Update is asked about both states, which are the same in a resync.
+	Update func(before, after T) bool
+	// Delete is asked about the last known state.
+	Delete func(T) bool
+}
+
+// Pass is a Predicate.
+func (f Funcs[T]) Pass(n informer.Notification[T]) bool {
+	switch {
+	case n.Type == informer.Add && f.Add != nil:
+		return f.Add(n.Object)
+	case n.Type == informer.Update && f.Update != nil:
+		return f.Update(n.Old, n.Object)
+	case n.Type == informer.Delete && f.Delete != nil:
+		return f.Delete(n.Object)
+	}
+	return true
+}
+
 // LabelSelector returns a predicate that passes objects whose labels match, in their new state. Its type has to be
 // named: predicate.LabelSelector[*Pod](s). A selector of an informer saves memory and traffic, which a predicate cannot.
 // It corresponds to LabelSelectorPredicate of controller-runtime.

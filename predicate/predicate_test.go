@@ -2,6 +2,7 @@ package predicate_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -138,6 +139,61 @@ func TestCombinations(t *testing.T) {
 			require.Equal(t, test.asked, asked)
 		})
 	}
+}
+
+func TestFuncs(t *testing.T) {
+	events := map[string]notification{
+		"add":    {Type: informer.Add, Object: object(nil)},
+		"update": update(func(p *pod) { p.Node = "n2" }),
+		"delete": {Type: informer.Delete, Object: object(nil)},
+	}
+	asked := ""
+	for name, f := range map[string]predicate.Funcs[*pod]{
+		"none":   {},
+		"add":    {Add: func(p *pod) bool { asked = p.Node; return false }},
+		"update": {Update: func(before, after *pod) bool { asked = before.Node + after.Node; return false }},
+		"delete": {Delete: func(p *pod) bool { asked = p.Node; return false }},
+	} {
+		for kind, n := range events {
+			asked = ""
+			require.Equal(t, kind != name, f.Pass(n), "%s asked about %s", name, kind)
+			require.Equal(t, map[bool]string{true: map[string]string{"add": "n1", "update": "n1n2", "delete": "n1"}[kind]}[kind == name], asked)
+		}
+	}
+	yes := predicate.Funcs[*pod]{
+		Add:    func(*pod) bool { return true },
+		Update: func(*pod, *pod) bool { return true },
+		Delete: func(*pod) bool { return true },
+	}
+	for _, n := range events {
+		require.True(t, yes.Pass(n))
+	}
+}
+
+type node struct{ metav1.ObjectMeta }
+
+func TestOfType(t *testing.T) {
+	at := time.Now()
+	original := notification{Type: informer.Update, Old: object(nil), Object: object(nil), Resync: true, At: at, InitialList: true, FinalStateUnknown: true}
+	wide := informer.Notification[api.Object]{
+		Type: original.Type, Old: original.Old, Object: original.Object, Resync: true, At: at, InitialList: true, FinalStateUnknown: true,
+	}
+	for _, answer := range []bool{true, false} {
+		var asked notification
+		p := predicate.OfType(func(n notification) bool {
+			asked = n
+			return answer
+		})
+		require.Equal(t, answer, p(wide))
+		require.Equal(t, original, asked, "nothing is lost on the way")
+	}
+	never := predicate.OfType(func(notification) bool { return false })
+	require.True(t, never(informer.Notification[api.Object]{Type: informer.Update, Old: &node{}, Object: &node{}}), "another type")
+	require.False(t, never(informer.Notification[api.Object]{Type: informer.Delete, Object: object(nil)}), "without an old state")
+
+	generation := predicate.OfType(predicate.GenerationChanged[interface{ GetGeneration() int64 }])
+	require.False(t, generation(wide), "the type may be an interface")
+	require.True(t, generation(informer.Notification[api.Object]{Type: informer.Add, Object: object(nil)}))
 }
 
 // TestInferredFromSource is mostly about what compiles.

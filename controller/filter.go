@@ -1,0 +1,90 @@
+package controller
+
+import "slices"
+
+// filter is a conjunction of clauses over events of one type.
+type filter[E any] []clause[E]
+
+// clause is a disjunction of predicates, some of them negated.
+type clause[E any] []literal[E]
+
+// literal is a predicate and what it has to answer.
+type literal[E any] struct {
+	ask  func(E) bool
+	want bool
+}
+
+// when returns the filter with predicates that must all pass.
+func (f filter[E]) when(predicates []func(E) bool) filter[E] {
+	for _, p := range predicates {
+		f = f.with(clause[E]{{ask: p, want: true}})
+	}
+	return f
+}
+
+// unless returns the filter with predicates none of which may pass.
+func (f filter[E]) unless(predicates []func(E) bool) filter[E] {
+	for _, p := range predicates {
+		f = f.with(clause[E]{{ask: p, want: false}})
+	}
+	return f
+}
+
+// whenAny returns the filter with predicates one of which must pass.
+func (f filter[E]) whenAny(predicates []func(E) bool) filter[E] {
+	c := make(clause[E], 0, len(predicates))
+	for _, p := range predicates {
+		c = append(c, literal[E]{ask: p, want: true})
+	}
+	return f.with(c)
+}
+
+// with leaves the filter that it is called on as it is.
+func (f filter[E]) with(c clause[E]) filter[E] {
+	if slices.ContainsFunc(c, func(l literal[E]) bool { return l.ask == nil }) {
+		panic("controller: a predicate is nil")
+	}
+	return append(slices.Clip(f), c)
+}
+
+// examiner asks a filter on behalf of one sink.
+type examiner[E any, K comparable] struct {
+	filter filter[E]
+	sink   *Sink[K]
+	// describe says what an event is about, for the log.
+	describe func(E) string
+}
+
+// passes says whether every clause holds.
+func (x *examiner[E, K]) passes(e E) bool {
+	for _, c := range x.filter {
+		if !x.holds(c, e) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *examiner[E, K]) holds(c clause[E], e E) bool {
+	for _, l := range c {
+		if x.satisfies(l, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// satisfies asks one predicate; one that panics is satisfied. Once the source is removed none is asked, and none is
+// satisfied.
+func (x *examiner[E, K]) satisfies(l literal[E], e E) (ok bool) {
+	if x.sink.Removed() {
+		return false
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			x.sink.contained("predicate", x.describe(e), recovered(p))
+			ok = true
+		}
+	}()
+	return l.ask(e) == l.want
+}
