@@ -69,6 +69,9 @@ func (o Options) GoString() string { return o.String() }
 // Format is String, whatever the verb.
 func (o Options) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, o.String()) }
 
+// MarshalJSON writes String: it is meant for logs, not for storage.
+func (o Options) MarshalJSON() ([]byte, error) { return json.Marshal(o.String()) }
+
 // Variable is one of the environment. Tokens are often handed to plugins in one.
 type Variable struct {
 	Name  string
@@ -97,6 +100,9 @@ func (c Cluster) GoString() string { return c.String() }
 
 // Format is String, whatever the verb.
 func (c Cluster) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
+
+// MarshalJSON writes String: it is meant for logs, not for storage.
+func (c Cluster) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
 
 // Terms are those of a program that runs plugins, whichever a kubeconfig names. The zero value lets any run, as kubectl
 // does, with the program's own terminal if it has one.

@@ -2,6 +2,8 @@ package exec_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -320,6 +322,10 @@ func TestPluginsHideWhatTheyKnow(t *testing.T) {
 			require.NotContains(t, fmt.Sprintf(verb, v), fmt.Sprintf("%x", secret), "%T %s", v, verb)
 		}
 	}
+	text, err := json.Marshal([]any{o, &o, o.Cluster})
+	require.NoError(t, err)
+	require.NotContains(t, string(text), secret)
+	require.NotContains(t, string(text), base64.StdEncoding.EncodeToString([]byte(secret))[:8])
 	require.Contains(t, fmt.Sprint(o), "PASSWORD")
 	require.Contains(t, fmt.Sprint(p), self(t))
 }

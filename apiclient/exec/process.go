@@ -21,8 +21,6 @@ const (
 	maxOutput = 1 << 20
 	// stderrKept is how many bytes are kept of the beginning of standard error, and of its end.
 	stderrKept = 2 << 10
-	// shortestSecret spares words such as "no" and "1", which say nothing, and without which a message says nothing either.
-	shortestSecret = 4
 	// drain is how long somebody else may hold a plugin's output open after its end: some plugins leave a daemon behind,
 	// which inherits it.
 	drain = time.Second
@@ -64,6 +62,7 @@ func (p *Plugin) prepare() (*process, error) {
 		pr.env = append(pr.env, v.Name+"="+v.Value.Reveal())
 		pr.secrets = append(pr.secrets, v.Value.Reveal())
 	}
+	pr.secrets = append(pr.secrets, secretsOf(p.o.Args)...)
 	pr.env = append(pr.env, infoVariable+"="+string(info)) // of two of one name the last counts
 	if interactive {
 		pr.stdin = p.o.Terms.Stdin
@@ -178,12 +177,7 @@ func (e *excerpt) text(secrets []string) string {
 		head = head[:strings.LastIndexByte(head, '\n')+1]
 		_, tail, _ = strings.Cut(tail, "\n")
 	}
-	text := head + tail
-	for _, s := range secrets {
-		if len(s) >= shortestSecret {
-			text = strings.ReplaceAll(text, s, "(not shown)")
-		}
-	}
+	text := redact(head+tail, secrets)
 	var lines []string
 	for line := range strings.Lines(printable(text)) {
 		if line = strings.TrimSpace(line); line != "" {

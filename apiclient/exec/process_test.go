@@ -131,6 +131,35 @@ func TestLongComplaintsAreCut(t *testing.T) {
 	}
 }
 
+func TestCredentialsInComplaints(t *testing.T) {
+	const jwt = "eyJhbGciOiJub25lIn0.eyJzdWIiOiJqYW5lIn0." + secret
+	key := "-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----"
+	for wrote, want := range map[string]string{
+		`+ echo {"status":{"token":"` + secret + `"}}`:    `+ echo {"status":{"token":"(not shown)"}}`,
+		`bad answer "{\"id_token\": \"` + secret + `\"}"`: `bad answer "{\"id_token\": \"(not shown)\"}"`,
+		`{"clientKeyData":"a\n` + secret + `\n", "b":1}`:  `{"clientKeyData":"(not shown)", "b":1}`,
+		"GET /?access_token=" + secret + "&x=1: 403":      "GET /?access_token=(not shown)&x=1: 403",
+		"Authorization: Bearer " + secret:                 "Authorization: Bearer (not shown)",
+		"refused: " + jwt + ", it is old":                 "refused: (not shown), it is old",
+		"cannot read " + key + " here":                    "cannot read (not shown) here",
+		"-----BEGIN RSA PRIVATE KEY-----\n" + secret:      "(not shown)",
+		"invalid token: the session expired, log in anew": "invalid token: the session expired, log in anew",
+	} {
+		o := options(t, "babble")
+		o.Args = []string{wrote}
+		_, err := newPlugin(t, o).Credentials(t.Context())
+		var typed *exec.Error
+		require.ErrorAs(t, err, &typed)
+		require.Equal(t, want, typed.Stderr)
+	}
+	for _, args := range [][]string{{"who is " + secret, "--client-secret=" + secret}, {"who is " + secret, "-password", secret}} {
+		o := options(t, "babble")
+		o.Args = args
+		_, err := newPlugin(t, o).Credentials(t.Context())
+		require.ErrorContains(t, err, "who is (not shown)")
+	}
+}
+
 func TestACommandThatIsMissingComesWithItsHint(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	o := options(t, "none")
