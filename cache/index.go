@@ -115,7 +115,7 @@ func (idx *Index[T, V]) yieldID(s *Snapshot[T], id uint64, value V, yield func(a
 	entries := s.objects.Find(id)
 	for i := range entries {
 		object := entries[i].Item
-		if len(entries) > 1 && !idx.has(object, value) {
+		if len(entries) > 1 && !idx.Has(object, value) {
 			continue
 		}
 		if !yield(api.KeyOf(object), object) {
@@ -128,13 +128,14 @@ func (idx *Index[T, V]) yieldID(s *Snapshot[T], id uint64, value V, yield func(a
 // scan does without the index.
 func (idx *Index[T, V]) scan(s *Snapshot[T], value V, yield func(api.Key, T) bool) {
 	for key, object := range s.All() {
-		if idx.has(object, value) && !yield(key, object) {
+		if idx.Has(object, value) && !yield(key, object) {
 			return
 		}
 	}
 }
 
-func (idx *Index[T, V]) has(object T, value V) bool {
+// Has tells whether the index function gives an object the value, be the object in a cache or not.
+func (idx *Index[T, V]) Has(object T, value V) bool {
 	return slices.Contains(idx.valuesOf(object, nil), value)
 }
 

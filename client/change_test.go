@@ -1,0 +1,252 @@
+package client_test
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+)
+
+// sent returns the verbs of what was sent about widgets since the last call, reads of the informer aside.
+func (r *rig) sent() func() []string {
+	seen := len(r.server.Requests())
+	return func() (verbs []string) {
+		for _, request := range r.server.Requests()[seen:] {
+			if request.Verb != "list" && request.Verb != "watch" {
+				verbs = append(verbs, request.Verb)
+			}
+		}
+		seen = len(r.server.Requests())
+		return verbs
+	}
+}
+
+// resize makes widgets be of a size.
+func resize(size int64) func(*widget) error {
+	return func(w *widget) error {
+		w.Spec.Size = size
+		return nil
+	}
+}
+
+// creators are the two ways to make an object be as it should; they differ in the verb.
+var creators = []struct {
+	verb string
+	make func(r *rig, w *widget, mutate func(*widget) error) (*widget, client.Outcome, error)
+}{
+	{"update", func(r *rig, w *widget, mutate func(*widget) error) (*widget, client.Outcome, error) {
+		return r.widgets.CreateOrUpdate(r.Context(), w, mutate)
+	}},
+	{"patch", func(r *rig, w *widget, mutate func(*widget) error) (*widget, client.Outcome, error) {
+		return r.widgets.CreateOrPatch(r.Context(), w, mutate)
+	}},
+}
+
+func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
+	for _, how := range creators {
+		t.Run(how.verb, func(t *testing.T) {
+			bubble(t, setting{client: overlaid}, func(r *rig) {
+				sent := r.sent()
+				expect := func(size int64, outcome client.Outcome, verbs ...string) {
+					given := named("alpha", 0)
+					w, got, err := how.make(r, given, resize(size))
+					require.NoError(r, err)
+					require.Equal(r, outcome, got)
+					require.Equal(r, size, w.Spec.Size)
+					require.Equal(r, verbs, sent())
+					stored, err := r.server.Get(widgets, alpha)
+					require.NoError(r, err)
+					require.Equal(r, stored.GetResourceVersion(), w.ResourceVersion)
+					require.Equal(r, named("alpha", 0), given, "what is given stays as it is")
+				}
+				expect(1, client.Created, "create")
+				expect(1, client.Unchanged)
+				expect(2, client.Updated, how.verb)
+				expect(2, client.Unchanged)
+				expect(math.MaxInt64, client.Updated, how.verb)
+			})
+		})
+	}
+}
+
+// TestCreateOrUpdateOverAStaleCache is corrected by the server, once, and then reads from it.
+func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
+	foreign := func(r *rig) {
+		_, err := r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"foreign": "yes"}) })
+		require.NoError(r, err)
+	}
+	for _, tc := range []struct {
+		name    string
+		how     int
+		have    []*widget
+		before  func(r *rig)
+		outcome client.Outcome
+		verbs   []string
+	}{
+		{"created by somebody", 0, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, client.Updated, []string{"create", "get", "update"}},
+		{"changed by somebody", 0, []*widget{named("alpha", 1)}, foreign, client.Updated, []string{"update", "get", "update"}},
+		{"deleted by somebody", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.server.Delete(widgets, alpha) }, client.Created, []string{"update", "get", "create"}},
+		{"created by somebody, to be patched", 1, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, client.Updated, []string{"create", "get", "patch"}},
+		{"changed by somebody, elsewhere", 1, []*widget{named("alpha", 1)}, foreign, client.Updated, []string{"patch"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, setting{have: tc.have}, func(r *rig) {
+				r.freeze()
+				tc.before(r)
+				sent := r.sent()
+				w, outcome, err := creators[tc.how].make(r, named("alpha", 0), resize(2))
+				require.NoError(r, err)
+				require.Equal(r, tc.outcome, outcome)
+				require.Equal(r, tc.verbs, sent())
+				require.EqualValues(r, 2, w.Spec.Size)
+				require.Equal(r, outcome == client.Updated, w.Labels["foreign"] == "yes")
+			})
+		})
+	}
+}
+
+// TestPatchesOfListsAreCarefulOnes replaces a list that somebody else has added to meanwhile.
+func TestPatchesOfListsAreCarefulOnes(t *testing.T) {
+	tagged := named("alpha", 1)
+	tagged.Spec.Tags = []string{"a"}
+	for name, mutate := range map[string]func(*widget) error{
+		"add": func(w *widget) error {
+			w.Spec.Tags = append(w.Spec.Tags, "mine")
+			return nil
+		},
+		"remove": func(w *widget) error {
+			w.Spec.Tags = slices.DeleteFunc(w.Spec.Tags, func(tag string) bool { return tag == "a" })
+			return nil
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, setting{have: []*widget{tagged}}, func(r *rig) {
+				r.freeze()
+				_, err := r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) {
+					require.NoError(r, unstructured.SetNestedStringSlice(u.Object, []string{"a", "foreign"}, "spec", "tags"))
+				})
+				require.NoError(r, err)
+				sent := r.sent()
+				w, _, err := r.widgets.CreateOrPatch(r.Context(), named("alpha", 0), mutate)
+				require.NoError(r, err)
+				require.Contains(r, w.Spec.Tags, "foreign")
+				require.Equal(r, []string{"patch", "get", "patch"}, sent())
+			})
+		})
+	}
+}
+
+func TestPatchRemovesWhatMutateRemoves(t *testing.T) {
+	w := named("alpha", 1)
+	w.Labels, w.Annotations = map[string]string{"a": "1", "b": "2"}, map[string]string{"c": "3"}
+	w.Spec.Tags = []string{"x"}
+	bubble(t, setting{have: []*widget{w}}, func(r *rig) {
+		got, _, err := r.widgets.CreateOrPatch(r.Context(), named("alpha", 0), func(w *widget) error {
+			delete(w.Labels, "a")
+			w.Annotations, w.Spec.Tags, w.Spec.Node = nil, nil, "n1"
+			return nil
+		})
+		require.NoError(r, err)
+		require.Equal(r, map[string]string{"b": "2"}, got.Labels)
+		require.Empty(r, got.Annotations)
+		require.Equal(r, widgetSpec{Size: 1, Node: "n1"}, got.Spec)
+	})
+}
+
+func TestChangeNeedsTheObject(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		sent := r.sent()
+		_, _, err := r.widgets.Change(r.Context(), api.Key{Namespace: "default", Name: "beta"}, resize(2))
+		require.True(r, apierrors.IsNotFound(err))
+		w, outcome, err := r.widgets.Change(r.Context(), alpha, resize(2))
+		require.NoError(r, err)
+		require.Equal(r, client.Updated, outcome)
+		require.EqualValues(r, 2, w.Spec.Size)
+		require.Equal(r, []string{"update"}, sent())
+	})
+}
+
+func TestChangeStatusWritesNothingElse(t *testing.T) {
+	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		ready := func(w *widget) error {
+			w.Status.Ready = 3
+			return nil
+		}
+		sent := r.sent()
+		w, outcome, err := r.widgets.ChangeStatus(r.Context(), alpha, ready)
+		require.NoError(r, err)
+		require.Equal(r, client.Updated, outcome)
+		require.Equal(r, 3, w.Status.Ready)
+		_, outcome, err = r.widgets.ChangeStatus(r.Context(), alpha, ready)
+		require.NoError(r, err)
+		require.Equal(r, client.Unchanged, outcome)
+		require.Equal(r, []string{"update"}, sent())
+
+		w, _, err = r.widgets.ChangeStatus(r.Context(), alpha, func(w *widget) error {
+			w.Status.Ready, w.Spec.Size = 4, 9
+			return nil
+		})
+		require.NoError(r, err)
+		require.EqualValues(r, 1, w.Spec.Size)
+	})
+}
+
+// TestMutateMayRefuse also has one that would write to another object.
+func TestMutateMayRefuse(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		sent := r.sent()
+		refusal := errors.New("too large")
+		_, _, err := r.widgets.CreateOrUpdate(r.Context(), named("alpha", 0), func(*widget) error { return refusal })
+		require.ErrorIs(r, err, refusal)
+		require.EqualError(r, err, "change widgets.leat.test default/alpha: too large")
+		for _, name := range []string{"alpha", "beta"} {
+			_, _, err = r.widgets.CreateOrUpdate(r.Context(), named(name, 0), func(w *widget) error {
+				w.Name = "gamma"
+				return nil
+			})
+			require.ErrorContains(r, err, "must not give it another name")
+		}
+		require.Empty(r, sent())
+	})
+}
+
+// TestChangesBeginWithWholeObjects has an informer that drops a part of them.
+func TestChangesBeginWithWholeObjects(t *testing.T) {
+	w := named("alpha", 1)
+	w.Spec.Tags = []string{"kept"}
+	drop := func(w *widget) (*widget, error) {
+		w.Spec.Tags = nil
+		return w, nil
+	}
+	bubble(t, setting{have: []*widget{w}, informer: informer.Options[*widget]{Transform: drop}}, func(r *rig) {
+		require.Empty(r, r.get(alpha).Spec.Tags)
+		got, _, err := r.widgets.Change(r.Context(), alpha, resize(2))
+		require.NoError(r, err)
+		require.Equal(r, []string{"kept"}, got.Spec.Tags)
+	})
+}
+
+// TestConflictsWithoutEnd gives up, with the conflict.
+func TestConflictsWithoutEnd(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"update"}}, Effect: testserver.Fail{Code: 409, Reason: metav1.StatusReasonConflict}})
+		sent := r.sent()
+		w, outcome, err := r.widgets.Change(r.Context(), alpha, resize(2))
+		require.True(r, apierrors.IsConflict(err))
+		require.Nil(r, w)
+		require.Empty(r, outcome)
+		require.Len(r, sent(), 9)
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,485 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/workqueue"
+)
+
+var _ controller.Gate[api.Key] = (*client.Gate)(nil)
+
+// asked is a question to a gate.
+type asked struct {
+	ready bool
+	calls atomic.Int32 // of again
+}
+
+func ask(g *client.Gate, key api.Key) *asked {
+	a := &asked{}
+	a.ready = g.Ready(key, func() { a.calls.Add(1) })
+	return a
+}
+
+func mustMerge(t testing.TB, v any) apiclient.Patch {
+	p, err := apiclient.MergePatch(v)
+	require.NoError(t, err)
+	return p
+}
+
+// TestGateWaitsForEveryKindOfWrite makes one write while the informer hears nothing. The next reconcile of that key, and of
+// no other, waits until the informer does, and not until the time-out.
+func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
+	held := named("alpha", 1)
+	held.Finalizers = []string{"leat.test/hold"}
+	for _, tc := range []struct {
+		name  string
+		have  *widget
+		write func(ctx context.Context, r *rig) error
+		shows func(w *widget, found bool) bool
+	}{
+		{"create", nil, func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
+			return err
+		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
+		{"update", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			w := r.get(alpha)
+			w.Spec.Size = 2
+			_, err := r.widgets.Update(ctx, w, metav1.UpdateOptions{})
+			return err
+		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
+		{"update of the status", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			w := r.get(alpha)
+			w.Status.Ready = 2
+			_, err := r.widgets.UpdateStatus(ctx, w, metav1.UpdateOptions{})
+			return err
+		}, func(w *widget, found bool) bool { return found && w.Status.Ready == 2 }},
+		{"patch", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), apiclient.PatchOptions{})
+			return err
+		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
+		{"apply", nil, func(ctx context.Context, r *rig) error {
+			o := apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}}
+			_, err := r.widgets.Apply(ctx, alpha, map[string]any{"spec": map[string]any{"size": 2}}, o)
+			return err
+		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
+		{"delete", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
+		}, func(_ *widget, found bool) bool { return !found }},
+		{"delete of what a finalizer holds", held, func(ctx context.Context, r *rig) error {
+			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
+		}, func(w *widget, found bool) bool { return found && w.DeletionTimestamp != nil }},
+		{"create and delete", nil, func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
+			return errors.Join(err, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
+		}, func(_ *widget, found bool) bool { return !found }},
+		{"delete and create", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			err := r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
+			_, errCreate := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
+			return errors.Join(err, errCreate)
+		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := setting{}
+			if tc.have != nil {
+				s.have = []*widget{api.Clone(tc.have)}
+			}
+			bubble(t, s, func(r *rig) {
+				g := client.NewGate(client.GateOptions{})
+				thaw := r.freeze()
+				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
+				began := time.Now()
+				a := ask(g, owner)
+				require.False(r, a.ready)
+				require.True(r, ask(g, api.Key{Namespace: "default", Name: "stranger"}).ready)
+				require.Equal(r, client.GateStats{Keys: 1, Waiting: 1}, g.Stats())
+				<-time.After(4 * time.Second)
+				require.Zero(r, a.calls.Load())
+
+				thaw()
+				require.EqualValues(r, 1, a.calls.Load())
+				require.Equal(r, 4*time.Second, time.Since(began))
+				w, found := r.informer.Cache().Get(alpha)
+				require.True(r, tc.shows(w, found))
+				require.True(r, ask(g, owner).ready)
+				require.Equal(r, client.GateStats{Waits: 1}, g.Stats())
+				<-time.After(time.Minute)
+				require.EqualValues(r, 1, a.calls.Load(), "again is called once")
+			})
+		})
+	}
+}
+
+// TestGateDoesNotWaitForWhatWillNotCome makes writes that the informer never hears of, or that change nothing.
+func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
+	labelled := named("alpha", 1)
+	labelled.Labels = map[string]string{"app": "other"}
+	onNode := named("alpha", 1)
+	onNode.Spec.Node = "n2"
+	elsewhere := named("alpha", 1)
+	elsewhere.Namespace = "elsewhere"
+	for _, tc := range []struct {
+		name  string
+		s     setting
+		write func(ctx context.Context, r *rig) error
+	}{
+		{"another namespace", setting{namespace: "default"}, creates(elsewhere)},
+		{"other labels", setting{informer: informer.Options[*widget]{LabelSelector: "app=web"}}, creates(labelled)},
+		{"no labels", setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, creates(named("alpha", 1))},
+		{"another node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node=n1"}}, creates(onNode)},
+		{"no node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node=n1"}}, creates(named("alpha", 1))},
+		{"the node that is not wanted", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node!=n2"}}, creates(onNode)},
+		{"another name", setting{informer: informer.Options[*widget]{FieldSelector: "metadata.name=beta"}}, creates(onNode)},
+		{"dry run", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
+			dry := []string{metav1.DryRunAll}
+			w := r.get(alpha)
+			w.Spec.Size = 2
+			_, errUpdate := r.widgets.Update(ctx, w, metav1.UpdateOptions{DryRun: dry})
+			_, errCreate := r.widgets.Create(ctx, named("beta", 1), metav1.CreateOptions{DryRun: dry})
+			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": nil}), apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{DryRun: dry}})
+			return errors.Join(errUpdate, errCreate, errPatch, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{DryRun: dry}))
+		}},
+		{"a write that is refused", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
+			require.True(r, apierrors.IsAlreadyExists(err))
+			w := r.get(alpha)
+			w.ResourceVersion = "1"
+			_, err = r.widgets.Update(ctx, w, metav1.UpdateOptions{})
+			require.True(r, apierrors.IsConflict(err))
+			uid := types.UID("another")
+			err = r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+			require.True(r, apierrors.IsConflict(err))
+			return nil
+		}},
+		{"a write that changes nothing", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{}), apiclient.PatchOptions{})
+			return err
+		}},
+		{"the context of nobody", setting{}, func(_ context.Context, r *rig) error {
+			return creates(named("alpha", 1))(r.Context(), r)
+		}},
+		{"no cache", setting{}, func(ctx context.Context, r *rig) error {
+			_, err := client.For(r.live, nil, client.Options{}).Create(ctx, named("alpha", 1), metav1.CreateOptions{})
+			return err
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			bubble(t, tc.s, func(r *rig) {
+				g := client.NewGate(client.GateOptions{})
+				r.freeze()
+				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
+				require.True(r, ask(g, owner).ready)
+				require.Zero(r, g.Stats())
+			})
+		})
+	}
+}
+
+func creates(w *widget) func(context.Context, *rig) error {
+	return func(ctx context.Context, r *rig) error {
+		_, err := r.widgets.Create(ctx, w, metav1.CreateOptions{})
+		return err
+	}
+}
+
+// TestGateWaitsForWhatLeavesTheSelection takes away the label that an informer selects by: the reconcile must not find the
+// object any more, not even when the informer had not heard of it before.
+func TestGateWaitsForWhatLeavesTheSelection(t *testing.T) {
+	for _, known := range []bool{true, false} {
+		t.Run(fmt.Sprint("known=", known), func(t *testing.T) {
+			bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, func(r *rig) {
+				g := client.NewGate(client.GateOptions{})
+				ctx := g.Begin(r.Context(), owner)
+				w := named("alpha", 1)
+				w.Labels = map[string]string{"app": "web"}
+				if known {
+					require.NoError(r, creates(w)(r.Context(), r))
+					synctest.Wait()
+				}
+				thaw := r.freeze()
+				if !known {
+					require.NoError(r, creates(w)(ctx, r))
+				}
+				_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), apiclient.PatchOptions{})
+				require.NoError(r, err)
+				a := ask(g, owner)
+				require.False(r, a.ready)
+				thaw()
+				require.EqualValues(r, 1, a.calls.Load())
+				require.Zero(r, r.informer.Cache().Len())
+			})
+		})
+	}
+}
+
+// TestGateGoesOnAfterTheTimeout counts and logs that, and does not wait for the same write again.
+func TestGateGoesOnAfterTheTimeout(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		core, logs := observer.New(zapcore.InfoLevel)
+		var waits []client.Wait
+		g := client.NewGate(client.GateOptions{
+			Timeout: 2 * time.Second, Logger: zap.New(core), OnWait: func(w client.Wait) { waits = append(waits, w) },
+		})
+		r.freeze()
+		ctx := g.Begin(r.Context(), owner)
+		require.NoError(r, creates(named("alpha", 1))(ctx, r))
+		a := ask(g, owner)
+		<-time.After(2*time.Second - 1)
+		synctest.Wait()
+		require.Zero(r, a.calls.Load())
+		<-time.After(1)
+		synctest.Wait()
+		require.EqualValues(r, 1, a.calls.Load())
+		require.Equal(r, client.GateStats{Waits: 1, TimedOut: 1}, g.Stats())
+		require.Equal(r, []client.Wait{{Key: owner, Took: 2 * time.Second, TimedOut: true}}, waits)
+		require.Equal(r, 1, logs.Len())
+		require.Equal(r, "widgets.leat.test", logs.All()[0].ContextMap()["resource"])
+		require.Equal(r, "default/alpha", logs.All()[0].ContextMap()["object"])
+		require.Equal(r, "default/owner", logs.All()[0].ContextMap()["key"])
+		require.True(r, ask(g, owner).ready)
+	})
+}
+
+// TestGateIsToldByABookmark reaches the version of a write without a notification; that is noticed at the time-out, and
+// does not count as one.
+func TestGateIsToldByABookmark(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed("10")
+		c := told(t, f, client.Options{})
+		g := client.NewGate(client.GateOptions{})
+		c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 1))
+		a := ask(g, owner)
+		require.False(t, a.ready)
+		f.say(watch.Bookmark, at("", "12", 0))
+		<-time.After(5 * time.Second)
+		synctest.Wait()
+		require.EqualValues(t, 1, a.calls.Load())
+		require.Equal(t, client.GateStats{Waits: 1}, g.Stats())
+	})
+}
+
+// TestGateAndForeignWrites is a table of what else may happen to an object that was written at version 12.
+func TestGateAndForeignWrites(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		event  watch.EventType
+		object *widget
+		ready  bool
+	}{
+		{"the write itself", watch.Modified, at("u1", "12", 2), true},
+		{"what came before it", watch.Modified, at("u1", "11", 2), false},
+		{"what came after it", watch.Modified, at("u1", "13", 3), true},
+		{"a deletion after it", watch.Deleted, at("u1", "13", 3), true},
+		{"a new one of that name after it", watch.Added, at("u2", "14", 3), true},
+		{"another object, before", watch.Added, func() *widget { w := at("u9", "11", 1); w.Name = "beta"; return w }(), false},
+		// What the cache has of the object counts more than the version that it claims: so it is with one that could not be
+		// decoded.
+		{"another object, after", watch.Added, func() *widget { w := at("u9", "13", 1); w.Name = "beta"; return w }(), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFeed("10", at("u1", "10", 1))
+				c := told(t, f, client.Options{})
+				g := client.NewGate(client.GateOptions{})
+				c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 2))
+				a := ask(g, owner)
+				require.False(t, a.ready)
+				f.say(tc.event, tc.object)
+				require.Equal(t, tc.ready, a.calls.Load() == 1)
+				require.Equal(t, tc.ready, ask(g, owner).ready)
+			})
+		})
+	}
+}
+
+// TestGateAndVersionsWithoutOrder has a server whose versions are no numbers.
+func TestGateAndVersionsWithoutOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed("a", at("u1", "a", 1))
+		c := told(t, f, client.Options{Overlay: true})
+		g := client.NewGate(client.GateOptions{})
+		c.Wrote(g.Begin(t.Context(), owner), at("u1", "c", 3))
+		a := ask(g, owner)
+		require.False(t, a.ready)
+		w, err := c.Get(t.Context(), alpha)
+		require.NoError(t, err)
+		require.EqualValues(t, 1, w.Spec.Size, "an overlay cannot tell what is newer")
+		f.say(watch.Modified, at("u1", "b", 2))
+		require.Zero(t, a.calls.Load())
+		f.say(watch.Modified, at("u1", "c", 3))
+		require.EqualValues(t, 1, a.calls.Load())
+	})
+}
+
+// TestGateAndAServerThatWentBack restores the server to a state from before the write, which will not come any more.
+func TestGateAndAServerThatWentBack(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}, client: client.Options{Overlay: true, OverlayAge: time.Hour}}, func(r *rig) {
+		before := r.server.Snapshot()
+		for range 3 {
+			_, err := r.server.Edit(widgets, alpha, setSize(7))
+			require.NoError(r, err)
+		}
+		synctest.Wait()
+		g := client.NewGate(client.GateOptions{Timeout: time.Hour})
+		thaw := r.freeze()
+		require.NoError(r, creates(named("beta", 1))(g.Begin(r.Context(), owner), r))
+		a := ask(g, owner)
+		require.False(r, a.ready)
+		beta := api.Key{Namespace: "default", Name: "beta"}
+		require.EqualValues(r, 1, r.get(beta).Spec.Size)
+		require.EqualValues(r, 7, r.get(alpha).Spec.Size)
+
+		r.server.Inject(testserver.Fault{Effect: testserver.Restore{To: before}})
+		thaw()
+		<-time.After(5 * time.Minute)
+		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
+		require.EqualValues(r, 1, a.calls.Load())
+		require.Zero(r, g.Stats().TimedOut)
+		_, err := r.widgets.Get(r.Context(), beta)
+		require.True(r, apierrors.IsNotFound(err))
+	})
+}
+
+// TestGateOfAStoppedInformer does not wait for a cache that does not change any more.
+func TestGateOfAStoppedInformer(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		g := client.NewGate(client.GateOptions{})
+		r.freeze()
+		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
+		r.stop()
+		require.True(r, ask(g, owner).ready)
+	})
+}
+
+// TestGateAnswersWhoeverAsks asks twice, and writes on while somebody waits.
+func TestGateAnswersWhoeverAsks(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		thaw := r.freeze()
+		require.NoError(r, creates(named("alpha", 1))(ctx, r))
+		first := ask(g, owner)
+		require.NoError(r, creates(named("beta", 1))(ctx, r))
+		second := ask(g, owner)
+		require.False(r, first.ready || second.ready)
+		thaw()
+		require.EqualValues(r, 1, first.calls.Load())
+		require.EqualValues(r, 1, second.calls.Load())
+		require.Equal(r, 2, r.informer.Cache().Len())
+	})
+}
+
+// TestGateForgetsWhatWasSeen writes for keys that are never reconciled again.
+func TestGateForgetsWhatWasSeen(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		g := client.NewGate(client.GateOptions{})
+		for i := range 300 {
+			key := api.Key{Namespace: "default", Name: fmt.Sprint("gone-", i)}
+			require.NoError(r, creates(named(key.Name, 1))(g.Begin(r.Context(), key), r))
+			synctest.Wait()
+		}
+		require.Less(r, g.Stats().Keys, 100)
+	})
+}
+
+// TestAnswersThatOvertakeEachOther notes the older of two writes, and one before a deletion, last.
+func TestAnswersThatOvertakeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed("10", at("u1", "10", 1))
+		c := told(t, f, client.Options{Overlay: true})
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(t.Context(), owner)
+		c.Wrote(ctx, at("u1", "12", 2))
+		c.Wrote(ctx, at("u1", "11", 1))
+		a := ask(g, owner)
+		f.say(watch.Modified, at("u1", "11", 1))
+		require.Zero(t, a.calls.Load())
+		w, err := c.Get(t.Context(), alpha)
+		require.NoError(t, err)
+		require.EqualValues(t, 2, w.Spec.Size)
+		f.say(watch.Modified, at("u1", "12", 2))
+		require.EqualValues(t, 1, a.calls.Load())
+	})
+}
+
+// TestGateLetsAControllerGoOn is the whole of it: a reconciler that reads stale caches creates a widget too many, and one
+// behind a gate does not.
+func TestGateLetsAControllerGoOn(t *testing.T) {
+	for _, gated := range []bool{false, true} {
+		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
+			bubble(t, setting{have: []*widget{named("owner", 3)}}, func(r *rig) {
+				var reconciler controller.Reconciler[api.Key] = controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
+					if key != owner {
+						return controller.Result{}, nil
+					}
+					have := r.informer.Cache().Len() - 1
+					for range r.get(owner).Spec.Size - int64(have) {
+						w := named("", 0)
+						w.GenerateName = "child-"
+						if _, err := r.widgets.Create(ctx, w, metav1.CreateOptions{}); err != nil {
+							return controller.Result{}, err
+						}
+					}
+					return controller.Result{}, nil
+				})
+				if gated {
+					reconciler = controller.Gated(reconciler, client.NewGate(client.GateOptions{}))
+				}
+				c := controller.New("widgets", reconciler, controller.Options{})
+				trigger := make(bell)
+				c.Watch(trigger)
+				inBackground(r.T, c.Run)
+				thaw := r.freeze()
+				for range 2 {
+					trigger <- struct{}{}
+					synctest.Wait()
+				}
+				thaw()
+				synctest.Wait()
+				if gated {
+					require.Equal(r, 4, r.informer.Cache().Len())
+				} else {
+					require.Equal(r, 7, r.informer.Cache().Len())
+				}
+			})
+		})
+	}
+}
+
+// bell is a source that adds the owner's key for each stroke.
+type bell chan struct{}
+
+func (b bell) String() string   { return "bell" }
+func (b bell) NotSynced() error { return nil }
+
+func (b bell) Run(ctx context.Context, sink *controller.Sink[api.Key]) error {
+	sink.Synced()
+	for {
+		select {
+		case <-b:
+			sink.Add(owner, workqueue.Item{})
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}

@@ -1,0 +1,212 @@
+package client_test
+
+import (
+	"context"
+	"iter"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+)
+
+// widget declares everything that the tests store.
+type widget struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              widgetSpec   `json:"spec,omitzero"`
+	Status            widgetStatus `json:"status,omitzero"`
+}
+
+type widgetSpec struct {
+	Size int64    `json:"size,omitempty"`
+	Node string   `json:"node,omitempty"`
+	Tags []string `json:"tags,omitempty"`
+}
+
+type widgetStatus struct {
+	Ready int `json:"ready,omitempty"`
+}
+
+var (
+	widgets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
+	planets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Planet", Plural: "planets"}
+	alpha   = api.Key{Namespace: "default", Name: "alpha"}
+	owner   = api.Key{Namespace: "default", Name: "owner"} // what is reconciled
+)
+
+func named(name string, size int64) *widget {
+	return &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: widgetSpec{Size: size}}
+}
+
+// rig is a server, an informer and a client in a bubble.
+type rig struct {
+	*testing.T
+	server   *testserver.Server
+	live     *apiclient.Resource[*widget]
+	informer *informer.Informer[*widget]
+	widgets  *client.Resource[*widget]
+	stop     func() // the informer
+}
+
+// setting says how a rig is to be.
+type setting struct {
+	server    testserver.Options
+	informer  informer.Options[*widget]
+	namespace string // that the informer is confined to
+	client    client.Options
+	have      []*widget // on the server at first
+}
+
+// bubble runs a test with a rig on fake time.
+func bubble(t *testing.T, s setting, test func(r *rig)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		r := build(t, s)
+		test(r)
+		r.server.Heal()
+	})
+}
+
+func build(t *testing.T, s setting) *rig {
+	server := testserver.New(s.server)
+	server.Define(testserver.Definition{Resource: widgets, SelectableFields: []string{"spec.node"}})
+	server.Define(testserver.Definition{Resource: planets})
+	for _, w := range s.have {
+		_, err := server.Create(widgets, w)
+		require.NoError(t, err)
+	}
+	inBackground(t, server.Run)
+	c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+	require.NoError(t, err)
+	t.Cleanup(c.CloseIdleConnections)
+	s.informer.OnMutation = func(m cache.Mutation) { t.Error(m) }
+	r := &rig{
+		T: t, server: server, live: apiclient.For[*widget](c, widgets, ""),
+		informer: informer.New(apiclient.For[*widget](c, widgets, s.namespace), s.informer),
+	}
+	r.widgets = client.For(r.live, r.informer, s.client)
+	r.stop = inBackground(t, r.informer.Run)
+	<-r.informer.Synced()
+	return r
+}
+
+// inBackground runs something until it is stopped or the test ends.
+func inBackground(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// freeze keeps the informer from hearing of anything, until what it returns is called.
+func (r *rig) freeze() (thaw func()) {
+	i := r.server.Inject(testserver.Fault{Effect: testserver.StallEvents{}})
+	return func() {
+		i.Remove()
+		synctest.Wait()
+	}
+}
+
+func (r *rig) get(key api.Key) *widget {
+	w, err := r.widgets.Get(r.Context(), key)
+	require.NoError(r, err)
+	return w
+}
+
+// feed is a collection that the test tells what to say.
+type feed struct {
+	initial []*widget
+	version string
+	events  chan api.Event[*widget]
+}
+
+func newFeed(version string, initial ...*widget) *feed {
+	return &feed{initial: initial, version: version, events: make(chan api.Event[*widget])}
+}
+
+func (f *feed) Resource() api.Resource { return widgets }
+
+func (f *feed) List(_ context.Context, _ api.Options[*widget], each func(*widget) error) (metav1.ListMeta, error) {
+	for _, w := range f.initial {
+		if err := each(w); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	return metav1.ListMeta{ResourceVersion: f.version}, nil
+}
+
+func (f *feed) Watch(ctx context.Context, _ api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
+	return func(yield func(api.Event[*widget], error) bool) {
+		for {
+			select {
+			case e := <-f.events:
+				if !yield(e, nil) {
+					return
+				}
+			case <-ctx.Done():
+				yield(api.Event[*widget]{}, ctx.Err())
+				return
+			}
+		}
+	}
+}
+
+// say sends an event and waits until it has been dealt with.
+func (f *feed) say(kind watch.EventType, w *widget) {
+	e := api.Event[*widget]{Type: kind, Object: w, ResourceVersion: w.ResourceVersion}
+	if kind == watch.Bookmark {
+		e.Object = nil
+	}
+	f.events <- e
+	synctest.Wait()
+}
+
+// told is a client of a feed, whose writes are those that the test claims with Wrote.
+func told(t *testing.T, f *feed, o client.Options) *client.Resource[*widget] {
+	i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
+	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
+	require.NoError(t, err)
+	inBackground(t, i.Run)
+	<-i.Synced()
+	return client.For(apiclient.For[*widget](c, widgets, ""), i, o)
+}
+
+// at returns a state of default/alpha.
+func at(uid, version string, size int64) *widget {
+	w := named("alpha", size)
+	w.UID, w.ResourceVersion = types.UID(uid), version
+	return w
+}
+
+func sizes(ws []*widget) (s []string) {
+	for _, w := range ws {
+		s = append(s, w.Namespace+"/"+w.Name+"="+strconv.FormatInt(w.Spec.Size, 10))
+	}
+	return s
+}
+
+// setSize changes a widget on the server.
+func setSize(size int64) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		if err := unstructured.SetNestedField(u.Object, size, "spec", "size"); err != nil {
+			panic(err)
+		}
+	}
+}

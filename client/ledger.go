@@ -1,0 +1,79 @@
+package client
+
+import (
+	"time"
+
+	"github.com/leatproject/leat/api"
+)
+
+// place is where an object is to be seen.
+type place struct {
+	origin caught
+	key    api.Key
+}
+
+// ledger is what reconciles of one key have written and caches have not shown yet, and who waits for that. Its Gate's lock
+// guards it.
+type ledger struct {
+	key    api.Key
+	writes map[place]write // the last one of each object
+
+	caches map[caught]struct{} // that have been asked to poke
+
+	held  []func()    // whom to call when everything has been seen
+	since time.Time   // when the first of them came
+	timer *time.Timer // when they go on in any case; nil while nobody waits
+}
+
+func (l *ledger) isWaiting() bool { return l.timer != nil }
+
+// note takes a write down in place of an earlier one of the same object. If the object may be absent now, the cache has to
+// be as far as that earlier write all the same, or it would be taken for gone before it has come.
+func (l *ledger) note(w write) {
+	at := place{w.origin, w.key}
+	earlier, known := l.writes[at]
+	switch {
+	case !known:
+	case w.absent:
+		w.floor = newer(w.floor, newer(earlier.version, earlier.floor))
+	case earlier.deletes() && earlier.uid == w.uid, !earlier.absent && newer(w.version, earlier.version) != w.version:
+		return // two at once, whose answers have overtaken each other
+	}
+	l.writes[at] = w
+}
+
+// settled tells whether everything has been seen, and forgets what has.
+func (l *ledger) settled() bool {
+	for at, w := range l.writes {
+		if w.origin.seen(w) {
+			delete(l.writes, at)
+		}
+	}
+	return len(l.writes) == 0
+}
+
+// unseen returns a write that has not been seen.
+func (l *ledger) unseen() (w write) {
+	for _, w = range l.writes {
+		break
+	}
+	return w
+}
+
+// listen makes the caches that are waited for poke. What a cache that does not change any more lacks is not waited for.
+func (l *ledger) listen(poke func()) {
+	for at := range l.writes {
+		if at.origin.await(l, poke) {
+			l.caches[at.origin] = struct{}{}
+		} else {
+			delete(l.writes, at)
+		}
+	}
+}
+
+func (l *ledger) deafen() {
+	for c := range l.caches {
+		c.forget(l)
+	}
+	clear(l.caches)
+}

@@ -1,0 +1,164 @@
+package client_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/informer"
+)
+
+// manyWidgets are three namespaces with three widgets each, of sizes 0 to 8, two nodes and two labels.
+func manyWidgets() (ws []*widget) {
+	for i, name := range []string{"c", "a", "b"} {
+		for j, namespace := range []string{"z", "x", "y"} {
+			w := named(name, int64(3*i+j))
+			w.Namespace = namespace
+			w.Labels = map[string]string{"parity": []string{"even", "odd"}[(3*i+j)%2]}
+			w.Spec.Node = []string{"n1", "n2"}[j/2]
+			w.Spec.Tags = []string{name, namespace}
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+func TestListSelects(t *testing.T) {
+	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
+		byTag := informer.AddIndex(r.informer, func(w *widget) []string { return w.Spec.Tags })
+		odd := labels.SelectorFromSet(labels.Set{"parity": "odd"})
+		live := client.For(r.live, nil, client.Options{ReadLive: true})
+		for _, tc := range []struct {
+			name  string
+			o     client.ListOptions
+			where []client.Selection[*widget]
+			want  []string
+		}{
+			{"everything, in order", client.ListOptions{}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "y/a=5", "y/b=8", "y/c=2", "z/a=3", "z/b=6", "z/c=0"}},
+			{"namespaces", client.ListOptions{Namespaces: []string{"z", "x"}}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "z/a=3", "z/b=6", "z/c=0"}},
+			{"labels", client.ListOptions{Labels: odd}, nil, []string{"x/b=7", "x/c=1", "y/a=5", "z/a=3"}},
+			{"an index", client.ListOptions{}, []client.Selection[*widget]{client.By(byNode, "n2")}, []string{"y/a=5", "y/b=8", "y/c=2"}},
+			{"an index of several values", client.ListOptions{}, []client.Selection[*widget]{client.By(byTag, "z")}, []string{"z/a=3", "z/b=6", "z/c=0"}},
+			{"two indexes", client.ListOptions{}, []client.Selection[*widget]{client.By(byNode, "n1"), client.By(byTag, "a")}, []string{"x/a=4", "z/a=3"}},
+			{"all of it", client.ListOptions{Namespaces: []string{"x", "y"}, Labels: odd}, []client.Selection[*widget]{client.By(byTag, "c"), client.By(byNode, "n1")}, []string{"x/c=1"}},
+			{"nothing", client.ListOptions{}, []client.Selection[*widget]{client.By(byNode, "n3")}, nil},
+		} {
+			list, err := r.widgets.List(r.Context(), tc.o, tc.where...)
+			require.NoError(r, err)
+			require.Equal(r, tc.want, sizes(list.Items), tc.name)
+			require.Equal(r, r.informer.ResourceVersion(), list.ResourceVersion)
+			require.NotNil(r, list.Items)
+
+			list, err = live.List(r.Context(), tc.o, tc.where...)
+			require.NoError(r, err)
+			require.Equal(r, tc.want, sizes(list.Items), "live: %s", tc.name)
+			require.Equal(r, r.server.ResourceVersion(), list.ResourceVersion)
+		}
+	})
+}
+
+func TestListCopiesUnlessShared(t *testing.T) {
+	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+		list, err := r.widgets.List(r.Context(), client.ListOptions{})
+		require.NoError(r, err)
+		for _, w := range list.Items {
+			w.Spec.Tags[0] = "mine"
+		}
+		shared, err := r.widgets.List(r.Context(), client.ListOptions{Shared: true, Limit: 5})
+		require.NoError(r, err)
+		rest, err := shared.Next()
+		require.NoError(r, err)
+		for _, w := range append(shared.Items, rest.Items...) {
+			cached, _ := r.informer.Cache().Get(api.KeyOf(w))
+			require.Same(r, cached, w)
+			require.NotEqual(r, "mine", w.Spec.Tags[0])
+		}
+	})
+}
+
+// TestPagesAreOfOneMoment changes everything between two pages.
+func TestPagesAreOfOneMoment(t *testing.T) {
+	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+		whole, err := r.widgets.List(r.Context(), client.ListOptions{})
+		require.NoError(r, err)
+		page, err := r.widgets.List(r.Context(), client.ListOptions{Limit: 4})
+		require.NoError(r, err)
+		first := page
+		for _, w := range whole.Items {
+			require.NoError(r, r.server.Delete(widgets, api.KeyOf(w)))
+		}
+		_, err = r.server.Create(widgets, named("late", 1))
+		require.NoError(r, err)
+		require.NoError(r, r.informer.WaitFor(r.Context(), r.server.ResourceVersion()))
+
+		var got []string
+		var lengths []int
+		for ; len(page.Items) > 0; page, err = page.Next() {
+			got, lengths = append(got, sizes(page.Items)...), append(lengths, len(page.Items))
+			require.Equal(r, 9-len(got), page.Remaining)
+			require.Equal(r, whole.ResourceVersion, page.ResourceVersion)
+		}
+		require.NoError(r, err)
+		require.Equal(r, sizes(whole.Items), got)
+		require.Equal(r, []int{4, 4, 1}, lengths)
+
+		<-time.After(5 * time.Minute)
+		again, err := first.Next()
+		require.NoError(r, err, "a page may be asked for twice")
+		require.Equal(r, got[4:8], sizes(again.Items))
+		<-time.After(1)
+		_, err = first.Next()
+		require.ErrorIs(r, err, client.ErrExpired)
+		var expired *client.ExpiredError
+		require.ErrorAs(r, err, &expired)
+		require.Equal(r, whole.ResourceVersion, expired.ResourceVersion)
+	})
+}
+
+// bare is an object of which nothing is known but its name.
+type bare struct {
+	Metadata struct {
+		Namespace       string `json:"namespace"`
+		Name            string `json:"name"`
+		UID             string `json:"uid"`
+		ResourceVersion string `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func (b *bare) GetNamespace() string       { return b.Metadata.Namespace }
+func (b *bare) GetName() string            { return b.Metadata.Name }
+func (b *bare) GetUID() types.UID          { return types.UID(b.Metadata.UID) }
+func (b *bare) GetResourceVersion() string { return b.Metadata.ResourceVersion }
+
+func TestLabelsOfWhatHasNone(t *testing.T) {
+	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+		live := apiclient.View[*bare](r.live.Client(), widgets, "")
+		i := informer.New(live, informer.Options[*bare]{})
+		inBackground(r.T, i.Run)
+		o := client.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})}
+		_, err := client.View(live, i, client.Options{}).List(r.Context(), o)
+		require.EqualError(r, err, "list widgets.leat.test: client: a *client_test.bare has no labels to select by")
+
+		o.Labels = labels.Everything()
+		list, err := client.View(live, i, client.Options{}).List(r.Context(), o)
+		require.NoError(r, err)
+		require.Len(r, list.Items, 9)
+	})
+}
+
+// TestLiveListsOfWhatHasNoLabels leaves the selection to the server.
+func TestLiveListsOfWhatHasNoLabels(t *testing.T) {
+	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+		live := client.View(apiclient.View[*bare](r.live.Client(), widgets, ""), nil, client.Options{ReadLive: true})
+		list, err := live.List(r.Context(), client.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})})
+		require.NoError(r, err)
+		require.Len(r, list.Items, 4)
+	})
+}

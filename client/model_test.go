@@ -1,0 +1,247 @@
+package client_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/testserver"
+)
+
+const (
+	modelSeeds   = 12
+	modelOwners  = 3
+	modelObjects = 3 // of each owner
+	modelRounds  = 25
+)
+
+// last is what a reconcile wrote last to an object.
+type last struct {
+	uid     types.UID
+	version string // empty after a deletion
+}
+
+// model is a world in which reconciles, somebody else and faults meet, and what has been seen of it.
+type model struct {
+	*rig
+	plain   *client.Resource[*widget] // reads what the cache has
+	gate    *client.Gate
+	orderly bool // events come in order; otherwise nothing is deleted, or it would come back
+
+	mu     sync.Mutex // guards the field below
+	newest map[api.Key]string
+
+	overlaid atomic.Int64 // reads that the overlay changed
+}
+
+// TestModel lets owners reconcile behind a gate while somebody else writes the same objects and watches are late, cut and
+// answered with 410. No reconcile reads a state older than what its owner wrote, an overlay shows that at once, and no
+// reader of the overlay ever goes back.
+func TestModel(t *testing.T) {
+	var waits, overlaid atomic.Int64
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range uint64(modelSeeds) {
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					m := newModel(t, seed)
+					m.run(seed)
+					waits.Add(m.gate.Stats().Waits)
+					overlaid.Add(m.overlaid.Load())
+				})
+			})
+		}
+	})
+	require.Greater(t, waits.Load(), int64(modelSeeds), "hardly anybody has had to wait")
+	require.Greater(t, overlaid.Load(), int64(modelSeeds), "the overlay has hardly been of use")
+}
+
+func newModel(t *testing.T, seed uint64) *model {
+	r := build(t, setting{
+		server: testserver.Options{Seed: seed},
+		client: client.Options{Overlay: true, OverlayAge: 24 * time.Hour},
+	})
+	return &model{
+		rig: r, plain: client.For(r.live, r.informer, client.Options{}), orderly: seed%4 != 0,
+		gate:   client.NewGate(client.GateOptions{Timeout: 24 * time.Hour}),
+		newest: map[api.Key]string{},
+	}
+}
+
+func (m *model) run(seed uint64) {
+	ctx, cancel := context.WithCancel(m.Context())
+	var owners, others sync.WaitGroup
+	for n := range modelOwners {
+		owners.Go(func() { m.own(ctx, n, rand.New(rand.NewPCG(seed, uint64(n)))) })
+	}
+	others.Go(func() { m.disturb(ctx, rand.New(rand.NewPCG(seed, 100))) })
+	others.Go(func() { m.meddle(ctx, rand.New(rand.NewPCG(seed, 101))) })
+	others.Go(func() { m.read(ctx) })
+	owners.Wait()
+	cancel()
+	others.Wait()
+	require.Zero(m, m.gate.Stats().TimedOut)
+}
+
+func pause(r *rand.Rand, most time.Duration) { <-time.After(time.Duration(r.Int64N(int64(most)))) }
+
+func objectOf(owner, n int) api.Key {
+	return api.Key{Namespace: "default", Name: fmt.Sprintf("w-%d-%d", owner, n)}
+}
+
+// own reconciles one owner again and again.
+func (m *model) own(ctx context.Context, n int, r *rand.Rand) {
+	key := api.Key{Namespace: "default", Name: fmt.Sprint("owner-", n)}
+	written := map[api.Key]last{}
+	for range modelRounds {
+		pause(r, time.Second)
+		for again := make(chan struct{}); !m.gate.Ready(key, func() { close(again) }); again = make(chan struct{}) {
+			<-again
+		}
+		for object := range modelObjects {
+			m.check(objectOf(n, object), written, m.plain)
+		}
+		for range 1 + r.IntN(3) {
+			object := objectOf(n, r.IntN(modelObjects))
+			m.write(m.gate.Begin(ctx, key), object, written, r)
+			m.check(object, written, &m.rig.widgets.Projection)
+		}
+	}
+}
+
+// reader is a client to read with.
+type reader interface {
+	Peek(ctx context.Context, key api.Key) (*widget, error)
+}
+
+// check reads an object, and finds what its owner wrote or something newer.
+func (m *model) check(key api.Key, written map[api.Key]last, from reader) {
+	before, wrote := written[key]
+	w, err := from.Peek(m.Context(), key)
+	switch {
+	case !wrote:
+	case err != nil:
+		require.True(m, apierrors.IsNotFound(err))
+		require.True(m, before.version == "" || !older(m.informer.ResourceVersion(), before.version), "%v is not there yet", key)
+	case before.version == "":
+		require.NotEqual(m, before.uid, w.UID, "%v was deleted", key)
+	default:
+		require.False(m, older(w.ResourceVersion, before.version), "%v is shown at %s and was written at %s", key, w.ResourceVersion, before.version)
+	}
+}
+
+func older(a, b string) bool {
+	order, ok := api.CompareVersions(a, b)
+	return !ok || order < 0
+}
+
+// write makes one change as a reconcile would, from what the overlay shows. That somebody else was faster is no failure.
+func (m *model) write(ctx context.Context, key api.Key, written map[api.Key]last, r *rand.Rand) {
+	w, err := m.widgets.Get(ctx, key)
+	switch {
+	case err != nil:
+		w, err = m.widgets.Create(ctx, named(key.Name, r.Int64N(100)), metav1.CreateOptions{})
+	case m.orderly && r.IntN(3) == 0:
+		uid := w.UID
+		if err = m.widgets.Delete(ctx, key, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err == nil {
+			written[key] = last{uid: uid}
+			return
+		}
+	case r.IntN(2) == 0:
+		w.Spec.Size++
+		w, err = m.widgets.Update(ctx, w, metav1.UpdateOptions{})
+	default:
+		patch := mustMerge(m, map[string]any{"spec": map[string]any{"size": r.Int64N(1000)}})
+		w, err = m.widgets.Patch(ctx, key, patch, apiclient.PatchOptions{})
+	}
+	if err != nil {
+		require.True(m, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err), "%v", err)
+		return
+	}
+	written[key] = last{w.UID, w.ResourceVersion}
+}
+
+// meddle is somebody else, who writes without asking.
+func (m *model) meddle(ctx context.Context, r *rand.Rand) {
+	for ctx.Err() == nil {
+		pause(r, 2*time.Second)
+		key := objectOf(r.IntN(modelOwners), r.IntN(modelObjects))
+		switch n := r.IntN(4); {
+		case n == 0 && m.orderly:
+			_ = m.server.Delete(widgets, key)
+		case n == 1:
+			_, _ = m.server.Create(widgets, named(key.Name, 1))
+		default:
+			_, _ = m.server.Edit(widgets, key, setSize(r.Int64N(1000)))
+		}
+	}
+}
+
+// disturb delays events, and cuts watches or makes them expire; or it has events overtake each other, which no server may
+// do, and after which nothing may be lost.
+func (m *model) disturb(ctx context.Context, r *rand.Rand) {
+	for ctx.Err() == nil {
+		pause(r, 2*time.Second)
+		f := testserver.Fault{Effect: testserver.StallEvents{}}
+		switch n := r.IntN(4); {
+		case !m.orderly:
+			f = testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameModified}}, Effect: testserver.HoldEvent{}, Times: 1}
+		case n == 0:
+			f.Effect = testserver.Disconnect{Abrupt: r.IntN(2) == 0}
+		case n == 1:
+			m.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+			f.Effect = testserver.Disconnect{}
+		}
+		i := m.server.Inject(f)
+		pause(r, 3*time.Second)
+		i.Remove()
+	}
+	m.server.Heal()
+}
+
+// read looks at everything all the time, one by one and in lists.
+func (m *model) read(ctx context.Context) {
+	for ctx.Err() == nil {
+		<-time.After(50 * time.Millisecond)
+		for owner := range modelOwners {
+			for n := range modelObjects {
+				key := objectOf(owner, n)
+				if w, err := m.widgets.Peek(m.Context(), key); err == nil {
+					m.saw(w)
+					if cached, found := m.informer.Cache().Get(key); !found || !api.SameVersion(cached, w) {
+						m.overlaid.Add(1)
+					}
+				}
+			}
+		}
+		list, err := m.widgets.List(m.Context(), client.ListOptions{Shared: true})
+		require.NoError(m, err)
+		for _, w := range list.Items {
+			m.saw(w)
+		}
+	}
+}
+
+// saw fails if a newer state of that name has been seen before.
+func (m *model) saw(w *widget) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	key := api.KeyOf(w)
+	if before, known := m.newest[key]; known {
+		require.False(m, older(w.ResourceVersion, before), "%v was shown at %s and is now at %s", key, before, w.ResourceVersion)
+	}
+	m.newest[key] = w.ResourceVersion
+}

@@ -1,0 +1,230 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+)
+
+var (
+	overlaid     = client.Options{Overlay: true}
+	patchOptions apiclient.PatchOptions
+)
+
+// listed is what a list shows, having made sure that Get shows the same of each.
+func (r *rig) listed(o client.ListOptions, where ...client.Selection[*widget]) []string {
+	list, err := r.widgets.List(r.Context(), o, where...)
+	require.NoError(r, err)
+	for _, w := range list.Items {
+		require.Equal(r, w, r.get(api.KeyOf(w)))
+	}
+	return sizes(list.Items)
+}
+
+func TestOverlayShowsWhatWasWritten(t *testing.T) {
+	gone := named("gone", 1)
+	held := named("held", 1)
+	held.Finalizers = []string{"leat.test/hold"}
+	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1), gone, held, named("other", 1)}}, func(r *rig) {
+		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
+		thaw := r.freeze()
+		patched, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{
+			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
+			"spec":     map[string]any{"size": 2, "node": "n1"},
+		}), patchOptions)
+		require.NoError(r, err)
+		patched.Spec.Size = 99 // what a write returns is the caller's
+		created := named("beta", 3)
+		created.Spec.Node = "n1"
+		require.NoError(r, creates(created)(r.Context(), r))
+		require.NoError(r, r.widgets.Delete(r.Context(), api.KeyOf(gone), metav1.DeleteOptions{}))
+		require.NoError(r, r.widgets.Delete(r.Context(), api.KeyOf(held), metav1.DeleteOptions{}))
+
+		check := func() {
+			require.Equal(r, []string{"default/alpha=2", "default/beta=3", "default/held=1", "default/other=1"}, r.listed(client.ListOptions{}))
+			require.Equal(r, []string{"default/alpha=2", "default/beta=3"}, r.listed(client.ListOptions{}, client.By(byNode, "n1")))
+			require.Equal(r, []string{"default/held=1", "default/other=1"}, r.listed(client.ListOptions{}, client.By(byNode, "")))
+			require.Equal(r, []string{"default/alpha=2"}, r.listed(client.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}))
+			require.NotNil(r, r.get(api.KeyOf(held)).DeletionTimestamp)
+			_, err := r.widgets.Get(r.Context(), api.KeyOf(gone))
+			require.True(r, apierrors.IsNotFound(err))
+		}
+		check()
+		thaw()
+		check()
+		cached, _ := r.informer.Cache().Get(alpha)
+		peeked, err := r.widgets.Peek(r.Context(), alpha)
+		require.NoError(r, err)
+		require.Same(r, cached, peeked)
+	})
+}
+
+// TestOverlayTable has default/alpha at version 10 and tells what reads show after writes, deletions and events.
+func TestOverlayTable(t *testing.T) {
+	type step func(c *client.Resource[*widget], f *feed)
+	wrote := func(w *widget) step {
+		return func(c *client.Resource[*widget], _ *feed) { c.Wrote(context.Background(), w) }
+	}
+	event := func(kind watch.EventType, w *widget) step {
+		return func(_ *client.Resource[*widget], f *feed) { f.say(kind, w) }
+	}
+	other := at("u9", "20", 1)
+	other.Name = "other"
+	for _, tc := range []struct {
+		name  string
+		steps []step
+		want  int64 // 0 for nothing
+	}{
+		{"the cache", nil, 1},
+		{"a write", []step{wrote(at("u1", "12", 2))}, 2},
+		{"an older event", []step{wrote(at("u1", "12", 2)), event(watch.Modified, at("u1", "11", 5))}, 2},
+		{"a newer event", []step{wrote(at("u1", "12", 2)), event(watch.Modified, at("u1", "13", 5))}, 5},
+		{"a newer event before the answer", []step{event(watch.Modified, at("u1", "13", 5)), wrote(at("u1", "12", 2))}, 5},
+		{"a deletion after it", []step{wrote(at("u1", "12", 2)), event(watch.Deleted, at("u1", "13", 5))}, 0},
+		{"a deletion before the answer", []step{event(watch.Deleted, at("u1", "13", 5)), wrote(at("u1", "12", 2))}, 0},
+		{"a bookmark tells nothing of what is there", []step{wrote(at("u1", "12", 2)), event(watch.Bookmark, at("", "13", 0))}, 2},
+		{"an older write", []step{wrote(at("u1", "12", 2)), wrote(at("u1", "11", 3))}, 2},
+		{"a newer write", []step{wrote(at("u1", "12", 2)), wrote(at("u1", "13", 3))}, 3},
+		{"a new one", []step{wrote(at("u2", "12", 2))}, 2},
+		{"a new one, and the end of the old", []step{wrote(at("u2", "12", 2)), event(watch.Deleted, at("u1", "11", 1))}, 2},
+		{"a new one that is gone again", []step{wrote(at("u2", "12", 2)), event(watch.Added, other)}, 1},
+		{"a version without order", []step{wrote(at("u1", "x", 2))}, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFeed("10", at("u1", "10", 1))
+				c := told(t, f, overlaid)
+				for _, s := range tc.steps {
+					s(c, f)
+				}
+				w, err := c.Get(t.Context(), alpha)
+				list, errList := c.List(t.Context(), client.ListOptions{})
+				require.NoError(t, errList)
+				var shown *widget
+				for _, item := range list.Items {
+					if item.Name == alpha.Name {
+						shown = item
+					}
+				}
+				if tc.want == 0 {
+					require.True(t, apierrors.IsNotFound(err))
+					require.Nil(t, shown)
+					return
+				}
+				require.NoError(t, err)
+				require.Equal(t, w, shown)
+				require.Equal(t, tc.want, w.Spec.Size)
+			})
+		})
+	}
+}
+
+// TestOverlayAfterDeletions deletes what was written, and creates it anew, in every order in which answers may come.
+func TestOverlayAfterDeletions(t *testing.T) {
+	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		thaw := r.freeze()
+		late, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
+		require.NoError(r, err)
+		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
+		r.widgets.Wrote(r.Context(), late) // an answer that comes after the deletion's
+		require.Empty(r, r.listed(client.ListOptions{}))
+		require.NoError(r, creates(named("alpha", 3))(r.Context(), r))
+		require.Equal(r, []string{"default/alpha=3"}, r.listed(client.ListOptions{}))
+		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
+		require.Empty(r, r.listed(client.ListOptions{}))
+		_, err = r.server.Create(widgets, named("alpha", 4)) // by somebody else
+		require.NoError(r, err)
+		thaw()
+		require.Equal(r, []string{"default/alpha=4"}, r.listed(client.ListOptions{}))
+	})
+}
+
+// TestOverlayOfWhatLeavesTheSelection hides what the cache will not have any more, and shows nothing that it never would.
+func TestOverlayOfWhatLeavesTheSelection(t *testing.T) {
+	labelled := named("alpha", 1)
+	labelled.Labels = map[string]string{"app": "web"}
+	bubble(t, setting{
+		client: overlaid, informer: informer.Options[*widget]{LabelSelector: "app"}, namespace: "default", have: []*widget{labelled},
+	}, func(r *rig) {
+		thaw := r.freeze()
+		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions)
+		require.NoError(r, err)
+		elsewhere := named("beta", 1)
+		elsewhere.Namespace, elsewhere.Labels = "elsewhere", labelled.Labels
+		require.NoError(r, errors.Join(creates(named("beta", 1))(r.Context(), r), creates(elsewhere)(r.Context(), r)))
+		require.Empty(r, r.listed(client.ListOptions{}))
+
+		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
+		require.NoError(r, err)
+		require.Equal(r, []string{"default/alpha=1"}, r.listed(client.ListOptions{}))
+		thaw()
+		require.Equal(r, []string{"default/alpha=1"}, r.listed(client.ListOptions{}))
+	})
+}
+
+// TestOverlayLooksLikeTheCache drops managedFields as informers do.
+func TestOverlayLooksLikeTheCache(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		bubble(t, setting{client: overlaid, server: testserver.Options{ManagedFields: true}, informer: informer.Options[*widget]{KeepManagedFields: keep}}, func(r *rig) {
+			thaw := r.freeze()
+			require.NoError(r, creates(named("alpha", 1))(r.Context(), r))
+			shown := r.get(alpha)
+			require.Equal(r, keep, len(shown.ManagedFields) > 0)
+			thaw()
+			require.Equal(r, shown, r.get(alpha))
+		})
+	}
+}
+
+func TestOverlayIsBounded(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		limit int
+		want  int
+	}{{"by its own limit", 5, 5}, {"by default", 0, 1000}} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := told(t, newFeed("10"), client.Options{Overlay: true, OverlayLimit: tc.limit})
+				for i := range tc.want + 3 {
+					w := at(fmt.Sprint("u", i), fmt.Sprint(20+i), 1)
+					w.Name = fmt.Sprintf("w-%04d", i)
+					c.Wrote(t.Context(), w)
+					<-time.After(1)
+				}
+				list, err := c.List(t.Context(), client.ListOptions{})
+				require.NoError(t, err)
+				require.Len(t, list.Items, tc.want)
+				require.Equal(t, "w-0003", list.Items[0].Name, "the oldest go first")
+			})
+		})
+	}
+}
+
+// TestOverlayAges has a cache that never catches up, with a write and with a deletion.
+func TestOverlayAges(t *testing.T) {
+	bubble(t, setting{client: client.Options{Overlay: true, OverlayAge: time.Minute}, have: []*widget{named("alpha", 1), named("beta", 1)}}, func(r *rig) {
+		r.freeze()
+		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
+		require.NoError(r, err)
+		require.NoError(r, r.widgets.Delete(r.Context(), api.Key{Namespace: "default", Name: "beta"}, metav1.DeleteOptions{}))
+		<-time.After(time.Minute - 1)
+		require.Equal(r, []string{"default/alpha=2"}, r.listed(client.ListOptions{}))
+		<-time.After(1)
+		require.Equal(r, []string{"default/alpha=1", "default/beta=1"}, r.listed(client.ListOptions{}))
+	})
+}

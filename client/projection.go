@@ -1,0 +1,169 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+)
+
+const (
+	defaultOverlayLimit = 1000
+	defaultOverlayAge   = 5 * time.Minute
+)
+
+// Options of a client. The zero value is what most want: reads from the cache, and from nothing else.
+type Options struct {
+	// Overlay lets reads show what this client has written, and hide what it has deleted, until the cache catches up.
+	// Without it a read after a write may show the state before.
+	Overlay bool
+	// OverlayLimit is how many objects are remembered for that at most; the oldest go first. Zero means 1000.
+	OverlayLimit int
+	// OverlayAge is how long an object is remembered at most, should the cache never catch up. Zero means 5 minutes.
+	OverlayAge time.Duration
+
+	// ReadLive lets a client without an informer read from the server, which it otherwise refuses to.
+	ReadLive bool
+}
+
+func (o Options) withDefaults() Options {
+	if o.OverlayLimit <= 0 {
+		o.OverlayLimit = defaultOverlayLimit
+	}
+	if o.OverlayAge <= 0 {
+		o.OverlayAge = defaultOverlayAge
+	}
+	return o
+}
+
+// Projection reads objects of one resource from an informer's cache, and writes to the server in ways that name what they
+// change. T may declare a part of what the objects hold; a partial T cannot be written back whole, because there is no
+// method for it. Make one with View, once for each resource, at start; it is safe for concurrent use.
+//
+// What a write made with the context of a reconcile changed is noted by the reconcile's Gate, if it has one.
+// It corresponds to client.Client of controller-runtime, for one type, and metadata or a part of it.
+type Projection[T api.Object] struct {
+	live     *apiclient.Projection[T]
+	informer *informer.Informer[T] // nil: there is no cache
+	o        Options
+	scope    scope[T]
+	origin   *origin[T]  // of writes that a Gate waits for; nil without an informer
+	overlay  *overlay[T] // nil unless there is one
+}
+
+// View returns a client that reads from an informer and writes through an API client of the same resource. The informer
+// may be nil, and reads then fail with ErrNotCached, or are live if Options.ReadLive allows it: nothing is ever cached that
+// nobody asked for. View panics when live is nil, and when the two are of different resources.
+func View[T api.Object](live *apiclient.Projection[T], i *informer.Informer[T], o Options) *Projection[T] {
+	if live == nil {
+		panic("client: an API client is needed to write with")
+	}
+	p := &Projection[T]{live: live, informer: i, o: o.withDefaults()}
+	if i == nil {
+		return p
+	}
+	if i.Resource() != live.Resource() {
+		panic(fmt.Sprintf("client: the informer is of %s, and the API client of %s", i.Resource(), live.Resource()))
+	}
+	p.scope = scopeOf(i)
+	p.origin = newOrigin(i)
+	if o.Overlay {
+		p.overlay = newOverlay(i, p.o)
+	}
+	return p
+}
+
+// Live returns the client that writes are sent with, for what need not be cached or cannot be noted: reads from the server,
+// watches, deletions of whole collections.
+func (p *Projection[T]) Live() *apiclient.Projection[T] { return p.live }
+
+// Resource returns what is read and written.
+func (p *Projection[T]) Resource() api.Resource { return p.live.Resource() }
+
+// Get returns a copy of an object, which is the caller's to change. It blocks until the cache has its first list, or ctx
+// ends, which is a *NotSyncedError. The error is apimachinery's NotFound if there is no such object.
+// The namespace of a key may be left out where the client is confined to one; for a cluster-scoped resource it is ignored.
+// It corresponds to client.Reader.Get of controller-runtime.
+func (p *Projection[T]) Get(ctx context.Context, key api.Key) (T, error) {
+	object, err := p.Peek(ctx, key)
+	if err != nil || p.informer == nil {
+		return object, err
+	}
+	return api.Clone(object), nil
+}
+
+// Peek is Get without the copy: the object is shared with the cache and with everybody else, and must not be changed.
+// It corresponds to UnsafeDisableDeepCopy of controller-runtime.
+func (p *Projection[T]) Peek(ctx context.Context, key api.Key) (T, error) {
+	key = p.complete(key)
+	if p.informer == nil {
+		return p.readLive(ctx, key)
+	}
+	var none T
+	if err := p.readable(ctx, key.Namespace); err != nil {
+		return none, p.failed("get", key, err)
+	}
+	object, found := p.cached(key)
+	if !found {
+		return none, p.failed("get", key, apierrors.NewNotFound(p.Resource().GroupResource(), key.Name))
+	}
+	return object, nil
+}
+
+// cached returns what reads show under a key.
+func (p *Projection[T]) cached(key api.Key) (T, bool) {
+	if p.overlay != nil {
+		return p.overlay.get(key)
+	}
+	return p.informer.Snapshot().Get(key)
+}
+
+func (p *Projection[T]) readLive(ctx context.Context, key api.Key) (T, error) {
+	if !p.o.ReadLive {
+		var none T
+		return none, p.failed("get", key, &NotCachedError{Resource: p.Resource()})
+	}
+	return p.live.Get(ctx, key, metav1.GetOptions{})
+}
+
+// complete settles the namespace of a key.
+func (p *Projection[T]) complete(key api.Key) api.Key {
+	switch {
+	case !p.Resource().Namespaced:
+		key.Namespace = ""
+	case key.Namespace == "":
+		key.Namespace = p.live.Namespace()
+	}
+	return key
+}
+
+// readable waits until the cache can answer for a namespace. The empty one is all of them, or that of the informer.
+func (p *Projection[T]) readable(ctx context.Context, namespace string) error {
+	if !p.scope.reaches(namespace) {
+		return &NotCachedError{Resource: p.Resource(), Namespace: namespace}
+	}
+	select {
+	case <-p.informer.Synced():
+		return nil
+	default:
+	}
+	select {
+	case <-p.informer.Synced():
+		return nil
+	case <-p.informer.Stopped():
+		return &NotSyncedError{Status: p.informer.Status(), Err: informer.ErrStopped}
+	case <-ctx.Done():
+		return &NotSyncedError{Status: p.informer.Status(), Err: ctx.Err()}
+	}
+}
+
+// failed wraps the error of a read as the errors of live ones are.
+func (p *Projection[T]) failed(verb string, key api.Key, err error) error {
+	return fmt.Errorf("%s %s %s: %w", verb, p.Resource(), api.FormatKey(key), err)
+}

@@ -1,0 +1,140 @@
+package client_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/testserver"
+)
+
+func TestGetCopiesAndPeekDoesNot(t *testing.T) {
+	w := named("alpha", 1)
+	w.Spec.Tags = []string{"a"}
+	bubble(t, setting{have: []*widget{w}}, func(r *rig) {
+		mine := r.get(alpha)
+		mine.Spec.Tags[0] = "changed"
+		require.Equal(r, []string{"a"}, r.get(alpha).Spec.Tags)
+		cached, _ := r.informer.Cache().Get(alpha)
+		peeked, err := r.widgets.Peek(r.Context(), alpha)
+		require.NoError(r, err)
+		require.Same(r, cached, peeked)
+	})
+}
+
+func TestWhatIsNotThereIsNotFound(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		_, err := r.widgets.Get(r.Context(), alpha)
+		require.True(r, apierrors.IsNotFound(err))
+		require.EqualError(r, err, `get widgets.leat.test default/alpha: widgets.leat.test "alpha" not found`)
+	})
+}
+
+// TestKeysAreCompleted leaves out a namespace that there is no choice of, and gives one that there is no use for.
+func TestKeysAreCompleted(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		confined := client.For(apiclient.For[*widget](r.live.Client(), widgets, "default"), r.informer, client.Options{})
+		w, err := confined.Get(r.Context(), api.Key{Name: "alpha"})
+		require.NoError(r, err)
+		require.EqualValues(r, 1, w.Spec.Size)
+
+		_, err = r.server.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}})
+		require.NoError(r, err)
+		live := apiclient.View[*widget](r.live.Client(), planets, "")
+		i := informer.New(live, informer.Options[*widget]{})
+		inBackground(r.T, i.Run)
+		_, err = client.View(live, i, client.Options{}).Get(r.Context(), api.Key{Namespace: "default", Name: "earth"})
+		require.NoError(r, err)
+	})
+}
+
+func TestNothingIsCachedByReading(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		unread := client.View(&r.live.Projection, nil, client.Options{})
+		_, err := unread.Get(r.Context(), alpha)
+		require.ErrorIs(r, err, client.ErrNotCached)
+		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: client: no informer holds widgets.leat.test")
+		_, err = unread.List(r.Context(), client.ListOptions{})
+		var missing *client.NotCachedError
+		require.ErrorAs(r, err, &missing)
+		require.Equal(r, widgets, missing.Resource)
+
+		live := client.View(&r.live.Projection, nil, client.Options{ReadLive: true})
+		w, err := live.Get(r.Context(), alpha)
+		require.NoError(r, err)
+		require.EqualValues(r, 1, w.Spec.Size)
+		require.NoError(r, live.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
+		_, err = live.Get(r.Context(), alpha)
+		require.True(r, apierrors.IsNotFound(err))
+	})
+}
+
+func TestNamespacesThatAreNotHeld(t *testing.T) {
+	bubble(t, setting{namespace: "default", have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
+		_, err := r.widgets.Get(r.Context(), api.Key{Namespace: "other", Name: "alpha"})
+		require.ErrorIs(r, err, client.ErrNotCached)
+		require.ErrorContains(r, err, `does not hold namespace "other"`)
+		_, err = r.widgets.List(r.Context(), client.ListOptions{Namespaces: []string{"default", "other"}})
+		require.ErrorIs(r, err, client.ErrNotCached)
+	})
+}
+
+// TestReadsWaitForTheFirstList also says why there is none.
+func TestReadsWaitForTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(testserver.Options{})
+		server.Register(widgets)
+		_, err := server.Create(widgets, named("alpha", 1))
+		require.NoError(t, err)
+		forbidden := server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+		inBackground(t, server.Run)
+		c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+		require.NoError(t, err)
+		t.Cleanup(c.CloseIdleConnections)
+		live := apiclient.For[*widget](c, widgets, "")
+		i := informer.New(live, informer.Options[*widget]{})
+		reads := client.For(live, i, client.Options{})
+		stop := inBackground(t, i.Run)
+
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		_, err = reads.Get(ctx, alpha)
+		require.ErrorIs(t, err, client.ErrNotSynced)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.True(t, apierrors.IsForbidden(err))
+
+		forbidden.Remove()
+		list, err := reads.List(t.Context(), client.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 1)
+
+		never := informer.New(live, informer.Options[*widget]{})
+		server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+		inBackground(t, never.Run)()
+		_, err = client.For(live, never, client.Options{}).Get(t.Context(), alpha)
+		require.ErrorIs(t, err, informer.ErrStopped)
+		stop()
+	})
+}
+
+func TestClientsOfOneResourceAndAnInformerOfAnother(t *testing.T) {
+	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
+	require.NoError(t, err)
+	i := informer.New(apiclient.View[*widget](c, widgets, ""), informer.Options[*widget]{})
+	require.PanicsWithValue(t, "client: the informer is of widgets.leat.test, and the API client of planets.leat.test", func() {
+		client.View(apiclient.View[*widget](c, planets, ""), i, client.Options{})
+	})
+	require.PanicsWithValue(t, "client: an API client is needed to write with", func() {
+		client.For(nil, i, client.Options{})
+	})
+}

@@ -1,0 +1,55 @@
+package client
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+)
+
+// Resource is a Projection that writes whole objects too, and so T must declare everything that the objects may hold:
+// *corev1.Pod, or *unstructured.Unstructured. Make one with For.
+// It corresponds to client.Client of controller-runtime, for one type.
+type Resource[T api.Object] struct {
+	Projection[T]
+	live *apiclient.Resource[T]
+}
+
+// For returns a client whose objects are whole in T; otherwise it is as View.
+func For[T api.Object](live *apiclient.Resource[T], i *informer.Informer[T], o Options) *Resource[T] {
+	if live == nil {
+		panic("client: an API client is needed to write with")
+	}
+	r := &Resource[T]{Projection: *View(&live.Projection, i, o), live: live}
+	r.scope.whole = true
+	return r
+}
+
+// Live returns the client that writes are sent with.
+func (r *Resource[T]) Live() *apiclient.Resource[T] { return r.live }
+
+// Create creates an object and returns it as the server stored it.
+// It corresponds to client.Writer.Create of controller-runtime, which changes the object that it is given.
+func (r *Resource[T]) Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error) {
+	stored, err := r.live.Create(ctx, object, o)
+	return r.wrote(ctx, stored, err, o.DryRun)
+}
+
+// Update replaces an object, and returns it as the server stored it; the error is a conflict if it has changed since the
+// version that it carries. Do not update with what came through an informer's Transform: what that dropped would be
+// deleted.
+// It corresponds to client.Writer.Update of controller-runtime.
+func (r *Resource[T]) Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
+	stored, err := r.live.Update(ctx, object, o)
+	return r.wrote(ctx, stored, err, o.DryRun)
+}
+
+// UpdateStatus replaces the status of an object, and nothing else of it.
+// It corresponds to client.StatusWriter.Update of controller-runtime.
+func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
+	stored, err := r.live.UpdateStatus(ctx, object, o)
+	return r.wrote(ctx, stored, err, o.DryRun)
+}
