@@ -48,11 +48,13 @@ const (
 
 // New returns a controller that reconciles with r; it does nothing until Run. The name stands in logs, errors and
 // metrics. With limiters, the longest delay that any of them asks for says when a failed key is tried again, and
-// Options.Backoff and Options.Bucket must be zero. It panics without a name or a reconciler.
+// Options.Backoff and Options.Bucket must be zero. It panics without a name or a reconciler, and where an option has a
+// value that it cannot have; Spec.Build returns errors.
 // It corresponds to NewTypedUnmanaged of controller-runtime.
 func New[K comparable](name string, r Reconciler[K], o Options, limiters ...workqueue.RateLimiter[K]) *Controller[K] {
-	if name == "" || r == nil {
-		panic("controller: New needs a name and a reconciler")
+	s := Spec[K]{Name: name, Reconciler: r, Options: o, Limiters: limiters}
+	if problems := s.problems(); len(problems) > 0 {
+		panic(s.wrap(problems).Error())
 	}
 	o = o.withDefaults()
 	inner, gates := takeGates(r)

@@ -7,8 +7,9 @@
 //
 //	informer → Source: predicates, then keys → workqueue → worker → Reconcile(ctx, key)
 //
-// Read reconciler.go for what a user writes, controller.go for the life of a controller, informersource.go and owns.go for
-// how notifications become keys, and worker.go for what becomes of a key.
+// Read reconciler.go and objects.go for what a user writes, controller.go for the life of a controller, informersource.go
+// and owns.go for how notifications become keys, worker.go and gate.go for what becomes of a key, and debug.go for what
+// can be asked afterwards.
 //
 // # Results
 //
@@ -65,6 +66,8 @@
 //     (TestChannelHoldsUpWhoSends).
 //  17. The predicates of a controller are asked about every source of an informer that is not exempted
 //     (TestPredicatesOfTheController).
+//  18. Build returns all that is wrong at once, and New panics with it (TestBuildFindsEverythingThatIsWrong). Objects gives
+//     an ObjectReconciler a copy of its own (TestObjects).
 //
 // # Concurrency
 //
@@ -82,9 +85,15 @@
 // source can be removed. Owns takes kind and scope from the owners' informer, and compares UIDs. A time-out says what the
 // list failed with. Panics are contained in predicates and map functions, too. A failed informer ends the controller,
 // which would otherwise go on and hear nothing. There is a bound on retries for those who want one, no Requeue beside an
-// error, and a queue that does not starve low priorities. A reconcile can ask for its causes.
+// error, and a queue that does not starve low priorities. A reconcile can ask for its causes, and people can ask for those
+// of reconciles that have been.
+//
+// A predicate of the whole controller is asked about every source of an informer that does not say otherwise, not only
+// about those that a builder made. Channels have no buffers of their own. Names are unique in a manager, not in a process.
+// There is no builder, since there is no scheme to look anything up in: see Spec. A Gate takes the place of the sync that
+// fails because its cache is behind (KEP-5647).
 //
 // # Example
 //
-// See Example, ExampleOwns, ExampleMap and ExampleTerminalError.
+// See Example, ExampleOwns, ExampleMap, ExampleChannel, ExampleSpec, ExampleController_Why and ExampleTerminalError.
 package controller

@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/workqueue"
 )
 
 // runAll runs what an example needs, until the returned function is called.
@@ -105,6 +106,82 @@ func ExampleMap() {
 	fmt.Println(<-reconciled)
 	stop()
 	// Output: 4
+}
+
+// A reconciler of objects is given the object. A Spec is checked as a whole.
+func ExampleSpec() {
+	server := new(cluster).collection(things)
+	inf := server.informer()
+	greeted := make(chan string)
+	greet := controller.ObjectFunc[*thing](func(_ context.Context, object *thing) (controller.Result, error) {
+		greeted <- "hello, " + object.Name
+		return controller.Result{}, nil
+	})
+	spec := controller.Spec[api.Key]{
+		Name:       "greeter",
+		Reconciler: controller.Objects(inf.Cache(), greet),
+		Options:    controller.Options{Workers: -2, MaxRetries: -1},
+	}
+	_, err := spec.Build()
+	fmt.Println(err)
+
+	spec.Options = controller.Options{Workers: 2}
+	spec.Sources = []controller.Source[api.Key]{controller.For(inf).When(predicate.GenerationChanged)}
+	c, err := spec.Build()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	stop := runAll(inf.Run, c.Run)
+	server.apply(named("mill"))
+	fmt.Println(<-greeted)
+	stop()
+	// Output:
+	// controller: greeter: Workers must not be negative, but is -2
+	// controller: greeter: MaxRetries must not be negative, but is -1
+	// controller: greeter: there are no sources
+	// hello, mill
+}
+
+// What comes from elsewhere than an API server reaches controllers through a channel.
+func ExampleChannel() {
+	rung, reconciled := make(chan string), make(chan string)
+	c := controller.New("doors", controller.Func[string](func(ctx context.Context, door string) (controller.Result, error) {
+		reconciled <- fmt.Sprintf("the %s door, because of an %s of the %s", door, controller.Causes(ctx)[0].Event, controller.Causes(ctx)[0].Source)
+		return controller.Result{}, nil
+	}), controller.Options{})
+	doors := func(button string) []string { return []string{button} }
+	c.Watch(controller.Channel("bell", rung, doors).Unless(func(button string) bool { return button == "light" }))
+
+	stop := runAll(c.Run)
+	rung <- "light"
+	rung <- "front"
+	fmt.Println(<-reconciled)
+	stop()
+	// Output: the front door, because of an event of the bell
+}
+
+// A controller can be asked why it did what it did; DebugHandler serves the same.
+func ExampleController_Why() {
+	done := make(chan struct{}, 2)
+	attempts := 0
+	c := controller.New("mills", controller.Func[string](func(context.Context, string) (controller.Result, error) {
+		if attempts++; attempts == 1 {
+			return controller.Result{}, errors.New("no water")
+		}
+		return controller.Result{}, nil
+	}), controller.Options{OnReconcile: func(controller.Report) { done <- struct{}{} }})
+	stop := runAll(c.Run)
+	c.Add("mill", workqueue.Item{Cause: workqueue.Cause{Source: "http", Event: "request"}})
+	<-done
+	<-done
+	for _, r := range c.Why("mill") { // the newest first
+		fmt.Println(r.Attempt, r.Outcome, r.Causes[0].Event, r.Err)
+	}
+	stop()
+	// Output:
+	// 2 success retry <nil>
+	// 1 error request no water
 }
 
 // An error that no retry will mend is returned as such.

@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"fmt"
 	"time"
 
 	"go.uber.org/zap"
@@ -68,11 +67,10 @@ type Options struct {
 	Logger *zap.Logger
 }
 
+// anyPredicate is a predicate on objects of any type.
+type anyPredicate = func(informer.Notification[api.Object]) bool
+
 func (o Options) withDefaults() Options {
-	if o.Workers < 0 || o.MaxRetries < 0 || o.ReconcileTimeout < 0 {
-		panic(fmt.Sprintf("controller: Workers %d, MaxRetries %d and ReconcileTimeout %v must not be negative",
-			o.Workers, o.MaxRetries, o.ReconcileTimeout))
-	}
 	if o.Workers == 0 {
 		o.Workers = 1
 	}
