@@ -434,3 +434,24 @@ func TestHalfATokenIsNotQuoted(t *testing.T) {
 		}
 	}
 }
+
+// TestAPasswordThatIsAWord does not hide from a reflector that a version is gone, or from anybody what was refused.
+func TestAPasswordThatIsAWord(t *testing.T) {
+	const gone = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
+	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("watch") != "" {
+			answer(200, jsonType, `{"type":"ERROR","object":`+gone+`}`)(w, r)
+			return
+		}
+		answer(410, jsonType, gone)(w, r)
+	})
+	cfg.Username, cfg.Password = "joe", apiclient.NewSecret("resource")
+	pods := pods(t, cfg)
+	_, err := pods.Get(t.Context(), web, metav1.GetOptions{})
+	require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+	require.ErrorContains(t, err, "too old REDACTED version")
+	for _, err := range pods.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
+		require.True(t, apierrors.IsResourceExpired(err), "%v", err)
+		require.ErrorContains(t, err, "too old REDACTED version")
+	}
+}

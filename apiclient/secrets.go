@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -152,25 +153,30 @@ func (s *sentSecrets) cleanError(err error) error {
 	var (
 		page     *ContentTypeError
 		redirect *RedirectError
+		status   *apierrors.StatusError
 	)
 	switch {
 	case errors.As(err, &page):
 		page.ContentType, page.Body = s.clean(page.ContentType), s.clean(page.Body)
 	case errors.As(err, &redirect):
 		redirect.To = s.clean(redirect.To)
+	case errors.As(err, &status): // of an event of a watch
+		s.cleanStatus(&status.ErrStatus)
 	}
 	text := err.Error()
 	if clean := s.clean(text); clean != text {
-		return &cleanedError{text: clean, is: func(target error) bool { return errors.Is(err, target) }}
+		return &cleanedError{text: clean, is: func(target error) bool { return errors.Is(err, target) }, status: status}
 	}
 	return err
 }
 
 // cleanedError is an error whose text had to be changed. What is beneath can be recognised and not be had, for it would
-// tell. It stands behind a function, into which fmt does not look.
+// tell, but for a Status, which is cleaned itself: on its reason depends what comes next. The rest stands behind a
+// function, into which fmt does not look.
 type cleanedError struct {
-	text string
-	is   func(error) bool
+	text   string
+	is     func(error) bool
+	status *apierrors.StatusError // nil for none
 }
 
 // Error returns the text without credentials.
@@ -178,3 +184,11 @@ func (e *cleanedError) Error() string { return e.text }
 
 // Is tells what the error is.
 func (e *cleanedError) Is(target error) bool { return e.is(target) }
+
+// Unwrap returns the Status.
+func (e *cleanedError) Unwrap() error {
+	if e.status == nil {
+		return nil
+	}
+	return e.status
+}
