@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
@@ -74,6 +75,9 @@ func connect(o kubeconfig.Options) (*apiclient.Client, string, error) {
 	cfg, namespace, err := kubeconfig.Load(o)
 	if err != nil {
 		return nil, "", err
+	}
+	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 { // and would be asked for again and again
+		return nil, "", usagef("%q cannot be the name of a namespace: %s", namespace, wrong[0])
 	}
 	client, err := apiclient.New(cfg)
 	return client, namespace, err

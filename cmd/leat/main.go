@@ -74,7 +74,20 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // isUnknownCommand recognises what cobra says of a command that it does not have, which has no type.
 func isUnknownCommand(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }
 
-// oneLine joins the lines of an error: a cause may have several.
+// oneLine joins the lines of an error: a cause may have several, and cobra indents what it suggests.
 func oneLine(err error) string {
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
+	var b strings.Builder
+	for line := range strings.Lines(err.Error()) {
+		line = strings.TrimSpace(line)
+		switch text := b.String(); {
+		case line == "":
+			continue
+		case strings.HasSuffix(text, "?"), strings.HasSuffix(text, ":"):
+			b.WriteByte(' ')
+		case text != "":
+			b.WriteString("; ")
+		}
+		b.WriteString(line)
+	}
+	return b.String()
 }
