@@ -82,6 +82,7 @@ func TestBuild(t *testing.T) {
 		require.Equal(t, "test", ctl.Name())
 		start(t, ctl.Run)
 		first.add("a", workqueue.Item{})
+		pass(time.Second)
 		second.add("b", workqueue.Item{})
 		pass(30 * time.Minute)
 		require.Equal(t, "a b", seen.keys())
