@@ -25,3 +25,10 @@ func WithPatience(c Config, handshake, pingAfter, pingTimeout time.Duration) Con
 	c.patience = patience{dial: dialTimeout, handshake: handshake, pingAfter: pingAfter, pingTimeout: pingTimeout}
 	return c
 }
+
+// Retired counts the transports that were replaced and still have something to close.
+func (c *Client) Retired() int {
+	c.transports.mu.Lock()
+	defer c.transports.mu.Unlock()
+	return len(c.transports.retired)
+}

@@ -93,6 +93,19 @@ func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
 		_, stop = r.watch(v)
 		require.Equal(t, []string{"second"}, r.seen, "a watch that opens again uses the newest")
 		stop()
+
+		files.replace(pair("third"))
+		in(soon)
+		opened := r.opened.Load()
+		r.is(v, "third")
+		in(time.Second)
+		require.Equal(t, opened, r.closed.Load(), "what was idle is closed too")
+		require.Zero(t, v.Client().Retired())
+		v.Client().CloseIdleConnections() // perhaps while the last answer is not forgotten yet
+		r.is(v, "third")
+		v.Client().CloseIdleConnections()
+		in(time.Second)
+		require.Equal(t, r.opened.Load(), r.closed.Load())
 	})
 }
 
@@ -140,6 +153,18 @@ func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
 
 		files.replace(map[string][]byte{"ca.crt": r.authority.pem})
 		r.is(v, "nobody") // after such an error nobody waits
+
+		require.NoError(t, os.Remove(files.path("ca.crt")))
+		in(soon)
+		r.is(v, "nobody")
+		require.NoError(t, os.Symlink(filepath.Join("..data", "ca.crt"), files.path("ca.crt")))
+		in(soon)
+		r.is(v, "nobody")
+		r.tls.Store(newAuthority(t).server(t, unchanged))
+		hangUp(v)
+		_, err = r.who(v)
+		require.ErrorAs(t, err, &typed)
+		require.NoError(t, typed.Stale, "the file is there again")
 	})
 }
 
@@ -207,6 +232,8 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 			hangUp(v)
 			r.is(v, first) // neither nobody nor the system's authorities nor half of the new ones
 		}
+		in(soon)
+		r.is(v, first) // the file is not looked at without remembering what is wrong with it
 		r.tls.Store(stranger.server(t, unchanged))
 		hangUp(v)
 		_, err := r.who(v)

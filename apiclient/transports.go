@@ -155,9 +155,8 @@ func (ts *transports) look(now time.Time) (changed bool) {
 	if !ts.ca.rotates() || now.Sub(ts.looked) < lookInterval {
 		return false
 	}
-	must := ts.looked.IsZero()
 	ts.looked = now
-	changed, err := ts.ca.look(now, must)
+	changed, err := ts.ca.look(now, false)
 	if err == nil && !changed && ts.err == nil {
 		return false
 	}
