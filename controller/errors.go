@@ -18,8 +18,8 @@ var (
 	ErrReconcileTimeout = errors.New("controller: reconcile took too long")
 )
 
-// errGoexit is the error of a reconcile, or of a source, that ended its goroutine.
-var errGoexit = errors.New("controller: runtime.Goexit was called")
+// errGoexit is the error of a reconcile, or of a source, that ended its goroutine; a panic that nothing recovers does, too.
+var errGoexit = errors.New("controller: it ended its goroutine, with runtime.Goexit or a panic")
 
 // SyncError is returned by Run when a source is not synced in time. It wraps what its list or watch failed with last,
 // so that for instance apierrors.IsForbidden finds it.

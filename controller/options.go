@@ -42,6 +42,9 @@ type Options struct {
 
 	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero is never.
 	ReconcileTimeout time.Duration
+	// CrashOnPanic lets a panic of the reconciler end the process, as panics do, instead of costing one attempt.
+	// It is the opposite of RecoverPanic of controller-runtime.
+	CrashOnPanic bool
 	// CacheSyncTimeout is how long Run waits for sources to be synced before the workers begin. Zero means 2 minutes, a
 	// negative value for ever.
 	CacheSyncTimeout time.Duration

@@ -68,13 +68,15 @@ func (c *Controller[K]) reconcile(ctx context.Context, a *attempt[K]) (result Re
 	return result, err
 }
 
-// callReconciler turns a panic into an error.
+// callReconciler turns a panic into an error, unless it is to end the process.
 func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = recovered(p)
-		}
-	}()
+	if !c.o.CrashOnPanic { // or it would be recovered, and its stack would not be the one that is printed
+		defer func() {
+			if p := recover(); p != nil {
+				err = recovered(p)
+			}
+		}()
+	}
 	for _, g := range c.gates.gates {
 		ctx = g.Begin(ctx, key)
 	}
