@@ -1,0 +1,126 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/expectations"
+	"github.com/leatproject/leat/owner"
+)
+
+// manage makes or deletes as many Pods as are missing or too many, and no more than the burst.
+func (r *reconciler) manage(ctx context.Context, s *appsv1.ReplicaSet, active []*workload.Pod) outcome {
+	switch n := int(wanted(s)) - len(active); {
+	case n > 0:
+		return outcome{tried: true, reason: "FailedCreate", err: r.create(ctx, s, min(n, r.burst))}
+	case n < 0:
+		doomed := toDelete(active, r.kin(s, active), min(-n, r.burst), time.Now())
+		return outcome{tried: true, reason: "FailedDelete", err: r.delete(ctx, s, doomed)}
+	}
+	return outcome{tried: true}
+}
+
+// wanted is how many Pods a ReplicaSet wants; one, as apps/v1 has it, if it does not say.
+func wanted(s *appsv1.ReplicaSet) int32 {
+	if s.Spec.Replicas == nil {
+		return 1
+	}
+	return *s.Spec.Replicas
+}
+
+// create makes n Pods, few at first. In a namespace that ends nothing can be made any more: that is no failure, and the
+// Pods are not expected.
+func (r *reconciler) create(ctx context.Context, s *appsv1.ReplicaSet, n int) error {
+	key := api.KeyOf(s)
+	r.expected.Expect(key, n)
+	made, err := expectations.SlowStart(ctx, n, func(ctx context.Context, _ int) error {
+		p, err := r.createPods.Create(ctx, newPod(s), metav1.CreateOptions{})
+		switch {
+		case err == nil:
+			r.tell(s, p, "SuccessfulCreate", "Created pod: %s", p.Name)
+		case !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			r.tell(s, nil, "FailedCreate", "Error creating: %v", err)
+		}
+		return err
+	})
+	r.expected.Created(key, n-made)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return nil
+	case apierrors.IsInvalid(err):
+		return controller.TerminalError(err)
+	}
+	return err
+}
+
+// newPod is a Pod of a ReplicaSet's template.
+func newPod(s *appsv1.ReplicaSet) *corev1.Pod {
+	t := s.Spec.Template.DeepCopy()
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: s.Namespace, GenerateName: s.Name + "-",
+			Labels: t.Labels, Annotations: t.Annotations, Finalizers: t.Finalizers,
+		},
+		Spec: t.Spec,
+	}
+	if err := owner.SetController(s, workload.ReplicaSets, p); err != nil {
+		panic(err) // the set is stored, and the Pod in its namespace and new
+	}
+	return p
+}
+
+// delete deletes Pods, all at once. One that is gone already, or has a successor of its name, is not expected to go.
+func (r *reconciler) delete(ctx context.Context, s *appsv1.ReplicaSet, pods []*workload.Pod) error {
+	key := api.KeyOf(s)
+	var uids []types.UID
+	for _, p := range pods {
+		uids = append(uids, p.UID)
+	}
+	r.expected.Expect(key, 0, uids...)
+	errs := make([]error, len(pods))
+	var all sync.WaitGroup
+	for i, p := range pods {
+		all.Go(func() {
+			err := r.writePods.Delete(ctx, api.KeyOf(p), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
+			switch {
+			case err == nil:
+				r.tell(s, p, "SuccessfulDelete", "Deleted pod: %s", p.Name)
+				return
+			case apierrors.IsNotFound(err), apierrors.IsConflict(err):
+			default:
+				errs[i] = err
+				r.tell(s, nil, "FailedDelete", "Error deleting: %v", err)
+			}
+			r.expected.Deleted(key, p.UID)
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// kin are the Pods that a ReplicaSet's should be spread with: its own, and those of the other sets of its Deployment.
+func (r *reconciler) kin(s *appsv1.ReplicaSet, own []*workload.Pod) []*workload.Pod {
+	all := slices.Clone(own)
+	ref := metav1.GetControllerOfNoCopy(s)
+	if ref == nil {
+		return all
+	}
+	for _, other := range r.setsByKeeper.ByIndex(workload.Keeper{Controller: ref.UID}) {
+		if other.UID != s.UID {
+			all = append(all, r.podsByKeeper.ByIndex(workload.Keeper{Controller: other.UID})...)
+		}
+	}
+	return all
+}

@@ -1,0 +1,314 @@
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/testserver"
+)
+
+var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
+
+// pod is one that was made an hour ago, has run on node n since, and has been ready for half an hour.
+func pod(change func(*workload.Pod)) *workload.Pod {
+	p := &workload.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "m", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
+		Spec:       workload.PodSpec{NodeName: "n"},
+		Status:     workload.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []workload.ContainerStatus{{RestartCount: 1}}},
+	}
+	readySince(30 * time.Minute)(p)
+	if change != nil {
+		change(p)
+	}
+	return p
+}
+
+func readySince(ago time.Duration) func(*workload.Pod) {
+	return func(p *workload.Pod) {
+		p.Status.Conditions = []corev1.PodCondition{{
+			Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-ago)),
+		}}
+	}
+}
+
+// TestOrderOfDeletion has, for each criterion, a Pod that goes before another which every later criterion would prefer.
+func TestOrderOfDeletion(t *testing.T) {
+	older := func(p *workload.Pod) {
+		p.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour))
+		p.UID = "z"
+	}
+	both := func(all ...func(*workload.Pod)) func(*workload.Pod) {
+		return func(p *workload.Pod) {
+			for _, f := range all {
+				f(p)
+			}
+		}
+	}
+	noRestarts := func(p *workload.Pod) { p.Status.ContainerStatuses = nil }
+	cost := func(c string) func(*workload.Pod) {
+		return func(p *workload.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: c} }
+	}
+	unready := func(p *workload.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }
+	phase := func(is corev1.PodPhase) func(*workload.Pod) {
+		return func(p *workload.Pod) { p.Status.Phase = is }
+	}
+	for name, c := range map[string]struct{ first, second func(*workload.Pod) }{
+		"on no node":                {both(func(p *workload.Pod) { p.Spec.NodeName = "" }, older), phase(corev1.PodPending)},
+		"pending before unknown":    {both(phase(corev1.PodPending), older), both(phase(corev1.PodUnknown), unready)},
+		"unknown before running":    {both(phase(corev1.PodUnknown), older), unready},
+		"not ready":                 {both(unready, cost("9"), older), nil},
+		"cheap":                     {both(cost("-1"), older), nil},
+		"not annotated before dear": {both(older, noRestarts), cost("1")},
+		"not readable is nothing":   {both(cost("much"), older, noRestarts), cost("1")},
+		"ready for a shorter time":  {both(readySince(time.Minute), older, noRestarts), nil},
+		"restarted more often":      {both(func(p *workload.Pod) { p.Status.ContainerStatuses[0].RestartCount = 2 }, older), nil},
+		"younger":                   {func(p *workload.Pod) { p.UID = "z" }, func(p *workload.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour)) }},
+		"of one age: the UID":       {nil, func(p *workload.Pod) { p.UID = "z"; p.CreationTimestamp = metav1.NewTime(noon.Add(-59 * time.Minute)) }},
+	} {
+		first, second := pod(c.first), pod(c.second)
+		first.Name, second.Name = "first", "second"
+		for _, pods := range [][]*workload.Pod{{first, second}, {second, first}} {
+			chosen := toDelete(pods, nil, 1, noon)
+			require.Len(t, chosen, 1)
+			require.Equal(t, "first", chosen[0].Name, name)
+		}
+	}
+	require.Len(t, toDelete([]*workload.Pod{pod(nil)}, nil, 5, noon), 1)
+}
+
+func TestPodsOnCrowdedNodesGoFirst(t *testing.T) {
+	on := func(node string, uid string) *workload.Pod {
+		return pod(func(p *workload.Pod) {
+			p.Spec.NodeName, p.UID, p.Name = node, types.UID(uid), uid
+		})
+	}
+	own := []*workload.Pod{on("a", "1"), on("b", "2")}
+	ended := on("a", "5")
+	ended.Status.Phase = corev1.PodFailed
+	kin := append(own, on("b", "3"), ended, ended)
+	require.Equal(t, "2", toDelete(own, kin, 1, noon)[0].Name, "another set of the same Deployment has a Pod on its node")
+}
+
+func TestFailureIsTold(t *testing.T) {
+	s := &appsv1.ReplicaSet{}
+	failed := outcome{tried: true, reason: "FailedCreate", err: errors.New("quota")}
+	status, _ := statusOf(s, family{}, failed, noon)
+	require.Len(t, status.Conditions, 1)
+	require.Equal(t, "FailedCreate", status.Conditions[0].Reason)
+	require.Equal(t, "quota", status.Conditions[0].Message)
+
+	s.Status = status
+	failed.err = errors.New("another quota")
+	again, _ := statusOf(s, family{}, failed, noon.Add(time.Hour))
+	require.Equal(t, status, again, "the first message stays, so that nothing is written")
+	unknown, _ := statusOf(s, family{}, outcome{}, noon)
+	require.Equal(t, status, unknown, "who did not try does not know")
+	over, _ := statusOf(s, family{}, outcome{tried: true}, noon)
+	require.Empty(t, over.Conditions)
+	other, _ := statusOf(s, family{}, outcome{tried: true, reason: "FailedDelete", err: errors.New("no")}, noon)
+	require.Len(t, other.Conditions, 1)
+	require.Equal(t, "FailedDelete", other.Conditions[0].Reason)
+}
+
+func TestStatusCounts(t *testing.T) {
+	s := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+	s.Spec.MinReadySeconds = 60
+	s.Spec.Template.Labels = map[string]string{"app": "web", "hash": "1"}
+	labelled := func(p *workload.Pod) { p.Labels = map[string]string{"app": "web", "hash": "1", "more": "x"} }
+	f := family{
+		active: []*workload.Pod{
+			pod(labelled), pod(readySince(20 * time.Second)), pod(readySince(50 * time.Second)),
+			pod(func(p *workload.Pod) { p.Status.Conditions = nil }),
+		},
+		terminating: []*workload.Pod{pod(nil), pod(nil)},
+	}
+	two := int32(2)
+	status, next := statusOf(s, f, outcome{}, noon)
+	require.Equal(t, appsv1.ReplicaSetStatus{
+		Replicas: 4, FullyLabeledReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 1, TerminatingReplicas: &two, ObservedGeneration: 3,
+	}, status)
+	require.Equal(t, 10*time.Second, next, "when the next one is available")
+}
+
+// rig is a ReplicaSet controller's reconciler with a server, and caches that run when they are told to.
+type rig struct {
+	*reconciler
+	server  *testserver.Server
+	factory *informer.Factory
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	r := &rig{server: testserver.New(testserver.Options{}), factory: informer.NewFactory(informer.FactoryOptions{})}
+	run(t, r.server.Run)
+	client, err := apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport})
+	require.NoError(t, err)
+	told, err := recorder.New(client, recorder.Options{Controller: "test"})
+	require.NoError(t, err)
+	sets, err := informer.Shared(r.factory, apiclient.For[*appsv1.ReplicaSet](client, workload.ReplicaSets, ""), informer.Options[*appsv1.ReplicaSet]{})
+	require.NoError(t, err)
+	pods, err := informer.Shared(r.factory, apiclient.View[*workload.Pod](client, workload.Pods, ""), informer.Options[*workload.Pod]{})
+	require.NoError(t, err)
+	r.reconciler = newReconciler(Options{Client: client, ReplicaSets: sets, Pods: pods, Recorder: told})
+	run(t, r.factory.Run)
+	return r
+}
+
+// run runs something until the test ends.
+func run(t *testing.T, f func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- f(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+}
+
+var web = api.Key{Namespace: "shop", Name: "web"}
+
+// create stores a ReplicaSet that wants n Pods.
+func (r *rig) create(t *testing.T, n int32) {
+	t.Helper()
+	app := map[string]string{"app": "web"}
+	_, err := r.server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: app},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}},
+		},
+	})
+	require.NoError(t, err)
+	synctest.Wait()
+}
+
+func (r *rig) count(t *testing.T) int {
+	t.Helper()
+	all, err := r.server.List(workload.Pods, "")
+	require.NoError(t, err)
+	return len(all)
+}
+
+func (r *rig) reconcile(t *testing.T) error {
+	t.Helper()
+	_, err := r.Reconcile(t.Context(), web)
+	synctest.Wait()
+	return err
+}
+
+func TestLateCacheMakesNoPodTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		r.create(t, 7)
+		stalled := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: testserver.StallEvents{}})
+		for range 3 {
+			require.NoError(t, r.reconcile(t))
+			require.Equal(t, 7, r.count(t))
+		}
+		stalled.Remove()
+		synctest.Wait()
+		pending, some := r.expected.Pending(web)
+		require.True(t, some, "nobody observes here")
+		require.Equal(t, 7, pending.Creations)
+		r.expected.Created(web, 7)
+		require.NoError(t, r.reconcile(t))
+		require.Equal(t, 7, r.count(t))
+	})
+}
+
+func TestFailedCreationsAreNotExpected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		r.create(t, 20)
+		quota := r.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"create"}, Resource: "pods"}, Skip: 5, Effect: testserver.Fail{Code: 403, Message: "exceeded quota"},
+		})
+		require.ErrorContains(t, r.reconcile(t), "exceeded quota")
+		require.Equal(t, 5, r.count(t), "one, two, and two of four")
+		require.Equal(t, 2, quota.Seen(), "after a batch in which one fails there is no other")
+		pending, _ := r.expected.Pending(web)
+		require.Equal(t, 5, pending.Creations)
+		r.expected.Created(web, 5)
+		quota.Remove()
+		require.NoError(t, r.reconcile(t))
+		require.Equal(t, 20, r.count(t))
+	})
+}
+
+func TestDoomedPodsAreNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		r.create(t, 5)
+		require.NoError(t, r.reconcile(t))
+		r.expected.Created(web, 5)
+		none := int32(2)
+		s, found := r.sets.Cache().Get(web)
+		require.True(t, found)
+		s = s.DeepCopy()
+		s.Spec.Replicas = &none
+		_, err := r.server.Update(workload.ReplicaSets, s)
+		require.NoError(t, err)
+		synctest.Wait()
+		stalled := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: testserver.StallEvents{}})
+		for range 2 {
+			require.NoError(t, r.reconcile(t))
+			s, _ = r.sets.Cache().Get(web)
+			require.EqualValues(t, 2, s.Status.Replicas, "the cache still shows five")
+			require.EqualValues(t, 3, *s.Status.TerminatingReplicas)
+			require.Equal(t, s.Generation, s.Status.ObservedGeneration)
+		}
+		stalled.Remove()
+		synctest.Wait()
+	})
+}
+
+func TestInvalidIsNotTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		for i, change := range []func(*appsv1.ReplicaSetSpec){
+			func(s *appsv1.ReplicaSetSpec) { s.Selector = nil },
+			func(s *appsv1.ReplicaSetSpec) { s.Selector = &metav1.LabelSelector{} },
+			func(s *appsv1.ReplicaSetSpec) { s.Selector.MatchLabels["app"] = "not a label" },
+			func(s *appsv1.ReplicaSetSpec) { s.Template.Labels = nil },
+		} {
+			n := int32(1)
+			s := &appsv1.ReplicaSet{
+				TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: fmt.Sprint("bad-", i)},
+				Spec: appsv1.ReplicaSetSpec{
+					Replicas: &n, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}},
+				},
+			}
+			change(&s.Spec)
+			_, err := r.server.Create(workload.ReplicaSets, s)
+			require.NoError(t, err)
+			synctest.Wait()
+			_, err = r.Reconcile(t.Context(), api.KeyOf(s))
+			require.ErrorIs(t, err, controller.ErrTerminal)
+			require.Zero(t, r.count(t))
+		}
+	})
+}

@@ -1,0 +1,240 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/owner"
+	"github.com/leatproject/leat/recorder"
+)
+
+// Options of a controller of Deployments. All but the last are required.
+type Options struct {
+	Client *apiclient.Client
+	// Deployments, ReplicaSets and Pods are what the controller reads. None of them has run yet.
+	Deployments *informer.Share[*appsv1.Deployment]
+	ReplicaSets *informer.Share[*appsv1.ReplicaSet]
+	Pods        *informer.Share[*workload.Pod]
+	Recorder    *recorder.Recorder
+
+	// Controller are the options of the engine. MaxRetries is 15 where it is zero, as in kube-controller-manager.
+	Controller controller.Options
+}
+
+// New returns a controller of Deployments. It corresponds to NewDeploymentController of kube-controller-manager.
+func New(o Options) *controller.Controller[api.Key] {
+	r := &reconciler{
+		deployments: o.Deployments, sets: o.ReplicaSets, recorder: o.Recorder,
+		writeDeployments: apiclient.For[*appsv1.Deployment](o.Client, workload.Deployments, ""),
+		writeSets:        apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, ""),
+		setsByKeeper:     informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
+		podsByKeeper:     informer.AddIndex(o.Pods.Informer, workload.KeeperOf[*workload.Pod]),
+		byNamespace: informer.AddIndex(o.Deployments.Informer, func(d *appsv1.Deployment) []string {
+			return []string{d.Namespace}
+		}),
+	}
+	if o.Controller.MaxRetries == 0 {
+		o.Controller.MaxRetries = 15
+	}
+	c := controller.New("deployment", r, o.Controller)
+	r.watch(c, o)
+	return c
+}
+
+// reconciler reads, has it decided what to do, and writes.
+type reconciler struct {
+	deployments  *informer.Share[*appsv1.Deployment]
+	sets         *informer.Share[*appsv1.ReplicaSet]
+	byNamespace  *cache.Index[*appsv1.Deployment, string]
+	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
+	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]
+	recorder     *recorder.Recorder
+
+	writeDeployments *apiclient.Resource[*appsv1.Deployment]
+	writeSets        *apiclient.Resource[*appsv1.ReplicaSet]
+	written          workload.Writes // of Deployments
+	writtenSets      workload.Writes // of their ReplicaSets
+}
+
+// Reconcile takes the next steps of one Deployment's rollout.
+func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	err := errors.Join(r.written.Await(ctx, key, r.deployments), r.writtenSets.Await(ctx, key, r.sets))
+	if err != nil {
+		return controller.Result{}, err
+	}
+	d, found := r.deployments.Cache().Get(key)
+	if !found {
+		return controller.Result{}, nil // garbage collection deletes what was the Deployment's
+	}
+	selector, err := check(d)
+	switch {
+	case errors.Is(err, errSelectsAll):
+		return controller.Result{}, r.refuseAll(ctx, d)
+	case err != nil:
+		return controller.Result{}, r.complain(ctx, d, err)
+	}
+	sets, err := r.claim(ctx, d, selector)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	todo := decide(observed{deployment: d, sets: sets, pods: r.podsOf(sets), now: time.Now()})
+	if todo.rollback != nil {
+		return controller.Result{}, settled(r.rollBack(ctx, todo.rollback))
+	}
+	if err := r.carryOut(ctx, d, todo); err != nil {
+		return controller.Result{}, settled(err)
+	}
+	return controller.Result{RequeueAfter: todo.after}, nil
+}
+
+// settled makes errors that a retry is not the answer to no errors: after a conflict the newer state is on its way to the
+// cache and brings another reconcile; in a namespace that ends nothing can be created any more.
+func settled(err error) error {
+	if apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return err
+}
+
+// claim finds the ReplicaSets of a Deployment, adopting orphans that it selects and releasing what it selects no more.
+func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
+	claimer := owner.Claimer[*appsv1.Deployment, *appsv1.ReplicaSet]{
+		Owner: d, Resource: workload.Deployments,
+		Selects: func(s *appsv1.ReplicaSet) bool { return selector.Matches(labels.Set(s.Labels)) },
+		Live: func(ctx context.Context) (*appsv1.Deployment, error) {
+			return r.writeDeployments.Get(ctx, api.KeyOf(d), metav1.GetOptions{})
+		},
+		Patch: func(ctx context.Context, s *appsv1.ReplicaSet, patch []byte) (*appsv1.ReplicaSet, error) {
+			return r.writeSets.Patch(ctx, api.KeyOf(s), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
+		},
+	}
+	mine := r.setsByKeeper.ByIndex(workload.Keeper{Controller: d.UID})
+	orphans := r.setsByKeeper.ByIndex(workload.Keeper{Namespace: d.Namespace})
+	return claimer.Claim(ctx, append(mine, orphans...))
+}
+
+// podsOf finds the Pods of each set.
+func (r *reconciler) podsOf(sets []*appsv1.ReplicaSet) map[types.UID][]*workload.Pod {
+	pods := map[types.UID][]*workload.Pod{}
+	for _, s := range sets {
+		pods[s.UID] = r.podsByKeeper.ByIndex(workload.Keeper{Controller: s.UID})
+	}
+	return pods
+}
+
+// carryOut makes the changes that were decided upon, and then writes what the Deployment says of itself. Where a change
+// fails for good the status says so, if it can.
+func (r *reconciler) carryOut(ctx context.Context, d *appsv1.Deployment, todo decision) error {
+	for _, c := range todo.changes {
+		done, err := r.change(ctx, d, c)
+		if err != nil || !done {
+			return err
+		}
+	}
+	if todo.revision != "" {
+		patched, err := r.number(ctx, d, todo.revision)
+		if err != nil {
+			return err
+		}
+		d = patched
+	}
+	return r.writeStatus(ctx, d, todo.status)
+}
+
+// number writes the revision into a Deployment, for people and kubectl.
+func (r *reconciler) number(ctx context.Context, d *appsv1.Deployment, revision string) (*appsv1.Deployment, error) {
+	patch, err := apiclient.MergePatch(map[string]any{"metadata": map[string]any{
+		"uid": d.UID, "resourceVersion": d.ResourceVersion, "annotations": map[string]string{revisionAnnotation: revision},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	patched, err := r.writeDeployments.Patch(ctx, api.KeyOf(d), patch, apiclient.PatchOptions{})
+	if err != nil {
+		return nil, err
+	}
+	r.written.Wrote(api.KeyOf(d), patched.ResourceVersion)
+	return patched, nil
+}
+
+// writeStatus writes a status if it says something new.
+func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, status appsv1.DeploymentStatus) error {
+	if equality.Semantic.DeepEqual(d.Status, status) {
+		return nil
+	}
+	d = d.DeepCopy()
+	d.Status = status
+	stored, err := r.writeDeployments.UpdateStatus(ctx, d, metav1.UpdateOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return err
+	}
+	r.written.Wrote(api.KeyOf(d), stored.ResourceVersion)
+	return nil
+}
+
+// rollBack writes what a request to go back has led to.
+func (r *reconciler) rollBack(ctx context.Context, b *rollback) error {
+	stored, err := r.writeDeployments.Update(ctx, b.to, metav1.UpdateOptions{})
+	if err != nil {
+		return err
+	}
+	r.written.Wrote(api.KeyOf(stored), stored.ResourceVersion)
+	r.tell(stored, b.warning, b.reason, b.note)
+	return nil
+}
+
+// refuseAll says once for each generation that a Deployment with an empty selector is left alone.
+func (r *reconciler) refuseAll(ctx context.Context, d *appsv1.Deployment) error {
+	if d.Status.ObservedGeneration >= d.Generation {
+		return nil
+	}
+	r.tell(d, true, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
+	status := *d.Status.DeepCopy()
+	status.ObservedGeneration = d.Generation
+	return settled(r.writeStatus(ctx, d, status))
+}
+
+// complain says in a condition and an Event what is wrong with a Deployment, once, and does not try again: only its user
+// can mend it.
+func (r *reconciler) complain(ctx context.Context, d *appsv1.Deployment, wrong error) error {
+	status := *d.Status.DeepCopy()
+	status.ObservedGeneration = d.Generation
+	said := find(status.Conditions, appsv1.DeploymentProgressing)
+	if said == nil || said.Reason != reasonInvalid || said.Message != wrong.Error() {
+		r.tell(d, true, reasonInvalid, wrong.Error())
+		now := metav1.Now().Rfc3339Copy()
+		status.Conditions = renew(status.Conditions,
+			condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonInvalid, wrong.Error(), now))
+	}
+	if err := settled(r.writeStatus(ctx, d, status)); err != nil {
+		return err
+	}
+	return controller.TerminalError(fmt.Errorf("deployment %s: %w", api.FormatKey(api.KeyOf(d)), wrong))
+}
+
+func (r *reconciler) tell(d *appsv1.Deployment, warning bool, reason, note string) {
+	kind := recorder.Normal
+	if warning {
+		kind = recorder.Warning
+	}
+	r.recorder.Event(recorder.Event{Resource: workload.Deployments, Object: d, Type: kind, Reason: reason, Note: note})
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/testserver"
+)
+
+func TestRollOut(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
+		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
+		require.Equal(w, "False MinimumReplicasUnavailable", w.condition(appsv1.DeploymentAvailable))
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
+		d := w.deployment()
+		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
+		require.Equal(w, "True MinimumReplicasAvailable", w.condition(appsv1.DeploymentAvailable))
+		require.Equal(w, "1", d.Annotations["deployment.kubernetes.io/revision"])
+		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
+
+		w.edit(image("web:2"))
+		require.Equal(w, []string{"1: 3/3 web:1", "2: 0/2 web:2"}, w.sets(), "one more, and one fewer")
+		w.pass(2500 * time.Millisecond)
+		require.EqualValues(w, 0, *w.deployment().Status.TerminatingReplicas, "what was told to end has ended after two seconds")
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
+		require.Equal(w, "2", w.deployment().Annotations["deployment.kubernetes.io/revision"])
+		require.Len(w, w.pods(), 4)
+		require.Equal(w, []string{"ScalingReplicaSet"}, w.told("Deployment"))
+		require.Equal(w, []string{"SuccessfulCreate", "SuccessfulDelete"}, w.told("ReplicaSet"))
+		require.Empty(w, w.failures())
+
+		before := w.server.ResourceVersion()
+		w.pass(time.Hour)
+		require.Equal(w, before, w.server.ResourceVersion(), "who has nothing to do writes nothing")
+	})
+}
+
+func TestPodsAreWhatTheTemplateSays(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) {
+			d.Spec.Template.Annotations = map[string]string{"note": "x"}
+			d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "fast"}
+		})
+		set := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		hash := set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+		require.NotEmpty(w, hash)
+		require.Equal(w, "web-"+hash, set.Name)
+		require.Equal(w, hash, set.Spec.Selector.MatchLabels[appsv1.DefaultDeploymentUniqueLabelKey])
+		for _, p := range w.pods() {
+			require.Equal(w, map[string]string{"app": "web", appsv1.DefaultDeploymentUniqueLabelKey: hash}, p.Labels)
+			require.Equal(w, map[string]string{"note": "x"}, p.Annotations)
+			require.Equal(w, map[string]string{"disk": "fast"}, p.Spec.NodeSelector)
+			require.Equal(w, set.Name+"-", p.GenerateName)
+			require.Equal(w, set.UID, p.OwnerReferences[0].UID)
+		}
+	})
+}
+
+func TestProgressDeadlineIsExact(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) {
+			seconds := int32(60)
+			d.Spec.ProgressDeadlineSeconds = &seconds
+			image("web:broken")(d)
+		})
+		// The fourth Pod of the set made progress at the first moment. The deadline, and the second that makes up for the
+		// fractions which a condition has lost, are counted from then.
+		w.pass(61*time.Second - time.Nanosecond)
+		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
+		w.pass(time.Nanosecond)
+		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing))
+		w.pass(time.Hour)
+		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "and that is that")
+
+		w.edit(image("web:2"))
+		w.pass(time.Minute)
+		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
+		require.Equal(w, []string{"1: 0/0 web:broken", "2: 4/4 web:2"}, w.sets())
+	})
+}
+
+func TestPauseAndResume(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) {
+			seconds := int32(60)
+			d.Spec.ProgressDeadlineSeconds = &seconds
+		})
+		w.pass(time.Minute)
+		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
+		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
+		w.edit(image("web:2"))
+		w.edit(scale(6))
+		w.pass(time.Hour)
+		require.Equal(w, []string{"1: 6/6 web:1"}, w.sets(), "paused, it scales and does nothing else")
+		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
+		d := w.deployment()
+		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
+
+		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = false })
+		require.NotEqual(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "the pause is not held against it")
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 0/0 web:1", "2: 6/6 web:2"}, w.sets())
+		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
+	})
+}
+
+func TestRecreate(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
+		w.pass(time.Minute)
+		w.edit(image("web:2"))
+		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
+		w.pass(1900 * time.Millisecond)
+		require.Len(w, w.pods(), 4, "they take two seconds to end")
+		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets(), "and until then there is no other")
+		w.pass(1100 * time.Millisecond)
+		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/4 web:2"}, w.sets())
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
+		require.Empty(w, w.failures())
+	})
+}
+
+func TestMinReadySeconds(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 10 })
+		w.pass(3 * time.Second) // when they are ready
+		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
+		require.EqualValues(w, 4, w.deployment().Status.ReadyReplicas)
+		w.pass(10*time.Second - time.Nanosecond)
+		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
+		w.pass(time.Nanosecond)
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
+		w.edit(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 0 })
+		require.EqualValues(w, 0, list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0].Spec.MinReadySeconds)
+	})
+}
+
+func TestRollback(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		for _, name := range []string{"web:2", "web:3"} {
+			w.pass(time.Minute)
+			w.edit(image(name))
+		}
+		w.pass(time.Minute)
+		back := func(to string) {
+			w.edit(backTo(to))
+			w.pass(time.Minute)
+			require.NotContains(w, w.deployment().Annotations, appsv1.DeprecatedRollbackTo)
+		}
+		back("1")
+		require.Equal(w, []string{"2: 0/0 web:2", "3: 0/0 web:3", "4: 4/4 web:1"}, w.sets())
+		back("0")
+		require.Equal(w, []string{"2: 0/0 web:2", "4: 0/0 web:1", "5: 4/4 web:3"}, w.sets())
+		require.Equal(w, []string{"DeploymentRollback", "ScalingReplicaSet"}, w.told("Deployment"))
+		back("5")
+		require.Equal(w, []string{"DeploymentRollback", "DeploymentRollbackTemplateUnchanged", "ScalingReplicaSet"}, w.told("Deployment"))
+		require.Equal(w, "web:3", w.deployment().Spec.Template.Spec.Containers[0].Image)
+		for _, s := range list[appsv1.ReplicaSet](w, workload.ReplicaSets) {
+			if s.Spec.Template.Spec.Containers[0].Image == "web:1" {
+				require.Equal(w, "1", s.Annotations["deployment.kubernetes.io/revision-history"])
+			}
+		}
+		require.Empty(w, w.failures())
+	})
+}
+
+func backTo(revision string) func(*appsv1.Deployment) {
+	return func(d *appsv1.Deployment) {
+		if d.Annotations == nil {
+			d.Annotations = map[string]string{}
+		}
+		d.Annotations[appsv1.DeprecatedRollbackTo] = revision
+	}
+}
+
+func TestRollbackToNothing(t *testing.T) {
+	for _, to := range []string{"0", "17", "soon"} {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			w.deploy(asIs)
+			w.pass(time.Minute)
+			w.edit(backTo(to))
+			require.Equal(w, []string{"DeploymentRollbackRevisionNotFound", "ScalingReplicaSet"}, w.told("Deployment"))
+			require.NotContains(w, w.deployment().Annotations, appsv1.DeprecatedRollbackTo)
+			require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
+		})
+	}
+}
+
+func TestHistoryIsKeptWithinItsLimit(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32); *d.Spec.RevisionHistoryLimit = 2 })
+		for _, name := range []string{"web:2", "web:3", "web:4", "web:5"} {
+			w.pass(time.Minute)
+			w.edit(image(name))
+		}
+		w.pass(time.Minute)
+		require.Equal(w, []string{"3: 0/0 web:3", "4: 0/0 web:4", "5: 4/4 web:5"}, w.sets())
+	})
+}
+
+// TestScaleInMidRollout scales a Deployment whose rollout is stuck in the middle: each set keeps its part.
+func TestScaleInMidRollout(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) {
+			scale(10)(d)
+			surge, unavailable := intstr.FromInt32(3), intstr.FromInt32(2)
+			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}
+		})
+		w.pass(time.Minute)
+		w.edit(image("web:broken"))
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 8/8 web:1", "2: 0/5 web:broken"}, w.sets())
+		w.edit(scale(20))
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 14/14 web:1", "2: 0/9 web:broken"}, w.sets())
+		w.edit(scale(0))
+		w.pass(time.Minute)
+		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/0 web:broken"}, w.sets())
+		require.Empty(w, w.failures())
+	})
+}
+
+func TestNodePressureIsRepaired(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		p := w.pods()[0]
+		_, err := w.server.Update(workload.Pods, map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "spec": p.Spec,
+			"metadata": map[string]any{"namespace": p.Namespace, "name": p.Name, "labels": p.Labels, "ownerReferences": p.OwnerReferences},
+			"status":   map[string]any{"phase": corev1.PodFailed, "reason": "Evicted"},
+		})
+		require.NoError(w, err)
+		w.pass(time.Minute)
+		require.Len(w, w.pods(), 5, "the one that failed stays, to be looked at")
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
+	})
+}

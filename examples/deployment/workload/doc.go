@@ -1,0 +1,22 @@
+// Package workload is what the controllers of this example have in common: the resources, what they look at in a Pod, and
+// how they file what belongs to whom.
+//
+// # Place in the pipeline
+//
+// Between the informers and the reconcilers of rollout, replicas and kubelet.
+//
+// # Guarantees
+//
+//  1. A Pod is available when it has been ready for minReadySeconds, to the moment, and not before (TestAvailable).
+//  2. Every object is filed once: under its controller, or with the orphans of its namespace (TestKeeperOf).
+//  3. A reconcile does not begin before the cache shows what the one before it wrote, or five seconds have passed
+//     (TestWritesAreWaitedFor, TestWritesAreNotWaitedForForEver).
+//
+// # Concurrency
+//
+// Writes may be used from any goroutine; Await blocks for five seconds at most. The rest is pure.
+//
+// # Differences from client-go
+//
+// Pod declares the twentieth part of a Pod that these controllers need, and so the caches hold no more than that.
+package workload

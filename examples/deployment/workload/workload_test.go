@@ -1,0 +1,122 @@
+package workload_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/deployment/workload"
+)
+
+func TestAvailable(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	pod := func(status corev1.ConditionStatus, ago time.Duration) *workload.Pod {
+		return &workload.Pod{Status: workload.PodStatus{Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue},
+			{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(now.Add(-ago))},
+		}}}
+	}
+	for name, c := range map[string]struct {
+		pod     *workload.Pod
+		seconds int32
+		left    time.Duration
+		want    bool
+	}{
+		"no condition":            {&workload.Pod{}, 0, 0, false},
+		"not ready":               {pod(corev1.ConditionFalse, time.Hour), 0, 0, false},
+		"not ready, must wait":    {pod(corev1.ConditionFalse, time.Hour), 5, 0, false},
+		"ready":                   {pod(corev1.ConditionTrue, 0), 0, 0, true},
+		"just ready":              {pod(corev1.ConditionTrue, 0), 5, 5 * time.Second, false},
+		"a nanosecond too early":  {pod(corev1.ConditionTrue, 5*time.Second-1), 5, 1, false},
+		"at the moment":           {pod(corev1.ConditionTrue, 5*time.Second), 5, 0, true},
+		"since nobody knows when": {&workload.Pod{Status: workload.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}, 5, 0, false},
+	} {
+		left, available := workload.Available(c.pod, c.seconds, now)
+		require.Equal(t, c.want, available, name)
+		require.Equal(t, c.left, left, name)
+	}
+}
+
+func TestKeeperOf(t *testing.T) {
+	yes := true
+	owned := &metav1.ObjectMeta{Namespace: "shop", OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {UID: "u", Controller: &yes}}}
+	require.Equal(t, []workload.Keeper{{Controller: "u"}}, workload.KeeperOf(owned))
+	require.Equal(t, []workload.Keeper{{Namespace: "shop"}}, workload.KeeperOf(&metav1.ObjectMeta{Namespace: "shop"}))
+}
+
+func TestPhases(t *testing.T) {
+	now := metav1.Now()
+	for phase, finished := range map[corev1.PodPhase]bool{
+		corev1.PodPending: false, corev1.PodRunning: false, corev1.PodUnknown: false, corev1.PodSucceeded: true, corev1.PodFailed: true,
+	} {
+		p := &workload.Pod{Status: workload.PodStatus{Phase: phase}}
+		require.Equal(t, !finished, workload.Active(p), phase)
+		require.False(t, workload.Terminating(p), phase)
+		p.DeletionTimestamp = &now
+		require.False(t, workload.Active(p), phase)
+		require.Equal(t, !finished, workload.Terminating(p), phase)
+	}
+}
+
+var a, b = api.Key{Namespace: "shop", Name: "a"}, api.Key{Namespace: "shop", Name: "b"}
+
+// cache is an informer that reaches any version after a while.
+type cache struct {
+	after time.Duration
+	err   error
+	asked []string
+}
+
+func (c *cache) WaitFor(ctx context.Context, version string) error {
+	c.asked = append(c.asked, version)
+	select {
+	case <-time.After(c.after):
+		return c.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestWritesAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w workload.Writes
+		c := &cache{after: time.Second}
+		require.NoError(t, w.Await(t.Context(), a, c))
+		require.Empty(t, c.asked)
+		w.Wrote(a, "1")
+		w.Wrote(a, "2")
+		w.Wrote(b, "3")
+		began := time.Now()
+		require.NoError(t, w.Await(t.Context(), a, c))
+		require.Equal(t, time.Second, time.Since(began))
+		require.NoError(t, w.Await(t.Context(), a, c))
+		require.Equal(t, []string{"2"}, c.asked)
+		w.Forget(b)
+		require.NoError(t, w.Await(t.Context(), b, c))
+		require.Len(t, c.asked, 1)
+	})
+}
+
+func TestWritesAreNotWaitedForForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w workload.Writes
+		w.Wrote(a, "1")
+		began := time.Now()
+		require.NoError(t, w.Await(t.Context(), a, &cache{after: time.Hour}))
+		require.Equal(t, 5*time.Second, time.Since(began))
+
+		stopped := errors.New("stopped")
+		w.Wrote(a, "2")
+		require.ErrorIs(t, w.Await(t.Context(), a, &cache{err: stopped}), stopped)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, w.Await(gone, a, &cache{after: time.Hour}), context.Canceled)
+	})
+}
