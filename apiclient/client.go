@@ -161,9 +161,12 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 	}
 	resp.Body = b
 	c.warnings.deliver(resp.Header["Warning"], c.credentials.sent.clean)
-	switch encoding := resp.Header.Get("Content-Encoding"); encoding {
-	case "", "identity":
-	case "gzip":
+	switch encoding := resp.Header.Get("Content-Encoding"); {
+	case resp.StatusCode == http.StatusSwitchingProtocols: // its body is the connection, which no context ends
+		_ = b.ReadCloser.Close()
+		b.ReadCloser = http.NoBody
+	case encoding == "", encoding == "identity":
+	case encoding == "gzip":
 		b.ReadCloser = newInflater(b.ReadCloser)
 	default:
 		err = fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)

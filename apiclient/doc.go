@@ -25,7 +25,8 @@
 //  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath
 //     (TestOddAnswers, TestRefusedConnectionsAreRecognised).
 //  6. A context that ends, ends its call at once and with the context's error, in every state, and leaves nothing behind
-//     (TestCancellationEndsEveryState, TestCancellationWhileDialling, TestAContextEndsEachWait).
+//     (TestCancellationEndsEveryState, TestCancellationWhileDialling, TestAContextEndsEachWait,
+//     TestAnAnswerThatSwitchesProtocolsEnds).
 //  7. Leaving the loop of a watch closes its stream (TestBreakClosesTheStream).
 //  8. Nothing cuts a long answer: only the wait for the head of a read is bounded
 //     (TestNothingCutsALongAnswer, TestReadsWaitForAHeadNoLongerThanTheyShould), and a watch ends when the server no longer

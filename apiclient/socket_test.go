@@ -279,3 +279,25 @@ func TestTheServerIsFoundByAddressesOfEveryKind(t *testing.T) {
 	_, err = pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
 	require.NoError(t, err)
 }
+
+// TestAnAnswerThatSwitchesProtocolsEnds is about a connection that net/http hands over, and then leaves alone.
+func TestAnAnswerThatSwitchesProtocolsEnds(t *testing.T) {
+	ended := make(chan error, 1)
+	cfg := onLoopback(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			ended <- err
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tea\r\n\r\n")
+		_, err = io.Copy(io.Discard, conn)
+		ended <- err
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := pods(t, cfg).Get(ctx, web, metav1.GetOptions{})
+	require.ErrorContains(t, err, "101 Switching Protocols")
+	require.NoError(t, ctx.Err())
+	require.NoError(t, <-ended, "the connection was not closed")
+}
