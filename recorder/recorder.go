@@ -80,7 +80,7 @@ type Stats struct {
 	Waiting  int   // in the queue now
 }
 
-// New returns a Recorder that writes with a client. It fails where Controller is empty.
+// New returns a Recorder that writes with a client. It fails where Controller is empty or Queue negative.
 func New(c *apiclient.Client, o Options) (*Recorder, error) {
 	if o.Controller == "" {
 		return nil, fmt.Errorf("recorder: Options.Controller is empty: an Event says who reports it")
@@ -91,6 +91,9 @@ func New(c *apiclient.Client, o Options) (*Recorder, error) {
 			return nil, fmt.Errorf("recorder: no Instance is given, and the host has no name: %w", err)
 		}
 		o.Instance = host
+	}
+	if o.Queue < 0 {
+		return nil, fmt.Errorf("recorder: Options.Queue is %d: no queue is that short", o.Queue)
 	}
 	if o.Queue == 0 {
 		o.Queue = 1000

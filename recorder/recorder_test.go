@@ -100,6 +100,8 @@ func TestNewWantsAController(t *testing.T) {
 	require.NoError(t, err)
 	_, err = recorder.New(client, recorder.Options{})
 	require.ErrorContains(t, err, "Controller is empty")
+	_, err = recorder.New(client, recorder.Options{Controller: "c", Queue: -1})
+	require.ErrorContains(t, err, "Queue is -1")
 }
 
 func TestEvent(t *testing.T) {
