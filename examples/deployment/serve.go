@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/leatproject/leat/api"
@@ -18,6 +17,8 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/leaderelection"
+	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -37,6 +38,8 @@ type options struct {
 	parts       map[string]bool
 	workers     int
 	syncTimeout time.Duration
+	admin       string          // where the admin server listens; empty is nowhere
+	lease       string          // namespace/name; empty means that there is one replica
 	kubelet     kubelet.Options // of the simulation: its times
 }
 
@@ -51,7 +54,8 @@ type caches struct {
 	pods        *informer.Share[*workload.Pod]
 }
 
-// serve runs everything until ctx ends, or one part fails and takes the others along.
+// serve runs everything until ctx ends, or one part fails and takes the others along. Caches and recorders outlive the
+// workers, who read and tell until the last of them has returned.
 func serve(ctx context.Context, o options) error {
 	all, err := newCaches(o)
 	if err != nil {
@@ -61,21 +65,40 @@ func serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	// The caches and the recorders outlive the workers, who read and tell until the last of them has returned.
-	outer, stopOuter := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopOuter()
-	var around errgroup.Group
-	around.Go(func() error { return all.factory.Run(outer) })
+	elector, err := o.elector()
+	if err != nil {
+		return err
+	}
+	m, err := manager.New(manager.Options{
+		Elector: elector, SyncTimeout: o.syncTimeout, Logger: o.log,
+		Admin: manager.AdminOptions{Address: o.admin, Debug: true},
+	})
+	if err != nil {
+		return err
+	}
+	runnables := []manager.Runnable{all.factory}
 	for _, r := range recorders {
-		around.Go(func() error { return r.Run(outer) })
+		runnables = append(runnables, r)
 	}
-	working, ctx := errgroup.WithContext(ctx)
 	for _, c := range controllers {
-		working.Go(func() error { return c.Run(ctx) })
+		runnables = append(runnables, c)
 	}
-	err = working.Wait()
-	stopOuter()
-	return errors.Join(err, around.Wait())
+	if err := m.Add(runnables...); err != nil {
+		return err
+	}
+	return m.Run(ctx)
+}
+
+// elector has one replica at a time do the work, if that was asked for.
+func (o options) elector() (manager.Elector, error) {
+	if o.lease == "" {
+		return nil, nil
+	}
+	key, err := api.ParseKey(o.lease)
+	if err != nil {
+		return nil, err
+	}
+	return leaderelection.New(o.client, leaderelection.Options{Namespace: key.Namespace, Name: key.Name, Logger: o.log})
 }
 
 func newCaches(o options) (*caches, error) {
