@@ -290,6 +290,39 @@ func TestDebugOfAKey(t *testing.T) {
 	})
 }
 
+// TestDebugWhileWorking asks all the time, for the race detector.
+func TestDebugWhileWorking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDoor()
+		ctl := controller.New("test", controller.Gated(reconcileFunc(func(_ context.Context, key string) (controller.Result, error) {
+			linger(time.Millisecond)
+			d.close(key)
+			if len(key)%2 == 0 {
+				return controller.Result{}, errors.New("no luck")
+			}
+			return controller.Result{}, nil
+		}), d), controller.Options{Workers: 4, History: 8, MaxRetries: 1})
+		start(t, ctl.Run)
+		h := ctl.DebugHandler()
+		most := 0
+		for i := range 100 {
+			key := fmt.Sprint(i * i % 37)
+			ctl.Add(key, because("add"))
+			_, state := ask(t, h, "/debug/controllers/test")
+			running := state["Running"].([]any)
+			most = max(most, len(running))
+			require.LessOrEqual(t, len(running), 4)
+			code, why := ask(t, h, "/debug/why/"+key)
+			require.Equal(t, code == http.StatusOK, why != nil)
+			linger(100 * time.Microsecond)
+			if i%3 == 0 {
+				d.open(key)
+			}
+		}
+		require.Equal(t, 4, most)
+	})
+}
+
 func firstEvent(report any) any {
 	return report.(map[string]any)["Causes"].([]any)[0].(map[string]any)["Event"]
 }
