@@ -33,8 +33,8 @@
 //  3. A list is of one moment, with its version, in the order of namespaces and names, and so are its pages, whatever
 //     happens meanwhile (TestListSelects, TestPagesAreOfOneMoment).
 //  4. Behind a Gate, no reconcile reads an object in a state from before what a reconcile of the same key wrote to it
-//     (TestModel, TestGateWaitsForEveryKindOfWrite, TestGateLetsAControllerGoOn), unless the time-out is over, which is
-//     counted and logged (TestGateGoesOnAfterTheTimeout).
+//     (TestModel, TestGateWaitsForEveryKindOfWrite, TestDeletionsOfSeveralOfOneName, TestGateLetsAControllerGoOn), unless
+//     the time-out is over, which is counted and logged (TestGateGoesOnAfterTheTimeout).
 //  5. A Gate waits for nothing that will not come: what selectors exclude, what was refused, what another history has made
 //     undone, what a stopped informer lacks (TestGateDoesNotWaitForWhatWillNotCome, TestGateWaitsForWhatLeavesTheSelection,
 //     TestGateAndAServerThatWentBack, TestGateOfAStoppedInformer). It forgets what has been seen (TestGateForgetsWhatWasSeen).

@@ -123,6 +123,7 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 				require.True(r, tc.shows(w, found))
 				require.True(r, ask(g, owner).ready)
 				require.Equal(r, client.GateStats{Waits: 1}, g.Stats())
+				require.Zero(r, client.Listeners(&r.widgets.Projection))
 				<-time.After(time.Minute)
 				require.EqualValues(r, 1, a.calls.Load(), "again is called once")
 			})
@@ -190,6 +191,7 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
 				require.True(r, ask(g, owner).ready)
 				require.Zero(r, g.Stats())
+				require.Empty(r, r.informer.Status().Handlers, "nobody has to be told")
 			})
 		})
 	}
@@ -420,6 +422,68 @@ func TestAnswersThatOvertakeEachOther(t *testing.T) {
 		f.say(watch.Modified, at("u1", "12", 2))
 		require.EqualValues(t, 1, a.calls.Load())
 	})
+}
+
+// TestWritesAfterADeletion notes the answer to an update after that to the deletion: the update is not waited for, and the
+// deletion is.
+func TestWritesAfterADeletion(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		deletions := testserver.Match{Frames: []testserver.FrameType{testserver.FrameDeleted}}
+		late := r.server.Inject(testserver.Fault{Match: deletions, Effect: testserver.StallEvents{}})
+		w, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
+		require.NoError(r, err)
+		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
+		r.widgets.Wrote(ctx, w)
+		synctest.Wait()
+		require.EqualValues(r, 2, r.get(alpha).Spec.Size)
+		require.False(r, ask(g, owner).ready)
+		late.Remove()
+		synctest.Wait()
+		require.True(r, ask(g, owner).ready)
+	})
+}
+
+// TestDeletionsOfSeveralOfOneName deletes an object, and then the one that somebody else has made in its place.
+func TestDeletionsOfSeveralOfOneName(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		thaw := r.freeze()
+		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
+		_, err := r.server.Create(widgets, named("alpha", 2))
+		require.NoError(r, err)
+		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
+		a := ask(g, owner)
+		require.False(r, a.ready, "the cache still has the first one")
+		thaw()
+		require.EqualValues(r, 1, a.calls.Load())
+		require.Zero(r, r.informer.Cache().Len())
+	})
+}
+
+// TestGateOfSeveralCaches waits for the slowest, also for one that is written to only while somebody waits.
+func TestGateOfSeveralCaches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		one, other := newFeed("10"), newFeed("20")
+		first, second := told(t, one, client.Options{}), told(t, other, client.Options{})
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(t.Context(), owner)
+		first.Wrote(ctx, at("u1", "12", 1))
+		a := ask(g, owner)
+		second.Wrote(ctx, at("u2", "22", 1))
+		one.say(watch.Added, at("u1", "12", 1))
+		require.Zero(t, a.calls.Load())
+		other.say(watch.Added, at("u2", "22", 1))
+		require.EqualValues(t, 1, a.calls.Load())
+	})
+}
+
+func TestNewerOfTwoVersions(t *testing.T) {
+	for _, tc := range [][3]string{{"9", "10", "10"}, {"10", "9", "10"}, {"", "9", "9"}, {"9", "", "9"}, {"x", "y", "x"}, {"", "", ""}} {
+		require.Equal(t, tc[2], client.Newer(tc[0], tc[1]))
+	}
 }
 
 // TestGateLetsAControllerGoOn is the whole of it: a reconciler that reads stale caches creates a widget too many, and one

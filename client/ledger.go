@@ -3,13 +3,16 @@ package client
 import (
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/leatproject/leat/api"
 )
 
-// place is where an object is to be seen.
+// place is where an object is to be seen; another one of its name is another object.
 type place struct {
 	origin caught
 	key    api.Key
+	uid    types.UID
 }
 
 // ledger is what reconciles of one key have written and caches have not shown yet, and who waits for that. Its Gate's lock
@@ -27,17 +30,17 @@ type ledger struct {
 
 func (l *ledger) isWaiting() bool { return l.timer != nil }
 
-// note takes a write down in place of an earlier one of the same object. If the object may be absent now, the cache has to
-// be as far as that earlier write all the same, or it would be taken for gone before it has come.
+// note takes a write down in place of an earlier one of the same object. Nothing comes after a deletion, and of two writes at
+// once, whose answers have overtaken each other, the newer one counts. If the object may be absent now, the cache has to be
+// as far as the earlier write all the same, or it would be taken for gone before it has come.
 func (l *ledger) note(w write) {
-	at := place{w.origin, w.key}
+	at := place{w.origin, w.key, w.uid}
 	earlier, known := l.writes[at]
-	switch {
-	case !known:
-	case w.absent:
-		w.floor = newer(w.floor, newer(earlier.version, earlier.floor))
-	case earlier.deletes() && earlier.uid == w.uid, !earlier.absent && newer(w.version, earlier.version) != w.version:
-		return // two at once, whose answers have overtaken each other
+	if known && (earlier.deletes() || !w.deletes() && newer(w.version, earlier.version) != w.version) {
+		return
+	}
+	if w.absent {
+		w.floor = newer(w.floor, earlier.version)
 	}
 	l.writes[at] = w
 }

@@ -1,0 +1,13 @@
+package client
+
+import "github.com/leatproject/leat/api"
+
+// Newer is newer.
+var Newer = newer
+
+// Listeners is how many ledgers a client's cache is to poke.
+func Listeners[T api.Object](p *Projection[T]) int {
+	p.origin.mu.Lock()
+	defer p.origin.mu.Unlock()
+	return len(p.origin.waiters)
+}
