@@ -102,6 +102,16 @@ func TestChannelThatIsClosed(t *testing.T) {
 	})
 }
 
+func TestChannelLeavesItsKeysAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		events, all := make(chan string), []string{"a", "a", "b"}
+		_, seen, _ := listen(t, controller.Channel("bells", events, func(string) []string { return all }))
+		events <- "all"
+		require.Equal(t, "a b", seen.keys())
+		require.Equal(t, []string{"a", "a", "b"}, all)
+	})
+}
+
 func TestChannelFilters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events := make(chan string)
@@ -189,7 +199,11 @@ func TestChannelHoldsUpWhoSends(t *testing.T) {
 func TestListenerThatLeavesIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, entered, leave := make(chan string), make(chan struct{}), make(chan struct{})
-		source := controller.Channel("bells", events, strings.Fields)
+		var mapped atomic.Int64
+		source := controller.Channel("bells", events, func(e string) []string {
+			mapped.Add(1)
+			return []string{e}
+		})
 		_, reader, _ := listen(t, source)
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
 		w := ctl.Watch(source.When(func(string) bool {
@@ -212,6 +226,7 @@ func TestListenerThatLeavesIsWaitedFor(t *testing.T) {
 		<-w.Done()
 		require.Equal(t, "a", reader.keys())
 		require.Zero(t, ctl.Stats().Reconciles)
+		require.EqualValues(t, 1, mapped.Load(), "nothing of who has left is asked anew")
 	})
 }
 

@@ -460,6 +460,9 @@ func TestReconcileTimeout(t *testing.T) {
 		require.Equal(t, time.Second, all[0].Took)
 		require.False(t, all[1].TimedOut)
 		require.EqualValues(t, 1, ctl.Stats().Timeouts)
+		why := ctl.Why("a")
+		require.False(t, why[0].TimedOut)
+		require.True(t, why[1].TimedOut)
 	})
 }
 

@@ -1,0 +1,74 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// TestCrashOnPanic calls what a worker calls, since the process would end with a worker.
+func TestCrashOnPanic(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		c := New("test", Func[string](func(context.Context, string) (Result, error) { panic("a bug") }), Options{CrashOnPanic: crash})
+		c.queue.Add("a")
+		w, err := c.queue.Get(t.Context())
+		require.NoError(t, err)
+		work := func() { c.process(t.Context(), w, &c.running[0]) }
+		if crash {
+			require.PanicsWithValue(t, "a bug", work)
+		} else {
+			require.NotPanics(t, work)
+		}
+	}
+}
+
+func TestHistoryUsesItsRoomAgain(t *testing.T) {
+	c := New("test", Func[int](func(context.Context, int) (Result, error) { return Result{}, nil }), Options{History: 2})
+	note := func(key int, err error) {
+		c.history.note(c.newAttempt(workqueue.Work[int]{Key: key, Causes: []workqueue.Cause{{Source: "pods"}}}), Succeeded, Result{}, err)
+	}
+	for range pastReconciles {
+		note(1, errors.New("no luck"))
+		note(2, errors.New("no luck"))
+	}
+	page := c.history.pages[1]
+	note(3, nil)
+	require.Same(t, page, c.history.pages[3])
+	for i := range page.past {
+		if i == page.count%pastReconciles {
+			continue // it is the one of the new key
+		}
+		require.Equal(t, make([]workqueue.Cause, 1), page.past[i].work.Causes, "nothing of the old key is kept alive")
+		require.Empty(t, page.past[i].err)
+	}
+
+	a := c.newAttempt(workqueue.Work[int]{Key: 3, Causes: []workqueue.Cause{{Source: "pods"}}})
+	require.Zero(t, testing.AllocsPerRun(100, func() { c.history.note(a, Succeeded, Result{}, nil) }))
+	b := c.newAttempt(workqueue.Work[int]{Key: 2, Causes: []workqueue.Cause{{Source: "pods"}}})
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		a.work.Key, b.work.Key = a.work.Key+2, b.work.Key+2
+		c.history.note(a, Succeeded, Result{}, nil)
+		c.history.note(b, Succeeded, Result{}, nil)
+	}), "nor for other keys")
+	require.Len(t, c.history.pages, 2)
+}
+
+// TestWiden loses nothing of a notification but its type.
+func TestWiden(t *testing.T) {
+	old, object := &benchObject{}, &benchObject{}
+	n := informer.Notification[*benchObject]{
+		Type: informer.Update, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: time.Now(),
+	}
+	require.Equal(t, informer.Notification[api.Object]{
+		Type: informer.Update, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: n.At,
+	}, widen(n))
+	n.Type, n.Old = informer.Add, nil
+	require.True(t, widen(n).Old == nil, "not a nil of a type")
+}
