@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -179,6 +180,26 @@ func TestElectorsThatAreNotHelpful(t *testing.T) {
 			require.Contains(t, []int{0, 2}, len(j.take()))
 		})
 	}
+}
+
+// TestElectorThatLeadsTwice calls lead twice at once.
+func TestElectorThatLeadsTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		m := newManager(t, manager.Options{Elector: electorFunc(func(ctx context.Context, lead func(context.Context) error) error {
+			var both sync.WaitGroup
+			for range 2 {
+				both.Go(func() { _ = lead(ctx) })
+			}
+			both.Wait()
+			return nil
+		})})
+		require.NoError(t, m.Add(j.newPart("worker")))
+		b := run(t, m)
+		require.Equal(t, []string{"start worker"}, j.take())
+		err, _ := b.stop()
+		require.NoError(t, err)
+	})
 }
 
 type electorFunc func(context.Context, func(context.Context) error) error

@@ -23,7 +23,7 @@ func TestOrderOfStartAndEnd(t *testing.T) {
 		elector := j.newVote()
 		m := newManager(t, manager.Options{Elector: elector})
 		server, cache, warm := j.newSlow("server"), j.newSlow("cache"), j.newHeld("warm")
-		worker, other := j.newPart("worker"), j.newPart("other")
+		worker, other := j.newPart("worker"), j.newSlow("other") // for which nobody waits
 		worker.linger, warm.linger, other.linger, cache.linger = 5*time.Second, 7*time.Second, time.Second, time.Second
 		require.NoError(t, m.Add(worker, warm)) // the order in which they come does not matter
 		place(t, m, manager.Others, other)
@@ -158,7 +158,8 @@ func TestAFailureEndsEverything(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/late=%v", c.name, late), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var j journal
-					m := newManager(t, manager.Options{})
+					logs, seen := observer.New(zap.ErrorLevel)
+					m := newManager(t, manager.Options{Logger: zap.New(logs)})
 					place(t, m, manager.Servers, j.newPart("server"))
 					bad := manager.Func(func(ctx context.Context) error {
 						if late {
@@ -172,6 +173,10 @@ func TestAFailureEndsEverything(t *testing.T) {
 					b := run(t, m)
 					err = <-b.ended
 					require.ErrorContains(t, err, c.says)
+					for _, entry := range seen.All() {
+						require.Contains(t, entry.ContextMap()["stack"], "manager_test.go", "where it panicked")
+					}
+					require.Equal(t, c.name == "a panic", seen.Len() == 1)
 					if c.is != nil {
 						require.ErrorIs(t, err, c.is)
 					}

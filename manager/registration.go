@@ -39,10 +39,8 @@ func (r *Registration) Group() Group { return r.group }
 func (r *Registration) Remove() {
 	r.manager.mu.Lock()
 	defer r.manager.mu.Unlock()
-	if !r.removed {
-		r.removed = true
-		r.end()
-	}
+	r.removed = true
+	r.end()
 }
 
 // Done is closed when the runnable's Run has returned, or will never be called.

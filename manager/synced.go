@@ -16,7 +16,7 @@ type sharing interface{ Status() []informer.Status }
 
 // readiness is what closes when those who start after a runnable may; nil is at once.
 func readiness(r Runnable, g Group) <-chan struct{} {
-	if s, ok := r.(interface{ Synced() <-chan struct{} }); ok && g != Others && g != Elected {
+	if s, ok := r.(interface{ Synced() <-chan struct{} }); ok && g != Others {
 		return s.Synced()
 	}
 	return nil
