@@ -39,6 +39,7 @@ type changes[T api.Object] struct {
 	// because there is a notification. It is nil unless there will be a replay.
 	touched map[api.Key]struct{}
 	at      time.Time
+	room    int // for so many notifications, once there is one
 }
 
 // add notes a notification.
@@ -47,6 +48,9 @@ func (c *changes[T]) add(key api.Key, n Notification[T]) {
 	if n.InitialList {
 		c.initial = append(c.initial, n)
 	} else {
+		if c.notifications == nil {
+			c.notifications = make([]Notification[T], 0, c.room)
+		}
 		c.notifications = append(c.notifications, n)
 	}
 	if c.touched == nil {
@@ -61,7 +65,10 @@ func (c *changes[T]) add(key api.Key, n Notification[T]) {
 
 // apply carries a batch out in one transaction of the cache.
 func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
-	c := changes[T]{at: batch.Since}
+	c := changes[T]{at: batch.Since, room: len(batch.Objects)}
+	if batch.InitialList {
+		c.room = 0 // the replay tells of most
+	}
 	if batch.InitialList || batch.Resync {
 		c.touched = map[api.Key]struct{}{}
 	}

@@ -13,12 +13,6 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-const (
-	slowHandlerPending = 1024                   // a backlog is worth a warning from here on,
-	slowHandlerCall    = 100 * time.Millisecond // if a single call takes so long;
-	slowHandlerPause   = time.Minute            // but not more often than this
-)
-
 // processListener delivers to one handler, from one goroutine.
 // It corresponds to processorListener of client-go, without the second goroutine and the channels between them.
 type processListener[T api.Object] struct {
@@ -41,7 +35,7 @@ type processListener[T api.Object] struct {
 	mu      sync.Mutex // guards the field below
 	backlog backlog[T]
 
-	slowWarned time.Time // of the delivering goroutine
+	pace pace // of the delivering goroutine
 }
 
 func newProcessListener[T api.Object](name string, handle func(Notification[T]), coalesce bool, log *zap.Logger) *processListener[T] {
@@ -123,10 +117,10 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 		if l.ended(ctx) {
 			return false
 		}
-		if pending := l.delivering.Add(-1); pending >= slowHandlerPending {
-			l.callTimed(n, pending)
-		} else {
-			l.call(n)
+		pending := l.delivering.Add(-1)
+		l.call(n)
+		if pending >= slowHandlerPending && l.pace.look() {
+			l.measure(pending)
 		}
 	}
 	if g.completes && !l.ended(ctx) {
@@ -147,13 +141,9 @@ func (l *processListener[T]) call(n Notification[T]) {
 	l.handle(n)
 }
 
-// callTimed is call for a handler that has fallen behind.
-func (l *processListener[T]) callTimed(n Notification[T], pending int64) {
-	started := time.Now()
-	l.call(n)
-	took := time.Since(started)
-	if took > slowHandlerCall && time.Since(l.slowWarned) > slowHandlerPause {
-		l.slowWarned = time.Now()
+// measure warns of a handler that has fallen behind, and takes long.
+func (l *processListener[T]) measure(pending int64) {
+	if took, warn := l.pace.measure(time.Now()); warn {
 		l.log.Warn("handler is slow", zap.Duration("took", took), zap.Int64("count", pending))
 	}
 }
@@ -161,12 +151,14 @@ func (l *processListener[T]) callTimed(n Notification[T], pending int64) {
 // takeBacklog empties the backlog of l.
 func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
 	taken, now := i.exchange(l)
-	groups := taken.groups(now, time.Now())
+	at := time.Now()
+	groups := taken.groups(now, at)
 	n := 0
 	for _, g := range groups {
 		n += g.len()
 	}
 	l.delivering.Store(int64(n))
+	l.pace.begin(at)
 	return groups
 }
 
