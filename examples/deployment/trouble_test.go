@@ -1,0 +1,320 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestOrphansAreAdoptedAndStrangersReleased takes the ReplicaSets of a Deployment away and gives them back, by owner
+// references and by labels.
+func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		set := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		change := func(f func(*unstructured.Unstructured)) *appsv1.ReplicaSet {
+			_, err := w.server.Edit(workload.ReplicaSets, api.KeyOf(set), f)
+			require.NoError(w, err)
+			w.pass(time.Second)
+			u, err := w.server.Get(workload.ReplicaSets, api.KeyOf(set))
+			require.NoError(w, err)
+			return read[appsv1.ReplicaSet](w, u)
+		}
+		adopted := change(func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+		require.Equal(w, w.deployment().UID, metav1.GetControllerOf(adopted).UID)
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets(), "and nothing else has happened")
+
+		released := change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "other"}) })
+		require.Empty(w, released.OwnerReferences)
+		w.pass(time.Minute)
+		require.Len(w, w.sets(), 2, "there is another in its place")
+		require.EqualValues(w, 1, *w.deployment().Status.CollisionCount, "of another name, for that is taken")
+		require.EqualValues(w, 4, w.deployment().Status.Replicas)
+	})
+}
+
+func TestOrphanedPods(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		p := w.pods()[0]
+		_, err := w.server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+		require.NoError(w, err)
+		w.pass(time.Minute)
+		require.Len(w, w.pods(), 4)
+		for _, p := range w.pods() {
+			require.NotNil(w, metav1.GetControllerOf(p))
+		}
+		_, err = w.server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"debug": "me"}) })
+		require.NoError(w, err)
+		w.pass(time.Minute)
+		require.Len(w, w.pods(), 5, "one that is relabelled is let go, and replaced")
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
+	})
+}
+
+// TestCollision has somebody else hold the name that the next ReplicaSet is to have.
+func TestCollision(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		name := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0].Name
+		w.stop()
+		w.pass(time.Second)
+		require.NoError(w, w.server.Delete(workload.Deployments, web))
+		key := api.Key{Namespace: web.Namespace, Name: name}
+		_, err := w.server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) {
+			u.SetLabels(map[string]string{"app": "another"})
+			u.SetOwnerReferences(nil)
+		})
+		require.NoError(w, err)
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		d := w.deployment()
+		require.EqualValues(w, 1, *d.Status.CollisionCount)
+		require.EqualValues(w, 4, d.Status.AvailableReplicas)
+		require.Len(w, w.sets(), 2)
+		require.Empty(w, w.failures())
+	})
+}
+
+func TestInvalidDeployments(t *testing.T) {
+	for says, change := range map[string]func(*appsv1.Deployment){
+		"there is no selector":      func(d *appsv1.Deployment) { d.Spec.Selector = nil },
+		"does not select":           func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"app": "other"} },
+		"there is no strategy":      func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
+		"the selector is invalid: ": func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "not a label" },
+	} {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			w.deploy(change)
+			w.pass(time.Hour)
+			require.Equal(w, "False InvalidSpec", w.condition(appsv1.DeploymentProgressing))
+			require.Equal(w, []string{"InvalidSpec"}, w.told("Deployment"))
+			require.LessOrEqual(w, len(w.failures()), 2, "once for what it is, and once for what was written about it")
+			w.requireContains(w.failures(), "is not retried")
+			w.requireContains(w.failures(), says)
+			d := w.deployment()
+			require.Equal(w, d.Generation, d.Status.ObservedGeneration)
+		})
+	}
+}
+
+func TestSelectingAll(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} })
+		w.pass(time.Minute)
+		require.Equal(w, []string{"SelectingAll"}, w.told("Deployment"))
+		d := w.deployment()
+		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
+		require.Empty(w, w.sets())
+		require.Empty(w, w.failures())
+	})
+}
+
+// TestRefusedSets has the server refuse the new ReplicaSet: for a while, for good, and because its namespace ends.
+func TestRefusedSets(t *testing.T) {
+	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
+		return w.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: f,
+		})
+	}
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		refused := refuse(w, testserver.Fail{Code: 403, Message: "exceeded quota"})
+		w.deploy(asIs)
+		w.pass(10 * time.Millisecond)
+		require.Equal(w, "False ReplicaSetCreateError", w.condition(appsv1.DeploymentProgressing))
+		require.Equal(w, []string{"ReplicaSetCreateError"}, w.told("Deployment"))
+		refused.Remove()
+		w.pass(time.Minute)
+		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
+	})
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		refused := refuse(w, testserver.Fail{Code: 422, Message: "the template is nonsense"})
+		w.deploy(asIs)
+		w.pass(time.Hour)
+		require.LessOrEqual(w, refused.Seen(), 3)
+		w.requireContains(w.failures(), "is not retried")
+		require.Equal(w, "False ReplicaSetCreateError", w.condition(appsv1.DeploymentProgressing))
+	})
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		refused := refuse(w, testserver.Fail{Code: 500})
+		w.deploy(asIs)
+		w.pass(24 * time.Hour)
+		require.Less(w, refused.Seen(), 60, "fifteen times, and again when something happens")
+	})
+}
+
+// TestNamespaceThatEnds has the namespace of a Deployment be deleted under it.
+func TestNamespaceThatEnds(t *testing.T) {
+	terminating := []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"being terminated",
+		"details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace shop is being terminated","field":"metadata.namespace"}]}}`)
+	for _, resource := range []string{"replicasets.apps", "pods"} {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			refused := w.server.Inject(testserver.Fault{
+				Match:  testserver.Match{Verbs: []string{"create"}, Resource: resource},
+				Effect: testserver.Fail{Code: 403, Body: terminating, Header: map[string][]string{"Content-Type": {"application/json"}}},
+			})
+			w.deploy(asIs)
+			w.pass(time.Hour)
+			require.NotZero(w, refused.Seen())
+			require.LessOrEqual(w, refused.Seen(), 3, resource)
+			require.Empty(w, w.failures(), resource)
+		})
+	}
+}
+
+// TestRolloutUnderFaults moves a Deployment twice while the server misbehaves in every way that it has without losing
+// anything: answers that fail, connections that are cut, watches that end.
+func TestRolloutUnderFaults(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		writes := testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}
+		watches := testserver.Match{Verbs: []string{"watch"}}
+		for i, f := range []testserver.Fault{
+			{Match: writes, Skip: 2, Times: 3, Effect: testserver.Fail{Code: 500}},
+			{Match: writes, Skip: 1, Times: 2, Effect: testserver.Fail{Code: 429, RetryAfter: time.Second}},
+			{Match: writes, Skip: 3, Times: 3, Effect: testserver.Reset{}},
+			{Match: writes, Times: 3, Effect: testserver.Cut{After: 10, Abrupt: true}},
+			{Match: watches, Effect: testserver.Disconnect{Abrupt: true}},
+			{Match: watches, Times: 6, Effect: testserver.EndWatch{}},
+			{Match: watches, Effect: testserver.Compact{}},
+			{Match: watches, Times: 20, Effect: testserver.DuplicateEvent{}},
+		} {
+			w.server.Inject(f)
+			w.edit(image("web:" + string(rune('a'+i))))
+			w.pass(5 * time.Minute)
+			w.server.Heal()
+			w.pass(5 * time.Minute)
+			d := w.deployment()
+			require.EqualValues(w, 4, d.Status.AvailableReplicas, "%T", f.Effect)
+			require.EqualValues(w, 4, d.Status.UpdatedReplicas, "%T", f.Effect)
+			require.Len(w, w.pods(), 4, "%T", f.Effect)
+		}
+	})
+}
+
+// TestStoppedBetweenTwoWrites ends the program at every write of a rollout, as if it had been killed before, and has its
+// successor finish.
+func TestStoppedBetweenTwoWrites(t *testing.T) {
+	for at := range 12 {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			w.deploy(asIs)
+			w.pass(time.Minute)
+			held := w.server.Inject(testserver.Fault{
+				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
+			})
+			w.edit(image("web:2"))
+			w.pass(time.Second)
+			w.stop()
+			held.Remove()
+			w.start()
+			w.pass(5 * time.Minute)
+			require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets(), "stopped at write %d", at)
+			require.Len(w, w.pods(), 4)
+		})
+	}
+}
+
+// TestMissingPermission is one line that says what is missing.
+func TestMissingPermission(t *testing.T) {
+	forbidden := testserver.Options{Authorize: func(r testserver.Request) error {
+		if r.Resource == "replicasets" {
+			return errors.New("nobody lets you")
+		}
+		return nil
+	}}
+	inWorld(t, forbidden, func(w *world) {
+		o := options{client: w.client, parts: map[string]bool{partDeployment: true}, workers: 1, syncTimeout: 30 * time.Second}
+		began := time.Now()
+		err := serve(context.Background(), o)
+		require.Equal(w, 30*time.Second, time.Since(began))
+		line := oneLine(err)
+		require.Contains(w, line, "replicasets.apps")
+		require.Contains(w, line, "nobody lets you")
+		require.NotContains(w, line, "\n")
+	})
+}
+
+func TestCommandLine(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"help":           {[]string{"-h"}, 0, "-kubeconfig"},
+		"unknown flag":   {[]string{"--colour"}, 2, "colour"},
+		"argument":       {[]string{"now"}, 2, `"now"`},
+		"unknown part":   {[]string{"--run", "deployment,scheduler"}, 2, "scheduler"},
+		"no workers":     {[]string{"--workers", "0"}, 2, "--workers is 0"},
+		"no kubeconfig":  {[]string{"--kubeconfig", "/nowhere"}, 1, "/nowhere"},
+		"bad lease":      {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 1, "a/b/c"},
+		"nobody answers": {[]string{"--server", "http://" + closed.Addr().String(), "--sync-timeout", "100ms"}, 1, "refused"},
+	} {
+		var stderr bytes.Buffer
+		require.Equal(t, c.code, run(t.Context(), c.args, &stderr), name)
+		require.Contains(t, stderr.String(), c.says, name)
+		if c.code != 0 {
+			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+			require.True(t, strings.HasPrefix(lines[len(lines)-1], "deployment: "), "%s: %s", name, &stderr)
+		}
+	}
+}
+
+// TestTheLeaderWorks runs two replicas, of which one works, and the other when that one has ended.
+func TestTheLeaderWorks(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		start := func() (stop func()) {
+			o := options{client: w.client, parts: map[string]bool{partDeployment: true}, workers: 1, lease: "kube-system/deployment"}
+			o.log = newLogger(&bytes.Buffer{}, false)
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- serve(ctx, o) }()
+			synctest.Wait()
+			return func() {
+				cancel()
+				require.NoError(w, <-ended)
+			}
+		}
+		first := start()
+		second := start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		require.Len(w, w.sets(), 1)
+		first()
+		w.pass(20 * time.Second)
+		w.edit(image("web:2"))
+		w.pass(time.Second)
+		require.Len(w, w.sets(), 2)
+		second()
+	})
+}
