@@ -11,3 +11,6 @@ func Listeners[T api.Object](p *Projection[T]) int {
 	defer p.origin.mu.Unlock()
 	return len(p.origin.waiters)
 }
+
+// Remembered is how much an overlay has to show.
+func Remembered[T api.Object](p *Projection[T]) int { return int(p.overlay.count.Load()) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -178,6 +179,10 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 		}},
 		{"the context of nobody", setting{}, func(_ context.Context, r *rig) error {
 			return creates(named("alpha", 1))(r.Context(), r)
+		}},
+		{"an object without a version", setting{}, func(ctx context.Context, r *rig) error {
+			r.widgets.Wrote(ctx, at("u1", "", 1))
+			return nil
 		}},
 		{"no cache", setting{}, func(ctx context.Context, r *rig) error {
 			_, err := client.For(r.live, nil, client.Options{}).Create(ctx, named("alpha", 1), metav1.CreateOptions{})
@@ -478,6 +483,27 @@ func TestGateOfSeveralCaches(t *testing.T) {
 		other.say(watch.Added, at("u2", "22", 1))
 		require.EqualValues(t, 1, a.calls.Load())
 	})
+}
+
+// TestDeletionsThatAreAnsweredWithLittle has a server that does not say which object it has deleted.
+func TestDeletionsThatAreAnsweredWithLittle(t *testing.T) {
+	for _, precondition := range []bool{false, true} {
+		bubble(t, setting{have: []*widget{named("alpha", 1)}, client: overlaid}, func(r *rig) {
+			r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"delete"}}, Effect: testserver.Fail{
+				Code: 200, Body: []byte(`{"kind":"Status","status":"Success"}`), Header: http.Header{"Content-Type": {"application/json"}},
+			}})
+			g := client.NewGate(client.GateOptions{})
+			o := metav1.DeleteOptions{}
+			if precondition {
+				uid := r.get(alpha).UID
+				o.Preconditions = &metav1.Preconditions{UID: &uid}
+			}
+			require.NoError(r, r.widgets.Delete(g.Begin(r.Context(), owner), alpha, o))
+			require.False(r, ask(g, owner).ready)
+			_, err := r.widgets.Get(r.Context(), alpha)
+			require.True(r, apierrors.IsNotFound(err))
+		})
+	}
 }
 
 func TestNewerOfTwoVersions(t *testing.T) {

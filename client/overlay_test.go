@@ -225,6 +225,44 @@ func TestOverlayAges(t *testing.T) {
 		<-time.After(time.Minute - 1)
 		require.Equal(r, []string{"default/alpha=2"}, r.listed(client.ListOptions{}))
 		<-time.After(1)
+		require.EqualValues(r, 1, r.get(api.Key{Namespace: "default", Name: "beta"}).Spec.Size)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=1"}, r.listed(client.ListOptions{}))
+	})
+}
+
+// TestOverlayForgetsTheOldestDeletion has more deletions than it may remember.
+func TestOverlayForgetsTheOldestDeletion(t *testing.T) {
+	have := []*widget{named("a", 1), named("b", 1), named("c", 1)}
+	bubble(t, setting{client: client.Options{Overlay: true, OverlayLimit: 2}, have: have}, func(r *rig) {
+		r.freeze()
+		for _, w := range have {
+			require.NoError(r, r.widgets.Delete(r.Context(), api.KeyOf(w), metav1.DeleteOptions{}))
+			<-time.After(1)
+		}
+		require.Equal(r, []string{"default/a=1"}, r.listed(client.ListOptions{}))
+	})
+}
+
+// TestOverlayForgetsWhatTheCacheKnows looks by Get and by List: afterwards, reads take no lock any more.
+func TestOverlayForgetsWhatTheCacheKnows(t *testing.T) {
+	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		beta := api.Key{Namespace: "default", Name: "beta"}
+		thaw := r.freeze()
+		require.NoError(r, creates(named("beta", 1))(r.Context(), r))
+		require.EqualValues(r, 1, r.get(beta).Spec.Size)
+		require.Equal(r, 1, client.Remembered(&r.widgets.Projection))
+		thaw()
+		require.EqualValues(r, 1, r.get(beta).Spec.Size)
+		require.Zero(r, client.Remembered(&r.widgets.Projection))
+
+		thaw = r.freeze()
+		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{})) // which the cache has
+		gamma := api.Key{Namespace: "default", Name: "gamma"}
+		require.NoError(r, creates(named("gamma", 1))(r.Context(), r))
+		require.NoError(r, r.widgets.Delete(r.Context(), gamma, metav1.DeleteOptions{})) // which it has not
+		require.Equal(r, 2, client.Remembered(&r.widgets.Projection))
+		thaw()
+		require.Equal(r, []string{"default/beta=1"}, r.listed(client.ListOptions{}))
+		require.Zero(r, client.Remembered(&r.widgets.Projection))
 	})
 }

@@ -80,7 +80,7 @@ func (p *Projection[T]) Wrote(ctx context.Context, object T) {
 		return
 	}
 	held := p.scope.holds(object)
-	if p.overlay != nil && p.scope.reaches(object.GetNamespace()) {
+	if p.overlay != nil {
 		p.overlay.write(object, !held)
 	}
 	note(ctx, write{
