@@ -38,7 +38,8 @@
 //  10. No credential is printed, logged, marshalled or quoted in an error, not even one that the server echoes
 //     or a proxy, or net/http quotes, whole or cut short (TestNoCredentialIsPrinted, TestNoCredentialIsLogged,
 //     TestACertificateIsMarshalledWithoutItsKey, TestAServerThatEchoesCredentials, TestHalfATokenIsNotQuoted,
-//     TestAProxyThatEchoesCredentials, TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials).
+//     TestAProxyThatEchoesCredentials, TestEveryTokenThatWasSentIsHidden,
+//     TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials).
 //  11. No credential follows a redirect to another host or scheme; a write follows none (TestRedirects).
 //  12. Certificates are verified, with TLS 1.2 at least, and one that is not accepted is named with the reason
 //     (TestTLSIsVerifiedUnlessInsecure, TestOldTLSIsRefused, TestCertificateErrorsSayWhichAndWhy,

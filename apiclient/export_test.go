@@ -32,3 +32,10 @@ func (c *Client) Retired() int {
 	defer c.transports.mu.Unlock()
 	return len(c.transports.retired)
 }
+
+// Remembered counts the tokens that no error may quote.
+func (c *Client) Remembered() int {
+	c.credentials.sent.mu.Lock()
+	defer c.credentials.sent.mu.Unlock()
+	return len(c.credentials.sent.tokens)
+}

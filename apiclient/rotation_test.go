@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -477,5 +478,57 @@ func TestAClientCertificateOutOfDateIsNamed(t *testing.T) {
 		_, err = r.who(v)
 		require.ErrorContains(t, err, `(the client certificate has expired: subject "CN=leaf"`)
 		require.True(t, apierrors.IsUnauthorized(err))
+	})
+}
+
+// TestEveryTokenThatWasSentIsHidden has tokens of which the older begins as the newer does, and very many.
+func TestEveryTokenThatWasSentIsHidden(t *testing.T) {
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, "you are "+r.Header.Get("Authorization")+", and were "+secret+".")
+	}
+	s := &source{}
+	cfg := onLoopback(t, echo)
+	cfg.Credentials = s
+	r := pods(t, cfg)
+	for i := range 16 {
+		token := secret
+		if i > 0 {
+			token = fmt.Sprintf("%s-number-%d", secret, i)
+		}
+		s.newest.Token = apiclient.NewSecret(token)
+		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+		require.ErrorContains(t, err, "you are Bearer REDACTED, and were REDACTED.")
+	}
+	for i := range 100 {
+		s.newest.Token = apiclient.NewSecret(fmt.Sprint("other-", i))
+		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
+		require.ErrorContains(t, err, "you are Bearer REDACTED, and were ")
+	}
+	require.Equal(t, 16, r.Client().Remembered(), "a source that gives another token each time costs no memory")
+}
+
+// TestARequestThatFailsKeepsNothing rotates a certificate under a server that is not there.
+func TestARequestThatFailsKeepsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAuthority(t)
+		old, key := a.leaf(t, func(c *x509.Certificate) { c.Subject.CommonName, c.NotAfter = "bygone", time.Now().Add(-time.Minute) })
+		bygone, err := tls.X509KeyPair(old, key)
+		require.NoError(t, err)
+		s := &source{newest: apiclient.Credentials{Certificate: &bygone}}
+		refused := func(context.Context, string, string) (net.Conn, error) { return nil, syscall.EHOSTUNREACH }
+		v := apiclient.View[*pod](newClient(t, apiclient.Config{
+			Host: "https://h", DialContext: refused, Credentials: s, Retry: apiclient.Retry{Max: -1},
+		}), podResource, "")
+		for _, name := range []string{"second", "third"} {
+			_, err = v.Get(t.Context(), web, metav1.GetOptions{})
+			require.ErrorIs(t, err, syscall.EHOSTUNREACH)
+			if name == "second" {
+				require.ErrorContains(t, err, `(the client certificate has expired: subject "CN=bygone"`)
+			}
+			s.newest.Certificate = certificateOf(t, a, name)
+		}
+		in(time.Second)
+		require.Zero(t, v.Client().Retired())
 	})
 }

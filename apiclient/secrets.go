@@ -64,10 +64,11 @@ func basicAuth(user, password string) string {
 
 // clean removes what was sent from a text, as it was sent and as a page of HTML, a URL, JSON or Go would write it.
 func (s *sentSecrets) clean(text string) string {
-	for _, secret := range s.all() {
+	all := s.all()
+	for _, secret := range all {
 		text = hide(text, secret)
 	}
-	return text
+	return hideParts(text, all)
 }
 
 // cleanBody is clean for the beginning of a body, which may end in the middle of a secret. It comes before anything else
@@ -107,28 +108,35 @@ func hide(text, secret string) string {
 	for _, form := range forms {
 		text = strings.ReplaceAll(text, form, redacted)
 	}
-	return hideParts(text, secret)
+	return text
 }
 
-// hideParts removes what somebody left of a secret whose end was cut off.
-func hideParts(text, secret string) string {
-	if len(secret) <= shortestPart {
-		return text
-	}
+// hideParts removes what somebody left of a secret whose end was cut off. Tokens of one issuer begin alike, so that what
+// there is of one must not be taken for the shorter beginning of another.
+func hideParts(text string, secrets []string) string {
 	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(text, secret[:shortestPart])
-		b.WriteString(before)
-		if !found {
-			return b.String()
+	for text != "" {
+		n := 0
+		for _, secret := range secrets {
+			n = max(n, commonPrefix(text, secret))
 		}
-		b.WriteString(redacted)
-		rest := secret[shortestPart:]
-		for after != "" && rest != "" && after[0] == rest[0] {
-			after, rest = after[1:], rest[1:]
+		if n >= shortestPart {
+			b.WriteString(redacted)
+		} else {
+			n = 1
+			b.WriteByte(text[0])
 		}
-		text = after
+		text = text[n:]
 	}
+	return b.String()
+}
+
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 // cleanStatus removes what was sent from what a server said: a proxy's error page may show the request that it got.

@@ -250,6 +250,10 @@ func TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials(t *testing.T) {
 			})
 			_, err := pods(t, apiclient.Config{Host: "http://" + host, BearerToken: apiclient.NewSecret(secret)}).Get(t.Context(), web, metav1.GetOptions{})
 			require.Error(t, err)
+			var page *apiclient.ContentTypeError
+			var away *apiclient.RedirectError
+			require.Equal(t, name == "page" || name == "type", asError(err, &page), "%v", err)
+			require.Equal(t, name == "away", asError(err, &away), "%v", err)
 			for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q"} {
 				require.NotContains(t, fmt.Sprintf(verb, err), secret)
 			}
