@@ -35,8 +35,8 @@
 //  3. A failed key is tried again, later each time, until it succeeds (TestBackoffDoublesUntilSuccess).
 //  4. A panic costs one attempt, or one answer of a predicate or map function, and nothing else: it is counted and logged
 //     with its stack, an attempt is retried, and a predicate counts as passing (TestReconcilePanicIsContained,
-//     TestPredicatePanicPasses, TestMapPanicIsContained,
-//     TestGatePanicPasses, TestChannelPanicIsContained). Who wants a crash can have it of reconciles (TestCrashOnPanic).
+//     TestPredicatePanicPasses, TestMapPanicIsContained, TestGatePanicPasses, TestChannelPanicIsContained). Who wants a
+//     crash can have it of reconciles (TestCrashOnPanic).
 //  5. Nothing is lost with a watch: an object that was deleted while nobody watched reaches its owner, and so does one
 //     whose reference changed unseen (TestDeleteInWatchGapTriggersOwner, TestReferenceThatChangedUnseen), or that is gone
 //     before anybody was told of it (TestDeleteBeforeDelivery).

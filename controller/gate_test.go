@@ -407,12 +407,14 @@ func TestReleasedBeforeSyncedWaitsForTheSources(t *testing.T) {
 
 func TestHeldControllerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
+		core, logs := observer.New(zapcore.InfoLevel)
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{Logger: zap.New(core)})
 		never := make(chan struct{})
 		stop := start(t, func(ctx context.Context) error { return ctl.RunHeld(ctx, never) })
 		<-ctl.Synced()
 		require.NoError(t, stop())
 		require.False(t, ctl.Stats().Held)
+		require.Empty(t, logs.FilterMessage("workers started").All())
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
