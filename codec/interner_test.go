@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 	"strings"
 	"sync"
@@ -134,7 +135,7 @@ func TestObjectOfTooManyTokens(t *testing.T) {
 }
 
 func TestObjectsAreNoLargerThanTokensCanTell(t *testing.T) {
-	require.Equal(t, 1<<31-1, codec.Limit(codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: 1 << 40})))
+	require.Equal(t, 1<<31-1, codec.Limit(codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: math.MaxInt})))
 	require.Equal(t, codec.DefaultMaxObjectBytes, codec.Limit(codec.For[*corev1.Pod](codec.Options{})))
 }
 
