@@ -102,8 +102,6 @@ func (s ChannelSource[E, K]) find(e E, sink *Sink[K]) (keys []K) {
 type hub[E any] struct {
 	events <-chan E
 	turn   chan struct{} // has one element while somebody reads
-	ended  chan struct{} // closed by end when events is
-	end    func()
 
 	mu        sync.Mutex // guards the field below
 	listeners []*listener[E]
@@ -115,11 +113,7 @@ type listener[E any] struct {
 }
 
 func newHub[E any](events <-chan E) *hub[E] {
-	ended := make(chan struct{})
-	return &hub[E]{
-		events: events, turn: make(chan struct{}, 1),
-		ended: ended, end: sync.OnceFunc(func() { close(ended) }),
-	}
+	return &hub[E]{events: events, turn: make(chan struct{}, 1)}
 }
 
 func (h *hub[E]) join(l *listener[E]) {
@@ -142,16 +136,13 @@ func (h *hub[E]) read(ctx context.Context) {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
 		return
-	case <-h.ended:
-		return
 	}
 	defer func() { <-h.turn }()
 	for ctx.Err() == nil {
 		select {
 		case e, open := <-h.events:
 			if !open {
-				h.end()
-				return
+				return // and so will the next one
 			}
 			h.tell(e)
 		case <-ctx.Done():

@@ -265,6 +265,8 @@ func TestDebugOfAKey(t *testing.T) {
 		require.Equal(t, "first", firstEvent(why["Running"]))
 		require.NotContains(t, why, "Gated")
 		require.Empty(t, why["Reconciles"])
+		code, _ = ask(t, h, "/debug/why/default/other")
+		require.Equal(t, http.StatusNotFound, code)
 
 		shut = true
 		leave <- controller.TerminalError(errors.New("no luck"))
