@@ -1,6 +1,7 @@
 package manager_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -68,6 +69,20 @@ func (p *pipe) get(path string) (int, string, error) {
 	return response.StatusCode, string(text), err
 }
 
+// hesitate begins to send a body, which it never does, so that the server does not notice by itself that a connection is
+// gone. It returns when it is.
+func (p *pipe) hesitate(ctx context.Context) error {
+	conn, err := p.dial(ctx, "", "")
+	if err != nil {
+		return err
+	}
+	if _, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"); err != nil {
+		return err
+	}
+	_, err = http.ReadResponse(bufio.NewReader(conn), nil)
+	return err
+}
+
 // TestAdminServesToTheEnd asks while caches sync, while workers work, while they end, and afterwards.
 func TestAdminServesToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -127,6 +142,10 @@ func TestRequestsInFlight(t *testing.T) {
 				b := run(t, m)
 				asked := make(chan error, 1)
 				go func() {
+					if !c.answered {
+						asked <- l.hesitate(t.Context())
+						return
+					}
 					_, _, err := l.get("/")
 					asked <- err
 				}()
@@ -140,6 +159,39 @@ func TestRequestsInFlight(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRequestsHaveLimits is about those who do not read, and those who write too much.
+func TestRequestsHaveLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newPipe()
+		failed := make(chan time.Time, 1)
+		server, err := manager.NewServer("wordy", manager.ServerOptions{Listener: l, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, err := w.Write(make([]byte, 1<<20))
+			if err != nil {
+				failed <- time.Now()
+			}
+		})})
+		require.NoError(t, err)
+		m := newManager(t, manager.Options{})
+		require.NoError(t, m.Add(server))
+		run(t, m)
+		began := time.Now()
+		deaf, err := l.dial(t.Context(), "", "")
+		require.NoError(t, err)
+		_, err = io.WriteString(deaf, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, (<-failed).Sub(began))
+		long, err := l.dial(t.Context(), "", "")
+		require.NoError(t, err)
+		go func() {
+			_, _ = io.WriteString(long, "GET / HTTP/1.1\r\nHost: x\r\nX: "+strings.Repeat("x", 80<<10)+"\r\n\r\n")
+		}()
+		answer, err := http.ReadResponse(bufio.NewReader(long), nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, answer.StatusCode)
+		_ = long.Close()
+	})
 }
 
 // TestConnectionsThatSayNothing are closed.
