@@ -42,7 +42,7 @@
 //     TestWirePlanLikeUnmarshal); one that lacks a number is read from JSON alone (TestWhatIsReadFromProtobuf).
 //  13. Objects share the strings that repeat (TestRepeatingStringsAreShared); of those that do not none is kept
 //     (TestInternerKeepsOnlyWhatRepeats), and however many repeat no more than 4096 of up to 256 bytes
-//     (TestInternerIsBounded).
+//     (TestInternerIsBounded), those that repeat most first (TestInternerKeepsWhatRepeatsMost).
 //
 // # Concurrency
 //

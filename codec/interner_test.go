@@ -85,6 +85,21 @@ func TestInternerHasTwoPlaces(t *testing.T) {
 	require.Greater(t, n.Kept(), 1750, "with one place each, some 1580 would have found one")
 }
 
+// What is asked for all the time stays, whatever else repeats and falls to its places.
+func TestInternerKeepsWhatRepeatsMost(t *testing.T) {
+	n := codec.NewInterner()
+	often := []byte("IfNotPresent")
+	n.Intern(often)
+	want := n.Intern(often)
+	for i := range 50_000 {
+		require.True(t, sameMemory(want, n.Intern(often)), "after %d others", i)
+		b := fmt.Appendf(nil, "label-%d", i)
+		n.Intern(b)
+		n.Intern(b)
+	}
+	require.Greater(t, n.Kept(), 4000, "the others have places as well")
+}
+
 // However many strings repeat, no more than a fixed number are held, and the last ones have their place.
 func TestInternerIsBounded(t *testing.T) {
 	n := codec.NewInterner()

@@ -56,8 +56,11 @@ func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
 	end := r.enter()
 	n := r.count(end)
 	switch {
-	case n == 0 || v.Cap() == 0:
-		v.Set(reflect.MakeSlice(v.Type(), n, n))
+	case n == 0:
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+	case v.Cap() == 0:
+		makeRoom(v, n)
+		v.SetLen(n)
 	case n > v.Cap():
 		grown := reflect.MakeSlice(v.Type(), n, n)
 		reflect.Copy(grown, v.Slice(0, v.Cap()))

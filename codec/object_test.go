@@ -162,3 +162,15 @@ func TestObjectTooLarge(t *testing.T) {
 	_, err = c.DecodeObject(strings.NewReader(string(sealedPod)), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrTooLarge)
 }
+
+// Who appends to a slice of an object that others hold too gets a copy: there is no room behind its elements.
+func TestSlicesHaveNoRoom(t *testing.T) {
+	pod := newPod(1)
+	pod.Spec.Containers[0].Args = make([]string, 17) // there is no size of memory for as many strings
+	for _, media := range []string{asJSON, asProtobuf} {
+		got, _ := events(t, podCodec, frameOf(media, "MODIFIED", pod), media, pods, podOptions{})
+		args := got[0].Object.Spec.Containers[0].Args
+		require.Len(t, args, 17)
+		require.Equal(t, 17, cap(args), media)
+	}
+}

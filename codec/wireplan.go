@@ -213,7 +213,7 @@ func (p *wirePlan) decode(r *wireReader, v reflect.Value, b []byte) error {
 		}
 		b = b[n+m:]
 		if f.repeat && to.Cap() == 0 {
-			to.Set(reflect.MakeSlice(to.Type(), 0, 1+f.count(b)))
+			makeRoom(to, 1+f.count(b))
 		}
 		if err := f.set(r, to, x); err != nil {
 			return within(f.name, err)
@@ -221,6 +221,13 @@ func (p *wirePlan) decode(r *wireReader, v reflect.Value, b []byte) error {
 	}
 	r.depth--
 	return nil
+}
+
+// makeRoom gives a slice without any room for n elements, and for no more: who appends to what a cache holds gets a copy.
+// Unlike reflect.MakeSlice it makes no header that has to be copied from.
+func makeRoom(v reflect.Value, n int) {
+	v.Grow(n)
+	v.SetCap(n)
 }
 
 // of returns the field in the struct v.
