@@ -168,7 +168,7 @@ func (s *Server) close() {
 }
 
 func (s *Server) shutDown(server *http.Server) {
-	grace, cancel := context.WithTimeout(context.Background(), max(s.o.ShutdownTimeout, 0))
+	grace, cancel := context.WithTimeout(context.Background(), s.o.ShutdownTimeout)
 	defer cancel()
 	if server.Shutdown(grace) == nil {
 		return

@@ -76,7 +76,7 @@ func (p *pipe) hesitate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if _, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"); err != nil {
+	if _, err = io.WriteString(conn, "POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"); err != nil {
 		return err
 	}
 	_, err = http.ReadResponse(bufio.NewReader(conn), nil)
@@ -127,7 +127,13 @@ func TestRequestsInFlight(t *testing.T) {
 		took            time.Duration
 		answered        bool
 	}{
-		{"soon", func(http.ResponseWriter, *http.Request) { <-time.After(4 * time.Second) }, 0, 4 * time.Second, true},
+		{"soon", func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-time.After(4 * time.Second):
+			case <-r.Context().Done():
+				panic(http.ErrAbortHandler)
+			}
+		}, 0, 4 * time.Second, true},
 		{"with its context", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 0, 5 * time.Second, false},
 		{"with its context, at once", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, -1, 0, false},
 		{"late", func(http.ResponseWriter, *http.Request) { <-time.After(20 * time.Second) }, 10 * time.Second, 20 * time.Second, false},
@@ -135,10 +141,9 @@ func TestRequestsInFlight(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newPipe()
-				server, err := manager.NewServer("slow", manager.ServerOptions{Listener: l, Handler: c.handler, ShutdownTimeout: c.shutdownTimeout})
-				require.NoError(t, err)
-				m := newManager(t, manager.Options{})
-				require.NoError(t, m.Add(server))
+				m := newManager(t, manager.Options{Admin: manager.AdminOptions{
+					Listener: l, Metrics: c.handler, ShutdownTimeout: c.shutdownTimeout,
+				}})
 				b := run(t, m)
 				asked := make(chan error, 1)
 				go func() {
@@ -146,7 +151,7 @@ func TestRequestsInFlight(t *testing.T) {
 						asked <- l.hesitate(t.Context())
 						return
 					}
-					_, _, err := l.get("/")
+					_, _, err := l.get("/metrics")
 					asked <- err
 				}()
 				synctest.Wait()
@@ -155,7 +160,6 @@ func TestRequestsInFlight(t *testing.T) {
 				require.InDelta(t, c.took, took, float64(time.Second)) // the server looks now and then
 				err = <-asked
 				require.Equal(t, c.answered, err == nil, "%v", err)
-				require.ErrorIs(t, server.Run(t.Context()), manager.ErrRunning)
 			})
 		})
 	}
@@ -282,6 +286,7 @@ func TestServerOverLoopback(t *testing.T) {
 	require.Equal(t, "hello", string(text))
 	cancel()
 	require.NoError(t, <-ended)
+	require.ErrorIs(t, server.Run(t.Context()), manager.ErrRunning)
 }
 
 func TestAdminAnswersWhatItIsAskedFor(t *testing.T) {
@@ -289,7 +294,8 @@ func TestAdminAnswersWhatItIsAskedFor(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, text+" "+r.URL.Path) })
 	}
 	for _, off := range []string{"", "0"} {
-		newManager(t, manager.Options{Admin: manager.AdminOptions{Address: off}})
+		m := newManager(t, manager.Options{Admin: manager.AdminOptions{Address: off}})
+		require.NoError(t, m.Add(new(journal).newPart("admin")), "the name is free where there is no server")
 	}
 	m := newManager(t, manager.Options{})
 	closed, open := m.AdminHandler(manager.AdminOptions{}), m.AdminHandler(manager.AdminOptions{
@@ -317,6 +323,19 @@ func TestAdminAnswersWhatItIsAskedFor(t *testing.T) {
 	}
 	_, pattern := http.DefaultServeMux.Handler(httptest.NewRequest(http.MethodGet, "/debug/pprof/", nil))
 	require.Empty(t, pattern, "net/http/pprof is linked")
+}
+
+// talker says its name to whoever asks.
+type talker struct {
+	part
+	code int
+}
+
+func (t *talker) DebugHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(t.code)
+		_, _ = io.WriteString(w, t.name)
+	})
 }
 
 // TestDebugAsksTheControllers has two that know of one object, and one that does not.
@@ -348,5 +367,13 @@ func TestDebugAsksTheControllers(t *testing.T) {
 		require.NotContains(t, text, "idle")
 		code, _ = ask(h, "/debug/why/default/two")
 		require.Equal(t, 404, code)
+		_, text = ask(h, "/debug/controllers/lower/why/default/one")
+		require.Contains(t, text, "lower is broken")
+		require.NotContains(t, text, "greeter is broken")
+		for name, code := range map[string]int{"prose": 200, "{}": 404} {
+			require.NoError(t, m.Add(&talker{part: *new(journal).newPart(name), code: code}))
+		}
+		code, _ = ask(h, "/debug/why/default/two")
+		require.Equal(t, 404, code, "what is no JSON, or no answer, is left out")
 	})
 }
