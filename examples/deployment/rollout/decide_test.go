@@ -74,7 +74,7 @@ func TestRoll(t *testing.T) {
 // Deployments that are scaled and given new templates at any time. Whatever state the controller sees, what it decides
 // never adds to more than there may be, and never takes what must stay.
 func TestBudgetHolds(t *testing.T) {
-	for seed := range uint64(60) {
+	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		sim := &simulation{random: random, deployment: newDeployment(1+random.Int32N(20), random.Int32N(6), random.Int32N(6))}
 		for range 150 {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestRecreateHearsOfTheLastPod runs without a ReplicaSet controller: nothing but the end of the Pod tells that it is over.
+func TestRecreateHearsOfTheLastPod(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start(partDeployment)
+		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
+		set := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		pod := &corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: web.Namespace, Name: "last", Labels: set.Spec.Template.Labels,
+				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, workload.ReplicaSets.GroupVersionKind())},
+			},
+		}
+		_, err := w.server.Create(workload.Pods, pod)
+		require.NoError(w, err)
+		w.edit(image("web:2"))
+		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
+		require.NoError(w, w.server.Delete(workload.Pods, api.KeyOf(pod)))
+		synctest.Wait()
+		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/4 web:2"}, w.sets())
+	})
+}
+
+// TestOrphansThatCome has a ReplicaSet and a Pod come that nobody owns, and that are selected.
+func TestOrphansThatCome(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		mine := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		set := mine.DeepCopy()
+		set.ObjectMeta = metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: map[string]string{"app": "web"}}
+		set.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"}
+		set.Spec.Template.Spec.Containers[0].Image = "web:0"
+		_, err := w.server.Create(workload.ReplicaSets, set)
+		require.NoError(w, err)
+		_, err = w.server.Create(workload.Pods, &corev1.Pod{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: mine.Spec.Template.Labels},
+		})
+		require.NoError(w, err)
+		w.pass(time.Minute)
+		for _, s := range list[appsv1.ReplicaSet](w, workload.ReplicaSets) {
+			require.Equal(w, w.deployment().UID, metav1.GetControllerOf(s).UID, s.Name)
+		}
+		require.Len(w, w.pods(), 4, "one too many was adopted, and the cheapest deleted")
+		for _, p := range w.pods() {
+			require.Equal(w, mine.UID, metav1.GetControllerOf(p).UID)
+		}
+	})
+}
+
+// TestPodsThatEndAreNotWaitedFor scales down and up again while the Pods that were told to end have not: that they were
+// told is what was expected.
+func TestPodsThatEndAreNotWaitedFor(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.deploy(asIs)
+		w.pass(time.Minute)
+		w.edit(scale(2))
+		require.Len(w, w.pods(), 4, "two of them are ending")
+		w.edit(scale(4))
+		require.Len(w, w.pods(), 6)
+	})
+}
+
+func TestAReplicaSetThatGoesMakesNoPods(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start(partReplicaSet)
+		w.deploy(asIs)
+		app := map[string]string{"app": "web"}
+		key := api.Key{Namespace: web.Namespace, Name: "goes"}
+		_, err := w.server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Finalizers: []string{"example.org/wait"}},
+			Spec: appsv1.ReplicaSetSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: app},
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: app}},
+			},
+		})
+		require.NoError(w, err)
+		synctest.Wait()
+		require.Len(w, w.pods(), 1, "one is the default")
+		require.NoError(w, w.server.Delete(workload.ReplicaSets, key))
+		synctest.Wait()
+		require.NoError(w, w.server.Delete(workload.Pods, api.KeyOf(w.pods()[0])))
+		_, err = w.server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) { u.SetAnnotations(app) })
+		require.NoError(w, err)
+		w.pass(time.Minute)
+		require.Empty(w, w.pods())
+	})
+}
