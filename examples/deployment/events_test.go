@@ -52,6 +52,7 @@ func TestOrphansThatCome(t *testing.T) {
 		set.Spec.Template.Spec.Containers[0].Image = "web:0"
 		_, err := w.server.Create(workload.ReplicaSets, set)
 		require.NoError(w, err)
+		w.pass(time.Minute)
 		_, err = w.server.Create(workload.Pods, &corev1.Pod{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: mine.Spec.Template.Labels},

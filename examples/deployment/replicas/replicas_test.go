@@ -312,3 +312,27 @@ func TestInvalidIsNotTriedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestPodsOfAFormerIncarnationCountForNothing observes Pods of the ReplicaSet, and of another that had its name.
+func TestPodsOfAFormerIncarnationCountForNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		synctest.Wait()
+		r.create(t, 0)
+		s, found := r.sets.Cache().Get(web)
+		require.True(t, found)
+		r.expected.Expect(web, 2)
+		seen := func(uid types.UID) int {
+			yes := true
+			p := pod(func(p *workload.Pod) {
+				p.Namespace = web.Namespace
+				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: web.Name, UID: uid, Controller: &yes}}
+			})
+			require.True(t, r.observe(informer.Notification[*workload.Pod]{Type: informer.Add, Object: p}))
+			pending, _ := r.expected.Pending(web)
+			return pending.Creations
+		}
+		require.Equal(t, 2, seen("former"))
+		require.Equal(t, 1, seen(s.UID))
+	})
+}
