@@ -285,20 +285,6 @@ func TestTwoVersionsThatLookAlike(t *testing.T) {
 	})
 }
 
-// TestAPipeIsReadOnce has a token in a pipe, as a shell's <(...) makes one. To read it again would block for ever.
-func TestAPipeIsReadOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	go func() { _ = os.WriteFile(path, []byte("one"), 0o600) }()
-	cfg := onLoopback(t, answer(401, jsonType, "{}"))
-	cfg.BearerTokenFile = path
-	r := pods(t, cfg)
-	for range 2 {
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.True(t, apierrors.IsUnauthorized(err))
-	}
-}
-
 func TestAFileOfAnySizeIsNotRead(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ca")
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
