@@ -98,7 +98,7 @@ func TestHandOverIsWarm(t *testing.T) {
 		require.Equal(t, []string{"a begins two"}, j.take())
 		s.ForgetRequests()
 
-		err, took := a.stop()
+		took, err := a.stop()
 		require.NoError(t, err)
 		require.Equal(t, 5*time.Second, took.Round(time.Second))
 		require.Equal(t, []string{"a ends two"}, j.take())
@@ -112,7 +112,7 @@ func TestHandOverIsWarm(t *testing.T) {
 		for _, r := range s.Requests() {
 			require.Equal(t, "leases", r.Resource, "it had to %s", r.Verb)
 		}
-		err, _ = b.stop()
+		_, err = b.stop()
 		require.NoError(t, err)
 	})
 }
@@ -197,7 +197,7 @@ func TestReplicaThatCannotWarmUp(t *testing.T) {
 		require.ElementsMatch(t, []string{"warm up cold", "warm up warm"}, j.take())
 		<-time.After(time.Second)
 		require.ElementsMatch(t, []string{"campaign", "start cold", "start warm"}, j.take())
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }
@@ -214,7 +214,7 @@ func TestNobodyIsWaitedForForEver(t *testing.T) {
 		require.Equal(t, []string{"start cache"}, j.take())
 		close(cache.synced)
 		require.Equal(t, []string{"start worker"}, j.take())
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }

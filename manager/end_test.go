@@ -41,7 +41,7 @@ func TestGracePeriod(t *testing.T) {
 				place(t, m, manager.Caches, cache)
 				b := run(t, m)
 				j.take()
-				err, took := b.stop()
+				took, err := b.stop()
 				require.Equal(t, c.took, took)
 				if c.says == "" {
 					require.NoError(t, err)
@@ -65,7 +65,7 @@ func TestLateErrorsAreLogged(t *testing.T) {
 		worker := j.newPart("worker")
 		worker.linger, worker.err = time.Minute, errors.New("boom")
 		r := place(t, m, manager.Elected, worker)
-		err, _ := run(t, m).stop()
+		_, err := run(t, m).stop()
 		require.EqualError(t, err, "manager: worker did not end within 1s")
 		require.Zero(t, seen.Len())
 		<-r.Done()
@@ -87,7 +87,7 @@ func TestTheLeaseOutlivesTheLastWorker(t *testing.T) {
 			require.NoError(t, m.Add(worker, held))
 			b := run(t, m)
 			j.take()
-			err, _ := b.stop()
+			_, err := b.stop()
 			switch period {
 			case time.Second:
 				require.EqualError(t, err, "manager: worker, held did not end within 1s")
@@ -113,7 +113,7 @@ func (v stuckVote) Run(context.Context, func(context.Context) error) error {
 func TestAnElectorThatDoesNotEndIsNamed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		elector := stuckVote{make(chan struct{})}
-		err, took := run(t, newManager(t, manager.Options{Elector: elector})).stop()
+		took, err := run(t, newManager(t, manager.Options{Elector: elector})).stop()
 		require.EqualError(t, err, "manager: election did not end within 30s")
 		require.Equal(t, 30*time.Second, took)
 		close(elector.over)
@@ -197,7 +197,7 @@ func TestElectorThatLeadsTwice(t *testing.T) {
 		require.NoError(t, m.Add(j.newPart("worker")))
 		b := run(t, m)
 		require.Equal(t, []string{"start worker"}, j.take())
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }
@@ -247,7 +247,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 					b := run(t, m)
 					state.reach(server, cache, warm, elector)
 					synctest.Wait()
-					err, took := b.stop()
+					took, err := b.stop()
 					require.NoError(t, err)
 					require.Zero(t, took)
 				}

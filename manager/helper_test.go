@@ -156,12 +156,12 @@ func run(t *testing.T, m *manager.Manager) *bench {
 	return b
 }
 
-// stop ends the manager and returns what its Run did, and how long that took.
-func (b *bench) stop() (error, time.Duration) {
+// stop ends the manager and returns how long that took, and what its Run did.
+func (b *bench) stop() (time.Duration, error) {
 	began := time.Now()
 	b.cancel()
 	err := <-b.ended
-	return err, time.Since(began)
+	return time.Since(began), err
 }
 
 func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable) *manager.Registration {

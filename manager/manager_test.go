@@ -42,7 +42,7 @@ func TestOrderOfStartAndEnd(t *testing.T) {
 		require.ElementsMatch(t, []string{"start worker", "start warm"}, j.take())
 		require.True(t, isClosed(m.Elected()))
 
-		err, took := b.stop()
+		took, err := b.stop()
 		require.NoError(t, err)
 		require.Equal(t, 9*time.Second, took, "what ends at once takes as long as the slowest")
 		require.Equal(t, []string{"end worker", "end warm", "release", "end other", "end cache", "end server"}, j.take())
@@ -68,7 +68,7 @@ func TestWithoutAnElectorEveryReplicaLeads(t *testing.T) {
 		b := run(t, m)
 		require.ElementsMatch(t, []string{"warm up cold", "start cold", "start worker"}, j.take(), "there is nobody to leave it to")
 		require.True(t, isClosed(m.Elected()))
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }
@@ -205,7 +205,7 @@ func TestWhoIsDoneEndsNothing(t *testing.T) {
 		<-time.After(time.Hour)
 		require.Empty(t, b.ended)
 		require.NoError(t, m.Add(j.newPart("worker")), "its name is free")
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }
@@ -258,7 +258,7 @@ func TestRemove(t *testing.T) {
 		require.Equal(t, 1, seen.FilterMessage("runnable failed after it was told to end").Len())
 		require.Empty(t, b.ended)
 		require.NoError(t, m.Add(j.newPart("broken"), j.newPart("early")))
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 		failing.Remove()
 	})

@@ -155,7 +155,7 @@ func TestRequestsInFlight(t *testing.T) {
 					asked <- err
 				}()
 				synctest.Wait()
-				err, took := b.stop()
+				took, err := b.stop()
 				require.NoError(t, err)
 				require.InDelta(t, c.took, took, float64(time.Second)) // the server looks now and then
 				err = <-asked
@@ -216,7 +216,7 @@ func TestConnectionsThatSayNothing(t *testing.T) {
 			_, _ = io.ReadAll(conn)
 			require.Equal(t, want, time.Since(began), said)
 		}
-		err, _ := b.stop()
+		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }

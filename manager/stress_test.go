@@ -63,7 +63,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 	b := run(t, m)
 	time.AfterFunc(time.Duration(r.IntN(10000))*time.Millisecond, func() { close(elector.win) })
 	<-time.After(time.Duration(r.IntN(20000)) * time.Millisecond)
-	err, took := b.stop()
+	took, err := b.stop()
 	require.NoError(t, err)
 	require.LessOrEqual(t, took, 4*time.Second, "four groups, each within a second")
 	people.Wait()
