@@ -72,7 +72,7 @@ func follows[T any](ctx context.Context, o *observer, path string, replace func(
 		version, items, err := listPlain[T](ctx, o.client, path)
 		if err == nil {
 			replace(items)
-			err = watchPlain(ctx, o.client, path, version, see)
+			_ = watchPlain(ctx, o.client, path, version, see) // however it ends, there is a gap
 		}
 		o.mu.Lock()
 		o.gaps++
