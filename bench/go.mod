@@ -5,7 +5,6 @@ module github.com/leatproject/leat/bench
 go 1.26.0
 
 require (
-	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3
 	github.com/leatproject/leat v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/e2e v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1

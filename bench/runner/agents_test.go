@@ -1,0 +1,31 @@
+package runner
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// linked are the packages that an agent is linked with, leat's own left out.
+func linked(t *testing.T, agent string) map[string]bool {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./agent/"+agent)
+	cmd.Dir = ".."
+	output, err := cmd.Output()
+	require.NoError(t, err)
+	packages := map[string]bool{}
+	for line := range strings.Lines(string(output)) {
+		if !strings.HasPrefix(line, "github.com/leatproject/leat/") {
+			packages[strings.TrimSpace(line)] = true
+		}
+	}
+	return packages
+}
+
+// What leat's own code adds to its dependencies is the difference between two programs, so both must have these.
+func TestBareLinksWhatLeatLinks(t *testing.T) {
+	require.Contains(t, linked(t, "bare"), "go.uber.org/zap")
+	require.Equal(t, linked(t, "leat-struct"), linked(t, "bare"))
+}
