@@ -1,10 +1,11 @@
 package workqueue
 
-import "slices"
-
 // arity is the number of children of a node of the heap. Four slots are one cache line, and a heap of four is half as
 // deep as one of two.
 const arity = 4
+
+// dueLength is the number of slots that are allocated together. An array of a million would have to be copied to grow.
+const dueLength = 128
 
 // dueSlot is an entry in the heap, with its time beside it so that a comparison need not visit the entry.
 type dueSlot struct {
@@ -15,26 +16,32 @@ type dueSlot struct {
 // delayHeap orders the delayed entries by when they are due, and those that are due at once by when they were added.
 // Entries know their index, so that one can be advanced or removed.
 type delayHeap[K comparable] struct {
-	slab  *slab[K]
-	slots []dueSlot
-	adds  uint64
+	slab   *slab[K]
+	pages  []*[dueLength]dueSlot
+	length int
+	adds   uint64
 }
 
 func (h *delayHeap[K]) push(e *entry[K], at stamp) {
 	h.adds++
 	e.order = h.adds
-	h.slots = append(h.slots, dueSlot{})
-	h.up(len(h.slots)-1, dueSlot{at, e.id})
+	if h.length == len(h.pages)*dueLength {
+		h.pages = append(h.pages, new([dueLength]dueSlot))
+	}
+	h.length++
+	h.up(h.length-1, dueSlot{at, e.id})
 }
 
-func (h *delayHeap[K]) empty() bool { return len(h.slots) == 0 }
+func (h *delayHeap[K]) slot(i int) *dueSlot { return &h.pages[uint(i)/dueLength][uint(i)%dueLength] }
+
+func (h *delayHeap[K]) empty() bool { return h.length == 0 }
 
 // first returns when the first entry is due. There must be one.
-func (h *delayHeap[K]) first() stamp { return h.slots[0].at }
+func (h *delayHeap[K]) first() stamp { return h.slot(0).at }
 
 // pop takes the first entry out.
 func (h *delayHeap[K]) pop() *entry[K] {
-	e := h.slab.at(h.slots[0].entry)
+	e := h.slab.at(h.slot(0).entry)
 	h.remove(e)
 	return e
 }
@@ -45,11 +52,10 @@ func (h *delayHeap[K]) advance(e *entry[K], at stamp) {
 }
 
 func (h *delayHeap[K]) remove(e *entry[K]) {
-	i, last := int(e.heapIndex), len(h.slots)-1
-	moved := h.slots[last]
-	h.slots = h.slots[:last]
-	if i < last {
-		if i > 0 && h.less(moved, h.slots[(i-1)/arity]) {
+	i := int(e.heapIndex)
+	h.length--
+	if moved := *h.slot(h.length); i < h.length {
+		if i > 0 && h.less(moved, *h.slot((i - 1) / arity)) {
 			h.up(i, moved)
 		} else {
 			h.down(i, moved)
@@ -61,10 +67,11 @@ func (h *delayHeap[K]) remove(e *entry[K]) {
 func (h *delayHeap[K]) up(i int, s dueSlot) {
 	for i > 0 {
 		parent := (i - 1) / arity
-		if !h.less(s, h.slots[parent]) {
+		above := *h.slot(parent)
+		if !h.less(s, above) {
 			break
 		}
-		h.place(i, h.slots[parent])
+		h.place(i, above)
 		i = parent
 	}
 	h.place(i, s)
@@ -74,35 +81,47 @@ func (h *delayHeap[K]) up(i int, s dueSlot) {
 func (h *delayHeap[K]) down(i int, s dueSlot) {
 	for {
 		first := i*arity + 1
-		if first >= len(h.slots) {
+		if first >= h.length {
 			break
 		}
-		least := first
-		for child := first + 1; child < min(first+arity, len(h.slots)); child++ {
-			if h.less(h.slots[child], h.slots[least]) {
-				least = child
+		least, below := first, *h.slot(first)
+		for child := first + 1; child < min(first+arity, h.length); child++ {
+			if c := *h.slot(child); h.less(c, below) {
+				least, below = child, c
 			}
 		}
-		if !h.less(h.slots[least], s) {
+		if !h.less(below, s) {
 			break
 		}
-		h.place(i, h.slots[least])
+		h.place(i, below)
 		i = least
 	}
 	h.place(i, s)
 }
 
 func (h *delayHeap[K]) place(i int, s dueSlot) {
-	h.slots[i] = s
+	*h.slot(i) = s
 	h.slab.at(s.entry).heapIndex = int32(i)
 }
 
-// trim gives most of the array back when most of it is empty.
-func (h *delayHeap[K]) trim() {
-	if cap(h.slots) > roomy && len(h.slots) < cap(h.slots)/4 {
-		h.slots = slices.Clone(h.slots)
+// trim gives pages back, but for room for so many entries.
+func (h *delayHeap[K]) trim(room int) {
+	if needed := (room + dueLength - 1) / dueLength; needed < len(h.pages) {
+		h.pages = append(make([]*[dueLength]dueSlot, 0, needed), h.pages[:needed]...)
 	}
 }
+
+// all goes through the entries, in no order.
+func (h *delayHeap[K]) all(yield func(*entry[K]) bool) {
+	for i := range h.length {
+		if !yield(h.slab.at(h.slot(i).entry)) {
+			return
+		}
+	}
+}
+
+// clear forgets every entry, and gives the room back.
+func (h *delayHeap[K]) clear() { h.pages, h.length = nil, 0 }
 
 func (h *delayHeap[K]) less(a, b dueSlot) bool {
 	if a.at != b.at {

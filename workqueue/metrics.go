@@ -57,7 +57,7 @@ func (q *Queue[K]) Stats() Stats {
 	s := Stats{
 		Depth:      q.ready.length + q.reruns,
 		ByPriority: make(map[int]int, len(q.ready.classes)),
-		Delayed:    len(q.delays.slots),
+		Delayed:    q.delays.length,
 		Processing: q.inWork,
 		Adds:       q.adds,
 		Retries:    q.retries,

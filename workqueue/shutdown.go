@@ -76,10 +76,10 @@ func (q *Queue[K]) close() {
 	q.closed = true
 	q.alarm.stop()
 	q.trimAt = 0
-	for _, s := range q.delays.slots {
-		q.dropPending(q.slab.at(s.entry))
+	for e := range q.delays.all {
+		q.dropPending(e)
 	}
-	q.delays.slots = nil
+	q.delays.clear()
 	q.waiters.wakeAll()
 }
 

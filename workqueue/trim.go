@@ -32,7 +32,7 @@ func (q *Queue[K]) trim(now stamp) {
 	room, least := max(q.slab.peak, roomy), max(q.slab.used, roomy)
 	q.slab.trim(room)
 	q.table.trim(room)
-	q.delays.trim()
+	q.delays.trim(room)
 	q.slab.peak, q.trimAt = q.slab.used, 0
 	if room > least {
 		q.planTrim(now)
