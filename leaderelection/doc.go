@@ -13,8 +13,9 @@
 //  2. Clocks are never compared: a lease has run out when this process has seen no change of it for its duration
 //     (TestClocksAreNotCompared).
 //  3. A leader that cannot renew for RenewDeadline stops to lead, and so does one that sees another in its place, at once;
-//     Run then returns ErrLost, when what leads has returned
-//     (TestLostLease, TestTheDeadlineWaitsForNoTick, TestUsurpedLease).
+//     Run then returns ErrLost, with the lease and the cause, when what leads has returned
+//     (TestLostLease, TestTheDeadlineWaitsForNoTick, TestUsurpedLease). Leading is false at that moment even where nobody
+//     has had time to notice (TestLeadingAsksTheClock).
 //  4. When the context ends, the lease is renewed until what leads has returned, and only then released, so that the next
 //     leader never begins before the last has ended; it begins within a retry (TestReleaseAfterTheLastWorker,
 //     TestHandOver).
@@ -23,6 +24,8 @@
 //  6. Cancellation ends Run in every state, at once when it does not lead (TestRunEndsInEveryState).
 //  7. What others wrote into the lease (labels, annotations, fields that this package does not know of within its type) stays
 //     (TestLeaseIsKept).
+//  8. A leader that has not renewed for LeaseDuration and a tolerance is unhealthy, anybody else is healthy
+//     (TestLeaderThatDoesNotEndIsUnhealthy).
 //
 // # Concurrency
 //
@@ -34,7 +37,7 @@
 //
 // The end of the context does not end the lease before the work: client-go stops to renew first. What leads is a function
 // that returns, instead of two callbacks. A lease that somebody else holds is lost at once, and not after the renew
-// deadline. There is one kind of lock. The lease is released by default: KeepLease is for who does not want that.
+// deadline. Leading asks the clock. There is one kind of lock. The lease is released by default: KeepLease is for who does not want that.
 // Coordinated leader election (KEP-4355), in which the API server picks the leader, has no part in it.
 //
 // # Example

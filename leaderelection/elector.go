@@ -16,8 +16,9 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// ErrLost says that a leader could not keep the lease. What it led has ended; but another may have led for a moment beside
-// it, if what it led did not end with its context at once. A program should end with it.
+// ErrLost says that a leader could not keep the lease; the error that Run returns names the lease, and why. What it led has
+// ended; but another may have led for a moment beside it, if what it led did not end with its context at once. A program
+// should end with it.
 var ErrLost = errors.New("leaderelection: the lease is lost")
 
 // errRunTwice is the answer to a second Run.
@@ -35,8 +36,9 @@ type Elector struct {
 
 	mu      sync.Mutex // guards the fields below
 	ran     bool
-	leader  string // as was seen last
-	leading bool
+	leader  string    // as was seen last
+	leading bool      // what leads has not returned
+	lost    bool      // the lease, which may be before that
 	renewed time.Time // when the renewal that succeeded last was begun
 }
 
@@ -50,7 +52,7 @@ func New(c *apiclient.Client, o Options) (*Elector, error) {
 	return &Elector{
 		o:       o,
 		lock:    lock{o: o, leases: apiclient.For[*coordinationv1.Lease](c, leases, o.Namespace)},
-		log:     o.Logger.With(zap.String("lease", o.Namespace+"/"+o.Name), zap.String("identity", o.Identity)),
+		log:     o.Logger.With(zap.String("lease", o.lease()), zap.String("identity", o.Identity)),
 		elected: make(chan struct{}),
 	}, nil
 }
@@ -61,11 +63,14 @@ func (e *Elector) Identity() string { return e.o.Identity }
 // Elected is closed when this replica leads for the first time.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
 
-// Leading tells whether this replica leads.
+// Leading tells whether this replica leads. It asks the clock, and so is false from RenewDeadline on even where nobody has
+// had time to notice, as in a process that was stopped for a while and goes on now: ask it before a write that must not
+// come from two replicas, and that the server would accept from both.
+// It corresponds to LeaderElector.IsLeader of client-go, which does not ask the clock.
 func (e *Elector) Leading() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.leading
+	return e.leading && !e.lost && time.Since(e.renewed) < e.o.RenewDeadline
 }
 
 // Leader is who leads, as was seen last; "" where nobody does, or nobody is known.
@@ -89,8 +94,9 @@ func (e *Elector) Check(tolerance time.Duration) error {
 
 // Run waits until this replica may lead, calls lead, and returns after lead has: nil or lead's error when lead ended by
 // itself or because ctx did, an error that is ErrLost when the lease was lost. The context of lead ends with ctx and with the
-// lease, with ErrLost as its cause in the latter case. A Run whose ctx ends before it leads returns nil. Errors of the
-// server are logged, and tried again. Run may be called once.
+// lease, with ErrLost as its cause in the latter case. Who takes long to end, and wants to know if the lease is lost
+// meanwhile, ends ctx when the work is over, and not before. A Run whose ctx ends before it leads returns nil. Errors of
+// the server are logged, and tried again. Run may be called once.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	e.mu.Lock()
 	ran := e.ran
@@ -146,6 +152,7 @@ func (e *Elector) hold(ctx context.Context, lead func(context.Context) error) er
 	lost := e.renew(renewing)
 	if lost != nil {
 		e.log.Error("lost the lease", zap.Error(lost))
+		e.lose()
 		stop(lost)
 	}
 	work.Wait()
@@ -175,7 +182,8 @@ func (e *Elector) renew(ctx context.Context) error {
 		case <-tick.C:
 		}
 		if time.Until(e.deadline()) <= 0 {
-			return fmt.Errorf("%w: it could not be renewed for %v: %w", ErrLost, e.o.RenewDeadline, cmp.Or(failed, context.DeadlineExceeded))
+			return fmt.Errorf("%w: %s could not be renewed for %v: %w", ErrLost, e.o.lease(), e.o.RenewDeadline,
+				cmp.Or(failed, context.DeadlineExceeded))
 		}
 		held, err := e.try(ctx)
 		switch {
@@ -185,7 +193,7 @@ func (e *Elector) renew(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			return fmt.Errorf("%w: %q holds it", ErrLost, e.Leader())
+			return fmt.Errorf("%w: %q holds %s", ErrLost, e.Leader(), e.o.lease())
 		default:
 			failed = err
 			e.log.Warn("cannot renew the lease", zap.Error(err))
@@ -200,17 +208,10 @@ func (e *Elector) deadline() time.Time {
 	return e.renewed.Add(e.o.RenewDeadline)
 }
 
-// try takes the lease, or renews it, and tells whether this replica holds it now. It takes no longer than a request may,
-// nor, for a leader, than until its deadline.
+// try takes the lease, or renews it, and tells whether this replica holds it now.
 func (e *Elector) try(ctx context.Context) (held bool, err error) {
 	began := time.Now()
-	limit := began.Add(e.o.RenewDeadline / 2)
-	if e.Leading() {
-		if d := e.deadline(); d.Before(limit) {
-			limit = d
-		}
-	}
-	ctx, cancel := context.WithDeadline(ctx, limit)
+	ctx, cancel := context.WithDeadline(ctx, e.limit(began))
 	defer cancel()
 	held, err = e.lock.take(ctx)
 	if held {
@@ -220,6 +221,18 @@ func (e *Elector) try(ctx context.Context) (held bool, err error) {
 	}
 	e.setLeader(e.lock.holder())
 	return held, err
+}
+
+// limit is when a try ends: after half of RenewDeadline, so that there is time for another, or a second where that is
+// more. A leader's ends with its deadline.
+func (e *Elector) limit(began time.Time) time.Time {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	took := max(time.Second, e.o.RenewDeadline/2)
+	if e.leading {
+		took = min(took, e.renewed.Add(e.o.RenewDeadline).Sub(began))
+	}
+	return began.Add(took)
 }
 
 // release gives the lease back. Where that fails it runs out by itself.
@@ -232,6 +245,13 @@ func (e *Elector) release(ctx context.Context) {
 	}
 	e.log.Info("released the lease")
 	e.setLeader("")
+}
+
+// lose notes that this replica holds the lease no more, while what it led has yet to end.
+func (e *Elector) lose() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.lost = true
 }
 
 func (e *Elector) setLeading(leading bool) {

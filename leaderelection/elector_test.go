@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -33,15 +35,36 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 	two, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
 	require.NoError(t, err)
 	require.NotEqual(t, one.Identity(), two.Identity())
+	host, err := os.Hostname()
+	require.NoError(t, err)
+	require.Regexp(t, "^"+regexp.QuoteMeta(host)+"_[a-z0-9]{26}$", one.Identity())
+}
+
+// TestNamespaceOfThePod is about a program that says no namespace and runs in a pod.
+func TestNamespaceOfThePod(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		t.Setenv("POD_NAMESPACE", leaseKey.Namespace)
+		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		require.NoError(t, err)
+		defer client.CloseIdleConnections()
+		e, err := leaderelection.New(client, leaderelection.Options{Name: leaseKey.Name, Identity: "a"})
+		require.NoError(t, err)
+		require.NoError(t, e.Run(t.Context(), func(context.Context) error {
+			require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity)
+			return nil
+		}))
+	})
 }
 
 func TestLeaseIsKept(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
-		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
+		mill := map[string]string{"app": "mill"}
+		a := campaign(t, s, leaderelection.Options{Identity: "a", Labels: mill}, 0, nil)
 		<-a.Elected()
 		require.True(t, a.Leading())
 		require.Equal(t, "a", a.Leader())
 		l := lease(t, s)
+		require.Equal(t, mill, l.Labels)
 		require.Equal(t, "a", *l.Spec.HolderIdentity)
 		require.Equal(t, int32(15), *l.Spec.LeaseDurationSeconds)
 		require.Zero(t, *l.Spec.LeaseTransitions)
@@ -55,7 +78,7 @@ func TestLeaseIsKept(t *testing.T) {
 		before := time.Now()
 		<-time.After(7 * time.Second)
 		l = lease(t, s)
-		require.Equal(t, map[string]string{"team": "mill"}, l.Labels)
+		require.Equal(t, map[string]string{"team": "mill", "app": "mill"}, l.Labels)
 		require.Equal(t, "z", *l.Spec.PreferredHolder)
 		require.True(t, l.Spec.RenewTime.After(before.Add(5*time.Second)), "it is not renewed any more")
 		require.Equal(t, acquired.Unix(), l.Spec.AcquireTime.Unix())
@@ -145,6 +168,7 @@ func TestLostLease(t *testing.T) {
 		a.ended <- err
 		require.ErrorIs(t, err, leaderelection.ErrLost)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "it does not say why")
+		require.ErrorContains(t, err, "default/mill could not be renewed for 10s: ")
 		require.ErrorIs(t, a.cause, leaderelection.ErrLost)
 		began, over := a.led()
 		require.Equal(t, 14*time.Second+time.Second, over.Sub(began), "4 s of renewals, 10 s until it gave up, 1 s until the work ended")
@@ -167,18 +191,64 @@ func TestLeaderThatDoesNotEndIsUnhealthy(t *testing.T) {
 	})
 }
 
+// TestLeadingAsksTheClock has a leader that is held up, and so does not notice that its time is over.
+func TestLeadingAsksTheClock(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { <-time.After(12 * time.Second) }}, 0, nil)
+		<-a.Elected()
+		renewed := time.Now()
+		edit(t, s, func(spec map[string]any) { spec["preferredHolder"] = "z" }) // so that the cached lease does not suffice
+		<-time.After(time.Until(renewed.Add(10*time.Second - time.Millisecond)))
+		require.True(t, a.Leading())
+		<-time.After(time.Millisecond)
+		require.False(t, a.Leading())
+		_, over := a.led()
+		require.Zero(t, over, "it was to be held up")
+		require.ErrorIs(t, <-a.ended, leaderelection.ErrLost)
+		a.ended <- nil
+	})
+}
+
+// TestTriesHaveLimits cuts off a replica before it has led: how long it waits for an answer depends on RenewDeadline.
+func TestTriesHaveLimits(t *testing.T) {
+	for deadline, want := range map[time.Duration]time.Duration{10 * time.Second: 5 * time.Second, 1500 * time.Millisecond: time.Second} {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			took := make(chan time.Duration)
+			hang := func(http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					began := time.Now()
+					<-r.Context().Done()
+					took <- time.Since(began)
+					return nil, r.Context().Err()
+				})
+			}
+			a := campaign(t, s, leaderelection.Options{Identity: "a", RenewDeadline: deadline, RetryPeriod: time.Second}, 0, hang)
+			require.Equal(t, want, <-took)
+			a.stop()
+			select {
+			case <-took: // the next try, if there was time for one
+			case err := <-a.ended:
+				a.ended <- err
+			}
+		})
+	}
+}
+
 func TestUsurpedLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		slow := 0
-		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { slow++ }}, 0, nil)
+		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { slow++ }}, time.Minute, nil)
 		<-a.Elected()
 		edit(t, s, func(spec map[string]any) { spec["holderIdentity"] = "thief" })
+		require.True(t, a.Leading())
+		<-time.After(2*time.Second + time.Millisecond)
+		require.False(t, a.Leading(), "its work has yet to end, but it is not its work any more")
 		began := time.Now()
 		err := <-a.ended
 		a.ended <- err
 		require.ErrorIs(t, err, leaderelection.ErrLost)
-		require.ErrorContains(t, err, `"thief" holds it`)
-		require.LessOrEqual(t, time.Since(began), 2*time.Second)
+		require.EqualError(t, err, `leaderelection: the lease is lost: "thief" holds default/mill`)
+		require.Equal(t, time.Minute-time.Millisecond, time.Since(began))
 		require.Equal(t, 1, slow)
 		require.Equal(t, "thief", *lease(t, s).Spec.HolderIdentity, "what is another's was released")
 	})

@@ -2,6 +2,7 @@ package leaderelection
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -82,6 +83,10 @@ func (l *lock) claim() *coordinationv1.Lease {
 	if l.seen != nil {
 		lease = l.seen.DeepCopy()
 	}
+	if lease.Labels == nil {
+		lease.Labels = map[string]string{}
+	}
+	maps.Copy(lease.Labels, l.o.Labels)
 	now := metav1.NowMicro()
 	seconds := int32(l.o.LeaseDuration / time.Second)
 	spec := &lease.Spec

@@ -1,6 +1,7 @@
 package leaderelection
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/apiclient"
 )
 
 // The defaults of Options, those of every Kubernetes component.
@@ -21,11 +24,16 @@ const (
 // jitter spreads the tries of those who wait: each waits RetryPeriod and up to jitter times as much more.
 const jitter = 1.2
 
-// Options say which lease it is, and how long everything takes. Namespace and Name are required.
+// Options say which lease it is, and how long everything takes. Name is required.
 // It corresponds to LeaderElectionConfig of client-go, with the lock in it.
 type Options struct {
-	// Namespace and Name are the lease's. It is made when it is not there.
-	Namespace, Name string
+	// Namespace is the lease's. Empty means that of the pod that the program runs in, and is an error where it runs in
+	// none.
+	Namespace string
+	// Name is the lease's, which is made when it is not there.
+	Name string
+	// Labels are what this replica writes to the lease's labels while it leads. Others that are there stay.
+	Labels map[string]string
 	// Identity tells this replica from all others. Empty means the host's name and something random.
 	Identity string
 
@@ -53,9 +61,10 @@ type Options struct {
 }
 
 func (o Options) withDefaults() (Options, error) {
-	o.LeaseDuration = orDefault(o.LeaseDuration, DefaultLeaseDuration)
-	o.RenewDeadline = orDefault(o.RenewDeadline, DefaultRenewDeadline)
-	o.RetryPeriod = orDefault(o.RetryPeriod, DefaultRetryPeriod)
+	o.LeaseDuration = cmp.Or(o.LeaseDuration, DefaultLeaseDuration)
+	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
+	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
+	o.Namespace = cmp.Or(o.Namespace, apiclient.InClusterNamespace())
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -69,12 +78,8 @@ func (o Options) withDefaults() (Options, error) {
 	return o, o.validate()
 }
 
-func orDefault(d, fallback time.Duration) time.Duration {
-	if d == 0 {
-		return fallback
-	}
-	return d
-}
+// lease is what the lease is called in logs and errors.
+func (o Options) lease() string { return o.Namespace + "/" + o.Name }
 
 // validate finds everything that is wrong.
 func (o Options) validate() error {
@@ -84,7 +89,7 @@ func (o Options) validate() error {
 			wrong = append(wrong, fmt.Errorf("leaderelection: Options."+format, a...))
 		}
 	}
-	check(o.Namespace != "", "Namespace is empty: a lease lives in one")
+	check(o.Namespace != "", "Namespace is empty, and the program runs in no pod that would have one")
 	check(o.Name != "", "Name is empty: the lease needs one")
 	check(o.LeaseDuration >= time.Second && o.LeaseDuration%time.Second == 0,
 		"LeaseDuration is %v: a lease is as long as a whole number of seconds", o.LeaseDuration)
