@@ -55,8 +55,12 @@ func mapInformer(client *apiclient.Client) *informer.Informer[*corev1.ConfigMap]
 	return informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 }
 
-// replica is a manager with a controller that notes what it does.
+// replica is a manager with a controller that notes what it does, and takes five seconds for it.
 func replica(t *testing.T, s *testserver.Server, j *journal, identity string) *bench {
+	return newReplica(t, s, identity, 5*time.Second, j)
+}
+
+func newReplica(t *testing.T, s *testserver.Server, identity string, work time.Duration, j *journal) *bench {
 	client := connect(t, s)
 	elector, err := leaderelection.New(client, leaderelection.Options{
 		Namespace: leaseKey.Namespace, Name: leaseKey.Name, Identity: identity,
@@ -66,7 +70,7 @@ func replica(t *testing.T, s *testserver.Server, j *journal, identity string) *b
 	maps := mapInformer(client)
 	ctl := controller.New("greeter", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
 		j.note("%s begins %s", identity, key.Name)
-		<-time.After(5 * time.Second)
+		<-time.After(work)
 		j.note("%s ends %s", identity, key.Name)
 		return controller.Result{}, nil
 	}), controller.Options{})
@@ -128,8 +132,29 @@ func TestLeaderThatIsCutOff(t *testing.T) {
 		began := time.Now()
 		err := <-a.ended
 		require.ErrorIs(t, err, leaderelection.ErrLost)
-		require.ErrorContains(t, err, "manager: no longer the leader: leaderelection: the lease is lost: ")
+		require.ErrorContains(t, err, "manager: no longer the leader: leaderelection: the lease is lost: default/mill could not be renewed for 10s: ")
+		require.True(t, apierrors.IsInternalError(err), "it does not say why: %v", err)
 		require.Less(t, time.Since(began), 13*time.Second)
+	})
+}
+
+// TestLeaderThatIsCutOffAtTheEnd loses the lease while a reconcile winds down that does not care for its context.
+func TestLeaderThatIsCutOffAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := served(t)
+		var j journal
+		a := newReplica(t, s, "a", time.Minute, &j)
+		<-a.Elected()
+		createMap(t, s, "one")
+		require.Equal(t, []string{"a begins one"}, j.take())
+		s.Inject(testserver.Fault{Match: testserver.Match{Resource: "leases.coordination.k8s.io"}, Effect: testserver.Fail{Code: http.StatusForbidden}})
+		took, err := a.stop()
+		require.ErrorIs(t, err, leaderelection.ErrLost)
+		require.NotErrorIs(t, err, manager.ErrGracePeriod)
+		require.True(t, apierrors.IsForbidden(err), "it does not say why: %v", err)
+		require.Equal(t, leaderelection.DefaultRenewDeadline, took)
+		require.Empty(t, j.take(), "its work was to last")
+		<-time.After(time.Minute)
 	})
 }
 

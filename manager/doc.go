@@ -19,11 +19,13 @@
 //  2. A group ends when what started after it has ended: caches outlive the workers that read them, and the admin server
 //     answers until nothing else is left (TestOrderOfStartAndEnd, TestAdminServesToTheEnd).
 //  3. The lease is released after the last worker, however long that takes; it is not released at all where a worker
-//     outlives the grace period and the process ends (TestHandOverIsWarm, TestTheLeaseOutlivesTheLastWorker).
+//     outlives the grace period and the process ends (TestHandOverIsWarm, TestTheLeaseOutlivesTheLastWorker). Who does
+//     not lead does not begin to while it ends (TestWhoDoesNotLeadWithdrawsAtOnce).
 //  4. Controllers fill their queues on every replica, and one that begins to lead has nothing to list; one that cannot keeps
 //     nobody else from leading (TestHandOverIsWarm, TestReplicaThatCannotWarmUp).
-//  5. Who loses the lease is told at once, and Run returns the loss after two seconds at most (TestLostLease,
-//     TestLeaderThatIsCutOff, TestElectorsThatAreNotHelpful).
+//  5. When the lease is lost, even while Run waits for the last worker, all are told to end, nobody is waited for, and Run
+//     returns the loss, which names the lease and the cause (TestLostLease, TestLeaderThatIsCutOff,
+//     TestLeaderThatIsCutOffAtTheEnd, TestElectorsThatAreNotHelpful).
 //  6. A failure, a panic included, ends everything in order, and the errors of all are joined, the first one first
 //     (TestAFailureEndsEverything, TestErrorsAreJoined). Who has come to an end without one ends nothing, but for what
 //     others rest on (TestWhoIsDoneEndsNothing).

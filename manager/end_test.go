@@ -120,38 +120,59 @@ func TestAnElectorThatDoesNotEndIsNamed(t *testing.T) {
 	})
 }
 
+// TestLostLease loses the lease of managers whose worker takes its time to end: while they lead, and while they wait for
+// that worker. Nothing is waited for any more.
 func TestLostLease(t *testing.T) {
 	gone := errors.New("the lease is lost")
-	for _, linger := range []time.Duration{time.Second, time.Minute} {
-		t.Run(fmt.Sprint(linger), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var j journal
-				elector := j.newVote()
-				close(elector.win)
-				m := newManager(t, manager.Options{Elector: elector, GracePeriod: -1})
-				worker, held, cache := j.newPart("worker"), j.newHeld("held"), j.newPart("cache")
-				close(held.synced)
-				worker.linger = linger
-				require.NoError(t, m.Add(worker, held))
-				place(t, m, manager.Caches, cache)
-				b := run(t, m)
-				j.take()
-				elector.lose <- gone
-				began := time.Now()
-				require.Equal(t, []string{"end held"}, j.take(), "whoever works is told at once")
-				err := <-b.ended
-				require.ErrorIs(t, err, gone)
-				if linger == time.Second {
+	for _, period := range []time.Duration{0, -1} {
+		for _, ending := range []bool{false, true} {
+			t.Run(fmt.Sprint(period, ending), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var j journal
+					elector := j.newVote()
+					close(elector.win)
+					m := newManager(t, manager.Options{Elector: elector, GracePeriod: period})
+					worker, held, cache := j.newPart("worker"), j.newHeld("held"), j.newPart("cache")
+					close(held.synced)
+					worker.linger = 20 * time.Second
+					require.NoError(t, m.Add(worker, held))
+					place(t, m, manager.Caches, cache)
+					b := run(t, m)
+					j.take()
+					if ending {
+						b.cancel()
+						<-time.After(5 * time.Second)
+					}
+					elector.lose <- gone
+					began := time.Now()
+					err := <-b.ended
+					require.Zero(t, time.Since(began))
+					require.ErrorIs(t, err, gone)
 					require.EqualError(t, err, "manager: no longer the leader: the lease is lost")
-					require.Equal(t, []string{"end worker", "lost", "end cache"}, j.take())
-				} else {
-					require.EqualError(t, err, "manager: no longer the leader: the lease is lost\nmanager: worker did not end within 2s")
-					require.Equal(t, 2*time.Second, time.Since(began))
-					<-time.After(time.Hour)
-				}
+					<-time.After(20 * time.Second)
+					require.ElementsMatch(t, []string{"end held", "end cache", "end worker", "lost"}, j.take(), "everybody was told all the same")
+				})
 			})
-		})
+		}
 	}
+}
+
+// TestWhoDoesNotLeadWithdrawsAtOnce has a replica that waits for its turn take its time to end: it must not become the
+// leader meanwhile.
+func TestWhoDoesNotLeadWithdrawsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		m := newManager(t, manager.Options{Elector: j.newVote()})
+		cold := j.newStubborn("cold")
+		close(cold.synced)
+		require.NoError(t, m.Add(cold))
+		b := run(t, m)
+		require.ElementsMatch(t, []string{"warm up cold", "campaign"}, j.take())
+		b.cancel()
+		require.Equal(t, []string{"withdraw"}, j.take())
+		require.NoError(t, <-b.ended)
+		require.Equal(t, []string{"end cold"}, j.take())
+	})
 }
 
 // TestElectorsThatAreNotHelpful end without a reason, before they have led or after.

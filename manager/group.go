@@ -51,7 +51,7 @@ func (g Group) String() string {
 }
 
 // endings is who ends at once, in this order.
-var endings = [][]Group{{election, Elected, WarmUp}, {Others}, {Caches}, {Servers}}
+var endings = [][]Group{{Elected, WarmUp}, {election}, {Others}, {Caches}, {Servers}}
 
 // vital tells whether others cannot go on without a runnable of the group.
 func (g Group) vital() bool { return g == Servers || g == Caches || g == election }

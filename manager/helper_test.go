@@ -81,6 +81,19 @@ func (h *heldPart) RunHeld(ctx context.Context, release <-chan struct{}) error {
 	return h.Run(ctx)
 }
 
+// stubbornPart is one that takes its time to end before it is released, too.
+type stubbornPart struct{ slow }
+
+func (p *stubbornPart) RunHeld(ctx context.Context, _ <-chan struct{}) error {
+	p.journal.note("warm up %s", p.name)
+	<-ctx.Done()
+	<-time.After(10 * time.Second)
+	p.journal.note("end %s", p.name)
+	return nil
+}
+
+func (j *journal) newStubborn(name string) *stubbornPart { return &stubbornPart{*j.newSlow(name)} }
+
 // newPart, newSlow and newHeld make parts of one journal.
 func (j *journal) newPart(name string) *part { return &part{name: name, journal: j} }
 

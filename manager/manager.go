@@ -19,11 +19,6 @@ const (
 	DoNotWait time.Duration = 1
 )
 
-// graceWhenLost is how long Run waits, at most, for what it runs once the lease is lost: another replica may lead by then,
-// and what does not end with its context does so with the process. It is less than lies between RenewDeadline and
-// LeaseDuration by default.
-const graceWhenLost = 2 * time.Second
-
 // Runnable is what a Manager runs: a controller, an informer, a factory, a recorder, a server.
 // It corresponds to Runnable of controller-runtime.
 type Runnable interface {
@@ -86,6 +81,7 @@ type Manager struct {
 	life     lifecycle
 	launch   func(*Registration) // starts a runnable; set by Run
 	halt     context.CancelFunc  // makes Run end; set by Run
+	hurry    context.CancelFunc  // makes Run wait no longer; nil until it is ending
 	started  [election + 1]bool  // groups that have been started
 	told     [election + 1]bool  // groups that have been told to end
 	lost     error               // why this replica leads no more; nil unless it has and does not

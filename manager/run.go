@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"go.uber.org/zap"
 )
@@ -13,8 +12,8 @@ import (
 // Run starts everything, group by group, and ends it in the opposite order when ctx ends or something fails. It returns
 // when nothing is left of what it started, or when the grace period is over: nil if ctx ended and everything did, and
 // otherwise the joined errors of what failed, in the order in which it did. A *GraceError among them names what did not
-// end and may be running still; a program should end after it, and after the loss of the lease in any case. A manager
-// runs once.
+// end and may be running still; a program should end after it. It has to after the loss of the lease, which nothing is
+// waited for, whenever it comes. A manager runs once.
 // It corresponds to Start of controller-runtime's manager.
 func (m *Manager) Run(ctx context.Context) error {
 	running, halt := context.WithCancel(ctx)
@@ -138,7 +137,7 @@ func (m *Manager) failSync(late []*Registration) {
 func (m *Manager) elect(ctx context.Context) error {
 	return m.o.Elector.Run(ctx, func(leading context.Context) error {
 		m.release(leading)
-		<-leading.Done()
+		<-leading.Done() // when the workers have ended, unless Run leaves them behind: until then the lease can be lost
 		m.stepDown(context.Cause(leading))
 		// The lease is given up when this returns, which is not before the last worker has, whatever the grace period.
 		m.awaitEnd(nil, WarmUp, Elected)
@@ -146,7 +145,8 @@ func (m *Manager) elect(ctx context.Context) error {
 	})
 }
 
-// stepDown notes that this replica leads no more. If nobody told it to, Run fails.
+// stepDown notes that this replica leads no more. If nobody told it to, Run fails, and waits for nobody: another replica may
+// lead by now, and what does not end with its context has to end with the process.
 func (m *Manager) stepDown(cause error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,40 +158,52 @@ func (m *Manager) stepDown(cause error) {
 	}
 	m.lost = fmt.Errorf("manager: no longer the leader: %w", cause)
 	m.fail(m.lost)
+	if m.hurry != nil {
+		m.hurry()
+	}
 }
 
 // end tells everybody to end, group by group, and waits for that as long as it may.
 func (m *Manager) end() error {
-	period := m.engage()
-	if period == DoNotWait {
-		m.tell(slices.Concat(endings...)...)
-		return m.conclude()
-	}
-	grace, cancel := context.WithCancel(context.Background())
-	if period > 0 {
-		grace, cancel = context.WithTimeout(grace, period)
-	}
+	grace, cancel := m.engage()
 	defer cancel()
+	if !m.leads() {
+		m.tell(election) // which nobody needs to win any more
+	}
 	for _, groups := range endings {
 		m.tell(groups...)
 		if !m.awaitEnd(grace.Done(), groups...) {
-			return m.giveUp(period)
+			return m.giveUp(grace)
 		}
 	}
 	return m.conclude()
 }
 
-// engage lets nobody start any more, and returns the grace period.
-func (m *Manager) engage() time.Duration {
+// engage lets nobody start any more, and returns a context that ends with the grace period, or with the lease.
+func (m *Manager) engage() (context.Context, context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.life = ending
 	period := m.o.GracePeriod
-	if m.lost != nil && (period < 0 || period > graceWhenLost) {
-		period = graceWhenLost
+	if m.lost != nil {
+		period = DoNotWait
 	}
 	m.log.Info("ending", zap.Duration("grace", period), zap.Errors("err", m.failures))
-	return period
+	grace, cancel := context.WithCancel(context.Background())
+	m.hurry = cancel
+	if period == DoNotWait {
+		cancel()
+	} else if period > 0 {
+		grace, cancel = context.WithTimeout(grace, period)
+	}
+	return grace, cancel
+}
+
+// leads tells whether this replica has begun to lead.
+func (m *Manager) leads() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.started[Elected]
 }
 
 // tell tells all of some groups to end.
@@ -226,18 +238,18 @@ func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 	}
 }
 
-// giveUp ends a Run whose time is up: it names those who were told to end and have not, and tells the rest.
-func (m *Manager) giveUp(period time.Duration) error {
-	late := &GraceError{Period: period}
-	left := m.membersWhere(func(r *Registration) bool { return m.told[r.group] })
-	for _, r := range left {
-		if r.group != election || len(left) == 1 { // it waits for the others
+// giveUp ends a Run that waits no longer: it tells those who have not been told yet. If the time is up, and not the lease
+// lost, it names those who were told and have not ended.
+func (m *Manager) giveUp(grace context.Context) error {
+	if errors.Is(grace.Err(), context.DeadlineExceeded) {
+		late := &GraceError{Period: m.o.GracePeriod}
+		for _, r := range m.membersWhere(func(r *Registration) bool { return m.told[r.group] }) {
 			late.Names = append(late.Names, r.name)
 		}
+		m.mu.Lock()
+		m.failures = append(m.failures, late)
+		m.mu.Unlock()
 	}
-	m.mu.Lock()
-	m.failures = append(m.failures, late)
-	m.mu.Unlock()
 	m.tell(slices.Concat(endings...)...)
 	return m.conclude()
 }
