@@ -21,7 +21,9 @@
 //  6. A server that cannot be reached, or is busy, is tried again for two minutes; what it refuses for good is dropped and
 //     counted; an Event that expired on the server is written anew, and one whose answer was lost is not written twice
 //     (TestRetries, TestRefusals, TestExpiredSeries, TestLostAnswer).
-//  7. What a server would refuse is made to fit: long notes and names are cut (TestLongTexts).
+//  7. What a server would refuse is made to fit: long notes and names are cut (TestLongTexts). An Event of
+//     no object is not written, and does not panic (TestNothingToTellOf).
+//  8. A server that refuses everything is one line a minute in the log, which counts the others (TestComplaintsAreRare).
 //
 // # Concurrency
 //

@@ -3,6 +3,7 @@ package recorder
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 
 	"go.uber.org/zap"
@@ -29,14 +30,20 @@ type reference struct {
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
+// referenceTo is empty where there is no object, which a pointer that is nil is not.
 func referenceTo(r api.Resource, o api.Object) reference {
-	if o == nil {
+	if isNil(o) {
 		return reference{}
 	}
 	return reference{
 		APIVersion: r.GroupVersion().String(), Kind: r.Kind,
 		Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), ResourceVersion: o.GetResourceVersion(),
 	}
+}
+
+func isNil(o api.Object) bool {
+	v := reflect.ValueOf(o)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // ofAnyVersion is the reference without the version of the object, which does not tell one event from another.

@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -33,7 +34,8 @@ type Options struct {
 	Queue int
 	// FlushTimeout is how long Run may take, after its context has ended, to write what waits. Zero means 5 s.
 	FlushTimeout time.Duration
-	// Logger is told of Events that could not be written, and, at the level of debug, of all; nil is silent.
+	// Logger is told of Events that could not be written, at most once a minute, and, at the level of debug, of all; nil is
+	// silent.
 	Logger *zap.Logger
 }
 
@@ -54,11 +56,12 @@ type Event struct {
 // Recorder takes Events and, while it runs, writes them. Make one with New.
 // It corresponds to the EventBroadcaster and EventRecorder of client-go.
 type Recorder struct {
-	o      Options
-	log    *zap.Logger
-	sink   sink
-	queue  chan told
-	counts counts
+	o          Options
+	log        *zap.Logger
+	sink       sink
+	queue      chan told
+	counts     counts
+	complaints complaints
 }
 
 // told is an Event as it was when it was told: its object may change afterwards.
@@ -76,9 +79,11 @@ type Stats struct {
 	Dropped  int64 // of those, found the queue full
 	Spam     int64 // of those, were more about one object than anybody wants to read
 	Written  int64 // requests that the server took: new Events and updates of series
-	Failed   int64 // Events and updates that were given up
+	Failed   int64 // Events and updates that were given up, and Events of no object
 	Waiting  int   // in the queue now
 }
+
+var errNoObject = errors.New("recorder: an Event needs an object that it is about")
 
 // New returns a Recorder that writes with a client. It fails where Controller is empty or Queue negative.
 func New(c *apiclient.Client, o Options) (*Recorder, error) {
@@ -107,10 +112,15 @@ func New(c *apiclient.Client, o Options) (*Recorder, error) {
 	return &Recorder{o: o, log: o.Logger, sink: newSink(c, o), queue: make(chan told, o.Queue)}, nil
 }
 
-// Event tells of something. It neither blocks nor fails; what is wrong with an Event is seen in Stats and in the log.
+// Event tells of something. It neither blocks nor fails; what is wrong with an Event is seen in Stats and in the log. One
+// whose Object is nil, in a variable of whatever type, is nobody's and is not written.
 func (r *Recorder) Event(e Event) {
 	r.counts.recorded.Add(1)
 	t := told{identity: identityOf(e), note: cut(e.Note, maxNote), at: time.Now()}
+	if isNil(e.Object) {
+		r.failed(t, errNoObject)
+		return
+	}
 	select {
 	case r.queue <- t:
 	default:

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	zapobserver "go.uber.org/zap/zaptest/observer"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -42,7 +44,6 @@ func bubble(t *testing.T, o recorder.Options, f func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := testserver.New(testserver.Options{})
-		s.Register(events)
 		ctx, stop := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- s.Run(ctx) }()
@@ -316,6 +317,44 @@ func TestRefusals(t *testing.T) {
 			require.Equal(t, int64(1), r.Stats().Failed)
 		})
 	}
+}
+
+// TestNothingToTellOf tells of objects that are nil, of which some are in variables that are not.
+func TestNothingToTellOf(t *testing.T) {
+	core, logs := zapobserver.New(zap.WarnLevel)
+	bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
+		var none *metav1.ObjectMeta
+		r.Warning(pods, none, "Failed", "no")
+		r.Event(recorder.Event{Resource: pods, Reason: "Failed", Note: "no"})
+		r.Event(recorder.Event{Resource: pods, Object: web, RelatedResource: nodes, Related: none, Reason: "Fine", Note: "yes"})
+		all := stored[eventsv1.Event](t, r, events, "shop")
+		require.Len(t, all, 1)
+		require.Nil(t, all[0].Related)
+		require.Equal(t, recorder.Stats{Recorded: 3, Written: 1, Failed: 2}, r.Stats())
+		require.Equal(t, 1, logs.FilterFieldKey("err").Len())
+		require.Contains(t, logs.All()[0].ContextMap()["err"], "needs an object")
+	})
+}
+
+// TestComplaintsAreRare has a server refuse everything, for three minutes.
+func TestComplaintsAreRare(t *testing.T) {
+	core, logs := zapobserver.New(zap.WarnLevel)
+	bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
+		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Fail{Code: http.StatusNotFound}})
+		for i := range 180 {
+			r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Failed", "no")
+			<-time.After(time.Second)
+		}
+		synctest.Wait()
+		require.Equal(t, int64(180), r.Stats().Failed)
+		var others []int64
+		for _, e := range logs.All() {
+			require.Equal(t, "event not written", e.Message)
+			others = append(others, e.ContextMap()["others"].(int64))
+		}
+		require.Equal(t, []int64{0, 59, 59}, others)
+		r.server.Heal()
+	})
 }
 
 func TestExpiredSeries(t *testing.T) {

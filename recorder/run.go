@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -89,13 +90,42 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	}
 	count := s.count
 	if err != nil {
-		r.counts.failed.Add(1)
-		t := told{identity: s.identity, note: s.note}
-		r.log.Warn("event not written", append(t.fields(), zap.Error(err))...)
+		r.failed(told{identity: s.identity, note: s.note}, err)
 	} else {
 		r.counts.written.Add(1)
 	}
 	s.written = count
+}
+
+// failed counts an event that is given up, and logs it unless another was logged a moment ago: where the API refuses one
+// it mostly refuses all, and there is nothing new in that.
+func (r *Recorder) failed(t told, err error) {
+	r.counts.failed.Add(1)
+	if others, due := r.complaints.next(time.Now()); due {
+		r.log.Warn("event not written", append(t.fields(), zap.Int64("others", others), zap.NamedError("err", err))...)
+	}
+}
+
+// complaintPause is between two complaints in the log.
+const complaintPause = time.Minute
+
+// complaints are what the log is told of failures. The zero value is ready.
+type complaints struct {
+	mu     sync.Mutex // guards the fields below
+	last   time.Time
+	silent int64 // failures since, of which nothing was said
+}
+
+// next tells whether it is time for a complaint, and of how many failures there was none.
+func (c *complaints) next(now time.Time) (silent int64, due bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.last.IsZero() && now.Sub(c.last) < complaintPause {
+		c.silent++
+		return 0, false
+	}
+	silent, c.silent, c.last = c.silent, 0, now
+	return silent, true
 }
 
 func (r *Recorder) retry(ctx context.Context, s *series) error {

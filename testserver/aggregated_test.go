@@ -46,7 +46,7 @@ func TestAggregatedDiscovery(t *testing.T) {
 		require.NotContains(b, resourceIn(core, "", "v1", "configmaps"), "subresources")
 
 		groups := get("/apis")
-		require.Len(b, groups["items"], 5)
+		require.Len(b, groups["items"], 6)
 		grinder := resourceIn(groups, "leat.example", "v1beta1", "mills")
 		require.Equal(b, doc{"group": "leat.example", "version": "v1beta1", "kind": "Mill"}, grinder["responseKind"])
 		require.Equal(b, grinder["responseKind"], subresourceIn(grinder, "status")["responseKind"])

@@ -153,7 +153,8 @@ func builtin(group, version, kind, plural string, namespaced bool, shape func(*d
 	return d
 }
 
-// builtins are the resources that every server has. The habits follow the strategies of kube-apiserver 1.36.
+// builtins are the resources that every server has. The habits follow the strategies of kube-apiserver 1.36, but that the
+// events of both groups are collections of their own here: an Event of one does not show in the other.
 func builtins() []*definition {
 	return []*definition{
 		builtin("", "v1", "Namespace", "namespaces", false, shapeNamespace),
@@ -194,6 +195,11 @@ func builtins() []*definition {
 		}),
 		builtin("coordination.k8s.io", "v1", "Lease", "leases", true, func(d *definition) {
 			d.unconditional, d.createOnUpdate = false, true
+		}),
+		builtin("events.k8s.io", "v1", "Event", "events", true, func(d *definition) {
+			d.ShortNames, d.createOnUpdate = []string{"ev"}, true
+			d.fields = selectFields("regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid",
+				"regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type")
 		}),
 		builtin(crdGroup, "v1", "CustomResourceDefinition", "customresourcedefinitions", false, func(d *definition) {
 			d.ShortNames, d.Categories = []string{"crd", "crds"}, []string{"api-extensions"}

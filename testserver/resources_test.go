@@ -27,7 +27,7 @@ func TestDiscovery(t *testing.T) {
 		for _, g := range groups {
 			names = append(names, g.(doc)["name"].(string))
 		}
-		require.Equal(b, []string{"apps", "batch", "coordination.k8s.io", "apiextensions.k8s.io", "leat.example"}, names)
+		require.Equal(b, []string{"apps", "batch", "coordination.k8s.io", "events.k8s.io", "apiextensions.k8s.io", "leat.example"}, names)
 		group := get("/apis/leat.example")
 		require.Equal(b, "APIGroup", group["kind"])
 		require.Equal(b, doc{"groupVersion": "leat.example/v1", "version": "v1"}, group["preferredVersion"])
