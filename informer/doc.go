@@ -34,6 +34,8 @@
 //     TestTheFirstListIsNotToldTwice).
 //  11. A factory says when its informers are synced, and why not, and waits for none that is gone
 //     (TestFactoryIsSyncedWithItsInformers, TestFactoryDoesNotWaitForWhoIsGone).
+//  12. The age of the cache is known: Status says when the server was heard of last (TestHeardAt), and batches can be
+//     observed, from any moment on, as they reach the cache (TestObserveBatches).
 //
 // # Coalescing
 //

@@ -16,7 +16,20 @@ func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	if i.o.OnBatch != nil {
 		i.o.OnBatch(batch, snapshot)
 	}
+	if len(batch.Objects) > 0 {
+		i.batches.Tell(Stored{Objects: len(batch.Objects), Received: batch.Since})
+	}
 }
+
+// Stored is a batch of changes that is in the cache. It is Options.OnBatch without the objects, and their type.
+type Stored struct {
+	Objects  int       // that changed
+	Received time.Time // when the first of these changes came
+}
+
+// ObserveBatches has f called with every batch of changes from now on, once it is in the cache, for metrics and traces; a
+// bookmark or a resync is none. The next batch waits for f. The function that is returned ends that.
+func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) { return i.batches.Add(f) }
 
 // handleDeltas applies a batch to the cache, publishes it, and tells the listeners. It is the one writer of the cache.
 // All of it happens under the informer's lock, so that a handler which joins at the same time sees the batch either in
@@ -27,6 +40,9 @@ func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] 
 	changes, snapshot := i.apply(batch)
 	i.tell(changes, snapshot, batch)
 	i.wakeWaiters(snapshot.ResourceVersion())
+	if len(batch.Objects) > 0 {
+		i.heard = batch.Since
+	}
 	return snapshot
 }
 

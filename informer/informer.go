@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -78,6 +79,7 @@ type Informer[T api.Object] struct {
 	reflector *reflector.Reflector[T]
 	indexer   *cache.Indexer[T]
 	mutations *mutations[T]
+	batches   hooks.Set[Stored]
 
 	synced  chan struct{}  // closed once the cache holds the first list
 	stopped chan struct{}  // closed once the cache will not change any more
@@ -89,6 +91,7 @@ type Informer[T api.Object] struct {
 	listeners   []*processListener[T]
 	resyncCheck time.Duration // how often handlers can be due; fixed when Run begins, 0 is never
 	waiters     []*waiter
+	heard       time.Time // when the last batch of changes was received
 }
 
 type lifecycle int

@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/reflector"
@@ -21,7 +22,10 @@ type Status struct {
 	// Undecodable is how many objects the cache holds in an old state, or not at all, because the newest one could not
 	// be decoded or transformed.
 	Undecodable int
-	Handlers    []HandlerStatus
+	// HeardAt is when something came last that the cache shows: an event, a bookmark, the end of a list. What it is ago
+	// is how old the cache may be. It is zero before the first list.
+	HeardAt  time.Time
+	Handlers []HandlerStatus
 }
 
 // HandlerStatus is how one handler fares.
@@ -45,6 +49,9 @@ func (i *Informer[T]) Status() Status {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if s.Synced {
+		s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heard)
+	}
 	for _, l := range i.listeners {
 		s.Handlers = append(s.Handlers, HandlerStatus{
 			Name: l.name, Synced: isClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
@@ -72,6 +79,13 @@ func (s Status) String() string {
 		fmt.Fprintf(&b, ", after %s: %v", failures(s.Reflector.Attempt), s.Reflector.Err)
 	}
 	return b.String()
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func isClosed(c <-chan struct{}) bool {

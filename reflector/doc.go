@@ -40,7 +40,7 @@
 //  10. Run returns at once when its context ends, wherever it is, and leaves no request behind (TestCancelAnywhere,
 //     TestContextsEnd).
 //  11. Every error that a request ended with is told, and Status says why there is no list yet (TestOnError,
-//     TestOnRequest, TestStatus).
+//     TestOnRequest, TestStatus). It says, too, when nothing was missing (TestCaughtUpAt).
 //  12. Through all of this the store ends up equal to the server, and every key has a legal history (TestSimulation).
 //
 // # Concurrency

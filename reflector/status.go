@@ -39,6 +39,9 @@ type Status struct {
 	// nil otherwise.
 	LastError, Err error
 	LastErrorAt    time.Time
+	// CaughtUpAt is when the server said last that nothing is missing: with the end of a list, or a bookmark. It is zero
+	// before the first list.
+	CaughtUpAt time.Time
 	// Attempt counts the failures in a row; NextAttempt is when a Waiting reflector will try again.
 	Attempt     int
 	NextAttempt time.Time
@@ -133,9 +136,13 @@ func (b *statusBoard) listed(objects int, version string) {
 	b.update(func(s *Status) {
 		s.Phase, s.Objects, s.Remaining, s.ResourceVersion = Watching, objects, 0, version
 		s.Counters.Lists++
+		s.CaughtUpAt = time.Now()
 		s.healthy()
 	})
 }
+
+// caughtUp notes that nothing is missing.
+func (b *statusBoard) caughtUp() { b.update(func(s *Status) { s.CaughtUpAt = time.Now() }) }
 
 func (b *statusBoard) received(objects int) { b.update(func(s *Status) { s.Objects = objects }) }
 

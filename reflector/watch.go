@@ -126,6 +126,7 @@ func (f *feed[T]) bookmark(e api.Event[T]) error {
 			f.events++
 		}
 		f.r.store.Bookmark(f.version)
+		f.r.status.caughtUp()
 	case e.InitialEventsEnd:
 		return f.endInitialList()
 	}

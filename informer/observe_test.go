@@ -1,0 +1,75 @@
+package informer_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+)
+
+func TestObserveBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.set("a", 1)
+		src.set("b", 1)
+		i := informer.New(src, informer.Options[*widget]{ResyncPeriod: time.Minute})
+		began := time.Now()
+		var seen []informer.Stored
+		stop := i.ObserveBatches(func(s informer.Stored) {
+			seen = append(seen, s)
+			if _, there := i.Cache().Get(api.Key{Namespace: "default", Name: "c"}); !there {
+				require.Len(t, seen, 1, "what is told of is in the cache")
+			}
+		})
+		defer running(t, i)()
+		synctest.Wait()
+		<-time.After(30 * time.Second)
+		src.set("c", 1)
+		synctest.Wait()
+		<-time.After(45 * time.Second) // a resync
+		synctest.Wait()
+		src.bookmark()
+		synctest.Wait()
+		require.Equal(t, []informer.Stored{
+			{Objects: 2, Received: began}, {Objects: 1, Received: began.Add(30 * time.Second)},
+		}, seen)
+		stop()
+		src.set("d", 1)
+		synctest.Wait()
+		require.Len(t, seen, 2)
+	})
+}
+
+// The age of a cache is the time for which the server has said nothing about it.
+func TestHeardAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.set("a", 1)
+		proceed := make(chan struct{})
+		i := informer.New(src, informer.Options[*widget]{
+			ResyncPeriod: time.Second,
+			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed },
+		})
+		require.Zero(t, i.Status().HeardAt)
+		defer running(t, i)()
+		close(proceed)
+		for _, something := range []func(){
+			func() {}, // the list
+			func() { src.set("a", 2) },
+			func() { src.bookmark() },
+			func() { src.remove("a") },
+		} {
+			something()
+			came := time.Now()
+			<-time.After(time.Minute) // with resyncs, which the server has no part in
+			synctest.Wait()
+			require.Equal(t, came, i.Status().HeardAt)
+		}
+	})
+}

@@ -1,0 +1,30 @@
+package reflector_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What has been heard says nothing about what is missing, unless it is the end of a list or a bookmark.
+func TestCaughtUpAt(t *testing.T) {
+	bubble(t, "pages", func(t *testing.T) {
+		began := time.Now()
+		b := run(t, paged(), list("5"), watch(time.Minute, bookmark("5"), time.Minute, added(at("a", "6")), stay))
+		b.pass(time.Second)
+		require.Equal(t, began, b.Status().CaughtUpAt)
+		b.pass(5 * time.Minute)
+		require.Equal(t, began.Add(time.Minute), b.Status().CaughtUpAt)
+		b.stop()
+	})
+	bubble(t, "a stream", func(t *testing.T) {
+		began := time.Now()
+		b := run(t, options{}, stream(added(at("a", "3")), bookmark("4"), 10*time.Second, initialEnd("5"), stay))
+		b.pass(5 * time.Second)
+		require.Zero(t, b.Status().CaughtUpAt, "a bookmark before the end of the list tells nothing of it")
+		b.pass(10 * time.Second)
+		require.Equal(t, began.Add(10*time.Second), b.Status().CaughtUpAt)
+		b.stop()
+	})
+}
