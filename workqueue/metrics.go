@@ -29,7 +29,8 @@ func (m *Metrics) observeWorked(d time.Duration) {
 type Stats struct {
 	// Depth counts the keys that are ready, and those that will be when their processing is Done: workqueue_depth.
 	Depth int
-	// ByPriority counts the keys that are ready, by priority; a priority without keys is missing.
+	// ByPriority counts the same keys by priority; a priority without keys is missing. If Options.Metrics is nil, those
+	// that are not ready yet are left out.
 	ByPriority map[int]int
 	// Delayed counts the keys that wait for their time.
 	Delayed int
@@ -68,15 +69,21 @@ func (q *Queue[K]) Stats() Stats {
 		}
 	}
 	if q.processing.head != 0 {
-		s.UnfinishedWork, s.LongestRunning = q.unfinished()
+		q.addProcessing(&s)
 	}
 	return s
 }
 
-func (q *Queue[K]) unfinished() (together, longest time.Duration) {
+// addProcessing adds what is known of the keys that are being processed.
+func (q *Queue[K]) addProcessing(s *Stats) {
 	now := q.now()
-	for i := q.processing.head; i != 0; i = q.slab.at(i).links[byAge].next {
-		together += time.Duration(now - q.slab.at(i).started)
+	for i := q.processing.head; i != 0; {
+		e := q.slab.at(i)
+		s.UnfinishedWork += time.Duration(now - e.started)
+		if e.pending == rerun {
+			s.ByPriority[e.priority]++
+		}
+		i = e.links[byAge].next
 	}
-	return together, time.Duration(now - q.slab.at(q.processing.head).started)
+	s.LongestRunning = time.Duration(now - q.slab.at(q.processing.head).started)
 }

@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 		work := get(t, q)
 		require.Equal(t, []time.Duration{50 * time.Microsecond}, r.queued)
 		q.Add("a") // to run again: in the depth, and its time in the queue begins
-		require.Equal(t, workqueue.Stats{Depth: 1, Adds: 2, Processing: 1, ByPriority: map[int]int{}}, q.Stats())
+		require.Equal(t, workqueue.Stats{Depth: 1, Adds: 2, Processing: 1, ByPriority: map[int]int{0: 1}}, q.Stats())
 		<-time.After(25 * time.Microsecond)
 		require.Equal(t, 25*time.Microsecond, q.Stats().UnfinishedWork)
 		q.Done(work.Key)
@@ -52,6 +52,25 @@ func TestMetrics(t *testing.T) {
 		q.Done("a")
 		require.Equal(t, []time.Duration{25 * time.Microsecond, 0}, r.worked)
 		require.Equal(t, workqueue.Stats{Adds: 2, ByPriority: map[int]int{}}, q.Stats())
+	})
+}
+
+// What is to run again has the priority with which it was added meanwhile.
+func TestDepthByPriority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{Metrics: &workqueue.Metrics{}})
+		for _, key := range []string{"a", "b", "c"} {
+			q.Add(key)
+			get(t, q)
+			<-time.After(time.Second)
+		}
+		q.AddWith("a", workqueue.Item{Priority: 3})
+		q.AddWith("c", workqueue.Item{Priority: -100})
+		q.AddWith("d", workqueue.Item{Priority: 3})
+		require.Equal(t, workqueue.Stats{
+			Depth: 3, ByPriority: map[int]int{3: 2, -100: 1}, Processing: 3, Adds: 6,
+			UnfinishedWork: 6 * time.Second, LongestRunning: 3 * time.Second,
+		}, q.Stats())
 	})
 }
 
