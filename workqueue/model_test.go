@@ -191,11 +191,9 @@ func (m *model) stats() workqueue.Stats {
 	s := workqueue.Stats{Adds: m.adds, Retries: m.retries, ByPriority: map[int]int{}}
 	for _, k := range m.keys {
 		switch k.pending {
-		case "ready":
+		case "ready", "rerun":
 			s.Depth++
 			s.ByPriority[k.priority]++
-		case "rerun":
-			s.Depth++
 		case "delayed":
 			s.Delayed++
 		}
