@@ -26,6 +26,7 @@ type attempt[K comparable] struct {
 	started    time.Time
 	took       time.Duration
 	timedOut   bool
+	patience   time.Duration // at which age it is logged next; zero means StuckAfter; only logStuck uses it
 
 	mu   sync.Mutex // guards over
 	over bool       // the causes belong to the queue again
@@ -71,7 +72,7 @@ func (a *attempt[K]) currentCauses() []workqueue.Cause {
 func (a *attempt[K]) attemptNumber() int { return a.number }
 
 func (a *attempt[K]) logger() *zap.Logger {
-	return a.controller.log.With(zap.String("key", formatKey(a.work.Key)), zap.String("reconcile", a.reconcileID()))
+	return a.controller.log.With(zap.String("key", formatKey(a.work.Key)), zap.String("reconcileID", a.reconcileID()))
 }
 
 // log says once what came of the attempt: failures for people to see, the rest for debugging.
@@ -91,10 +92,7 @@ func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
 	if entry == nil {
 		return
 	}
-	fields := []zap.Field{
-		zap.String("key", formatKey(a.work.Key)), zap.String("reconcile", a.reconcileID()),
-		zap.Int("attempt", a.number), zap.Duration("took", a.took), zap.Strings("causes", a.describeCauses()),
-	}
+	fields := a.fields(a.took, a.work.Causes)
 	if r.RequeueAfter > 0 && err == nil {
 		fields = append(fields, zap.Duration("after", r.RequeueAfter))
 	}
@@ -114,18 +112,27 @@ func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
 	entry.Write(fields...)
 }
 
+// fields are what every log entry of an attempt has.
+func (a *attempt[K]) fields(took time.Duration, causes []workqueue.Cause) []zap.Field {
+	return []zap.Field{
+		zap.String("key", formatKey(a.work.Key)), zap.String("reconcileID", a.reconcileID()),
+		zap.Int("attempt", a.number), zap.Duration("took", took),
+		zap.Strings("causes", describeCauses(causes, a.work.CausesOmitted)),
+	}
+}
+
 // describeCauses writes each cause as "pods update default/web-0 at version 4711".
-func (a *attempt[K]) describeCauses() []string {
+func describeCauses(causes []workqueue.Cause, omitted int) []string {
 	var lines []string
-	for _, c := range a.work.Causes {
+	for _, c := range causes {
 		line := c.Source + " " + c.Event + " " + c.Object
 		if c.Version != "" {
 			line += " at version " + c.Version
 		}
 		lines = append(lines, line)
 	}
-	if a.work.CausesOmitted > 0 {
-		lines = append(lines, fmt.Sprintf("and %d more", a.work.CausesOmitted))
+	if omitted > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", omitted))
 	}
 	return lines
 }

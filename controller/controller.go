@@ -21,21 +21,23 @@ type Controller[K comparable] struct {
 	o          Options
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
+	limiters   int                                       // that the queue was given, in the place of Options.Backoff and Options.Bucket
 	filter     filter[informer.Notification[api.Object]] // of all sources of informers
 	gates      gatehouse[K]
 	history    history[K]
 	counters   counters
-	running    []atomic.Pointer[attempt[K]] // what each worker does
 
 	synced chan struct{}  // closed when every source is
 	held   atomic.Bool    // the sources are synced, and the workers wait for RunHeld's release
 	active sync.WaitGroup // every source and every worker
 
-	mu      sync.Mutex // guards the fields below, and Sink.cancel
-	life    lifecycle
-	launch  func(*Sink[K]) // starts a source; set while Run lets sources join
-	sinks   []*Sink[K]     // whose sources have not ended
-	failure error          // what Run will return
+	mu       sync.Mutex // guards the fields below, and Sink.cancel
+	life     lifecycle
+	resource api.Resource                 // of what the keys name, as far as the sources tell; settled by Run
+	running  []atomic.Pointer[attempt[K]] // what each worker does; made by Run
+	launch   func(*Sink[K])               // starts a source; set while Run lets sources join
+	sinks    []*Sink[K]                   // whose sources have not ended
+	failure  error                        // what Run will return
 }
 
 type lifecycle int
@@ -56,18 +58,18 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 	if problems := s.problems(); len(problems) > 0 {
 		panic(s.wrap(problems).Error())
 	}
-	o = o.withDefaults()
+	o = o.withDefaults(len(limiters))
 	inner, gates := takeGates(r)
 	return &Controller[K]{
 		name: name, reconciler: inner, o: o,
-		log:    o.Logger.With(zap.String("controller", name)),
-		queue:  workqueue.New(o.queue(name), limiters...),
-		filter: filter[informer.Notification[api.Object]]{}.when(o.When),
-		gates:  gatehouse[K]{gates: gates, held: map[K]*hold[K]{}},
-		synced: make(chan struct{}),
+		log:      o.Logger.With(zap.String("controller", name)),
+		queue:    workqueue.New(o.queue(name), limiters...),
+		limiters: len(limiters),
+		filter:   filter[informer.Notification[api.Object]]{}.when(o.When),
+		gates:    gatehouse[K]{gates: gates, held: map[K]*hold[K]{}},
+		synced:   make(chan struct{}),
 
 		history: history[K]{limit: o.History, pages: map[K]*page[K]{}},
-		running: make([]atomic.Pointer[attempt[K]], o.Workers),
 	}
 }
 
@@ -89,9 +91,13 @@ func (c *Controller[K]) Watch(s Source[K]) *Registration {
 		controller: c, source: s, name: s.String(),
 		synced: make(chan struct{}), done: make(chan struct{}),
 	}
-	c.join(sink)
+	var of api.Resource
+	if k, ok := s.(keyed); ok {
+		of = k.KeysOf()
+	}
+	c.join(sink, of)
 	return &Registration{
-		name: sink.name, synced: sink.synced, done: sink.done,
+		name: sink.name, synced: sink.synced, done: sink.done, notSynced: sink.notSynced,
 		err: func() error {
 			if isClosed(sink.done) {
 				return sink.err
@@ -106,7 +112,8 @@ func (c *Controller[K]) Watch(s Source[K]) *Registration {
 // may be called at any time; before the workers begin the key waits for them, and after Run it is dropped.
 func (c *Controller[K]) Add(key K, item workqueue.Item) { c.queue.AddWith(key, item) }
 
-func (c *Controller[K]) join(s *Sink[K]) {
+// join adds a source whose keys name objects of a resource; it is zero where that is not known.
+func (c *Controller[K]) join(s *Sink[K], of api.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.life == ended {
@@ -116,6 +123,9 @@ func (c *Controller[K]) join(s *Sink[K]) {
 		return
 	}
 	c.sinks = append(c.sinks, s)
+	if c.life == created && c.resource == (api.Resource{}) {
+		c.resource = of
+	}
 	if c.launch != nil {
 		c.launch(s)
 	}
@@ -152,13 +162,12 @@ func (c *Controller[K]) RunHeld(ctx context.Context, release <-chan struct{}) er
 		return err
 	}
 	if c.awaitSources(ctx, cancel) && c.awaitRelease(ctx, release) {
-		c.log.Info("workers started", zap.Int("count", c.o.Workers))
-		for i := range c.running {
-			c.startWorker(ctx, &c.running[i])
-		}
+		c.startWorkers(ctx)
+		c.watchWorkers(ctx)
 	}
 	<-ctx.Done()
 	c.end()
+	c.logInFlight()
 	c.active.Wait()
 	return c.failure
 }
@@ -185,6 +194,10 @@ func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) er
 		return fmt.Errorf("%w (%s)", ErrRunning, c.name)
 	}
 	c.life = running
+	c.running = make([]atomic.Pointer[attempt[K]], c.o.workers(c.resource))
+	if c.resource != (api.Resource{}) {
+		c.log = c.log.With(zap.Stringer("resource", c.resource))
+	}
 	c.launch = func(s *Sink[K]) {
 		var own context.Context
 		own, s.cancel = context.WithCancel(ctx)

@@ -213,67 +213,6 @@ func TestKeyAddedInMidReconcileIsReconciledAgain(t *testing.T) {
 	})
 }
 
-// TestResults is the table of what becomes of a key, in the package's documentation.
-func TestResults(t *testing.T) {
-	failure := errors.New("no luck")
-	const never = -1
-	for name, test := range map[string]struct {
-		result   controller.Result
-		err      error
-		outcome  controller.Outcome
-		again    time.Duration // when the next reconcile comes
-		priority int           // with which priority
-		attempt  int           // and as which attempt
-	}{
-		"success":               {outcome: controller.Succeeded, again: never},
-		"success, priority":     {result: controller.Result{Priority: 5}, outcome: controller.Succeeded, again: never},
-		"after":                 {result: controller.Result{RequeueAfter: time.Hour}, outcome: controller.Requeued, again: time.Hour, priority: 3, attempt: 1},
-		"after, priority":       {result: controller.Result{RequeueAfter: time.Hour, Priority: 5}, outcome: controller.Requeued, again: time.Hour, priority: 5, attempt: 1},
-		"after a negative time": {result: controller.Result{RequeueAfter: -1}, outcome: controller.Succeeded, again: never},
-		"error":                 {err: failure, outcome: controller.Failed, again: 5 * time.Millisecond, priority: 3, attempt: 2},
-		"error, priority":       {result: controller.Result{Priority: -7}, err: failure, outcome: controller.Failed, again: 5 * time.Millisecond, priority: -7, attempt: 2},
-		"error beats after":     {result: controller.Result{RequeueAfter: time.Hour}, err: failure, outcome: controller.Failed, again: 5 * time.Millisecond, priority: 3, attempt: 2},
-		"terminal":              {err: controller.TerminalError(failure), outcome: controller.Terminal, again: never},
-		"terminal, wrapped":     {err: fmt.Errorf("check: %w", controller.TerminalError(failure)), outcome: controller.Terminal, again: never},
-		"terminal, after":       {result: controller.Result{RequeueAfter: time.Hour, Priority: 5}, err: controller.TerminalError(failure), outcome: controller.Terminal, again: never},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var seen reports
-				calls := 0
-				ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
-					if calls++; calls == 1 {
-						return test.result, test.err
-					}
-					return controller.Result{}, nil
-				}), controller.Options{OnReconcile: seen.add})
-				f := newFeed()
-				ctl.Watch(f)
-				start(t, ctl.Run)
-				f.add("a", workqueue.Item{Priority: 3})
-
-				first := seen.take()
-				require.Len(t, first, 1)
-				require.Equal(t, test.outcome, first[0].Outcome)
-				require.Equal(t, 1, first[0].Attempt)
-				require.Equal(t, 3, first[0].Priority)
-				require.ErrorIs(t, first[0].Err, test.err)
-
-				pass(24 * time.Hour)
-				then := seen.take()
-				if test.again == never {
-					require.Empty(t, then)
-					return
-				}
-				require.Len(t, then, 1)
-				require.Equal(t, test.again, then[0].Started.Sub(first[0].Started))
-				require.Equal(t, test.priority, then[0].Priority)
-				require.Equal(t, test.attempt, then[0].Attempt)
-			})
-		})
-	}
-}
-
 func TestBackoffDoublesUntilSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var times []time.Duration
@@ -483,9 +422,9 @@ func TestFailureIsLoggedOnce(t *testing.T) {
 		pass(time.Minute)
 		entries := logs.All()
 		require.Len(t, entries, 3) // workers started, the reconciler's own, the failure
-		require.Equal(t, map[string]any{"controller": "test", "key": "a", "reconcile": id}, entries[1].ContextMap())
+		require.Equal(t, map[string]any{"controller": "test", "key": "a", "reconcileID": id}, entries[1].ContextMap())
 		require.Equal(t, map[string]any{
-			"controller": "test", "key": "a", "reconcile": id, "attempt": int64(1), "took": 3 * time.Second,
+			"controller": "test", "key": "a", "reconcileID": id, "attempt": int64(1), "took": 3 * time.Second,
 			"err": "terminal error: no luck", "ignored_after": time.Minute,
 			"causes": []any{"pods update default/web-0 at version 47"},
 		}, entries[2].ContextMap())
@@ -559,21 +498,6 @@ func TestReportSaysWhereTimeWent(t *testing.T) {
 		require.Equal(t, 10*time.Second, b.Took)
 		require.WithinDuration(t, began, b.Added, 0)
 		require.Equal(t, time.Hour, b.RequeueAfter)
-	})
-}
-
-func TestStuckReconcileIsSeen(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctl := controller.New("test", reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
-			<-ctx.Done()
-			return controller.Result{}, ctx.Err()
-		}), controller.Options{})
-		f := newFeed()
-		ctl.Watch(f)
-		start(t, ctl.Run)
-		f.add("a", workqueue.Item{})
-		pass(time.Hour)
-		require.Equal(t, time.Hour, ctl.Stats().Queue.LongestRunning)
 	})
 }
 

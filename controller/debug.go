@@ -83,9 +83,7 @@ func (c *Controller[K]) debugState() debugState {
 	}
 	for _, sink := range c.watched() {
 		source := debugSource{SourceStats: sink.stats()}
-		if !source.Synced {
-			source.NotSynced = errorText(sink.source.NotSynced())
-		}
+		source.NotSynced = errorText(sink.notSynced())
 		state.Sources = append(state.Sources, source)
 	}
 	return state
@@ -124,8 +122,9 @@ func (a *attempt[K]) debug() debugReport {
 // inWork returns the attempts that have not come to their end, the longest first.
 func (c *Controller[K]) inWork() []*attempt[K] {
 	var all []*attempt[K]
-	for i := range c.running {
-		if a := c.running[i].Load(); a != nil {
+	places := c.places()
+	for i := range places {
+		if a := places[i].Load(); a != nil {
 			all = append(all, a)
 		}
 	}

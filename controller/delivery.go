@@ -43,10 +43,7 @@ func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 	if len(keys) == 0 {
 		return
 	}
-	item := workqueue.Item{Cause: d.cause(n)}
-	if n.InitialList || n.Resync {
-		item.Priority = LowPriority
-	}
+	item := workqueue.Item{Cause: d.cause(n), Priority: d.priority(n)}
 	for _, key := range distinct(keys) {
 		d.sink.Add(key, item)
 	}
@@ -54,6 +51,29 @@ func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 	if cap(keys) <= roomyScratch {
 		d.scratch = keys[:0]
 	}
+}
+
+// priority is what the source says of a notification; what was to be had anyway can wait.
+func (d *delivery[T, K]) priority(n informer.Notification[T]) (p int) {
+	if n.InitialList || n.Resync || isUnchanged(n) {
+		p = LowPriority
+	}
+	if d.source.priority == nil || d.sink.Removed() {
+		return p
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			d.sink.contained("priority", describe(n), recovered(r))
+		}
+	}()
+	return d.source.priority(n)
+}
+
+// isUnchanged tells of an update that brings the version that was there, as a list does whose objects are not compared
+// with those that are known.
+func isUnchanged[T api.Object](n informer.Notification[T]) bool {
+	return n.Type == informer.Update && n.Object.GetResourceVersion() != "" &&
+		n.Old.GetResourceVersion() == n.Object.GetResourceVersion()
 }
 
 // roomyScratch is the largest array that a delivery keeps for the next notification.

@@ -8,8 +8,8 @@
 //	informer → Source: predicates, then keys → workqueue → worker → Reconcile(ctx, key)
 //
 // Read reconciler.go and objects.go for what a user writes, controller.go for the life of a controller, informersource.go
-// and owns.go for how notifications become keys, worker.go and gate.go for what becomes of a key, and debug.go for what
-// can be asked afterwards.
+// and owns.go for how notifications become keys, worker.go and gate.go for what becomes of a key, and debug.go,
+// settings.go and stuck.go for what can be asked, and is told unasked.
 //
 // # Results
 //
@@ -44,13 +44,16 @@
 //     of it first (TestOwnerRecreated).
 //  7. A source that cannot be synced ends Run with an error that names the resource and what its list failed with
 //     (TestSyncTimeoutNamesTheCause), and no source that was synced in time (TestSyncTimeoutNamesNoOther); a source that
-//     fails later, or whose informer stops, ends Run, too (TestFailedSourceEndsTheController, TestStoppedOwners).
+//     fails later, or whose informer stops, ends Run, too (TestFailedSourceEndsTheController, TestStoppedOwners). Until then
+//     the reason can be asked for, at once, and is logged after 10 s (TestWhyASourceIsNotSynced,
+//     TestLateSourceSaysWhyItIsNotSynced).
 //  8. Clean end. Run returns when no reconcile is in flight and nothing it started is left, in whatever state it was
 //     (TestRunEndsInEveryState).
 //  9. After Remove of a source none of its functions is called anew, and none of its keys is added (TestRemovedSource,
 //     TestSourceRemovesItself, TestSourceRemovesItselfInMidNotification), but by a call in flight, which Done waits for (TestDoneWaitsForTheCallInFlight).
-//  10. Initial lists and resyncs wait for events (TestInitialListAndResyncAreLowPriority, TestOrderOfPriorities), and are
-//     not starved by them (workqueue.TestLowestClassIsServedUnderFullLoad).
+//  10. Initial lists, resyncs and updates of no new version wait for events (TestInitialListAndResyncAreLowPriority,
+//     TestUpdatesOfNoNewVersionAreLowPriority, TestOrderOfPriorities), unless their source has a mind of its own
+//     (TestPrioritized), and are not starved by them (TestAgeing).
 //  11. A reconcile can be told why it runs, and every failure is logged once (TestContextOfReconcile,
 //     TestFailureIsLoggedOnce).
 //  12. Under churn, faults, panics and restarts, a loop comes to the state that was asked for (TestConvergence,
@@ -69,6 +72,10 @@
 //     (TestPredicatesOfTheController).
 //  18. Build returns all that is wrong at once, and New panics with it (TestBuildFindsEverythingThatIsWrong). Objects gives
 //     an ObjectReconciler a copy of its own (TestObjects).
+//  19. The number of workers is the controller's own, or that of the kind, or the default, in this order
+//     (TestWorkersOfAKind). Settings tells what holds, defaults included (TestSettings, TestDefaultsOfTheQueue).
+//  20. A reconcile that does not end is logged, with its key and its causes, and so is what the end of Run waits for
+//     (TestStuckReconcileIsSeen, TestEndSaysWhatItWaitsFor).
 //
 // # Concurrency
 //
@@ -76,8 +83,8 @@
 // called on the delivering goroutine of their informer's handler, one notification at a time and in its order; a slow one
 // delays its own source alone. Those of a channel are called by whichever of its controllers reads it, one after the other,
 // and delay one another and who sends. The reconciler is called on workers, for different keys at once. No lock is held during a
-// call of the user's. Watch, Remove, Add, Stats
-// and Why may be called from anywhere, at any time, and do not block.
+// call of the user's. Watch, Remove, Add, Stats,
+// Settings, NotSynced and Why may be called from anywhere, at any time, and do not block.
 //
 // # Differences from client-go
 //
@@ -96,5 +103,6 @@
 //
 // # Example
 //
-// See Example, ExampleOwns, ExampleMap, ExampleChannel, ExampleSpec, ExampleController_Why and ExampleTerminalError.
+// See Example, ExampleOwns, ExampleMap, ExampleMap_clusters, ExampleChannel, ExampleSpec, ExampleReconcileID,
+// ExampleController_Why and ExampleTerminalError.
 package controller

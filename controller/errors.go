@@ -21,18 +21,21 @@ var (
 // errGoexit is the error of a reconcile, or of a source, that ended its goroutine; a panic that nothing recovers does, too.
 var errGoexit = errors.New("controller: it ended its goroutine, with runtime.Goexit or a panic")
 
-// SyncError is returned by Run when a source is not synced in time. It wraps what its list or watch failed with last,
+// SyncError is returned by Run when a source is not synced in time, and by NotSynced meanwhile. It wraps what its list or watch failed with last,
 // so that for instance apierrors.IsForbidden finds it.
 type SyncError struct {
 	Controller string
 	Source     string
-	Timeout    time.Duration
-	Err        error // why, as far as the source knows; may be nil
+	Timeout    time.Duration // zero if it is not up
+	Err        error         // why, as far as the source knows; may be nil
 }
 
 // Error names the controller and the source, and says why.
 func (e *SyncError) Error() string {
-	text := fmt.Sprintf("controller: %s: source %s not synced after %v", e.Controller, e.Source, e.Timeout)
+	text := fmt.Sprintf("controller: %s: source %s not synced", e.Controller, e.Source)
+	if e.Timeout > 0 {
+		text += fmt.Sprintf(" after %v", e.Timeout)
+	}
 	if e.Err == nil {
 		return text
 	}

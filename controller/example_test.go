@@ -108,6 +108,64 @@ func ExampleMap() {
 	// Output: 4
 }
 
+// A key says which cluster an object is in, where there are several.
+func ExampleMap_clusters() {
+	type place struct {
+		Cluster string
+		Key     api.Key // embedded, it would lend its String to the whole, and logs would not name the cluster
+	}
+	reconciled := make(chan place)
+	ctl := controller.New("mills", controller.Func[place](func(_ context.Context, p place) (controller.Result, error) {
+		reconciled <- p
+		return controller.Result{}, nil
+	}), controller.Options{})
+	runs := []func(context.Context) error{ctl.Run}
+	servers := map[string]*collection{}
+	for _, name := range []string{"east", "west"} {
+		servers[name] = new(cluster).collection(things)
+		inf := servers[name].informer()
+		runs = append(runs, inf.Run)
+		ctl.Watch(controller.Map(inf, func(object *thing) []place {
+			return []place{{Cluster: name, Key: api.KeyOf(object)}}
+		}).Named(name))
+	}
+
+	stop := runAll(runs...)
+	servers["west"].apply(named("mill"))
+	fmt.Println(<-reconciled)
+	servers["east"].apply(named("mill"))
+	fmt.Println(<-reconciled)
+	stop()
+	// Output:
+	// {west default/mill}
+	// {east default/mill}
+}
+
+// A tracer is a Reconciler around another one: it gives the context what the one inside is to find, and the identifier is
+// that of the log and of the Report.
+func ExampleReconcileID() {
+	type span struct{}
+	inner := controller.Func[string](func(ctx context.Context, _ string) (controller.Result, error) {
+		fmt.Println("in the span", ctx.Value(span{}) == controller.ReconcileID(ctx))
+		return controller.Result{}, nil
+	})
+	traced := controller.Func[string](func(ctx context.Context, key string) (controller.Result, error) {
+		fmt.Println("begin", key, "because of", controller.Causes(ctx)[0].Event)
+		defer fmt.Println("end", key)
+		return inner.Reconcile(context.WithValue(ctx, span{}, controller.ReconcileID(ctx)), key)
+	})
+	done := make(chan struct{})
+	c := controller.New("mills", traced, controller.Options{OnReconcile: func(controller.Report) { close(done) }})
+	stop := runAll(c.Run)
+	c.Add("mill", workqueue.Item{Cause: workqueue.Cause{Source: "http", Event: "request"}})
+	<-done
+	stop()
+	// Output:
+	// begin mill because of request
+	// in the span true
+	// end mill
+}
+
 // A reconciler of objects is given the object. A Spec is checked as a whole.
 func ExampleSpec() {
 	server := new(cluster).collection(things)

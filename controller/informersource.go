@@ -34,11 +34,13 @@ type InformerSource[T api.Object, K comparable] struct {
 	informer Informer[T]
 	owners   readiness // the owners' informer in Owns, nil elsewhere
 	name     string
+	keysOf   api.Resource // of the objects that the keys name; zero if it is not known
 	// keys appends the keys that the new state in a notification stands for, left those that only the old state in an
 	// update may stand for; left is nil where there are none.
 	keys, left func(dst []K, n informer.Notification[T]) []K
 	filter     filter[informer.Notification[T]]
-	regardless bool // of Options.When
+	priority   func(informer.Notification[T]) int // nil is LowPriority for what can wait, and 0 for the rest
+	regardless bool                               // of Options.When
 }
 
 // readiness is what a source asks an informer of any type.
@@ -55,6 +57,7 @@ func For[T api.Object](objects Informer[T]) InformerSource[T, api.Key] {
 	return InformerSource[T, api.Key]{
 		informer: objects,
 		name:     objects.Resource().String(),
+		keysOf:   objects.Resource(),
 		keys:     objectKey[T],
 	}
 }
@@ -107,6 +110,18 @@ func (s InformerSource[T, K]) WhenAny(predicates ...func(informer.Notification[T
 	return s
 }
 
+// Prioritized has f say with which priority the keys of a notification are added, in the place of LowPriority for initial
+// lists, resyncs and updates of no new version, and 0 for all others. If f panics these hold; the panic is counted and
+// logged.
+// It corresponds to WithLowPriorityWhenUnchanged and the like of controller-runtime.
+func (s InformerSource[T, K]) Prioritized(f func(informer.Notification[T]) int) InformerSource[T, K] {
+	if f == nil {
+		panic("controller: Prioritized needs a function")
+	}
+	s.priority = f
+	return s
+}
+
 // Regardless exempts the source from the predicates of the whole controller: see Options.When.
 func (s InformerSource[T, K]) Regardless() InformerSource[T, K] {
 	s.regardless = true
@@ -118,6 +133,10 @@ func (s InformerSource[T, K]) Named(name string) InformerSource[T, K] {
 	s.name = name
 	return s
 }
+
+// KeysOf is the resource of the objects that the keys name: that of the objects themselves in For, that of the owners in
+// Owns. It is zero for Map, where only the function knows.
+func (s InformerSource[T, K]) KeysOf() api.Resource { return s.keysOf }
 
 // String returns the name of the source.
 func (s InformerSource[T, K]) String() string { return s.name }

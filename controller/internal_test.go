@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,7 +21,7 @@ func TestCrashOnPanic(t *testing.T) {
 		c.queue.Add("a")
 		w, err := c.queue.Get(t.Context())
 		require.NoError(t, err)
-		work := func() { c.process(t.Context(), w, &c.running[0]) }
+		work := func() { c.process(t.Context(), w, new(atomic.Pointer[attempt[string]])) }
 		if crash {
 			require.PanicsWithValue(t, "a bug", work)
 		} else {

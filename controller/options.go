@@ -1,30 +1,41 @@
 package controller
 
 import (
+	"cmp"
 	"time"
 
 	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
-// LowPriority is the priority of keys that are added because of an initial list or a resync: they wait for those about
-// which something happened, and are never starved by them (see workqueue.Options.Ageing).
+// LowPriority is the priority of keys that are added because of an initial list or a resync, unless their source says
+// otherwise: see InformerSource.Prioritized. They wait for those about which something happened, and are never starved by
+// them (see workqueue.Options.Ageing).
 // It corresponds to handler.LowPriority of controller-runtime.
 const LowPriority = -100
 
 const (
 	defaultCacheSyncTimeout = 2 * time.Minute
+	defaultStuckAfter       = 5 * time.Minute
 	defaultMaxCauses        = 4
 	defaultHistory          = 256
+	defaultAgeing           = 8
 )
 
 // Options of a Controller. The zero value is what most want.
 type Options struct {
-	// Workers is how many keys may be reconciled at once. Zero means 1.
+	// Workers is how many keys may be reconciled at once. Zero means what KindWorkers says of the kind that the keys name,
+	// or else DefaultWorkers, or else 1. That kind is the one of the first source that was watched before Run and knows
+	// it: For and Owns do.
 	Workers int
+	// KindWorkers and DefaultWorkers are for programs that give many controllers the same Options.
+	// They correspond to GroupKindConcurrency and MaxConcurrentReconciles of controller-runtime's manager.
+	KindWorkers    map[schema.GroupKind]int
+	DefaultWorkers int
 
 	// When are predicates that must all pass what any informer tells, before those of the source are asked; a source may
 	// be exempted with its method Regardless. What comes from channels and functions is not asked about. They see objects
@@ -42,6 +53,9 @@ type Options struct {
 
 	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero is never.
 	ReconcileTimeout time.Duration
+	// StuckAfter is how long a reconcile may take before that is logged, and logged again whenever the time has doubled.
+	// Nothing else happens to it. Zero means 5 minutes, a negative value never.
+	StuckAfter time.Duration
 	// CrashOnPanic lets a panic of the reconciler end the process, as panics do, instead of costing one attempt.
 	// It is the opposite of RecoverPanic of controller-runtime.
 	CrashOnPanic bool
@@ -73,19 +87,20 @@ type Options struct {
 // anyPredicate is a predicate on objects of any type.
 type anyPredicate = func(informer.Notification[api.Object]) bool
 
-func (o Options) withDefaults() Options {
-	if o.Workers == 0 {
-		o.Workers = 1
+// withDefaults says everything that the queue would, so that Settings does not guess. Limiters that are given take the
+// place of Backoff and Bucket.
+func (o Options) withDefaults(limiters int) Options {
+	if limiters == 0 {
+		o.Backoff.Base = cmp.Or(o.Backoff.Base, 5*time.Millisecond)
+		o.Backoff.Max = cmp.Or(o.Backoff.Max, 1000*time.Second)
+		o.Bucket.QPS = cmp.Or(o.Bucket.QPS, 10)
+		o.Bucket.Burst = cmp.Or(o.Bucket.Burst, 100)
 	}
-	if o.CacheSyncTimeout == 0 {
-		o.CacheSyncTimeout = defaultCacheSyncTimeout
-	}
-	if o.MaxCauses == 0 {
-		o.MaxCauses = defaultMaxCauses
-	}
-	if o.History == 0 {
-		o.History = defaultHistory
-	}
+	o.Ageing = cmp.Or(o.Ageing, defaultAgeing)
+	o.StuckAfter = cmp.Or(o.StuckAfter, defaultStuckAfter)
+	o.CacheSyncTimeout = cmp.Or(o.CacheSyncTimeout, defaultCacheSyncTimeout)
+	o.MaxCauses = cmp.Or(o.MaxCauses, defaultMaxCauses)
+	o.History = cmp.Or(o.History, defaultHistory)
 	if o.QueueMetrics == nil {
 		o.QueueMetrics = &workqueue.Metrics{} // so that Stats and Report have times
 	}
@@ -93,6 +108,11 @@ func (o Options) withDefaults() Options {
 		o.Logger = zap.NewNop()
 	}
 	return o
+}
+
+// workers is how many there are for keys that name objects of a resource.
+func (o Options) workers(r api.Resource) int {
+	return cmp.Or(o.Workers, o.KindWorkers[schema.GroupKind{Group: r.Group, Kind: r.Kind}], o.DefaultWorkers, 1)
 }
 
 func (o Options) queue(name string) workqueue.Options {

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -27,6 +28,9 @@ type Source[K comparable] interface {
 	// NotSynced says why the source is not synced, or nil if it does not know.
 	NotSynced() error
 }
+
+// keyed is a Source that knows what its keys are the names of; nothing is said by the zero Resource.
+type keyed interface{ KeysOf() api.Resource }
 
 // Sink takes the keys of one source of one controller. Its methods may be called from any goroutine.
 type Sink[K comparable] struct {
@@ -71,13 +75,27 @@ func (s *Sink[K]) contained(what, object string, p *PanicError) {
 
 func (s *Sink[K]) isSynced() bool { return isClosed(s.synced) }
 
+// notSynced says why the source is not synced; nil if it is, or has ended, or does not know.
+func (s *Sink[K]) notSynced() (why error) {
+	if s.isSynced() || isClosed(s.done) {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			why = recovered(p)
+		}
+	}()
+	return s.source.NotSynced()
+}
+
 // Registration is a source that a controller watches. It is to a source what informer.Registration is to a handler.
 type Registration struct {
 	name   string
 	synced <-chan struct{}
 	done   <-chan struct{}
-	err    func() error
-	remove func()
+
+	err, notSynced func() error
+	remove         func()
 }
 
 // Name is what the source's String said.
@@ -86,6 +104,10 @@ func (r *Registration) Name() string { return r.name }
 // Synced is closed when everything that was there when the source began has been added to the queue. It is never closed
 // if the source ends before.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
+
+// NotSynced says why the source is not synced, for who waits and gives up: which informer is not, and what its list failed
+// with last. It is nil if the source is synced, has ended, or does not know.
+func (r *Registration) NotSynced() error { return r.notSynced() }
 
 // Remove ends the watch: once it has returned none of the source's functions is called anew, and no key is added, but by
 // a call in flight on another goroutine. It does not wait for that, so that a source's function may remove its own

@@ -3,7 +3,11 @@ package controller
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/workqueue"
 )
@@ -64,6 +68,7 @@ func (s Spec[K]) problems() (all []error) {
 		{s.Name == "", "a name is needed"},
 		{s.Reconciler == nil, "a reconciler is needed"},
 		{o.Workers < 0, fmt.Sprintf("Workers must not be negative, but is %d", o.Workers)},
+		{o.DefaultWorkers < 0, fmt.Sprintf("DefaultWorkers must not be negative, but is %d", o.DefaultWorkers)},
 		{o.MaxRetries < 0, fmt.Sprintf("MaxRetries must not be negative, but is %d", o.MaxRetries)},
 		{o.ReconcileTimeout < 0, fmt.Sprintf("ReconcileTimeout must not be negative, but is %v", o.ReconcileTimeout)},
 		{o.Ageing < 0, fmt.Sprintf("Ageing must not be negative, but is %d", o.Ageing)},
@@ -74,12 +79,19 @@ func (s Spec[K]) problems() (all []error) {
 			all = append(all, errors.New(check.saying))
 		}
 	}
+	for _, kind := range slices.SortedFunc(maps.Keys(o.KindWorkers), compareKinds) {
+		if n := o.KindWorkers[kind]; n < 1 {
+			all = append(all, fmt.Errorf("KindWorkers must be positive, but is %d for %s", n, kind))
+		}
+	}
 	o.Ageing = 0
 	if err := caught(func() { workqueue.New(o.queue(s.Name), s.Limiters...) }); err != nil {
 		all = append(all, err)
 	}
 	return all
 }
+
+func compareKinds(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }
 
 // caught returns what f panics with.
 func caught(f func()) (err error) {

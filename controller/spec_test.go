@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
@@ -38,12 +39,17 @@ func TestBuildFindsEverythingThatIsWrong(t *testing.T) {
 			"controller: test: workqueue: a Backoff needs times that are not negative and a Jitter from 0 to 1, not {Base:0s Max:0s Jitter:2}",
 		}},
 		"all numbers": {func(s *spec) {
-			s.Options = controller.Options{Workers: -1, MaxRetries: -2, ReconcileTimeout: -3, Ageing: -4, Backoff: workqueue.Backoff{Max: -5}}
+			s.Options = controller.Options{Workers: -1, DefaultWorkers: -6, KindWorkers: map[schema.GroupKind]int{
+				{Kind: "Pod"}: 0, {Kind: "Node"}: 1, {Group: "apps", Kind: "Deployment"}: -7,
+			}, MaxRetries: -2, ReconcileTimeout: -3, Ageing: -4, Backoff: workqueue.Backoff{Max: -5}}
 		}, []string{
 			"controller: test: Workers must not be negative, but is -1",
+			"controller: test: DefaultWorkers must not be negative, but is -6",
 			"controller: test: MaxRetries must not be negative, but is -2",
 			"controller: test: ReconcileTimeout must not be negative, but is -3ns",
 			"controller: test: Ageing must not be negative, but is -4",
+			"controller: test: KindWorkers must be positive, but is -7 for Deployment.apps",
+			"controller: test: KindWorkers must be positive, but is 0 for Pod",
 			"controller: test: workqueue: a Backoff needs times that are not negative and a Jitter from 0 to 1, not {Base:0s Max:-5ns Jitter:0}",
 		}},
 	} {

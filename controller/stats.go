@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -133,11 +134,19 @@ type SourceStats struct {
 	Panics int64 // of its predicates and its map function
 }
 
+// size is how many workers there are, or would be if Run were called now, and the resource that goes by.
+func (c *Controller[K]) size() (of api.Resource, workers int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.resource, c.o.workers(c.resource)
+}
+
 // Stats may be called from anywhere, before, during and after Run.
 func (c *Controller[K]) Stats() Stats {
 	n := &c.counters
+	_, workers := c.size()
 	s := Stats{
-		Name: c.name, Synced: isClosed(c.synced), Held: c.held.Load(), Workers: c.o.Workers, ActiveWorkers: int(n.active.Load()),
+		Name: c.name, Synced: isClosed(c.synced), Held: c.held.Load(), Workers: workers, ActiveWorkers: int(n.active.Load()),
 		Succeeded: n.succeeded.Load(), Requeued: n.requeued.Load(), Failed: n.failed.Load(),
 		Terminal: n.terminal.Load(), Dropped: n.dropped.Load(), Cancelled: n.cancelled.Load(),
 		Panics: n.panics.Load(), Timeouts: n.timeouts.Load(), SourcePanics: n.sourcePanics.Load(),

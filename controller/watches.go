@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
+
+	"go.uber.org/zap"
 )
 
 // runSource runs one source to its end. An error of one that was told to end says nothing, but a panic does.
@@ -66,6 +69,9 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 		patience, stop = context.WithTimeout(ctx, c.o.CacheSyncTimeout)
 		defer stop()
 	}
+	again := firstReminder
+	reminder := time.NewTimer(again)
+	defer reminder.Stop()
 	for ctx.Err() == nil {
 		over := patience.Err() != nil
 		late := c.unsynced() // asked anew when the time is up, for the others may have been synced meanwhile
@@ -80,10 +86,38 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 		select {
 		case <-late[0].synced:
 		case <-late[0].done: // removed, or without more to add, or failed: then ctx has ended
+		case <-reminder.C:
+			c.logLate(late)
+			again *= 2
+			reminder.Reset(again)
 		case <-patience.Done():
 		}
 	}
 	return false
+}
+
+// firstReminder is after how long the log says what is waited for; later ones come after twice as long each.
+const firstReminder = 10 * time.Second
+
+func (c *Controller[K]) logLate(late []*Sink[K]) {
+	for _, s := range late {
+		if !s.isSynced() { // as the others than the first may be by now
+			c.log.Warn("waiting for a source", zap.String("source", s.name), zap.Error(s.notSynced()))
+		}
+	}
+}
+
+// NotSynced says which sources are not synced, and why, in a *SyncError for each; nil if all are. It is for health checks,
+// and for who has waited for Synced.
+// Nothing in controller-runtime corresponds to it.
+func (c *Controller[K]) NotSynced() error { return c.syncErrors(c.unsynced(), 0) }
+
+func (c *Controller[K]) syncErrors(late []*Sink[K], after time.Duration) error {
+	var reasons []error
+	for _, s := range late {
+		reasons = append(reasons, &SyncError{Controller: c.name, Source: s.name, Timeout: after, Err: s.notSynced()})
+	}
+	return errors.Join(reasons...)
 }
 
 // unsynced returns the sources to wait for.
@@ -100,13 +134,8 @@ func (c *Controller[K]) watched() []*Sink[K] {
 
 // failSync makes Run fail with an error for each source whose time is up.
 func (c *Controller[K]) failSync(late []*Sink[K], cancel context.CancelFunc) {
-	var reasons []error
-	for _, s := range late {
-		reasons = append(reasons, &SyncError{
-			Controller: c.name, Source: s.name, Timeout: c.o.CacheSyncTimeout, Err: s.source.NotSynced(),
-		})
-	}
+	err := c.syncErrors(late, c.o.CacheSyncTimeout)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.fail(errors.Join(reasons...), cancel)
+	c.fail(err, cancel)
 }

@@ -6,8 +6,25 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/leatproject/leat/workqueue"
 )
+
+func (c *Controller[K]) startWorkers(ctx context.Context) {
+	places := c.places()
+	c.log.Info("workers started", zap.Int("count", len(places)))
+	for i := range places {
+		c.startWorker(ctx, &places[i])
+	}
+}
+
+// places are those of the workers; there are none before Run.
+func (c *Controller[K]) places() []atomic.Pointer[attempt[K]] {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.running
+}
 
 // startWorker starts one worker, and another one in its place if a reconcile ends its goroutine.
 func (c *Controller[K]) startWorker(ctx context.Context, place *atomic.Pointer[attempt[K]]) {

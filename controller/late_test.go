@@ -1,0 +1,159 @@
+package controller_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// TestWhyASourceIsNotSynced asks at once, and reads the log later.
+func TestWhyASourceIsNotSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.WarnLevel)
+		var c cluster
+		good, bad := c.collection(owners), c.collection(things)
+		bad.fail(apierrors.NewForbidden(things.GroupResource(), "", errors.New("ask your administrator")))
+		ctl := controller.New("test", &recorder{}, controller.Options{CacheSyncTimeout: -1, Logger: zap.New(core)})
+		lost := ctl.Watch(controller.For(bad.running(t)))
+		fine := ctl.Watch(controller.For(good.running(t)))
+		start(t, ctl.Run)
+		synctest.Wait()
+		require.True(t, apierrors.IsForbidden(ctl.NotSynced()))
+		require.ErrorIs(t, ctl.NotSynced(), controller.ErrNotSynced)
+		require.Regexp(t, `^controller: test: source things not synced: things: not synced, .*ask your administrator$`, ctl.NotSynced().Error())
+		require.True(t, apierrors.IsForbidden(lost.NotSynced()))
+		require.NoError(t, fine.NotSynced())
+		require.Zero(t, logs.Len(), "it may not take long")
+
+		pass(75 * time.Second)
+		entries := logs.FilterMessage("waiting for a source").All()
+		require.Len(t, entries, 3) // after 10 s, 30 s and 70 s
+		require.Equal(t, 60*time.Second, entries[2].Time.Sub(entries[0].Time))
+		require.Equal(t, "things", entries[0].ContextMap()["source"])
+		require.Contains(t, entries[0].ContextMap()["error"], "ask your administrator")
+
+		bad.fail(nil)
+		<-lost.Synced()
+		require.NoError(t, lost.NotSynced())
+		require.NoError(t, ctl.NotSynced())
+	})
+}
+
+// TestLateSourceSaysWhyItIsNotSynced watches one when the workers are at work already, which wait for nobody.
+func TestLateSourceSaysWhyItIsNotSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := new(cluster).collection(things)
+		server.fail(apierrors.NewNotFound(things.GroupResource(), ""))
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		start(t, ctl.Run)
+		<-ctl.Synced()
+		late := ctl.Watch(controller.For(server.running(t)))
+		pass(time.Hour)
+		require.True(t, apierrors.IsNotFound(late.NotSynced()))
+		require.True(t, apierrors.IsNotFound(ctl.NotSynced()))
+		ctl.Add(keyOf("a"), workqueue.Item{})
+		require.Equal(t, []string{"a"}, r.names())
+		late.Remove()
+		<-late.Done()
+		require.NoError(t, late.NotSynced())
+		require.NoError(t, ctl.NotSynced())
+	})
+}
+
+// moody is a source that panics when it is asked.
+type moody struct{ *feed }
+
+func (moody) NotSynced() error { panic("do not ask") }
+
+func TestSourceThatPanicsWhenAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		f.synced = nil
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: time.Minute})
+		ctl.Watch(moody{f})
+		require.EqualError(t, ctl.Run(t.Context()),
+			"controller: test: source feed not synced after 1m0s: panic: do not ask [recovered]")
+	})
+}
+
+// TestPrioritized gives a source priorities of its own, and takes them away where they cannot be had.
+func TestPrioritized(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := new(cluster).collection(things)
+		server.apply(named("before"))
+		var seen reports
+		ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
+		w := controller.For(server.running(t)).Prioritized(func(n informer.Notification[*thing]) int {
+			if n.Object.Spec == "odd" {
+				panic("odd")
+			}
+			if n.InitialList {
+				return 7
+			}
+			return -3
+		})
+		ctl.Watch(w)
+		start(t, ctl.Run)
+		priority := func() int {
+			t.Helper()
+			all := seen.take()
+			require.Len(t, all, 1)
+			return all[0].Priority
+		}
+		require.Equal(t, 7, priority())
+		server.apply(named("after"))
+		require.Equal(t, -3, priority())
+		odd := named("after")
+		odd.Spec = "odd"
+		server.apply(odd)
+		require.Equal(t, 0, priority(), "as without the function")
+		require.EqualValues(t, 1, ctl.Stats().SourcePanics)
+		require.Panics(t, func() { w.Prioritized(nil) })
+	})
+}
+
+// TestUpdatesOfNoNewVersionAreLowPriority lists again without comparing.
+func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
+	for _, versioned := range []bool{true, false} {
+		t.Run(fmt.Sprint("versioned=", versioned), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var c cluster
+				server := c.collection(things)
+				server.apply(named("a"))
+				if !versioned {
+					server.objects[keyOf("a")].ResourceVersion = ""
+				}
+				var seen reports
+				ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
+				i := informer.New(server, informer.Options[*thing]{DisableStreaming: true, NoReuse: true})
+				ctl.Watch(controller.For[*thing](i).When(func(n informer.Notification[*thing]) bool { return !n.InitialList }))
+				start(t, i.Run)
+				start(t, ctl.Run)
+				<-ctl.Synced()
+				c.collection(owners).apply(named("another")) // the version of the watch is too old by that
+				server.forgetHistory()
+				pass(time.Minute)
+				all := seen.take()
+				require.Len(t, all, 1)
+				require.Equal(t, "update", all[0].Causes[0].Event)
+				require.Equal(t, versioned, all[0].Priority == controller.LowPriority, "what has no version may well have changed")
+			})
+		})
+	}
+}
+
+var _ controller.Source[api.Key] = controller.InformerSource[*thing, api.Key]{}

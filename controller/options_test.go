@@ -1,0 +1,174 @@
+package controller_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// TestWorkersOfAKind counts who is in work at once.
+func TestWorkersOfAKind(t *testing.T) {
+	kinds := map[schema.GroupKind]int{{Group: "apps", Kind: "Owner"}: 5, {Group: "batch", Kind: "Thing"}: 7}
+	for _, c := range []struct {
+		name string
+		o    controller.Options
+		want map[string]int // by what is watched
+	}{
+		{"nothing is said", controller.Options{}, map[string]int{"for": 1, "mapped": 1}},
+		{"a default", controller.Options{DefaultWorkers: 3}, map[string]int{"for": 3, "owns": 3, "mapped": 3, "nothing": 3}},
+		{"a kind", controller.Options{DefaultWorkers: 3, KindWorkers: kinds}, map[string]int{
+			"for": 5, "owns": 5, "mapped, for": 5, "other": 3, "mapped": 3, "nothing": 3, "removed": 5, "late": 3,
+		}},
+		{"its own", controller.Options{Workers: 2, DefaultWorkers: 3, KindWorkers: kinds}, map[string]int{"for": 2, "mapped": 2}},
+	} {
+		for watched, want := range c.want {
+			t.Run(c.name+"/"+watched, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					var all cluster
+					ownersInf, thingsInf := all.collection(owners).running(t), all.collection(things).running(t)
+					mapped := controller.Map(thingsInf, func(*thing) []api.Key { return nil })
+					leave := make(chan struct{})
+					ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
+						<-leave
+						return controller.Result{}, nil
+					}), c.o)
+					for _, s := range map[string][]controller.Source[api.Key]{
+						"for":         {controller.For(ownersInf), controller.For(thingsInf)},
+						"owns":        {controller.Owns(ownersInf, thingsInf)},
+						"mapped, for": {mapped, controller.For(ownersInf)},
+						"other":       {controller.For(thingsInf), controller.For(ownersInf)},
+						"mapped":      {mapped},
+						"removed":     {controller.For(ownersInf)},
+					}[watched] {
+						w := ctl.Watch(s)
+						if watched == "removed" {
+							w.Remove()
+						}
+					}
+					require.Equal(t, want, ctl.Stats().Workers, "before Run")
+					start(t, ctl.Run)
+					<-ctl.Synced()
+					if watched == "late" {
+						ctl.Watch(controller.For(ownersInf))
+					}
+					for i := range 10 {
+						ctl.Add(keyOf(string(rune('a'+i))), workqueue.Item{})
+					}
+					synctest.Wait()
+					require.Equal(t, want, ctl.Stats().ActiveWorkers)
+					require.Equal(t, want, ctl.Stats().Workers)
+					close(leave)
+				})
+			})
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	inJSON := func(s controller.Settings) string {
+		text, err := json.Marshal(s)
+		require.NoError(t, err)
+		return string(text)
+	}
+	plain := controller.New("plain", reconcileFunc(succeed), controller.Options{})
+	require.JSONEq(t, `{"Name": "plain", "Workers": 1,
+		"Backoff": {"Base": "5ms", "Max": "16m40s", "Jitter": 0}, "Bucket": {"QPS": 10, "Burst": 100}, "Limiters": 0, "MaxRetries": 0,
+		"ReconcileTimeout": "0s", "StuckAfter": "5m0s", "CacheSyncTimeout": "2m0s", "CrashOnPanic": false,
+		"MaxCauses": 4, "Ageing": 8, "History": 256, "Predicates": 0, "Gates": 0}`, inJSON(plain.Settings()))
+
+	all := controller.New("all", controller.Gated(&recorder{}, keyGate(nil)), controller.Options{
+		Workers: 2, When: []func(informer.Notification[api.Object]) bool{predicate.ResourceVersionChanged[api.Object]},
+		Backoff: workqueue.Backoff{Base: time.Second, Max: time.Minute, Jitter: 0.5}, Bucket: workqueue.Bucket{QPS: -1, Burst: 7},
+		MaxRetries: 3, ReconcileTimeout: time.Hour, CrashOnPanic: true, StuckAfter: -1, CacheSyncTimeout: time.Minute,
+		MaxCauses: 9, Ageing: 2, History: -1,
+	})
+	all.Watch(controller.For(new(cluster).collection(owners).informer()))
+	require.JSONEq(t, `{"Name": "all", "Resource": "owners.apps", "Workers": 2,
+		"Backoff": {"Base": "1s", "Max": "1m0s", "Jitter": 0.5}, "Bucket": {"QPS": -1, "Burst": 7}, "Limiters": 0, "MaxRetries": 3,
+		"ReconcileTimeout": "1h0m0s", "StuckAfter": "-1ns", "CacheSyncTimeout": "1m0s", "CrashOnPanic": true,
+		"MaxCauses": 9, "Ageing": 2, "History": -1, "Predicates": 1, "Gates": 1}`, inJSON(all.Settings()))
+
+	limited := controller.New("limited", reconcileFunc(succeed), controller.Options{}, workqueue.FastSlow[string](1, 2, 3)).Settings()
+	require.Nil(t, limited.Backoff)
+	require.Nil(t, limited.Bucket)
+	require.Equal(t, 1, limited.Limiters)
+}
+
+// TestDefaultsOfTheQueue has settings that nobody gave go as far as Settings says.
+func TestDefaultsOfTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen reports
+		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+			return controller.Result{}, errPanic
+		}), controller.Options{MaxRetries: 30, Backoff: workqueue.Backoff{Base: time.Second}, OnReconcile: seen.add})
+		start(t, ctl.Run)
+		ctl.Add("a", workqueue.Item{})
+		pass(24 * time.Hour)
+		all := seen.take()
+		longest := all[len(all)-1].Started.Sub(all[len(all)-2].Started)
+		require.Equal(t, ctl.Settings().Backoff.Max.Duration, longest)
+	})
+}
+
+// TestAgeing has a low priority wait behind a queue that never empties.
+func TestAgeing(t *testing.T) {
+	for ageing, turns := range map[int]int{0: 8, 3: 3, 1: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			var order []string
+			var ctl *controller.Controller[string]
+			ctl = controller.New("test", reconcileFunc(func(_ context.Context, key string) (controller.Result, error) {
+				if order = append(order, key); len(order) < 50 {
+					ctl.Add(key+"'", workqueue.Item{}) // something always happens
+				}
+				return controller.Result{}, nil
+			}), controller.Options{Ageing: ageing})
+			ctl.Add("low", workqueue.Item{Priority: controller.LowPriority})
+			ctl.Add("busy", workqueue.Item{})
+			start(t, ctl.Run)
+			synctest.Wait()
+			var at int
+			for i, key := range order {
+				if key == "low" {
+					at = i + 1
+				}
+			}
+			require.LessOrEqual(t, at, turns, "of %v", order)
+			require.Positive(t, at)
+			require.Equal(t, ageing == 1, at == 1)
+		})
+	}
+}
+
+// TestResourceIsLogged looks at what every entry of a controller says.
+func TestResourceIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.InfoLevel)
+		server := new(cluster).collection(owners)
+		server.apply(named("a"))
+		ctl := controller.New("test", controller.Func[api.Key](func(ctx context.Context, _ api.Key) (controller.Result, error) {
+			controller.Logger(ctx).Info("hello")
+			return controller.Result{}, nil
+		}), controller.Options{Logger: zap.New(core)})
+		ctl.Watch(controller.For(server.running(t)))
+		start(t, ctl.Run)
+		synctest.Wait()
+		hello := logs.FilterMessage("hello").All()
+		require.Len(t, hello, 1)
+		require.Equal(t, "owners.apps", hello[0].ContextMap()["resource"])
+		require.Equal(t, "default/a", hello[0].ContextMap()["key"])
+	})
+}
