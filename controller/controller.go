@@ -10,6 +10,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -25,6 +26,7 @@ type Controller[K comparable] struct {
 	filter     filter[informer.Notification[api.Object]] // of all sources of informers
 	gates      gatehouse[K]
 	history    history[K]
+	times      hooks.Set[Times]
 	counters   counters
 
 	synced chan struct{}  // closed when every source is

@@ -127,6 +127,9 @@ func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) 
 	if c.o.OnReconcile != nil {
 		c.o.OnReconcile(a.report(outcome, r, err))
 	}
+	if !c.times.Empty() {
+		c.times.Tell(a.times())
+	}
 }
 
 func (c *Controller[K]) classify(a *attempt[K], r Result, err error, ending bool) Outcome {
