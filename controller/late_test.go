@@ -43,7 +43,7 @@ func TestWhyASourceIsNotSynced(t *testing.T) {
 		require.Len(t, entries, 3) // after 10 s, 30 s and 70 s
 		require.Equal(t, 60*time.Second, entries[2].Time.Sub(entries[0].Time))
 		require.Equal(t, "things", entries[0].ContextMap()["source"])
-		require.Contains(t, entries[0].ContextMap()["error"], "ask your administrator")
+		require.Contains(t, entries[0].ContextMap()["err"], "ask your administrator")
 
 		bad.fail(nil)
 		<-lost.Synced()

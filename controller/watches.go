@@ -102,7 +102,7 @@ const firstReminder = 10 * time.Second
 func (c *Controller[K]) logLate(late []*Sink[K]) {
 	for _, s := range late {
 		if !s.isSynced() { // as the others than the first may be by now
-			c.log.Warn("waiting for a source", zap.String("source", s.name), zap.Error(s.notSynced()))
+			c.log.Warn("waiting for a source", zap.String("source", s.name), zap.NamedError("err", s.notSynced()))
 		}
 	}
 }

@@ -20,8 +20,9 @@ type AdminOptions struct {
 	// handlers with http.DefaultServeMux, which is what to give then.
 	Profile http.Handler
 	// Debug answers at /debug/controllers/ and /debug/why/, from controllers that have a method
-	// DebugHandler() http.Handler. They show keys and the texts of errors, so that whoever can reach the server may read
-	// what the controllers may.
+	// DebugHandler() http.Handler, and at /debug/options with the settings that hold, the manager's and those of controllers
+	// that have a method Settings() controller.Settings. They show keys and the texts of errors, so that whoever can reach
+	// the server may read what the controllers may.
 	Debug bool
 	// ShutdownTimeout is that of ServerOptions.
 	ShutdownTimeout time.Duration
@@ -55,6 +56,7 @@ func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	if o.Debug {
 		mux.HandleFunc("GET /debug/controllers/", m.serveControllers)
 		mux.HandleFunc("GET /debug/why/{key...}", m.serveWhy)
+		mux.HandleFunc("GET /debug/options", m.serveSettings)
 	}
 	return mux
 }

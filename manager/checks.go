@@ -164,7 +164,7 @@ func (c *Checks) ask(ctx context.Context, n *namedCheck) error {
 	case err == nil:
 		c.log.Info("check passes again", zap.String("check", n.name))
 	default:
-		c.log.Warn("check failed", zap.String("check", n.name), zap.Error(err))
+		c.log.Warn("check failed", zap.String("check", n.name), zap.NamedError("err", err))
 	}
 	return err
 }

@@ -103,7 +103,7 @@ func TestChecksAreLoggedWhenTheyChange(t *testing.T) {
 		require.Equal(t, text == "", code == 200)
 		for _, entry := range seen.TakeAll() {
 			line := entry.Message
-			if err, ok := entry.ContextMap()["error"]; ok {
+			if err, ok := entry.ContextMap()["err"]; ok {
 				line += ": " + err.(string)
 			}
 			lines = append(lines, line)

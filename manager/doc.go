@@ -22,7 +22,8 @@
 //     outlives the grace period and the process ends (TestHandOverIsWarm, TestTheLeaseOutlivesTheLastWorker). Who does
 //     not lead does not begin to while it ends (TestWhoDoesNotLeadWithdrawsAtOnce).
 //  4. Controllers fill their queues on every replica, and one that begins to lead has nothing to list; one that cannot keeps
-//     nobody else from leading (TestHandOverIsWarm, TestReplicaThatCannotWarmUp).
+//     nobody else from leading, and the log says why (TestHandOverIsWarm, TestReplicaThatCannotWarmUp,
+//     TestWhyAReplicaIsCold).
 //  5. When the lease is lost, even while Run waits for the last worker, all are told to end, nobody is waited for, and Run
 //     returns the loss, which names the lease and the cause (TestLostLease, TestLeaderThatIsCutOff,
 //     TestLeaderThatIsCutOffAtTheEnd, TestElectorsThatAreNotHelpful).
@@ -38,7 +39,7 @@
 //     informer is not synced, and why (TestChecksAnswerAsKubernetesDoes, TestReadyz, TestElectionIsChecked).
 //  11. The admin server has limits for those who say nothing, lets requests in flight end and cuts the rest off; it shows
 //     neither profiles nor keys unless it is asked to (TestConnectionsThatSayNothing, TestRequestsHaveLimits, TestRequestsInFlight,
-//     TestAdminAnswersWhatItIsAskedFor, TestDebugAsksTheControllers).
+//     TestAdminAnswersWhatItIsAskedFor, TestDebugAsksTheControllers, TestSettings).
 //
 // # Concurrency
 //
@@ -54,6 +55,7 @@
 // they are made before and added. Controllers warm up by default. Others end after the elected, not with them, so that a
 // recorder writes what the last worker had to say. Runnables and checks can be removed, and added late. The lease outlives
 // the grace period if a worker does, so that it is safe to release it, which is the default. A cache has a time-out. A
+// The options that many controllers share are a value of controller.Options, which main copies; the manager has none to give. A
 // runnable that panics ends the manager instead of the process. The end of a server or a cache without an error is a
 // failure, too. There is /livez, a check of informers and one that fails during the end. A
 // grace period of 0 is the default, and DoNotWait what it is there.

@@ -69,7 +69,7 @@ func TestLateErrorsAreLogged(t *testing.T) {
 		require.EqualError(t, err, "manager: worker did not end within 1s")
 		require.Zero(t, seen.Len())
 		<-r.Done()
-		require.Equal(t, "boom", seen.TakeAll()[0].ContextMap()["error"])
+		require.Equal(t, "boom", seen.TakeAll()[0].ContextMap()["err"])
 	})
 }
 

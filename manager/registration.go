@@ -105,7 +105,7 @@ func (m *Manager) settle(r *Registration, err error, told bool) {
 	case err == nil:
 		log.Info("runnable ended")
 	case r.removed || m.life == ended:
-		log.Error("runnable failed after it was told to end", zap.Error(err))
+		log.Error("runnable failed after it was told to end", zap.NamedError("err", err))
 	case r.group == election && m.lost != nil: // which says it already
 	default:
 		m.fail(fmt.Errorf("manager: %s: %w", r.name, err))

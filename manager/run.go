@@ -61,7 +61,7 @@ func (m *Manager) start(ctx context.Context) {
 		return
 	}
 	for _, r := range m.awaitReady(ctx, WarmUp) {
-		m.log.Warn("campaigning before it is warm", zap.String("name", r.name))
+		m.log.Warn("campaigning before it is warm", zap.String("name", r.name), zap.NamedError("err", whyNotSynced(r.runnable)))
 	}
 	m.startGroup(ctx, election)
 }

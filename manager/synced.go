@@ -42,8 +42,12 @@ func (e *unsyncedError) Error() string { return e.status.String() }
 // Unwrap returns what its last request failed with.
 func (e *unsyncedError) Unwrap() error { return e.status.Reflector.Err }
 
-// whyNotSynced asks an informer, or those of a factory. It is nil where there is nothing to ask, or nothing to say.
+// whyNotSynced asks a controller, an informer, or those of a factory. It is nil where there is nothing to ask, or nothing
+// to say.
 func whyNotSynced(r Runnable) error {
+	if telling, ok := r.(interface{ NotSynced() error }); ok {
+		return telling.NotSynced()
+	}
 	var reasons []error
 	for _, s := range statuses(r) {
 		if !s.Synced {
