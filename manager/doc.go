@@ -54,9 +54,9 @@
 // client-go has no manager; these are the differences from controller-runtime. A manager makes neither clients nor caches:
 // they are made before and added. Controllers warm up by default. Others end after the elected, not with them, so that a
 // recorder writes what the last worker had to say. Runnables and checks can be removed, and added late. The lease outlives
-// the grace period if a worker does, so that it is safe to release it, which is the default. A cache has a time-out. A
-// The options that many controllers share are a value of controller.Options, which main copies; the manager has none to give. A
-// runnable that panics ends the manager instead of the process. The end of a server or a cache without an error is a
+// the grace period if a worker does, so that it is safe to release it, which is the default. A cache has a time-out.
+// The options that many controllers share are a value of controller.Options, which main copies; the manager has none to
+// give. A runnable that panics ends the manager instead of the process. The end of a server or a cache without an error is a
 // failure, too. There is /livez, a check of informers and one that fails during the end. A
 // grace period of 0 is the default, and DoNotWait what it is there.
 //
