@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"strings"
 
 	"github.com/leatproject/leat/bench/runner"
 )
@@ -15,7 +16,7 @@ type Target struct {
 	ID      string
 	What    string
 	Row     string
-	Subject string // an entrant; "@first" and "@last" are those of the row
+	Subject string // an entrant; "@first" and "@last" are leat's first and last of the row
 	Metric  string
 	Peer    string   `json:",omitempty"` // another entrant, or the same if only PeerMetric is set
 	Of      string   `json:",omitempty"` // the peer's metric; Metric unless it is set
@@ -100,15 +101,9 @@ func orElse(s, other string) string {
 }
 
 func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
-	var e *runner.EntrantResult
-	found := len(row.Entrants) > 0
-	switch {
-	case label == "@first" && found:
-		e = &row.Entrants[0]
-	case label == "@last" && found:
-		e = &row.Entrants[len(row.Entrants)-1]
-	default:
-		e, found = row.Entrant(label)
+	e, found := row.Entrant(label)
+	if label == "@first" || label == "@last" {
+		e, found = own(row, label == "@last")
 	}
 	if !found {
 		return 0, fmt.Errorf("%s has no %q", row.Name, label)
@@ -121,4 +116,14 @@ func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
 		return 0, fmt.Errorf("%s has no %s", label, metric)
 	}
 	return figure, nil
+}
+
+// own is leat's first or last entrant of a row.
+func own(row *runner.RowResult, last bool) (e *runner.EntrantResult, found bool) {
+	for i := range row.Entrants {
+		if strings.HasPrefix(row.Entrants[i].Label, "leat") && (last || !found) {
+			e, found = &row.Entrants[i], true
+		}
+	}
+	return e, found
 }

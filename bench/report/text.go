@@ -87,11 +87,11 @@ func Markdown(r *runner.Result, verdicts []Verdict, charts []string) string {
 		mark, value, bound := outcome(v)
 		fmt.Fprintf(&b, "| %s | %s%s | %s | %s | %s |\n", v.ID, v.What, against(v), value, bound, mark)
 	}
-	b.WriteString(afterTargets)
+	b.WriteString(method)
 	for i := range r.Rows {
 		writeRow(&b, &r.Rows[i])
 	}
-	writeMachine(&b, &r.Machine)
+	writeMachine(&b, r)
 	return b.String()
 }
 
@@ -124,14 +124,18 @@ func writeRow(b *strings.Builder, row *runner.RowResult) {
 
 // chosen says what an entrant was left to choose, and chose.
 func chosen(e *runner.EntrantResult) string {
+	var choices []string
 	protobuf, measured := e.Median("protobuf")
-	if !measured || strings.Contains(e.Label, "JSON") || strings.Contains(e.Label, "protobuf") {
+	if measured && !strings.Contains(e.Label, "JSON") && !strings.Contains(e.Label, "protobuf") {
+		choices = append(choices, map[bool]string{true: "protobuf", false: "JSON"}[protobuf > 0])
+	}
+	if lists, measured := e.Median("lists"); measured && strings.Contains(e.Label, "listed") {
+		choices = append(choices, fmt.Sprintf("answers: %.0f", lists))
+	}
+	if len(choices) == 0 {
 		return ""
 	}
-	if protobuf > 0 {
-		return " (protobuf)"
-	}
-	return " (JSON)"
+	return " (" + strings.Join(choices, ", ") + ")"
 }
 
 // cell is the median, with the spread where there is one.
@@ -147,12 +151,17 @@ func cell(e *runner.EntrantResult, metric string) string {
 	return fmt.Sprintf("%s <sub>%s – %s</sub>", number(m), number(low), number(high))
 }
 
-func writeMachine(b *strings.Builder, m *runner.Machine) {
+func writeMachine(b *strings.Builder, r *runner.Result) {
+	m, seconds := &r.Machine, 0.0
+	for i := range r.Rows {
+		seconds += r.Rows[i].Seconds
+	}
 	b.WriteString("## Machine and versions\n\n| | |\n|---|---|\n")
 	for _, line := range [][2]string{
 		{"processor", fmt.Sprintf("%s, %d cores", m.CPU, m.Cores)},
 		{"memory", m.Memory},
 		{"load of the minute before", m.Load},
+		{"time for all rows", fmt.Sprintf("%.0f s", seconds)},
 		{"system", m.Kernel},
 		{"Go", m.Go},
 		{"leat", m.Commit},
@@ -163,36 +172,3 @@ func writeMachine(b *strings.Builder, m *runner.Machine) {
 		fmt.Fprintf(b, "| %s | %s |\n", line[0], line[1])
 	}
 }
-
-const intro = `# Benchmarks
-
-leat and client-go, the same work, in one run, by turns. This page and its charts are written by ` + "`make bench`" + `; no figure is
-typed by hand. Ratios travel, absolute figures do not: they are of the machine at the end of the page.
-
-`
-
-const afterTargets = `
-Each figure is the median of several rounds, and ratios are of medians of one run. What does not depend on the machine is
-checked by ` + "`make bench-quick`" + ` with fewer objects, in less than two minutes.
-
-## How it is measured
-
-- Every figure is of a process of its own that does one work and ends. Entrants take turns, and each round begins with another
-  one. Environment variables that change the Go runtime or client-go are taken out.
-- Processor time is the rusage of the whole process, garbage collection included. Peak memory is VmHWM. The live heap is what
-  three collections leave, less what there was before the client. Allocations are counted by the Go runtime.
-- A server of this bench answers from memory with pods that are encoded already: 6.7 to 9.2 KB of JSON, 38 % of which are
-  managedFields, from a fixed seed. Twenty replicas share labels, images and variables with each other, as those of a ReplicaSet
-  do. It compresses nothing, and does not know ` + "`drop=metadata.managedFields`" + `, which is alpha: leat asks for it, and gets what
-  everybody gets. Each event is one write and one chunk.
-- leat and client-go run as they come. What client-go does better with another setting has a line of its own: protobuf or JSON,
-  a list instead of a streaming one ("listed"), a transform that drops managedFields ("stripped"). leat drops managedFields by default, and
-  has a line where it keeps them.
-- "8 fields" is a struct with name, namespace, UID, version, labels, node, phase and address. client-go has no such thing;
-  the nearest, its metadata informer, is in the tables.
-- What was really on the wire is checked: an entrant that spoke another encoding than its line says has no figure.
-
-To repeat it: ` + "`make bench`" + ` (about ten minutes; Linux, nothing else running), or one row with
-` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which leaves profiles for ` + "`go tool pprof`" + ` as well.
-
-`

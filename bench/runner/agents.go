@@ -3,15 +3,16 @@ package runner
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/leatproject/leat/bench/measure"
 	"github.com/leatproject/leat/bench/server"
+	"github.com/leatproject/leat/bench/subject"
 )
 
 // agentNames are the programs whose size is measured, and what they are called in the report.
@@ -24,12 +25,13 @@ var agentNames = []struct{ name, label string }{
 }
 
 const (
-	agentPods = 100
-	agentIdle = time.Minute
+	agentPods   = 100
+	agentIdle   = time.Minute
+	agentsAlike = 3 // processes of each program
 )
 
 // agents measures programs that watch pods: how large they are, stripped, and how much memory they take when nothing has
-// happened for a minute. They idle at the same time, each with a server of its own. A quick run leaves the idling out.
+// happened for a minute. They idle at the same time, several of each. A quick run leaves the idling out.
 func (r *run) agents(ctx context.Context) (*RowResult, error) {
 	row := &RowResult{
 		Name: "agents", Title: "A program that watches pods", Columns: []string{"binary MB", "idle RSS MB"},
@@ -53,7 +55,7 @@ func (r *run) agents(ctx context.Context) (*RowResult, error) {
 	return row, r.idle(ctx, row)
 }
 
-// idle has all agents watch, and looks at them after a minute.
+// idle has all agents watch one server, and looks at them after a minute.
 func (r *run) idle(ctx context.Context, row *RowResult) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -63,20 +65,14 @@ func (r *run) idle(ctx context.Context, row *RowResult) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
-	var running []*exec.Cmd
-	for _, a := range agentNames {
-		cmd := exec.CommandContext(ctx, filepath.Join(r.Binaries, "agent-"+a.name), s.URL())
-		cmd.Env = environment()
-		out, err := cmd.StdoutPipe()
-		if err != nil {
-			return err
-		}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		running = append(running, cmd)
-		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != fmt.Sprintf("%d pods\n", agentPods) {
-			return fmt.Errorf("runner: agent %s said %q: %w", a.name, line, err)
+	running := make([][]*exec.Cmd, len(agentNames))
+	for range agentsAlike {
+		for i, a := range agentNames {
+			cmd, err := r.startAgent(ctx, a.name, s.URL())
+			if err != nil {
+				return err
+			}
+			running[i] = append(running[i], cmd)
 		}
 	}
 	_, _ = fmt.Fprintf(r.Progress, "agents: idling for %s\n", agentIdle)
@@ -85,16 +81,35 @@ func (r *run) idle(ctx context.Context, row *RowResult) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	for i, cmd := range running {
-		rss, err := measure.RSS(cmd.Process.Pid)
-		if err != nil {
-			return err
+	for i, alike := range running {
+		for _, cmd := range alike {
+			rss, err := measure.RSS(cmd.Process.Pid)
+			if err != nil {
+				return err
+			}
+			row.Entrants[i].add(subject.Metrics{"idle RSS MB": float64(rss) / 1e6})
 		}
-		row.Entrants[i].Rounds["idle RSS MB"] = []float64{float64(rss) / 1e6}
 	}
 	cancel()
-	for _, cmd := range running {
+	for _, cmd := range slices.Concat(running...) {
 		_ = cmd.Wait() // they are killed
 	}
-	return errors.Join(<-ended)
+	return <-ended
+}
+
+// startAgent starts a program, and waits until it says how many pods it has.
+func (r *run) startAgent(ctx context.Context, name, url string) (*exec.Cmd, error) {
+	cmd := exec.CommandContext(ctx, filepath.Join(r.Binaries, "agent-"+name), url)
+	cmd.Env = environment()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != fmt.Sprintf("%d pods\n", agentPods) {
+		return nil, fmt.Errorf("runner: agent %s said %q: %w", name, line, err)
+	}
+	return cmd, nil
 }

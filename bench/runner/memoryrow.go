@@ -1,15 +1,15 @@
 package runner
 
 import (
-	"strconv"
+	"time"
 
 	"github.com/leatproject/leat/bench/subject"
 )
 
 // inMemory are the rows without a server.
 func inMemory(z Sizes) []Row {
-	rows := []Row{fanout(z, 1), fanout(z, 4), fanout(z, 16), fanout(z, 64), backlog(z), stuck(z), overhead(z)}
-	return append(append(rows, queues(z)...), readers(z))
+	rows := []Row{fanout(z, 1), fanout(z, 4), fanout(z, 16), fanout(z, 64), hindered(z), backlog(z), stuck(z), overhead(z)}
+	return append(append(rows, queues(z)...), readers(z), finders(z))
 }
 
 func fanout(z Sizes, handlers int) Row {
@@ -30,6 +30,26 @@ func fanout(z Sizes, handlers int) Row {
 // both are leat and client-go with the same work.
 func both(s subject.Spec) []Entrant {
 	return []Entrant{{Label: leat, Program: leat, Spec: s}, {Label: clientGo, Program: clientGo, Spec: s}}
+}
+
+// hindered is the fan-out beside one that holds up itself, and should hold up nobody else.
+func hindered(z Sizes) Row {
+	stuck := subject.Spec{Work: subject.Hindered, Objects: 10_000, Events: 100_000, Handlers: 15}
+	slow, coalescing := stuck, stuck
+	slow.Pause, coalescing.Coalesce = time.Millisecond, true
+	return Row{
+		Name: "hindered", Title: "Fan-out to 15 handlers, beside one that is slow or stuck", Rounds: min(3, z.Rounds),
+		Columns: []string{"deliveries/s", "cpu ns/delivery", "kept MB"},
+		Note: "To the 15, and what is kept for the other when these have everything: one that takes a millisecond for each of the 100,000 updates, " +
+			"and one that does not come back from the first. The objects are held by the bench.",
+		Entrants: []Entrant{
+			{Label: "leat, one slow", Program: leat, Spec: slow},
+			{Label: "client-go, one slow", Program: clientGo, Spec: slow},
+			{Label: "leat, one stuck", Program: leat, Spec: stuck},
+			{Label: "client-go, one stuck", Program: clientGo, Spec: stuck},
+			{Label: "leat, one stuck, coalescing", Program: leat, Spec: coalescing},
+		},
+	}
 }
 
 func backlog(z Sizes) Row {
@@ -93,66 +113,24 @@ func queues(z Sizes) []Row {
 	}
 }
 
+// phaseLasts is several times as long as the scheduler takes to give each of eleven goroutines its turn.
+const phaseLasts = 500 * time.Millisecond
+
+var readerColumns = []string{"of spinning", "writes/cpu s", "writes/cpu s, spinning", "writes/s", "reads/s"}
+
 func readers(z Sizes) Row {
-	beside, alone := subject.Spec{Work: subject.Readers, Objects: 10_000}, subject.Spec{Work: subject.Spinners, Objects: 10_000}
 	return Row{
-		Name: "readers", Title: "One writer, ten readers that list 10,000 objects", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"writes/s", "reads/s"},
-		Note: "Every write is published by itself. Beside goroutines that only take processor time, a writer shows what it could do on this machine.",
-		Entrants: []Entrant{
-			{Label: leat, Program: leat, Spec: beside},
-			{Label: "leat, beside ten that spin", Program: leat, Spec: alone},
-			{Label: clientGo, Program: clientGo, Spec: beside, Extra: true},
-			{Label: "client-go, beside ten that spin", Program: clientGo, Spec: alone, Extra: true},
-		},
+		Name: "readers", Title: "One writer, ten readers that list 10,000 objects", Quick: true, Rounds: min(3, z.Rounds), Columns: readerColumns,
+		Note: "Every write is published by itself. A process writes beside readers and beside as many goroutines that spin, by turns of half a second, " +
+			"and what it writes is counted in seconds of the processor time of all of them. A writer that nobody holds up has its share of that in both.",
+		Entrants: both(subject.Spec{Work: subject.Readers, Objects: 10_000, Lasts: phaseLasts}),
 	}
 }
 
-func latencies(z Sizes) Row {
-	spec := subject.Spec{Work: subject.Latency, Objects: z.Watched, Events: z.Latency}
+func finders(z Sizes) Row {
 	return Row{
-		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"p50 us", "p99 us"},
-		Note: "One event every two milliseconds, from before the server writes it until the handler is called.",
-		Entrants: []Entrant{
-			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
-			extra(entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON)),
-			extra(entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON)),
-			extra(entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON)),
-		},
+		Name: "finders", Title: "One writer, ten readers that ask an index", Rounds: min(3, z.Rounds), Columns: readerColumns,
+		Note:     "The same, with an index of a thousand values, each of ten objects; one write in ten moves an object to another value.",
+		Entrants: both(subject.Spec{Work: subject.Finders, Objects: 10_000, Lasts: phaseLasts}),
 	}
-}
-
-// growth fills caches of several sizes.
-func growth(z Sizes) Row {
-	row := Row{
-		Name: "growth", Title: "Growth: the first list", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"cpu us/object", "peak B/object", "live B/object"},
-		Note: "The struct of eight fields, in JSON.",
-	}
-	for _, n := range []int{10_000, z.Largest / 10, z.Largest} {
-		e := entrant(thousands(n)+" pods", leat, subject.Spec{Work: subject.Sync, Objects: n}, subject.Struct, subject.JSON)
-		e.Extra = n == z.Largest/10
-		row.Entrants = append(row.Entrants, e)
-	}
-	return row
-}
-
-// changes are single updates in caches of several sizes.
-func changes(z Sizes) Row {
-	row := Row{
-		Name: "changes", Title: "Growth: single updates", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"cpu us/event", "allocs/event", "B/event"},
-		Note: "One random object every 200 microseconds, so that each is an event by itself.",
-	}
-	for _, n := range []int{10_000, z.Largest} {
-		spec := subject.Spec{Work: subject.Events, Objects: n, Events: min(z.Events, 10_000)}
-		e := entrant(thousands(n)+" pods", leat, spec, subject.Struct, subject.JSON)
-		e.Single = true
-		row.Entrants = append(row.Entrants, e)
-	}
-	return row
-}
-
-func thousands(n int) string {
-	if n%1_000_000 == 0 {
-		return strconv.Itoa(n/1_000_000) + ",000,000"
-	}
-	return strconv.Itoa(n/1000) + ",000"
 }

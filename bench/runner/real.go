@@ -27,8 +27,8 @@ const (
 func RealRows() []Row {
 	sync := subject.Spec{Work: subject.Sync, Objects: realPods}
 	events := subject.Spec{Work: subject.Events, Objects: realPods, Events: realEvents}
-	stripped := sync
-	stripped.Strip = true
+	stripped, listing := sync, sync
+	stripped.Strip, listing.Listed = true, true
 	return []Row{
 		{
 			Name: "real-cache", Title: "A real API server: the first list, and what stays in memory", Rounds: 3,
@@ -38,6 +38,8 @@ func RealRows() []Row {
 				entrant("leat, corev1.Pod", leat, sync, subject.Full, ""),
 				entrant("client-go, corev1.Pod", clientGo, sync, subject.Full, ""),
 				entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
+				entrant("leat, corev1.Pod, listed", leat, listing, subject.Full, ""),
+				listed(entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, "")),
 				entrant("leat, 8 fields, JSON", leat, sync, subject.Struct, subject.JSON),
 				entrant("leat, 8 fields", leat, sync, subject.Struct, ""),
 				entrant("leat, metadata", leat, sync, subject.Metadata, ""),

@@ -19,6 +19,7 @@ type RowResult struct {
 	Columns           []string        // the metrics to show, in this order
 	Partial           map[string]bool `json:",omitempty"` // metrics that a quick run leaves out
 	Entrants          []EntrantResult
+	Seconds           float64 `json:",omitempty"` // that it took
 }
 
 // EntrantResult is what one entrant has reached, a value a round.

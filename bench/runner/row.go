@@ -22,6 +22,23 @@ type Entrant struct {
 	Env     []string
 	Single  bool // events come one by one
 	Extra   bool // no target names it: a quick run leaves it out
+	Rounds  int  // no more than so many; 0 is as many as the row has
+}
+
+// rounds is how often an entrant takes its turn.
+func (r *Row) rounds(entrant int) int {
+	if most := r.Entrants[entrant].Rounds; most > 0 {
+		return min(most, r.Rounds)
+	}
+	return r.Rounds
+}
+
+// turns is how many there are in all rounds.
+func (r *Row) turns() (n int) {
+	for i := range r.Entrants {
+		n += r.rounds(i)
+	}
+	return n
 }
 
 // The subjects.
@@ -30,9 +47,6 @@ const (
 	clientGo          = "client-go"
 	controllerRuntime = "controller-runtime"
 )
-
-// withoutStreaming has client-go list instead of stream its first list.
-var withoutStreaming = []string{"KUBE_FEATURE_WatchListClient=false"}
 
 // Sizes are how much is done.
 type Sizes struct {
@@ -48,7 +62,7 @@ type Sizes struct {
 
 // Full and Quick are the sizes of a whole and of a quick run.
 var (
-	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 20_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Keys: 300_000, Rounds: 5}
+	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Keys: 300_000, Rounds: 5}
 	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Keys: 60_000, Rounds: 2}
 )
 
@@ -63,9 +77,11 @@ var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s
 
 func events(z Sizes, tls bool) Row {
 	spec := subject.Spec{Work: subject.Events, Objects: z.Watched, Events: z.Events}
-	return Row{
+	stripped := spec
+	stripped.Strip = true
+	row := Row{
 		Name: "events", Title: "Events of a watch", Quick: true, TLS: tls, Columns: eventColumns, Rounds: z.Rounds,
-		Note: "Processor time from before the first event is sent until a handler was told of the last, for pods that are cached already.",
+		Note: "Processor time from before the first event is sent until a handler was told of the last, for pods that are cached already. They come as fast as the client takes them.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
 			entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
@@ -73,12 +89,21 @@ func events(z Sizes, tls bool) Row {
 			entrant("leat, corev1.Pod, protobuf", leat, spec, subject.Full, subject.Protobuf),
 			entrant("client-go, corev1.Pod, protobuf", clientGo, spec, subject.Full, subject.Protobuf),
 			entrant("leat, 8 fields, protobuf", leat, spec, subject.Struct, subject.Protobuf),
+			extra(entrant("client-go, corev1.Pod, JSON, stripped", clientGo, stripped, subject.Full, subject.JSON)),
+			extra(entrant("client-go, corev1.Pod, protobuf, stripped", clientGo, stripped, subject.Full, subject.Protobuf)),
 			extra(entrant("leat, metadata", leat, spec, subject.Metadata, "")),
 			extra(entrant("client-go, metadata", clientGo, spec, subject.Metadata, "")),
+			extra(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, "")),
 			extra(entrant("leat, unstructured", leat, spec, subject.Unstructured, subject.JSON)),
 			extra(entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON)),
 		},
 	}
+	for i := range row.Entrants {
+		if row.Entrants[i].Extra {
+			row.Entrants[i].Rounds = 3
+		}
+	}
+	return row
 }
 
 func eventsOverTLS(z Sizes) Row {
@@ -98,6 +123,12 @@ func extra(e Entrant) Entrant {
 	return e
 }
 
+// listed has client-go list instead of stream its first list.
+func listed(e Entrant) Entrant {
+	e.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
+	return e
+}
+
 // caches is what a cache keeps, and what it takes to fill it.
 func caches(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
@@ -105,8 +136,8 @@ func caches(z Sizes) Row {
 	stripped.Strip = true
 	kept := spec
 	kept.Keep = true
-	listed := entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, "")
-	listed.Env = withoutStreaming
+	listing := spec
+	listing.Listed = true
 	return Row{
 		Name: "cache", Title: "The first list, and what stays in memory", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s", "allocs/object"},
@@ -115,13 +146,17 @@ func caches(z Sizes) Row {
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
-			extra(listed),
+			extra(entrant("leat, corev1.Pod, listed", leat, listing, subject.Full, "")),
+			extra(listed(entrant("client-go, corev1.Pod, listed", clientGo, spec, subject.Full, ""))),
+			extra(listed(entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, ""))),
 			extra(entrant("leat, corev1.Pod, managedFields kept", leat, kept, subject.Full, "")),
 			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
 			extra(entrant("leat, 8 fields", leat, spec, subject.Struct, "")),
+			extra(entrant("leat, 8 fields, listed", leat, listing, subject.Struct, "")),
 			extra(entrant("leat, metadata", leat, spec, subject.Metadata, "")),
 			extra(entrant("client-go, metadata", clientGo, spec, subject.Metadata, "")),
 			extra(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, "")),
+			extra(listed(entrant("client-go, metadata, stripped, listed", clientGo, stripped, subject.Metadata, ""))),
 		},
 	}
 }
@@ -135,15 +170,13 @@ func syncs(z Sizes) Row {
 	stripped.Strip = true
 	listing := spec
 	listing.Listed = true
-	listed := entrant("client-go, corev1.Pod, JSON, listed", clientGo, spec, subject.Full, subject.JSON)
-	listed.Env = withoutStreaming
 	row.Name, row.Title, row.Quick, row.Rounds = "cache-json", "The first list, in JSON", false, min(2, z.Rounds)
 	row.Note = "The same with a fifth of the pods."
 	row.Entrants = []Entrant{
 		entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
 		entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
 		entrant("leat, corev1.Pod, JSON, listed", leat, listing, subject.Full, subject.JSON),
-		listed,
+		listed(entrant("client-go, corev1.Pod, JSON, listed", clientGo, spec, subject.Full, subject.JSON)),
 		entrant("leat, unstructured", leat, spec, subject.Unstructured, subject.JSON),
 		entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON),
 		entrant("client-go, unstructured, stripped", clientGo, stripped, subject.Unstructured, subject.JSON),
@@ -155,8 +188,6 @@ func relists(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Relist, Objects: z.Relisted}
 	stripped, listing := spec, spec
 	stripped.Strip, listing.Listed = true, true
-	listed := entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, "")
-	listed.Env = withoutStreaming
 	return Row{
 		Name: "relist", Title: "A list of what has not changed", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"allocs/object", "B/object", "live MB", "peak MB", "peak/live", "cpu us/object", "notifications"},
@@ -169,7 +200,7 @@ func relists(z Sizes) Row {
 			extra(entrant("leat, 8 fields", leat, spec, subject.Struct, "")),
 			entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON),
 			extra(entrant("leat, 8 fields, listed", leat, listing, subject.Struct, "")),
-			extra(listed),
+			extra(listed(entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, ""))),
 		},
 	}
 }

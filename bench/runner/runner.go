@@ -2,21 +2,17 @@ package runner
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/leatproject/leat/bench/load"
-	"github.com/leatproject/leat/bench/server"
 	"github.com/leatproject/leat/bench/subject"
 )
 
@@ -60,8 +56,8 @@ func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
 	if err := r.build(ctx, rows); err != nil {
 		return err
 	}
-	for _, row := range rows {
-		r.total += row.Rounds * len(row.Entrants)
+	for i := range rows {
+		r.total += rows[i].turns()
 	}
 	for i := range rows {
 		row, err := r.row(ctx, &rows[i])
@@ -149,10 +145,14 @@ func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
 	for _, e := range row.Entrants {
 		result.Entrants = append(result.Entrants, EntrantResult{Label: e.Label, Rounds: map[string][]float64{}})
 	}
+	began := time.Now()
 	for round := range row.Rounds {
 		for _, at := range turns(len(row.Entrants), round) {
-			r.progress(row, &row.Entrants[at], round)
-			metrics, err := r.turn(ctx, row, row.Entrants[at], round == row.Rounds-1)
+			if round >= row.rounds(at) {
+				continue
+			}
+			r.progress(row, at, round)
+			metrics, err := r.turn(ctx, row, row.Entrants[at], round == row.rounds(at)-1)
 			if ctx.Err() != nil {
 				return nil, ctx.Err()
 			}
@@ -162,6 +162,8 @@ func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
 			result.Entrants[at].add(metrics)
 		}
 	}
+	result.Seconds = time.Since(began).Seconds()
+	_, _ = fmt.Fprintf(r.Progress, "%s took %.0f s\n", row.Name, result.Seconds)
 	return result, nil
 }
 
@@ -174,10 +176,10 @@ func turns(entrants, round int) []int {
 	return order
 }
 
-func (r *run) progress(row *Row, e *Entrant, round int) {
+func (r *run) progress(row *Row, at, round int) {
 	r.done++
 	_, _ = fmt.Fprintf(r.Progress, "[%d/%d] %s: %s, round %d of %d, after %s\n",
-		r.done, r.total, row.Name, e.Label, round+1, row.Rounds, time.Since(r.began).Round(time.Second))
+		r.done, r.total, row.Name, row.Entrants[at].Label, round+1, row.rounds(at), time.Since(r.began).Round(time.Second))
 }
 
 // turn has one entrant do its work once. What it reports is returned with an error too if its encoding was another than
@@ -210,122 +212,4 @@ var notForFiles = regexp.MustCompile(`[^a-z0-9]+`)
 
 func fileName(s string) string {
 	return strings.Trim(notForFiles.ReplaceAllString(strings.ToLower(s), "-"), "-")
-}
-
-// turnWithServer is a turn of an entrant with a server of its own.
-func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics subject.Metrics, err error) {
-	s, err := server.New(r.set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS})
-	if err != nil {
-		return nil, err
-	}
-	serving, stop := context.WithCancel(ctx)
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(serving) }()
-	defer func() {
-		stop()
-		err = errors.Join(err, <-ended)
-	}()
-	e.Spec.URL, e.Spec.CA = s.URL(), s.Authority()
-	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
-	if err != nil {
-		return nil, err
-	}
-	report, err := p.wait(func() error { return act(ctx, s, e) })
-	if err != nil {
-		return nil, err
-	}
-	if err := checkWire(s.Requests(), e.Spec, row.TLS); err != nil {
-		return nil, err
-	}
-	addWire(report.Metrics, s.Requests())
-	if report.Arrivals != nil {
-		latency(report, s.Sent())
-	}
-	return report.Metrics, nil
-}
-
-// act is what the server does once the subject is ready.
-func act(ctx context.Context, s *server.Server, e Entrant) error {
-	pods := make([]int, e.Spec.Events)
-	random := rand.New(rand.NewPCG(load.Seed, uint64(len(pods))))
-	for i := range pods {
-		pods[i] = random.IntN(e.Spec.Objects)
-	}
-	switch {
-	case e.Spec.Work == subject.Latency:
-		return s.ChangeEvery(ctx, 2*time.Millisecond, pods)
-	case e.Single:
-		return s.ChangeEvery(ctx, 200*time.Microsecond, pods)
-	case e.Spec.Work == subject.Events:
-		s.Change(pods...)
-	case e.Spec.Work == subject.Relist:
-		return relist(ctx, s)
-	}
-	return nil
-}
-
-// relist ends the watch with 410, waits until the list that follows is through, and changes one object.
-func relist(ctx context.Context, s *server.Server) error {
-	watches := 0
-	for _, r := range s.Requests() {
-		if r.Watch {
-			watches++
-		}
-	}
-	s.Expire()
-	if err := s.AwaitWatches(ctx, watches+1); err != nil {
-		return err
-	}
-	s.Change(0)
-	return nil
-}
-
-// checkWire tells whether a subject spoke what its row says.
-func checkWire(requests []server.Request, s subject.Spec, tls bool) error {
-	proto := "HTTP/1.1"
-	if tls {
-		proto = "HTTP/2.0"
-	}
-	for _, q := range requests {
-		switch {
-		case q.Proto != proto:
-			return fmt.Errorf("runner: the subject spoke %s and should have spoken %s", q.Proto, proto)
-		case s.Wire != "" && q.Protobuf != (s.Wire == subject.Protobuf):
-			return fmt.Errorf("runner: the subject did not ask for %s", s.Wire)
-		case q.Metadata != (s.Form == subject.Metadata):
-			return fmt.Errorf("runner: the subject asked for metadata %t, and its form is %s", q.Metadata, s.Form)
-		}
-	}
-	return nil
-}
-
-// addWire notes what the subject chose by itself.
-func addWire(m subject.Metrics, requests []server.Request) {
-	for _, q := range requests {
-		m["protobuf"] = boolean(q.Protobuf)
-		m["streaming"] = max(m["streaming"], boolean(q.Streaming))
-	}
-}
-
-func boolean(b bool) float64 {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-// latency adds the percentiles of what lies between the server and the handler.
-func latency(report *subject.Report, sent map[uint64]int64) {
-	var took []float64
-	for version, at := range report.Arrivals {
-		v, err := strconv.ParseUint(version, 10, 64)
-		if err == nil && sent[v] > 0 {
-			took = append(took, float64(at-sent[v])/1e3)
-		}
-	}
-	slices.Sort(took)
-	if len(took) > 0 {
-		report.Metrics["p50 us"] = took[len(took)/2]
-		report.Metrics["p99 us"] = took[len(took)*99/100]
-	}
 }

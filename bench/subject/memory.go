@@ -56,9 +56,24 @@ type party struct {
 	cancel  context.CancelFunc
 }
 
+// guest is a handler of a party.
+type guest struct {
+	updated  func(old, new Versioned)
+	coalesce bool
+}
+
+// alike are so many guests who count each for itself, or all wait.
+func alike(n int, coalesce bool, updated func() func(old, new Versioned)) []guest {
+	guests := make([]guest, n)
+	for i := range guests {
+		guests[i] = guest{updated: updated(), coalesce: coalesce}
+	}
+	return guests
+}
+
 // share starts an informer over objects in memory and waits until every handler was told of all of them. The updates are
 // made beforehand if they are kept, so that what is measured is not their making.
-func (w *worker) share(ctx context.Context, kept bool, handlers int, coalesce bool, updated func(handler int) func(old, new Versioned)) (*party, error) {
+func (w *worker) share(ctx context.Context, kept bool, guests []guest) (*party, error) {
 	if w.library.Shared == nil {
 		return nil, ErrUnsupported
 	}
@@ -74,14 +89,14 @@ func (w *worker) share(ctx context.Context, kept bool, handlers int, coalesce bo
 	p := &party{objects: objects, begin: make(chan struct{}), ended: make(chan error, 1)}
 	p.Shared = w.library.Shared(Source{Objects: objects, Next: next, Updates: w.spec.Events, Go: p.begin})
 	var synced sync.WaitGroup
-	for h := range handlers {
+	for _, g := range guests {
 		synced.Add(1)
 		added := 0
 		err := p.Handle(Hooks{Added: func() {
 			if added++; added == len(objects) {
 				synced.Done()
 			}
-		}, Updated: updated(h)}, coalesce)
+		}, Updated: g.updated}, g.coalesce)
 		if err != nil {
 			return nil, err
 		}
@@ -100,7 +115,19 @@ func (p *party) stop() error {
 // fanout measures how fast updates reach handlers that only count them.
 func (w *worker) fanout(ctx context.Context) error {
 	var done sync.WaitGroup
-	p, err := w.share(ctx, true, w.spec.Handlers, false, func(int) func(old, new Versioned) {
+	p, err := w.share(ctx, true, w.counting(&done))
+	if err != nil {
+		return err
+	}
+	if err := w.deliver(p, &done); err != nil {
+		return err
+	}
+	return p.stop()
+}
+
+// counting are the handlers that only count, which are done when each has counted every update.
+func (w *worker) counting(done *sync.WaitGroup) []guest {
+	return alike(w.spec.Handlers, false, func() func(old, new Versioned) {
 		seen := 0
 		done.Add(1)
 		return func(Versioned, Versioned) {
@@ -109,9 +136,10 @@ func (w *worker) fanout(ctx context.Context) error {
 			}
 		}
 	})
-	if err != nil {
-		return err
-	}
+}
+
+// deliver measures from before the first update until all have been counted.
+func (w *worker) deliver(p *party, done *sync.WaitGroup) error {
 	stopProfile, err := w.profile()
 	if err != nil {
 		return err
@@ -125,6 +153,34 @@ func (w *worker) fanout(ctx context.Context) error {
 	w.set("deliveries/s", deliveries/spent.Wall.Seconds())
 	w.set("cpu ns/delivery", float64(spent.CPU)/deliveries)
 	w.set("B/delivery", spent.Bytes/deliveries)
+	return nil
+}
+
+// hindered is fanout beside one more handler, which takes its time for each update or does not come back from the first,
+// and measures what is kept for that one when the others have everything.
+func (w *worker) hindered(ctx context.Context) error {
+	release := make(chan struct{})
+	slow := guest{coalesce: w.spec.Coalesce, updated: func(Versioned, Versioned) {
+		var pause <-chan time.Time
+		if w.spec.Pause > 0 {
+			pause = time.After(w.spec.Pause)
+		}
+		select {
+		case <-release:
+		case <-pause:
+		}
+	}}
+	var done sync.WaitGroup
+	p, err := w.share(ctx, true, append(w.counting(&done), slow))
+	if err != nil {
+		return err
+	}
+	before := measure.LiveHeap()
+	if err := w.deliver(p, &done); err != nil {
+		return err
+	}
+	w.set("kept MB", (float64(measure.LiveHeap())-float64(before))/1e6)
+	close(release)
 	return p.stop()
 }
 
@@ -139,9 +195,9 @@ func (w *worker) stuck(ctx context.Context) error { return w.blocked(ctx, false,
 
 func (w *worker) blocked(ctx context.Context, kept bool, handlers int) error {
 	release := make(chan struct{})
-	p, err := w.share(ctx, kept, handlers, w.spec.Coalesce, func(int) func(old, new Versioned) {
+	p, err := w.share(ctx, kept, alike(handlers, w.spec.Coalesce, func() func(old, new Versioned) {
 		return func(Versioned, Versioned) { <-release }
-	})
+	}))
 	if err != nil {
 		return err
 	}

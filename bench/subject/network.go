@@ -2,6 +2,7 @@ package subject
 
 import (
 	"context"
+	"os"
 	"runtime"
 	"time"
 
@@ -15,6 +16,7 @@ type follower struct {
 	synced   chan struct{} // closed when all objects were added
 	updated  func(old, new Versioned)
 	baseline uint64 // live heap before
+	resident uint64 // memory before
 	before   measure.Usage
 	ended    chan error
 	cancel   context.CancelFunc
@@ -26,8 +28,12 @@ func (w *worker) follow(ctx context.Context) (*follower, error) {
 		return nil, ErrUnsupported
 	}
 	f := &follower{synced: make(chan struct{}), ended: make(chan error, 1)}
-	f.baseline, f.before = measure.LiveHeap(), measure.Now()
+	f.baseline = measure.LiveHeap()
 	var err error
+	if f.resident, err = measure.RSS(os.Getpid()); err != nil {
+		return nil, err
+	}
+	f.before = measure.Now()
 	f.Informer, err = w.library.Informer(w.spec, Hooks{Added: f.add(w.spec.Objects), Updated: func(old, new Versioned) {
 		if f.updated != nil {
 			f.updated(old, new)
@@ -87,7 +93,7 @@ func (w *worker) sync(ctx context.Context) error {
 	w.set("cpu us/object", micros(spent.CPU)/objects)
 	w.set("allocs/object", spent.Allocs/objects)
 	w.set("peak MB", float64(peak)/1e6)
-	w.set("peak B/object", float64(peak)/objects)
+	w.set("peak B/object", (float64(peak)-float64(f.resident))/objects)
 	w.set("live MB", float64(live)/1e6)
 	w.set("live B/object", (float64(live)-float64(f.baseline))/objects)
 	return f.stop()

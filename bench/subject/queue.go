@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/leatproject/leat/bench/measure"
 )
@@ -147,57 +146,4 @@ func (w *worker) queueDelayed(context.Context) error {
 	})
 	q.ShutDown()
 	return err
-}
-
-// readersTime is how long the writer beside readers writes.
-const readersTime = 2 * time.Second
-
-const readers = 10
-
-// readers measures how fast one goroutine writes, each write published by itself, while ten list everything.
-func (w *worker) readers(ctx context.Context) error {
-	return w.write(ctx, func(c Cache) int { return c.List() })
-}
-
-// spinners is readers with goroutines that take processor time and nothing else.
-func (w *worker) spinners(ctx context.Context) error {
-	return w.write(ctx, func(Cache) int {
-		n := 0
-		for i := range 10_000 {
-			n += i & 1
-		}
-		return n
-	})
-}
-
-func (w *worker) write(ctx context.Context, read func(Cache) int) error {
-	if w.library.Cache == nil {
-		return ErrUnsupported
-	}
-	c, objects := w.library.Cache(), list(w.spec.Objects)
-	for _, o := range objects {
-		c.Set(o)
-	}
-	ctx, cancel := context.WithTimeout(ctx, readersTime)
-	defer cancel()
-	var reading sync.WaitGroup
-	var reads, seen atomic.Int64
-	for range readers {
-		reading.Go(func() {
-			for ctx.Err() == nil {
-				seen.Add(int64(read(c)))
-				reads.Add(1)
-			}
-		})
-	}
-	writes, before := 0, time.Now()
-	for ; writes%64 != 0 || ctx.Err() == nil; writes++ {
-		c.Set(objects[writes%len(objects)])
-	}
-	took := time.Since(before)
-	reading.Wait()
-	w.set("writes/s", float64(writes)/took.Seconds())
-	w.set("reads/s", float64(reads.Load())/took.Seconds())
-	w.set("seen/read", float64(seen.Load())/float64(max(reads.Load(), 1)))
-	return nil
 }

@@ -3,6 +3,7 @@ package subject
 import (
 	"context"
 	"errors"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -41,6 +42,7 @@ const (
 // The works without a server.
 const (
 	Fanout          Work = "fanout"           // updates from memory, to Handlers that count
+	Hindered        Work = "hindered"         // the same, beside one handler that is slow or stuck
 	Backlog         Work = "backlog"          // the same, to Handlers that are stuck
 	Stuck           Work = "stuck"            // one handler that is stuck, and updates that are not kept by anybody else
 	Overhead        Work = "overhead"         // what a cache with one index keeps beside the objects
@@ -50,7 +52,7 @@ const (
 	QueueDelayed    Work = "queue-delayed"    // AddAfter beside a million that wait
 	QueueLimited    Work = "queue-limited"    // AddRateLimited and Forget
 	Readers         Work = "readers"          // one writer, and ten readers that list
-	Spinners        Work = "spinners"         // one writer, and ten goroutines that do nothing of use
+	Finders         Work = "finders"          // one writer, and ten readers that ask an index
 )
 
 // Spec is one work. The zero value of each field is the library's default.
@@ -62,14 +64,16 @@ type Spec struct {
 	Form     Form
 	Wire     Wire
 	Listed   bool // a list instead of a streaming one
-	Strip    bool // a transform drops managedFields after decoding
+	Strip    bool // a transform drops managedFields after decoding, and there is no index that nobody has asked for
 	Keep     bool // managedFields are kept where the library would drop them by itself
 	Coalesce bool
 	Objects  int
 	Events   int
 	Handlers int
-	Profile  string // a file for the processor profile of what is measured
-	Heap     string // a file for the profile of the live heap
+	Pause    time.Duration // that the slow handler takes for each update; 0 is for ever
+	Lasts    time.Duration // each phase of a writer beside readers
+	Profile  string        // a file for the processor profile of what is measured
+	Heap     string        // a file for the profile of the live heap
 }
 
 // ErrUnsupported is returned by a library that cannot do what it is asked for.
@@ -126,11 +130,13 @@ type Keys interface {
 	ShutDown()
 }
 
-// Cache is a store that one goroutine writes and others list.
+// Cache is a store that one goroutine writes and others read.
 type Cache interface {
 	Set(object *metav1.PartialObjectMetadata)
 	// List copies the whole cache and returns how many objects there were.
 	List() int
+	// Find copies the objects that have a value in the index, and returns how many there were.
+	Find(value string) int
 }
 
 // Library is what is measured. A function that is nil says that the library has no such thing.
@@ -138,5 +144,5 @@ type Library struct {
 	Informer func(s Spec, h Hooks) (Informer, error)
 	Shared   func(s Source) Shared
 	Queue    func() Keys
-	Cache    func() Cache
+	Cache    func(indexed string) Cache // by a label; empty has no index
 }

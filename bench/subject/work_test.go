@@ -126,13 +126,14 @@ func TestEveryWorkWithoutServer(t *testing.T) {
 		works   map[subject.Work]string // and what each measures
 	}{
 		{"leat", map[subject.Work]string{
-			subject.Fanout: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
+			subject.Fanout: "deliveries/s", subject.Hindered: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
 			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueuePriorities: "ns/op", subject.QueueLimited: "ns/op",
-			subject.Readers: "writes/s", subject.Spinners: "writes/s",
+			subject.Readers: "of spinning", subject.Finders: "of spinning",
 		}},
 		{"client-go", map[subject.Work]string{
-			subject.Fanout: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
-			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueueLimited: "ns/op", subject.Readers: "writes/s",
+			subject.Fanout: "deliveries/s", subject.Hindered: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
+			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueueLimited: "ns/op",
+			subject.Readers: "of spinning", subject.Finders: "of spinning",
 		}},
 		{"controller-runtime", map[subject.Work]string{
 			subject.Queue: "ns/op", subject.QueueContended: "ns/op", subject.QueuePriorities: "ns/op",
@@ -140,7 +141,7 @@ func TestEveryWorkWithoutServer(t *testing.T) {
 	} {
 		for work, metric := range c.works {
 			t.Run(c.library+" "+string(work), func(t *testing.T) {
-				report, err := play(t, c.library, subject.Spec{Work: work, Objects: 500, Events: 3000, Handlers: 4}, nil)
+				report, err := play(t, c.library, subject.Spec{Work: work, Objects: 500, Events: 3000, Handlers: 4, Lasts: 20 * time.Millisecond}, nil)
 				require.NoError(t, err)
 				require.Positive(t, report.Metrics[metric])
 			})

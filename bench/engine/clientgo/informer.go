@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
@@ -20,7 +21,8 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// Library is client-go as it comes: no option is set that the work does not ask for. (Lists instead of streaming
+// Library is client-go as it comes: no option is set that the work does not ask for, and a factory's informers have the
+// index by namespace that they always have. Where the work asks for as little memory as can be, they have none. (Lists instead of streaming
 // ones are asked for in its environment, by KUBE_FEATURE_WatchListClient=false.)
 func Library() subject.Library {
 	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
@@ -52,17 +54,26 @@ func informerOf(s subject.Spec) (cache.SharedIndexInformer, error) {
 		if err != nil {
 			return nil, err
 		}
+		if s.Strip {
+			return coreinformers.NewPodInformer(client, metav1.NamespaceAll, 0, cache.Indexers{}), nil
+		}
 		return informers.NewSharedInformerFactory(client, 0).Core().V1().Pods().Informer(), nil
 	case subject.Metadata:
 		client, err := metadata.NewForConfig(config)
 		if err != nil {
 			return nil, err
 		}
+		if s.Strip {
+			return metadatainformer.NewFilteredMetadataInformer(client, pods, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(), nil
+		}
 		return metadatainformer.NewSharedInformerFactory(client, 0).ForResource(pods).Informer(), nil
 	case subject.Unstructured:
 		client, err := dynamic.NewForConfig(config)
 		if err != nil {
 			return nil, err
+		}
+		if s.Strip {
+			return dynamicinformer.NewFilteredDynamicInformer(client, pods, metav1.NamespaceAll, 0, cache.Indexers{}, nil).Informer(), nil
 		}
 		return dynamicinformer.NewDynamicSharedInformerFactory(client, 0).ForResource(pods).Informer(), nil
 	default:

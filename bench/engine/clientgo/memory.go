@@ -80,9 +80,7 @@ func (u *updates) send(s subject.Source) {
 
 // Index adds an index.
 func (s shared) Index(label string) error {
-	return s.AddIndexers(cache.Indexers{label: func(o any) ([]string, error) {
-		return []string{o.(metav1.Object).GetLabels()[label]}, nil
-	}})
+	return s.AddIndexers(cache.Indexers{label: byLabel(label)})
 }
 
 // Version is that of the object which the last update is of: the cache itself has none.
@@ -119,10 +117,22 @@ func (q queue) Get() (subject.Key, bool) {
 }
 
 // objects is an indexer.
-type objects struct{ indexer cache.Indexer }
+type objects struct {
+	indexer cache.Indexer
+	indexed string
+}
 
-func newCache() subject.Cache {
-	return objects{cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})}
+func newCache(indexed string) subject.Cache {
+	indexers := cache.Indexers{}
+	if indexed != "" {
+		indexers[indexed] = byLabel(indexed)
+	}
+	return objects{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers), indexed}
+}
+
+// byLabel has one value for each object.
+func byLabel(label string) cache.IndexFunc {
+	return func(o any) ([]string, error) { return []string{o.(metav1.Object).GetLabels()[label]}, nil }
 }
 
 // Set puts one object in.
@@ -134,3 +144,12 @@ func (c objects) Set(o *metav1.PartialObjectMetadata) {
 
 // List copies the cache.
 func (c objects) List() int { return len(c.indexer.List()) }
+
+// Find copies what the index has for a value.
+func (c objects) Find(value string) int {
+	found, err := c.indexer.ByIndex(c.indexed, value)
+	if err != nil {
+		panic("clientgo: " + err.Error()) // the index is there
+	}
+	return len(found)
+}

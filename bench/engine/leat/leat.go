@@ -169,10 +169,15 @@ func (q queue) Get() (subject.Key, bool) {
 // objects is an indexer each of whose writes is published by itself.
 type objects struct {
 	indexer *cache.Indexer[*metav1.PartialObjectMetadata]
+	index   *cache.Index[*metav1.PartialObjectMetadata, string]
 }
 
-func newCache() subject.Cache {
-	return objects{cache.New[*metav1.PartialObjectMetadata](cache.Options{})}
+func newCache(indexed string) subject.Cache {
+	c := objects{indexer: cache.New[*metav1.PartialObjectMetadata](cache.Options{})}
+	if indexed != "" {
+		c.index = cache.AddIndex(c.indexer, func(o *metav1.PartialObjectMetadata) []string { return []string{o.Labels[indexed]} })
+	}
+	return c
 }
 
 // Set publishes one object.
@@ -184,3 +189,6 @@ func (c objects) Set(o *metav1.PartialObjectMetadata) {
 
 // List copies the cache.
 func (c objects) List() int { return len(c.indexer.List()) }
+
+// Find copies what the index has for a value.
+func (c objects) Find(value string) int { return len(c.index.ByIndex(value)) }

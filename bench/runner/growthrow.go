@@ -1,0 +1,79 @@
+package runner
+
+import (
+	"strconv"
+
+	"github.com/leatproject/leat/bench/subject"
+)
+
+func latencies(z Sizes) Row {
+	spec := subject.Spec{Work: subject.Latency, Objects: z.Watched, Events: z.Latency}
+	return Row{
+		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"p50 us", "p99 us"},
+		Note: "One event every two milliseconds, from before the server writes it until the handler is called.",
+		Entrants: []Entrant{
+			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
+			extra(entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON)),
+			extra(entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON)),
+			extra(entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON)),
+		},
+	}
+}
+
+// few is what growth begins with.
+const few = 10_000
+
+// growth fills caches of several sizes.
+func growth(z Sizes) Row {
+	row := Row{
+		Name: "growth", Title: "Growth: the first list", Quick: true, Rounds: min(3, z.Rounds),
+		Columns: []string{"cpu us/object", "allocs/object", "peak B/object", "live B/object"},
+		Note:    "The struct of eight fields, in JSON. The peak is what a process has more than before there was a client.",
+	}
+	for _, n := range []int{few, z.Largest / 10, z.Largest} {
+		e := entrant(sized("leat, 8 fields, JSON", n), leat, subject.Spec{Work: subject.Sync, Objects: n}, subject.Struct, subject.JSON)
+		e.Extra = n == z.Largest/10
+		row.Entrants = append(row.Entrants, e)
+	}
+	return row
+}
+
+// changes are single updates in caches of several sizes. A million whole pods are more than client-go could hold here, so
+// that its figures at that size are those of its metadata informer.
+func changes(z Sizes) Row {
+	row := Row{
+		Name: "changes", Title: "Growth: single updates", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"cpu us/event", "allocs/event", "B/event"},
+		Note: "One random object every 200 microseconds, so that each is an event by itself: what it costs to wake up is part of it.",
+	}
+	stripped := subject.Spec{Strip: true}
+	for _, e := range []Entrant{
+		single(entrant("leat, 8 fields, JSON", leat, subject.Spec{}, subject.Struct, subject.JSON), few, z),
+		single(entrant("leat, 8 fields, JSON", leat, subject.Spec{}, subject.Struct, subject.JSON), z.Largest, z),
+		extra(single(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, ""), few, z)),
+		extra(single(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, ""), z.Largest, z)),
+		extra(single(entrant("client-go, corev1.Pod, JSON", clientGo, subject.Spec{}, subject.Full, subject.JSON), few, z)),
+		extra(single(entrant("client-go, corev1.Pod, protobuf", clientGo, subject.Spec{}, subject.Full, subject.Protobuf), few, z)),
+	} {
+		if e.Extra && e.Spec.Objects > few {
+			e.Rounds = 1 // it takes as long as everything else of the row
+		}
+		row.Entrants = append(row.Entrants, e)
+	}
+	return row
+}
+
+// single has events come one by one, to a cache of so many objects.
+func single(e Entrant, objects int, z Sizes) Entrant {
+	e.Single, e.Label = true, sized(e.Label, objects)
+	e.Spec.Work, e.Spec.Objects, e.Spec.Events = subject.Events, objects, min(z.Events, 10_000)
+	return e
+}
+
+func sized(label string, n int) string { return label + ", " + thousands(n) }
+
+func thousands(n int) string {
+	if n%1_000_000 == 0 {
+		return strconv.Itoa(n/1_000_000) + ",000,000"
+	}
+	return strconv.Itoa(n/1000) + ",000"
+}
