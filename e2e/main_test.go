@@ -14,6 +14,9 @@ import (
 var server *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	if config := os.Getenv(replicaVariable); config != "" {
+		os.Exit(runReplica(config))
+	}
 	os.Exit(run(m))
 }
 
