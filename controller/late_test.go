@@ -157,3 +157,21 @@ func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 }
 
 var _ controller.Source[api.Key] = controller.InformerSource[*thing, api.Key]{}
+
+// TestAddAtAnyTime adds keys before, during and after Run.
+func TestAddAtAnyTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		ctl := controller.New("test", r, controller.Options{})
+		ctl.Add(keyOf("before"), workqueue.Item{})
+		require.Empty(t, r.names())
+		stop := start(t, ctl.Run)
+		require.Equal(t, []string{"before"}, r.names())
+		ctl.Add(keyOf("during"), workqueue.Item{})
+		require.Equal(t, []string{"during"}, r.names())
+		require.NoError(t, stop())
+		ctl.Add(keyOf("after"), workqueue.Item{})
+		require.Zero(t, ctl.Stats().Queue.Depth)
+		require.Empty(t, r.names())
+	})
+}
