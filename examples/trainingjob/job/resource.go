@@ -1,0 +1,56 @@
+package job
+
+import (
+	"context"
+	_ "embed" // for the definition
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+)
+
+const group = "training.leat.example"
+
+// Resource is that of TrainingJobs.
+var Resource = api.Resource{Group: group, Version: "v1", Kind: "TrainingJob", Plural: "trainingjobs", Namespaced: true}
+
+// Definitions is the resource of CustomResourceDefinitions.
+var Definitions = api.Resource{
+	Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions",
+}
+
+// Definition is the CustomResourceDefinition of TrainingJobs, in YAML.
+//
+//go:embed definition.yaml
+var Definition []byte
+
+// The labels of Pods and Services, and the container that trains.
+const (
+	LabelJob       = group + "/job-name"
+	LabelType      = group + "/replica-type"
+	LabelIndex     = group + "/replica-index"
+	ContainerName  = "tensorflow"
+	PortName       = "training"
+	DefaultPort    = 2222
+	fieldManager   = "trainingjob"
+	longestName    = 63 // of a Service, which is a label of DNS (RFC 1035)
+	mostOfOneType  = 1000
+	definitionName = "trainingjobs." + group
+)
+
+// Install makes a server know TrainingJobs, or brings what it knows of them up to date. It returns before the server
+// serves them. Errors are those of the server.
+func Install(ctx context.Context, c *apiclient.Client) error {
+	var intent map[string]any
+	if err := yaml.Unmarshal(Definition, &intent); err != nil {
+		return fmt.Errorf("job: read the definition: %w", err)
+	}
+	definitions := apiclient.View[*metav1.PartialObjectMetadata](c, Definitions, "")
+	_, err := definitions.Apply(ctx, api.Key{Name: definitionName}, intent, apiclient.ApplyOptions{
+		ApplyOptions: metav1.ApplyOptions{FieldManager: fieldManager, Force: true},
+	})
+	return err
+}

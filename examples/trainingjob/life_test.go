@@ -1,0 +1,193 @@
+package main
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/testserver"
+)
+
+var everybody = []string{"chief-0", "worker-0", "worker-1"}
+
+// TestLifeOfAJob takes a job from its submission to its end, with one restart.
+func TestLifeOfAJob(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		began := metav1.Now().Rfc3339Copy()
+		w.submit(asIs)
+		require.Equal(w, everybody, w.pods())
+		require.Equal(w, everybody, w.services())
+		require.Equal(w, "Created", w.state())
+		require.True(w, w.job().Status.StartTime.Equal(&began))
+
+		w.pass(time.Second)
+		w.runs("chief-0")
+		require.Equal(w, "Created Running", w.state())
+		w.runs("worker-0", "worker-1")
+		require.Equal(w, map[job.ReplicaType]job.ReplicaStatus{job.Chief: {Active: 1}, job.Worker: {Active: 2}}, w.job().Status.Replicas)
+
+		w.pass(time.Second)
+		w.ends("worker-1", corev1.PodFailed, 137)
+		require.Equal(w, everybody, w.pods(), "there is another in its place")
+		require.Equal(w, "Created Restarting", w.state())
+		require.EqualValues(w, 1, w.job().Status.Restarts)
+		w.runs("worker-1")
+		require.Equal(w, "Created Running", w.state())
+		require.Empty(w, w.job().Status.Restarting)
+
+		w.pass(time.Second)
+		w.ends("chief-0", corev1.PodSucceeded, 0)
+		j := w.job()
+		require.Equal(w, "Created Succeeded", w.state())
+		require.Equal(w, 3*time.Second, j.Status.CompletionTime.Sub(began.Time))
+		require.Equal(w, map[job.ReplicaType]job.ReplicaStatus{job.Chief: {Succeeded: 1}, job.Worker: {}}, j.Status.Replicas)
+		require.Equal(w, []string{"chief-0"}, w.pods(), "its log may be of interest")
+		require.Empty(w, w.services())
+		require.Empty(w, w.failures())
+
+		w.pass(time.Minute)
+		require.Equal(w, []string{
+			"JobCreated", "JobRunning", "JobSucceeded", "ReplicaRestarting", "SuccessfulCreatePod", "SuccessfulCreateService",
+			"SuccessfulDeletePod", "SuccessfulDeleteService",
+		}, w.told())
+		require.Equal(w, j.ResourceVersion, w.job().ResourceVersion, "nothing new, nothing written")
+	})
+}
+
+// TestReplicas looks at what is made.
+func TestReplicas(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.submit(asIs)
+		p := list[corev1.Pod](w, training.Pods)[2]
+		require.Equal(w, w.job().UID, metav1.GetControllerOf(p).UID)
+		require.Equal(w, map[string]string{job.LabelJob: "mnist", job.LabelType: "worker", job.LabelIndex: "1"}, p.Labels)
+		require.Equal(w, corev1.RestartPolicyNever, p.Spec.RestartPolicy)
+		var config map[string]any
+		require.Equal(w, "TF_CONFIG", p.Spec.Containers[0].Env[0].Name)
+		require.NoError(w, json.Unmarshal([]byte(p.Spec.Containers[0].Env[0].Value), &config))
+		require.Equal(w, map[string]any{
+			"cluster": map[string]any{
+				"chief":  []any{"mnist-chief-0.lab.svc:2222"},
+				"worker": []any{"mnist-worker-0.lab.svc:2222", "mnist-worker-1.lab.svc:2222"},
+			},
+			"task":        map[string]any{"type": "worker", "index": float64(1)},
+			"environment": "cloud",
+		}, config)
+		s := list[corev1.Service](w, training.Services)[2]
+		require.Equal(w, corev1.ClusterIPNone, s.Spec.ClusterIP)
+		require.Equal(w, p.Labels, s.Spec.Selector)
+		require.EqualValues(w, 2222, s.Spec.Ports[0].Port)
+		require.Equal(w, w.job().UID, metav1.GetControllerOf(s).UID)
+	})
+}
+
+func TestWorkersComeAndGo(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		scale := func(n int32) func(*job.TrainingJob) {
+			return func(j *job.TrainingJob) {
+				r := j.Spec.Replicas[job.Worker]
+				r.Replicas = &n
+				j.Spec.Replicas[job.Worker] = r
+			}
+		}
+		w.submit(asIs)
+		w.edit(scale(4))
+		require.Equal(w, []string{"chief-0", "worker-0", "worker-1", "worker-2", "worker-3"}, w.pods())
+		require.Equal(w, w.pods(), w.services())
+		w.edit(scale(1))
+		require.Equal(w, []string{"chief-0", "worker-0"}, w.pods())
+		require.Equal(w, w.pods(), w.services())
+		w.edit(func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.Worker) })
+		require.Equal(w, []string{"chief-0"}, w.pods())
+		require.NoError(w, w.server.Delete(training.Pods, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
+		require.NoError(w, w.server.Delete(training.Services, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
+		synctest.Wait()
+		require.Equal(w, []string{"chief-0"}, w.pods(), "what somebody deletes is made again")
+		require.Equal(w, []string{"chief-0"}, w.services())
+		require.Zero(w, w.job().Status.Restarts)
+		require.Empty(w, w.failures())
+	})
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.submit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
+		require.Empty(w, w.pods())
+		require.Equal(w, "Created Suspended", w.state())
+		require.Nil(w, w.job().Status.StartTime)
+
+		w.pass(time.Minute)
+		ten := int64(10)
+		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend, j.Spec.ActiveDeadlineSeconds = false, &ten })
+		require.Equal(w, everybody, w.pods())
+		require.Equal(w, "JobResumed", w.reason(job.Suspended))
+		w.runs("chief-0")
+		require.Equal(w, "Created Running", w.state())
+
+		w.pass(9 * time.Second)
+		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
+		require.Empty(w, w.pods())
+		require.Empty(w, w.services())
+		require.Equal(w, "Created Suspended", w.state())
+		w.pass(time.Hour)
+		require.Equal(w, "Created Suspended", w.state(), "the deadline is not of a job that is suspended")
+
+		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
+		w.pass(10*time.Second - 1)
+		require.Equal(w, "Created", w.state(), "the clock begins anew")
+		w.pass(1)
+		require.Equal(w, "Created Failed", w.state())
+		require.Equal(w, "DeadlineExceeded", w.reason(job.Failed))
+		require.Empty(w, w.pods())
+	})
+}
+
+func TestTimeToLive(t *testing.T) {
+	for _, policy := range []job.CleanPodPolicy{job.CleanNone, job.CleanRunning, job.CleanAll} {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			minute := int32(60)
+			w.submit(func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished, j.Spec.CleanPodPolicy = &minute, policy })
+			w.runs(everybody...)
+			w.ends("chief-0", corev1.PodSucceeded, 0)
+			left := map[job.CleanPodPolicy][]string{job.CleanNone: everybody, job.CleanRunning: {"chief-0"}, job.CleanAll: {}}
+			require.Equal(w, left[policy], w.pods())
+			w.pass(time.Minute - 1)
+			require.Equal(w, "Created Succeeded", w.state())
+			w.pass(1)
+			require.Empty(w, w.names(job.Resource))
+			require.Empty(w, w.failures())
+		})
+	}
+}
+
+// TestBackoffLimit has a job that may be restarted twice, by a kubelet or by its controller.
+func TestBackoffLimit(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		two := int32(2)
+		w.submit(func(j *job.TrainingJob) { j.Spec.BackoffLimit = &two })
+		for n := range int32(2) {
+			w.ends("worker-0", corev1.PodFailed, 143)
+			require.Equal(w, n+1, w.job().Status.Restarts)
+			w.stop()
+			w.start() // restarts are not counted by a process
+		}
+		w.ends("worker-0", corev1.PodFailed, 143)
+		require.Equal(w, "BackoffLimitExceeded", w.reason(job.Failed))
+		require.EqualValues(w, 2, w.job().Status.Restarts)
+		require.Equal(w, []string{"worker-0"}, w.pods())
+	})
+}

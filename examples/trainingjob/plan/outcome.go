@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/examples/trainingjob/job"
+)
+
+// decideOutcome finds whether the job has succeeded or failed. Success comes first: what becomes of the others when it is
+// reached does not matter any more.
+func (d *decision) decideOutcome() (finished bool) {
+	if d.successful() {
+		d.finish(job.Succeeded, "JobSucceeded", "the job has succeeded")
+		return true
+	}
+	if limit := d.Job.Spec.ActiveDeadlineSeconds; limit != nil && d.due(d.Status.StartTime.Add(time.Duration(*limit)*time.Second)) {
+		d.finish(job.Failed, "DeadlineExceeded", fmt.Sprintf("the job was active for longer than %d s", *limit))
+		return true
+	}
+	d.forget()
+	again, fatal := d.failures()
+	if fatal != nil {
+		d.finish(job.Failed, "ReplicaFailed", failureText(fatal))
+		return true
+	}
+	return d.restart(again)
+}
+
+// successful tells whether those have succeeded whose success is the job's.
+func (d *decision) successful() bool {
+	_, led := d.Job.Spec.Replicas[job.Chief]
+	if d.Job.Spec.SuccessPolicy != job.AllWorkers {
+		if led {
+			return d.done(Replica{Type: job.Chief})
+		}
+		return d.done(Replica{Type: job.Worker})
+	}
+	for _, r := range wanted(d.Job) {
+		if r.Type != job.PS && !d.done(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func (d *decision) done(r Replica) bool {
+	p, found := d.pods.taken[r]
+	return found && succeeded(p)
+}
+
+// succeeded tells whether a Pod has ended well.
+func succeeded(p *Pod) bool { return p.Status.Phase == corev1.PodSucceeded }
+
+// failures are the Pods that failed and are to be replaced, or one that is not.
+func (d *decision) failures() (again []*Pod, fatal *Pod) {
+	for _, r := range wanted(d.Job) {
+		p, found := d.pods.taken[r]
+		switch {
+		case !found || !failed(p):
+		case mayRestart(p, d.Job.Spec.Replicas[r.Type].RestartPolicy):
+			again = append(again, p)
+		default:
+			return nil, p
+		}
+	}
+	return again, nil
+}
+
+// restart counts the Pods that are to be replaced, unless the job has had enough of that. The kubelet's restarts count,
+// too; those of a Pod that is replaced are added, so that they are not forgotten with it.
+func (d *decision) restart(again []*Pod) (finished bool) {
+	total := d.Status.Restarts
+	counted := map[types.UID]bool{}
+	for _, uid := range d.Status.Restarting {
+		counted[uid] = true
+	}
+	again = slices.DeleteFunc(again, func(p *Pod) bool { return counted[p.UID] })
+	for _, p := range again {
+		counted[p.UID] = true
+		total += 1 + restarts(p)
+	}
+	running := int32(0)
+	for _, p := range d.pods.taken {
+		if !counted[p.UID] {
+			running += restarts(p)
+		}
+	}
+	if limit := d.Job.Spec.BackoffLimit; limit != nil && total+running > *limit {
+		d.finish(job.Failed, "BackoffLimitExceeded", fmt.Sprintf("%d restarts are needed, and %d allowed", total+running, *limit))
+		return true
+	}
+	d.Status.Restarts = total
+	for _, p := range again {
+		d.Status.Restarting = append(d.Status.Restarting, p.UID)
+		d.note(true, "ReplicaRestarting", failureText(p)+", and is replaced")
+	}
+	return false
+}
+
+func failureText(p *Pod) string {
+	if code, known := exitCode(p); known {
+		return fmt.Sprintf("pod %s failed with exit code %d", p.Name, code)
+	}
+	return fmt.Sprintf("pod %s failed", p.Name)
+}
+
+// anyRuns tells whether the chief or a worker runs.
+func (d *decision) anyRuns() bool {
+	for r, p := range d.pods.taken {
+		if r.Type != job.PS && active(p) && p.Status.Phase == corev1.PodRunning {
+			return true
+		}
+	}
+	return false
+}
+
+// anyWaits tells whether a replica neither runs nor has ended.
+func (d *decision) anyWaits() bool {
+	for _, r := range wanted(d.Job) {
+		p, found := d.pods.taken[r]
+		if !found || p.DeletionTimestamp != nil || !over(p) && p.Status.Phase != corev1.PodRunning {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,84 @@
+package plan_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/plan"
+)
+
+func Example() {
+	j := newJob(job.Worker)
+	p := plan.Decide(plan.Observed{Job: j, Now: time.Now()})
+	for _, r := range p.CreatePods {
+		fmt.Println("create", plan.NewPod(j, r).Name)
+	}
+	for _, c := range p.Status.Conditions {
+		fmt.Println(c.Type, c.Status)
+	}
+	// Output:
+	// create mnist-worker-0
+	// Created True
+}
+
+func TestNewPod(t *testing.T) {
+	j := newJob(job.Worker)
+	template := &corev1.PodTemplateSpec{}
+	template.Labels = map[string]string{"app": "mnist", job.LabelIndex: "99"}
+	template.Annotations = map[string]string{"a": "b"}
+	template.Spec = corev1.PodSpec{
+		RestartPolicy: corev1.RestartPolicyAlways,
+		Containers: []corev1.Container{
+			{Name: "sidecar", Image: "proxy:1"},
+			{Name: job.ContainerName, Image: "mnist:1", Ports: []corev1.ContainerPort{{Name: job.PortName, ContainerPort: 5000}}},
+		},
+	}
+	n := int32(2)
+	j.Spec.Replicas[job.Worker] = job.ReplicaSpec{Replicas: &n, RestartPolicy: job.ExitCode, Template: *template}
+	before := api.Clone(j)
+	p := plan.NewPod(j, plan.Replica{Type: job.Worker, Index: 1})
+	require.Equal(t, before, j, "the template is everybody's")
+	require.Equal(t, "mnist-worker-1", p.Name)
+	require.Equal(t, "lab", p.Namespace)
+	require.Equal(t, map[string]string{
+		"app": "mnist", job.LabelJob: "mnist", job.LabelType: "worker", job.LabelIndex: "1",
+	}, p.Labels)
+	require.Equal(t, map[string]string{"a": "b"}, p.Annotations)
+	require.Equal(t, corev1.RestartPolicyNever, p.Spec.RestartPolicy)
+	require.Empty(t, p.Spec.Containers[0].Env)
+	require.Len(t, p.Spec.Containers[1].Ports, 1)
+	require.Equal(t, []corev1.EnvVar{{
+		Name:  "TF_CONFIG",
+		Value: `{"cluster":{"worker":["mnist-worker-0.lab.svc:5000","mnist-worker-1.lab.svc:5000"]},"task":{"type":"worker","index":1},"environment":"cloud"}`,
+	}}, p.Spec.Containers[1].Env)
+	require.EqualValues(t, 5000, plan.NewService(j, plan.Replica{Type: job.Worker}).Spec.Ports[0].Port)
+}
+
+func TestConfigIsLeftOut(t *testing.T) {
+	j := newJob(job.Worker)
+	p := plan.NewPod(j, plan.Replica{Type: job.Worker})
+	require.Empty(t, p.Spec.Containers[0].Env, "it trains alone")
+	require.EqualValues(t, job.DefaultPort, p.Spec.Containers[0].Ports[0].ContainerPort)
+
+	scale(j, job.Worker, 2)
+	own := []corev1.EnvVar{{Name: "TF_CONFIG", Value: "{}"}}
+	j.Spec.Replicas[job.Worker].Template.Spec.Containers[0].Env = own
+	require.Equal(t, own, plan.NewPod(j, plan.Replica{Type: job.Worker}).Spec.Containers[0].Env, "it knows better")
+}
+
+func TestPodPolicies(t *testing.T) {
+	for policy, want := range map[job.RestartPolicy]corev1.RestartPolicy{
+		job.Never: corev1.RestartPolicyNever, job.OnFailure: corev1.RestartPolicyOnFailure,
+		job.Always: corev1.RestartPolicyAlways, job.ExitCode: corev1.RestartPolicyNever,
+	} {
+		j := newJob(job.Worker)
+		change(j, job.Worker, 1, policy)
+		require.Equal(t, want, plan.NewPod(j, plan.Replica{Type: job.Worker}).Spec.RestartPolicy, policy)
+	}
+}

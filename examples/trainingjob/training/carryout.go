@@ -1,0 +1,117 @@
+package training
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/plan"
+	"github.com/leatproject/leat/expectations"
+	"github.com/leatproject/leat/recorder"
+)
+
+// carryOut makes and deletes what was planned. A job with a replica that the server will never take has failed.
+func (r *reconciler) carryOut(ctx context.Context, j *job.TrainingJob, p plan.Plan) error {
+	// Services come first, for replicas look for each other as soon as they run.
+	err := errors.Join(
+		carryOut(ctx, r, j, r.services, p.CreateServices, p.DeleteServices),
+		carryOut(ctx, r, j, r.pods, p.CreatePods, p.DeletePods),
+	)
+	switch {
+	case among(err, endsNamespace):
+		return nil // nothing can be made here any more, and soon nothing is left
+	case among(err, apierrors.IsInvalid):
+		s, notes := plan.Fail(j, time.Now(), "ReplicaRefused", err.Error())
+		_, err = r.writeStatus(ctx, j, s, notes)
+		return settled(err)
+	}
+	return err
+}
+
+func carryOut[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], create []plan.Replica, remove []T) error {
+	var errs error
+	for _, t := range job.ReplicaTypes {
+		b := batch{job: j.UID, kind: c.resource.Kind, replicas: t}
+		var missing []plan.Replica
+		for _, m := range create {
+			if m.Type == t {
+				missing = append(missing, m)
+			}
+		}
+		var doomed []T
+		var uids []types.UID
+		for _, o := range remove {
+			if typeOf(o) == t {
+				doomed, uids = append(doomed, o), append(uids, o.GetUID())
+			}
+		}
+		if len(missing)+len(doomed) == 0 {
+			continue
+		}
+		r.expected.Expect(b, len(missing), uids...)
+		errs = errors.Join(errs, deleteAll(ctx, r, j, c, b, doomed), createAll(ctx, r, j, c, b, missing))
+	}
+	return errs
+}
+
+// createAll makes objects, few at first. What fails, or is not tried because others failed, is not expected.
+func createAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], b batch, missing []plan.Replica) error {
+	made, err := expectations.SlowStart(ctx, len(missing), func(ctx context.Context, i int) error {
+		name, err := c.create(ctx, j, missing[i])
+		switch {
+		case err == nil:
+			r.tell(j, recorder.Normal, "SuccessfulCreate"+c.resource.Kind, "Created: "+name)
+		case !endsNamespace(err):
+			r.tell(j, recorder.Warning, "FailedCreate"+c.resource.Kind, "Error creating: "+err.Error())
+		}
+		return err
+	})
+	r.expected.Created(b, len(missing)-made)
+	return err
+}
+
+// deleteAll deletes objects, all at once. One that is gone already, or has a successor of its name, is not expected to go.
+func deleteAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], b batch, doomed []T) error {
+	errs := make([]error, len(doomed))
+	var all sync.WaitGroup
+	for i, o := range doomed {
+		all.Go(func() {
+			err := c.delete(ctx, o)
+			if err == nil {
+				r.tell(j, recorder.Normal, "SuccessfulDelete"+c.resource.Kind, "Deleted: "+o.GetName())
+				return
+			}
+			r.expected.Deleted(b, o.GetUID())
+			if errs[i] = settled(err); errs[i] != nil {
+				r.tell(j, recorder.Warning, "FailedDelete"+c.resource.Kind, "Error deleting: "+err.Error())
+			}
+		})
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// endsNamespace tells whether an error is that the namespace is being deleted.
+func endsNamespace(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// among tells whether one of the errors that were joined is of a kind; apimachinery looks at the first alone.
+func among(err error, is func(error) bool) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return among(err, is) })
+	}
+	return is(err)
+}
+
+func (r *reconciler) tell(j *job.TrainingJob, kind recorder.Type, reason, note string) {
+	r.recorder.Event(recorder.Event{Resource: job.Resource, Object: j, Type: kind, Reason: reason, Note: note})
+}

@@ -1,0 +1,69 @@
+package training
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/plan"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/owner"
+)
+
+// children are what jobs have of one kind: a part of them is read, and they are made whole.
+type children[T, W metav1.Object] struct {
+	resource api.Resource
+	byKeeper *cache.Index[T, workload.Keeper]
+	view     *apiclient.Projection[T]
+	whole    *apiclient.Resource[W]
+	make     func(*job.TrainingJob, plan.Replica) W
+}
+
+func newChildren[T, W metav1.Object](c *apiclient.Client, r api.Resource, i *informer.Informer[T], make func(*job.TrainingJob, plan.Replica) W) children[T, W] {
+	return children[T, W]{
+		resource: r, make: make,
+		byKeeper: informer.AddIndex(i, workload.KeeperOf[T]),
+		view:     apiclient.View[T](c, r, ""),
+		whole:    apiclient.For[W](c, r, ""),
+	}
+}
+
+// find finds those of a job, adopting orphans that have its label and releasing what has it no more.
+func (c children[T, W]) find(ctx context.Context, jobs *client.Resource[*job.TrainingJob], j *job.TrainingJob) ([]T, error) {
+	claimer := owner.Claimer[*job.TrainingJob, T]{
+		Owner: j, Resource: job.Resource,
+		Selects: func(o T) bool { return o.GetLabels()[job.LabelJob] == j.Name },
+		Live: func(ctx context.Context) (*job.TrainingJob, error) {
+			return jobs.Live().Get(ctx, api.KeyOf(j), metav1.GetOptions{})
+		},
+		Patch: func(ctx context.Context, o T, patch []byte) (T, error) {
+			return c.view.Patch(ctx, api.KeyOf(o), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
+		},
+	}
+	mine := c.byKeeper.ByIndex(workload.Keeper{Controller: j.UID})
+	orphans := c.byKeeper.ByIndex(workload.Keeper{Namespace: j.Namespace})
+	return claimer.Claim(ctx, append(mine, orphans...))
+}
+
+// create makes the object of a replica, which is the job's.
+func (c children[T, W]) create(ctx context.Context, j *job.TrainingJob, r plan.Replica) (name string, err error) {
+	o := c.make(j, r)
+	if err := owner.SetController(j, job.Resource, o); err != nil {
+		return "", fmt.Errorf("training: %w", err)
+	}
+	_, err = c.whole.Create(ctx, o, metav1.CreateOptions{})
+	return o.GetName(), err
+}
+
+// delete deletes an object, and no other of its name.
+func (c children[T, W]) delete(ctx context.Context, o T) error {
+	return c.view.Delete(ctx, api.KeyOf(o), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID()))})
+}

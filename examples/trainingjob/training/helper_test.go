@@ -1,0 +1,168 @@
+package training
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/plan"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/testserver"
+)
+
+var mnist = api.Key{Namespace: "lab", Name: "mnist"}
+
+// world is the controller, its caches and a server in memory, in a bubble. Nobody may change what the caches hold.
+type world struct {
+	*testing.T
+	server     *testserver.Server
+	reconciler *reconciler
+	reports    []controller.Report // one worker writes them
+	logs       *observer.ObservedLogs
+}
+
+func inWorld(t *testing.T, test func(*world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zapcore.ErrorLevel)
+		w := &world{T: t, server: testserver.New(testserver.Options{}), logs: logs}
+		w.server.Register(job.Resource)
+		client, err := apiclient.New(apiclient.Config{Host: w.server.URL(), Transport: w.server.Client().Transport})
+		require.NoError(t, err)
+		f := informer.NewFactory(informer.FactoryOptions{})
+		o := Options{
+			Client: client,
+			Jobs:   shared(w, f, apiclient.For[*job.TrainingJob](client, job.Resource, "")),
+			Pods:   shared(w, f, apiclient.View[*plan.Pod](client, Pods, "")), Services: shared(w, f, apiclient.View[*plan.Service](client, Services, "")),
+			Controller: controller.Options{
+				Logger:      zap.New(core),
+				OnReconcile: func(r controller.Report) { w.reports = append(w.reports, r) },
+			},
+		}
+		o.Recorder, err = recorder.New(client, recorder.Options{Controller: "trainingjob-controller"})
+		require.NoError(t, err)
+		w.reconciler = newReconciler(o)
+		c, err := w.reconciler.controller(o)
+		require.NoError(t, err)
+
+		ctx, cancel := context.WithCancel(context.Background())
+		runs := []func(context.Context) error{w.server.Run, f.Run, o.Recorder.Run, c.Run}
+		ended := make(chan error)
+		for _, run := range runs {
+			go func() { ended <- run(ctx) }()
+		}
+		defer func() {
+			cancel()
+			for range runs {
+				require.NoError(t, <-ended)
+			}
+		}()
+		synctest.Wait()
+		test(w)
+	})
+}
+
+func shared[T api.Object](w *world, f *informer.Factory, from api.ListerWatcher[T]) *informer.Share[T] {
+	s, err := informer.Shared(f, from, informer.Options[T]{
+		OnMutation: func(m cache.Mutation) { w.Errorf("somebody changed what is in a cache: %s", m) },
+	})
+	require.NoError(w, err)
+	return s
+}
+
+// submit creates a job of workers, changed as change says.
+func (w *world) submit(workers int32, change func(*job.TrainingJob)) {
+	w.Helper()
+	j := &job.TrainingJob{
+		TypeMeta:   metav1.TypeMeta{APIVersion: job.Resource.GroupVersion().String(), Kind: job.Resource.Kind},
+		ObjectMeta: metav1.ObjectMeta{Namespace: mnist.Namespace, Name: mnist.Name},
+		Spec: job.Spec{Replicas: map[job.ReplicaType]job.ReplicaSpec{job.Worker: {
+			Replicas: &workers, RestartPolicy: job.OnFailure,
+			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: job.ContainerName, Image: "mnist:1"}}}},
+		}}},
+	}
+	change(j)
+	_, err := w.server.Create(job.Resource, j)
+	require.NoError(w, err)
+	synctest.Wait()
+}
+
+func asIs(*job.TrainingJob) {}
+
+// edit changes something of the server's.
+func (w *world) edit(r api.Resource, name string, change func(*unstructured.Unstructured)) {
+	w.Helper()
+	_, err := w.server.Edit(r, api.Key{Namespace: mnist.Namespace, Name: name}, change)
+	require.NoError(w, err)
+	synctest.Wait()
+}
+
+// touch changes nothing that matters of the job, so that it is reconciled.
+func (w *world) touch() {
+	w.Helper()
+	w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
+		u.SetAnnotations(map[string]string{"touched": time.Now().String() + u.GetResourceVersion()})
+	})
+}
+
+func phase(p corev1.PodPhase) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) { u.Object["status"] = map[string]any{"phase": string(p)} }
+}
+
+func (w *world) job() *job.TrainingJob {
+	w.Helper()
+	u, err := w.server.Get(job.Resource, mnist)
+	require.NoError(w, err)
+	raw, err := json.Marshal(u.Object)
+	require.NoError(w, err)
+	j := &job.TrainingJob{}
+	require.NoError(w, json.Unmarshal(raw, j))
+	return j
+}
+
+func (w *world) count(r api.Resource) int {
+	w.Helper()
+	all, err := w.server.List(r, "")
+	require.NoError(w, err)
+	return len(all)
+}
+
+// requests counts those of a verb about a resource, or its status.
+func (w *world) requests(verb string, r api.Resource) (n int) {
+	for _, q := range w.server.Requests() {
+		if q.Verb == verb && q.Resource == r.Plural {
+			n++
+		}
+	}
+	return n
+}
+
+// hold keeps what happens to objects of a resource from the caches, until it is removed.
+func (w *world) hold(r api.Resource, frames testserver.FrameType) *testserver.Injection {
+	return w.server.Inject(testserver.Fault{
+		Match:  testserver.Match{Verbs: []string{"watch"}, Resource: r.String(), Frames: []testserver.FrameType{frames}},
+		Effect: testserver.HoldEvent{},
+	})
+}
+
+// pass lets time pass, and what is due then happen.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}

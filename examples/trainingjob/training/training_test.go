@@ -1,0 +1,298 @@
+package training
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/expectations"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestLateCachesMakeNothingTwice keeps what was made from the caches, of one kind or of both. That the other kind came is
+// not enough: an expectation that is satisfied does not make up for one that is not.
+func TestLateCachesMakeNothingTwice(t *testing.T) {
+	for _, late := range [][]api.Resource{{Pods}, {Services}, {Pods, Services}} {
+		inWorld(t, func(w *world) {
+			var held []*testserver.Injection
+			for _, r := range late {
+				held = append(held, w.hold(r, testserver.FrameAdded))
+			}
+			w.submit(3, asIs)
+			before := len(w.reports)
+			for range 3 {
+				w.touch()
+				pass(10 * time.Second)
+			}
+			require.GreaterOrEqual(w, len(w.reports), before+3)
+			require.Equal(w, 3, w.requests("create", Pods))
+			require.Equal(w, 3, w.requests("create", Services))
+			require.Equal(w, len(late), w.reconciler.expected.Len())
+			for _, h := range held {
+				h.Remove()
+			}
+			synctest.Wait()
+			require.Zero(w, w.reconciler.expected.Len())
+			w.touch()
+			require.Equal(w, 3, w.requests("create", Pods))
+			require.Equal(w, 3, w.requests("create", Services))
+			require.Zero(w, w.logs.Len())
+		})
+	}
+}
+
+// TestTypesAreExpectedTogether has the Pods of one type be seen and those of another not.
+func TestTypesAreExpectedTogether(t *testing.T) {
+	inWorld(t, func(w *world) {
+		held := w.server.Inject(testserver.Fault{
+			Match: testserver.Match{
+				Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-2", Frames: []testserver.FrameType{testserver.FrameAdded},
+			},
+			Effect: testserver.HoldEvent{},
+		})
+		w.submit(3, func(j *job.TrainingJob) { j.Spec.Replicas[job.PS] = j.Spec.Replicas[job.Worker] })
+		w.edit(Pods, "mnist-ps-0", phase(corev1.PodRunning))
+		require.Equal(w, 6, w.requests("create", Pods))
+		held.Remove()
+		synctest.Wait()
+		require.Equal(w, 6, w.requests("create", Pods))
+	})
+}
+
+// TestLateDeletionsAreWaitedFor keeps from the cache that a Pod is gone.
+func TestLateDeletionsAreWaitedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(2, asIs)
+		modified, deleted := w.hold(Pods, testserver.FrameModified), w.hold(Pods, testserver.FrameDeleted)
+		w.edit(Pods, "mnist-worker-1", phase(corev1.PodFailed))
+		require.Zero(w, w.requests("delete", Pods))
+		modified.Remove()
+		synctest.Wait()
+		for range 3 {
+			w.touch()
+		}
+		require.Equal(w, 1, w.requests("delete", Pods))
+		require.Equal(w, 2, w.requests("create", Pods))
+		require.EqualValues(w, 1, w.job().Status.Restarts)
+		deleted.Remove()
+		synctest.Wait()
+		require.Equal(w, 3, w.requests("create", Pods))
+		require.Equal(w, 2, w.count(Pods))
+		require.EqualValues(w, 1, w.job().Status.Restarts)
+		require.Zero(w, w.logs.Len())
+	})
+}
+
+// TestDeadlinesDoNotWait lets a job's time be over while the caches are late.
+func TestDeadlinesDoNotWait(t *testing.T) {
+	inWorld(t, func(w *world) {
+		held := w.hold(Pods, testserver.FrameAdded)
+		ten := int64(10)
+		w.submit(2, func(j *job.TrainingJob) { j.Spec.ActiveDeadlineSeconds = &ten })
+		pass(10 * time.Second)
+		require.True(w, job.Finished(w.job()))
+		require.Equal(w, 2, w.count(Pods))
+		held.Remove()
+		synctest.Wait()
+		require.Zero(w, w.count(Pods))
+	})
+}
+
+// TestWhatNeverComesIsNotExpectedForEver loses a Pod before anybody is told of it.
+func TestWhatNeverComesIsNotExpectedForEver(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.server.Inject(testserver.Fault{
+			Match:  testserver.Match{Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-1"},
+			Effect: testserver.DropEvent{},
+		})
+		w.submit(2, asIs)
+		w.server.Heal()
+		require.NoError(w, w.server.Delete(Pods, api.Key{Namespace: "lab", Name: "mnist-worker-1"}))
+		pass(expectations.DefaultTimeout)
+		require.Equal(w, 1, w.count(Pods))
+		pass(time.Second)
+		require.Equal(w, 2, w.count(Pods))
+	})
+}
+
+func TestExpectationsGoWithTheirJob(t *testing.T) {
+	inWorld(t, func(w *world) {
+		held := w.hold(Pods, testserver.FrameAdded)
+		w.submit(2, asIs)
+		require.Equal(w, 1, w.reconciler.expected.Len())
+		require.NoError(w, w.server.Delete(job.Resource, mnist))
+		synctest.Wait()
+		require.Zero(w, w.reconciler.expected.Len())
+		for _, name := range []string{"mnist-worker-0", "mnist-worker-1"} { // as the garbage collector does
+			require.NoError(w, w.server.Delete(Pods, api.Key{Namespace: "lab", Name: name}))
+			require.NoError(w, w.server.Delete(Services, api.Key{Namespace: "lab", Name: name}))
+		}
+		w.submit(2, asIs)
+		require.Equal(w, 2, w.count(Pods), "another job of the name does not wait for what that one made")
+		held.Remove()
+		synctest.Wait()
+		require.Zero(w, w.reconciler.expected.Len())
+		require.Equal(w, 4, w.requests("create", Pods))
+	})
+}
+
+// TestStatusIsWrittenOnce keeps from the cache what was written of the job, while its Pods tell of themselves.
+func TestStatusIsWrittenOnce(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(2, asIs)
+		writes := w.requests("update", job.Resource)
+		held := w.hold(job.Resource, testserver.FrameModified)
+		w.edit(Pods, "mnist-worker-0", phase(corev1.PodRunning))
+		require.Equal(w, writes+1, w.requests("update", job.Resource))
+		w.edit(Pods, "mnist-worker-1", phase(corev1.PodRunning))
+		require.Equal(w, writes+1, w.requests("update", job.Resource), "what is not seen yet is not built upon")
+		held.Remove()
+		synctest.Wait()
+		require.Equal(w, writes+1, w.requests("update", job.Resource), "both run, as was said before")
+		require.Zero(w, w.logs.Len())
+	})
+}
+
+// TestCountsAreOfWhatWasWritten refuses the first writes.
+func TestCountsAreOfWhatWasWritten(t *testing.T) {
+	inWorld(t, func(w *world) {
+		c := w.reconciler.counts
+		w.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"update"}, Resource: job.Resource.String()}, Times: 3, Effect: testserver.Fail{Code: 500},
+		})
+		w.submit(2, asIs)
+		require.Zero(w, c.Created.Load())
+		require.Zero(w, w.count(Pods), "nothing is made for a job before it is written that it was seen")
+		pass(time.Minute)
+		require.EqualValues(w, 1, c.Created.Load())
+		require.Equal(w, 2, w.count(Pods))
+		w.edit(Pods, "mnist-worker-1", phase(corev1.PodFailed))
+		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
+		w.touch()
+		require.EqualValues(w, 1, c.Created.Load())
+		require.EqualValues(w, 1, c.Restarted.Load())
+		require.EqualValues(w, 1, c.Succeeded.Load())
+		require.Zero(w, c.Failed.Load())
+	})
+}
+
+func TestAdoption(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(2, asIs)
+		uid := w.job().UID
+		for _, r := range []api.Resource{Pods, Services} {
+			w.edit(r, "mnist-worker-0", func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+			u, err := w.server.Get(r, api.Key{Namespace: "lab", Name: "mnist-worker-0"})
+			require.NoError(w, err)
+			require.Equal(w, uid, metav1.GetControllerOf(u).UID)
+
+			w.edit(r, "mnist-worker-0", func(u *unstructured.Unstructured) { u.SetLabels(nil) })
+			u, err = w.server.Get(r, api.Key{Namespace: "lab", Name: "mnist-worker-0"})
+			require.NoError(w, err)
+			require.Empty(w, u.GetOwnerReferences(), "what has the label no more is let go")
+		}
+		require.Equal(w, 2, w.count(Pods))
+		require.NotZero(w, w.logs.FilterMessageSnippet("failed").Len(), "its name is taken, which is told")
+		require.NoError(w, w.server.Delete(Pods, api.Key{Namespace: "lab", Name: "mnist-worker-0"}))
+		require.NoError(w, w.server.Delete(Services, api.Key{Namespace: "lab", Name: "mnist-worker-0"}))
+		pass(time.Minute)
+		require.Equal(w, 2, w.count(Pods))
+		require.Equal(w, 2, w.count(Services))
+	})
+}
+
+// TestRefusals has the server refuse Pods: for a while, for good, and because the namespace ends.
+func TestRefusals(t *testing.T) {
+	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
+		return w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}, Resource: "pods"}, Effect: f})
+	}
+	inWorld(t, func(w *world) {
+		refused := refuse(w, testserver.Fail{Code: 403, Message: "exceeded quota"})
+		w.submit(2, asIs)
+		pass(time.Second)
+		require.Zero(w, w.reconciler.expected.Len(), "what was not made is not expected")
+		require.False(w, job.Finished(w.job()))
+		refused.Remove()
+		pass(time.Minute)
+		require.Equal(w, 2, w.count(Pods))
+	})
+	inWorld(t, func(w *world) {
+		refused := refuse(w, testserver.Fail{Code: 422, Message: "the template is nonsense"})
+		w.submit(2, asIs)
+		pass(time.Hour)
+		require.Equal(w, 1, refused.Seen(), "the first, and no other after it")
+		j := w.job()
+		last := j.Status.Conditions[len(j.Status.Conditions)-1]
+		require.Equal(w, "Failed ReplicaRefused", last.Type+" "+last.Reason)
+		require.Contains(w, last.Message, "the template is nonsense")
+		require.Zero(w, w.count(Services), "and what was made already goes")
+		require.Zero(w, w.logs.Len())
+	})
+	inWorld(t, func(w *world) {
+		terminating := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"being terminated",
+			"details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace lab is being terminated","field":"metadata.namespace"}]}}`
+		refused := refuse(w, testserver.Fail{Code: 403, Body: []byte(terminating), Header: map[string][]string{"Content-Type": {"application/json"}}})
+		w.submit(2, asIs)
+		pass(time.Hour)
+		require.LessOrEqual(w, refused.Seen(), 3)
+		require.Zero(w, w.logs.Len())
+	})
+}
+
+// TestFailedDeletions are tried again.
+func TestFailedDeletions(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(3, asIs)
+		refused := w.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"delete"}, Resource: "pods"}, Effect: testserver.Fail{Code: 403, Message: "not now"},
+		})
+		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
+			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
+		})
+		pass(time.Second)
+		require.Equal(w, 3, w.count(Pods))
+		require.Zero(w, w.reconciler.expected.Len(), "what does not go is not waited for")
+		refused.Remove()
+		pass(time.Minute)
+		require.Zero(w, w.count(Pods))
+	})
+}
+
+// TestPanicsAreContained has a reconcile meet what nobody thought of, once.
+func TestPanicsAreContained(t *testing.T) {
+	inWorld(t, func(w *world) {
+		whole := w.reconciler.pods
+		w.reconciler.pods.byKeeper = nil
+		w.submit(2, asIs)
+		require.Zero(w, w.count(Pods))
+		require.True(w, strings.Contains(w.logs.All()[0].ContextMap()["err"].(string), "panic"))
+		w.reconciler.pods = whole
+		pass(time.Minute)
+		require.Equal(w, 2, w.count(Pods))
+	})
+}
+
+// TestAnotherVersionIsNotWrittenOver edits a job between what the controller reads and what it writes.
+func TestAnotherVersionIsNotWrittenOver(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(1, asIs)
+		held := w.hold(job.Resource, testserver.FrameModified)
+		w.touch()
+		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
+		require.False(w, job.Finished(w.job()), "what was read is not what there is")
+		require.Zero(w, w.reconciler.counts.Succeeded.Load())
+		held.Remove()
+		synctest.Wait()
+		require.True(w, job.Finished(w.job()))
+		require.EqualValues(w, 1, w.reconciler.counts.Succeeded.Load())
+		require.Zero(w, w.logs.Len())
+	})
+}

@@ -1,0 +1,86 @@
+package training
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/plan"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/predicate"
+)
+
+// batch is what is expected together: the objects of one kind and one type of replica. A job waits for all of its batches.
+type batch struct {
+	job      types.UID
+	kind     string
+	replicas job.ReplicaType
+}
+
+func batchesOf(uid types.UID) []batch {
+	var all []batch
+	for _, t := range job.ReplicaTypes {
+		all = append(all, batch{uid, Pods.Kind, t}, batch{uid, Services.Kind, t})
+	}
+	return all
+}
+
+// sources say what a job is reconciled for: itself, its Pods and Services, and those that it might adopt. What is expected
+// is settled by the sources of what it is about, on the same goroutine and before the key is added: a reconcile that was told
+// of a Pod does not wait for it.
+func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
+	return []controller.Source[api.Key]{
+		controller.For(o.Jobs).When(r.forget),
+		controller.Owns(o.Jobs, o.Pods).When(observe[*plan.Pod](r, Pods.Kind), predicate.ResourceVersionChanged),
+		controller.Owns(o.Jobs, o.Services).When(observe[*plan.Service](r, Services.Kind), predicate.ResourceVersionChanged),
+		controller.Map(o.Pods, jobOfOrphan[*plan.Pod]).Named("orphaned pods").
+			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(controllerOf[*plan.Pod])),
+		controller.Map(o.Services, jobOfOrphan[*plan.Service]).Named("orphaned services").
+			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(controllerOf[*plan.Service])),
+	}
+}
+
+// forget drops what was expected of a job that is gone, and drops no notification.
+func (r *reconciler) forget(n informer.Notification[*job.TrainingJob]) bool {
+	if n.Type == informer.Delete {
+		for _, b := range batchesOf(n.Object.UID) {
+			r.expected.Forget(b)
+		}
+	}
+	return true
+}
+
+// observe tells the expectations what happened to an object, and drops no notification. One that was told to end counts as
+// deleted from then on; that it ends then counts no more. What belongs to another incarnation of a job counts for that one.
+func observe[T metav1.Object](r *reconciler, kind string) func(informer.Notification[T]) bool {
+	return func(n informer.Notification[T]) bool {
+		b := batch{job: controllerOf(n.Object), kind: kind, replicas: typeOf(n.Object)}
+		if n.Type == informer.Add {
+			r.expected.Created(b, 1)
+		}
+		if n.Type == informer.Delete || n.Object.GetDeletionTimestamp() != nil {
+			r.expected.Deleted(b, n.Object.GetUID())
+		}
+		return true
+	}
+}
+
+func typeOf(o metav1.Object) job.ReplicaType { return job.ReplicaType(o.GetLabels()[job.LabelType]) }
+
+func controllerOf[T metav1.Object](o T) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		return ref.UID
+	}
+	return ""
+}
+
+// jobOfOrphan is the job that an orphan's label names, whether or not there is one.
+func jobOfOrphan[T metav1.Object](o T) []api.Key {
+	name := o.GetLabels()[job.LabelJob]
+	if name == "" || controllerOf(o) != "" {
+		return nil
+	}
+	return []api.Key{{Namespace: o.GetNamespace(), Name: name}}
+}
