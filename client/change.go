@@ -90,7 +90,7 @@ func (r *Resource[T]) change(ctx context.Context, key api.Key, c change[T]) (obj
 
 // base reads what a change begins with: a copy from the cache, unless that lacks what a Transform has dropped.
 func (r *Resource[T]) base(ctx context.Context, key api.Key) (T, error) {
-	if r.informer != nil && r.informer.Options().Transform != nil {
+	if h := r.held.now(); h != nil && h.informer.Options().Transform != nil {
 		return r.readAnew(ctx, key)
 	}
 	return r.Peek(ctx, key)

@@ -9,9 +9,10 @@
 //	             │                      ▲  │
 //	             └───────▶ Gate ────────┘  └──▶ overlay of the cache
 //
-// Read projection.go for reads of one object and list.go for those of many, write.go and resource.go for writes, change.go
-// for what is read, changed and written. gate.go and ledger.go hold a reconcile back until the cache has caught up with the
-// last one, origin.go says when it has, and overlay.go does without waiting.
+// Read projection.go for reads of one object, list.go for those of many and holding.go for where the cache comes from,
+// write.go and resource.go for writes, change.go for what is read, changed and written. gate.go and ledger.go hold a
+// reconcile back until the cache has caught up with the last one, origin.go says when it has, and overlay.go does without
+// waiting.
 //
 // # Reading one's own writes
 //
@@ -27,13 +28,14 @@
 //  1. Get and List return copies, and Peek and ListOptions.Shared what the cache holds (TestGetCopiesAndPeekDoesNot,
 //     TestListCopiesUnlessShared).
 //  2. What is not there is apimachinery's NotFound (TestWhatIsNotThereIsNotFound). What nobody caches, or not that
-//     namespace of, is a *NotCachedError; nothing is ever cached because somebody reads (TestNothingIsCachedByReading,
-//     TestNamespacesThatAreNotHeld). What is not cached yet is waited for, as long as the context lasts, and the error says
+//     namespace of, is a *NotCachedError; nothing is cached because somebody reads (TestNothingIsCachedByReading,
+//     TestNamespacesThatAreNotHeld) unless Options.Informers says so (TestReadsMayStartAnInformer). What is not cached yet is waited for, as long as the context lasts, and the error says
 //     what the list failed with (TestReadsWaitForTheFirstList).
 //  3. A list is of one moment, with its version, in the order of namespaces and names, and so are its pages, whatever
 //     happens meanwhile (TestListSelects, TestPagesAreOfOneMoment).
 //  4. Behind a Gate, no reconcile reads an object in a state from before what a reconcile of the same key wrote to it
-//     (TestModel, TestGateWaitsForEveryKindOfWrite, TestDeletionsOfSeveralOfOneName, TestGateLetsAControllerGoOn), unless
+//     (TestModel, TestGateWaitsForEveryKindOfWrite, TestDeletionsOfSeveralOfOneName, TestDeletionsOfAllOfAPart,
+//     TestGateLetsAControllerGoOn), unless
 //     the time-out is over, which is counted and logged (TestGateGoesOnAfterTheTimeout).
 //  5. A Gate waits for nothing that will not come: what selectors exclude, what was refused, what another history has made
 //     undone, what a stopped informer lacks (TestGateDoesNotWaitForWhatWillNotCome, TestGateWaitsForWhatLeavesTheSelection,
@@ -57,8 +59,9 @@
 //
 // client-go's readers are listers, and its writers sets of typed clients; these are the differences from controller-runtime.
 // A client is of one type and made once, from an informer: there is no scheme, no informer that starts because somebody
-// reads, and no method that a partial type could be written with. Lists have an order, a version and pages; indexes are
-// values and have types. Reads may show one's own writes. CreateOrUpdate knows what to do about a conflict.
+// reads, unless it is allowed, and no method that a partial type could be written with. Lists have an order, a version and
+// pages, of which a List is the continue token: it keeps what is left of its snapshot, and nothing does when it is gone.
+// Fields are selected by indexes, which are values and have types. Reads may show one's own writes. CreateOrUpdate knows what to do about a conflict.
 //
 // A write of which the outcome is unknown, because its answer was lost, is not noted by anybody: there is no version that
 // could be waited for. Versions without an order are waited for until they are met, and an overlay ignores them

@@ -30,7 +30,7 @@ func (e *NotCachedError) Error() string {
 	if e.Namespace != "" {
 		return fmt.Sprintf("client: the informer of %s does not hold namespace %q", e.Resource, e.Namespace)
 	}
-	return fmt.Sprintf("client: no informer holds %s: give the client one, or allow live reads (ReadLive)", e.Resource)
+	return fmt.Sprintf("client: no informer holds %s: give the client one, let reads start one (Informers), or allow live reads (ReadLive)", e.Resource)
 }
 
 // Is matches ErrNotCached.

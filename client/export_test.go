@@ -7,10 +7,10 @@ var Newer = newer
 
 // Listeners is how many ledgers a client's cache is to poke.
 func Listeners[T api.Object](p *Projection[T]) int {
-	p.origin.mu.Lock()
-	defer p.origin.mu.Unlock()
-	return len(p.origin.waiters)
+	p.held.now().origin.mu.Lock()
+	defer p.held.now().origin.mu.Unlock()
+	return len(p.held.now().origin.waiters)
 }
 
 // Remembered is how much an overlay has to show.
-func Remembered[T api.Object](p *Projection[T]) int { return int(p.overlay.count.Load()) }
+func Remembered[T api.Object](p *Projection[T]) int { return int(p.held.now().overlay.count.Load()) }

@@ -170,7 +170,7 @@ func (g *Gate) close(l *ledger, timedOut bool) []func() {
 
 // Begin returns the context of a reconcile of the key.
 func (g *Gate) Begin(ctx context.Context, key api.Key) context.Context {
-	return context.WithValue(ctx, gateKey{}, noted{g, key})
+	return context.WithValue(ctx, gateKey{}, notebook{g, key})
 }
 
 // Stats returns what the gate has done so far.
@@ -185,15 +185,18 @@ func (g *Gate) Stats() GateStats {
 // gateKey finds the gate in a context.
 type gateKey struct{}
 
-// noted says under which key of which gate a context notes what is written with it.
-type noted struct {
+// notebook says under which key of which gate a context notes what is written with it.
+type notebook struct {
 	gate *Gate
 	key  api.Key
 }
 
+// noted tells whether a context has a gate.
+func noted(ctx context.Context) bool { return ctx.Value(gateKey{}) != nil }
+
 // note tells the gate of a context, if there is one, what was written.
 func note(ctx context.Context, w write) {
-	if n, ok := ctx.Value(gateKey{}).(noted); ok {
+	if n, ok := ctx.Value(gateKey{}).(notebook); ok {
 		n.gate.note(n.key, w)
 	}
 }

@@ -90,6 +90,22 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 		{"delete of what a finalizer holds", held, func(ctx context.Context, r *rig) error {
 			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
 		}, func(w *widget, found bool) bool { return found && w.DeletionTimestamp != nil }},
+		{"delete of all", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			return r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		}, func(_ *widget, found bool) bool { return !found }},
+		{"delete of all, which a finalizer holds", held, func(ctx context.Context, r *rig) error {
+			return r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=alpha"})
+		}, func(w *widget, found bool) bool { return found && w.DeletionTimestamp != nil }},
+		{"delete of all, and end of the finalizer", held, func(ctx context.Context, r *rig) error {
+			err := r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+			w := r.get(alpha)
+			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"finalizers": nil, "uid": w.UID}}), patchOptions)
+			return errors.Join(err, errPatch)
+		}, func(_ *widget, found bool) bool { return !found }},
+		{"update, and delete of all", named("alpha", 1), func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
+			return errors.Join(err, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+		}, func(_ *widget, found bool) bool { return !found }},
 		{"create and delete", nil, func(ctx context.Context, r *rig) error {
 			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
 			return errors.Join(err, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
@@ -160,6 +176,14 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			_, errCreate := r.widgets.Create(ctx, named("beta", 1), metav1.CreateOptions{DryRun: dry})
 			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": nil}), apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{DryRun: dry}})
 			return errors.Join(errUpdate, errCreate, errPatch, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{DryRun: dry}))
+		}},
+		{"delete of all others", setting{have: []*widget{named("alpha", 1), elsewhere}}, func(ctx context.Context, r *rig) error {
+			here := client.For(apiclient.For[*widget](r.live.Client(), widgets, "default"), r.informer, client.Options{})
+			all := func(o metav1.DeleteOptions, selectors ...string) error {
+				return here.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: selectors[0], FieldSelector: selectors[1]})
+			}
+			return errors.Join(all(metav1.DeleteOptions{}, "app=web", ""), all(metav1.DeleteOptions{}, "", "spec.node=n1"),
+				all(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "", ""))
 		}},
 		{"a write that is refused", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
 			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
@@ -377,6 +401,54 @@ func TestGateOfAStoppedInformer(t *testing.T) {
 		require.True(r, ask(g, owner).ready)
 	})
 }
+
+// TestDeletionsOfAllOfAPart deletes several objects at once, of which T does not tell whether they are on their way out, and
+// which reads show before the informer does.
+func TestDeletionsOfAllOfAPart(t *testing.T) {
+	held := named("alpha", 1)
+	held.Finalizers = []string{"leat.test/hold"}
+	bubble(t, setting{have: []*widget{held, named("beta", 1)}}, func(r *rig) {
+		live := apiclient.View[*sliver](r.live.Client(), widgets, "")
+		i := informer.New(live, informer.Options[*sliver]{})
+		inBackground(r.T, i.Run)
+		<-i.Synced()
+		parts := client.View(live, i, client.Options{Overlay: true})
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		thaw := r.freeze()
+		_, err := parts.Apply(ctx, api.Key{Namespace: "default", Name: "gamma"}, map[string]any{},
+			apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}})
+		require.NoError(r, err)
+		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+		a := ask(g, owner)
+		require.False(r, a.ready)
+		thaw()
+		require.EqualValues(r, 1, a.calls.Load())
+		require.Equal(r, 1, i.Cache().Len(), "what a finalizer holds is there, in another version")
+		require.Zero(r, g.Stats().TimedOut)
+
+		forbidden := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"deletecollection"}}, Effect: testserver.Fail{Code: 403}})
+		err = parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+		require.True(r, apierrors.IsForbidden(err))
+		require.Equal(r, 1, forbidden.Seen())
+		require.True(r, ask(g, owner).ready, "nothing was deleted")
+	})
+}
+
+// sliver declares no more than it must.
+type sliver struct {
+	Metadata struct {
+		Namespace       string    `json:"namespace"`
+		Name            string    `json:"name"`
+		UID             types.UID `json:"uid"`
+		ResourceVersion string    `json:"resourceVersion"`
+	} `json:"metadata"`
+}
+
+func (n *sliver) GetNamespace() string       { return n.Metadata.Namespace }
+func (n *sliver) GetName() string            { return n.Metadata.Name }
+func (n *sliver) GetUID() types.UID          { return n.Metadata.UID }
+func (n *sliver) GetResourceVersion() string { return n.Metadata.ResourceVersion }
 
 // TestGateAnswersWhoeverAsks asks twice, and writes on while somebody waits.
 func TestGateAnswersWhoeverAsks(t *testing.T) {

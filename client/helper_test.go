@@ -103,7 +103,7 @@ func build(t *testing.T, s setting) *rig {
 }
 
 // inBackground runs something until it is stopped or the test ends.
-func inBackground(t *testing.T, run func(context.Context) error) (stop func()) {
+func inBackground(t testing.TB, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx) }()

@@ -36,7 +36,7 @@ func (l *ledger) isWaiting() bool { return l.timer != nil }
 func (l *ledger) note(w write) {
 	at := place{w.origin, w.key, w.uid}
 	earlier, known := l.writes[at]
-	if known && (earlier.deletes() || !w.deletes() && newer(w.version, earlier.version) != w.version) {
+	if known && (earlier.deletes() || w.version != "" && newer(w.version, earlier.version) != w.version) {
 		return
 	}
 	if w.absent {

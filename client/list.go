@@ -103,29 +103,35 @@ func cut[T api.Object](rest []T, version string, p pages) List[T] {
 // questions to one state, ask the informer's Snapshot instead.
 // It corresponds to client.Reader.List of controller-runtime, which has no order, no version and one page.
 func (p *Projection[T]) List(ctx context.Context, o ListOptions, where ...Selection[T]) (List[T], error) {
-	if p.informer == nil {
+	h, err := p.held.orStart()
+	switch {
+	case err == nil && h == nil && p.o.ReadLive:
 		return p.listLive(ctx, o, where)
+	case err == nil && h == nil:
+		err = &NotCachedError{Resource: p.Resource()}
+	case err == nil:
+		err = h.listable(ctx, o)
 	}
-	if err := p.listable(ctx, o); err != nil {
+	if err != nil {
 		return List[T]{}, fmt.Errorf("list %s: %w", p.Resource(), err)
 	}
-	snapshot, differently := p.look()
+	snapshot, differently := h.look()
 	chosen := choose(snapshot, differently, o, where)
 	return p.begin(chosen, snapshot.ResourceVersion(), o.Limit, o.Shared), nil
 }
 
 // listable waits until the cache can answer.
-func (p *Projection[T]) listable(ctx context.Context, o ListOptions) error {
+func (h *held[T]) listable(ctx context.Context, o ListOptions) error {
 	var none T
 	if _, labeled := any(none).(cache.Labeled); !labeled && o.Labels != nil && !o.Labels.Empty() {
 		return fmt.Errorf("client: a %T has no labels to select by", none)
 	}
 	for _, namespace := range o.Namespaces {
-		if !p.scope.reaches(namespace) {
-			return &NotCachedError{Resource: p.Resource(), Namespace: namespace}
+		if !h.scope.reaches(namespace) {
+			return &NotCachedError{Resource: h.informer.Resource(), Namespace: namespace}
 		}
 	}
-	return p.readable(ctx, "")
+	return h.readable(ctx, "")
 }
 
 // choose picks from a cache, and from what is to be shown differently.
@@ -155,19 +161,8 @@ func (p *Projection[T]) begin(chosen []T, version string, limit int, shared bool
 	return cut(chosen, version, pages{resource: p.Resource(), limit: limit, shared: shared, taken: time.Now()})
 }
 
-// look returns the cache, and what is to be shown differently.
-func (p *Projection[T]) look() (*cache.Snapshot[T], map[api.Key]shown[T]) {
-	if p.overlay != nil {
-		return p.overlay.over()
-	}
-	return p.informer.Snapshot(), nil
-}
-
 // listLive does the same with what the server has. The items are the caller's without being copied.
 func (p *Projection[T]) listLive(ctx context.Context, o ListOptions, where []Selection[T]) (List[T], error) {
-	if !p.o.ReadLive {
-		return List[T]{}, fmt.Errorf("list %s: %w", p.Resource(), &NotCachedError{Resource: p.Resource()})
-	}
 	var asked api.Options[T]
 	if o.Labels != nil {
 		asked.LabelSelector = o.Labels.String()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
@@ -24,13 +25,16 @@ type write struct {
 	// enough that it is not, once the cache has reached floor if that is known: before, it may only be not there yet.
 	absent bool
 	floor  string
+	// marked says that it was deleted together with others, and may be there as well, on its way out.
+	marked bool
 	// since is what the cache had reached when the write was noted. A cache that goes back behind that is a copy of
 	// another history, in which the write did not happen.
 	since string
 }
 
-// deletes tells whether the write was a deletion, as opposed to one after which the object is no longer selected.
-func (w write) deletes() bool { return w.absent && w.version == "" }
+// deletes tells whether the write was a deletion, as opposed to one after which the object is no longer selected or may
+// still be there.
+func (w write) deletes() bool { return w.absent && w.version == "" && !w.marked }
 
 // caught is an origin of writes, whatever the type of its objects.
 type caught interface {
@@ -67,11 +71,23 @@ func (o *origin[T]) seen(w write) bool {
 	switch same, caughtUp := compare(s, w.key, w.uid, w.version); {
 	case wentBack(s.ResourceVersion(), w.since):
 		return true
+	case same && w.marked:
+		return leaves(s, w)
 	case same || !w.absent:
 		return caughtUp
 	default:
 		return !ordered(w.floor) || reached(s.ResourceVersion(), w.floor)
 	}
+}
+
+// leaves tells whether the cache shows that an object, which it has, is on its way out: T declares that, or the object has
+// changed.
+func leaves[T api.Object](s *cache.Snapshot[T], w write) bool {
+	object, _ := s.Get(w.key)
+	if o, ok := any(object).(interface{ GetDeletionTimestamp() *metav1.Time }); ok {
+		return o.GetDeletionTimestamp() != nil
+	}
+	return object.GetResourceVersion() != w.floor
 }
 
 // compare tells whether a cache has an object of that UID under a key, and whether it has caught up with a version of it:

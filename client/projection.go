@@ -28,7 +28,10 @@ type Options struct {
 	// OverlayAge is how long an object is remembered at most, should the cache never catch up. Zero means 5 minutes.
 	OverlayAge time.Duration
 
-	// ReadLive lets a client without an informer read from the server, which it otherwise refuses to.
+	// Informers lets a client without an informer share one of this factory, of what its API client reads, from its first
+	// read on and for as long as the factory runs. Nil does not: to read a collection once is no wish to hold all of it.
+	Informers *informer.Factory
+	// ReadLive lets a client with neither an informer nor Informers read from the server, which it otherwise refuses to.
 	ReadLive bool
 }
 
@@ -49,33 +52,32 @@ func (o Options) withDefaults() Options {
 // What a write made with the context of a reconcile changed is noted by the reconcile's Gate, if it has one.
 // It corresponds to client.Client of controller-runtime, for one type, and metadata or a part of it.
 type Projection[T api.Object] struct {
-	live     *apiclient.Projection[T]
-	informer *informer.Informer[T] // nil: there is no cache
-	o        Options
-	scope    scope[T]
-	origin   *origin[T]  // of writes that a Gate waits for; nil without an informer
-	overlay  *overlay[T] // nil unless there is one
+	live *apiclient.Projection[T]
+	o    Options
+	held *holding[T]
 }
 
 // View returns a client that reads from an informer and writes through an API client of the same resource. The informer
-// may be nil, and reads then fail with ErrNotCached, or are live if Options.ReadLive allows it: nothing is ever cached that
-// nobody asked for. View panics when live is nil, and when the two are of different resources.
+// may be nil, and reads then fail with ErrNotCached unless the options allow them: nothing is ever cached that nobody asked
+// for. View panics when live is nil, and when the two are of different resources.
 func View[T api.Object](live *apiclient.Projection[T], i *informer.Informer[T], o Options) *Projection[T] {
+	return view(live, live, i, o, false)
+}
+
+// view also takes what an informer is made from, which is what live is a part of, and whether T is whole.
+func view[T api.Object](live *apiclient.Projection[T], lists api.ListerWatcher[T], i *informer.Informer[T], o Options, whole bool) *Projection[T] {
 	if live == nil {
 		panic("client: an API client is needed to write with")
 	}
-	p := &Projection[T]{live: live, informer: i, o: o.withDefaults()}
+	o = o.withDefaults()
+	p := &Projection[T]{live: live, o: o, held: &holding[T]{lists: lists, o: o, whole: whole}}
 	if i == nil {
 		return p
 	}
 	if i.Resource() != live.Resource() {
 		panic(fmt.Sprintf("client: the informer is of %s, and the API client of %s", i.Resource(), live.Resource()))
 	}
-	p.scope = scopeOf(i)
-	p.origin = newOrigin(i)
-	if o.Overlay {
-		p.overlay = newOverlay(i, p.o)
-	}
+	p.held.hold(i)
 	return p
 }
 
@@ -92,7 +94,7 @@ func (p *Projection[T]) Resource() api.Resource { return p.live.Resource() }
 // It corresponds to client.Reader.Get of controller-runtime.
 func (p *Projection[T]) Get(ctx context.Context, key api.Key) (T, error) {
 	object, err := p.Peek(ctx, key)
-	if err != nil || p.informer == nil {
+	if err != nil || p.held.now() == nil {
 		return object, err
 	}
 	return api.Clone(object), nil
@@ -102,34 +104,24 @@ func (p *Projection[T]) Get(ctx context.Context, key api.Key) (T, error) {
 // It corresponds to UnsafeDisableDeepCopy of controller-runtime.
 func (p *Projection[T]) Peek(ctx context.Context, key api.Key) (T, error) {
 	key = p.complete(key)
-	if p.informer == nil {
-		return p.readLive(ctx, key)
-	}
 	var none T
-	if err := p.readable(ctx, key.Namespace); err != nil {
+	h, err := p.held.orStart()
+	switch {
+	case err != nil:
+		return none, p.failed("get", key, err)
+	case h == nil && p.o.ReadLive:
+		return p.live.Get(ctx, key, metav1.GetOptions{})
+	case h == nil:
+		return none, p.failed("get", key, &NotCachedError{Resource: p.Resource()})
+	}
+	if err := h.readable(ctx, key.Namespace); err != nil {
 		return none, p.failed("get", key, err)
 	}
-	object, found := p.cached(key)
+	object, found := h.get(key)
 	if !found {
 		return none, p.failed("get", key, apierrors.NewNotFound(p.Resource().GroupResource(), key.Name))
 	}
 	return object, nil
-}
-
-// cached returns what reads show under a key.
-func (p *Projection[T]) cached(key api.Key) (T, bool) {
-	if p.overlay != nil {
-		return p.overlay.get(key)
-	}
-	return p.informer.Snapshot().Get(key)
-}
-
-func (p *Projection[T]) readLive(ctx context.Context, key api.Key) (T, error) {
-	if !p.o.ReadLive {
-		var none T
-		return none, p.failed("get", key, &NotCachedError{Resource: p.Resource()})
-	}
-	return p.live.Get(ctx, key, metav1.GetOptions{})
 }
 
 // complete settles the namespace of a key.
@@ -141,26 +133,6 @@ func (p *Projection[T]) complete(key api.Key) api.Key {
 		key.Namespace = p.live.Namespace()
 	}
 	return key
-}
-
-// readable waits until the cache can answer for a namespace. The empty one is all of them, or that of the informer.
-func (p *Projection[T]) readable(ctx context.Context, namespace string) error {
-	if !p.scope.reaches(namespace) {
-		return &NotCachedError{Resource: p.Resource(), Namespace: namespace}
-	}
-	select {
-	case <-p.informer.Synced():
-		return nil
-	default:
-	}
-	select {
-	case <-p.informer.Synced():
-		return nil
-	case <-p.informer.Stopped():
-		return &NotSyncedError{Status: p.informer.Status(), Err: informer.ErrStopped}
-	case <-ctx.Done():
-		return &NotSyncedError{Status: p.informer.Status(), Err: ctx.Err()}
-	}
 }
 
 // failed wraps the error of a read as the errors of live ones are.

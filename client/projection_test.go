@@ -78,6 +78,57 @@ func TestNothingIsCachedByReading(t *testing.T) {
 	})
 }
 
+// TestReadsMayStartAnInformer has two clients of one collection read, and write before and after that.
+func TestReadsMayStartAnInformer(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		factory := informer.NewFactory(informer.FactoryOptions{})
+		allowed := client.Options{Informers: factory, ReadLive: true}
+		whole := client.For(r.live, nil, allowed)
+		part := client.View(&r.live.Projection, nil, allowed)
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		require.NoError(r, creates(named("beta", 2))(ctx, &rig{widgets: whole}))
+		require.Empty(r, factory.Status(), "nobody has read yet")
+		require.True(r, ask(g, owner).ready, "and so there is no cache to wait for")
+
+		_, err := whole.Get(expired(r), alpha)
+		require.ErrorIs(r, err, client.ErrNotSynced, "the factory does not run yet")
+		stop := inBackground(r.T, factory.Run)
+		list, err := whole.List(r.Context(), client.ListOptions{})
+		require.NoError(r, err)
+		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
+		w, err := part.Get(r.Context(), alpha)
+		require.NoError(r, err)
+		require.EqualValues(r, 1, w.Spec.Size)
+		lists := 0
+		for _, q := range r.server.Requests() {
+			if q.Verb == "watch" || q.Verb == "list" {
+				lists++
+			}
+		}
+		require.Equal(r, 2, lists, "one of the rig's informer, one of the clients' together")
+
+		thaw := r.freeze()
+		require.NoError(r, whole.Delete(ctx, alpha, metav1.DeleteOptions{}))
+		a := ask(g, owner)
+		require.False(r, a.ready)
+		thaw()
+		require.EqualValues(r, 1, a.calls.Load())
+
+		stop()
+		late := client.For(r.live, nil, client.Options{Informers: factory})
+		_, err = late.Get(r.Context(), alpha)
+		require.ErrorIs(r, err, informer.ErrStopped)
+		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: ")
+	})
+}
+
+func expired(r *rig) context.Context {
+	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
+	r.Cleanup(cancel)
+	return ctx
+}
+
 func TestNamespacesThatAreNotHeld(t *testing.T) {
 	bubble(t, setting{namespace: "default", have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)

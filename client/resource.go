@@ -23,9 +23,7 @@ func For[T api.Object](live *apiclient.Resource[T], i *informer.Informer[T], o O
 	if live == nil {
 		panic("client: an API client is needed to write with")
 	}
-	r := &Resource[T]{Projection: *View(&live.Projection, i, o), live: live}
-	r.scope.whole = true
-	return r
+	return &Resource[T]{Projection: *view(&live.Projection, live, i, o, true), live: live}
 }
 
 // Live returns the client that writes are sent with.

@@ -21,17 +21,23 @@ type scope[T api.Object] struct {
 	whole     bool // T declares everything that an object may hold
 }
 
-// scopeOf asks an informer. A selector that cannot be parsed excludes nothing here; the server refuses it anyway.
+// scopeOf asks an informer.
 func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
-	s := scope[T]{labels: labels.Everything(), fields: fields.Everything()}
+	o := i.Options()
+	s := selecting[T](o.LabelSelector, o.FieldSelector)
 	if confined, ok := i.ListerWatcher().(interface{ Namespace() string }); ok {
 		s.namespace = confined.Namespace()
 	}
-	o := i.Options()
-	if parsed, err := labels.Parse(o.LabelSelector); err == nil {
+	return s
+}
+
+// selecting reads selectors. One that cannot be parsed excludes nothing here; the server refuses it anyway.
+func selecting[T api.Object](byLabels, byFields string) scope[T] {
+	s := scope[T]{labels: labels.Everything(), fields: fields.Everything()}
+	if parsed, err := labels.Parse(byLabels); err == nil {
 		s.labels = parsed
 	}
-	if parsed, err := fields.ParseSelector(o.FieldSelector); err == nil {
+	if parsed, err := fields.ParseSelector(byFields); err == nil {
 		s.fields = parsed
 	}
 	return s

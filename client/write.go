@@ -18,7 +18,7 @@ func (p *Projection[T]) Delete(ctx context.Context, key api.Key, o metav1.Delete
 	key = p.complete(key)
 	meant := p.meant(key, o)
 	d, err := p.live.DeleteObject(ctx, key, o)
-	if err != nil || len(o.DryRun) > 0 || p.informer == nil {
+	if err != nil || len(o.DryRun) > 0 {
 		return err
 	}
 	if d.Waits {
@@ -29,6 +29,52 @@ func (p *Projection[T]) Delete(ctx context.Context, key api.Key, o metav1.Delete
 		p.deleted(ctx, key, uid, versionOf(d.Object))
 	}
 	return nil
+}
+
+// DeleteCollection deletes all objects that which selects, within the client's namespace, or marks them for deletion; an
+// empty selection is all of them. A reconcile behind a Gate waits until the cache shows that of each object that reads showed
+// before and the selection picks; for one that somebody has changed meanwhile, so that it was not picked any more, it waits
+// until the time-out. An overlay shows nothing of the deletion, because the answer does not tell which objects are gone.
+// It corresponds to client.Writer.DeleteAllOf of controller-runtime.
+func (p *Projection[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOptions, which metav1.ListOptions) error {
+	h := p.held.now()
+	var meant []write
+	if h != nil && noted(ctx) && len(o.DryRun) == 0 {
+		meant = h.deletions(p.live.Namespace(), which)
+	}
+	if err := p.live.DeleteCollection(ctx, o, which); err != nil {
+		return err
+	}
+	for _, w := range meant {
+		note(ctx, w)
+	}
+	return nil
+}
+
+// deletions are those that a deletion of a collection comes to.
+func (h *held[T]) deletions(namespace string, which metav1.ListOptions) (all []write) {
+	picked := selecting[T](which.LabelSelector, which.FieldSelector)
+	picked.namespace, picked.whole = namespace, h.scope.whole
+	s, differently := h.look()
+	add := func(key api.Key, object T) {
+		if picked.holds(object) {
+			all = append(all, write{
+				origin: h.origin, key: key, uid: object.GetUID(), absent: true, marked: true,
+				floor: object.GetResourceVersion(), since: s.ResourceVersion(),
+			})
+		}
+	}
+	for key, object := range s.All() {
+		if _, differs := differently[key]; !differs {
+			add(key, object)
+		}
+	}
+	for key, instead := range differently {
+		if instead.found {
+			add(key, instead.object)
+		}
+	}
+	return all
 }
 
 // versionOf returns the version of an object that may be nil.
@@ -42,13 +88,14 @@ func versionOf[T api.Object](object T) string {
 
 // meant is the UID that a deletion is about, as far as can be told before.
 func (p *Projection[T]) meant(key api.Key, o metav1.DeleteOptions) types.UID {
-	switch {
-	case o.Preconditions != nil && o.Preconditions.UID != nil:
+	if o.Preconditions != nil && o.Preconditions.UID != nil {
 		return *o.Preconditions.UID
-	case p.informer == nil:
+	}
+	h := p.held.now()
+	if h == nil {
 		return ""
 	}
-	return uidOf(p.cached(key))
+	return uidOf(h.get(key))
 }
 
 // Patch changes a part of an object and returns what became of it.
@@ -76,23 +123,28 @@ func (p *Projection[T]) wrote(ctx context.Context, object T, err error, dryRun [
 // Wrote notes that an object was written by other means, such as a subresource, and what it is since. Reads of an overlay
 // show it, and a reconcile waits for it, as if the client itself had written. The methods that write call it.
 func (p *Projection[T]) Wrote(ctx context.Context, object T) {
-	if p.informer == nil || object.GetResourceVersion() == "" {
+	h := p.held.now()
+	if h == nil || object.GetResourceVersion() == "" {
 		return
 	}
-	held := p.scope.holds(object)
-	if p.overlay != nil {
-		p.overlay.write(object, !held)
+	selected := h.scope.holds(object)
+	if h.overlay != nil {
+		h.overlay.write(object, !selected)
 	}
 	note(ctx, write{
-		origin: p.origin, key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
-		absent: !held, since: p.origin.position(),
+		origin: h.origin, key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
+		absent: !selected, since: h.origin.position(),
 	})
 }
 
 // deleted notes that an object is gone.
 func (p *Projection[T]) deleted(ctx context.Context, key api.Key, uid types.UID, version string) {
-	if p.overlay != nil {
-		p.overlay.delete(key, uid, version)
+	h := p.held.now()
+	if h == nil {
+		return
 	}
-	note(ctx, write{origin: p.origin, key: key, uid: uid, absent: true, floor: version, since: p.origin.position()})
+	if h.overlay != nil {
+		h.overlay.delete(key, uid, version)
+	}
+	note(ctx, write{origin: h.origin, key: key, uid: uid, absent: true, floor: version, since: h.origin.position()})
 }

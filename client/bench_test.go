@@ -1,0 +1,114 @@
+package client_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/informer"
+)
+
+// crowd is a client of so many widgets, in ten namespaces and on as many nodes as ten widgets each need. Of its overlay
+// the cache knows nothing, for so many of them.
+func crowd(b *testing.B, n, written int) (*client.Resource[*widget], func(node string) client.Selection[*widget]) {
+	b.Helper()
+	f := newFeed("1")
+	for j := range n {
+		w := &widget{ObjectMeta: metav1.ObjectMeta{
+			Namespace: fmt.Sprint("ns-", j%10), Name: fmt.Sprint("w-", j), UID: types.UID(fmt.Sprint(j)), ResourceVersion: "1",
+			Labels: map[string]string{"app": fmt.Sprint("app-", j%100)},
+		}}
+		w.Spec.Node = fmt.Sprint("n", j/10)
+		f.initial = append(f.initial, w)
+	}
+	i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
+	byNode := informer.AddIndex(i, func(w *widget) []string { return []string{w.Spec.Node} })
+	inBackground(b, i.Run)
+	<-i.Synced()
+	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
+	require.NoError(b, err)
+	widgets := client.For(apiclient.For[*widget](c, widgets, ""), i, client.Options{Overlay: written > 0})
+	for _, w := range f.initial[:written] {
+		w = api.Clone(w)
+		w.ResourceVersion = "2"
+		widgets.Wrote(b.Context(), w)
+	}
+	return widgets, func(node string) client.Selection[*widget] { return client.By(byNode, node) }
+}
+
+func BenchmarkGet(b *testing.B) {
+	for _, written := range []int{0, 100} {
+		widgets, _ := crowd(b, 10_000, written)
+		key := api.Key{Namespace: "ns-5", Name: "w-5005"}
+		for name, get := range map[string]func() (*widget, error){
+			"get":  func() (*widget, error) { return widgets.Get(b.Context(), key) },
+			"peek": func() (*widget, error) { return widgets.Peek(b.Context(), key) },
+		} {
+			b.Run(fmt.Sprintf("verb=%s/overlay=%d", name, written), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := get(); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func BenchmarkList(b *testing.B) {
+	for _, written := range []int{0, 100} {
+		widgets, onNode := crowd(b, 10_000, written)
+		for _, c := range []struct {
+			name  string
+			o     client.ListOptions
+			where []client.Selection[*widget]
+			items int
+		}{
+			{"all", client.ListOptions{Shared: true}, nil, 10_000},
+			{"namespace", client.ListOptions{Shared: true, Namespaces: []string{"ns-3"}}, nil, 1000},
+			{"index", client.ListOptions{Shared: true}, []client.Selection[*widget]{onNode("n500")}, 10},
+			{"index-copied", client.ListOptions{}, []client.Selection[*widget]{onNode("n500")}, 10},
+		} {
+			b.Run(fmt.Sprintf("what=%s/overlay=%d", c.name, written), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					list, err := widgets.List(b.Context(), c.o, c.where...)
+					if err != nil || len(list.Items) != c.items {
+						b.Fatal(len(list.Items), err)
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkGate is what a write and the question after it cost a reconcile that has nothing to wait for.
+func BenchmarkGate(b *testing.B) {
+	widgets, _ := crowd(b, 10_000, 0)
+	w, err := widgets.Get(b.Context(), api.Key{Namespace: "ns-5", Name: "w-5005"})
+	require.NoError(b, err)
+	for _, keys := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
+			g := client.NewGate(client.GateOptions{})
+			all := make([]api.Key, keys)
+			for i := range all {
+				all[i] = api.Key{Namespace: "ns-5", Name: fmt.Sprint("owner-", i)}
+			}
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				key := all[i%keys]
+				widgets.Wrote(g.Begin(b.Context(), key), w)
+				if !g.Ready(key, func() {}) {
+					b.Fatal("the cache has it")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,97 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
+)
+
+// holding is where a client has its cache from: an informer that it was given, one that its first read starts, or none.
+type holding[T api.Object] struct {
+	lists api.ListerWatcher[T]
+	o     Options
+	whole bool // T declares everything that an object may hold
+
+	cache atomic.Pointer[held[T]]
+	mu    sync.Mutex // held while an informer is asked for, so that there is one
+}
+
+// held is an informer, and what a client knows beyond it.
+type held[T api.Object] struct {
+	informer *informer.Informer[T]
+	scope    scope[T]
+	origin   *origin[T]  // of writes that a Gate waits for
+	overlay  *overlay[T] // nil unless there is one
+}
+
+// now returns the cache, or nil if there is none yet. What is written then need not be noted: the first list of an informer
+// that starts later is of a later state.
+func (h *holding[T]) now() *held[T] { return h.cache.Load() }
+
+func (h *holding[T]) hold(i *informer.Informer[T]) *held[T] {
+	c := &held[T]{informer: i, scope: scopeOf(i), origin: newOrigin(i)}
+	c.scope.whole = h.whole
+	if h.o.Overlay {
+		c.overlay = newOverlay(i, h.o)
+	}
+	h.cache.Store(c)
+	return c
+}
+
+// orStart returns the cache, or nil if there is none and none may be started.
+func (h *holding[T]) orStart() (*held[T], error) {
+	if c := h.now(); c != nil || h.o.Informers == nil {
+		return c, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.now(); c != nil {
+		return c, nil
+	}
+	share, err := informer.Shared(h.o.Informers, h.lists, informer.Options[T]{})
+	if err != nil {
+		return nil, fmt.Errorf("start an informer: %w", err)
+	}
+	return h.hold(share.Informer), nil
+}
+
+// get returns what reads show under a key.
+func (h *held[T]) get(key api.Key) (T, bool) {
+	if h.overlay != nil {
+		return h.overlay.get(key)
+	}
+	return h.informer.Snapshot().Get(key)
+}
+
+// look returns the cache, and what is to be shown differently.
+func (h *held[T]) look() (*cache.Snapshot[T], map[api.Key]shown[T]) {
+	if h.overlay != nil {
+		return h.overlay.over()
+	}
+	return h.informer.Snapshot(), nil
+}
+
+// readable waits until the cache can answer for a namespace. The empty one is all of them, or that of the informer.
+func (h *held[T]) readable(ctx context.Context, namespace string) error {
+	if !h.scope.reaches(namespace) {
+		return &NotCachedError{Resource: h.informer.Resource(), Namespace: namespace}
+	}
+	select {
+	case <-h.informer.Synced():
+		return nil
+	default:
+	}
+	select {
+	case <-h.informer.Synced():
+		return nil
+	case <-h.informer.Stopped():
+		return &NotSyncedError{Status: h.informer.Status(), Err: informer.ErrStopped}
+	case <-ctx.Done():
+		return &NotSyncedError{Status: h.informer.Status(), Err: ctx.Err()}
+	}
+}
