@@ -26,7 +26,6 @@ type attempt[K comparable] struct {
 	started    time.Time
 	took       time.Duration
 	timedOut   bool
-	patience   time.Duration // at which age it is logged next; zero means StuckAfter; only logStuck uses it
 
 	mu   sync.Mutex // guards over
 	over bool       // the causes belong to the queue again

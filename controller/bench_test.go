@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,7 +63,7 @@ func BenchmarkEvent(b *testing.B) {
 				reconciles++
 				return Result{}, nil
 			}), bench.o)
-			ctx, i := context.Background(), 0
+			ctx, i, place := context.Background(), 0, new(atomic.Pointer[attempt[api.Key]])
 			d := newDelivery(bench.source, &Sink[api.Key]{controller: c, name: bench.source.name})
 			b.ReportAllocs()
 			for b.Loop() {
@@ -74,7 +75,7 @@ func BenchmarkEvent(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					c.process(ctx, w, &c.running[0])
+					c.process(ctx, w, place)
 				}
 				i++
 			}

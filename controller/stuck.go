@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"time"
 )
 
@@ -12,32 +14,33 @@ func (c *Controller[K]) watchWorkers(ctx context.Context) {
 	}
 	timer := time.NewTimer(c.o.StuckAfter)
 	defer timer.Stop()
+	patience := map[*attempt[K]]time.Duration{}
 	for {
 		select {
 		case <-timer.C:
-			timer.Reset(c.logStuck())
+			timer.Reset(c.logStuck(patience))
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// logStuck logs each reconcile whose time has come, and returns how long the next one has at least. One that begins
-// meanwhile has longer.
-func (c *Controller[K]) logStuck() (next time.Duration) {
+// logStuck logs each reconcile that takes longer than there is patience with it, which doubles by that. It returns how long
+// there is patience with all of them; one that begins meanwhile has longer.
+func (c *Controller[K]) logStuck(patience map[*attempt[K]]time.Duration) (next time.Duration) {
 	next = c.o.StuckAfter
+	before := maps.Clone(patience)
+	clear(patience) // of those that have ended
 	for _, a := range c.inWork() {
-		took := time.Since(a.started)
-		if a.patience == 0 {
-			a.patience = c.o.StuckAfter
-		}
-		if took >= a.patience {
+		took, longest := time.Since(a.started), cmp.Or(before[a], c.o.StuckAfter)
+		if took >= longest {
 			c.log.Warn("reconcile takes long", a.fields(took, a.currentCauses())...)
 		}
-		for took >= a.patience {
-			a.patience *= 2
+		for took >= longest {
+			longest *= 2
 		}
-		next = min(next, a.patience-took)
+		patience[a] = longest
+		next = min(next, longest-took)
 	}
 	return next
 }
