@@ -318,3 +318,30 @@ func TestTheLeaderWorks(t *testing.T) {
 		second()
 	})
 }
+
+// TestADecisionWaitsForTheOneBefore has the cache not hear of the ReplicaSet that the first decision made. What is decided
+// without it would be to make it again.
+func TestADecisionWaitsForTheOneBefore(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start(partDeployment)
+		creations := w.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: testserver.Delay{},
+		})
+		stalled := w.server.Inject(testserver.Fault{
+			Match: testserver.Match{Verbs: []string{"watch"}, Resource: "replicasets.apps"}, Effect: testserver.StallEvents{},
+		})
+		w.deploy(asIs)
+		w.pass(5*time.Second - time.Nanosecond)
+		w.edit(scale(5))
+		require.Equal(w, 1, creations.Seen())
+		require.Less(w, w.deployment().Status.ObservedGeneration, w.deployment().Generation)
+		w.pass(time.Nanosecond)
+		require.Equal(w, 2, creations.Seen(), "it goes on after a while, and finds what is there")
+		require.Nil(w, w.deployment().Status.CollisionCount)
+		stalled.Remove()
+		w.pass(time.Second)
+		require.Equal(w, []string{"1: 0/5 web:1"}, w.sets())
+		require.Equal(w, w.deployment().Generation, w.deployment().Status.ObservedGeneration)
+		require.Empty(w, w.failures())
+	})
+}

@@ -46,7 +46,7 @@ func (r *reconciler) create(ctx context.Context, s *appsv1.ReplicaSet, n int) er
 	key := api.KeyOf(s)
 	r.expected.Expect(key, n)
 	made, err := expectations.SlowStart(ctx, n, func(ctx context.Context, _ int) error {
-		p, err := r.createPods.Create(ctx, newPod(s), metav1.CreateOptions{})
+		p, err := r.newPods.Create(ctx, newPod(s), metav1.CreateOptions{})
 		switch {
 		case err == nil:
 			r.tell(s, p, "SuccessfulCreate", "Created pod: %s", p.Name)
@@ -93,7 +93,7 @@ func (r *reconciler) delete(ctx context.Context, s *appsv1.ReplicaSet, pods []*w
 	var all sync.WaitGroup
 	for i, p := range pods {
 		all.Go(func() {
-			err := r.writePods.Delete(ctx, api.KeyOf(p), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
+			err := r.pods.Live().Delete(ctx, api.KeyOf(p), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
 			switch {
 			case err == nil:
 				r.tell(s, p, "SuccessfulDelete", "Deleted pod: %s", p.Name)

@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/client"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/expectations"
@@ -42,7 +43,8 @@ type Options struct {
 // New returns a controller of ReplicaSets. It corresponds to NewReplicaSetController of kube-controller-manager.
 func New(o Options) *controller.Controller[api.Key] {
 	r := newReconciler(o)
-	c := controller.New("replicaset", r, o.Controller)
+	gate := client.NewGate(client.GateOptions{Logger: o.Controller.Logger})
+	c := controller.New("replicaset", controller.Gated[api.Key](r, gate), o.Controller)
 	r.watch(c, o)
 	return c
 }
@@ -51,11 +53,15 @@ func newReconciler(o Options) *reconciler {
 	if o.Burst == 0 {
 		o.Burst = 500
 	}
+	sets := apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
+	pods := apiclient.View[*workload.Pod](o.Client, workload.Pods, "")
 	return &reconciler{
-		sets: o.ReplicaSets, recorder: o.Recorder, burst: o.Burst,
-		writeSets:    apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, ""),
-		createPods:   apiclient.For[*corev1.Pod](o.Client, workload.Pods, ""),
-		writePods:    apiclient.View[*workload.Pod](o.Client, workload.Pods, ""),
+		sets:         client.For(sets, o.ReplicaSets.Informer, client.Options{}),
+		pods:         client.View(pods, o.Pods.Informer, client.Options{}),
+		cached:       o.ReplicaSets.Cache(),
+		newPods:      apiclient.For[*corev1.Pod](o.Client, workload.Pods, ""),
+		recorder:     o.Recorder,
+		burst:        o.Burst,
 		setsByKeeper: informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
 		podsByKeeper: informer.AddIndex(o.Pods.Informer, workload.KeeperOf[*workload.Pod]),
 		byNamespace: informer.AddIndex(o.ReplicaSets.Informer, func(s *appsv1.ReplicaSet) []string {
@@ -65,31 +71,30 @@ func newReconciler(o Options) *reconciler {
 	}
 }
 
-// reconciler makes the Pods of ReplicaSets as many as they want.
+// reconciler makes the Pods of ReplicaSets as many as they want. Pods that it makes and deletes are expected; for what
+// else it writes, which is statuses and what is adopted and released, a gate before it waits.
 type reconciler struct {
-	sets         *informer.Share[*appsv1.ReplicaSet]
+	sets         *client.Resource[*appsv1.ReplicaSet]
+	pods         *client.Projection[*workload.Pod]
+	newPods      *apiclient.Resource[*corev1.Pod] // whole ones
+	cached       cache.Reader[*appsv1.ReplicaSet] // for handlers, which wait for nothing
 	byNamespace  *cache.Index[*appsv1.ReplicaSet, string]
 	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
 	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]
 	expected     *expectations.Expectations[api.Key]
 	recorder     *recorder.Recorder
 	burst        int
-
-	writeSets  *apiclient.Resource[*appsv1.ReplicaSet]
-	createPods *apiclient.Resource[*corev1.Pod]
-	writePods  *apiclient.Projection[*workload.Pod]
-	written    workload.Writes // of the status of ReplicaSets
 }
 
 // Reconcile takes the next steps of one ReplicaSet.
 func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
-	if err := r.written.Await(ctx, key, r.sets); err != nil {
-		return controller.Result{}, err
-	}
-	s, found := r.sets.Cache().Get(key)
-	if !found {
+	s, err := r.sets.Peek(ctx, key)
+	switch {
+	case apierrors.IsNotFound(err):
 		r.expected.Forget(key)
 		return controller.Result{}, nil
+	case err != nil:
+		return controller.Result{}, err
 	}
 	selector, err := r.check(s)
 	if err != nil {
@@ -135,10 +140,10 @@ func (r *reconciler) find(ctx context.Context, s *appsv1.ReplicaSet, selector la
 		Owner: s, Resource: workload.ReplicaSets,
 		Selects: func(p *workload.Pod) bool { return selector.Matches(labels.Set(p.Labels)) },
 		Live: func(ctx context.Context) (*appsv1.ReplicaSet, error) {
-			return r.writeSets.Get(ctx, api.KeyOf(s), metav1.GetOptions{})
+			return r.sets.Live().Get(ctx, api.KeyOf(s), metav1.GetOptions{})
 		},
 		Patch: func(ctx context.Context, p *workload.Pod, patch []byte) (*workload.Pod, error) {
-			return r.writePods.Patch(ctx, api.KeyOf(p), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
+			return r.pods.Patch(ctx, api.KeyOf(p), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
 		},
 	}
 	mine := r.podsByKeeper.ByIndex(workload.Keeper{Controller: s.UID})
@@ -184,13 +189,9 @@ func (r *reconciler) writeStatus(ctx context.Context, s *appsv1.ReplicaSet, stat
 	err := apiclient.RetryOnConflict(ctx, apiclient.ConflictOptions{}, func(ctx context.Context) error {
 		s = s.DeepCopy()
 		s.Status = status
-		stored, err := r.writeSets.UpdateStatus(ctx, s, metav1.UpdateOptions{})
-		if err == nil {
-			r.written.Wrote(api.KeyOf(s), stored.ResourceVersion)
-			return nil
-		}
+		_, err := r.sets.UpdateStatus(ctx, s, metav1.UpdateOptions{})
 		if apierrors.IsConflict(err) {
-			newest, getErr := r.writeSets.Get(ctx, api.KeyOf(s), metav1.GetOptions{})
+			newest, getErr := r.sets.Live().Get(ctx, api.KeyOf(s), metav1.GetOptions{})
 			if getErr != nil {
 				return getErr
 			}

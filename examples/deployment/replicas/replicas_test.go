@@ -263,7 +263,7 @@ func TestDoomedPodsAreNotCounted(t *testing.T) {
 		require.NoError(t, r.reconcile(t))
 		r.expected.Created(web, 5)
 		none := int32(2)
-		s, found := r.sets.Cache().Get(web)
+		s, found := r.cached.Get(web)
 		require.True(t, found)
 		s = s.DeepCopy()
 		s.Spec.Replicas = &none
@@ -273,7 +273,7 @@ func TestDoomedPodsAreNotCounted(t *testing.T) {
 		stalled := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: testserver.StallEvents{}})
 		for range 2 {
 			require.NoError(t, r.reconcile(t))
-			s, _ = r.sets.Cache().Get(web)
+			s, _ = r.cached.Get(web)
 			require.EqualValues(t, 2, s.Status.Replicas, "the cache still shows five")
 			require.EqualValues(t, 3, *s.Status.TerminatingReplicas)
 			require.Equal(t, s.Generation, s.Status.ObservedGeneration)
@@ -319,7 +319,7 @@ func TestPodsOfAFormerIncarnationCountForNothing(t *testing.T) {
 		r := newRig(t)
 		synctest.Wait()
 		r.create(t, 0)
-		s, found := r.sets.Cache().Get(web)
+		s, found := r.cached.Get(web)
 		require.True(t, found)
 		r.expected.Expect(web, 2)
 		seen := func(uid types.UID) int {

@@ -30,7 +30,7 @@ func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
 		return true
 	}
 	key := api.Key{Namespace: n.Object.Namespace, Name: ref.Name}
-	if s, found := r.sets.Cache().Get(key); !found || s.UID != ref.UID {
+	if s, found := r.cached.Get(key); !found || s.UID != ref.UID {
 		return true // of an incarnation that is gone: nothing is expected of it
 	}
 	if n.Type == informer.Add {

@@ -24,11 +24,9 @@ func (r *reconciler) change(ctx context.Context, d *appsv1.Deployment, c change)
 	case c.to == nil:
 		return true, r.remove(ctx, c.was)
 	}
-	stored, err := r.writeSets.Update(ctx, c.to, metav1.UpdateOptions{})
-	if err != nil {
+	if _, err := r.sets.Update(ctx, c.to, metav1.UpdateOptions{}); err != nil {
 		return false, err
 	}
-	r.writtenSets.Wrote(api.KeyOf(d), stored.ResourceVersion)
 	r.tellScaled(d, c.to.Name, sizeOf(c.was), sizeOf(c.to))
 	return true, nil
 }
@@ -44,7 +42,7 @@ func (r *reconciler) tellScaled(d *appsv1.Deployment, set string, from, to int32
 
 // remove deletes an old set if it is still the one that was looked at. Somebody may have scaled it up meanwhile.
 func (r *reconciler) remove(ctx context.Context, s *appsv1.ReplicaSet) error {
-	err := r.writeSets.Delete(ctx, api.KeyOf(s), metav1.DeleteOptions{
+	err := r.sets.Delete(ctx, api.KeyOf(s), metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
 	})
 	if apierrors.IsNotFound(err) {
@@ -58,7 +56,7 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, s *appsv1
 	if err := owner.SetController(d, workload.Deployments, s); err != nil {
 		return false, err
 	}
-	stored, err := r.writeSets.Create(ctx, s, metav1.CreateOptions{})
+	_, err = r.sets.Create(ctx, s, metav1.CreateOptions{})
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return false, r.collide(ctx, d, s)
@@ -67,7 +65,6 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, s *appsv1
 	case err != nil:
 		return false, r.refused(ctx, d, s, err)
 	}
-	r.writtenSets.Wrote(api.KeyOf(d), stored.ResourceVersion)
 	r.tellScaled(d, s.Name, 0, sizeOf(s))
 	return true, nil
 }
@@ -75,12 +72,12 @@ func (r *reconciler) create(ctx context.Context, d *appsv1.Deployment, s *appsv1
 // collide finds out whose the name is that a new set was to have. Where it is what an earlier try made, whose answer or
 // event is late, there is nothing to do; where another template has come to the same hash the next try gets another.
 func (r *reconciler) collide(ctx context.Context, d *appsv1.Deployment, s *appsv1.ReplicaSet) error {
-	there, err := r.writeSets.Get(ctx, api.KeyOf(s), metav1.GetOptions{})
+	there, err := r.sets.Live().Get(ctx, api.KeyOf(s), metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
 	if owner.Controls(d, there) && sameTemplate(&there.Spec.Template, &d.Spec.Template) {
-		r.writtenSets.Wrote(api.KeyOf(d), there.ResourceVersion)
+		r.sets.Wrote(ctx, there)
 		return nil
 	}
 	status := *d.Status.DeepCopy()

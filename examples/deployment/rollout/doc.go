@@ -26,8 +26,8 @@
 //
 // # Concurrency
 //
-// Reconcile runs on the controller's workers, for different Deployments at once. It blocks while the caches are behind its
-// own last writes, for five seconds at most. What it is given from the caches it never changes.
+// Reconcile runs on the controller's workers, for different Deployments at once. One whose last writes the caches do not
+// show yet waits without a worker. What Reconcile is given from the caches it never changes.
 //
 // # Differences from client-go
 //

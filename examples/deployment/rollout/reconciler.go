@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/client"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
@@ -39,12 +40,16 @@ type Options struct {
 
 // New returns a controller of Deployments. It corresponds to NewDeploymentController of kube-controller-manager.
 func New(o Options) *controller.Controller[api.Key] {
+	deployments := apiclient.For[*appsv1.Deployment](o.Client, workload.Deployments, "")
+	sets := apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
 	r := &reconciler{
-		deployments: o.Deployments, sets: o.ReplicaSets, recorder: o.Recorder,
-		writeDeployments: apiclient.For[*appsv1.Deployment](o.Client, workload.Deployments, ""),
-		writeSets:        apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, ""),
-		setsByKeeper:     informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
-		podsByKeeper:     informer.AddIndex(o.Pods.Informer, workload.KeeperOf[*workload.Pod]),
+		deployments:       client.For(deployments, o.Deployments.Informer, client.Options{}),
+		sets:              client.For(sets, o.ReplicaSets.Informer, client.Options{}),
+		cachedDeployments: o.Deployments.Cache(),
+		cachedSets:        o.ReplicaSets.Cache(),
+		recorder:          o.Recorder,
+		setsByKeeper:      informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
+		podsByKeeper:      informer.AddIndex(o.Pods.Informer, workload.KeeperOf[*workload.Pod]),
 		byNamespace: informer.AddIndex(o.Deployments.Informer, func(d *appsv1.Deployment) []string {
 			return []string{d.Namespace}
 		}),
@@ -52,35 +57,36 @@ func New(o Options) *controller.Controller[api.Key] {
 	if o.Controller.MaxRetries == 0 {
 		o.Controller.MaxRetries = 15
 	}
-	c := controller.New("deployment", r, o.Controller)
+	gate := client.NewGate(client.GateOptions{Logger: o.Controller.Logger})
+	c := controller.New("deployment", controller.Gated[api.Key](r, gate), o.Controller)
 	r.watch(c, o)
 	return c
 }
 
-// reconciler reads, has it decided what to do, and writes.
+// reconciler reads, has it decided what to do, and writes. A gate before it waits until the caches show what it wrote: what
+// is decided from others is wrong more often than not, and where several objects are written together the server's check
+// of versions does not find out.
 type reconciler struct {
-	deployments  *informer.Share[*appsv1.Deployment]
-	sets         *informer.Share[*appsv1.ReplicaSet]
+	deployments  *client.Resource[*appsv1.Deployment]
+	sets         *client.Resource[*appsv1.ReplicaSet]
 	byNamespace  *cache.Index[*appsv1.Deployment, string]
 	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
 	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]
 	recorder     *recorder.Recorder
 
-	writeDeployments *apiclient.Resource[*appsv1.Deployment]
-	writeSets        *apiclient.Resource[*appsv1.ReplicaSet]
-	written          workload.Writes // of Deployments
-	writtenSets      workload.Writes // of their ReplicaSets
+	// Handlers wait for nothing, and so read these.
+	cachedDeployments cache.Reader[*appsv1.Deployment]
+	cachedSets        cache.Reader[*appsv1.ReplicaSet]
 }
 
 // Reconcile takes the next steps of one Deployment's rollout.
 func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
-	err := errors.Join(r.written.Await(ctx, key, r.deployments), r.writtenSets.Await(ctx, key, r.sets))
-	if err != nil {
-		return controller.Result{}, err
-	}
-	d, found := r.deployments.Cache().Get(key)
-	if !found {
+	d, err := r.deployments.Peek(ctx, key)
+	switch {
+	case apierrors.IsNotFound(err):
 		return controller.Result{}, nil // garbage collection deletes what was the Deployment's
+	case err != nil:
+		return controller.Result{}, err
 	}
 	selector, err := check(d)
 	switch {
@@ -118,10 +124,10 @@ func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector l
 		Owner: d, Resource: workload.Deployments,
 		Selects: func(s *appsv1.ReplicaSet) bool { return selector.Matches(labels.Set(s.Labels)) },
 		Live: func(ctx context.Context) (*appsv1.Deployment, error) {
-			return r.writeDeployments.Get(ctx, api.KeyOf(d), metav1.GetOptions{})
+			return r.deployments.Live().Get(ctx, api.KeyOf(d), metav1.GetOptions{})
 		},
 		Patch: func(ctx context.Context, s *appsv1.ReplicaSet, patch []byte) (*appsv1.ReplicaSet, error) {
-			return r.writeSets.Patch(ctx, api.KeyOf(s), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
+			return r.sets.Patch(ctx, api.KeyOf(s), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
 		},
 	}
 	mine := r.setsByKeeper.ByIndex(workload.Keeper{Controller: d.UID})
@@ -165,12 +171,7 @@ func (r *reconciler) number(ctx context.Context, d *appsv1.Deployment, revision 
 	if err != nil {
 		return nil, err
 	}
-	patched, err := r.writeDeployments.Patch(ctx, api.KeyOf(d), patch, apiclient.PatchOptions{})
-	if err != nil {
-		return nil, err
-	}
-	r.written.Wrote(api.KeyOf(d), patched.ResourceVersion)
-	return patched, nil
+	return r.deployments.Patch(ctx, api.KeyOf(d), patch, apiclient.PatchOptions{})
 }
 
 // writeStatus writes a status if it says something new.
@@ -180,24 +181,18 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 	}
 	d = d.DeepCopy()
 	d.Status = status
-	stored, err := r.writeDeployments.UpdateStatus(ctx, d, metav1.UpdateOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return nil
-	case err != nil:
+	if _, err := r.deployments.UpdateStatus(ctx, d, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}
-	r.written.Wrote(api.KeyOf(d), stored.ResourceVersion)
 	return nil
 }
 
 // rollBack writes what a request to go back has led to.
 func (r *reconciler) rollBack(ctx context.Context, b *rollback) error {
-	stored, err := r.writeDeployments.Update(ctx, b.to, metav1.UpdateOptions{})
+	stored, err := r.deployments.Update(ctx, b.to, metav1.UpdateOptions{})
 	if err != nil {
 		return err
 	}
-	r.written.Wrote(api.KeyOf(stored), stored.ResourceVersion)
 	r.tell(stored, b.warning, b.reason, b.note)
 	return nil
 }

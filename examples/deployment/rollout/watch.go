@@ -51,7 +51,7 @@ func (r *reconciler) emptied(p *workload.Pod) []api.Key {
 	if ref == nil {
 		return nil
 	}
-	s, found := r.sets.Cache().Get(api.Key{Namespace: p.Namespace, Name: ref.Name})
+	s, found := r.cachedSets.Get(api.Key{Namespace: p.Namespace, Name: ref.Name})
 	if !found || s.UID != ref.UID {
 		return nil
 	}
@@ -59,7 +59,7 @@ func (r *reconciler) emptied(p *workload.Pod) []api.Key {
 	if ref == nil {
 		return nil
 	}
-	d, found := r.deployments.Cache().Get(api.Key{Namespace: p.Namespace, Name: ref.Name})
+	d, found := r.cachedDeployments.Get(api.Key{Namespace: p.Namespace, Name: ref.Name})
 	if !found || d.UID != ref.UID || strategy(d) != appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}

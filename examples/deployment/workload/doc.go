@@ -9,12 +9,10 @@
 //
 //  1. A Pod is available when it has been ready for minReadySeconds, to the moment, and not before (TestAvailable).
 //  2. Every object is filed once: under its controller, or with the orphans of its namespace (TestKeeperOf).
-//  3. A reconcile does not begin before the cache shows what the one before it wrote, or five seconds have passed
-//     (TestWritesAreWaitedFor, TestWritesAreNotWaitedForForEver).
 //
 // # Concurrency
 //
-// Writes may be used from any goroutine; Await blocks for five seconds at most. The rest is pure.
+// Everything is pure.
 //
 // # Differences from client-go
 //

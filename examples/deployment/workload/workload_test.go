@@ -1,17 +1,13 @@
 package workload_test
 
 import (
-	"context"
-	"errors"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/deployment/workload"
 )
 
@@ -63,60 +59,4 @@ func TestPhases(t *testing.T) {
 		require.False(t, workload.Active(p), phase)
 		require.Equal(t, !finished, workload.Terminating(p), phase)
 	}
-}
-
-var a, b = api.Key{Namespace: "shop", Name: "a"}, api.Key{Namespace: "shop", Name: "b"}
-
-// cache is an informer that reaches any version after a while.
-type cache struct {
-	after time.Duration
-	err   error
-	asked []string
-}
-
-func (c *cache) WaitFor(ctx context.Context, version string) error {
-	c.asked = append(c.asked, version)
-	select {
-	case <-time.After(c.after):
-		return c.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func TestWritesAreWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w workload.Writes
-		c := &cache{after: time.Second}
-		require.NoError(t, w.Await(t.Context(), a, c))
-		require.Empty(t, c.asked)
-		w.Wrote(a, "1")
-		w.Wrote(a, "2")
-		w.Wrote(b, "3")
-		began := time.Now()
-		require.NoError(t, w.Await(t.Context(), a, c))
-		require.Equal(t, time.Second, time.Since(began))
-		require.NoError(t, w.Await(t.Context(), a, c))
-		require.Equal(t, []string{"2"}, c.asked)
-		w.Forget(b)
-		require.NoError(t, w.Await(t.Context(), b, c))
-		require.Len(t, c.asked, 1)
-	})
-}
-
-func TestWritesAreNotWaitedForForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w workload.Writes
-		w.Wrote(a, "1")
-		began := time.Now()
-		require.NoError(t, w.Await(t.Context(), a, &cache{after: time.Hour}))
-		require.Equal(t, 5*time.Second, time.Since(began))
-
-		stopped := errors.New("stopped")
-		w.Wrote(a, "2")
-		require.ErrorIs(t, w.Await(t.Context(), a, &cache{err: stopped}), stopped)
-		gone, cancel := context.WithCancel(t.Context())
-		cancel()
-		require.ErrorIs(t, w.Await(gone, a, &cache{after: time.Hour}), context.Canceled)
-	})
 }
