@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/testserver"
+)
+
+const waits = "waiting until the server knows the resource"
+
+// TestDefinitionComesLater starts the program on a server that does not know TrainingJobs.
+func TestDefinitionComesLater(t *testing.T) {
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.pass(time.Hour) // longer than any time-out
+		require.Equal(w, 1, w.logs.FilterMessage(waits).Len(), "it is said once")
+		require.Zero(w, w.requests("watch", api.Resource{Plural: "pods"}), "and nothing else is done meanwhile")
+		w.define()
+		w.submit(asIs)
+		w.pass(askAgain)
+		require.Equal(w, everybody, w.pods())
+		require.Empty(w, w.failures())
+	})
+}
+
+// TestDefinitionGoesAndComes takes the definition away, and all jobs with it, and brings it back.
+func TestDefinitionGoesAndComes(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.submit(asIs)
+		require.NoError(w, w.server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
+		for _, name := range everybody { // as the garbage collector does
+			require.NoError(w, w.server.Delete(api.Resource{Version: "v1", Plural: "pods", Namespaced: true}, api.Key{Namespace: "lab", Name: "mnist-" + name}))
+		}
+		w.pass(time.Hour)
+		require.Empty(w, w.pods(), "nothing is made for a job that is gone")
+		w.define()
+		w.submit(asIs)
+		w.pass(time.Minute)
+		require.Equal(w, everybody, w.pods())
+		w.ends("chief-0", corev1.PodSucceeded, 0)
+		require.Equal(w, "Created Succeeded", w.state())
+	})
+}
+
+// TestMissingPermission is one line that says what is missing, and another thing than a definition that is.
+func TestMissingPermission(t *testing.T) {
+	for resource, says := range map[string]string{
+		"trainingjobs": "training jobs cannot be listed: list trainingjobs.training.leat.example",
+		"services":     "services",
+	} {
+		forbidden := testserver.Options{Authorize: func(r testserver.Request) error {
+			if r.Resource == resource {
+				return errors.New("nobody lets you")
+			}
+			return nil
+		}}
+		inWorld(t, forbidden, func(w *world) {
+			began := time.Now()
+			err := serve(context.Background(), options{client: w.client, log: newLogger(w.Output(), false), workers: 1, syncTimeout: 30 * time.Second})
+			require.Equal(w, 30*time.Second, time.Since(began))
+			require.True(w, apierrors.IsForbidden(err), "%v", err)
+			require.ErrorContains(w, err, says)
+			require.ErrorContains(w, err, "nobody lets you")
+			require.NotContains(w, oneLine(err), "\n")
+		})
+	}
+}
+
+// TestTroubleIsNotPatience has lists fail for a while, then the resource be unknown, then lists fail again: each trouble has
+// its time.
+func TestTroubleIsNotPatience(t *testing.T) {
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		fail := func() *testserver.Injection {
+			return w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: http.StatusForbidden}})
+		}
+		// The server does not take requests of unknown resources for lists.
+		w.define()
+		refused := fail()
+		w.start(func(o *options) { o.syncTimeout = time.Minute })
+		for range 3 {
+			w.pass(50 * time.Second)
+			refused.Remove()
+			require.NoError(w, w.server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
+			w.pass(time.Minute)
+			w.define()
+			refused = fail()
+		}
+		refused.Remove()
+		w.submit(asIs)
+		w.pass(askAgain)
+		require.Equal(w, everybody, w.pods())
+		require.Equal(w, 1, w.logs.FilterMessage(waits).Len())
+	})
+}
+
+func TestInstall(t *testing.T) {
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		for range 2 { // it may be there
+			w.start(func(o *options) { o.install = true })
+			w.pass(askAgain)
+			w.stop()
+		}
+		w.start()
+		w.submit(asIs)
+		require.Equal(w, everybody, w.pods())
+		u, err := w.server.Get(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"})
+		require.NoError(w, err)
+		require.EqualValues(w, 1, u.GetGeneration())
+	})
+	inEmptyWorld(t, testserver.Options{Authorize: func(r testserver.Request) error {
+		if r.Verb == "patch" {
+			return errors.New("nobody lets you")
+		}
+		return nil
+	}}, func(w *world) {
+		err := serve(context.Background(), options{client: w.client, log: newLogger(w.Output(), false), workers: 1, install: true})
+		require.ErrorContains(w, err, "customresourcedefinitions")
+		require.ErrorContains(w, err, "nobody lets you")
+	})
+}
+
+// TestEndsWhileItWaits ends the program before there is anything to do.
+func TestEndsWhileItWaits(t *testing.T) {
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		began := time.Now()
+		w.stop()
+		require.Zero(w, time.Since(began))
+	})
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"get", "list"}}, Effect: testserver.Stall{}})
+		w.start()
+		synctest.Wait()
+		w.stop()
+	})
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/testserver"
+)
+
+func TestInvalidJobs(t *testing.T) {
+	for says, change := range map[string]func(*job.TrainingJob){
+		"a chief or a worker": func(j *job.TrainingJob) { j.Spec.Replicas = nil },
+		"there is one chief": func(j *job.TrainingJob) {
+			j.Spec.Replicas[job.Chief] = j.Spec.Replicas[job.Worker]
+		},
+		`one has to have the name "tensorflow"`: func(j *job.TrainingJob) {
+			j.Spec.Replicas[job.Chief].Template.Spec.Containers[0].Name = "main"
+		},
+	} {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			w.submit(change)
+			w.pass(24 * time.Hour)
+			require.Equal(w, "Created Failed", w.state())
+			require.Equal(w, "InvalidSpec", w.reason(job.Failed))
+			require.Equal(w, []string{"InvalidSpec", "JobCreated"}, w.told())
+			require.Len(w, w.failures(), 1)
+			require.Contains(w, w.failures()[0], "is not retried")
+			require.Contains(w, w.failures()[0], says)
+			require.Empty(w, w.pods())
+			require.EqualValues(w, 1, w.counts.Failed.Load())
+		})
+	}
+}
+
+// TestNothingIsCountedTwice has one process after another see what has happened already.
+func TestNothingIsCountedTwice(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.submit(asIs)
+		w.ends("worker-0", corev1.PodFailed, 137)
+		w.pass(time.Minute)
+		told := len(list[corev1.Event](w, events))
+		require.EqualValues(w, 1, w.counts.Created.Load())
+		require.EqualValues(w, 1, w.counts.Restarted.Load())
+		for range 3 {
+			w.stop()
+			w.start()
+			w.pass(time.Minute)
+			require.Zero(w, w.counts.Created.Load())
+			require.Zero(w, w.counts.Restarted.Load())
+		}
+		w.ends("chief-0", corev1.PodSucceeded, 0)
+		require.EqualValues(w, 1, w.counts.Succeeded.Load())
+		w.stop()
+		w.start()
+		w.pass(time.Minute)
+		require.Zero(w, w.counts.Succeeded.Load())
+		require.Greater(w, len(list[corev1.Event](w, events)), told)
+	})
+}
+
+// TestStoppedBetweenTwoWrites ends the program at every write of a restart and of a success, as if it had been killed before,
+// and has its successor finish.
+func TestStoppedBetweenTwoWrites(t *testing.T) {
+	for at := range 14 {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			w.submit(func(j *job.TrainingJob) { j.Spec.CleanPodPolicy = job.CleanAll })
+			w.runs(everybody...)
+			w.pass(time.Minute)
+			cut := w.server.Inject(testserver.Fault{
+				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
+			})
+			w.ends("worker-0", corev1.PodFailed, 130)
+			w.pass(time.Second)
+			w.stop()
+			cut.Remove()
+			w.start()
+			w.pass(time.Second)
+			require.Equal(w, everybody, w.pods(), "stopped at write %d", at)
+			require.EqualValues(w, 1, w.job().Status.Restarts, "stopped at write %d", at)
+
+			cut = w.server.Inject(testserver.Fault{
+				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
+			})
+			w.ends("chief-0", corev1.PodSucceeded, 0)
+			w.pass(time.Second)
+			w.stop()
+			cut.Remove()
+			made := w.requests("create", training.Pods)
+			w.start()
+			w.pass(time.Minute)
+			require.Equal(w, "Created Succeeded", w.state(), "stopped at write %d", at)
+			require.Empty(w, w.pods(), "stopped at write %d", at)
+			require.Equal(w, made, w.requests("create", training.Pods), "what has succeeded does not train again")
+		})
+	}
+}
+
+// TestTrainingUnderFaults takes jobs to their end while the server misbehaves in every way that it has without losing anything.
+func TestTrainingUnderFaults(t *testing.T) {
+	writes := testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}
+	watches := testserver.Match{Verbs: []string{"watch"}}
+	for _, f := range []testserver.Fault{
+		{Match: writes, Skip: 2, Times: 3, Effect: testserver.Fail{Code: 500}},
+		{Match: writes, Skip: 1, Times: 2, Effect: testserver.Fail{Code: 429, RetryAfter: time.Second}},
+		{Match: writes, Skip: 3, Times: 3, Effect: testserver.Reset{}},
+		{Match: writes, Times: 3, Effect: testserver.Cut{After: 10, Abrupt: true}},
+		{Match: watches, Effect: testserver.Disconnect{Abrupt: true}},
+		{Match: watches, Times: 6, Effect: testserver.EndWatch{}},
+		{Match: watches, Effect: testserver.Compact{}},
+		{Match: watches, Times: 20, Effect: testserver.DuplicateEvent{}},
+	} {
+		inWorld(t, testserver.Options{}, func(w *world) {
+			w.start()
+			w.server.Inject(f)
+			w.submit(asIs)
+			w.pass(5 * time.Minute)
+			w.server.Heal()
+			w.pass(6 * time.Minute)
+			require.Equal(w, everybody, w.pods(), "%T", f.Effect)
+			require.Equal(w, everybody, w.services(), "%T", f.Effect)
+			w.server.Inject(f)
+			w.ends("worker-1", corev1.PodFailed, 143)
+			w.pass(5 * time.Minute)
+			w.server.Heal()
+			w.pass(6 * time.Minute)
+			require.Equal(w, everybody, w.pods(), "%T", f.Effect)
+			require.EqualValues(w, 1, w.job().Status.Restarts, "%T", f.Effect)
+			w.ends("chief-0", corev1.PodSucceeded, 0)
+			w.pass(6 * time.Minute)
+			require.Equal(w, "Created Succeeded", w.state(), "%T", f.Effect)
+			require.Equal(w, []string{"chief-0"}, w.pods(), "%T", f.Effect)
+		})
+	}
+}
+
+// TestPodsThatTakeTheirTime has Pods stay for a while when they are told to end, as they do on nodes.
+func TestPodsThatTakeTheirTime(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start(func(o *options) {
+			o.simulate = true
+			o.kubelet.Start, o.kubelet.Stop = 3*time.Second, 2*time.Second
+		})
+		w.submit(asIs)
+		require.Equal(w, "Created", w.state())
+		w.pass(3 * time.Second)
+		require.Equal(w, "Created Running", w.state())
+		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
+		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
+		require.Equal(w, everybody, w.pods())
+		made := w.requests("create", training.Pods)
+		require.Equal(w, 3, made, "the names are taken")
+		w.pass(2 * time.Second)
+		require.Equal(w, everybody, w.pods())
+		require.Equal(w, 6, w.requests("create", training.Pods))
+		w.pass(3 * time.Second)
+		require.Equal(w, "Created Running", w.state())
+		require.Empty(w, w.failures())
+	})
+}
+
+// TestTheLeaderWorks runs two replicas, of which one works, and the other when that one has ended.
+func TestTheLeaderWorks(t *testing.T) {
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		start := func() (stop func()) {
+			o := options{client: w.client, workers: 1, lease: "kube-system/trainingjob", log: newLogger(io.Discard, false)}
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error, 1)
+			go func() { ended <- serve(ctx, o) }()
+			synctest.Wait()
+			return func() {
+				cancel()
+				require.NoError(w, <-ended)
+			}
+		}
+		first, second := start(), start()
+		w.define()
+		w.submit(asIs)
+		w.pass(time.Minute)
+		require.Equal(w, everybody, w.pods())
+		require.Equal(w, 3, w.requests("create", training.Pods), "one of them has worked")
+		first()
+		w.pass(20 * time.Second)
+		w.ends("chief-0", corev1.PodSucceeded, 0)
+		require.Equal(w, "Created Succeeded", w.state())
+		second()
+	})
+}
+
+func TestCommandLine(t *testing.T) {
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"help":          {[]string{"-h"}, 0, "-install-crd"},
+		"unknown flag":  {[]string{"--colour"}, 2, "colour"},
+		"argument":      {[]string{"now"}, 2, `"now"`},
+		"no workers":    {[]string{"--workers", "0"}, 2, "--workers is 0"},
+		"no kubeconfig": {[]string{"--kubeconfig", "/nowhere"}, 1, "/nowhere"},
+		"bad lease":     {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 1, "a/b/c"},
+		"bad address":   {[]string{"--server", "http://" + closed.Addr().String(), "--admin", "nowhere:here"}, 1, "unknown port"},
+	} {
+		var stderr bytes.Buffer
+		require.Equal(t, c.code, run(t.Context(), c.args, &stderr), name)
+		require.Contains(t, stderr.String(), c.says, name)
+		if c.code != 0 {
+			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+			require.True(t, strings.HasPrefix(lines[len(lines)-1], "trainingjob: "), "%s: %s", name, &stderr)
+		}
+	}
+}
+
+// TestAdmin asks a program that runs in a terminal how it fares: over loopback, since that is what it is asked over.
+func TestAdmin(t *testing.T) {
+	server := testserver.New(testserver.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	listens := func() net.Listener {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		return l
+	}
+	l, admin := listens(), listens()
+	address := admin.Addr().String()
+	require.NoError(t, admin.Close())
+	served := make(chan error, 2)
+	go func() { served <- server.Run(ctx) }()
+	go func() { served <- server.Serve(ctx, l) }()
+	var stderr bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		code <- run(ctx, []string{"--server", "http://" + l.Addr().String(), "--admin", address}, &stderr)
+	}()
+
+	get := func(path string) (int, string) {
+		answer, err := http.Get("http://" + address + path)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(body)
+	}
+	eventually := func(path string, want int, says string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			status, body := get(path)
+			return status == want && strings.Contains(body, says)
+		}, 20*time.Second, 10*time.Millisecond, "%s", path)
+	}
+	eventually("/readyz?verbose", 500, "[-]definition failed")
+	eventually("/healthz", 200, "ok")
+	client, err := apiclient.New(apiclient.Config{Host: "http://" + l.Addr().String()})
+	require.NoError(t, err)
+	require.NoError(t, job.Install(ctx, client))
+	eventually("/readyz?verbose", 200, "[+]definition ok")
+	eventually("/metrics", 200, "\ntrainingjob_created_total 0\n")
+	eventually("/debug/controllers/trainingjob", 200, "trainingjob")
+	cancel()
+	require.Zero(t, <-code, "%s", &stderr)
+	for range 2 {
+		require.NoError(t, <-served)
+	}
+	require.Contains(t, stderr.String(), waits)
+}
