@@ -1,0 +1,110 @@
+package metrics_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/metrics"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// told keeps what a part is asked to call.
+type told struct {
+	metrics.Controller // what else there is, is not called
+	metrics.Informer
+	times   func(controller.Times)
+	batches func(informer.Stored)
+}
+
+func (c *told) Name() string { return "told" }
+
+func (c *told) ObserveTimes(f func(controller.Times)) func() {
+	c.times = f
+	return func() {}
+}
+
+func (c *told) ObserveBatches(f func(informer.Stored)) func() {
+	c.batches = f
+	return func() {}
+}
+
+// hooks are the functions that are called between two scrapes.
+func hooks(t testing.TB) map[string]func() {
+	m, _ := registered(t)
+	var c told
+	shown(t)(m.Controller(&c))
+	shown(t)(m.Informer("told", &c))
+	queue := m.QueueTimes("queue")
+	slow := m.SlowPath("lock")
+	now := time.Now()
+	times := controller.Times{Received: now, Ready: now.Add(time.Millisecond), Started: now.Add(time.Second), Done: now.Add(time.Minute)}
+	request := apiclient.Request{Verb: "get", Method: "GET", Host: "server", Code: 200, Attempt: 2, Total: time.Second}
+	return map[string]func(){
+		"reconcile": func() { c.times(times) },
+		"batch":     func() { c.batches(informer.Stored{Objects: 1, Received: now}) },
+		"queue":     func() { queue.QueueDuration(time.Second, 0); queue.WorkDuration(time.Second) },
+		"renewal":   slow,
+		"request":   func() { m.OnRequest(request) },
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	for name, hook := range hooks(t) {
+		hook() // a native histogram allocates a bucket when something falls into it for the first time
+		allocations := testing.AllocsPerRun(100, hook)
+		if name == "request" {
+			allocations-- // the three digits of its code
+		}
+		require.Zero(t, allocations, name)
+	}
+}
+
+func BenchmarkHooks(b *testing.B) {
+	for name, hook := range hooks(b) {
+		b.Run("hook="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				hook()
+			}
+		})
+	}
+}
+
+// BenchmarkController is what a reconcile costs, shown or not.
+func BenchmarkController(b *testing.B) {
+	for _, yes := range []bool{false, true} {
+		name := "shown=no"
+		if yes {
+			name = "shown=yes"
+		}
+		b.Run(name, func(b *testing.B) {
+			ctx, cancel := context.WithCancel(b.Context())
+			reconciled := make(chan struct{})
+			ctl := controller.New("mill", controller.Func[string](func(context.Context, string) (controller.Result, error) {
+				reconciled <- struct{}{}
+				return controller.Result{}, nil
+			}), controller.Options{})
+			if yes {
+				m, err := metrics.New(prometheus.NewRegistry())
+				require.NoError(b, err)
+				shown(b)(m.Controller(ctl))
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- ctl.Run(ctx) }()
+			b.ReportAllocs()
+			for b.Loop() {
+				ctl.Add("key", workqueue.Item{})
+				<-reconciled
+			}
+			cancel()
+			require.NoError(b, <-ended)
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package metrics_test
+
+import (
+	"context"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/metrics"
+	"github.com/leatproject/leat/testserver"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write testdata anew")
+
+var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+
+type configMap = metav1.PartialObjectMetadata
+
+// registered returns Metrics, and the registry that they are in: one that checks everything.
+func registered(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := metrics.New(registry)
+	require.NoError(t, err)
+	return m, registry
+}
+
+// shown is whatever can be made a member.
+func shown(t testing.TB) func(*metrics.Registration, error) *metrics.Registration {
+	return func(r *metrics.Registration, err error) *metrics.Registration {
+		t.Helper()
+		require.NoError(t, err)
+		return r
+	}
+}
+
+// exposition is what a scrape of a registry answers, as text.
+func exposition(t *testing.T, registry prometheus.Gatherer) []byte {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	metrics.Handler(registry).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	require.Equal(t, http.StatusOK, answer.Code)
+	return answer.Body.Bytes()
+}
+
+// requireExposition compares a scrape with a file of testdata. With names, no others are looked at.
+func requireExposition(t *testing.T, registry prometheus.Gatherer, path string, names ...string) {
+	t.Helper()
+	if *rewrite {
+		require.NoError(t, os.WriteFile(path, exposition(t, registry), 0o644))
+	}
+	expected, err := os.Open(path)
+	require.NoError(t, err)
+	defer expected.Close()
+	require.NoError(t, testutil.GatherAndCompare(registry, expected, names...))
+}
+
+// values returns the series of a family by their labels, joined with commas. Of a histogram it is the count.
+func values(t *testing.T, registry prometheus.Gatherer, name string) map[string]float64 {
+	t.Helper()
+	families, err := registry.Gather()
+	require.NoError(t, err)
+	found := map[string]float64{}
+	for _, f := range families {
+		if f.GetName() != name {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			labels := ""
+			for _, l := range m.GetLabel() {
+				if labels != "" {
+					labels += ","
+				}
+				labels += l.GetValue()
+			}
+			found[labels] = m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return found
+}
+
+// cluster is a server in the memory of a bubble.
+type cluster struct {
+	server *testserver.Server
+	config apiclient.Config
+}
+
+func newCluster(t *testing.T) *cluster {
+	c := &cluster{server: testserver.New(testserver.Options{})}
+	start(t, c.server.Run)
+	transport := c.server.Client().Transport
+	t.Cleanup(transport.(interface{ CloseIdleConnections() }).CloseIdleConnections)
+	c.config = apiclient.Config{Host: c.server.URL(), Transport: transport}
+	return c
+}
+
+func (c *cluster) informer(t *testing.T, o informer.Options[*configMap]) *informer.Informer[*configMap] {
+	client, err := apiclient.New(c.config)
+	require.NoError(t, err)
+	return informer.New(apiclient.View[*configMap](client, configMaps, ""), o)
+}
+
+func (c *cluster) create(t *testing.T, name string) {
+	_, err := c.server.Create(configMaps, &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}})
+	require.NoError(t, err)
+}
+
+// start runs something until the test ends, or stop is called.
+func start(t *testing.T, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		require.NoError(t, <-done)
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+// pass lets time pass, and waits until all is quiet then.
+func pass(d time.Duration) {
+	linger(d)
+	synctest.Wait()
+}
+
+// linger takes its time.
+func linger(d time.Duration) { <-time.After(d) }

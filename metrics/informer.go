@@ -1,0 +1,152 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/leatproject/leat/informer"
+)
+
+// Informer is what is asked of an informer. *informer.Informer[T] and *informer.Share[T] are Informers.
+type Informer interface {
+	// Status is asked for at every scrape.
+	Status() informer.Status
+	// ObserveBatches has f called with every batch of changes.
+	ObserveBatches(f func(informer.Stored)) (stop func())
+	// Stopped is closed when there is no more to show.
+	Stopped() <-chan struct{}
+}
+
+// informerFamilies are what neither client-go nor controller-runtime shows, but for version.
+type informerFamilies struct {
+	version family
+
+	synced, failing, objects, age, undecodable            family
+	requests, lists, events, bookmarks, expired           family
+	stale, undecodables, backwards, pending, handlerPanic family
+	stored                                                *prometheus.HistogramVec
+}
+
+func newInformerFamilies(c *catalog) informerFamilies {
+	return informerFamilies{
+		version: c.gauge("informer_store_resource_version", "The last 15 digits of the version of the cache.", "name", "group", "version", "resource"),
+
+		synced:      c.gauge("leat_informer_synced", "1 once the cache holds the first list.", "informer"),
+		failing:     c.gauge("leat_informer_failing", "1 while the last list or watch has failed and none has succeeded since.", "informer"),
+		objects:     c.gauge("leat_informer_objects", "Objects in the cache.", "informer"),
+		age:         c.gauge("leat_informer_age_seconds", "Time since the server was heard of last: an event, a bookmark or a list.", "informer"),
+		undecodable: c.gauge("leat_informer_undecodable_objects", "Objects whose newest state is not in the cache, because it could not be decoded.", "informer"),
+
+		requests:     c.counter("leat_informer_requests_total", "Requests made: lists as a stream, pages of lists, watches.", "informer", "verb"),
+		lists:        c.counter("leat_informer_lists_total", "Lists that came to their end.", "informer"),
+		events:       c.counter("leat_informer_events_total", "Events received.", "informer"),
+		bookmarks:    c.counter("leat_informer_bookmarks_total", "Bookmarks received.", "informer"),
+		expired:      c.counter("leat_informer_expired_total", "Requests that the server ended with 410, because what they asked for was too old.", "informer"),
+		stale:        c.counter("leat_informer_stale_events_total", "Events that were dropped, because something newer was known.", "informer"),
+		undecodables: c.counter("leat_informer_undecodable_events_total", "States that could not be decoded.", "informer"),
+		backwards:    c.counter("leat_informer_backwards_total", "Answers from before the version that had been reached.", "informer"),
+		pending:      c.gauge("leat_informer_handler_pending", "Notifications that a handler has not been called with.", "informer", "handler"),
+		handlerPanic: c.counter("leat_informer_handler_panics_total", "Calls of a handler that panicked.", "informer", "handler"),
+		stored: c.histogram("leat_informer_store_latency_seconds",
+			"Time from when the first event of a batch was received until the cache showed the batch.", latencyBuckets(), "informer"),
+	}
+}
+
+// Informer shows an informer, under a name, or that of its resource where the name is empty, from now on. It may be called
+// at any time. The error is ErrNameTaken: two informers of one resource need names. An informer that has stopped is not
+// shown any more, and its name is free; but it is held until the next scrape, or until it is removed.
+// It corresponds to InformerMetricsProvider of client-go.
+func (m *Metrics) Informer(name string, i Informer) (*Registration, error) {
+	if name == "" {
+		name = i.Status().Resource.String()
+	}
+	return m.add("informer", name, func() member {
+		stored := m.informers.stored.WithLabelValues(name)
+		return &shownInformer{m: m, name: name, i: i, stop: i.ObserveBatches(func(s informer.Stored) {
+			observeSince(stored, s.Received, time.Now())
+		})}
+	})
+}
+
+// shownInformer is an informer whose series are asked for.
+type shownInformer struct {
+	m    *Metrics
+	name string
+	i    Informer
+	stop func()
+}
+
+func (s *shownInformer) gone() bool {
+	select {
+	case <-s.i.Stopped():
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *shownInformer) leave() {
+	s.stop()
+	s.m.informers.stored.DeleteLabelValues(s.name)
+}
+
+func (s *shownInformer) collect(to chan<- prometheus.Metric) {
+	f, now := &s.m.informers, s.i.Status()
+	r, n := now.Resource, now.Reflector.Counters
+	if version, ok := lastDigits(now.ResourceVersion); ok {
+		f.version.send(to, version, s.name, r.Group, r.Version, r.Plural)
+	}
+	f.synced.sendBool(to, now.Synced, s.name)
+	f.failing.sendBool(to, now.Reflector.Err != nil, s.name)
+	f.objects.send(to, float64(now.Objects), s.name)
+	if !now.HeardAt.IsZero() {
+		f.age.send(to, max(time.Since(now.HeardAt), 0).Seconds(), s.name)
+	}
+	f.undecodable.send(to, float64(now.Undecodable), s.name)
+	f.requests.send(to, float64(n.Streams), s.name, "stream")
+	f.requests.send(to, float64(n.Pages), s.name, "list")
+	f.requests.send(to, float64(n.Watches), s.name, "watch")
+	f.lists.send(to, float64(n.Lists), s.name)
+	f.events.send(to, float64(n.Events), s.name)
+	f.bookmarks.send(to, float64(n.Bookmarks), s.name)
+	f.expired.send(to, float64(n.Expired), s.name)
+	f.stale.send(to, float64(n.Stale), s.name)
+	f.undecodables.send(to, float64(n.Undecodable), s.name)
+	f.backwards.send(to, float64(n.Backwards), s.name)
+	for _, h := range byName(now.Handlers) {
+		f.pending.send(to, float64(h.Pending), s.name, h.Name)
+		f.handlerPanic.send(to, float64(h.Panics), s.name, h.Name)
+	}
+}
+
+// lastDigits is a version as client-go shows it: more digits a float64 cannot hold.
+func lastDigits(version string) (float64, bool) {
+	n, err := strconv.ParseUint(version[max(len(version)-15, 0):], 10, 64)
+	return float64(n), err == nil
+}
+
+// maxHandlers is how many handlers of an informer have a series of their own.
+const maxHandlers = 25
+
+// otherHandlers is the label of those that have not.
+const otherHandlers = "others"
+
+// byName puts handlers of one name together, and those that are too many.
+func byName(all []informer.HandlerStatus) []informer.HandlerStatus {
+	sums := map[string]informer.HandlerStatus{}
+	for _, h := range all {
+		h.Name = strings.ToValidUTF8(h.Name, "?")
+		if _, known := sums[h.Name]; !known && len(sums) >= maxHandlers {
+			h.Name = otherHandlers
+		}
+		sum := sums[h.Name]
+		h.Pending, h.Panics = h.Pending+sum.Pending, h.Panics+sum.Panics
+		sums[h.Name] = h
+	}
+	return slices.Collect(maps.Values(sums))
+}

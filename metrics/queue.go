@@ -1,0 +1,134 @@
+package metrics
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/leatproject/leat/workqueue"
+)
+
+// Queue is what is asked of a queue. *workqueue.Queue[K] is one, whatever K.
+type Queue interface {
+	// Name is the label of the series.
+	Name() string
+	// Stats is asked for at every scrape.
+	Stats() workqueue.Stats
+}
+
+// queueFamilies have the names of client-go's, with the labels that controller-runtime gives them.
+type queueFamilies struct {
+	depth, adds, retries, unfinished, longest, delayed family
+	queued, worked                                     *prometheus.HistogramVec
+}
+
+func newQueueFamilies(c *catalog) queueFamilies {
+	labels := []string{"name", "controller"}
+	buckets := prometheus.ExponentialBuckets(10e-9, 10, 12)
+	return queueFamilies{
+		depth:      c.gauge("workqueue_depth", "Keys that are ready, or will be when their processing ends, by priority.", "name", "controller", "priority"),
+		adds:       c.counter("workqueue_adds_total", "Adds that did not coalesce with another.", labels...),
+		retries:    c.counter("workqueue_retries_total", "Adds with a delay or a rate limit.", labels...),
+		unfinished: c.gauge("workqueue_unfinished_work_seconds", "How long the keys that are in work have been so, together.", labels...),
+		longest:    c.gauge("workqueue_longest_running_processor_seconds", "How long the key that has been in work the longest has been so.", labels...),
+		delayed:    c.gauge("leat_workqueue_delayed", "Keys that wait for their time.", labels...),
+		queued:     c.histogram("workqueue_queue_duration_seconds", "How long keys are ready before a worker takes them.", buckets, labels...),
+		worked:     c.histogram("workqueue_work_duration_seconds", "How long keys are in work.", buckets, labels...),
+	}
+}
+
+// Queue shows a queue that belongs to no controller, under its Options.Name. The error is ErrNameTaken, also where there is
+// a controller of that name. The distributions of times come with QueueTimes.
+func (m *Metrics) Queue(q Queue) (*Registration, error) {
+	name := q.Name()
+	return m.add("controller", name, func() member { return newShownQueue(m, name, q) })
+}
+
+// QueueTimes observes the times of a queue; it is for workqueue.Options.Metrics, with the queue's name. A controller has no
+// need of it.
+func (m *Metrics) QueueTimes(name string) *workqueue.Metrics {
+	queued, worked := newShownQueue(m, name, nil).observers()
+	return &workqueue.Metrics{
+		QueueDuration: func(d time.Duration, _ int) { queued.Observe(d.Seconds()) },
+		WorkDuration:  func(d time.Duration) { worked.Observe(d.Seconds()) },
+	}
+}
+
+// maxPriorities is how many priorities of a queue have a series of their own, as in controller-runtime.
+const maxPriorities = 25
+
+// otherPriorities is the label of those that have not.
+const otherPriorities = "exceeded_cardinality_limit"
+
+// shownQueue is a queue whose series are asked for.
+type shownQueue struct {
+	m    *Metrics
+	name string
+	q    Queue // nil for that of a controller
+
+	mu         sync.Mutex // guards the field below
+	priorities []int      // that have been seen, so that their series fall to zero and do not vanish
+}
+
+func newShownQueue(m *Metrics, name string, q Queue) *shownQueue {
+	return &shownQueue{m: m, name: name, q: q, priorities: []int{0}}
+}
+
+func (s *shownQueue) observers() (queued, worked prometheus.Observer) {
+	f := &s.m.queues
+	return f.queued.WithLabelValues(s.name, s.name), f.worked.WithLabelValues(s.name, s.name)
+}
+
+func (s *shownQueue) leave() {
+	s.m.queues.queued.DeleteLabelValues(s.name, s.name)
+	s.m.queues.worked.DeleteLabelValues(s.name, s.name)
+}
+
+func (s *shownQueue) collect(to chan<- prometheus.Metric) { s.send(to, s.q.Stats()) }
+
+func (s *shownQueue) send(to chan<- prometheus.Metric, n workqueue.Stats) {
+	f := &s.m.queues
+	for priority, depth := range s.depths(n) {
+		f.depth.send(to, float64(depth), s.name, s.name, priority)
+	}
+	f.adds.send(to, float64(n.Adds), s.name, s.name)
+	f.retries.send(to, float64(n.Retries), s.name, s.name)
+	f.unfinished.send(to, n.UnfinishedWork.Seconds(), s.name, s.name)
+	f.longest.send(to, n.LongestRunning.Seconds(), s.name, s.name)
+	f.delayed.send(to, float64(n.Delayed), s.name, s.name)
+}
+
+// depths returns the depth by the label of the priority.
+func (s *shownQueue) depths(n workqueue.Stats) map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string]int{}
+	rest := n.Depth
+	for _, priority := range s.note(n.ByPriority) {
+		depth := n.ByPriority[priority]
+		all[strconv.Itoa(priority)] = depth
+		rest -= depth
+	}
+	for priority, depth := range n.ByPriority {
+		if !slices.Contains(s.priorities, priority) {
+			all[otherPriorities] += depth
+			rest -= depth
+		}
+	}
+	all["0"] += max(rest, 0) // keys that are to run again, where the queue has no Metrics and does not tell their priority
+	return all
+}
+
+// note remembers the priorities that there are now, the most urgent first, as far as there is room. The lock is held.
+func (s *shownQueue) note(now map[int]int) []int {
+	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(now))) {
+		if len(s.priorities) < maxPriorities && !slices.Contains(s.priorities, priority) {
+			s.priorities = append(s.priorities, priority)
+		}
+	}
+	return s.priorities
+}

@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/leatproject/leat/recorder"
+)
+
+// Recorder is what is asked of a recorder. *recorder.Recorder is one.
+type Recorder interface {
+	// Stats is asked for at every scrape.
+	Stats() recorder.Stats
+}
+
+// recorderFamilies are what neither client-go nor controller-runtime shows.
+type recorderFamilies struct{ told, dropped, spam, written, failed, waiting family }
+
+func newRecorderFamilies(c *catalog) recorderFamilies {
+	return recorderFamilies{
+		told:    c.counter("leat_recorder_events_total", "Events that the recorder was told of.", "recorder"),
+		dropped: c.counter("leat_recorder_dropped_total", "Events that were dropped, because the queue was full.", "recorder"),
+		spam:    c.counter("leat_recorder_spam_total", "Events that were dropped, because there were too many about one object.", "recorder"),
+		written: c.counter("leat_recorder_writes_total", "Events, and updates of series, that were written.", "recorder"),
+		failed:  c.counter("leat_recorder_failures_total", "Events, and updates of series, that were given up.", "recorder"),
+		waiting: c.gauge("leat_recorder_waiting", "Events that wait to be written.", "recorder"),
+	}
+}
+
+// Recorder shows what becomes of Events, under a name such as that of the controller that tells of them. The error is
+// ErrNameTaken.
+func (m *Metrics) Recorder(name string, r Recorder) (*Registration, error) {
+	return m.add("recorder", name, func() member { return &shownRecorder{m, name, r} })
+}
+
+// shownRecorder is a recorder that is asked.
+type shownRecorder struct {
+	m    *Metrics
+	name string
+	r    Recorder
+}
+
+func (s *shownRecorder) leave() {}
+
+func (s *shownRecorder) collect(to chan<- prometheus.Metric) {
+	f, n := &s.m.recorders, s.r.Stats()
+	f.told.send(to, float64(n.Recorded), s.name)
+	f.dropped.send(to, float64(n.Dropped), s.name)
+	f.spam.send(to, float64(n.Spam), s.name)
+	f.written.send(to, float64(n.Written), s.name)
+	f.failed.send(to, float64(n.Failed), s.name)
+	f.waiting.send(to, float64(n.Waiting), s.name)
+}
