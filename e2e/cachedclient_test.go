@@ -1,0 +1,178 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+)
+
+// cached is a client of config maps, in a namespace of their own.
+type cached struct {
+	*client.Resource[*corev1.ConfigMap]
+	follower *follower[*corev1.ConfigMap]
+}
+
+func newCached(t *testing.T, o client.Options, selector string) *cached {
+	t.Helper()
+	c := newCollection(t, configMaps, configMapBody)
+	live := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
+	f := follow(t, "cached", c, live, informer.Options[*corev1.ConfigMap]{LabelSelector: selector})
+	return &cached{Resource: client.For(live, f.Informer, o), follower: f}
+}
+
+func (c *cached) key(name string) api.Key {
+	return api.Key{Namespace: c.follower.collection.namespace, Name: name}
+}
+
+func (c *cached) named(name string, labels labelSet) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.key(name).Namespace, Name: name, Labels: labels}}
+}
+
+// counter is a reconciler that counts in a config map, as fast as it is let.
+type counter struct {
+	*cached
+	until     int
+	conflicts atomic.Int64
+	done      chan struct{}
+}
+
+func (c *counter) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	m, err := c.Get(ctx, key)
+	if err != nil {
+		return controller.Result{}, err
+	}
+	n, _ := strconv.Atoi(m.Data["n"])
+	if n >= c.until {
+		select {
+		case <-c.done:
+		default:
+			close(c.done)
+		}
+		return controller.Result{}, nil
+	}
+	m.Data = map[string]string{"n": strconv.Itoa(n + 1)}
+	if _, err = c.Update(ctx, m, metav1.UpdateOptions{}); apierrors.IsConflict(err) {
+		c.conflicts.Add(1)
+		err = nil
+	}
+	return controller.Result{RequeueAfter: time.Nanosecond}, err
+}
+
+// TestGateBeforeARealServer has a reconciler count from what it reads in its cache. With a gate it never reads what was
+// before its last write; without one it does all the time.
+func TestGateBeforeARealServer(t *testing.T) {
+	for _, gated := range []bool{true, false} {
+		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
+			c := &counter{cached: newCached(t, client.Options{}, ""), until: 50, done: make(chan struct{})}
+			gate := client.NewGate(client.GateOptions{Timeout: time.Minute})
+			var r controller.Reconciler[api.Key] = c
+			if gated {
+				r = controller.Gated(r, controller.Gate[api.Key](gate))
+			}
+			engine := controller.New("counter", r, controller.Options{})
+			engine.Watch(controller.For(c.follower.Informer))
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- engine.Run(ctx) }()
+			_, err := c.Create(t.Context(), c.named("count", nil), metav1.CreateOptions{})
+			require.NoError(t, err)
+			select {
+			case <-c.done:
+			case <-time.After(patience):
+				require.Fail(t, "it has not come to an end")
+			}
+			cancel()
+			require.NoError(t, <-ended)
+			if !gated {
+				require.NotZero(t, c.conflicts.Load(), "nothing was to be gained by the gate")
+				return
+			}
+			require.Zero(t, c.conflicts.Load())
+			require.NotZero(t, gate.Stats().Waits)
+			require.Zero(t, gate.Stats().TimedOut)
+		})
+	}
+}
+
+// TestOverlayBeforeARealServer reads, at once, each thing that it writes.
+func TestOverlayBeforeARealServer(t *testing.T) {
+	c := newCached(t, client.Options{Overlay: true}, "")
+	names := func() (all []string) {
+		list, err := c.List(t.Context(), client.ListOptions{})
+		require.NoError(t, err)
+		for _, m := range list.Items {
+			all = append(all, m.Name)
+		}
+		return all
+	}
+	for i := range 50 {
+		name := fmt.Sprint("m-", i)
+		_, err := c.Create(t.Context(), c.named(name, nil), metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Contains(t, names(), name)
+		changed, err := apiclient.MergePatch(map[string]any{"data": map[string]any{"i": strconv.Itoa(i)}})
+		require.NoError(t, err)
+		_, err = c.Patch(t.Context(), c.key(name), changed, apiclient.PatchOptions{})
+		require.NoError(t, err)
+		m, err := c.Get(t.Context(), c.key(name))
+		require.NoError(t, err)
+		require.Equal(t, strconv.Itoa(i), m.Data["i"])
+		if i%2 == 0 {
+			require.NoError(t, c.Delete(t.Context(), c.key(name), metav1.DeleteOptions{}))
+			require.NotContains(t, names(), name)
+			_, err = c.Get(t.Context(), c.key(name))
+			require.True(t, apierrors.IsNotFound(err))
+		}
+	}
+	require.NoError(t, c.follower.WaitFor(t.Context(), c.follower.collection.mark(t)))
+	require.Len(t, names(), 26, "and so it is when the cache has caught up")
+}
+
+// TestGateWaitsForWhatComes writes what the informer's selector excludes, which is not waited for, and deletes a collection,
+// which is.
+func TestGateWaitsForWhatComes(t *testing.T) {
+	c := newCached(t, client.Options{}, "app=web")
+	_, err := c.List(t.Context(), client.ListOptions{})
+	require.NoError(t, err)
+	gate := client.NewGate(client.GateOptions{Timeout: time.Minute})
+	owner := c.key("owner")
+	ctx := gate.Begin(t.Context(), owner)
+	ready := make(chan struct{})
+	ask := func() bool { return gate.Ready(owner, func() { close(ready) }) }
+
+	_, err = c.Create(ctx, c.named("other", labelSet{"app": "other"}), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.True(t, ask())
+	for i := range 20 {
+		_, err := c.Create(ctx, c.named(fmt.Sprint("m-", i), labelSet{"app": "web"}), metav1.CreateOptions{})
+		require.NoError(t, err)
+	}
+	if !ask() {
+		<-ready
+		ready = make(chan struct{})
+	}
+	require.Equal(t, 20, c.follower.Cache().Len())
+
+	require.NoError(t, c.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "app=web"}))
+	if !ask() {
+		<-ready
+	}
+	require.Zero(t, c.follower.Cache().Len())
+	require.Zero(t, gate.Stats().TimedOut)
+	_, err = c.Live().Get(t.Context(), c.key("other"), metav1.GetOptions{})
+	require.NoError(t, err)
+}
