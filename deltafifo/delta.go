@@ -1,31 +1,49 @@
 package deltafifo
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/leatproject/leat/api"
 )
 
-// DeltaType says what happened to an object, as the producer saw it.
-type DeltaType string
+// DeltaType says what happened to an object, as the producer saw it. It is a byte, and no string as in client-go: a
+// first list puts in a delta for every object there is.
+type DeltaType uint8
 
 const (
 	// Added is an object that the producer did not know.
-	Added DeltaType = "Added"
+	Added DeltaType = iota + 1
 	// Updated is a new state of an object that the producer knew.
-	Updated DeltaType = "Updated"
+	Updated
 	// Deleted is the end of an object.
-	Deleted DeltaType = "Deleted"
+	Deleted
 	// Replaced is a state that came with a list and not with a watch: new to the producer, or changed since it looked.
-	Replaced DeltaType = "Replaced"
+	Replaced
 )
+
+// String returns the name of the type.
+func (t DeltaType) String() string {
+	switch t {
+	case Added:
+		return "Added"
+	case Updated:
+		return "Updated"
+	case Deleted:
+		return "Deleted"
+	case Replaced:
+		return "Replaced"
+	default:
+		return fmt.Sprintf("DeltaType(%d)", uint8(t))
+	}
+}
 
 // Delta is one change of one object.
 // It corresponds to cache.Delta of client-go, with the tombstone and the initial-list flag in fields of their own.
 type Delta[T any] struct {
-	Type DeltaType
 	// Object is the new state, and in a Deleted delta the last one that was seen. It is never nil.
 	Object T
+	Type   DeltaType
 	// FinalStateUnknown says, of a Deleted delta, that the deletion itself was missed: Object is the last state known,
 	// and there may have been later ones.
 	FinalStateUnknown bool

@@ -47,6 +47,7 @@ type DeltaFIFO[T api.Object] struct {
 type knownObject[T any] struct {
 	object     T
 	generation uint32 // of the last Replace that had it
+	position   uint32 // where its changes were put last, if they are still pending: see pending.append
 }
 
 // New returns an empty queue.
@@ -84,7 +85,7 @@ func (q *DeltaFIFO[T]) Put(object T, version string) {
 	if q.closed {
 		return
 	}
-	q.put(object, "")
+	q.put(object, 0)
 	q.advance(version)
 }
 
@@ -103,7 +104,7 @@ func (q *DeltaFIFO[T]) Delete(object T, version string) {
 		if unknown {
 			object = old.object
 		}
-		q.drop(key, object, unknown)
+		q.drop(key, old.position, object, unknown)
 	}
 	q.advance(version)
 }
@@ -117,7 +118,7 @@ func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 		return
 	}
 	if old, ok := q.known[key]; ok {
-		q.drop(key, old.object, true)
+		q.drop(key, old.position, old.object, true)
 	}
 	q.advance(version)
 }
@@ -220,32 +221,34 @@ func (q *DeltaFIFO[T]) giveBack(p *pending[T]) {
 	q.spare = p
 }
 
-// put records object as the newest state of its key. kind is Replaced when it came with a list, and otherwise empty:
+// put records object as the newest state of its key. kind is Replaced when it came with a list, and otherwise zero:
 // Added or Updated is then told from what is known.
 func (q *DeltaFIFO[T]) put(object T, kind DeltaType) {
 	key := api.KeyOf(object)
 	old, exists := q.known[key]
 	if exists && otherIncarnation(old.object, object) {
-		q.drop(key, old.object, true)
+		q.drop(key, old.position, old.object, true)
 		exists = false
 	}
-	if kind == "" {
+	if kind == 0 {
 		kind = Added
 		if exists {
 			kind = Updated
 		}
 	}
-	q.known[key] = knownObject[T]{object: object, generation: q.generation}
-	q.append(key, Delta[T]{Type: kind, Object: object, InitialList: q.first && kind == Replaced})
+	at := old.position
+	if !exists {
+		at = q.pending.positionOfGone(key)
+	}
+	at = q.pending.append(at, key, Delta[T]{Type: kind, Object: object, InitialList: q.first && kind == Replaced})
+	q.known[key] = knownObject[T]{object: object, generation: q.generation, position: at}
+	q.touch()
 }
 
-func (q *DeltaFIFO[T]) drop(key api.Key, last T, finalStateUnknown bool) {
+// drop records the end of a known object, whose changes were put at a position last.
+func (q *DeltaFIFO[T]) drop(key api.Key, position uint32, last T, finalStateUnknown bool) {
 	delete(q.known, key)
-	q.append(key, Delta[T]{Type: Deleted, Object: last, FinalStateUnknown: finalStateUnknown})
-}
-
-func (q *DeltaFIFO[T]) append(key api.Key, d Delta[T]) {
-	q.pending.append(key, d)
+	q.pending.gone[key] = q.pending.append(position, key, Delta[T]{Type: Deleted, Object: last, FinalStateUnknown: finalStateUnknown})
 	q.touch()
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 	"weak"
 
 	"github.com/stretchr/testify/require"
@@ -163,4 +164,22 @@ func thousandEvents(ctx context.Context, q *queue) time.Duration {
 		best = min(best, time.Since(start))
 	}
 	return best
+}
+
+// Objects that come and go leave nothing, not even their names.
+func TestNamesAreNotPinned(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	var gone []weak.Pointer[byte]
+	for range 10 {
+		name := strings.Repeat("n", 100)
+		gone = append(gone, weak.Make(unsafe.StringData(name)))
+		q.Put(at(name, "1"), "1")
+		q.Delete(at(name, "2"), "2")
+		drain(t, q)
+	}
+	runtime.GC()
+	for i, name := range gone {
+		require.Nil(t, name.Value(), "the %d-th of %d", i, len(gone))
+	}
+	runtime.KeepAlive(q)
 }

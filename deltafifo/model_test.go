@@ -42,7 +42,7 @@ func (m *model) put(o *thing, kind deltafifo.DeltaType) {
 		m.record(delta{Type: deltafifo.Deleted, Object: old, FinalStateUnknown: true})
 		old = nil
 	}
-	if kind == "" {
+	if kind == 0 {
 		kind = deltafifo.Updated
 		if old == nil {
 			kind = deltafifo.Added
@@ -196,7 +196,7 @@ func step(t testing.TB, s *script, q *queue, m *model, c *consumer, version stri
 	case 0, 1, 2, 3:
 		o := s.object()
 		q.Put(o, version)
-		m.put(o, "")
+		m.put(o, 0)
 		m.reach(version)
 	case 4, 5:
 		o := s.object()

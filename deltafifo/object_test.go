@@ -48,7 +48,7 @@ func lines(b batch) []string {
 }
 
 func line(d delta) string {
-	s := string(d.Type) + " " + d.Object.String()
+	s := d.Type.String() + " " + d.Object.String()
 	if d.FinalStateUnknown {
 		s += " final state unknown"
 	}

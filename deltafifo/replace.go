@@ -68,7 +68,8 @@ func (q *DeltaFIFO[T]) dropMissing(list []T) {
 	}
 	slices.SortFunc(missing, compareKeys)
 	for _, key := range missing {
-		q.drop(key, q.known[key].object, true)
+		k := q.known[key]
+		q.drop(key, k.position, k.object, true)
 	}
 }
 

@@ -445,7 +445,7 @@ func (b *bench) deltas() map[string][]string {
 	require.NoError(b.t, b.store.Pop(b.t.Context(), func(batch deltafifo.Batch[*thing]) {
 		for _, o := range batch.Objects {
 			for _, d := range o.Deltas {
-				all[o.Key.Name] = append(all[o.Key.Name], string(d.Type)+" "+d.Object.String())
+				all[o.Key.Name] = append(all[o.Key.Name], d.Type.String()+" "+d.Object.String())
 				if d.Type == deltafifo.Deleted {
 					b.last[o.Key.Name] = d.Object
 				}

@@ -1,6 +1,10 @@
 package reflector
 
-import "github.com/leatproject/leat/api"
+import (
+	"slices"
+
+	"github.com/leatproject/leat/api"
+)
 
 // staging holds a list in progress. Nothing of it reaches the store before it is complete, so that a list which breaks
 // off leaves no trace.
@@ -44,6 +48,9 @@ func (s *staging[T]) put(object T) {
 			return
 		}
 		s.position[key] = len(s.objects)
+	}
+	if len(s.objects) == cap(s.objects) {
+		s.objects = slices.Grow(s.objects, len(s.objects)) // append alone leaves four times the list behind
 	}
 	s.objects = append(s.objects, object)
 }

@@ -138,7 +138,7 @@ func deltas[T any](b deltafifo.Batch[T]) string {
 	for _, o := range b.Objects[:min(most, len(b.Objects))] {
 		var kinds []string
 		for _, d := range o.Deltas {
-			kind := string(d.Type)
+			kind := d.Type.String()
 			if d.FinalStateUnknown {
 				kind += " (final state unknown)"
 			}

@@ -43,7 +43,7 @@ func (e *Edit[E]) Insert(hash uint64, i int, item E) {
 	leaf := path[last]
 	at := lowerBound(leaf.entries, hash) + i
 	if len(leaf.entries) == cap(leaf.entries) {
-		leaf.entries = withRoom(leaf.entries, 1+len(leaf.entries)/8)
+		leaf.entries = withRoom(leaf.entries, 1+len(leaf.entries)/3) // a leaf that grows within one edit is likely to go on
 	}
 	leaf.entries = slices.Insert(leaf.entries, at, Entry[E]{Item: item, Hash: hash})
 	e.tree.count++
@@ -65,7 +65,7 @@ func (e *Edit[E]) Remove(hash uint64, i int) {
 	leaf.entries = slices.Delete(leaf.entries, at, at+1)
 	e.tree.count--
 	if cap(leaf.entries) > 2*len(leaf.entries)+8 {
-		leaf.entries = withRoom(leaf.entries, 0)
+		leaf.entries = withRoom(leaf.entries, 1+len(leaf.entries)/3)
 	}
 	e.merge(&path, last)
 }
