@@ -8,8 +8,8 @@ import (
 
 func latencies(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Latency, Objects: z.Watched, Events: z.Latency}
-	return Row{
-		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"p50 us", "p99 us"},
+	row := Row{
+		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: z.Rounds, Columns: []string{"p50 us", "p99 us"},
 		Note: "One event every two milliseconds, from before the server writes it until the handler is called.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
@@ -18,6 +18,7 @@ func latencies(z Sizes) Row {
 			extra(entrant("leat, 8 fields, JSON", leat, spec, subject.Struct, subject.JSON)),
 		},
 	}
+	return row.withExtras(2)
 }
 
 // few is what growth begins with.

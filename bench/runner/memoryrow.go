@@ -52,6 +52,13 @@ func hindered(z Sizes) Row {
 	}
 }
 
+// leatAndExtra is leat with a target, and client-go beside it.
+func leatAndExtra(s subject.Spec) []Entrant {
+	entrants := both(s)
+	entrants[1].Extra = true
+	return entrants
+}
+
 func backlog(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Backlog, Objects: 10_000, Events: 50_000, Handlers: 16}
 	return Row{
@@ -113,9 +120,6 @@ func queues(z Sizes) []Row {
 	}
 }
 
-// phaseLasts is several times as long as the scheduler takes to give each of eleven goroutines its turn.
-const phaseLasts = 500 * time.Millisecond
-
 var readerColumns = []string{"of spinning", "writes/cpu s", "writes/cpu s, spinning", "writes/s", "reads/s"}
 
 func readers(z Sizes) Row {
@@ -123,7 +127,7 @@ func readers(z Sizes) Row {
 		Name: "readers", Title: "One writer, ten readers that list 10,000 objects", Quick: true, Rounds: min(3, z.Rounds), Columns: readerColumns,
 		Note: "Every write is published by itself. A process writes beside readers and beside as many goroutines that spin, by turns of half a second, " +
 			"and what it writes is counted in seconds of the processor time of all of them. A writer that nobody holds up has its share of that in both.",
-		Entrants: both(subject.Spec{Work: subject.Readers, Objects: 10_000, Lasts: phaseLasts}),
+		Entrants: leatAndExtra(subject.Spec{Work: subject.Readers, Objects: 10_000, Lasts: z.Phase}),
 	}
 }
 
@@ -131,6 +135,6 @@ func finders(z Sizes) Row {
 	return Row{
 		Name: "finders", Title: "One writer, ten readers that ask an index", Rounds: min(3, z.Rounds), Columns: readerColumns,
 		Note:     "The same, with an index of a thousand values, each of ten objects; one write in ten moves an object to another value.",
-		Entrants: both(subject.Spec{Work: subject.Finders, Objects: 10_000, Lasts: phaseLasts}),
+		Entrants: leatAndExtra(subject.Spec{Work: subject.Finders, Objects: 10_000, Lasts: z.Phase}),
 	}
 }

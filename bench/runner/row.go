@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"time"
+
 	"github.com/leatproject/leat/bench/subject"
 )
 
@@ -41,6 +43,16 @@ func (r *Row) turns() (n int) {
 	return n
 }
 
+// withExtras has entrants that no target names take their turns no more than so often.
+func (r Row) withExtras(rounds int) Row {
+	for i := range r.Entrants {
+		if r.Entrants[i].Extra {
+			r.Entrants[i].Rounds = rounds
+		}
+	}
+	return r
+}
+
 // The subjects.
 const (
 	leat              = "leat"
@@ -58,12 +70,13 @@ type Sizes struct {
 	Largest  int // pods of the growth
 	Keys     int // that go through a contended queue
 	Rounds   int
+	Phase    time.Duration // of a writer beside readers
 }
 
 // Full and Quick are the sizes of a whole and of a quick run.
 var (
-	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Keys: 300_000, Rounds: 5}
-	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Keys: 60_000, Rounds: 2}
+	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Keys: 300_000, Rounds: 5, Phase: 500 * time.Millisecond}
+	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Keys: 60_000, Rounds: 2, Phase: 250 * time.Millisecond}
 )
 
 // Rows returns everything that is measured, in the order of the targets.
@@ -98,12 +111,7 @@ func events(z Sizes, tls bool) Row {
 			extra(entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON)),
 		},
 	}
-	for i := range row.Entrants {
-		if row.Entrants[i].Extra {
-			row.Entrants[i].Rounds = 3
-		}
-	}
-	return row
+	return row.withExtras(3)
 }
 
 func eventsOverTLS(z Sizes) Row {
@@ -138,7 +146,7 @@ func caches(z Sizes) Row {
 	kept.Keep = true
 	listing := spec
 	listing.Listed = true
-	return Row{
+	row := Row{
 		Name: "cache", Title: "The first list, and what stays in memory", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s", "allocs/object"},
 		Note:    "From before there is a client until a handler knows every pod; the live heap after that, collected, and the most memory that was ever resident.",
@@ -159,6 +167,7 @@ func caches(z Sizes) Row {
 			extra(listed(entrant("client-go, metadata, stripped, listed", clientGo, stripped, subject.Metadata, ""))),
 		},
 	}
+	return row.withExtras(2)
 }
 
 // syncs are the slower ways to fill a cache.
@@ -188,7 +197,7 @@ func relists(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Relist, Objects: z.Relisted}
 	stripped, listing := spec, spec
 	stripped.Strip, listing.Listed = true, true
-	return Row{
+	row := Row{
 		Name: "relist", Title: "A list of what has not changed", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"allocs/object", "B/object", "live MB", "peak MB", "peak/live", "cpu us/object", "notifications"},
 		Note:    "The watch ends with 410 and the collection is listed again, every object being what it was. The heap in use is looked at every 10 ms.",
@@ -203,4 +212,5 @@ func relists(z Sizes) Row {
 			extra(listed(entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, ""))),
 		},
 	}
+	return row.withExtras(2)
 }
