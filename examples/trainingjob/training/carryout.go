@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -64,17 +65,19 @@ func carryOut[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tra
 
 // createAll makes objects, few at first. What fails, or is not tried because others failed, is not expected.
 func createAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], b batch, missing []plan.Replica) error {
-	made, err := expectations.SlowStart(ctx, len(missing), func(ctx context.Context, i int) error {
+	var made atomic.Int32
+	defer func() { r.expected.Created(b, len(missing)-int(made.Load())) }() // also after a panic
+	_, err := expectations.SlowStart(ctx, len(missing), func(ctx context.Context, i int) error {
 		name, err := c.create(ctx, j, missing[i])
 		switch {
 		case err == nil:
+			made.Add(1)
 			r.tell(j, recorder.Normal, "SuccessfulCreate"+c.resource.Kind, "Created: "+name)
 		case !endsNamespace(err):
 			r.tell(j, recorder.Warning, "FailedCreate"+c.resource.Kind, "Error creating: "+err.Error())
 		}
 		return err
 	})
-	r.expected.Created(b, len(missing)-made)
 	return err
 }
 

@@ -39,6 +39,12 @@ type world struct {
 
 func inWorld(t *testing.T, test func(*world)) {
 	t.Helper()
+	inWorldWith(t, func(*reconciler) {}, test)
+}
+
+// inWorldWith is inWorld with a reconciler that was changed before it runs.
+func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.ErrorLevel)
 		w := &world{T: t, server: testserver.New(testserver.Options{}), logs: logs}
@@ -58,6 +64,7 @@ func inWorld(t *testing.T, test func(*world)) {
 		o.Recorder, err = recorder.New(client, recorder.Options{Controller: "trainingjob-controller"})
 		require.NoError(t, err)
 		w.reconciler = newReconciler(o)
+		change(w.reconciler)
 		c, err := w.reconciler.controller(o)
 		require.NoError(t, err)
 

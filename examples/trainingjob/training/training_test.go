@@ -1,7 +1,7 @@
 package training
 
 import (
-	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/expectations"
 	"github.com/leatproject/leat/testserver"
 )
@@ -268,15 +269,22 @@ func TestFailedDeletions(t *testing.T) {
 
 // TestPanicsAreContained has a reconcile meet what nobody thought of, once.
 func TestPanicsAreContained(t *testing.T) {
-	inWorld(t, func(w *world) {
-		whole := w.reconciler.pods
-		w.reconciler.pods.byKeeper = nil
-		w.submit(2, asIs)
-		require.Zero(w, w.count(Pods))
-		require.True(w, strings.Contains(w.logs.All()[0].ContextMap()["err"].(string), "panic"))
-		w.reconciler.pods = whole
-		pass(time.Minute)
-		require.Equal(w, 2, w.count(Pods))
+	var panicked atomic.Bool
+	panicOnce := func(r *reconciler) {
+		r.pods.make = func(j *job.TrainingJob, p plan.Replica) *corev1.Pod {
+			if p.Index == 1 && panicked.CompareAndSwap(false, true) {
+				panic("nobody thought of this")
+			}
+			return plan.NewPod(j, p)
+		}
+	}
+	inWorldWith(t, panicOnce, func(w *world) {
+		w.submit(3, asIs)
+		require.Equal(w, 1, w.logs.Len())
+		require.Contains(w, w.logs.All()[0].ContextMap()["err"], "nobody thought of this")
+		pass(time.Second)
+		require.Equal(w, 3, w.count(Pods), "and what it did not come to is not expected")
+		require.Equal(w, 1, w.logs.Len())
 	})
 }
 
