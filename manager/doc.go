@@ -36,7 +36,8 @@
 //     TestRemove, TestNames, TestChecksComeAndGo, TestComingAndGoing).
 //  9. Cancellation ends Run in every state, and leaves nothing behind (TestRunEndsInEveryState).
 //  10. Health checks speak as those of Kubernetes do, withhold reasons unless they are asked to show them, and say which
-//     informer is not synced, and why (TestChecksAnswerAsKubernetesDoes, TestReadyz, TestElectionIsChecked).
+//     informer is not synced, and why (TestChecksAnswerAsKubernetesDoes, TestReadyz,
+//     TestCacheThatSaysWhyItIsLate, TestElectionIsChecked).
 //  11. The admin server has limits for those who say nothing, lets requests in flight end and cuts the rest off; it shows
 //     neither profiles nor keys unless it is asked to (TestConnectionsThatSayNothing, TestRequestsHaveLimits, TestRequestsInFlight,
 //     TestAdminAnswersWhatItIsAskedFor, TestDebugAsksTheControllers, TestSettings).

@@ -16,7 +16,8 @@ const (
 	// Others start when each that has a method Synced() <-chan struct{} has closed that: when it listens.
 	Servers Group = iota + 1
 	// Caches are read by what starts after them, which does when each that has a method Synced() <-chan struct{} has
-	// closed that: when it holds its first list. An informer that nothing is to wait for belongs to Others.
+	// closed that: when it holds its first list. Why it does not is asked of an informer, a factory, and whatever else has a
+	// method NotSynced() error. An informer that nothing is to wait for belongs to Others.
 	Caches
 	// Others run on every replica.
 	Others

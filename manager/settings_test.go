@@ -2,16 +2,11 @@ package manager_test
 
 import (
 	"context"
-	"errors"
 	"net"
-	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zaptest/observer"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
@@ -58,51 +53,4 @@ func TestSettings(t *testing.T) {
 	m = newManager(t, manager.Options{Admin: manager.AdminOptions{Listener: listener, Address: "ignored"}})
 	_, text = ask(m.AdminHandler(debug), path)
 	require.Contains(t, text, `"Admin": "`+listener.Addr().String()+`"`)
-}
-
-// TestWhyAReplicaIsCold has a controller whose informer gets no list and is waited for by nobody else.
-func TestWhyAReplicaIsCold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := served(t)
-		s.Inject(failConfigMaps(http.StatusForbidden))
-		logs, seen := observer.New(zap.WarnLevel)
-		var j journal
-		elector := j.newVote()
-		m := newManager(t, manager.Options{Elector: elector, Logger: zap.New(logs), SyncTimeout: time.Minute})
-		maps := mapInformer(connect(t, s))
-		place(t, m, manager.Others, maps)
-		ctl := controller.New("mill", doNothing, controller.Options{CacheSyncTimeout: -1})
-		ctl.Watch(controller.For(maps))
-		require.NoError(t, m.Add(ctl))
-		b := run(t, m)
-		<-time.After(time.Minute + time.Second)
-		require.Equal(t, []string{"campaign"}, j.take())
-		cold := seen.FilterMessage("campaigning before it is warm").All()
-		require.Len(t, cold, 1)
-		require.Equal(t, "mill", cold[0].ContextMap()["name"])
-		require.Regexp(t, `source configmaps not synced: configmaps: not synced, .* list configmaps: a fault was injected`, cold[0].ContextMap()["err"])
-		_, err := b.stop()
-		require.NoError(t, err)
-	})
-}
-
-// TestControllerThatCannotSyncEndsTheManager is what becomes of a permission that is missing where nobody campaigns.
-func TestControllerThatCannotSyncEndsTheManager(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := served(t)
-		s.Inject(failConfigMaps(http.StatusForbidden))
-		m := newManager(t, manager.Options{})
-		maps := mapInformer(connect(t, s))
-		place(t, m, manager.Others, maps)
-		ctl := controller.New("mill", doNothing, controller.Options{})
-		ctl.Watch(controller.For(maps))
-		require.NoError(t, m.Add(ctl))
-		err := <-run(t, m).ended
-		require.ErrorIs(t, err, controller.ErrNotSynced)
-		var late *controller.SyncError
-		require.ErrorAs(t, err, &late)
-		require.Equal(t, 2*time.Minute, late.Timeout)
-		require.Regexp(t, `^manager: mill: controller: mill: source configmaps not synced after 2m0s: configmaps: not synced, .*: list configmaps: a fault was injected`, err.Error())
-		require.False(t, errors.Is(err, manager.ErrGracePeriod))
-	})
 }

@@ -61,10 +61,13 @@ func whyNotSynced(r Runnable) error {
 func (m *Manager) checkCaches(context.Context) error {
 	var late []error
 	for _, r := range m.membersWhere(func(r *Registration) bool { return r.group == Caches }) {
-		switch why := whyNotSynced(r.runnable); {
-		case why != nil:
+		why, named := whyNotSynced(r.runnable), len(statuses(r.runnable)) > 0
+		switch {
+		case why != nil && named:
 			late = append(late, why)
-		case r.ready != nil && !isClosed(r.ready) && len(statuses(r.runnable)) == 0:
+		case why != nil:
+			late = append(late, fmt.Errorf("%s: not synced: %w", r.name, why))
+		case r.ready != nil && !isClosed(r.ready) && !named:
 			late = append(late, fmt.Errorf("%s: not synced", r.name))
 		}
 	}
