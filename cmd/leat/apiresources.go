@@ -75,7 +75,7 @@ func (o apiResourcesOptions) run(ctx context.Context, stdout io.Writer) error {
 	if !slices.Contains([]string{"", "wide", "name", "json"}, o.output) {
 		return usagef("--output %q: the formats are wide, name and json", o.output)
 	}
-	client, _, err := connect(o.server)
+	client, _, err := connect(o.server, nil)
 	if err != nil {
 		return err
 	}

@@ -70,8 +70,8 @@ func (f extraFlag) Set(text string) error {
 func (f extraFlag) String() string { return "" }
 func (f extraFlag) Type() string   { return "key=value" }
 
-// connect makes a client of what the flags say, and tells the namespace.
-func connect(o kubeconfig.Options) (*apiclient.Client, string, error) {
+// connect makes a client of what the flags say, and tells the namespace. onRequest may be nil.
+func connect(o kubeconfig.Options, onRequest func(apiclient.Request)) (*apiclient.Client, string, error) {
 	cfg, namespace, err := kubeconfig.Load(o)
 	if err != nil {
 		return nil, "", err
@@ -79,6 +79,7 @@ func connect(o kubeconfig.Options) (*apiclient.Client, string, error) {
 	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 { // and would be asked for again and again
 		return nil, "", usagef("%q cannot be the name of a namespace: %s", namespace, wrong[0])
 	}
+	cfg.OnRequest = onRequest
 	client, err := apiclient.New(cfg)
 	return client, namespace, err
 }

@@ -24,6 +24,7 @@ import (
 
 func newDemo() *cobra.Command {
 	var keepRunning bool
+	var address string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole pipeline at work, without a cluster",
@@ -31,10 +32,18 @@ func newDemo() *cobra.Command {
 objects, break the connection, and print what each stage of the pipeline did. It needs nothing and ends by itself.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runDemo(cmd.Context(), cmd.OutOrStdout(), keepRunning)
+			scraper, err := newScraper(address)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(cmd.OutOrStdout(), scraper.where())
+			return scraper.during(cmd.Context(), func(ctx context.Context) error {
+				return runDemo(ctx, cmd.OutOrStdout(), keepRunning, scraper)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&keepRunning, "keep-running", false, "stay up in the end, and serve the API on a local port")
+	metricsFlag(cmd, &address)
 	return cmd
 }
 
@@ -49,8 +58,8 @@ type demo struct {
 }
 
 // runDemo starts everything, plays the script, and ends everything.
-func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool) error {
-	d, err := newDemoWorld(trace.To(stdout, nil))
+func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper) error {
+	d, err := newDemoWorld(trace.To(stdout, nil), scraper)
 	if err != nil {
 		return err
 	}
@@ -79,17 +88,19 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool) error {
 	return errors.Join(err, <-served)
 }
 
-func newDemoWorld(out *trace.Printer) (*demo, error) {
+func newDemoWorld(out *trace.Printer, scraper *scraper) (*demo, error) {
 	d := &demo{out: out, server: testserver.New(testserver.Options{ImmediateDeletion: true})}
 	var err error
-	d.client, err = apiclient.New(apiclient.Config{Host: d.server.URL(), Transport: d.server.Client().Transport})
+	d.client, err = apiclient.New(apiclient.Config{
+		Host: d.server.URL(), Transport: d.server.Client().Transport, OnRequest: scraper.onRequest(),
+	})
 	if err != nil {
 		return nil, err
 	}
 	d.sets = watchTraced[*replicaSet](d, replicaSets)
 	d.pods = watchTraced[*pod](d, pods)
 	d.controller = newReplicas(d)
-	return d, nil
+	return d, errors.Join(scraper.informer(d.sets), scraper.informer(d.pods), scraper.controller(d.controller))
 }
 
 // watchTraced makes an informer of one resource whose every stage prints what it does.

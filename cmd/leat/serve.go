@@ -20,6 +20,7 @@ type serveOptions struct {
 	kubeconfig string
 	token      string
 	tls        bool
+	metrics    string
 }
 
 func newServe() *cobra.Command {
@@ -42,6 +43,7 @@ use it, but for the few commands of kubectl that insist on protobuf.`,
 	f.StringVar(&o.kubeconfig, "kubeconfig-out", "leat.kubeconfig", "where to write a kubeconfig; empty writes none")
 	f.StringVar(&o.token, "token", "", "bearer token that clients must send")
 	f.BoolVar(&o.tls, "tls", false, "serve over TLS and HTTP/2, with a certificate of its own")
+	metricsFlag(cmd, &o.metrics)
 	return cmd
 }
 
@@ -55,7 +57,12 @@ func (o serveOptions) run(ctx context.Context, stdout io.Writer) error {
 	if !address.IP.IsLoopback() && o.token == "" {
 		return usagef("--listen %s: others can reach it, so it needs a --token", o.listen)
 	}
+	scraper, err := newScraper(o.metrics)
+	if err != nil {
+		return err
+	}
 	server := testserver.New(o.server())
+	scraper.watches(func() float64 { return float64(len(server.Watches())) })
 	cfg := o.config(server, address)
 	if o.kubeconfig != "" {
 		if err := kubeconfig.Write(o.kubeconfig, cfg, kubeconfig.DefaultNamespace); err != nil {
@@ -66,7 +73,8 @@ func (o serveOptions) run(ctx context.Context, stdout io.Writer) error {
 	if o.kubeconfig != "" {
 		fmt.Fprintf(stdout, "try: leat watch configmaps -A --kubeconfig %s\n", o.kubeconfig)
 	}
-	return server.Serve(ctx, listener)
+	fmt.Fprint(stdout, scraper.where())
+	return scraper.during(ctx, func(ctx context.Context) error { return server.Serve(ctx, listener) })
 }
 
 func (o serveOptions) server() testserver.Options {

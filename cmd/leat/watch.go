@@ -33,6 +33,8 @@ type watchOptions struct {
 	once          bool
 	webSocket     bool
 	paged         bool
+	metrics       string
+	scraper       *scraper // of metrics
 }
 
 func newWatch() *cobra.Command {
@@ -69,6 +71,7 @@ Output formats: line; json, an object a line with its type; name, the key alone 
 	f.BoolVar(&o.once, "once", false, "end when the first list is complete")
 	f.BoolVar(&o.webSocket, "websocket", false, "watch over WebSocket instead of a chunked answer")
 	f.BoolVar(&o.paged, "paged", false, "take the first list in pages instead of a stream")
+	metricsFlag(cmd, &o.metrics)
 	return cmd
 }
 
@@ -76,7 +79,17 @@ func (o watchOptions) run(ctx context.Context, resource string, stdout, stderr i
 	if err := o.validate(); err != nil {
 		return err
 	}
-	client, namespace, err := connect(o.server)
+	scraper, err := newScraper(o.metrics)
+	if err != nil {
+		return err
+	}
+	o.scraper = scraper
+	fmt.Fprint(stderr, scraper.where())
+	return scraper.during(ctx, func(ctx context.Context) error { return o.watch(ctx, resource, stdout, stderr) })
+}
+
+func (o watchOptions) watch(ctx context.Context, resource string, stdout, stderr io.Writer) error {
+	client, namespace, err := connect(o.server, o.scraper.onRequest())
 	if err != nil {
 		return err
 	}
@@ -135,6 +148,9 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 			}
 		},
 	})
+	if err := o.scraper.informer(i); err != nil {
+		return err
+	}
 	written := func(err error) {
 		if err != nil {
 			cancel(fmt.Errorf("write: %w", err))
