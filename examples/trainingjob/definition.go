@@ -55,8 +55,9 @@ func (w *waiter) Run(ctx context.Context) error {
 		err := w.ask(ctx)
 		switch {
 		case err == nil:
-			w.known.Store(true)
-			return w.then()
+			err := w.then()
+			w.known.Store(err == nil) // from here on the caches say whether they are synced
+			return err
 		case ctx.Err() != nil:
 			return nil
 		case apierrors.IsNotFound(err):

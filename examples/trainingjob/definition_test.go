@@ -68,7 +68,9 @@ func TestMissingPermission(t *testing.T) {
 		}}
 		inWorld(t, forbidden, func(w *world) {
 			began := time.Now()
-			err := serve(context.Background(), options{client: w.client, log: newLogger(w.Output(), false), workers: 1, syncTimeout: 30 * time.Second})
+			o := w.options()
+			o.syncTimeout = 30 * time.Second
+			err := serve(context.Background(), o)
 			require.Equal(w, 30*time.Second, time.Since(began))
 			require.True(w, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(w, err, says)
@@ -125,7 +127,9 @@ func TestInstall(t *testing.T) {
 		}
 		return nil
 	}}, func(w *world) {
-		err := serve(context.Background(), options{client: w.client, log: newLogger(w.Output(), false), workers: 1, install: true})
+		o := w.options()
+		o.install = true
+		err := serve(context.Background(), o)
 		require.ErrorContains(w, err, "customresourcedefinitions")
 		require.ErrorContains(w, err, "nobody lets you")
 	})

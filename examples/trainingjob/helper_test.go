@@ -85,15 +85,23 @@ func (w *world) define() {
 	synctest.Wait()
 }
 
+// options are those of a program that works on one job at a time and logs where tests do.
+func (w *world) options() options {
+	w.Helper()
+	shown, err := newShown()
+	require.NoError(w, err)
+	return options{
+		client: w.client, log: newLogger(w.Output(), false), workers: 1, shown: shown,
+		onMutation: func(m cache.Mutation) { w.Errorf("somebody changed what is in a cache: %s", m) },
+	}
+}
+
 // start starts the program, with options changed.
 func (w *world) start(change ...func(*options)) {
 	w.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
-	w.logs, w.counts = logs, &training.Counts{}
-	o := options{
-		client: w.client, log: zap.New(core), workers: 3, counts: w.counts,
-		onMutation: func(m cache.Mutation) { w.Errorf("somebody changed what is in a cache: %s", m) },
-	}
+	o := w.options()
+	w.logs, w.counts, o.log = logs, o.shown.counts, zap.New(core)
 	for _, f := range change {
 		f(&o)
 	}

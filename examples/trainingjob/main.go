@@ -35,7 +35,9 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "trainingjob: %s\n", oneLine(err))
 		return 2
 	}
-	o.client, err = connect(connection)
+	if o.shown, err = newShown(); err == nil {
+		o.client, err = connect(connection, o.shown.OnRequest)
+	}
 	if err == nil {
 		err = serve(ctx, o)
 	}
@@ -99,11 +101,12 @@ func newLogger(to io.Writer, verbose bool) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), zapcore.Lock(zapcore.AddSync(to)), level))
 }
 
-func connect(o kubeconfig.Options) (*apiclient.Client, error) {
+func connect(o kubeconfig.Options, onRequest func(apiclient.Request)) (*apiclient.Client, error) {
 	c, _, err := kubeconfig.Load(o)
 	if err != nil {
 		return nil, err
 	}
+	c.OnRequest = onRequest
 	return apiclient.New(c)
 }
 

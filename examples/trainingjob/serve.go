@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,6 +11,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/client"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/kubelet"
 	"github.com/leatproject/leat/examples/deployment/workload"
@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -38,9 +39,12 @@ type options struct {
 	admin       string // where the admin server listens; empty is nowhere
 	lease       string // namespace/name; empty means that there is one replica
 
-	counts     *training.Counts
+	shown      *shown
 	onMutation func(cache.Mutation) // for tests: told when somebody changes what is in a cache
 }
+
+// name is the controller's, in logs, Events and metrics.
+const name = "trainingjob"
 
 // resync is how often every job is reconciled although nothing happened.
 const resync = 12 * time.Hour
@@ -52,16 +56,13 @@ func serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	events, err := recorder.New(o.client, recorder.Options{Controller: "trainingjob-controller", CoreV1: true, Logger: o.log})
+	events, err := recorder.New(o.client, recorder.Options{Controller: name + "-controller", CoreV1: true, Logger: o.log})
 	if err != nil {
 		return err
 	}
-	if o.counts == nil {
-		o.counts = &training.Counts{}
-	}
 	m, err := manager.New(manager.Options{
 		Elector: elector, SyncTimeout: o.syncTimeout, Logger: o.log,
-		Admin: manager.AdminOptions{Address: o.admin, Debug: true, Metrics: metrics(o.counts)},
+		Admin: manager.AdminOptions{Address: o.admin, Debug: true, Metrics: metrics.Handler(o.shown.registry)},
 	})
 	if err != nil {
 		return err
@@ -76,7 +77,8 @@ func serve(ctx context.Context, o options) error {
 		}
 	}
 	_, err = m.AddWith(w, manager.Placement{Name: "definition", Group: manager.Others})
-	err = errors.Join(err, m.Add(events), m.Readyz().Add("definition", w.check))
+	_, errShow := o.shown.Recorder(name, events)
+	err = errors.Join(err, errShow, m.Add(events), m.Readyz().Add("definition", w.check))
 	if err != nil {
 		return err
 	}
@@ -92,7 +94,14 @@ func (o options) elector() (manager.Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return leaderelection.New(o.client, leaderelection.Options{Namespace: key.Namespace, Name: key.Name, Logger: o.log})
+	e, err := leaderelection.New(o.client, leaderelection.Options{
+		Namespace: key.Namespace, Name: key.Name, OnSlowPath: o.shown.SlowPath(key.Name), Logger: o.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	_, err = o.shown.Elector(key.Name, e)
+	return e, err
 }
 
 // add adds the caches and the controllers to a manager that runs.
@@ -108,12 +117,17 @@ func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 		return fmt.Errorf("make the caches: %w", err)
 	}
 	engine := controller.Options{Workers: o.workers, CacheSyncTimeout: o.syncTimeout, Logger: o.log}
+	gate := client.NewGate(client.GateOptions{Logger: o.log})
 	c, err := training.New(training.Options{
 		Client: o.client, Jobs: jobs, Pods: pods, Services: services,
-		Recorder: events, Counts: o.counts, Controller: engine,
+		Recorder: events, Gate: gate, Counts: o.shown.counts, Controller: engine,
 	})
 	if err != nil {
 		return err
+	}
+	err = errors.Join(o.showCaches(jobs, pods, services), o.showController(c))
+	if _, errShow := o.shown.Gate(name, gate); err != nil || errShow != nil {
+		return errors.Join(err, errShow)
 	}
 	all := []manager.Runnable{f, c}
 	if o.simulate {
@@ -126,6 +140,19 @@ func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 	return m.Add(all...)
 }
 
+func (o options) showCaches(caches ...metrics.Informer) (err error) {
+	for _, c := range caches {
+		_, errShow := o.shown.Informer("", c)
+		err = errors.Join(err, errShow)
+	}
+	return err
+}
+
+func (o options) showController(c metrics.Controller) error {
+	_, err := o.shown.Controller(c)
+	return err
+}
+
 // nodes is a simulation that has the Pods of jobs run. They do not end by themselves.
 func (o options) nodes(f *informer.Factory, engine controller.Options) (manager.Runnable, error) {
 	pods, err := informer.Shared(f, apiclient.View[*workload.Pod](o.client, workload.Pods, o.namespace),
@@ -136,23 +163,6 @@ func (o options) nodes(f *informer.Factory, engine controller.Options) (manager.
 	k := o.kubelet
 	k.Client, k.Pods, k.Controller = o.client, pods, engine
 	k.Controller.Bucket = workqueue.Bucket{QPS: -1}
-	return kubelet.New(k), nil
-}
-
-// metrics answers with the counts, in the text format of Prometheus.
-func metrics(c *training.Counts) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		for _, m := range []struct {
-			name, help string
-			value      int64
-		}{
-			{"trainingjob_created_total", "Jobs that were seen for the first time.", c.Created.Load()},
-			{"trainingjob_succeeded_total", "Jobs that have succeeded.", c.Succeeded.Load()},
-			{"trainingjob_failed_total", "Jobs that have failed.", c.Failed.Load()},
-			{"trainingjob_replica_restarts_total", "Restarts of replicas that were replaced.", c.Restarted.Load()},
-		} {
-			fmt.Fprintf(w, "# HELP %[1]s %[2]s\n# TYPE %[1]s counter\n%[1]s %[3]d\n", m.name, m.help, m.value)
-		}
-	})
+	c := kubelet.New(k)
+	return c, o.showController(c)
 }

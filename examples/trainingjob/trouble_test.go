@@ -178,7 +178,8 @@ func TestPodsThatTakeTheirTime(t *testing.T) {
 func TestTheLeaderWorks(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		start := func() (stop func()) {
-			o := options{client: w.client, workers: 1, lease: "kube-system/trainingjob", log: newLogger(io.Discard, false)}
+			o := w.options()
+			o.lease = "kube-system/trainingjob"
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()
@@ -274,6 +275,14 @@ func TestAdmin(t *testing.T) {
 	require.NoError(t, job.Install(ctx, client))
 	eventually("/readyz?verbose", 200, "[+]definition ok")
 	eventually("/metrics", 200, "\ntrainingjob_created_total 0\n")
+	eventually("/metrics", 200, "controller_runtime_max_concurrent_reconciles{controller=\"trainingjob\"} 5\n")
+	for _, series := range []string{
+		"rest_client_requests_total{", "workqueue_depth{", "leat_gate_waits_total{", "leat_recorder_events_total{",
+		"leat_informer_objects{", "pods", "services", "trainingjobs.training.leat.example",
+	} {
+		_, body := get("/metrics")
+		require.Contains(t, body, series)
+	}
 	eventually("/debug/controllers/trainingjob", 200, "trainingjob")
 	cancel()
 	require.Zero(t, <-code, "%s", &stderr)

@@ -37,6 +37,8 @@ type Options struct {
 	Services *informer.Share[*plan.Service]
 	Recorder *recorder.Recorder
 
+	// Gate holds back reconciles of jobs whose status was written a moment ago. Nil is one with the usual options.
+	Gate *client.Gate
 	// Counts is told of what happened to jobs, if not nil.
 	Counts *Counts
 	// Controller are the options of the engine.
@@ -47,9 +49,12 @@ type Options struct {
 func New(o Options) (*controller.Controller[api.Key], error) { return newReconciler(o).controller(o) }
 
 func (r *reconciler) controller(o Options) (*controller.Controller[api.Key], error) {
+	if o.Gate == nil {
+		o.Gate = client.NewGate(client.GateOptions{Logger: o.Controller.Logger})
+	}
 	return controller.Spec[api.Key]{
 		Name:       "trainingjob",
-		Reconciler: controller.Gated(controller.Objects(o.Jobs.Cache(), r), client.NewGate(client.GateOptions{Logger: o.Controller.Logger})),
+		Reconciler: controller.Gated(controller.Objects(o.Jobs.Cache(), r), o.Gate),
 		Sources:    r.sources(o),
 		Options:    o.Controller,
 	}.Build()
