@@ -31,6 +31,7 @@ func TestRecreateHearsOfTheLastPod(t *testing.T) {
 		}
 		_, err := w.server.Create(workload.Pods, pod)
 		require.NoError(w, err)
+		synctest.Wait() // what nobody has seen yet nobody waits for
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
 		require.NoError(w, w.server.Delete(workload.Pods, api.KeyOf(pod)))
