@@ -35,6 +35,7 @@ type world struct {
 	*testing.T
 	server *testserver.Server
 	client *apiclient.Client
+	shown  *instruments // of the program that was started last
 	logs   *observer.ObservedLogs
 	stop   func() // the program, and waits for its end
 }
@@ -70,7 +71,7 @@ func (w *world) start(parts ...string) {
 		parts = []string{partDeployment, partReplicaSet, partKubelet}
 	}
 	core, logs := observer.New(zapcore.InfoLevel)
-	o := options{client: w.client, log: zap.New(core), parts: map[string]bool{}, workers: 3}
+	o := options{client: w.client, shown: w.instruments(), log: zap.New(core), parts: map[string]bool{}, workers: 3}
 	w.logs = logs
 	o.kubelet.Start, o.kubelet.Stop = 3*time.Second, 2*time.Second
 	for _, p := range parts {
@@ -85,6 +86,15 @@ func (w *world) start(parts ...string) {
 		w.stop = nil
 	}
 	synctest.Wait()
+}
+
+// instruments are those of a program that is about to be started.
+func (w *world) instruments() *instruments {
+	w.Helper()
+	var err error
+	w.shown, err = newInstruments()
+	require.NoError(w, err)
+	return w.shown
 }
 
 // pass lets time pass, and what is due then happen.

@@ -35,7 +35,10 @@ func run(ctx context.Context, args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "deployment: %s\n", oneLine(err))
 		return 2
 	}
-	o.client, err = connect(connection)
+	o.shown, err = newInstruments()
+	if err == nil {
+		o.client, err = connect(connection, o.shown.OnRequest)
+	}
 	if err == nil {
 		err = serve(ctx, o)
 	}
@@ -68,7 +71,7 @@ func parse(args []string, stderr io.Writer) (options, kubeconfig.Options, error)
 	f.IntVar(&o.workers, "workers", 5, "how many objects of each kind are worked on at once")
 	f.DurationVar(&o.syncTimeout, "sync-timeout", 0, "how long the first lists may take (default 2m)")
 	f.StringVar(&o.lease, "lease", "", "Lease, as `namespace/name`, for which several replicas contend; the one that holds it works (default: no contest)")
-	f.StringVar(&o.admin, "admin", "", "`address` for health checks and /debug/controllers, such as 127.0.0.1:8081 (default: none)")
+	f.StringVar(&o.admin, "admin", "", "`address` for health checks, /metrics and /debug/controllers, such as 127.0.0.1:8081 (default: none)")
 	f.DurationVar(&o.kubelet.Start, "pod-start", 0, "how long a simulated Pod takes to be ready")
 	f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "how long a simulated Pod takes to end")
 	f.BoolVar(&verbose, "v", false, "log every reconcile, and why it ran")
@@ -114,11 +117,12 @@ func newLogger(to io.Writer, verbose bool) *zap.Logger {
 	return zap.New(zapcore.NewCore(zapcore.NewConsoleEncoder(c), zapcore.Lock(zapcore.AddSync(to)), level))
 }
 
-func connect(o kubeconfig.Options) (*apiclient.Client, error) {
+func connect(o kubeconfig.Options, onRequest func(apiclient.Request)) (*apiclient.Client, error) {
 	c, _, err := kubeconfig.Load(o)
 	if err != nil {
 		return nil, err
 	}
+	c.OnRequest = onRequest
 	return apiclient.New(c)
 }
 

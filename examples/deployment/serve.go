@@ -33,6 +33,7 @@ const (
 // options say what to run, and for whom.
 type options struct {
 	client      *apiclient.Client
+	shown       *instruments
 	log         *zap.Logger
 	namespace   string // empty means all
 	parts       map[string]bool
@@ -69,9 +70,12 @@ func serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
+	if err := o.shown.show(all, controllers, o.lease, elector); err != nil {
+		return err
+	}
 	m, err := manager.New(manager.Options{
 		Elector: elector, SyncTimeout: o.syncTimeout, Logger: o.log,
-		Admin: manager.AdminOptions{Address: o.admin, Debug: true},
+		Admin: manager.AdminOptions{Address: o.admin, Debug: true, Metrics: o.shown.handler()},
 	})
 	if err != nil {
 		return err
@@ -98,7 +102,9 @@ func (o options) elector() (manager.Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return leaderelection.New(o.client, leaderelection.Options{Namespace: key.Namespace, Name: key.Name, Logger: o.log})
+	return leaderelection.New(o.client, leaderelection.Options{
+		Namespace: key.Namespace, Name: key.Name, OnSlowPath: o.shown.SlowPath(o.lease), Logger: o.log,
+	})
 }
 
 func newCaches(o options) (*caches, error) {
@@ -119,6 +125,9 @@ func newCaches(o options) (*caches, error) {
 func (o options) controllers(c *caches) (recorders []*recorder.Recorder, all []*controller.Controller[api.Key], err error) {
 	told := func(name string) *recorder.Recorder {
 		r, failed := recorder.New(o.client, recorder.Options{Controller: name + "-controller", CoreV1: true, Logger: o.log})
+		if failed == nil {
+			_, failed = o.shown.Recorder(name, r)
+		}
 		recorders, err = append(recorders, r), errors.Join(err, failed)
 		return r
 	}

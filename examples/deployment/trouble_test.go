@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -251,7 +253,7 @@ func TestMissingPermission(t *testing.T) {
 		return nil
 	}}
 	inWorld(t, forbidden, func(w *world) {
-		o := options{client: w.client, parts: map[string]bool{partDeployment: true}, workers: 1, syncTimeout: 30 * time.Second}
+		o := options{client: w.client, shown: w.instruments(), parts: map[string]bool{partDeployment: true}, workers: 1, syncTimeout: 30 * time.Second}
 		began := time.Now()
 		err := serve(context.Background(), o)
 		require.Equal(w, 30*time.Second, time.Since(began))
@@ -293,8 +295,14 @@ func TestCommandLine(t *testing.T) {
 // TestTheLeaderWorks runs two replicas, of which one works, and the other when that one has ended.
 func TestTheLeaderWorks(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
+		leads := func(shown *instruments) string {
+			scrape := httptest.NewRecorder()
+			shown.handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			_, value, _ := strings.Cut(scrape.Body.String(), `leader_election_master_status{name="kube-system/deployment"} `)
+			return value[:1]
+		}
 		start := func() (stop func()) {
-			o := options{client: w.client, parts: map[string]bool{partDeployment: true}, workers: 1, lease: "kube-system/deployment"}
+			o := options{client: w.client, shown: w.instruments(), parts: map[string]bool{partDeployment: true}, workers: 1, lease: "kube-system/deployment"}
 			o.log = newLogger(&bytes.Buffer{}, false)
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
@@ -306,12 +314,15 @@ func TestTheLeaderWorks(t *testing.T) {
 			}
 		}
 		first := start()
+		former := w.shown
 		second := start()
+		require.Equal(w, "1 0", leads(former)+" "+leads(w.shown))
 		w.deploy(asIs)
 		w.pass(time.Minute)
 		require.Len(w, w.sets(), 1)
 		first()
 		w.pass(20 * time.Second)
+		require.Equal(w, "0 1", leads(former)+" "+leads(w.shown))
 		w.edit(image("web:2"))
 		w.pass(time.Second)
 		require.Len(w, w.sets(), 2)
