@@ -182,6 +182,8 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			all := func(o metav1.DeleteOptions, selectors ...string) error {
 				return here.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: selectors[0], FieldSelector: selectors[1]})
 			}
+			there := client.For(apiclient.For[*widget](r.live.Client(), widgets, "there"), r.informer, client.Options{})
+			require.NoError(r, there.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 			return errors.Join(all(metav1.DeleteOptions{}, "app=web", ""), all(metav1.DeleteOptions{}, "", "spec.node=n1"),
 				all(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "", ""))
 		}},
@@ -427,12 +429,64 @@ func TestDeletionsOfAllOfAPart(t *testing.T) {
 		require.Equal(r, 1, i.Cache().Len(), "what a finalizer holds is there, in another version")
 		require.Zero(r, g.Stats().TimedOut)
 
+		thaw = r.freeze()
+		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"finalizers": nil}}), patchOptions)
+		require.NoError(r, err)
+		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
+		require.False(r, ask(g, owner).ready, "the version is the one that was to be deleted")
+		thaw()
+		require.Zero(r, i.Cache().Len())
+
 		forbidden := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"deletecollection"}}, Effect: testserver.Fail{Code: 403}})
 		err = parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err))
 		require.Equal(r, 1, forbidden.Seen())
 		require.True(r, ask(g, owner).ready, "nothing was deleted")
 	})
+}
+
+// TestEveryWriteOfOneObjectIsWaitedFor makes two writes of an object, of which the informer hears the first.
+func TestEveryWriteOfOneObjectIsWaitedFor(t *testing.T) {
+	deleteAll := func(ctx context.Context, r *rig) error {
+		return r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+	}
+	change := func(metadata map[string]any) func(context.Context, *rig) error {
+		return func(ctx context.Context, r *rig) error {
+			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": metadata}), patchOptions)
+			return err
+		}
+	}
+	for name, c := range map[string]struct {
+		finalizers    []string
+		first, second func(context.Context, *rig) error
+	}{
+		"deleted with others, and let go":  {[]string{"leat.test/hold"}, deleteAll, change(map[string]any{"finalizers": nil})},
+		"changed, and deleted with others": {nil, change(map[string]any{"labels": map[string]string{"a": "b"}}), deleteAll},
+		"changed, and deleted": {nil, change(map[string]any{"labels": map[string]string{"a": "b"}}), func(ctx context.Context, r *rig) error {
+			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := named("alpha", 1)
+			w.Finalizers = c.finalizers
+			bubble(t, setting{have: []*widget{w}}, func(r *rig) {
+				g := client.NewGate(client.GateOptions{})
+				ctx := g.Begin(r.Context(), owner)
+				deletions := testserver.Match{Frames: []testserver.FrameType{testserver.FrameDeleted}}
+				late := r.server.Inject(testserver.Fault{Match: deletions, Effect: testserver.StallEvents{}})
+				require.NoError(r, c.first(ctx, r))
+				synctest.Wait()
+				require.NoError(r, c.second(ctx, r))
+				synctest.Wait()
+				a := ask(g, owner)
+				require.False(r, a.ready)
+				late.Remove()
+				synctest.Wait()
+				require.EqualValues(r, 1, a.calls.Load())
+				require.Zero(r, r.informer.Cache().Len())
+			})
+		})
+	}
 }
 
 // sliver declares no more than it must.
