@@ -49,7 +49,7 @@ func TestAPIResources(t *testing.T) {
 	byName := strings.Fields(apiResources(t, path, "-o", "name", "--sort-by", "name"))
 	require.Equal(t, []string{"configmaps", "customresourcedefinitions.apiextensions.k8s.io", "daemonsets.apps"}, byName[:3])
 	byKind := strings.Fields(apiResources(t, path, "-o", "name", "--sort-by", "kind"))
-	require.Equal(t, "jobs.batch", byKind[5], "Job comes after Event and before Lease")
+	require.Equal(t, "jobs.batch", byKind[6], "Job comes after both kinds of Event and before Lease")
 
 	var list metav1.APIResourceList
 	require.NoError(t, json.Unmarshal([]byte(apiResources(t, path, "-o", "json", "--api-group", "apps", "--sort-by", "name")), &list))
