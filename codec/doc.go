@@ -10,7 +10,8 @@
 // each token stands (outline.go); the plan (plan.go), compiled from T once, makes a T of what was noted: jsonplan.go and
 // its neighbours of JSON, wireplan.go of protobuf. What T does not declare is stepped over without being looked at again.
 // Between the last two, what can be said from the metadata alone is said (peek.go): that the caller holds this very
-// version already, or whose bytes these are that cannot be decoded. Strings that repeat are shared (interner.go).
+// version already, or whose bytes these are that cannot be decoded. Strings that repeat are shared (interner.go,
+// recent.go).
 //
 // # Guarantees
 //
@@ -32,7 +33,7 @@
 //     (TestKnownObjectsAreReused, TestRelistOfKnownObjectsDoesNotAllocate); one of which either is empty is never taken
 //     for known (TestUncertainObjectsAreNotReused).
 //  8. managedFields that are not wanted are left out, however T keeps its metadata (TestDropsManagedFields,
-//     TestDropsManagedFieldsAnywhere, TestDropsManagedFieldsOfEveryType).
+//     TestDropsManagedFieldsAnywhere, TestDropsManagedFieldsOfEveryType, TestDropsManagedFieldsFromProtobuf).
 //  9. Objects share no memory with the stream (TestProtobufDoesNotAliasBuffer), and Marshal changes no object
 //     (TestMarshalFillsInKind).
 //  10. An ERROR frame ends a watch with a StatusError whatever it holds (TestErrorEvent, TestOddErrorEvent).
@@ -42,7 +43,10 @@
 //     TestWirePlanLikeUnmarshal); one that lacks a number is read from JSON alone (TestWhatIsReadFromProtobuf).
 //  13. Objects share the strings that repeat (TestRepeatingStringsAreShared); of those that do not none is kept
 //     (TestInternerKeepsOnlyWhatRepeats), and however many repeat no more than 4096 of up to 256 bytes
-//     (TestInternerIsBounded), those that repeat most first (TestInternerKeepsWhatRepeatsMost).
+//     (TestInternerIsBounded), those that repeat most first (TestInternerKeepsWhatRepeatsMost). None is taken for another
+//     (TestAlikeStringsAreToldApart).
+//  14. A slice that was decoded from protobuf, as encoders write it, has no room left: whoever appends to it gets a copy
+//     (TestSlicesHaveNoRoomLeft).
 //
 // # Concurrency
 //

@@ -34,7 +34,9 @@ func (c *Codec[T]) NewEventReader(r io.Reader, mediaType string, resource api.Re
 		return nil, err
 	}
 	w := &window{r: r, limit: c.limit}
-	return &EventReader[T]{d: c.decoder(w, resource, o), s: newScanner(w), media: m}, nil
+	reader := &EventReader[T]{d: c.decoder(w, resource, o), s: newScanner(w), media: m}
+	reader.d.remember(m)
+	return reader, nil
 }
 
 // Next returns the next event, and blocks until its last byte has arrived or the stream ends. A frame whose object

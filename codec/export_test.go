@@ -50,10 +50,10 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	if plan == nil || owns[wire](reflect.PointerTo(typ)) && !isGenerated(typ) {
 		return nil
 	}
-	strings, room := newInterner(), &scratch{}
+	strings, lately, room := newInterner(), &recent{}, &scratch{}
 	return func(b []byte) (any, error) {
 		obj := reflect.New(typ)
-		return obj.Interface(), plan.decode(&wireReader{strings: strings, scratch: room}, obj.Elem(), b)
+		return obj.Interface(), plan.decode(&wireReader{strings: strings, recent: lately, scratch: room}, placeOf(obj), b)
 	}
 }
 

@@ -36,13 +36,19 @@ func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
 
 // intern returns b as a string. A nil interner keeps nothing.
 func (n *interner) intern(b []byte) string {
+	text, _ := n.text(b)
+	return text
+}
+
+// text returns b as a string, and whether that is one that is kept.
+func (n *interner) text(b []byte) (text string, kept bool) {
 	if n == nil || len(b) <= 1 || len(b) > maxInterned {
-		return string(b) // of one byte the runtime has them all
+		return string(b), false // of one byte the runtime has them all
 	}
-	if text, ok := n.find(b).(string); ok {
-		return text
+	if text, kept = n.find(b).(string); kept {
+		return text, true
 	}
-	return string(b)
+	return string(b), false
 }
 
 // box returns b as a string in an interface.

@@ -31,6 +31,7 @@ func (c *Codec[T]) DecodeList(
 		return metav1.ListMeta{}, err
 	}
 	d := c.decoder(&window{r: r, limit: c.limit}, resource, o)
+	d.remember(m)
 	if m == mediaProtobuf {
 		l := protobufList[T]{decoder: d, each: each}
 		return l.read()

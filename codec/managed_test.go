@@ -67,3 +67,17 @@ func TestDropsManagedFieldsOfEveryType(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(kept[0].Metadata), `"manager":"a,}]"`)
 }
+
+// Nor does protobuf bring them back, be the metadata in the object or behind a pointer.
+func TestDropsManagedFieldsFromProtobuf(t *testing.T) {
+	type pointing struct {
+		Metadata *metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+	}
+	c := codec.For[*pointing](codec.Options{})
+	for _, drop := range []bool{true, false} {
+		items, _, err := collect(c, string(podList(1, asProtobuf)), asProtobuf, pods, api.Options[*pointing]{DropManagedFields: drop})
+		require.NoError(t, err)
+		require.Equal(t, newPod(0).Name, items[0].Metadata.Name)
+		require.Equal(t, drop, len(items[0].Metadata.ManagedFields) == 0)
+	}
+}

@@ -39,6 +39,13 @@ func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) d
 	return d
 }
 
+// remember prepares for many objects of one answer, whose strings repeat.
+func (d *decoder[T]) remember(m media) {
+	if m == mediaProtobuf && d.plan.wire != nil {
+		d.wire.recent = &recent{}
+	}
+}
+
 // jsonItem decodes one object of many, which o outlines in b, or hands out the one that the caller holds already. ok is
 // false without an error for an object that was reported and is to be left out.
 func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj T, version string, ok bool, err error) {

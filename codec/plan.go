@@ -164,7 +164,7 @@ func (p *plan[T]) fromProtobuf(r *wireReader, b []byte, bare bool) (T, error) {
 		if bare {
 			w = p.wireBare
 		}
-		return obj, w.decode(r, reflect.ValueOf(obj).Elem(), b)
+		return obj, w.decode(r, placeOf(reflect.ValueOf(obj)), b)
 	}
 	if p.recursive && nestsTooDeep(b) {
 		return obj, errTooDeep

@@ -113,14 +113,14 @@ var errWire = errors.New("bad wire format of protobuf")
 func lengthDelimited(b []byte) iter.Seq2[protowire.Number, []byte] {
 	return func(yield func(protowire.Number, []byte) bool) {
 		for len(b) > 0 {
-			num, typ, n := protowire.ConsumeTag(b)
+			num, typ, n := consumeTag(b)
 			if n < 0 {
 				yield(0, nil)
 				return
 			}
 			b = b[n:]
 			if typ == protowire.BytesType {
-				v, n := protowire.ConsumeBytes(b)
+				v, n := consumeBytes(b)
 				if n < 0 {
 					yield(0, nil)
 					return

@@ -2,7 +2,6 @@ package codec
 
 import (
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -15,19 +14,13 @@ import (
 // wireReader decodes messages of protobuf into the fields of structs.
 type wireReader struct {
 	strings *interner
+	recent  *recent
 	scratch *scratch
 	depth   int
 }
 
-// wireValue is what stands behind a tag on the wire.
-type wireValue struct {
-	typ    protowire.Type
-	number uint64 // of a varint or a fixed number
-	bytes  []byte // of a string, of bytes or of a message; it aliases the answer
-}
-
-// setWire puts a value into v, which is addressable.
-type setWire func(r *wireReader, v reflect.Value, x wireValue) error
+// setWire puts a value into a place of the type that it was made for.
+type setWire func(r *wireReader, to place, x wireValue) error
 
 // wirePlan decodes messages into the structs of one type, whose fields say in their tags which number each has:
 // `protobuf:"bytes,3,opt,name=namespace"`, as in k8s.io/api. What the struct has no field for is stepped over.
@@ -38,25 +31,37 @@ type wirePlan struct {
 type wireField struct {
 	name   string // for errors
 	number protowire.Number
-	first  int // with rest as for reflect.Value.FieldByIndex, through structs alone
-	rest   []int
-	repeat bool // a slice of messages or strings
-	text   bool // a string
+	offset uintptr // in the struct of the plan
+	kind   fieldKind
 	set    setWire
-	// message is what set decodes into, where that is a single message.
+	// message is the plan of the message, or of the messages, that the field has.
 	message *wirePlan
+	elem    reflect.Type // of what a pointer leads to
+	slice   wireSlice
 }
+
+// fieldKind is what a field is, as far as there is a shorter way to its value than set.
+type fieldKind uint8
+
+const (
+	fieldOther fieldKind = iota
+	fieldText
+	fieldMessage
+	fieldPointer // to a message
+	fieldSlice   // of anything but bytes
+)
 
 // wireCompiler makes the plans of structs; a struct that holds itself meets its own plan.
 type wireCompiler struct {
 	plans map[reflect.Type]*wirePlan
 	maps  int // how many kinds of maps there are, for scratch
+	lists map[reflect.Type]wireSlice
 }
 
 // compileWire returns the plan of an object's type, and nil where something that it declares has no number. apiVersion
 // and kind need none: they stand in the envelope.
 func compileWire(elem reflect.Type) *wirePlan {
-	c := wireCompiler{plans: map[reflect.Type]*wirePlan{}}
+	c := wireCompiler{plans: map[reflect.Type]*wirePlan{}, lists: map[reflect.Type]wireSlice{}}
 	p, err := c.structOf(elem, true)
 	if metadata := p.field(objectMetadata); err != nil || metadata == nil || metadata.name != "metadata" {
 		return nil // numbers that are for something else
@@ -73,14 +78,14 @@ func (c *wireCompiler) structOf(t reflect.Type, root bool) (*wirePlan, error) {
 	}
 	p := &wirePlan{}
 	c.plans[t] = p
-	return p, c.fields(p, t, nil, root)
+	return p, c.fields(p, t, 0, root)
 }
 
-// fields adds the fields of t, to which index leads, to a plan.
-func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, index []int, root bool) error {
+// fields adds the fields of t, which stands so many bytes into the plan's struct, to a plan.
+func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, offset uintptr, root bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		at := append(slices.Clone(index), i)
+		at := offset + f.Offset
 		number, repeat, ok := wireNumber(f)
 		switch {
 		case ok && !f.IsExported():
@@ -123,7 +128,7 @@ func wireNumber(f reflect.StructField) (number protowire.Number, repeat, ok bool
 // maxWireNumber bounds the table of a plan. Kubernetes numbers its fields from 1.
 const maxWireNumber = 1 << 10
 
-func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowire.Number, repeat bool, index []int) error {
+func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowire.Number, repeat bool, offset uintptr) error {
 	if number > maxWireNumber || p.field(number) != nil {
 		return errNoNumber
 	}
@@ -135,18 +140,33 @@ func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowir
 		name = f.Name
 	}
 	encoding, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
-	field := &wireField{name: name, number: number, first: index[0], rest: index[1:], text: f.Type.Kind() == reflect.String && !ownsWire(f.Type)}
+	field := &wireField{name: name, number: number, offset: offset}
 	p.fields[number] = field // before its type, which may hold this struct
 	set, err := c.setter(f.Type, encoding)
 	if err != nil {
 		return err
 	}
-	field.set, field.message = set, c.plans[f.Type]
-	field.repeat = repeat && f.Type.Kind() == reflect.Slice && !owns[wire](reflect.PointerTo(f.Type))
-	if field.message != nil && ownsWire(f.Type) {
-		field.message = nil
-	}
+	field.set = set
+	c.shorten(field, f.Type, repeat)
 	return nil
+}
+
+// shorten finds the shorter way to the values of a field, whose type has its setter already.
+func (c *wireCompiler) shorten(f *wireField, t reflect.Type, repeat bool) {
+	switch {
+	case ownsWire(t):
+	case t.Kind() == reflect.String:
+		f.kind = fieldText
+	case c.plans[t] != nil:
+		f.kind, f.message = fieldMessage, c.plans[t]
+	case t.Kind() == reflect.Pointer && c.plans[t.Elem()] != nil && !ownsWire(t.Elem()):
+		f.kind, f.message, f.elem = fieldPointer, c.plans[t.Elem()], t.Elem()
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8 && repeat:
+		f.kind, f.slice = fieldSlice, c.sliceOf(t)
+		if !ownsWire(t.Elem()) {
+			f.message = c.plans[t.Elem()]
+		}
+	}
 }
 
 // field returns the field of a number, or nil.
@@ -180,8 +200,8 @@ func isGenerated(t reflect.Type) bool {
 	return t.NumField() > 0
 }
 
-// decode reads a message into the struct v.
-func (p *wirePlan) decode(r *wireReader, v reflect.Value, b []byte) error {
+// decode reads a message into the struct in a place.
+func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 	if r.depth++; r.depth > maxDepth {
 		return errTooDeep
 	}
@@ -190,30 +210,32 @@ func (p *wirePlan) decode(r *wireReader, v reflect.Value, b []byte) error {
 		if n < 0 {
 			return errWire
 		}
+		b = b[n:]
 		f := p.field(number)
 		if f == nil {
-			m := protowire.ConsumeFieldValue(number, typ, b[n:])
-			if m < 0 {
+			if n = skipValueOf(number, typ, b); n < 0 {
 				return errWire
 			}
-			b = b[n+m:]
+			b = b[n:]
 			continue
 		}
-		to := f.of(v)
-		if f.text && typ == protowire.BytesType {
-			if content, m := consumeBytes(b[n:]); m > 0 {
-				to.SetString(r.strings.intern(content))
-				b = b[n+m:]
+		to := to.plus(f.offset)
+		if f.kind != fieldOther && typ == protowire.BytesType {
+			if content, n := consumeBytes(b); n > 0 {
+				b = b[n:]
+				if err := f.setBytes(r, to, content, b); err != nil {
+					return within(f.name, err)
+				}
 				continue
 			}
 		}
-		x, m := consumeValue(typ, b[n:])
-		if m < 0 {
+		x, n := consumeValue(typ, b)
+		if n < 0 {
 			return within(f.name, errWire)
 		}
-		b = b[n+m:]
-		if f.repeat && to.Cap() == 0 {
-			makeRoom(to, 1+f.count(b))
+		b = b[n:]
+		if f.kind == fieldSlice {
+			f.makeRoom(r, to, typ, b)
 		}
 		if err := f.set(r, to, x); err != nil {
 			return within(f.name, err)
@@ -223,6 +245,38 @@ func (p *wirePlan) decode(r *wireReader, v reflect.Value, b []byte) error {
 	return nil
 }
 
+// setBytes is set for what most fields are. rest is what follows in the message.
+func (f *wireField) setBytes(r *wireReader, to place, content, rest []byte) error {
+	switch f.kind {
+	case fieldText:
+		*in[string](to) = r.text(content)
+		return nil
+	case fieldMessage:
+		return f.message.decode(r, to, content)
+	case fieldPointer:
+		return f.message.decode(r, to.target(f.elem), content)
+	default: // fieldSlice
+		f.makeRoom(r, to, protowire.BytesType, rest)
+		if f.message != nil {
+			return f.message.decode(r, f.slice.add(to), content)
+		}
+		return f.set(r, to, wireValue{typ: protowire.BytesType, bytes: content})
+	}
+}
+
+// text returns b as a string, which is shared with what stood lately in the answer, or in any.
+func (r *wireReader) text(b []byte) string {
+	slot := r.recent.slot(b)
+	if slot != nil && *slot == string(b) {
+		return *slot
+	}
+	s, kept := r.strings.text(b)
+	if kept && slot != nil {
+		*slot = s // what is seen for the first time displaces nothing
+	}
+	return s
+}
+
 // makeRoom gives a slice without any room for n elements, and for no more: who appends to what a cache holds gets a copy.
 // Unlike reflect.MakeSlice it makes no header that has to be copied from.
 func makeRoom(v reflect.Value, n int) {
@@ -230,21 +284,19 @@ func makeRoom(v reflect.Value, n int) {
 	v.SetCap(n)
 }
 
-// of returns the field in the struct v.
-func (f *wireField) of(v reflect.Value) reflect.Value {
-	v = v.Field(f.first)
-	for _, i := range f.rest {
-		v = v.Field(i)
+// makeRoom gives a slice that has none room for the element at hand and for those in rest.
+func (f *wireField) makeRoom(r *wireReader, to place, typ protowire.Type, rest []byte) {
+	if in[header](to).cap == 0 {
+		f.slice.make(r, to, 1+f.count(typ, rest))
 	}
-	return v
 }
 
 // count is how often the field stands in b, the rest of a message, without a gap: encoders write the elements of a field
 // one behind the other.
-func (f *wireField) count(b []byte) int {
+func (f *wireField) count(typ protowire.Type, b []byte) int {
 	for n := 0; ; n++ {
-		number, typ, tag := consumeTag(b)
-		if tag < 0 || number != f.number || typ != protowire.BytesType {
+		number, is, tag := consumeTag(b)
+		if tag < 0 || number != f.number || is != typ {
 			return n
 		}
 		_, size := consumeValue(typ, b[tag:])
@@ -253,51 +305,6 @@ func (f *wireField) count(b []byte) int {
 		}
 		b = b[tag+size:]
 	}
-}
-
-// consumeTag is protowire.ConsumeTag, faster for the numbers that most fields have.
-func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
-	if len(b) > 0 && 8 <= b[0] && b[0] < 0x80 {
-		return protowire.Number(b[0] >> 3), protowire.Type(b[0] & 7), 1
-	}
-	return protowire.ConsumeTag(b)
-}
-
-// consumeValue reads the value behind a tag. Groups are no value of a field.
-func consumeValue(typ protowire.Type, b []byte) (x wireValue, n int) {
-	x.typ = typ
-	switch typ {
-	case protowire.BytesType:
-		x.bytes, n = consumeBytes(b)
-	case protowire.VarintType:
-		x.number, n = protowire.ConsumeVarint(b)
-	case protowire.Fixed64Type:
-		x.number, n = protowire.ConsumeFixed64(b)
-	case protowire.Fixed32Type:
-		var word uint32
-		word, n = protowire.ConsumeFixed32(b)
-		x.number = uint64(word)
-	default:
-		n = -1
-	}
-	return x, n
-}
-
-// consumeBytes is protowire.ConsumeBytes, faster for what is short.
-func consumeBytes(b []byte) ([]byte, int) {
-	if len(b) > 0 && b[0] < 0x80 && len(b) > int(b[0]) {
-		n := 1 + int(b[0])
-		return b[1:n], n
-	}
-	return protowire.ConsumeBytes(b)
-}
-
-// want checks the wire type of a value.
-func (x wireValue) want(typ protowire.Type) error {
-	if x.typ != typ {
-		return fmt.Errorf("the wire type %d where %d should be: %w", x.typ, typ, errWire)
-	}
-	return nil
 }
 
 // without is the plan but for one field of one message, or the plan itself where that message is not decoded by one.
@@ -312,15 +319,14 @@ func (p *wirePlan) without(message, field protowire.Number) *wirePlan {
 	}
 	pruned := *outer
 	pruned.message = inner
-	pruned.set = inner.setMessage
 	q := &wirePlan{fields: slices.Clone(p.fields)}
 	q.fields[message] = &pruned
 	return q
 }
 
-func (p *wirePlan) setMessage(r *wireReader, v reflect.Value, x wireValue) error {
+func (p *wirePlan) setMessage(r *wireReader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
-	return p.decode(r, v, x.bytes)
+	return p.decode(r, to, x.bytes)
 }

@@ -122,26 +122,30 @@ type numbers struct {
 	Metadata struct {
 		Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 	} `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
-	Bool     bool                   `protobuf:"varint,2,opt"`
-	Int      int                    `protobuf:"varint,3,opt"`
-	Int32    int32                  `protobuf:"varint,4,opt"`
-	Zigzag   int64                  `protobuf:"zigzag64,5,opt"`
-	Uint32   uint32                 `protobuf:"varint,6,opt"`
-	Fixed    uint64                 `protobuf:"fixed64,7,opt"`
-	Signed   int32                  `protobuf:"fixed32,8,opt"`
-	Float32  float32                `protobuf:"fixed32,9,opt"`
-	Float64  float64                `protobuf:"fixed64,10,opt"`
-	Many     []int32                `protobuf:"varint,11,rep"`
-	Bytes    []byte                 `protobuf:"bytes,12,opt"`
-	ManyB    [][]byte               `protobuf:"bytes,13,rep"`
-	ByNumber map[int32]types.UID    `protobuf:"bytes,14,rep"`
-	Structs  map[string]wiredStatus `protobuf:"bytes,15,rep"`
-	Doubles  []float64              `protobuf:"fixed64,16,rep"`
-	Pointer  *bool                  `protobuf:"varint,17,opt"`
-	Port     intstr.IntOrString     `protobuf:"bytes,18,opt"`
-	Within   *numbers               `protobuf:"bytes,19,opt"`
-	Amount   resource.Quantity      `protobuf:"bytes,20,opt"`
-	Micro    metav1.MicroTime       `protobuf:"bytes,21,opt"`
+	Bool     bool                            `protobuf:"varint,2,opt"`
+	Int      int                             `protobuf:"varint,3,opt"`
+	Int32    int32                           `protobuf:"varint,4,opt"`
+	Zigzag   int64                           `protobuf:"zigzag64,5,opt"`
+	Uint32   uint32                          `protobuf:"varint,6,opt"`
+	Fixed    uint64                          `protobuf:"fixed64,7,opt"`
+	Signed   int32                           `protobuf:"fixed32,8,opt"`
+	Float32  float32                         `protobuf:"fixed32,9,opt"`
+	Float64  float64                         `protobuf:"fixed64,10,opt"`
+	Many     []int32                         `protobuf:"varint,11,rep"`
+	Bytes    []byte                          `protobuf:"bytes,12,opt"`
+	ManyB    [][]byte                        `protobuf:"bytes,13,rep"`
+	ByNumber map[int32]types.UID             `protobuf:"bytes,14,rep"`
+	Structs  map[string]wiredStatus          `protobuf:"bytes,15,rep"`
+	Doubles  []float64                       `protobuf:"fixed64,16,rep"`
+	Pointer  *bool                           `protobuf:"varint,17,opt"`
+	Port     intstr.IntOrString              `protobuf:"bytes,18,opt"`
+	Within   *numbers                        `protobuf:"bytes,19,opt"`
+	Amount   resource.Quantity               `protobuf:"bytes,20,opt"`
+	Micro    metav1.MicroTime                `protobuf:"bytes,21,opt"`
+	Wide     int64                           `protobuf:"fixed32,22,opt"`
+	Time     metav1.Time                     `protobuf:"bytes,23,opt"`
+	Named    map[types.UID]types.UID         `protobuf:"bytes,24,rep"`
+	Amounts  map[types.UID]resource.Quantity `protobuf:"bytes,25,rep"`
 }
 
 func message(b []byte) func(num protowire.Number, v any) []byte {
@@ -191,6 +195,14 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 	add(19, message(nil)(3, 9))
 	add(19, message(nil)(4, 8))
 	add(20, message(nil)(1, "250m"))
+	b = protowire.AppendFixed32(protowire.AppendTag(b, 22, protowire.Fixed32Type), math.MaxUint32)
+	add(23, message(message(nil)(1, 60))(2, 5))
+	add(24, message(message(nil)(1, "plain"))(2, "entry"))
+	add(24, message(message(nil)(2, "value"))(1, "behind"))
+	add(24, message(message(nil)(1, "alone"))(3, "unknown"))
+	add(25, message(message(nil)(1, "plain"))(2, message(nil)(1, "1")))
+	add(25, message(message(nil)(1, "none"))(2, []byte{}))
+	add(25, message(nil)(2, message(nil)(1, "2")))
 	add(300, "unknown")
 	b = append(protowire.AppendVarint(protowire.AppendTag(protowire.AppendTag(b, 301, protowire.StartGroupType), 1, protowire.VarintType), 5), protowire.AppendTag(nil, 301, protowire.EndGroupType)...)
 
@@ -202,8 +214,61 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 		Many: []int32{1, 2, 128}, Bytes: []byte{}, ManyB: [][]byte{[]byte("x"), {}},
 		ByNumber: map[int32]types.UID{5: "five", 0: ""}, Structs: map[string]wiredStatus{"key": {Phase: "Running"}},
 		Doubles: []float64{0.5, 4}, Pointer: &no, Port: intstr.FromString("50%"), Within: &numbers{Int: 9, Int32: 8},
-		Amount: resource.MustParse("250m"),
+		Amount: resource.MustParse("250m"), Wide: -1, Time: metav1.Unix(60, 0),
+		Named:   map[types.UID]types.UID{"plain": "entry", "behind": "value", "alone": ""},
+		Amounts: map[types.UID]resource.Quantity{"plain": resource.MustParse("1"), "none": {}, "": resource.MustParse("2")},
 	}, got)
+}
+
+// However a time is written, it is read as its own Unmarshal does.
+func TestTimesLikeUnmarshal(t *testing.T) {
+	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
+	for _, written := range [][]byte{
+		{},
+		{8, 5},
+		{8, 5, 16, 0},
+		{16, 7, 8, 5},
+		{8, 5, 8, 6},
+		{8, 5, 16, 7, 8, 6},
+		{8, 5, 16, 0x80, 1},
+		{8, 5, 16, 0x80},
+		{8, 0x80},
+		{8},
+		{10, 0},
+		{8, 5, 24, 0},
+		{8, 5, 18, 0},
+		{8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
+		{8, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2},
+	} {
+		sameAsUnmarshal(t, message(nil)(1, message(nil)(8, written)), reflect.TypeFor[corev1.Pod](), decode)
+	}
+}
+
+// Of strings that look alike each comes out as it went in, whatever is remembered of the others.
+func TestAlikeStringsAreToldApart(t *testing.T) {
+	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
+	alike := []string{"ab", "ac", "bb", "abc", "adc", "adbc", "abbc", "beginning-1-end-of-it", "beginning-2-end-of-it", "beginning-22-end-of-it", strings.Repeat("x", 300), ""}
+	for range 3 {
+		for _, name := range alike {
+			pod, err := decode(message(nil)(1, message(message(nil)(1, name))(11, message(message(nil)(1, name))(2, name))))
+			require.NoError(t, err)
+			require.Equal(t, metav1.ObjectMeta{Name: name, Labels: map[string]string{name: name}}, pod.(*corev1.Pod).ObjectMeta)
+		}
+	}
+}
+
+// Whoever appends to a slice of an object that others hold as well gets a copy.
+func TestSlicesHaveNoRoomLeft(t *testing.T) {
+	b := message(message(message(nil)(11, 1))(11, 2))(11, 3)
+	b = message(message(message(b)(13, "x"))(13, "y"))(13, "z")
+	got, err := codec.DecodeMessage(reflect.TypeFor[numbers]())(b)
+	require.NoError(t, err)
+	require.Equal(t, 3, cap(got.(*numbers).Many))
+	require.Equal(t, 3, cap(got.(*numbers).ManyB))
+	pod, err := podCodec.DecodeObject(strings.NewReader(string(sealed("v1", "Pod", newPod(1)))), asProtobuf, pods)
+	require.NoError(t, err)
+	require.Len(t, pod.Spec.Containers, cap(pod.Spec.Containers))
+	require.Len(t, pod.Status.Conditions, cap(pod.Status.Conditions))
 }
 
 // What a projection cannot be made of is an error that names the field, whoever would have skipped it.
@@ -221,6 +286,10 @@ func TestWirePlanRefuses(t *testing.T) {
 		"a number for a quantity":    {message(nil)(20, 5), "Amount: "},
 		"a bad quantity":             {message(nil)(20, message(nil)(1, "much")), "Amount: "},
 		"a double for a float":       {message(nil)(9, 1.5), "Float32: "},
+		"a bad quantity in a map":    {message(nil)(25, message(message(nil)(1, "k"))(2, message(nil)(1, "much"))), "Amounts: "},
+		"a number for a key":         {message(nil)(24, message(message(nil)(1, 5))(2, "v")), "Named: "},
+		"a number for a time":        {message(nil)(23, 5), "Time: "},
+		"a time cut short":           {message(nil)(23, []byte{8, 0x80}), "Time: "},
 		"a number for a map":         {message(nil)(14, 5), "ByNumber: "},
 		"a bad key":                  {message(nil)(14, message(nil)(1, "x")), "ByNumber: "},
 		"a bad value":                {message(nil)(15, message(nil)(2, 5)), "Structs: "},

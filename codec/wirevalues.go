@@ -3,10 +3,11 @@ package codec
 import (
 	"math"
 	"reflect"
-	"slices"
+	"time"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // setter returns what puts values of a field into a t; encoding is the first word of its tag.
@@ -14,8 +15,10 @@ func (c *wireCompiler) setter(t reflect.Type, encoding string) (setWire, error) 
 	switch {
 	case t == reflect.TypeFor[resource.Quantity]():
 		return setQuantity, nil
+	case t == reflect.TypeFor[metav1.Time]():
+		return setTime, nil
 	case ownsWire(t):
-		return setOwn, nil
+		return setterOfOwn(t), nil
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -37,39 +40,80 @@ func (c *wireCompiler) setter(t reflect.Type, encoding string) (setWire, error) 
 	}
 }
 
-// setOwn is for what decodes itself.
-func setOwn(_ *wireReader, v reflect.Value, x wireValue) error {
-	if err := x.want(protowire.BytesType); err != nil {
-		return err
+// setterOfOwn is for what decodes itself.
+func setterOfOwn(t reflect.Type) setWire {
+	return func(_ *wireReader, to place, x wireValue) error {
+		if err := x.want(protowire.BytesType); err != nil {
+			return err
+		}
+		return to.value(t).Addr().Interface().(wire).Unmarshal(x.bytes)
 	}
-	return v.Addr().Interface().(wire).Unmarshal(x.bytes)
 }
 
 // setQuantity differs from its Unmarshal in that the string is shared.
-func setQuantity(r *wireReader, v reflect.Value, x wireValue) error {
-	if b := x.bytes; x.typ == protowire.BytesType && len(b) > 2 && b[0] == 1<<3|byte(protowire.BytesType) && b[1] < 0x80 && int(b[1]) == len(b)-2 {
-		q, err := resource.ParseQuantity(r.strings.intern(b[2:]))
-		if err == nil {
-			*v.Addr().Interface().(*resource.Quantity) = q
-		}
-		return err
-	}
-	return setOwn(r, v, x)
-}
-
-func setString(r *wireReader, v reflect.Value, x wireValue) error {
+func setQuantity(r *wireReader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
-	v.SetString(r.strings.intern(x.bytes))
+	text, ok := quantityText(x.bytes)
+	if !ok {
+		return in[resource.Quantity](to).Unmarshal(x.bytes)
+	}
+	q, err := resource.ParseQuantity(r.text(text))
+	if err == nil {
+		*in[resource.Quantity](to) = q
+	}
+	return err
+}
+
+// quantityText returns the text in the message of a quantity, if there is a short one and nothing else.
+func quantityText(b []byte) (text []byte, ok bool) {
+	if len(b) <= 2 || b[0] != 1<<3|byte(protowire.BytesType) || b[1] >= 0x80 || int(b[1]) != len(b)-2 {
+		return nil, false
+	}
+	return b[2:], true
+}
+
+// setTime is Unmarshal of metav1.Time, which reads the nanoseconds and leaves them out.
+func setTime(_ *wireReader, to place, x wireValue) error {
+	if err := x.want(protowire.BytesType); err != nil {
+		return err
+	}
+	t := in[metav1.Time](to)
+	seconds, ok := timeSeconds(x.bytes)
+	if !ok {
+		return t.Unmarshal(x.bytes)
+	}
+	t.Time = time.Unix(seconds, 0)
 	return nil
 }
 
-func setBytes(_ *wireReader, v reflect.Value, x wireValue) error {
+// timeSeconds returns the seconds in the message of a time that has them first, and behind them nothing but nanoseconds.
+func timeSeconds(b []byte) (seconds int64, ok bool) {
+	if len(b) == 0 || b[0] != 1<<3|byte(protowire.VarintType) {
+		return 0, false
+	}
+	x, n := protowire.ConsumeVarint(b[1:])
+	if n < 0 {
+		return 0, false
+	}
+	b = b[1+n:]
+	return int64(x), len(b) == 0 || len(b) == 2 && b[0] == 2<<3|byte(protowire.VarintType) && b[1] < 0x80
+}
+
+func setString(r *wireReader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
-	v.SetBytes(append(make([]byte, 0, len(x.bytes)), x.bytes...))
+	*in[string](to) = r.text(x.bytes)
+	return nil
+}
+
+func setBytes(_ *wireReader, to place, x wireValue) error {
+	if err := x.want(protowire.BytesType); err != nil {
+		return err
+	}
+	*in[[]byte](to) = append(make([]byte, 0, len(x.bytes)), x.bytes...)
 	return nil
 }
 
@@ -78,11 +122,8 @@ func (c *wireCompiler) pointer(t reflect.Type, encoding string) (setWire, error)
 		return nil, errNoNumber
 	}
 	set, err := c.setter(t.Elem(), encoding)
-	return func(r *wireReader, v reflect.Value, x wireValue) error {
-		if v.IsNil() {
-			v.Set(reflect.New(t.Elem()))
-		}
-		return set(r, v.Elem(), x)
+	return func(r *wireReader, to place, x wireValue) error {
+		return set(r, to.target(t.Elem()), x)
 	}, err
 }
 
@@ -95,34 +136,59 @@ func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
 		return nil, errNoNumber
 	}
 	set, err := c.setter(t.Elem(), encoding)
-	add := func(r *wireReader, v reflect.Value, x wireValue) error {
-		n := v.Len()
-		if n == v.Cap() {
-			v.Grow(1)
-		}
-		v.SetLen(n + 1)
-		return set(r, v.Index(n), x)
-	}
+	s := c.sliceOf(t)
+	add := func(r *wireReader, to place, x wireValue) error { return set(r, s.add(to), x) }
 	scalar := wireTypeOf(t.Elem(), encoding)
 	if scalar == protowire.BytesType {
 		return add, err
 	}
-	return func(r *wireReader, v reflect.Value, x wireValue) error {
+	return func(r *wireReader, to place, x wireValue) error {
 		if x.typ != protowire.BytesType {
-			return add(r, v, x)
+			return add(r, to, x)
 		}
 		for b := x.bytes; len(b) > 0; {
 			one, n := consumeValue(scalar, b)
 			if n < 0 {
 				return errWire
 			}
-			if err := add(r, v, one); err != nil {
+			if err := add(r, to, one); err != nil {
 				return err
 			}
 			b = b[n:]
 		}
 		return nil
 	}, err
+}
+
+// wireSlice adds elements to slices of one type.
+type wireSlice struct {
+	number int // of the type, for scratch
+	typ    reflect.Type
+	size   uintptr // of an element
+}
+
+func (c *wireCompiler) sliceOf(t reflect.Type) wireSlice {
+	s, ok := c.lists[t]
+	if !ok {
+		s = wireSlice{number: len(c.lists), typ: t, size: t.Elem().Size()}
+		c.lists[t] = s
+	}
+	return s
+}
+
+// make gives the slice in a place, which has none, room for n elements.
+func (s *wireSlice) make(r *wireReader, to place, n int) {
+	room := r.scratch.slice(s.number, s.typ)
+	makeRoom(room.Elem(), n)
+	to.moveSlice(placeOf(room))
+}
+
+// add returns the place of one more element.
+func (s *wireSlice) add(to place) place {
+	if h := in[header](to); h.len == h.cap {
+		to.value(s.typ).Grow(1)
+	}
+	return to.extend(s.size)
 }
 
 // wireTypeOf is how a value of t stands on the wire.
@@ -145,125 +211,45 @@ func wireTypeOf(t reflect.Type, encoding string) protowire.Type {
 // numberSetter is setter for numbers and booleans.
 func numberSetter(t reflect.Type, encoding string) (setWire, error) {
 	typ := wireTypeOf(t, encoding)
-	zigzag := encoding == "zigzag32" || encoding == "zigzag64"
-	var set func(v reflect.Value, x uint64)
+	var set func(to place, x uint64)
 	switch kind := t.Kind(); {
 	case kind == reflect.Bool && typ == protowire.VarintType:
-		set = func(v reflect.Value, x uint64) { v.SetBool(x != 0) }
+		set = func(to place, x uint64) { *in[bool](to) = x != 0 }
 	case kind == reflect.Float64 && typ == protowire.Fixed64Type:
-		set = func(v reflect.Value, x uint64) { v.SetFloat(math.Float64frombits(x)) }
+		set = func(to place, x uint64) { *in[float64](to) = math.Float64frombits(x) }
 	case kind == reflect.Float32 && typ == protowire.Fixed32Type:
-		set = func(v reflect.Value, x uint64) { v.SetFloat(float64(math.Float32frombits(uint32(x)))) }
+		set = func(to place, x uint64) { *in[float32](to) = math.Float32frombits(uint32(x)) }
 	case kind == reflect.Int || kind == reflect.Int64 || kind == reflect.Int32:
-		narrow := kind == reflect.Int32 || typ == protowire.Fixed32Type
-		set = func(v reflect.Value, x uint64) {
-			if zigzag {
-				x = uint64(protowire.DecodeZigZag(x))
-			}
-			if narrow {
-				x = uint64(int32(x))
-			}
-			v.SetInt(int64(x))
-		}
+		set = setInteger(t, typ == protowire.Fixed32Type, encoding == "zigzag32" || encoding == "zigzag64")
 	case kind == reflect.Uint || kind == reflect.Uint64 || kind == reflect.Uint32:
-		set = func(v reflect.Value, x uint64) { v.SetUint(x) }
+		set = setInteger(t, false, false)
 	default:
 		return nil, errNoNumber
 	}
-	return func(_ *wireReader, v reflect.Value, x wireValue) error {
+	return func(_ *wireReader, to place, x wireValue) error {
 		if err := x.want(typ); err != nil {
 			return err
 		}
-		set(v, x.number)
+		set(to, x.number)
 		return nil
 	}, nil
 }
 
-// mapOf reads the entries of a map: messages of a key and a value, each of which is zero where it is missing.
-func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
-	if k := t.Elem().Kind(); k == reflect.Map || k == reflect.Slice && t.Elem().Elem().Kind() != reflect.Uint8 && !ownsWire(t.Elem()) {
-		return nil, errNoNumber
-	}
-	key, err := c.setter(t.Key(), "varint")
-	if err != nil || !slices.Contains([]reflect.Kind{reflect.String, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Bool}, t.Key().Kind()) {
-		return nil, errNoNumber
-	}
-	at := c.maps
-	c.maps++
-	value, err := c.setter(t.Elem(), "varint")
-	if t == reflect.TypeFor[map[string]string]() {
-		return setStringEntry, err
-	}
-	return func(r *wireReader, v reflect.Value, x wireValue) error {
-		if v.IsNil() {
-			v.Set(reflect.MakeMap(t))
+// setInteger returns what puts an integer into a t, signed or not. One that is fixed to 32 bits on the wire has a sign
+// there.
+func setInteger(t reflect.Type, fixed32, zigzag bool) func(to place, x uint64) {
+	narrow := t.Size() == 4
+	return func(to place, x uint64) {
+		if zigzag {
+			x = uint64(protowire.DecodeZigZag(x))
 		}
-		e := r.scratch.take(at, t)
-		err := eachOfEntry(x, func(number protowire.Number, x wireValue) error {
-			if number == entryKey {
-				return key(r, e.key, x)
-			}
-			return value(r, e.value, x)
-		})
-		if err == nil {
-			e.moveTo(v)
-			r.scratch.put(at, e)
+		switch {
+		case narrow:
+			*in[uint32](to) = uint32(x)
+		case fixed32:
+			*in[int64](to) = int64(int32(x))
+		default:
+			*in[uint64](to) = x
 		}
-		return err
-	}, err
-}
-
-// The fields of an entry of a map.
-const (
-	entryKey   = 1
-	entryValue = 2
-)
-
-// eachOfEntry calls set for the key and the value in an entry of a map.
-func eachOfEntry(x wireValue, set func(number protowire.Number, x wireValue) error) error {
-	if err := x.want(protowire.BytesType); err != nil {
-		return err
 	}
-	for b := x.bytes; len(b) > 0; {
-		number, typ, n := consumeTag(b)
-		if n < 0 {
-			return errWire
-		}
-		size := protowire.ConsumeFieldValue(number, typ, b[n:])
-		if size < 0 {
-			return errWire
-		}
-		if number == entryKey || number == entryValue {
-			one, m := consumeValue(typ, b[n:])
-			if m < 0 {
-				return errWire
-			}
-			if err := set(number, one); err != nil {
-				return err
-			}
-		}
-		b = b[n+size:]
-	}
-	return nil
-}
-
-// setStringEntry is mapOf for labels and annotations.
-func setStringEntry(r *wireReader, v reflect.Value, x wireValue) error {
-	to := v.Addr().Interface().(*map[string]string)
-	if *to == nil {
-		*to = map[string]string{}
-	}
-	var key, value []byte
-	err := eachOfEntry(x, func(number protowire.Number, x wireValue) error {
-		if number == entryKey {
-			key = x.bytes
-		} else {
-			value = x.bytes
-		}
-		return x.want(protowire.BytesType)
-	})
-	if err == nil {
-		(*to)[r.strings.intern(key)] = r.strings.intern(value)
-	}
-	return err
 }

@@ -1,0 +1,68 @@
+package codec
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// wireValue is what stands behind a tag on the wire.
+type wireValue struct {
+	typ    protowire.Type
+	number uint64 // of a varint or a fixed number
+	bytes  []byte // of a string, of bytes or of a message; it aliases the answer
+}
+
+// consumeTag is protowire.ConsumeTag, faster for the numbers that most fields have.
+func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
+	if len(b) > 0 && 8 <= b[0] && b[0] < 0x80 {
+		return protowire.Number(b[0] >> 3), protowire.Type(b[0] & 7), 1
+	}
+	return protowire.ConsumeTag(b)
+}
+
+// skipValueOf is protowire.ConsumeFieldValue, faster for what most fields are.
+func skipValueOf(number protowire.Number, typ protowire.Type, b []byte) int {
+	if typ == protowire.BytesType {
+		_, n := consumeBytes(b)
+		return n
+	}
+	return protowire.ConsumeFieldValue(number, typ, b)
+}
+
+// consumeValue reads the value behind a tag. Groups are no value of a field.
+func consumeValue(typ protowire.Type, b []byte) (x wireValue, n int) {
+	x.typ = typ
+	switch typ {
+	case protowire.BytesType:
+		x.bytes, n = consumeBytes(b)
+	case protowire.VarintType:
+		x.number, n = protowire.ConsumeVarint(b)
+	case protowire.Fixed64Type:
+		x.number, n = protowire.ConsumeFixed64(b)
+	case protowire.Fixed32Type:
+		var word uint32
+		word, n = protowire.ConsumeFixed32(b)
+		x.number = uint64(word)
+	default:
+		n = -1
+	}
+	return x, n
+}
+
+// consumeBytes is protowire.ConsumeBytes, faster for what is short.
+func consumeBytes(b []byte) ([]byte, int) {
+	if len(b) > 0 && b[0] < 0x80 && len(b) > int(b[0]) {
+		n := 1 + int(b[0])
+		return b[1:n], n
+	}
+	return protowire.ConsumeBytes(b)
+}
+
+// want checks the wire type of a value.
+func (x wireValue) want(typ protowire.Type) error {
+	if x.typ != typ {
+		return fmt.Errorf("the wire type %d where %d should be: %w", x.typ, typ, errWire)
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package codec
+
+import (
+	"reflect"
+	"slices"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// mapOf reads the entries of a map: messages of a key and a value, each of which is zero where it is missing.
+func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
+	if k := t.Elem().Kind(); k == reflect.Map || k == reflect.Slice && t.Elem().Elem().Kind() != reflect.Uint8 && !ownsWire(t.Elem()) {
+		return nil, errNoNumber
+	}
+	key, err := c.setter(t.Key(), "varint")
+	if err != nil || !slices.Contains([]reflect.Kind{reflect.String, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64, reflect.Bool}, t.Key().Kind()) {
+		return nil, errNoNumber
+	}
+	at := c.maps
+	c.maps++
+	value, err := c.setter(t.Elem(), "varint")
+	set := func(r *wireReader, to place, x wireValue) error {
+		m := to.value(t)
+		if m.IsNil() {
+			m.Set(reflect.MakeMap(t))
+		}
+		e := r.scratch.take(at, t)
+		err := eachOfEntry(x, func(number protowire.Number, x wireValue) error {
+			if number == entryKey {
+				return key(r, placeOf(e.key.Addr()), x)
+			}
+			return value(r, placeOf(e.value.Addr()), x)
+		})
+		if err == nil {
+			e.moveTo(m)
+			r.scratch.put(at, e)
+		}
+		return err
+	}
+	switch {
+	case t.Key().Kind() != reflect.String || ownsWire(t.Key()):
+	case t.Elem().Kind() == reflect.String && !ownsWire(t.Elem()):
+		return orSet(setStringEntry, set), err
+	case t.Elem() == reflect.TypeFor[resource.Quantity]():
+		return orSet(setQuantityEntry, set), err
+	}
+	return set, err
+}
+
+// orSet sets an entry of a map the short way, if that knows what to do, or else the long way.
+func orSet(short func(r *wireReader, to place, key, value []byte) bool, long setWire) setWire {
+	return func(r *wireReader, to place, x wireValue) error {
+		if key, value, plain := plainEntry(x); plain && short(r, to, key, value) {
+			return nil
+		}
+		return long(r, to, x)
+	}
+}
+
+// plainEntry returns the key and the value of an entry that has just these two, and neither is a number.
+func plainEntry(x wireValue) (key, value []byte, ok bool) {
+	b := x.bytes
+	if len(b) == 0 || b[0] != entryKey<<3|byte(protowire.BytesType) {
+		return nil, nil, false
+	}
+	key, n := consumeBytes(b[1:])
+	if n < 0 || len(b) <= 1+n || b[1+n] != entryValue<<3|byte(protowire.BytesType) {
+		return nil, nil, false
+	}
+	b = b[2+n:]
+	value, n = consumeBytes(b)
+	return key, value, n == len(b)
+}
+
+// setStringEntry is for labels and annotations.
+func setStringEntry(r *wireReader, to place, key, value []byte) bool {
+	m := in[map[string]string](to)
+	if *m == nil {
+		*m = map[string]string{}
+	}
+	(*m)[r.text(key)] = r.text(value)
+	return true
+}
+
+// setQuantityEntry is for the resources of containers and nodes.
+func setQuantityEntry(r *wireReader, to place, key, value []byte) bool {
+	text, ok := quantityText(value)
+	if !ok {
+		return false
+	}
+	q, err := resource.ParseQuantity(r.text(text))
+	if err != nil {
+		return false
+	}
+	m := in[map[string]resource.Quantity](to)
+	if *m == nil {
+		*m = map[string]resource.Quantity{}
+	}
+	(*m)[r.text(key)] = q
+	return true
+}
+
+// The fields of an entry of a map.
+const (
+	entryKey   = 1
+	entryValue = 2
+)
+
+// eachOfEntry calls set for the key and the value in an entry of a map.
+func eachOfEntry(x wireValue, set func(number protowire.Number, x wireValue) error) error {
+	if err := x.want(protowire.BytesType); err != nil {
+		return err
+	}
+	for b := x.bytes; len(b) > 0; {
+		number, typ, n := consumeTag(b)
+		if n < 0 {
+			return errWire
+		}
+		size := protowire.ConsumeFieldValue(number, typ, b[n:])
+		if size < 0 {
+			return errWire
+		}
+		if number == entryKey || number == entryValue {
+			one, m := consumeValue(typ, b[n:])
+			if m < 0 {
+				return errWire
+			}
+			if err := set(number, one); err != nil {
+				return err
+			}
+		}
+		b = b[n+size:]
+	}
+	return nil
+}
