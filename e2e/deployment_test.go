@@ -136,7 +136,7 @@ func newFleet(t *testing.T) *fleet {
 func (f *fleet) start(t *testing.T) {
 	t.Helper()
 	f.stderr = &bytes.Buffer{}
-	cmd := exec.Command(f.binary, "--kubeconfig", f.kubeconfig, "--namespace", f.namespace, "--run", "deployment,replicaset,kubelet")
+	cmd := exec.Command(f.binary, "--kubeconfig", f.kubeconfig, "--namespace", f.namespace, "--run", "deployment,replicaset,kubelet", "--workers", "20")
 	cmd.Stderr = f.stderr
 	require.NoError(t, cmd.Start())
 	f.running = cmd
@@ -244,29 +244,45 @@ func (f *fleet) complete(t *testing.T, replicas int32, image string) (n int) {
 
 func (f *fleet) settle(t *testing.T, replicas int32, image string) {
 	t.Helper()
-	require.NoError(t, eventually(t.Context(), func() error { return atLeast(fleetSize, f.complete(t, replicas, image)) }), "%s", f.stderr)
+	f.wait(t, fleetSize, func() int { return f.complete(t, replicas, image) })
+}
+
+// wait asks for a number until it is so high. It asks seldom: a list of the whole fleet keeps the server from its work for
+// as long as some dozen writes do.
+func (f *fleet) wait(t *testing.T, want int, count func() int) {
+	t.Helper()
+	tick := time.NewTicker(250 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); ; {
+		n := count()
+		if n >= want {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			require.Failf(t, "the controllers took too long", "%d of %d\n%s", n, want, f.stderr)
+		}
+	}
 }
 
 // observed waits until the controller has seen the newest generation of each.
 func (f *fleet) observed(t *testing.T) {
 	t.Helper()
-	require.NoError(t, eventually(t.Context(), func() error {
-		n := 0
+	f.wait(t, fleetSize, func() (n int) {
 		for _, d := range f.deployments(t) {
 			if d.Status.ObservedGeneration == d.Generation {
 				n++
 			}
 		}
-		return atLeast(fleetSize, n)
-	}))
+		return n
+	})
 }
 
 // halfway waits until half of the replicas are of an image.
 func (f *fleet) halfway(t *testing.T, image string) {
 	t.Helper()
-	require.NoError(t, eventually(t.Context(), func() error {
-		return atLeast(fleetSize*fleetReplicas/2, f.replicasOf(t, image))
-	}), "%s", f.stderr)
+	f.wait(t, fleetSize*fleetReplicas/2, func() int { return f.replicasOf(t, image) })
 }
 
 // replicasOf counts the replicas that ReplicaSets of an image want.
