@@ -13,7 +13,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test bench bench-quick bench-real e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick
+.PHONY: help demo test test-bench bench bench-quick bench-real e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about ten
 
 bench-quick: ## the core of that in less than two minutes; fails when a target that any machine can check is missed
 	$(GO) -C bench run ./cmd/bench -quick
+
+test-bench: ## the tests of the bench itself, and of where leat meets client-go
+	$(GO) test -C bench -p 1 ./...
 
 bench-real: $(SERVERS) ## the same against a real etcd and kube-apiserver; adds its rows to docs/benchmarks.md
 	$(GO) -C bench run ./cmd/bench -real ../e2e/bin -docs ../docs

@@ -125,7 +125,7 @@ var readerColumns = []string{"of spinning", "writes/cpu s", "writes/cpu s, spinn
 func readers(z Sizes) Row {
 	return Row{
 		Name: "readers", Title: "One writer, ten readers that list 10,000 objects", Quick: true, Rounds: min(3, z.Rounds), Columns: readerColumns,
-		Note: "Every write is published by itself. A process writes beside readers and beside as many goroutines that spin, by turns of half a second, " +
+		Note: "Every write is published by itself. A process writes beside readers and beside as many goroutines that spin, by turns of less than a second, " +
 			"and what it writes is counted in seconds of the processor time of all of them. A writer that nobody holds up has its share of that in both.",
 		Entrants: leatAndExtra(subject.Spec{Work: subject.Readers, Objects: 10_000, Lasts: z.Phase}),
 	}

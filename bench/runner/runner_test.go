@@ -184,6 +184,35 @@ func TestRow(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
+func TestEntrantWithFewerRounds(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.Rename(script(t, `echo '{"Metrics":{"x":5}}'`), filepath.Join(folder, leat)))
+	var progress strings.Builder
+	r := run{Options: Options{Binaries: folder, Progress: &progress}, total: 4}
+	row := Row{Name: "row", Rounds: 3, Entrants: []Entrant{{Label: "often", Program: leat}, {Label: "once", Program: leat, Rounds: 1}}}
+	require.Equal(t, 4, row.turns())
+	result, err := r.row(t.Context(), &row)
+	require.NoError(t, err)
+	require.Len(t, result.Entrants[0].Rounds["x"], 3)
+	require.Len(t, result.Entrants[1].Rounds["x"], 1)
+	require.Positive(t, result.Seconds)
+	require.Contains(t, progress.String(), "[4/4] row: often, round 3 of 3")
+	require.Contains(t, progress.String(), "row: once, round 1 of 1")
+	row.Rounds, row.Entrants[1].Rounds = 2, 3
+	require.Equal(t, 4, row.turns(), "no entrant takes more turns than the row has")
+}
+
+// Targets are of medians, which take three rounds at least.
+func TestRoundsOfTargets(t *testing.T) {
+	for _, row := range Rows(Full) {
+		for i, e := range row.Entrants {
+			require.True(t, e.Extra || !row.Quick || row.rounds(i) >= 3, "%s: %s", row.Name, e.Label)
+		}
+	}
+	row := Row{Entrants: []Entrant{{}, {Extra: true}}}.withExtras(2)
+	require.Equal(t, []Entrant{{}, {Extra: true, Rounds: 2}}, row.Entrants)
+}
+
 // What both leat and its peers are linked with must be what leat itself is tested with.
 func TestModuleVersions(t *testing.T) {
 	content, err := os.ReadFile("../../go.mod")

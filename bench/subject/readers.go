@@ -14,7 +14,7 @@ import (
 
 const (
 	readers = 10
-	phases  = 6 // beside readers, and as many beside goroutines that spin
+	phases  = 4 // beside readers, and as many beside goroutines that spin
 )
 
 // readers measures how fast one goroutine writes, each write published by itself, while ten list everything.

@@ -141,11 +141,43 @@ func TestEveryWorkWithoutServer(t *testing.T) {
 	} {
 		for work, metric := range c.works {
 			t.Run(c.library+" "+string(work), func(t *testing.T) {
-				report, err := play(t, c.library, subject.Spec{Work: work, Objects: 500, Events: 3000, Handlers: 4, Lasts: 20 * time.Millisecond}, nil)
+				report, err := play(t, c.library, subject.Spec{Work: work, Objects: 500, Events: 3000, Handlers: 4, Lasts: 5 * time.Millisecond}, nil)
 				require.NoError(t, err)
 				require.Positive(t, report.Metrics[metric])
 			})
 		}
+	}
+}
+
+// One who does not come back holds up nobody else, and what waits for it is seen; less of it if it may miss states.
+func TestHindered(t *testing.T) {
+	kept := func(library string, s subject.Spec) float64 {
+		s.Work, s.Objects, s.Events, s.Handlers = subject.Hindered, 100, 50_000, 3
+		report, err := play(t, library, s, nil)
+		require.NoError(t, err)
+		require.Positive(t, report.Metrics["deliveries/s"])
+		return report.Metrics["kept MB"]
+	}
+	for _, library := range []string{"leat", "client-go"} {
+		require.Greater(t, kept(library, subject.Spec{}), 1.0, library)
+		require.Greater(t, kept(library, subject.Spec{Pause: time.Minute}), 1.0, library)
+	}
+	require.Less(t, kept("leat", subject.Spec{Coalesce: true}), 1.0)
+}
+
+// Readers see all there is, and those that ask an index see what it has for one value.
+func TestReadersRead(t *testing.T) {
+	for _, library := range []string{"leat", "client-go"} {
+		s := subject.Spec{Work: subject.Readers, Objects: 5000, Lasts: 5 * time.Millisecond}
+		report, err := play(t, library, s, nil)
+		require.NoError(t, err)
+		require.InDelta(t, 5000, report.Metrics["seen/read"], 1e-9)
+		require.Positive(t, report.Metrics["reads/s"])
+		require.InDelta(t, report.Metrics["of spinning"], report.Metrics["writes/cpu s"]/report.Metrics["writes/cpu s, spinning"], 1e-9)
+		s.Work = subject.Finders
+		report, err = play(t, library, s, nil)
+		require.NoError(t, err)
+		require.InDelta(t, 5, report.Metrics["seen/read"], 2)
 	}
 }
 
