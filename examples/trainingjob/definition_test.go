@@ -23,7 +23,7 @@ const waits = "waiting until the server knows the resource"
 func TestDefinitionComesLater(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		w.pass(time.Hour) // longer than any time-out
+		w.pass(10 * time.Minute) // longer than any time-out
 		require.Equal(w, 1, w.logs.FilterMessage(waits).Len(), "it is said once")
 		require.Zero(w, w.requests("watch", api.Resource{Plural: "pods"}), "and nothing else is done meanwhile")
 		w.define()
@@ -43,7 +43,7 @@ func TestDefinitionGoesAndComes(t *testing.T) {
 		for _, name := range everybody { // as the garbage collector does
 			require.NoError(w, w.server.Delete(api.Resource{Version: "v1", Plural: "pods", Namespaced: true}, api.Key{Namespace: "lab", Name: "mnist-" + name}))
 		}
-		w.pass(time.Hour)
+		w.pass(10 * time.Minute)
 		require.Empty(w, w.pods(), "nothing is made for a job that is gone")
 		w.define()
 		w.submit(asIs)

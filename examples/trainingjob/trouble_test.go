@@ -33,7 +33,7 @@ func TestInvalidJobs(t *testing.T) {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
 			w.submit(change)
-			w.pass(24 * time.Hour)
+			w.pass(time.Hour)
 			require.Equal(w, "Created Failed", w.state())
 			require.Equal(w, "InvalidSpec", w.reason(job.Failed))
 			require.Equal(w, []string{"InvalidSpec", "JobCreated"}, w.told())

@@ -136,7 +136,7 @@ func (d *decision) train() {
 	d.deleteServices(d.services.surplus)
 }
 
-// judgeProgress says whether the job runs or is being restarted. It is restarted until each replica that was replaced runs.
+// judgeProgress says whether the job runs or is being restarted. It is restarted until no replica is missing or waits.
 func (d *decision) judgeProgress() {
 	restarting := len(d.Status.Restarting) > 0 ||
 		status.Is(d.Status.Conditions, job.Restarting, metav1.ConditionTrue) && d.anyWaits()
@@ -147,9 +147,6 @@ func (d *decision) judgeProgress() {
 		d.become(job.Running, "JobRunning", "the job runs")
 	default:
 		d.unset(job.Running, "NothingRuns", "neither the chief nor a worker runs")
-	}
-	if !restarting {
-		d.unset(job.Restarting, "ReplicaRestarted", "every replica was replaced")
 	}
 }
 
@@ -181,13 +178,10 @@ func (d *decision) deleteServices(services []*Service) {
 	}
 }
 
-// due has the job be looked at again at a time at the latest, and tells whether that has come.
+// due has the job be looked at again at a time, and tells whether that has come.
 func (d *decision) due(at time.Time) bool {
-	left := at.Sub(d.Now)
-	if left > 0 && (d.After == 0 || left < d.After) {
-		d.After = left
-	}
-	return left <= 0
+	d.After = max(at.Sub(d.Now), 0)
+	return d.After == 0
 }
 
 func (d *decision) now() *metav1.Time {

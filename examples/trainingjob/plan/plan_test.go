@@ -286,9 +286,29 @@ func TestRestartsAreCountedOnce(t *testing.T) {
 	require.Empty(t, w.Job.Status.Restarting)
 	require.Equal(t, []string{job.Created, job.Restarting}, w.truths(), "there is one again, which does not run yet")
 	w.runs("worker-1")
+	w.pod("worker-1").DeletionTimestamp = &now
+	w.step()
+	require.Equal(t, []string{job.Created, job.Restarting}, w.truths(), "nor does one that was told to end")
+	w.pod("worker-1").DeletionTimestamp = nil
 	w.step()
 	require.Equal(t, []string{job.Created, job.Running}, w.truths())
 	require.EqualValues(t, 4, w.Job.Status.Restarts)
+}
+
+// TestNobodyIsRestartedAtTheEnd has a job succeed while a replica of it is being replaced.
+func TestNobodyIsRestartedAtTheEnd(t *testing.T) {
+	w := newWorld(newJob(job.Worker))
+	change(w.Job, job.Worker, 2, job.OnFailure)
+	w.step()
+	w.fails("worker-1", 1)
+	pods := slices.Clone(w.Pods)
+	w.step()
+	require.NotEmpty(t, w.Job.Status.Restarting)
+	w.Pods = pods
+	w.pod("worker-0").Status.Phase = corev1.PodSucceeded
+	w.step()
+	require.Equal(t, []string{job.Created, job.Succeeded}, w.truths())
+	require.Empty(t, w.Job.Status.Restarting)
 }
 
 // TestEndingPodsAreNoFailures has somebody drain a node.
@@ -299,6 +319,8 @@ func TestEndingPodsAreNoFailures(t *testing.T) {
 	w.step()
 	now := metav1.NewTime(w.Now)
 	w.pod("worker-0").DeletionTimestamp = &now
+	w.step()
+	require.Zero(t, w.Job.Status.Replicas[job.Worker].Active)
 	w.fails("worker-0", 143)
 	w.step()
 	require.Equal(t, []string{job.Created}, w.truths())
@@ -446,7 +468,12 @@ func TestSuspension(t *testing.T) {
 	w.runs("worker-0")
 	w.step()
 	w.Job.Spec.Suspend = true
+	now := metav1.NewTime(w.Now)
+	w.Services = append(w.Services, &plan.Service{ObjectMeta: metav1.ObjectMeta{Name: "goes", DeletionTimestamp: &now}})
 	w.step()
+	require.Len(t, w.Services, 1, "what goes need not be told to")
+	w.Services = nil
+	require.EqualValues(t, 7, w.Job.Status.ObservedGeneration)
 	require.Equal(t, []string{job.Created, job.Suspended}, w.truths())
 	require.Empty(t, w.Pods)
 	require.Empty(t, w.Services)
