@@ -42,6 +42,7 @@ func TestWorkersOfAKind(t *testing.T) {
 					ownersInf, thingsInf := all.collection(owners).running(t), all.collection(things).running(t)
 					mapped := controller.Map(thingsInf, func(*thing) []api.Key { return nil })
 					leave := make(chan struct{})
+					defer close(leave)
 					ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 						<-leave
 						return controller.Result{}, nil
@@ -71,7 +72,6 @@ func TestWorkersOfAKind(t *testing.T) {
 					synctest.Wait()
 					require.Equal(t, want, ctl.Stats().ActiveWorkers)
 					require.Equal(t, want, ctl.Stats().Workers)
-					close(leave)
 				})
 			})
 		}
