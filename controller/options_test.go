@@ -119,6 +119,7 @@ func TestDefaultsOfTheQueue(t *testing.T) {
 		ctl.Add("a", workqueue.Item{})
 		pass(24 * time.Hour)
 		all := seen.take()
+		require.Len(t, all, 31)
 		longest := all[len(all)-1].Started.Sub(all[len(all)-2].Started)
 		require.Equal(t, ctl.Settings().Backoff.Max.Duration, longest)
 	})

@@ -76,7 +76,9 @@ func checkResult(t *testing.T, result controller.Result, err error, failures int
 		f.add("a", workqueue.Item{Priority: 3})
 		pass(24 * time.Hour)
 
-		all := seen.take()[failures:]
+		all := seen.take()
+		require.Greater(t, len(all), failures)
+		all = all[failures:]
 		require.Equal(t, outcome, all[0].Outcome)
 		require.Equal(t, failures+1, all[0].Attempt)
 		require.Equal(t, 3, all[0].Priority, "that of the event")
