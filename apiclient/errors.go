@@ -109,12 +109,19 @@ func completeStatus(s *metav1.Status, code int, h http.Header, now time.Time) *a
 	return &apierrors.StatusError{ErrStatus: *s}
 }
 
+// unknownPath is what net/http answers where nothing is served, and so kube-apiserver for a group, a version or a
+// resource that it does not have. (That an object is not there is a Status.)
+const unknownPath = "404 page not found"
+
 // statusFromText makes a Status of an answer that holds none: the text of a proxy, of a handler that http.Error wrote,
 // of a server that speaks another protocol.
 func statusFromText(code int, contentType string, body []byte) *metav1.Status {
 	text := oneLine(contentType, body)
 	s := &metav1.Status{Status: metav1.StatusFailure, Code: int32(code)}
-	if text != "" {
+	switch {
+	case code == http.StatusNotFound && text == unknownPath:
+		s.Message = "the server serves no such resource (" + text + ")"
+	case text != "":
 		s.Message = "the server answered " + statusLine(code) + ": " + text
 	}
 	s.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{

@@ -172,7 +172,7 @@ func TestFailedHandshakes(t *testing.T) {
 		}, apierrors.IsForbidden, "no watch for you"},
 		{"empty", answer(403, "", ""), apierrors.IsForbidden, "403 Forbidden"},
 		{"unauthorized", answer(401, "text/plain", "who?"), apierrors.IsUnauthorized, "401 Unauthorized: who?"},
-		{"not found", answer(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "404 Not Found: 404 page not found"},
+		{"not found", answer(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "no such resource (404 page not found)"},
 		{"not allowed", answer(405, "", ""), apierrors.IsMethodNotSupported, "405 Method Not Allowed"},
 		{"too many", answer(429, "text/plain", "later"), again(apierrors.IsTooManyRequests), "later"},
 		{"unavailable", answer(503, "text/html", "<html><title>503 No server</title>"+strings.Repeat("<br>", 1000)), again(apierrors.IsServiceUnavailable), `titled "503 No server"`},
