@@ -185,6 +185,24 @@ func TestCountsAreOfWhatWasWritten(t *testing.T) {
 	})
 }
 
+// TestDefaultsAreNotStored has a job that leaves everything open be treated by the defaults, and be left as it is.
+func TestDefaultsAreNotStored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		open := func(j *job.TrainingJob) {
+			j.Spec.Replicas[job.Worker] = job.ReplicaSpec{Template: j.Spec.Replicas[job.Worker].Template}
+		}
+		w.submit(0, open)
+		u, err := w.server.Get(Pods, api.Key{Namespace: "lab", Name: "mnist-worker-0"})
+		require.NoError(w, err)
+		policy, _, err := unstructured.NestedString(u.Object, "spec", "restartPolicy")
+		require.NoError(w, err)
+		require.Equal(w, "Never", policy)
+		j := w.job()
+		require.Empty(w, j.Spec.CleanPodPolicy)
+		require.Nil(w, j.Spec.Replicas[job.Worker].Replicas)
+	})
+}
+
 func TestAdoption(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(2, asIs)
