@@ -21,18 +21,25 @@ type told struct {
 	metrics.Informer
 	times   func(controller.Times)
 	batches func(informer.Stored)
+	left    int
+	stats   controller.Stats
+	status  informer.Status
 }
+
+func (c *told) Stats() controller.Stats  { return c.stats }
+func (c *told) Status() informer.Status  { return c.status }
+func (c *told) Stopped() <-chan struct{} { return nil }
 
 func (c *told) Name() string { return "told" }
 
 func (c *told) ObserveTimes(f func(controller.Times)) func() {
 	c.times = f
-	return func() {}
+	return func() { c.left++ }
 }
 
 func (c *told) ObserveBatches(f func(informer.Stored)) func() {
 	c.batches = f
-	return func() {}
+	return func() { c.left++ }
 }
 
 // hooks are the functions that are called between two scrapes.
