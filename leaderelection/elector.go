@@ -120,7 +120,7 @@ func (e *Elector) acquire(ctx context.Context) bool {
 		if held, err := e.try(ctx); held {
 			return true
 		} else if err != nil && ctx.Err() == nil {
-			e.log.Warn("cannot get the lease", zap.Error(err))
+			e.log.Warn("cannot get the lease", zap.NamedError("err", err))
 		}
 		pause := e.o.RetryPeriod + rand.N(time.Duration(jitter*float64(e.o.RetryPeriod)))
 		if left := e.lock.runsOut(); left > 0 {
@@ -151,7 +151,7 @@ func (e *Elector) hold(ctx context.Context, lead func(context.Context) error) er
 	})
 	lost := e.renew(renewing)
 	if lost != nil {
-		e.log.Error("lost the lease", zap.Error(lost))
+		e.log.Error("lost the lease", zap.NamedError("err", lost))
 		e.lose()
 		stop(lost)
 	}
@@ -196,7 +196,7 @@ func (e *Elector) renew(ctx context.Context) error {
 			return fmt.Errorf("%w: %q holds %s", ErrLost, e.Leader(), e.o.lease())
 		default:
 			failed = err
-			e.log.Warn("cannot renew the lease", zap.Error(err))
+			e.log.Warn("cannot renew the lease", zap.NamedError("err", err))
 		}
 	}
 }
@@ -240,7 +240,7 @@ func (e *Elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.RenewDeadline)
 	defer cancel()
 	if err := e.lock.release(ctx); err != nil {
-		e.log.Warn("cannot release the lease, which will run out", zap.Duration("after", e.o.LeaseDuration), zap.Error(err))
+		e.log.Warn("cannot release the lease, which will run out", zap.Duration("after", e.o.LeaseDuration), zap.NamedError("err", err))
 		return
 	}
 	e.log.Info("released the lease")

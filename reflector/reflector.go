@@ -175,10 +175,11 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		if r.o.OnRequest != nil {
 			r.o.OnRequest(ended(s.do, o, err, wait))
 		}
+		refused := o.ending == rejected && s.do != stream
 		if s = next; s.pages == 0 {
 			pages = listing[T]{} // whatever was staged is not waited with
 		}
-		r.report(s, o, err, wait)
+		r.report(s, o, err, wait, refused)
 		if !r.sleep(ctx, wait) {
 			return nil
 		}
@@ -219,13 +220,18 @@ func (r *Reflector[T]) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// report tells whoever asks how a request ended.
-func (r *Reflector[T]) report(s state, o outcome, err error, wait time.Duration) {
+// report tells whoever asks how a request ended, and how it goes on. That it was refused stands out: watches break off
+// every day, and not every server streams lists, but this needs somebody's hand.
+func (r *Reflector[T]) report(s state, o outcome, err error, wait time.Duration, refused bool) {
 	r.status.end(err, s.attempt, o.at)
 	if err == nil {
 		return
 	}
-	r.log.Info("request ended with an error", zap.Error(err), zap.String("rv", s.version),
+	level := zap.InfoLevel
+	if refused {
+		level = zap.WarnLevel
+	}
+	r.log.Log(level, "request ended with an error", zap.NamedError("err", err), zap.String("rv", s.version),
 		zap.Int("attempt", s.attempt), zap.Duration("after", wait))
 	if r.o.OnError != nil {
 		r.o.OnError(err)

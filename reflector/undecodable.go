@@ -53,7 +53,7 @@ func (r *Reflector[T]) noteUndecodable(e *api.UndecodableError) error {
 	r.status.undecodable()
 	if r.o.OnUndecodable == nil {
 		r.log.Warn("object cannot be decoded", zap.String("key", api.FormatKey(e.Key)),
-			zap.String("rv", e.ResourceVersion), zap.Error(e.Err))
+			zap.String("rv", e.ResourceVersion), zap.NamedError("err", e.Err))
 		return nil
 	}
 	err := r.o.OnUndecodable(e)

@@ -232,7 +232,7 @@ func (s *Server) notFound(w http.ResponseWriter, r Request) {
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	status := statusOf(err)
 	if status.Code == http.StatusInternalServerError {
-		s.options.Logger.Warn("request failed", zap.Error(err))
+		s.options.Logger.Warn("request failed", zap.NamedError("err", err))
 	}
 	writeStatus(w, status)
 }
