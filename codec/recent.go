@@ -17,7 +17,7 @@ type recent [1 << recentBits]string
 // slot returns where b would stand, if it may stand anywhere.
 func (t *recent) slot(b []byte) *string {
 	n := len(b)
-	if t == nil || n <= 1 || n > maxInterned {
+	if t == nil || n <= 1 {
 		return nil
 	}
 	var x uint64

@@ -200,6 +200,7 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 	add(24, message(message(nil)(1, "plain"))(2, "entry"))
 	add(24, message(message(nil)(2, "value"))(1, "behind"))
 	add(24, message(message(nil)(1, "alone"))(3, "unknown"))
+	add(24, message(message(message(nil)(1, "first"))(2, "entry"))(1, "second"))
 	add(25, message(message(nil)(1, "plain"))(2, message(nil)(1, "1")))
 	add(25, message(message(nil)(1, "none"))(2, []byte{}))
 	add(25, message(nil)(2, message(nil)(1, "2")))
@@ -215,7 +216,7 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 		ByNumber: map[int32]types.UID{5: "five", 0: ""}, Structs: map[string]wiredStatus{"key": {Phase: "Running"}},
 		Doubles: []float64{0.5, 4}, Pointer: &no, Port: intstr.FromString("50%"), Within: &numbers{Int: 9, Int32: 8},
 		Amount: resource.MustParse("250m"), Wide: -1, Time: metav1.Unix(60, 0),
-		Named:   map[types.UID]types.UID{"plain": "entry", "behind": "value", "alone": ""},
+		Named:   map[types.UID]types.UID{"plain": "entry", "behind": "value", "alone": "", "second": "entry"},
 		Amounts: map[types.UID]resource.Quantity{"plain": resource.MustParse("1"), "none": {}, "": resource.MustParse("2")},
 	}, got)
 }
