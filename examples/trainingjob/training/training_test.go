@@ -185,6 +185,46 @@ func TestCountsAreOfWhatWasWritten(t *testing.T) {
 	})
 }
 
+// TestOrphansThatCome are adopted, and go where they are too many.
+func TestOrphansThatCome(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(1, asIs)
+		orphan := metav1.ObjectMeta{
+			Namespace: mnist.Namespace, Name: "orphan",
+			Labels: map[string]string{job.LabelJob: "mnist", job.LabelType: "worker", job.LabelIndex: "1"},
+		}
+		_, err := w.server.Create(Pods, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: orphan})
+		require.NoError(w, err)
+		synctest.Wait()
+		_, err = w.server.Create(Services, &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: orphan})
+		require.NoError(w, err)
+		synctest.Wait()
+		require.Equal(w, 2, w.requests("patch", Pods)+w.requests("patch", Services))
+		require.Equal(w, 1, w.count(Pods))
+		require.Equal(w, 1, w.count(Services))
+	})
+}
+
+// TestNamesakesAreSpared has a job be replaced by another of its name, which the cache does not know yet, when its time has
+// come.
+func TestNamesakesAreSpared(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ten := int32(10)
+		w.submit(1, func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished = &ten })
+		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
+		deleted, added := w.hold(job.Resource, testserver.FrameDeleted), w.hold(job.Resource, testserver.FrameAdded)
+		require.NoError(w, w.server.Delete(job.Resource, mnist))
+		w.submit(2, asIs)
+		uid := w.job().UID
+		pass(10 * time.Second)
+		require.Equal(w, 1, w.requests("delete", job.Resource))
+		require.Equal(w, uid, w.job().UID)
+		deleted.Remove()
+		added.Remove()
+		require.Zero(w, w.logs.Len())
+	})
+}
+
 // TestDefaultsAreNotStored has a job that leaves everything open be treated by the defaults, and be left as it is.
 func TestDefaultsAreNotStored(t *testing.T) {
 	inWorld(t, func(w *world) {
