@@ -221,6 +221,20 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 	}, got)
 }
 
+// A struct within another is decoded where it stands.
+func TestEmbeddedStructsFromProtobuf(t *testing.T) {
+	type Common struct {
+		Metadata metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+	}
+	type embedding struct {
+		Note string `json:"-"`
+		Common
+	}
+	got, err := codec.DecodeMessage(reflect.TypeFor[embedding]())(message(nil)(1, message(nil)(1, "a")))
+	require.NoError(t, err)
+	require.Equal(t, &embedding{Common: Common{metav1.ObjectMeta{Name: "a"}}}, got)
+}
+
 // However a time is written, it is read as its own Unmarshal does.
 func TestTimesLikeUnmarshal(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
