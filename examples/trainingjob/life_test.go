@@ -91,21 +91,22 @@ func TestReplicas(t *testing.T) {
 	})
 }
 
+func scaleWorkers(n int32) func(*job.TrainingJob) {
+	return func(j *job.TrainingJob) {
+		r := j.Spec.Replicas[job.Worker]
+		r.Replicas = &n
+		j.Spec.Replicas[job.Worker] = r
+	}
+}
+
 func TestWorkersComeAndGo(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		scale := func(n int32) func(*job.TrainingJob) {
-			return func(j *job.TrainingJob) {
-				r := j.Spec.Replicas[job.Worker]
-				r.Replicas = &n
-				j.Spec.Replicas[job.Worker] = r
-			}
-		}
 		w.submit(asIs)
-		w.edit(scale(4))
+		w.edit(scaleWorkers(4))
 		require.Equal(w, []string{"chief-0", "worker-0", "worker-1", "worker-2", "worker-3"}, w.pods())
 		require.Equal(w, w.pods(), w.services())
-		w.edit(scale(1))
+		w.edit(scaleWorkers(1))
 		require.Equal(w, []string{"chief-0", "worker-0"}, w.pods())
 		require.Equal(w, w.pods(), w.services())
 		w.edit(func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.Worker) })

@@ -170,6 +170,9 @@ func TestPodsThatTakeTheirTime(t *testing.T) {
 		require.Equal(w, 6, w.requests("create", training.Pods))
 		w.pass(3 * time.Second)
 		require.Equal(w, "Created Running", w.state())
+		w.edit(scaleWorkers(1))
+		w.edit(scaleWorkers(3))
+		require.Equal(w, append(everybody, "worker-2"), w.pods(), "worker 1 is ending still, and nobody waits for that")
 		require.Empty(w, w.failures())
 	})
 }

@@ -225,6 +225,29 @@ func TestNamesakesAreSpared(t *testing.T) {
 	})
 }
 
+// TestPodsOfTheSameNameAreSpared has somebody else's Pod have the name of one that is to be deleted.
+func TestPodsOfTheSameNameAreSpared(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(1, asIs)
+		w.hold(Pods, testserver.FrameDeleted)
+		w.hold(Pods, testserver.FrameAdded)
+		key := api.Key{Namespace: "lab", Name: "mnist-worker-0"}
+		require.NoError(w, w.server.Delete(Pods, key))
+		_, err := w.server.Create(Pods, &corev1.Pod{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
+		})
+		require.NoError(w, err)
+		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
+			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
+		})
+		require.NotZero(w, w.requests("delete", Pods))
+		require.Equal(w, 1, w.count(Pods))
+		w.server.Heal()
+		synctest.Wait()
+		require.Zero(w, w.logs.Len())
+	})
+}
+
 // TestDefaultsAreNotStored has a job that leaves everything open be treated by the defaults, and be left as it is.
 func TestDefaultsAreNotStored(t *testing.T) {
 	inWorld(t, func(w *world) {
