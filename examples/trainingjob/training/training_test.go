@@ -263,6 +263,7 @@ func TestDefaultsAreNotStored(t *testing.T) {
 		j := w.job()
 		require.Empty(w, j.Spec.CleanPodPolicy)
 		require.Nil(w, j.Spec.Replicas[job.Worker].Replicas)
+		require.Zero(w, w.logs.Len())
 	})
 }
 
