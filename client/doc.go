@@ -29,17 +29,17 @@
 //     TestListCopiesUnlessShared).
 //  2. What is not there is apimachinery's NotFound (TestWhatIsNotThereIsNotFound). What nobody caches, or not that
 //     namespace of, is a *NotCachedError; nothing is cached because somebody reads (TestNothingIsCachedByReading,
-//     TestNamespacesThatAreNotHeld) unless Options.Informers says so (TestReadsMayStartAnInformer). What is not cached yet is waited for, as long as the context lasts, and the error says
-//     what the list failed with (TestReadsWaitForTheFirstList).
+//     TestNamespacesThatAreNotHeld) unless Options.Informers says so (TestReadsMayStartAnInformer). What is not
+//     cached yet is waited for, as long as the context lasts, and the error says what the list failed with (TestReadsWaitForTheFirstList).
 //  3. A list is of one moment, with its version, in the order of namespaces and names, and so are its pages, whatever
 //     happens meanwhile (TestListSelects, TestPagesAreOfOneMoment).
 //  4. Behind a Gate, no reconcile reads an object in a state from before what a reconcile of the same key wrote to it
 //     (TestModel, TestGateWaitsForEveryKindOfWrite, TestDeletionsOfSeveralOfOneName, TestDeletionsOfAllOfAPart,
-//     TestGateLetsAControllerGoOn), unless
-//     the time-out is over, which is counted and logged (TestGateGoesOnAfterTheTimeout).
+//     TestGateLetsAControllerGoOn, TestWritesBeforeTheFirstRead, TestGateOfAnInformerBeforeItsFirstList), unless the
+//     time-out is over, which is counted and logged (TestGateGoesOnAfterTheTimeout).
 //  5. A Gate waits for nothing that will not come: what selectors exclude, what was refused, what another history has made
 //     undone, what a stopped informer lacks (TestGateDoesNotWaitForWhatWillNotCome, TestGateWaitsForWhatLeavesTheSelection,
-//     TestGateAndAServerThatWentBack, TestGateOfAStoppedInformer). It forgets what has been seen (TestGateForgetsWhatWasSeen).
+//     TestGateAndAServerThatWentBack, TestGateOfAStoppedInformer, TestGateOfAnInformerThatStopsLater). It forgets what has been seen (TestGateForgetsWhatWasSeen).
 //  6. An overlay shows the newer one of what was written and what is cached, and nothing that was deleted; no reader goes
 //     back (TestModel, TestOverlayTable, TestOverlayShowsWhatWasWritten, TestOverlayAfterDeletions). It is bounded in number
 //     and in time (TestOverlayIsBounded, TestOverlayAges), which are the limits of that.

@@ -393,6 +393,43 @@ func TestGateAndAServerThatWentBack(t *testing.T) {
 	})
 }
 
+// TestGateOfAnInformerThatStopsLater does not wait for a cache that has been waited for before, and changes no more.
+func TestGateOfAnInformerThatStopsLater(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		g := client.NewGate(client.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		thaw := r.freeze()
+		require.NoError(r, creates(named("alpha", 1))(ctx, r))
+		require.False(r, ask(g, owner).ready)
+		thaw()
+		r.freeze()
+		require.NoError(r, creates(named("beta", 1))(ctx, r))
+		r.stop()
+		require.True(r, ask(g, owner).ready)
+	})
+}
+
+// TestGateOfAnInformerBeforeItsFirstList deletes what the first list has that an informer is about to hear of.
+func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		w := r.get(alpha)
+		f := newFeed(w.ResourceVersion, w)
+		i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
+		g := client.NewGate(client.GateOptions{})
+		require.NoError(r, client.For(r.live, i, client.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
+		a := ask(g, owner)
+		require.False(r, a.ready)
+		inBackground(r.T, i.Run)
+		synctest.Wait()
+		require.Zero(r, a.calls.Load(), "the list is of before")
+		gone := api.Clone(w)
+		gone.ResourceVersion = "999"
+		f.say(watch.Deleted, gone)
+		require.EqualValues(r, 1, a.calls.Load())
+		require.Zero(r, g.Stats().TimedOut)
+	})
+}
+
 // TestGateOfAStoppedInformer does not wait for a cache that does not change any more.
 func TestGateOfAStoppedInformer(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {

@@ -29,8 +29,7 @@ type held[T api.Object] struct {
 	overlay  *overlay[T] // nil unless there is one
 }
 
-// now returns the cache, or nil if there is none yet. What is written then need not be noted: the first list of an informer
-// that starts later is of a later state.
+// now returns the cache, or nil if there is none yet.
 func (h *holding[T]) now() *held[T] { return h.cache.Load() }
 
 func (h *holding[T]) hold(i *informer.Informer[T]) *held[T] {
@@ -58,6 +57,17 @@ func (h *holding[T]) orStart() (*held[T], error) {
 		return nil, fmt.Errorf("start an informer: %w", err)
 	}
 	return h.hold(share.Informer), nil
+}
+
+// noting returns the cache in which a write is to be waited for, or nil if there is none. Where reads may start an informer,
+// a write that a Gate or an overlay is to know of does, too: the one that the first read finds may run already, for others,
+// and not have heard of the write.
+func (h *holding[T]) noting(ctx context.Context) *held[T] {
+	if c := h.now(); c != nil || !noted(ctx) && !h.o.Overlay {
+		return c
+	}
+	c, _ := h.orStart() // reads say what is wrong
+	return c
 }
 
 // get returns what reads show under a key.

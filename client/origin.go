@@ -52,7 +52,7 @@ type caught interface {
 type origin[T api.Object] struct {
 	informer *informer.Informer[T]
 	listen   sync.Once // the first time that somebody waits
-	deaf     bool      // the informer has stopped; set by listen
+	deaf     bool      // the informer had stopped already; set by listen
 	waiting  atomic.Int32
 
 	mu      sync.Mutex // guards the field below
@@ -75,6 +75,8 @@ func (o *origin[T]) seen(w write) bool {
 		return leaves(s, w)
 	case same || !w.absent:
 		return caughtUp
+	case !isClosed(o.informer.Synced()): // what is gone may yet come with the first list
+		return false
 	default:
 		return !ordered(w.floor) || reached(s.ResourceVersion(), w.floor)
 	}
@@ -107,7 +109,7 @@ func (o *origin[T]) await(l *ledger, poke func()) bool {
 		_, err := o.informer.Subscribe(func(informer.Notification[T]) { o.changed() }, informer.HandlerOptions{Name: "client gate"})
 		o.deaf = err != nil
 	})
-	if o.deaf {
+	if o.deaf || isClosed(o.informer.Stopped()) {
 		return false
 	}
 	o.mu.Lock()
@@ -134,6 +136,15 @@ func (o *origin[T]) changed() {
 	o.mu.Unlock()
 	for _, poke := range pokes {
 		poke()
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 	// OverlayAge is how long an object is remembered at most, should the cache never catch up. Zero means 5 minutes.
 	OverlayAge time.Duration
 
-	// Informers lets a client without an informer share one of this factory, of what its API client reads, from its first
-	// read on and for as long as the factory runs. Nil does not: to read a collection once is no wish to hold all of it.
+	// Informers lets a client without an informer share one of this factory, of what its API client reads, for as long as
+	// the factory runs and from its first read on, or from the first write that a Gate or an overlay is told of. Nil does not: to read a collection once is no wish to hold all of it.
 	Informers *informer.Factory
 	// ReadLive lets a client with neither an informer nor Informers read from the server, which it otherwise refuses to.
 	ReadLive bool

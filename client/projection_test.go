@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -87,9 +88,8 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		part := client.View(&r.live.Projection, nil, allowed)
 		g := client.NewGate(client.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
-		require.NoError(r, creates(named("beta", 2))(ctx, &rig{widgets: whole}))
-		require.Empty(r, factory.Status(), "nobody has read yet")
-		require.True(r, ask(g, owner).ready, "and so there is no cache to wait for")
+		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: whole}))
+		require.Empty(r, factory.Status(), "nobody has read yet, and no Gate is to know of the write")
 
 		_, err := whole.Get(expired(r), alpha)
 		require.ErrorIs(r, err, client.ErrNotSynced, "the factory does not run yet")
@@ -121,6 +121,42 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		require.ErrorIs(r, err, informer.ErrStopped)
 		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: ")
 	})
+}
+
+// TestWritesBeforeTheFirstRead are not lost on a client whose first read finds an informer that runs already, and has not
+// heard of them.
+func TestWritesBeforeTheFirstRead(t *testing.T) {
+	for _, overlay := range []bool{false, true} {
+		t.Run(fmt.Sprint("overlay=", overlay), func(t *testing.T) {
+			bubble(t, setting{have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
+				factory := informer.NewFactory(informer.FactoryOptions{})
+				inBackground(r.T, factory.Run)
+				_, err := client.For(r.live, nil, client.Options{Informers: factory}).Get(r.Context(), alpha)
+				require.NoError(r, err)
+
+				thaw := r.freeze()
+				late := client.For(r.live, nil, client.Options{Informers: factory, Overlay: overlay})
+				g := client.NewGate(client.GateOptions{})
+				ctx := g.Begin(r.Context(), owner)
+				require.NoError(r, creates(named("beta", 2))(ctx, &rig{widgets: late}))
+				require.NoError(r, late.Delete(ctx, alpha, metav1.DeleteOptions{}))
+				require.NoError(r, late.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=gamma"}))
+				a := ask(g, owner)
+				require.False(r, a.ready)
+				if overlay {
+					list, err := late.List(r.Context(), client.ListOptions{})
+					require.NoError(r, err)
+					require.Equal(r, []string{"default/beta=2", "default/gamma=1"}, sizes(list.Items))
+				}
+				thaw()
+				require.EqualValues(r, 1, a.calls.Load())
+				require.Zero(r, g.Stats().TimedOut)
+				list, err := late.List(r.Context(), client.ListOptions{})
+				require.NoError(r, err)
+				require.Equal(r, []string{"default/beta=2"}, sizes(list.Items))
+			})
+		})
+	}
 }
 
 func expired(r *rig) context.Context {

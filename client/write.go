@@ -16,7 +16,7 @@ import (
 // It corresponds to client.Writer.Delete of controller-runtime.
 func (p *Projection[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
 	key = p.complete(key)
-	meant := p.meant(key, o)
+	meant := p.meant(ctx, key, o)
 	d, err := p.live.DeleteObject(ctx, key, o)
 	if err != nil || len(o.DryRun) > 0 {
 		return err
@@ -37,9 +37,8 @@ func (p *Projection[T]) Delete(ctx context.Context, key api.Key, o metav1.Delete
 // until the time-out. An overlay shows nothing of the deletion, because the answer does not tell which objects are gone.
 // It corresponds to client.Writer.DeleteAllOf of controller-runtime.
 func (p *Projection[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOptions, which metav1.ListOptions) error {
-	h := p.held.now()
 	var meant []write
-	if h != nil && noted(ctx) && len(o.DryRun) == 0 {
+	if h := p.held.noting(ctx); h != nil && noted(ctx) && len(o.DryRun) == 0 {
 		meant = h.deletions(p.live.Namespace(), which)
 	}
 	if err := p.live.DeleteCollection(ctx, o, which); err != nil {
@@ -87,11 +86,11 @@ func versionOf[T api.Object](object T) string {
 }
 
 // meant is the UID that a deletion is about, as far as can be told before.
-func (p *Projection[T]) meant(key api.Key, o metav1.DeleteOptions) types.UID {
+func (p *Projection[T]) meant(ctx context.Context, key api.Key, o metav1.DeleteOptions) types.UID {
 	if o.Preconditions != nil && o.Preconditions.UID != nil {
 		return *o.Preconditions.UID
 	}
-	h := p.held.now()
+	h := p.held.noting(ctx)
 	if h == nil {
 		return ""
 	}
@@ -123,7 +122,7 @@ func (p *Projection[T]) wrote(ctx context.Context, object T, err error, dryRun [
 // Wrote notes that an object was written by other means, such as a subresource, and what it is since. Reads of an overlay
 // show it, and a reconcile waits for it, as if the client itself had written. The methods that write call it.
 func (p *Projection[T]) Wrote(ctx context.Context, object T) {
-	h := p.held.now()
+	h := p.held.noting(ctx)
 	if h == nil || object.GetResourceVersion() == "" {
 		return
 	}
@@ -139,7 +138,7 @@ func (p *Projection[T]) Wrote(ctx context.Context, object T) {
 
 // deleted notes that an object is gone.
 func (p *Projection[T]) deleted(ctx context.Context, key api.Key, uid types.UID, version string) {
-	h := p.held.now()
+	h := p.held.noting(ctx)
 	if h == nil {
 		return
 	}
