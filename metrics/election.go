@@ -26,7 +26,8 @@ func (m *Metrics) Elector(name string, e Elector) (*Registration, error) {
 	return m.add("elector", name, func() member { return &shownElector{m, name, e} })
 }
 
-// SlowPath counts the renewals for which a lease had to be read first; it is for leaderelection.Options.OnSlowPath.
+// SlowPath counts the renewals for which a lease had to be read first; it is for leaderelection.Options.OnSlowPath. The
+// series goes with the Elector of that name.
 func (m *Metrics) SlowPath(name string) func() { return m.elections.slowPath.WithLabelValues(name).Inc }
 
 // shownElector is an elector that is asked.
@@ -36,7 +37,7 @@ type shownElector struct {
 	e    Elector
 }
 
-func (s *shownElector) leave() {}
+func (s *shownElector) leave() { s.m.elections.slowPath.DeleteLabelValues(s.name) }
 
 func (s *shownElector) collect(to chan<- prometheus.Metric) {
 	s.m.elections.leading.sendBool(to, s.e.Leading(), s.name)

@@ -44,6 +44,7 @@ func TestRemove(t *testing.T) {
 	for _, f := range join {
 		all = append(all, f())
 	}
+	m.SlowPath("lock")()
 	require.NotEmpty(t, exposition(t, registry))
 	for _, r := range all {
 		r.Remove()
