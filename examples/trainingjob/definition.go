@@ -34,15 +34,22 @@ type waiter struct {
 	patience  time.Duration // zero means two minutes, and less that there is no end to it
 	then      func() error
 
-	known atomic.Bool
+	last atomic.Pointer[answer]
 }
 
-// check says that TrainingJobs are not known yet. It is a manager.Check.
+// answer is what the server said, or what kept it from that. It is nil once everything was started.
+type answer struct{ err error }
+
+// check says why nothing was started yet. It is a manager.Check.
 func (w *waiter) check(context.Context) error {
-	if w.known.Load() {
-		return nil
+	last := w.last.Load()
+	switch {
+	case last == nil:
+		return errors.New("the server was not asked yet")
+	case apierrors.IsNotFound(last.err):
+		return errUnknown
 	}
-	return errUnknown
+	return last.err
 }
 
 // Run returns when TrainingJobs are known and what needs them was started.
@@ -53,11 +60,13 @@ func (w *waiter) Run(ctx context.Context) error {
 	failing := time.Time{} // since when; zero if the last answer was one
 	for {
 		err := w.ask(ctx)
-		switch {
-		case err == nil:
-			err := w.then()
-			w.known.Store(err == nil) // from here on the caches say whether they are synced
+		if err == nil {
+			err = w.then()
+			w.last.Store(&answer{err}) // from here on the caches say whether they are synced
 			return err
+		}
+		w.last.Store(&answer{err})
+		switch {
 		case ctx.Err() != nil:
 			return nil
 		case apierrors.IsNotFound(err):
@@ -79,8 +88,8 @@ func (w *waiter) Run(ctx context.Context) error {
 	}
 }
 
-// ask lists one job. A server that does not know the resource answers with 404, whoever asks; one that does not let us,
-// with 403.
+// ask lists one job. A server that does not know the resource answers with 404; one that does not let us with 403, whether
+// it knows the resource or not.
 func (w *waiter) ask(ctx context.Context) error {
 	jobs := apiclient.View[*metav1.PartialObjectMetadata](w.client, job.Resource, w.namespace)
 	one := api.Options[*metav1.PartialObjectMetadata]{ListOptions: metav1.ListOptions{Limit: 1}}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -147,6 +148,41 @@ func TestEndsWhileItWaits(t *testing.T) {
 		w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"get", "list"}}, Effect: testserver.Stall{}})
 		w.start()
 		synctest.Wait()
+		w.stop()
+	})
+}
+
+// TestReadinessNamesTheTrouble asks why the program is not ready: a permission that is missing is no definition that is.
+func TestReadinessNamesTheTrouble(t *testing.T) {
+	forbidden := testserver.Options{Authorize: func(r testserver.Request) error {
+		if r.Verb == "list" {
+			return errors.New("nobody lets you")
+		}
+		return nil
+	}}
+	for says, o := range map[string]testserver.Options{
+		"nobody lets you":                        forbidden,
+		"install their CustomResourceDefinition": {},
+	} {
+		inEmptyWorld(t, o, func(w *world) {
+			waits := &waiter{client: w.client, log: zap.NewNop(), then: func() error { return errors.New("nobody waits any more") }}
+			require.ErrorContains(w, waits.check(w.Context()), "not asked yet")
+			ctx, cancel := context.WithCancel(context.Background())
+			ended := make(chan error)
+			go func() { ended <- waits.Run(ctx) }()
+			synctest.Wait()
+			require.ErrorContains(w, waits.check(w.Context()), says)
+			cancel()
+			require.NoError(w, <-ended)
+		})
+	}
+}
+
+// TestEndsWhileItInstalls is no failure.
+func TestEndsWhileItInstalls(t *testing.T) {
+	inEmptyWorld(t, testserver.Options{}, func(w *world) {
+		w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"patch"}}, Effect: testserver.Stall{}})
+		w.start(func(o *options) { o.install = true })
 		w.stop()
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
@@ -53,6 +54,7 @@ func parse(args []string, stderr io.Writer) (options, kubeconfig.Options, error)
 	var o options
 	var c kubeconfig.Options
 	var verbose bool
+	var lease string
 	f := flag.NewFlagSet("trainingjob", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 
@@ -69,7 +71,7 @@ func parse(args []string, stderr io.Writer) (options, kubeconfig.Options, error)
 	f.BoolVar(&o.simulate, "simulate", false, "have the Pods of jobs run without nodes; not for clusters that have some")
 	f.IntVar(&o.workers, "workers", 5, "how many jobs are worked on at once")
 	f.DurationVar(&o.syncTimeout, "sync-timeout", 0, "how long the first lists may take (default 2m)")
-	f.StringVar(&o.lease, "lease", "", "Lease, as `namespace/name`, for which several replicas contend; the one that holds it works (default: no contest)")
+	f.StringVar(&lease, "lease", "", "Lease, as `namespace/name`, for which several replicas contend; the one that holds it works (default: no contest)")
 	f.StringVar(&o.admin, "admin", "", "`address` for health checks, /metrics and /debug/controllers, such as 127.0.0.1:8081 (default: none)")
 	f.DurationVar(&o.kubelet.Start, "pod-start", 0, "how long a simulated Pod takes to be ready")
 	f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "how long a simulated Pod takes to end")
@@ -88,7 +90,22 @@ func parse(args []string, stderr io.Writer) (options, kubeconfig.Options, error)
 		return o, c, fmt.Errorf("--workers is %d, and somebody has to work", o.workers)
 	}
 	o.log = newLogger(stderr, verbose)
-	return o, c, nil
+	o.lease, err = parseLease(lease)
+	return o, c, err
+}
+
+func parseLease(text string) (api.Key, error) {
+	if text == "" {
+		return api.Key{}, nil
+	}
+	key, err := api.ParseKey(text)
+	switch {
+	case err != nil:
+		return key, fmt.Errorf("--lease: %w", err)
+	case key.Namespace == "":
+		return key, fmt.Errorf("--lease is %q, and not namespace/name", text)
+	}
+	return key, nil
 }
 
 func newLogger(to io.Writer, verbose bool) *zap.Logger {

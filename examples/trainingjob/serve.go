@@ -36,8 +36,8 @@ type options struct {
 	kubelet     kubelet.Options
 	workers     int
 	syncTimeout time.Duration
-	admin       string // where the admin server listens; empty is nowhere
-	lease       string // namespace/name; empty means that there is one replica
+	admin       string  // where the admin server listens; empty is nowhere
+	lease       api.Key // empty means that there is one replica
 
 	shown      *shown
 	onMutation func(cache.Mutation) // for tests: told when somebody changes what is in a cache
@@ -72,7 +72,10 @@ func serve(ctx context.Context, o options) error {
 		then: func() error { return o.add(m, events) },
 	}
 	if o.install {
-		if err := job.Install(ctx, o.client); err != nil {
+		switch err := job.Install(ctx, o.client); {
+		case ctx.Err() != nil:
+			return nil // an interrupt is no failure
+		case err != nil:
 			return err
 		}
 	}
@@ -87,20 +90,16 @@ func serve(ctx context.Context, o options) error {
 
 // elector has one replica at a time do the work, if that was asked for.
 func (o options) elector() (manager.Elector, error) {
-	if o.lease == "" {
+	if o.lease == (api.Key{}) {
 		return nil, nil
 	}
-	key, err := api.ParseKey(o.lease)
-	if err != nil {
-		return nil, err
-	}
 	e, err := leaderelection.New(o.client, leaderelection.Options{
-		Namespace: key.Namespace, Name: key.Name, OnSlowPath: o.shown.SlowPath(key.Name), Logger: o.log,
+		Namespace: o.lease.Namespace, Name: o.lease.Name, OnSlowPath: o.shown.SlowPath(o.lease.Name), Logger: o.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = o.shown.Elector(key.Name, e)
+	_, err = o.shown.Elector(o.lease.Name, e)
 	return e, err
 }
 

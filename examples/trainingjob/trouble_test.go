@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
@@ -182,7 +183,7 @@ func TestTheLeaderWorks(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		start := func() (stop func()) {
 			o := w.options()
-			o.lease = "kube-system/trainingjob"
+			o.lease = api.Key{Namespace: "kube-system", Name: "trainingjob"}
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()
@@ -220,7 +221,8 @@ func TestCommandLine(t *testing.T) {
 		"argument":      {[]string{"now"}, 2, `"now"`},
 		"no workers":    {[]string{"--workers", "0"}, 2, "--workers is 0"},
 		"no kubeconfig": {[]string{"--kubeconfig", "/nowhere"}, 1, "/nowhere"},
-		"bad lease":     {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 1, "a/b/c"},
+		"bad lease":     {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 2, `--lease: api: "a/b/c"`},
+		"half a lease":  {[]string{"--lease", "trainingjob"}, 2, `--lease is "trainingjob", and not namespace/name`},
 		"bad address":   {[]string{"--server", "http://" + closed.Addr().String(), "--admin", "nowhere:here"}, 1, "unknown port"},
 	} {
 		var stderr bytes.Buffer

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -178,8 +179,12 @@ func (d *decision) deleteServices(services []*Service) {
 	}
 }
 
-// due has the job be looked at again at a time, and tells whether that has come.
-func (d *decision) due(at time.Time) bool {
+// longest is the time that a time.Duration holds, in seconds: 292 years.
+const longest = int64(math.MaxInt64 / time.Second)
+
+// due has the job be looked at again so many seconds after a time, and tells whether they are over.
+func (d *decision) due(since time.Time, seconds int64) bool {
+	at := since.Add(time.Duration(min(seconds, longest)) * time.Second)
 	d.After = max(at.Sub(d.Now), 0)
 	return d.After == 0
 }

@@ -9,11 +9,12 @@
 // # Guarantees
 //
 //  1. A replica has one Pod and one Service, known by their labels; what is surplus goes, what is told twice is told
-//     (TestSlots).
+//     (TestSlots, TestTheOrderOfPodsDoesNotMatter).
 //  2. What becomes of a job is one table: of restart policies, exit codes and success policies (TestOutcome,
-//     TestRestartPolicies, TestRetryable).
+//     TestRestartPolicies, TestRetryable), and of Pods that were ended for their node's sake (TestDisruptedPods).
 //  3. A Pod is counted as restarted once, and not deleted before that is written down (TestRestartsAreCountedOnce).
-//  4. Deadlines, limits and times to live hold to the nanosecond (TestDeadline, TestBackoffLimit, TestTimeToLive).
+//  4. Deadlines, limits and times to live hold to the nanosecond (TestDeadline, TestFarDeadlines, TestBackoffLimit,
+//     TestTimeToLive).
 //  5. Of the conditions Running, Restarting and Suspended one at most is true, and none when the job has finished; that is
 //     final (TestLifeOfConditions).
 //  6. What is given is not changed (TestNothingIsChanged).

@@ -32,7 +32,7 @@ func (d *decision) cleanUp() {
 	}
 	ttl := d.Job.Spec.TTLSecondsAfterFinished
 	if ttl != nil && *ttl >= 0 {
-		d.DeleteJob = d.due(d.Status.CompletionTime.Add(time.Duration(*ttl) * time.Second))
+		d.DeleteJob = d.due(d.Status.CompletionTime.Time, int64(*ttl))
 	}
 }
 

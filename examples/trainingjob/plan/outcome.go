@@ -3,7 +3,6 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +17,7 @@ func (d *decision) decideOutcome() (finished bool) {
 		d.finish(job.Succeeded, "JobSucceeded", "the job has succeeded")
 		return true
 	}
-	if limit := d.Job.Spec.ActiveDeadlineSeconds; limit != nil && d.due(d.Status.StartTime.Add(time.Duration(*limit)*time.Second)) {
+	if limit := d.Job.Spec.ActiveDeadlineSeconds; limit != nil && d.due(d.Status.StartTime.Time, *limit) {
 		d.finish(job.Failed, "DeadlineExceeded", fmt.Sprintf("the job was active for longer than %d s", *limit))
 		return true
 	}
@@ -91,7 +90,11 @@ func (d *decision) restart(again []*Pod) (finished bool) {
 		}
 	}
 	if limit := d.Job.Spec.BackoffLimit; limit != nil && total+running > *limit {
-		d.finish(job.Failed, "BackoffLimitExceeded", fmt.Sprintf("%d restarts are needed, and %d allowed", total+running, *limit))
+		text := fmt.Sprintf("%d restarts are needed, and %d allowed", total+running, *limit)
+		if len(again) > 0 {
+			text += ": " + failureText(again[0])
+		}
+		d.finish(job.Failed, "BackoffLimitExceeded", text)
 		return true
 	}
 	d.Status.Restarts = total

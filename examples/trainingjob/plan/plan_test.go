@@ -496,7 +496,7 @@ func TestSlots(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	change(w.Job, job.Worker, 2, job.Never)
 	w.Pods = []*plan.Pod{
-		pod("twin", labels(job.Worker, "0")),
+		pod("a-twin", labels(job.Worker, "0")),
 		pod("mnist-worker-0", labels(job.Worker, "0")),
 		pod("second-twin", labels(job.Worker, "0")),
 		pod("mnist-worker-2", labels(job.Worker, "2")),
@@ -516,11 +516,11 @@ func TestSlots(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{
-		"twin and mnist-worker-0 are both worker 0",
-		"mnist-worker-0 and second-twin are both worker 0",
-		`no-index has labels that make it "worker" "", which there is not`,
+		"a-twin and mnist-worker-0 are both worker 0",
 		`negative has labels that make it "worker" "-1", which there is not`,
+		`no-index has labels that make it "worker" "", which there is not`,
 		`no-type has labels that make it "evaluator" "0", which there is not`,
+		"mnist-worker-0 and second-twin are both worker 0",
 	}, unclear)
 	w.Pods[1].Status.Phase = corev1.PodSucceeded
 	require.True(t, status.Is(plan.Decide(w.Observed).Status.Conditions, job.Succeeded, metav1.ConditionTrue), "the one that has the name counts")

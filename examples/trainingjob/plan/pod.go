@@ -19,7 +19,14 @@ type Pod struct {
 // PodStatus is what is looked at in the status of a Pod.
 type PodStatus struct {
 	Phase             corev1.PodPhase   `json:"phase"`
+	Conditions        []PodCondition    `json:"conditions"`
 	ContainerStatuses []ContainerStatus `json:"containerStatuses"`
+}
+
+// PodCondition is what is looked at in a condition of a Pod.
+type PodCondition struct {
+	Type   corev1.PodConditionType `json:"type"`
+	Status corev1.ConditionStatus  `json:"status"`
 }
 
 // ContainerStatus is what is looked at in the status of a container.
@@ -54,8 +61,8 @@ func active(p *Pod) bool { return p.DeletionTimestamp == nil && !over(p) }
 // nothing about the job.
 func failed(p *Pod) bool { return p.DeletionTimestamp == nil && p.Status.Phase == corev1.PodFailed }
 
-// exitCode is what the container that trains ended with. There is none where the Pod was ended as a whole, because its
-// node was or it was evicted.
+// exitCode is what the container that trains ended with. There is none where it was never started, or its node does not
+// tell any more.
 func exitCode(p *Pod) (code int32, known bool) {
 	at := slices.IndexFunc(p.Status.ContainerStatuses, func(c ContainerStatus) bool { return c.Name == job.ContainerName })
 	if at < 0 || p.Status.ContainerStatuses[at].State.Terminated == nil {
@@ -78,6 +85,12 @@ func restarts(p *Pod) (n int32) {
 // It corresponds to IsRetryableExitCode of kubeflow's training-operator.
 func Retryable(code int32) bool { return slices.Contains([]int32{130, 137, 138, 143}, code) }
 
+// disrupted tells whether a Pod was ended because of its node or for the sake of others (KEP-3329). What its containers
+// ended with when they were told to go says nothing then.
+func disrupted(p *Pod) bool {
+	return slices.Contains(p.Status.Conditions, PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue})
+}
+
 // mayRestart tells whether a Pod that failed is to be replaced.
 func mayRestart(p *Pod, policy job.RestartPolicy) bool {
 	switch policy {
@@ -85,7 +98,7 @@ func mayRestart(p *Pod, policy job.RestartPolicy) bool {
 		return true
 	case job.ExitCode:
 		code, known := exitCode(p)
-		return !known || Retryable(code)
+		return !known || Retryable(code) || disrupted(p)
 	}
 	return false
 }

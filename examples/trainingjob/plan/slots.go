@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,9 +25,11 @@ type slots[T metav1.Object] struct {
 	odd     []string // what cannot be told, or twice
 }
 
-// sortOut finds each object's place by its labels.
+// sortOut finds each object's place by its labels. Of several that are one replica the one that has its name counts, else
+// the first by name, in whatever order they come.
 func sortOut[T metav1.Object](j *job.TrainingJob, objects []T) slots[T] {
 	s := slots[T]{taken: map[Replica]T{}}
+	objects = slices.SortedFunc(slices.Values(objects), func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
 	for _, o := range objects {
 		r, err := replicaOf(o)
 		if err != nil {

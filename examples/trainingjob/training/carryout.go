@@ -39,7 +39,7 @@ func (r *reconciler) carryOut(ctx context.Context, j *job.TrainingJob, p plan.Pl
 
 func carryOut[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], create []plan.Replica, remove []T) error {
 	var errs error
-	for _, t := range job.ReplicaTypes {
+	for _, t := range batchTypes() {
 		b := batch{job: j.UID, kind: c.resource.Kind, replicas: t}
 		var missing []plan.Replica
 		for _, m := range create {

@@ -158,11 +158,12 @@ func (r *reconciler) writeStatus(ctx context.Context, j *job.TrainingJob, s job.
 	return j, nil
 }
 
-// deleteJob deletes a job whose time has come. What belonged to it is the garbage collector's.
+// deleteJob deletes a job whose time has come, unless it has been changed since it was read: it may have been given more.
+// What belonged to it is the garbage collector's.
 func (r *reconciler) deleteJob(ctx context.Context, j *job.TrainingJob) error {
 	background := metav1.DeletePropagationBackground
 	err := r.jobs.Delete(ctx, api.KeyOf(j), metav1.DeleteOptions{
-		Preconditions: metav1.NewUIDPreconditions(string(j.UID)), PropagationPolicy: &background,
+		Preconditions: &metav1.Preconditions{UID: &j.UID, ResourceVersion: &j.ResourceVersion}, PropagationPolicy: &background,
 	})
 	return settled(err)
 }

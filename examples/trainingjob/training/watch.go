@@ -1,6 +1,8 @@
 package training
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,7 +14,8 @@ import (
 	"github.com/leatproject/leat/predicate"
 )
 
-// batch is what is expected together: the objects of one kind and one type of replica. A job waits for all of its batches.
+// batch is what is expected together: the objects of one kind and one type of replica, or of none that there is. A job
+// waits for all of its batches.
 type batch struct {
 	job      types.UID
 	kind     string
@@ -21,7 +24,7 @@ type batch struct {
 
 func batchesOf(uid types.UID) []batch {
 	var all []batch
-	for _, t := range job.ReplicaTypes {
+	for _, t := range batchTypes() {
 		all = append(all, batch{uid, Pods.Kind, t}, batch{uid, Services.Kind, t})
 	}
 	return all
@@ -67,7 +70,17 @@ func observe[T metav1.Object](r *reconciler, kind string) func(informer.Notifica
 	}
 }
 
-func typeOf(o metav1.Object) job.ReplicaType { return job.ReplicaType(o.GetLabels()[job.LabelType]) }
+// unclear is the type of what has a job's label and none of a type that there is: it is the job's, and goes with it.
+const unclear job.ReplicaType = ""
+
+func batchTypes() []job.ReplicaType { return append(slices.Clone(job.ReplicaTypes), unclear) }
+
+func typeOf(o metav1.Object) job.ReplicaType {
+	if t := job.ReplicaType(o.GetLabels()[job.LabelType]); slices.Contains(job.ReplicaTypes, t) {
+		return t
+	}
+	return unclear
+}
 
 func controllerOf[T metav1.Object](o T) types.UID {
 	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {

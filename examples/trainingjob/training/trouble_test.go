@@ -1,0 +1,79 @@
+package training
+
+import (
+	"math"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestUnclearReplicasGo with the others: what cannot be told to be which replica belongs to the job all the same.
+func TestUnclearReplicasGo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(1, asIs)
+		orphan := metav1.ObjectMeta{
+			Namespace: mnist.Namespace, Name: "unclear", Labels: map[string]string{job.LabelJob: "mnist", job.LabelType: "evaluator"},
+		}
+		_, err := w.server.Create(Pods, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: orphan})
+		require.NoError(w, err)
+		_, err = w.server.Create(Services, &corev1.Service{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: orphan})
+		require.NoError(w, err)
+		synctest.Wait()
+		require.Equal(w, 2, w.count(Pods))
+		held := w.hold(Pods, testserver.FrameDeleted)
+		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
+			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
+		})
+		w.touch()
+		require.Zero(w, w.count(Pods), "nothing runs while the job is suspended")
+		require.Zero(w, w.count(Services))
+		require.Equal(w, 2, w.requests("delete", Pods), "and each deletion is expected, and asked for once")
+		require.NoError(w, w.server.Delete(job.Resource, mnist))
+		held.Remove()
+		synctest.Wait()
+		require.True(w, w.reconciler.expected.SatisfiedAll(batchesOf("")...))
+		require.Zero(w, w.reconciler.expected.Len())
+	})
+}
+
+// TestALongerLifeIsSeen has a job be given more time, which the cache does not know yet, when its time has come.
+func TestALongerLifeIsSeen(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ten := int32(10)
+		w.submit(1, func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished = &ten })
+		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
+		held := w.hold(job.Resource, testserver.FrameModified)
+		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
+			require.NoError(w, unstructured.SetNestedField(u.Object, int64(20), "spec", "ttlSecondsAfterFinished"))
+		})
+		pass(10 * time.Second)
+		_, err := w.server.Get(job.Resource, mnist)
+		require.NoError(w, err, "it is not over yet")
+		require.Equal(w, 1, w.requests("delete", job.Resource))
+		held.Remove()
+		pass(10 * time.Second)
+		_, err = w.server.Get(job.Resource, mnist)
+		require.Error(w, err)
+		require.Zero(w, w.logs.Len())
+	})
+}
+
+// TestFarDeadlinesAreWaitedFor reconciles a job with a deadline that no timer reaches as seldom as any other.
+func TestFarDeadlinesAreWaitedFor(t *testing.T) {
+	inWorld(t, func(w *world) {
+		far := int64(math.MaxInt64)
+		w.submit(1, func(j *job.TrainingJob) { j.Spec.ActiveDeadlineSeconds = &far })
+		reconciles := len(w.reports)
+		pass(time.Hour)
+		require.Len(w, w.reports, reconciles)
+		require.False(w, job.Finished(w.job()))
+	})
+}
