@@ -29,7 +29,8 @@ func newDemo() *cobra.Command {
 		Use:   "demo",
 		Short: "Show the whole pipeline at work, without a cluster",
 		Long: `Start an API server in memory and a small controller that gives every ReplicaSet its pods, create, change and delete
-objects, break the connection, and print what each stage of the pipeline did. It needs nothing and ends by itself.`,
+objects, break the connection, and print what each stage of the pipeline did. It needs nothing and ends by itself, within
+a second or so: add --keep-running to look at --metrics, or at the API, afterwards.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			scraper, err := newScraper(address)
