@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -22,6 +23,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -35,7 +37,7 @@ type world struct {
 	*testing.T
 	server *testserver.Server
 	client *apiclient.Client
-	shown  *instruments // of the program that was started last
+	shown  *prometheus.Registry // of the program that was started last
 	logs   *observer.ObservedLogs
 	stop   func() // the program, and waits for its end
 }
@@ -71,7 +73,7 @@ func (w *world) start(parts ...string) {
 		parts = []string{partDeployment, partReplicaSet, partKubelet}
 	}
 	core, logs := observer.New(zapcore.InfoLevel)
-	o := options{client: w.client, shown: w.instruments(), log: zap.New(core), parts: map[string]bool{}, workers: 3}
+	o := options{Program: w.program(program.Options{Workers: 3}, zap.New(core)), parts: map[string]bool{}}
 	w.logs = logs
 	o.kubelet.Start, o.kubelet.Stop = 3*time.Second, 2*time.Second
 	for _, p := range parts {
@@ -88,13 +90,14 @@ func (w *world) start(parts ...string) {
 	synctest.Wait()
 }
 
-// instruments are those of a program that is about to be started.
-func (w *world) instruments() *instruments {
+// program is one that is about to be started.
+func (w *world) program(o program.Options, log *zap.Logger) *program.Program {
 	w.Helper()
-	var err error
-	w.shown, err = newInstruments()
+	p, err := program.New(o, log)
 	require.NoError(w, err)
-	return w.shown
+	p.Client = w.client
+	w.shown = p.Registry
+	return p
 }
 
 // pass lets time pass, and what is due then happen.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 
 	"github.com/leatproject/leat/api"
@@ -16,8 +15,8 @@ import (
 	"github.com/leatproject/leat/examples/deployment/replicas"
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/workqueue"
@@ -30,18 +29,11 @@ const (
 	partKubelet    = "kubelet"
 )
 
-// options say what to run, and for whom.
+// options say what to run, and with what.
 type options struct {
-	client      *apiclient.Client
-	shown       *instruments
-	log         *zap.Logger
-	namespace   string // empty means all
-	parts       map[string]bool
-	workers     int
-	syncTimeout time.Duration
-	admin       string          // where the admin server listens; empty is nowhere
-	lease       string          // namespace/name; empty means that there is one replica
-	kubelet     kubelet.Options // of the simulation: its times
+	*program.Program
+	parts   map[string]bool
+	kubelet kubelet.Options // of the simulation: its times
 }
 
 // resync is how often everything is reconciled although nothing happened, for what was dropped after too many failures.
@@ -66,17 +58,7 @@ func serve(ctx context.Context, o options) error {
 	if err != nil {
 		return err
 	}
-	elector, err := o.elector()
-	if err != nil {
-		return err
-	}
-	if err := o.shown.show(all, controllers, o.lease, elector); err != nil {
-		return err
-	}
-	m, err := manager.New(manager.Options{
-		Elector: elector, SyncTimeout: o.syncTimeout, Logger: o.log,
-		Admin: manager.AdminOptions{Address: o.admin, Debug: true, Metrics: o.shown.handler()},
-	})
+	m, err := o.Manager()
 	if err != nil {
 		return err
 	}
@@ -84,39 +66,27 @@ func serve(ctx context.Context, o options) error {
 	for _, r := range recorders {
 		runnables = append(runnables, r)
 	}
+	err = o.ShowCaches(all.deployments, all.sets, all.pods)
 	for _, c := range controllers {
 		runnables = append(runnables, c)
+		err = errors.Join(err, o.ShowControllers(c))
 	}
-	if err := m.Add(runnables...); err != nil {
+	if err := errors.Join(err, m.Add(runnables...)); err != nil {
 		return err
 	}
 	return m.Run(ctx)
 }
 
-// elector has one replica at a time do the work, if that was asked for.
-func (o options) elector() (manager.Elector, error) {
-	if o.lease == "" {
-		return nil, nil
-	}
-	key, err := api.ParseKey(o.lease)
-	if err != nil {
-		return nil, err
-	}
-	return leaderelection.New(o.client, leaderelection.Options{
-		Namespace: key.Namespace, Name: key.Name, OnSlowPath: o.shown.SlowPath(o.lease), Logger: o.log,
-	})
-}
-
 func newCaches(o options) (*caches, error) {
-	c := &caches{factory: informer.NewFactory(informer.FactoryOptions{Logger: o.log})}
+	c := &caches{factory: informer.NewFactory(informer.FactoryOptions{Logger: o.Log})}
 	var err, errs error
-	c.deployments, err = informer.Shared(c.factory, apiclient.For[*appsv1.Deployment](o.client, workload.Deployments, o.namespace),
+	c.deployments, err = informer.Shared(c.factory, apiclient.For[*appsv1.Deployment](o.Client, workload.Deployments, o.Namespace),
 		informer.Options[*appsv1.Deployment]{ResyncPeriod: resync})
 	errs = errors.Join(errs, err)
-	c.sets, err = informer.Shared(c.factory, apiclient.For[*appsv1.ReplicaSet](o.client, workload.ReplicaSets, o.namespace),
+	c.sets, err = informer.Shared(c.factory, apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, o.Namespace),
 		informer.Options[*appsv1.ReplicaSet]{ResyncPeriod: resync})
 	errs = errors.Join(errs, err)
-	c.pods, err = informer.Shared(c.factory, apiclient.View[*workload.Pod](o.client, workload.Pods, o.namespace),
+	c.pods, err = informer.Shared(c.factory, apiclient.View[*workload.Pod](o.Client, workload.Pods, o.Namespace),
 		informer.Options[*workload.Pod]{})
 	return c, errors.Join(errs, err)
 }
@@ -124,28 +94,28 @@ func newCaches(o options) (*caches, error) {
 // controllers makes those that were asked for, and the recorders that their Events go through.
 func (o options) controllers(c *caches) (recorders []*recorder.Recorder, all []*controller.Controller[api.Key], err error) {
 	told := func(name string) *recorder.Recorder {
-		r, failed := recorder.New(o.client, recorder.Options{Controller: name + "-controller", CoreV1: true, Logger: o.log})
+		r, failed := recorder.New(o.Client, recorder.Options{Controller: name + "-controller", CoreV1: true, Logger: o.Log})
 		if failed == nil {
-			_, failed = o.shown.Recorder(name, r)
+			_, failed = o.Metrics.Recorder(name, r)
 		}
 		recorders, err = append(recorders, r), errors.Join(err, failed)
 		return r
 	}
-	engine := controller.Options{Workers: o.workers, CacheSyncTimeout: o.syncTimeout, Logger: o.log}
+	engine := controller.Options{Workers: o.Workers, CacheSyncTimeout: o.SyncTimeout, Logger: o.Log}
 	if o.parts[partDeployment] {
 		all = append(all, rollout.New(rollout.Options{
-			Client: o.client, Deployments: c.deployments, ReplicaSets: c.sets, Pods: c.pods,
+			Client: o.Client, Deployments: c.deployments, ReplicaSets: c.sets, Pods: c.pods,
 			Recorder: told(partDeployment), Controller: engine,
 		}))
 	}
 	if o.parts[partReplicaSet] {
 		all = append(all, replicas.New(replicas.Options{
-			Client: o.client, ReplicaSets: c.sets, Pods: c.pods, Recorder: told(partReplicaSet), Controller: engine,
+			Client: o.Client, ReplicaSets: c.sets, Pods: c.pods, Recorder: told(partReplicaSet), Controller: engine,
 		}))
 	}
 	if o.parts[partKubelet] {
 		k := o.kubelet
-		k.Client, k.Pods, k.Controller = o.client, c.pods, engine
+		k.Client, k.Pods, k.Controller = o.Client, c.pods, engine
 		k.Controller.Bucket = workqueue.Bucket{QPS: -1}
 		all = append(all, kubelet.New(k))
 	}

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -253,11 +256,14 @@ func TestMissingPermission(t *testing.T) {
 		return nil
 	}}
 	inWorld(t, forbidden, func(w *world) {
-		o := options{client: w.client, shown: w.instruments(), parts: map[string]bool{partDeployment: true}, workers: 1, syncTimeout: 30 * time.Second}
+		o := options{
+			Program: w.program(program.Options{Workers: 1, SyncTimeout: 30 * time.Second}, nil),
+			parts:   map[string]bool{partDeployment: true},
+		}
 		began := time.Now()
 		err := serve(context.Background(), o)
 		require.Equal(w, 30*time.Second, time.Since(began))
-		line := oneLine(err)
+		line := program.OneLine(err)
 		require.Contains(w, line, "replicasets.apps")
 		require.Contains(w, line, "nobody lets you")
 		require.NotContains(w, line, "\n")
@@ -279,11 +285,11 @@ func TestCommandLine(t *testing.T) {
 		"unknown part":   {[]string{"--run", "deployment,scheduler"}, 2, "scheduler"},
 		"no workers":     {[]string{"--workers", "0"}, 2, "--workers is 0"},
 		"no kubeconfig":  {[]string{"--kubeconfig", "/nowhere"}, 1, "/nowhere"},
-		"bad lease":      {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 1, "a/b/c"},
+		"bad lease":      {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 2, "a/b/c"},
 		"nobody answers": {[]string{"--server", "http://" + closed.Addr().String(), "--sync-timeout", "100ms"}, 1, "refused"},
 	} {
 		var stderr bytes.Buffer
-		require.Equal(t, c.code, run(t.Context(), c.args, &stderr), name)
+		require.Equal(t, c.code, command().Run(t.Context(), c.args, &stderr), name)
 		require.Contains(t, stderr.String(), c.says, name)
 		if c.code != 0 {
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
@@ -295,15 +301,15 @@ func TestCommandLine(t *testing.T) {
 // TestTheLeaderWorks runs two replicas, of which one works, and the other when that one has ended.
 func TestTheLeaderWorks(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
-		leads := func(shown *instruments) string {
+		leads := func(shown *prometheus.Registry) string {
 			scrape := httptest.NewRecorder()
-			shown.handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+			metrics.Handler(shown).ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 			_, value, _ := strings.Cut(scrape.Body.String(), `leader_election_master_status{name="kube-system/deployment"} `)
 			return value[:1]
 		}
 		start := func() (stop func()) {
-			o := options{client: w.client, shown: w.instruments(), parts: map[string]bool{partDeployment: true}, workers: 1, lease: "kube-system/deployment"}
-			o.log = newLogger(&bytes.Buffer{}, false)
+			p := w.program(program.Options{Workers: 1, Lease: api.Key{Namespace: "kube-system", Name: "deployment"}}, nil)
+			o := options{Program: p, parts: map[string]bool{partDeployment: true}}
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()

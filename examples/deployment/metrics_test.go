@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -18,7 +19,7 @@ func TestMetrics(t *testing.T) {
 		w.deploy(asIs)
 		w.pass(time.Minute)
 		scrape := httptest.NewRecorder()
-		w.shown.handler().ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		metrics.Handler(w.shown).ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		require.Equal(w, http.StatusOK, scrape.Code)
 		text := scrape.Body.String()
 		for _, series := range []string{
