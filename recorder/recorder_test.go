@@ -268,13 +268,15 @@ func TestFlush(t *testing.T) {
 	})
 }
 
+// TestFlushIsBounded ends where no Event can be written. Those that are lost are counted, and the log says so.
 func TestFlushIsBounded(t *testing.T) {
 	for name, effect := range map[string]testserver.Effect{
 		"silence": testserver.Delay{For: time.Hour},
 		"refusal": testserver.Fail{Code: http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
+			core, logs := zapobserver.New(zap.WarnLevel)
+			bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
 				r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: effect})
 				for i := range 5 {
 					r.Warning(pods, web, "Failed", "%d", i)
@@ -284,6 +286,10 @@ func TestFlushIsBounded(t *testing.T) {
 				r.stop()
 				require.Equal(t, 5*time.Second, time.Since(began))
 				require.Zero(t, r.Stats().Written)
+				lost := logs.FilterMessage("events were not written in time").All()
+				require.Len(t, lost, 1)
+				require.EqualValues(t, 5, lost[0].ContextMap()["count"])
+				require.EqualValues(t, 5, r.Stats().Failed+int64(r.Stats().Waiting))
 				r.server.Heal()
 			})
 		})

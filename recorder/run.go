@@ -71,12 +71,17 @@ func (r *Recorder) flush(ctx context.Context, c *correlator) {
 			waiting = false
 		}
 	}
+	unwritten := 0
 	for s := range c.series.all() {
 		if s.count > s.written && ctx.Err() == nil {
 			r.write(ctx, s)
 		}
+		if s.count > s.written {
+			unwritten++
+		}
 	}
-	if left := len(r.queue); left > 0 {
+	r.counts.failed.Add(int64(unwritten))
+	if left := len(r.queue) + unwritten; left > 0 {
 		r.log.Warn("events were not written in time", zap.Int("count", left))
 	}
 }
