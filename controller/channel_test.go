@@ -92,9 +92,10 @@ func TestChannelThatIsClosed(t *testing.T) {
 		require.Empty(t, ctl.Stats().Sources)
 		<-other.Done()
 		require.NoError(t, other.Err())
+		before := ctl.Stats().Succeeded // once or twice, as the key comes from two sources
 		ctl.Add("b", workqueue.Item{})
 		synctest.Wait()
-		require.EqualValues(t, 2, ctl.Stats().Succeeded, "the controller goes on")
+		require.Equal(t, before+1, ctl.Stats().Succeeded, "the controller goes on")
 
 		late := ctl.Watch(source)
 		<-late.Done()

@@ -160,6 +160,27 @@ func TestDoneWaitsForTheCallInFlight(t *testing.T) {
 	})
 }
 
+// TestStuckSourceThatIsRemovedHoldsUpNobody removes one that does not end with its context, and is not synced.
+func TestStuckSourceThatIsRemovedHoldsUpNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		leave := make(chan struct{})
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: time.Minute})
+		stuck := ctl.Watch(oddSource(func(context.Context, *controller.Sink[string]) error {
+			<-leave
+			return nil
+		}))
+		ctl.Add("a", workqueue.Item{})
+		start(t, ctl.Run)
+		synctest.Wait()
+		stuck.Remove()
+		require.NoError(t, ctl.NotSynced())
+		pass(2 * time.Minute)
+		require.EqualValues(t, 1, ctl.Stats().Succeeded)
+		close(leave)
+		<-stuck.Done()
+	})
+}
+
 // TestSinkOfAnEndedSource adds when nothing that is added counts any more.
 func TestSinkOfAnEndedSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

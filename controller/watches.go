@@ -75,11 +75,14 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 	for ctx.Err() == nil {
 		over := patience.Err() != nil
 		late := c.unsynced() // asked anew when the time is up, for the others may have been synced meanwhile
+		if ctx.Err() != nil {
+			return false // perhaps because a source has failed, which is not waited for any more
+		}
 		if len(late) == 0 {
 			close(c.synced)
 			return true
 		}
-		if over && ctx.Err() == nil {
+		if over {
 			c.failSync(late, cancel)
 			return false
 		}
@@ -120,9 +123,9 @@ func (c *Controller[K]) syncErrors(late []*Sink[K], after time.Duration) error {
 	return errors.Join(reasons...)
 }
 
-// unsynced returns the sources to wait for.
+// unsynced returns the sources to wait for. One that was removed is none, even if it takes long to end.
 func (c *Controller[K]) unsynced() []*Sink[K] {
-	return slices.DeleteFunc(c.watched(), (*Sink[K]).isSynced)
+	return slices.DeleteFunc(c.watched(), func(s *Sink[K]) bool { return s.isSynced() || s.Removed() })
 }
 
 // watched returns the sources that have not ended.
