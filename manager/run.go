@@ -102,7 +102,7 @@ func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*Registration
 	}
 	for ctx.Err() == nil {
 		over := patience.Err() != nil
-		late = m.unready(g) // asked anew when the time is up, for the others may have become ready meanwhile
+		late = m.unready(g)                             // asked anew when the time is up, for the others may have become ready meanwhile
 		if len(late) == 0 || over && ctx.Err() == nil { // the end of ctx is the end of all patience, too
 			return late
 		}
