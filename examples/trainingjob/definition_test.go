@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/testserver"
 )
@@ -70,13 +71,13 @@ func TestMissingPermission(t *testing.T) {
 		inWorld(t, forbidden, func(w *world) {
 			began := time.Now()
 			o := w.options()
-			o.syncTimeout = 30 * time.Second
+			o.SyncTimeout = 30 * time.Second
 			err := serve(context.Background(), o)
 			require.Equal(w, 30*time.Second, time.Since(began))
 			require.True(w, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(w, err, says)
 			require.ErrorContains(w, err, "nobody lets you")
-			require.NotContains(w, oneLine(err), "\n")
+			require.NotContains(w, program.OneLine(err), "\n")
 		})
 	}
 }
@@ -91,7 +92,7 @@ func TestTroubleIsNotPatience(t *testing.T) {
 		// The server does not take requests of unknown resources for lists.
 		w.define()
 		refused := fail()
-		w.start(func(o *options) { o.syncTimeout = time.Minute })
+		w.start(func(o *options) { o.SyncTimeout = time.Minute })
 		for range 3 {
 			w.pass(50 * time.Second)
 			refused.Remove()

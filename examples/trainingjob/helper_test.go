@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
 	"github.com/leatproject/leat/testserver"
@@ -88,10 +89,13 @@ func (w *world) define() {
 // options are those of a program that works on one job at a time and logs where tests do.
 func (w *world) options() options {
 	w.Helper()
-	shown, err := newShown()
+	p, err := program.New(program.Options{Workers: 1}, program.NewLogger(w.Output(), false))
+	require.NoError(w, err)
+	p.Client = w.client
+	counts, err := countJobs(p.Registry)
 	require.NoError(w, err)
 	return options{
-		client: w.client, log: newLogger(w.Output(), false), workers: 1, shown: shown,
+		Program: p, counts: counts,
 		onMutation: func(m cache.Mutation) { w.Errorf("somebody changed what is in a cache: %s", m) },
 	}
 }
@@ -101,7 +105,7 @@ func (w *world) start(change ...func(*options)) {
 	w.Helper()
 	core, logs := observer.New(zapcore.InfoLevel)
 	o := w.options()
-	w.logs, w.counts, o.log = logs, o.shown.counts, zap.New(core)
+	w.logs, w.counts, o.Log = logs, o.counts, zap.New(core)
 	for _, f := range change {
 		f(&o)
 	}

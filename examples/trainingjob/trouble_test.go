@@ -183,7 +183,7 @@ func TestTheLeaderWorks(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		start := func() (stop func()) {
 			o := w.options()
-			o.lease = api.Key{Namespace: "kube-system", Name: "trainingjob"}
+			o.Lease = api.Key{Namespace: "kube-system", Name: "trainingjob"}
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()
@@ -221,12 +221,12 @@ func TestCommandLine(t *testing.T) {
 		"argument":      {[]string{"now"}, 2, `"now"`},
 		"no workers":    {[]string{"--workers", "0"}, 2, "--workers is 0"},
 		"no kubeconfig": {[]string{"--kubeconfig", "/nowhere"}, 1, "/nowhere"},
-		"bad lease":     {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 2, `--lease: api: "a/b/c"`},
-		"half a lease":  {[]string{"--lease", "trainingjob"}, 2, `--lease is "trainingjob", and not namespace/name`},
+		"bad lease":     {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 2, `flag -lease: api: "a/b/c"`},
+		"half a lease":  {[]string{"--lease", "trainingjob"}, 2, `"trainingjob" is not namespace/name`},
 		"bad address":   {[]string{"--server", "http://" + closed.Addr().String(), "--admin", "nowhere:here"}, 1, "unknown port"},
 	} {
 		var stderr bytes.Buffer
-		require.Equal(t, c.code, run(t.Context(), c.args, &stderr), name)
+		require.Equal(t, c.code, command().Run(t.Context(), c.args, &stderr), name)
 		require.Contains(t, stderr.String(), c.says, name)
 		if c.code != 0 {
 			lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
@@ -253,7 +253,7 @@ func TestAdmin(t *testing.T) {
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
 	go func() {
-		code <- run(ctx, []string{"--server", "http://" + l.Addr().String(), "--admin", address}, &stderr)
+		code <- command().Run(ctx, []string{"--server", "http://" + l.Addr().String(), "--admin", address}, &stderr)
 	}()
 
 	get := func(path string) (int, string) {
@@ -275,6 +275,7 @@ func TestAdmin(t *testing.T) {
 	}
 	eventually("/readyz?verbose", 500, "[-]definition failed")
 	eventually("/healthz", 200, "ok")
+	eventually("/metrics", 200, "rest_client_requests_total{code=\"404\"") // it has asked, and waits
 	client, err := apiclient.New(apiclient.Config{Host: "http://" + l.Addr().String()})
 	require.NoError(t, err)
 	require.NoError(t, job.Install(ctx, client))
