@@ -102,8 +102,11 @@ func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*Registration
 	}
 	for ctx.Err() == nil {
 		over := patience.Err() != nil
-		late = m.unready(g)                             // asked anew when the time is up, for the others may have become ready meanwhile
-		if len(late) == 0 || over && ctx.Err() == nil { // the end of ctx is the end of all patience, too
+		late = m.unready(g) // asked anew when the time is up, for the others may have become ready meanwhile
+		if len(late) == 0 {
+			return nil
+		}
+		if over && ctx.Err() == nil { // or it is not the patience that has ended
 			return late
 		}
 		select {
