@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -55,4 +57,17 @@ func TestRequestsWithoutAnAnswer(t *testing.T) {
 	require.Equal(t, map[string]float64{"<error>,?,GET": 1}, values(t, registry, "rest_client_requests_total"))
 	require.Empty(t, values(t, registry, "rest_client_request_retries_total"))
 	require.Empty(t, values(t, registry, "rest_client_rate_limiter_duration_seconds"), "there was no limiter")
+}
+
+// TestFormats asks for what Prometheus asks for, OpenMetrics, and for plain text.
+func TestFormats(t *testing.T) {
+	_, registry := registered(t)
+	for accept, is := range map[string]string{"application/openmetrics-text": "application/openmetrics-text", "": "text/plain"} {
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.Header.Set("Accept", accept)
+		answer := httptest.NewRecorder()
+		metrics.Handler(registry).ServeHTTP(answer, r)
+		require.Equal(t, http.StatusOK, answer.Code)
+		require.Contains(t, answer.Header().Get("Content-Type"), is)
+	}
 }
