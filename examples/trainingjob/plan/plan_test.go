@@ -508,6 +508,7 @@ func TestSlots(t *testing.T) {
 	p := plan.Decide(w.Observed)
 	require.Equal(t, []plan.Replica{{Type: job.Worker, Index: 1}}, p.CreatePods)
 	require.Equal(t, []*plan.Pod{w.Pods[3], w.Pods[4]}, p.DeletePods)
+	require.Equal(t, map[job.ReplicaType]job.ReplicaStatus{job.Worker: {Active: 1}}, p.Status.Replicas, "a replica counts once, and what is surplus does not")
 	var unclear []string
 	for _, n := range p.Notes {
 		if n.Reason == "UnclearReplica" {

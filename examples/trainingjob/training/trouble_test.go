@@ -77,3 +77,21 @@ func TestFarDeadlinesAreWaitedFor(t *testing.T) {
 		require.False(w, job.Finished(w.job()))
 	})
 }
+
+// TestWhatWasToldToEndIsNotExpectedToGo has Pods that take their time: nothing waits for them but their own places.
+func TestWhatWasToldToEndIsNotExpectedToGo(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.submit(1, asIs)
+		w.edit(Pods, "mnist-worker-0", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/flush"}) })
+		held := w.hold(Pods, testserver.FrameModified)
+		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
+			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
+		})
+		uid := w.job().UID
+		require.False(w, w.reconciler.expected.SatisfiedAll(batchesOf(uid)...))
+		held.Remove()
+		synctest.Wait()
+		require.True(w, w.reconciler.expected.SatisfiedAll(batchesOf(uid)...))
+		require.Equal(w, 1, w.count(Pods))
+	})
+}
