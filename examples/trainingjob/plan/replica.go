@@ -87,7 +87,7 @@ func config(j *job.TrainingJob, r Replica) string {
 		Cluster     map[job.ReplicaType][]string `json:"cluster"`
 		Task        task                         `json:"task"`
 		Environment string                       `json:"environment"`
-	}{cluster, task{r.Type, r.Index}, "cloud"})
+	}{cluster, task(r), "cloud"})
 	if err != nil {
 		panic(err) // strings and numbers are JSON
 	}
