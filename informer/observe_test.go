@@ -73,3 +73,33 @@ func TestHeardAt(t *testing.T) {
 		}
 	})
 }
+
+// What has come and is not in the cache makes the cache no younger.
+func TestHeardAtWaitsForTheCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := newSource()
+		src.set("a", 1)
+		stuck, calls := make(chan struct{}), 0
+		i := informer.New(src, informer.Options[*widget]{
+			OnBatch: func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) {
+				if calls++; calls > 1 {
+					<-stuck
+				}
+			},
+		})
+		defer running(t, i)()
+		synctest.Wait()
+		src.set("a", 2)
+		came := time.Now()
+		for n := range 3 {
+			<-time.After(time.Minute)
+			src.set("a", 3+n)
+			src.bookmark()
+			synctest.Wait()
+			require.Equal(t, came, i.Status().HeardAt)
+		}
+		close(stuck)
+		synctest.Wait()
+		require.Equal(t, came.Add(3*time.Minute), i.Status().HeardAt)
+	})
+}

@@ -50,7 +50,10 @@ func (i *Informer[T]) Status() Status {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if s.Synced {
-		s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heard)
+		s.HeardAt = i.heard
+		if s.Reflector.ResourceVersion == s.ResourceVersion { // nothing that came is still on its way
+			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heard)
+		}
 	}
 	for _, l := range i.listeners {
 		s.Handlers = append(s.Handlers, HandlerStatus{
