@@ -275,7 +275,11 @@ func (e *Elector) setLeader(leader string) {
 	if before == leader {
 		return
 	}
-	e.log.Info("another leader", zap.String("leader", leader))
+	if leader == "" {
+		e.log.Info("no leader")
+	} else {
+		e.log.Info("another leader", zap.String("leader", leader))
+	}
 	if e.o.OnLeader != nil {
 		e.o.OnLeader(leader)
 	}

@@ -191,7 +191,7 @@ func (m *Manager) engage() (context.Context, context.CancelFunc) {
 	if m.lost != nil {
 		period = DoNotWait
 	}
-	m.log.Info("ending", zap.Duration("grace", period), zap.Errors("err", m.failures))
+	m.log.Info("ending", zap.Duration("grace", period), zap.NamedError("err", errors.Join(m.failures...)))
 	grace, cancel := context.WithCancel(context.Background())
 	m.hurry = cancel
 	if period == DoNotWait {
