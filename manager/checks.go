@@ -43,8 +43,13 @@ type Checks struct {
 type namedCheck struct {
 	name  string
 	check Check
-	fails string // with what it failed last; empty if it passed
+	fails string // with what it was logged to fail last; empty if it passes
+	said  time.Time
 }
+
+// complainEvery is how long a check that goes on failing is quiet about doing it with other words: they may have a
+// counter in them.
+const complainEvery = time.Minute
 
 // NewChecks returns a set that is called name in its answers, and is meant for the path /name and what is below.
 func NewChecks(name string, o ChecksOptions) *Checks {
@@ -151,22 +156,29 @@ func (c *Checks) reason(err error) string {
 // ask makes a check, and logs what has changed since the last time.
 func (c *Checks) ask(ctx context.Context, n *namedCheck) error {
 	err := n.call(ctx)
-	fails := ""
-	if err != nil {
-		fails = err.Error()
-	}
-	c.mu.Lock()
-	before := n.fails
-	n.fails = fails
-	c.mu.Unlock()
 	switch {
-	case before == fails:
+	case !c.isNews(n, err):
 	case err == nil:
 		c.log.Info("check passes again", zap.String("check", n.name))
 	default:
 		c.log.Warn("check failed", zap.String("check", n.name), zap.NamedError("err", err))
 	}
 	return err
+}
+
+// isNews notes what came of a check, and says whether it is worth a line.
+func (c *Checks) isNews(n *namedCheck, err error) bool {
+	fails := ""
+	if err != nil {
+		fails = err.Error()
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if fails == n.fails || fails != "" && n.fails != "" && time.Since(n.said) < complainEvery {
+		return false
+	}
+	n.fails, n.said = fails, time.Now()
+	return true
 }
 
 // call turns a panic into an error.
