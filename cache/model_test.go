@@ -236,6 +236,39 @@ func TestAgainstMap(t *testing.T) {
 	}
 }
 
+// A cache that is filled, empty or not, is as if everything had been set, and goes on like that.
+func TestFillAgainstMap(t *testing.T) {
+	for name, h := range hashes {
+		for _, before := range []int{0, 40} {
+			t.Run(fmt.Sprintf("collisions=%s/before=%d", name, before), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(before), 21))
+				s := newSubject(h.hash, h.mask)
+				txn := s.ix.Begin()
+				for i := range before {
+					p := newPod(i)
+					txn.Set(p)
+					s.model[api.KeyOf(p)] = p
+				}
+				var list []*pod
+				for _, i := range r.Perm(300) {
+					p := newPod(i)
+					p.node, p.tags = fmt.Sprintf("node-%d", r.IntN(6)), []string{"a", strconv.Itoa(r.IntN(3))}
+					list = append(list, p)
+					s.model[api.KeyOf(p)] = p
+				}
+				txn.Fill(list)
+				clear(list) // it is the caller's again
+				s.verify(t, txn.Commit("1"), s.model)
+				for range 20 {
+					s.transact(t, r, 300, r.IntN(60))
+					s.verify(t, s.ix.Snapshot(), s.model)
+					s.verifyCurrent(t)
+				}
+			})
+		}
+	}
+}
+
 func TestCollidingKeys(t *testing.T) {
 	h := hashes["all"]
 	s := newSubject(h.hash, h.mask)

@@ -1,6 +1,9 @@
 package cache
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/trie"
 )
@@ -52,6 +55,32 @@ func (t *Txn[T]) Set(object T) (old T, existed bool) {
 	}
 	t.index(change[T]{hash: hash, old: old, new: object, hadOld: existed, hasNew: true})
 	return old, existed
+}
+
+// Fill is Set for many objects, no two of one key. It is for the first list, when there is nothing to replace and nobody
+// to be told of it: all places are found by sorting once, and nothing is made that grows.
+func (t *Txn[T]) Fill(objects []T) {
+	ix := t.open()
+	if t.objects.Len() > 0 {
+		for _, object := range objects {
+			t.Set(object)
+		}
+		return
+	}
+	entries := make([]trie.Entry[T], len(objects))
+	for i, object := range objects {
+		entries[i] = trie.Entry[T]{Item: object, Hash: ix.hash(api.KeyOf(object))}
+	}
+	slices.SortFunc(entries, func(a, b trie.Entry[T]) int {
+		if a.Hash != b.Hash {
+			return cmp.Compare(a.Hash, b.Hash)
+		}
+		return compareKeys(api.KeyOf(a.Item), api.KeyOf(b.Item))
+	})
+	t.objects.Fill(entries)
+	for _, e := range entries {
+		t.index(change[T]{hash: e.Hash, new: e.Item, hasNew: true})
+	}
 }
 
 // Delete takes out the object with the given key, if there is one, and returns it.

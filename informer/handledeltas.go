@@ -89,9 +89,11 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 		c.touched = map[api.Key]struct{}{}
 	}
 	txn := i.indexer.Begin()
+	if batch.InitialList {
+		txn.Fill(listed(batch)) // the replay tells of them
+	}
 	for _, object := range batch.Objects {
-		if len(object.Deltas) == 1 && object.Deltas[0].InitialList && batch.InitialList {
-			txn.Set(object.Deltas[0].Object) // the replay tells of it
+		if batch.InitialList && isListed(object) {
 			continue
 		}
 		for _, delta := range object.Deltas {
@@ -99,6 +101,21 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 		}
 	}
 	return c, txn.Commit(batch.ResourceVersion)
+}
+
+// listed returns the objects that are as the first list had them.
+func listed[T any](batch deltafifo.Batch[T]) []T {
+	objects := make([]T, 0, len(batch.Objects))
+	for _, object := range batch.Objects {
+		if isListed(object) {
+			objects = append(objects, object.Deltas[0].Object)
+		}
+	}
+	return objects
+}
+
+func isListed[T any](object deltafifo.ObjectDeltas[T]) bool {
+	return len(object.Deltas) == 1 && object.Deltas[0].InitialList
 }
 
 // apply carries one delta out. What the cache holds decides what it is called, whatever the delta says.

@@ -47,12 +47,30 @@ func (e *Edit[E]) Insert(hash uint64, i int, item E) {
 	}
 	leaf.entries = slices.Insert(leaf.entries, at, Entry[E]{Item: item, Hash: hash})
 	e.tree.count++
-	if len(leaf.entries) > leafCap[E]() {
+	if leaf.isTooLarge() {
 		var parent *node[E]
 		if last > 0 {
 			parent = path[last-1]
 		}
 		e.split(leaf, parent)
+	}
+}
+
+// Fill places all of many entries in a tree that is empty, for less than as many calls of Insert. They must be in the order
+// that they will have. They are copied.
+func (e *Edit[E]) Fill(entries []Entry[E]) {
+	if e.tree.root != nil {
+		panic("trie: only an empty tree can be filled")
+	}
+	if len(entries) == 0 {
+		return
+	}
+	leaf := &node[E]{owner: e.id, entries: entries}
+	e.tree = Tree[E]{root: leaf, count: len(entries)}
+	if leaf.isTooLarge() {
+		e.split(leaf, nil)
+	} else {
+		leaf.entries = withRoom(entries, 0)
 	}
 }
 
@@ -116,27 +134,34 @@ func (n *node[E]) place(child *node[E], at int) {
 	}
 }
 
-// split halves a leaf that has grown too large until no half is, or until all its hashes are equal: such entries can
-// only stand side by side. The leaf and its parent, which is nil for a root, belong to the edit.
+// split halves a leaf that is too large until no half is. The leaf and its parent, which is nil for a root, belong to the
+// edit.
 func (e *Edit[E]) split(leaf, parent *node[E]) {
-	for len(leaf.entries) > leafCap[E]() && leaf.entries[0].Hash != leaf.entries[len(leaf.entries)-1].Hash {
-		if parent == nil || parent.span(leaf) == 1 {
-			parent = e.deepen(leaf, parent)
-		}
-		slot := parent.slot(leaf.entries[0].Hash) // any of those that the leaf stands in
-		half := uint64(1) << (hashLen - 1 - leaf.depth)
-		middle := leaf.entries[0].Hash&^(half-1) | half
-		at := lowerBound(leaf.entries, middle)
-		left := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: withRoom(leaf.entries[:at], 0)}
-		right := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: withRoom(leaf.entries[at:], 0)}
-		span := parent.span(left)
-		parent.place(left, slot&^span)
-		parent.place(right, slot|span)
-		leaf = left
-		if len(right.entries) > len(left.entries) {
-			leaf = right
+	if parent == nil || parent.span(leaf) == 1 {
+		parent = e.deepen(leaf, parent)
+	}
+	slot := parent.slot(leaf.entries[0].Hash) // any of those that the leaf stands in
+	half := uint64(1) << (hashLen - 1 - leaf.depth)
+	middle := leaf.entries[0].Hash&^(half-1) | half
+	at := lowerBound(leaf.entries, middle)
+	left := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: leaf.entries[:at]}
+	right := &node[E]{owner: e.id, depth: leaf.depth + 1, entries: leaf.entries[at:]}
+	span := parent.span(left)
+	parent.place(left, slot&^span)
+	parent.place(right, slot|span)
+	for _, half := range [...]*node[E]{left, right} {
+		if half.isTooLarge() {
+			e.split(half, parent)
+		} else {
+			half.entries = withRoom(half.entries, 0)
 		}
 	}
+}
+
+// isTooLarge tells whether a leaf has to be split. One whose hashes are all equal cannot be: such entries can only stand
+// side by side.
+func (n *node[E]) isTooLarge() bool {
+	return len(n.entries) > leafCap[E]() && n.entries[0].Hash != n.entries[len(n.entries)-1].Hash
 }
 
 // deepen puts an inner node in the place of a leaf, with the leaf in all its slots.

@@ -1,6 +1,7 @@
 package trie_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -100,6 +101,39 @@ func TestAgainstSlice(t *testing.T) {
 						from, to := m.run(hash)
 						require.ElementsMatch(t, m[from:to], tree.Find(hash))
 					}
+				}
+			})
+		}
+	}
+}
+
+// A tree that was filled is like one into which the same was inserted, and edited like it.
+func TestFill(t *testing.T) {
+	for name, hashes := range distributions {
+		for _, n := range []int{0, 1, 20, 21, 22, 400, 5000} {
+			t.Run(fmt.Sprint(name, "/n=", n), func(t *testing.T) {
+				r := rand.New(rand.NewPCG(uint64(n), 2))
+				var m model
+				for range n {
+					m = append(m, entry{Item: r.Int(), Hash: hashes(r)})
+				}
+				slices.SortStableFunc(m, func(a, b entry) int { return cmp.Compare(a.Hash, b.Hash) })
+				given := slices.Clone(m)
+				e := trie.Tree[int]{}.Edit(1)
+				e.Fill(given)
+				clear(given) // it is the caller's again
+				tree := e.Tree()
+				require.Equal(t, n, tree.Len())
+				require.Equal(t, m.entries(), all(tree))
+				before := m.entries()
+				edit := tree.Edit(2)
+				for range 300 {
+					m = mutate(r, &edit, m, hashes(r), 5)
+				}
+				require.Equal(t, m.entries(), all(edit.Tree()))
+				require.Equal(t, before, all(tree))
+				if n > 0 {
+					require.Panics(t, func() { e.Fill(before) })
 				}
 			})
 		}
