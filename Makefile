@@ -28,7 +28,7 @@ test: ## every test of the root module, with the race detector
 e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver
 	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v ./...
 
-bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about ten minutes; Linux, nothing else running)
+bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about a quarter of an hour; Linux, nothing else running)
 	$(GO) -C bench run ./cmd/bench -docs ../docs
 
 bench-quick: ## the core of that in less than two minutes; fails when a target that any machine can check is missed

@@ -53,7 +53,7 @@ way; leat's adds carry the cause of each, which is more than the others keep.
 **Programs.** What leat's own code adds is the difference to a program that is linked with every package that leat is linked with,
 which a test compares, and reads pods with them by hand.
 
-To repeat it: ` + "`make bench`" + ` (about ten minutes; Linux, nothing else running), or one row with
+To repeat it: ` + "`make bench`" + ` (about a quarter of an hour; Linux, nothing else running), or one row with
 ` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which leaves profiles for ` + "`go tool pprof`" + ` as well.
 
 `

@@ -55,18 +55,15 @@ func changes(z Sizes) Row {
 		extra(single(entrant("client-go, corev1.Pod, JSON", clientGo, subject.Spec{}, subject.Full, subject.JSON), few, z)),
 		extra(single(entrant("client-go, corev1.Pod, protobuf", clientGo, subject.Spec{}, subject.Full, subject.Protobuf), few, z)),
 	} {
-		if e.Extra && e.Spec.Objects > few {
-			e.Rounds = 1 // it takes as long as everything else of the row
-		}
 		row.Entrants = append(row.Entrants, e)
 	}
-	return row
+	return row.withExtras(1) // a million objects take their time
 }
 
 // single has events come one by one, to a cache of so many objects.
 func single(e Entrant, objects int, z Sizes) Entrant {
 	e.Single, e.Label = true, sized(e.Label, objects)
-	e.Spec.Work, e.Spec.Objects, e.Spec.Events = subject.Events, objects, min(z.Events, 10_000)
+	e.Spec.Work, e.Spec.Objects, e.Spec.Events = subject.Events, objects, min(z.Events, 4_000)
 	return e
 }
 

@@ -111,7 +111,7 @@ func events(z Sizes, tls bool) Row {
 			extra(entrant("client-go, unstructured", clientGo, spec, subject.Unstructured, subject.JSON)),
 		},
 	}
-	return row.withExtras(3)
+	return row.withExtras(2)
 }
 
 func eventsOverTLS(z Sizes) Row {
