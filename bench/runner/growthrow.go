@@ -47,15 +47,13 @@ func changes(z Sizes) Row {
 		Note: "One random object every 200 microseconds, so that each is an event by itself: what it costs to wake up is part of it.",
 	}
 	stripped := subject.Spec{Strip: true}
-	for _, e := range []Entrant{
+	row.Entrants = []Entrant{
 		single(entrant("leat, 8 fields, JSON", leat, subject.Spec{}, subject.Struct, subject.JSON), few, z),
 		single(entrant("leat, 8 fields, JSON", leat, subject.Spec{}, subject.Struct, subject.JSON), z.Largest, z),
 		extra(single(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, ""), few, z)),
 		extra(single(entrant("client-go, metadata, stripped", clientGo, stripped, subject.Metadata, ""), z.Largest, z)),
 		extra(single(entrant("client-go, corev1.Pod, JSON", clientGo, subject.Spec{}, subject.Full, subject.JSON), few, z)),
 		extra(single(entrant("client-go, corev1.Pod, protobuf", clientGo, subject.Spec{}, subject.Full, subject.Protobuf), few, z)),
-	} {
-		row.Entrants = append(row.Entrants, e)
 	}
 	return row.withExtras(1) // a million objects take their time
 }
