@@ -15,7 +15,7 @@
 //  3. What a reconcile has written of a job the next one sees (TestStatusIsWrittenOnce), and what somebody else has changed
 //     meanwhile is not written over, nor deleted (TestAnotherVersionIsNotWrittenOver, TestALongerLifeIsSeen).
 //  4. What is counted and told is what was written, and not again by whoever comes after (TestCountsAreOfWhatWasWritten).
-//  5. What the server refuses for good ends the job; what it refuses for now is tried again (TestRefusals, TestFailedDeletions).
+//  5. What the server refuses for good ends the job; what it refuses at the moment is tried again (TestRefusals, TestFailedDeletions).
 //  6. Whatever belongs to a job ends with it or with its suspension, also what is no replica that there is
 //     (TestUnclearReplicasGo).
 //  7. A panic costs an attempt (TestPanicsAreContained).
