@@ -42,9 +42,9 @@
 //     JSON, and for the types of k8s.io/api as by their own Unmarshal (TestProjectionFromProtobuf,
 //     TestWirePlanLikeUnmarshal); one that lacks a number is read from JSON alone (TestWhatIsReadFromProtobuf).
 //  13. Objects share the strings that repeat (TestRepeatingStringsAreShared); of those that do not none is kept
-//     (TestInternerKeepsOnlyWhatRepeats), and however many repeat no more than 4096 of up to 256 bytes
-//     (TestInternerIsBounded), those that repeat most first (TestInternerKeepsWhatRepeatsMost). None is taken for another
-//     (TestAlikeStringsAreToldApart).
+//     (TestInternerKeepsOnlyWhatRepeats, TestWhatStandsOnceIsNotHeldLately), and however many repeat no more than 4096 of up
+//     to 256 bytes (TestInternerIsBounded), those that repeat most first (TestInternerKeepsWhatRepeatsMost). None is taken
+//     for another (TestAlikeStringsAreToldApart).
 //  14. A slice that was decoded from protobuf, as encoders write it, has no room left: whoever appends to it gets a copy
 //     (TestSlicesHaveNoRoomLeft).
 //

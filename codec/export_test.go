@@ -57,6 +57,19 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	}
 }
 
+// HeldLately decodes texts as strings of one answer, and returns which of them are held for the next object of it.
+func HeldLately(texts ...string) map[string]bool {
+	r := wireReader{strings: newInterner(), recent: &recent{}}
+	held := map[string]bool{}
+	for _, text := range texts {
+		r.text([]byte(text))
+	}
+	for _, text := range texts {
+		held[text] = *r.recent.slot([]byte(text)) == text
+	}
+	return held
+}
+
 // Interner is what a codec shares strings by.
 type Interner struct{ *interner }
 

@@ -170,3 +170,8 @@ func TestMapsInMaps(t *testing.T) {
 	_, err := codec.For[*small](codec.Options{}).DecodeObject(strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
 	require.ErrorContains(t, err, "metadata.labels.z: 1 does not fit string")
 }
+
+// A name or a UID takes nobody's place among the strings that stood in an answer lately.
+func TestWhatStandsOnceIsNotHeldLately(t *testing.T) {
+	require.Equal(t, map[string]bool{"twice": true, "a name": false}, codec.HeldLately("twice", "twice", "a name"))
+}
