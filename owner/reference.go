@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 )
@@ -63,6 +64,14 @@ func Remove(owner api.Object, object metav1.Object) bool {
 	left := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
 	object.SetOwnerReferences(left)
 	return len(left) != len(refs)
+}
+
+// ControllerOf returns the UID of an object's controller, and nothing for an orphan. It fits predicate.Changed.
+func ControllerOf[T metav1.Object](object T) types.UID {
+	if ref := metav1.GetControllerOfNoCopy(object); ref != nil {
+		return ref.UID
+	}
+	return ""
 }
 
 // Controls tells whether an owner is an object's controller: this incarnation of it, for its UID counts.

@@ -92,3 +92,12 @@ func TestReferencesThatNoServerAccepts(t *testing.T) {
 	pod := object("shop", "p", "v")
 	require.NoError(t, owner.SetController(object("", "n1", "u"), nodes, pod), "a cluster-scoped owner may own anything")
 }
+
+func TestControllerOf(t *testing.T) {
+	boss, child := object("a", "boss", "1"), object("a", "child", "2")
+	require.Empty(t, owner.ControllerOf(child))
+	require.NoError(t, owner.Set(boss, sets, child))
+	require.Empty(t, owner.ControllerOf(child), "an owner, and no controller")
+	require.NoError(t, owner.SetController(boss, sets, child))
+	require.Equal(t, boss.UID, owner.ControllerOf(child))
+}

@@ -279,13 +279,8 @@ func TestCommandLine(t *testing.T) {
 		code int
 		says string
 	}{
-		"help":           {[]string{"-h"}, 0, "-kubeconfig"},
-		"unknown flag":   {[]string{"--colour"}, 2, "colour"},
-		"argument":       {[]string{"now"}, 2, `"now"`},
+		"help":           {[]string{"-h"}, 0, "-pod-start"},
 		"unknown part":   {[]string{"--run", "deployment,scheduler"}, 2, "scheduler"},
-		"no workers":     {[]string{"--workers", "0"}, 2, "--workers is 0"},
-		"no kubeconfig":  {[]string{"--kubeconfig", "/nowhere"}, 1, "/nowhere"},
-		"bad lease":      {[]string{"--server", "http://" + closed.Addr().String(), "--lease", "a/b/c"}, 2, "a/b/c"},
 		"nobody answers": {[]string{"--server", "http://" + closed.Addr().String(), "--sync-timeout", "100ms"}, 1, "refused"},
 	} {
 		var stderr bytes.Buffer

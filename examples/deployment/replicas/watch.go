@@ -2,13 +2,12 @@ package replicas
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
 )
 
@@ -19,7 +18,7 @@ func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 	c.Watch(controller.For(o.ReplicaSets))
 	c.Watch(controller.Owns(o.ReplicaSets, o.Pods).When(r.observe, predicate.ResourceVersionChanged))
 	c.Watch(controller.Map(o.Pods, r.adopters).Named("orphans").
-		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(controllerOf)))
+		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*workload.Pod])))
 }
 
 // observe tells the expectations what happened to a Pod, and drops nothing. A Pod that was told to end counts as deleted
@@ -42,22 +41,14 @@ func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
 	return true
 }
 
-func controllerOf(p *workload.Pod) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
-		return ref.UID
-	}
-	return ""
-}
-
 // adopters are the ReplicaSets that select an orphan.
 func (r *reconciler) adopters(p *workload.Pod) []api.Key {
-	if controllerOf(p) != "" {
+	if owner.ControllerOf(p) != "" {
 		return nil
 	}
 	var keys []api.Key
 	for _, s := range r.byNamespace.ByIndex(p.Namespace) {
-		selector, err := metav1.LabelSelectorAsSelector(s.Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(p.Labels)) {
+		if workload.Selects(s.Spec.Selector, p) {
 			keys = append(keys, api.KeyOf(s))
 		}
 	}

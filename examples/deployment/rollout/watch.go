@@ -3,12 +3,11 @@ package rollout
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
 )
 
@@ -18,27 +17,19 @@ func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 	c.Watch(controller.For(o.Deployments))
 	c.Watch(controller.Owns(o.Deployments, o.ReplicaSets).When(predicate.ResourceVersionChanged))
 	c.Watch(controller.Map(o.ReplicaSets, r.adopters).Named("orphans").
-		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(controllerOf[*appsv1.ReplicaSet])))
+		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*appsv1.ReplicaSet])))
 	c.Watch(controller.Map(o.Pods, r.emptied).Named("last pods").When(predicate.Deleted))
-}
-
-func controllerOf[T metav1.Object](object T) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(object); ref != nil {
-		return ref.UID
-	}
-	return ""
 }
 
 // adopters are the Deployments that select an orphan: more than one only where selectors overlap, and then who comes
 // first has it.
 func (r *reconciler) adopters(s *appsv1.ReplicaSet) []api.Key {
-	if controllerOf(s) != "" {
+	if owner.ControllerOf(s) != "" {
 		return nil
 	}
 	var keys []api.Key
 	for _, d := range r.byNamespace.ByIndex(s.Namespace) {
-		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
-		if err == nil && !selector.Empty() && selector.Matches(labels.Set(s.Labels)) {
+		if workload.Selects(d.Spec.Selector, s) {
 			keys = append(keys, api.KeyOf(d))
 		}
 	}

@@ -9,6 +9,7 @@
 //
 //  1. A Pod is available when it has been ready for minReadySeconds, to the moment, and not before (TestAvailable).
 //  2. Every object is filed once: under its controller, or with the orphans of its namespace (TestKeeperOf).
+//  3. A selector that is empty, or cannot be read, selects nothing (TestSelects).
 //
 // # Concurrency
 //

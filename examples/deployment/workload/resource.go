@@ -3,6 +3,7 @@ package workload
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
@@ -59,4 +60,11 @@ func KeeperOf[T metav1.Object](object T) []Keeper {
 		return []Keeper{{Controller: ref.UID}}
 	}
 	return []Keeper{{Namespace: object.GetNamespace()}}
+}
+
+// Selects tells whether a selector is for an object. One that is empty, or cannot be read, is for none: it would adopt
+// everything.
+func Selects(selector *metav1.LabelSelector, object metav1.Object) bool {
+	s, err := metav1.LabelSelectorAsSelector(selector)
+	return err == nil && !s.Empty() && s.Matches(labels.Set(object.GetLabels()))
 }

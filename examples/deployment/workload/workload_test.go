@@ -60,3 +60,19 @@ func TestPhases(t *testing.T) {
 		require.Equal(t, !finished, workload.Terminating(p), phase)
 	}
 }
+
+func TestSelects(t *testing.T) {
+	web := &workload.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "web"}}}
+	for name, c := range map[string]struct {
+		selector *metav1.LabelSelector
+		want     bool
+	}{
+		"none":      {nil, false},
+		"empty":     {&metav1.LabelSelector{}, false},
+		"its own":   {&metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, true},
+		"another's": {&metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}}, false},
+		"nonsense":  {&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Likes"}}}, false},
+	} {
+		require.Equal(t, c.want, workload.Selects(c.selector, web), name)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
 )
 
@@ -39,9 +40,9 @@ func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
 		controller.Owns(o.Jobs, o.Pods).When(observe[*plan.Pod](r, Pods.Kind), predicate.ResourceVersionChanged),
 		controller.Owns(o.Jobs, o.Services).When(observe[*plan.Service](r, Services.Kind), predicate.ResourceVersionChanged),
 		controller.Map(o.Pods, jobOfOrphan[*plan.Pod]).Named("orphaned pods").
-			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(controllerOf[*plan.Pod])),
+			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*plan.Pod])),
 		controller.Map(o.Services, jobOfOrphan[*plan.Service]).Named("orphaned services").
-			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(controllerOf[*plan.Service])),
+			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*plan.Service])),
 	}
 }
 
@@ -59,7 +60,7 @@ func (r *reconciler) forget(n informer.Notification[*job.TrainingJob]) bool {
 // deleted from then on; that it ends then counts no more. What belongs to another incarnation of a job counts for that one.
 func observe[T metav1.Object](r *reconciler, kind string) func(informer.Notification[T]) bool {
 	return func(n informer.Notification[T]) bool {
-		b := batch{job: controllerOf(n.Object), kind: kind, replicas: typeOf(n.Object)}
+		b := batch{job: owner.ControllerOf(n.Object), kind: kind, replicas: typeOf(n.Object)}
 		if n.Type == informer.Add {
 			r.expected.Created(b, 1)
 		}
@@ -82,17 +83,10 @@ func typeOf(o metav1.Object) job.ReplicaType {
 	return unclear
 }
 
-func controllerOf[T metav1.Object](o T) types.UID {
-	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
-		return ref.UID
-	}
-	return ""
-}
-
 // jobOfOrphan is the job that an orphan's label names, whether or not there is one.
 func jobOfOrphan[T metav1.Object](o T) []api.Key {
 	name := o.GetLabels()[job.LabelJob]
-	if name == "" || controllerOf(o) != "" {
+	if name == "" || owner.ControllerOf(o) != "" {
 		return nil
 	}
 	return []api.Key{{Namespace: o.GetNamespace(), Name: name}}
