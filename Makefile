@@ -9,11 +9,15 @@ PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
 FUZZTIME ?= 1m
 FUZZPACKAGES ?= ./...
 
+# How long make soak begins new rounds, and its other flags (-seed 7 -v -profile profiles).
+SOAKTIME ?= 2m
+SOAKFLAGS ?=
+
 KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers/go.mod)
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-bench bench bench-quick bench-real e2e servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick
+.PHONY: help demo test test-bench bench bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +31,9 @@ test: ## every test of the root module, with the race detector
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores.
 e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver
 	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v ./...
+
+soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless heap, goroutines and descriptors are flat
+	$(GO) run -race ./internal/soak -time $(SOAKTIME) $(SOAKFLAGS)
 
 bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about a quarter of an hour; Linux, nothing else running)
 	$(GO) -C bench run ./cmd/bench -docs ../docs
@@ -121,3 +128,8 @@ for found in $$($(GO) list -f '{{.ImportPath}}={{.Dir}}' $(FUZZPACKAGES)); do \
 	done; \
 done
 endef
+
+# Address space is limited because a mutant may allocate without end. MUTATEFLAGS=-help lists the flags.
+PACKAGES = ./deltafifo ./leaderelection ./workqueue ./client ./informer ./reflector
+mutate: ## small changes to the code that no test notices (make mutate PACKAGES=./deltafifo MUTATEFLAGS='-sample 50 -seed 2')
+	@ulimit -v 12000000; nice $(GO) run ./internal/mutate $(MUTATEFLAGS) $(PACKAGES)

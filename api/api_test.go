@@ -150,7 +150,7 @@ func ExampleClone() {
 	replicas := int32(1)
 	cached := &Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Replicas: &replicas}
 
-	mine := api.Clone(cached) // what a cache returns is shared, and must not be changed
+	mine := api.Clone(cached) // objects of a cache are shared and must not be changed
 	*mine.Replicas = 3
 	fmt.Println(*cached.Replicas, *mine.Replicas)
 	// Output: 1 3

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Clone returns a deep copy of v: what either side does to its own afterwards, the other does not see.
+// Clone returns a deep copy of v: later changes of one do not show in the other.
 //
-// A type that has its own DeepCopy, as the types of Kubernetes do, is copied by that; such a method must not call Clone
-// with its receiver. So are values of such types inside others. The rest is copied by what its type says: structs field
-// by field, and what pointers, slices, maps and interfaces refer to. Nil stays nil and empty stays empty. Functions,
-// channels and the keys of maps are shared, as is what unexported fields refer to: a type where that can change has to
-// bring its own DeepCopy. Values must not contain themselves.
-// It corresponds to DeepCopyObject of apimachinery, and needs no generated code.
+// If a type has its own DeepCopy, as the types of Kubernetes do, Clone calls it, also for values inside other values.
+// Such a method must not call Clone with its receiver. Clone copies all other values by their type: structs field by
+// field, and everything that pointers, slices, maps and interfaces refer to. Nil stays nil, and empty stays empty. The
+// copy shares functions, channels, map keys, and everything that unexported fields refer to; a type whose unexported
+// fields refer to changing memory needs its own DeepCopy. A value must not contain itself. Clone corresponds to
+// DeepCopyObject of apimachinery and needs no generated code.
 func Clone[T any](v T) T {
 	if c, ok := any(v).(interface{ DeepCopy() T }); ok {
 		if isNil(reflect.ValueOf(c)) {
@@ -28,15 +28,15 @@ func Clone[T any](v T) T {
 	return copied
 }
 
-// copier is how the values of one type are copied. A copy begins as an assignment, which shares what the value refers
-// to; detach then gives the copy, which is settable, references of its own. It is nil for a type that refers to nothing.
+// copier copies the values of one type. A copy begins as an assignment, which shares everything that the value refers
+// to. Then detach gives the copy, which is settable, its own references; it is nil for a type without references.
 //
-// Copiers are found by pointer, and detach is read only when one runs, because a type can contain itself.
+// A type can contain itself. Therefore the code finds copiers by pointer, and reads detach only while copying.
 type copier struct {
 	detach func(reflect.Value)
 }
 
-// copiers has the copier of every type that was ever cloned: a fact about the type, computed once.
+// copiers holds the copier of every type that was ever cloned. A copier depends only on its type and is made once.
 var copiers sync.Map // reflect.Type to *copier
 
 // copierOf returns the copier of a type.
@@ -46,14 +46,14 @@ func copierOf(t reflect.Type) *copier {
 	}
 	compiled := compiler{}
 	c := compiled.copier(t)
-	// Only now are they all complete. If somebody else was faster, theirs and ours do the same.
+	// All of them are complete now. If another goroutine was faster, its copiers do the same as these.
 	for t, c := range compiled {
 		copiers.LoadOrStore(t, c)
 	}
 	return c
 }
 
-// compiler holds the copiers that are being made, among them those of the types that contain the one in hand.
+// compiler holds the copiers that are being made, including those of the types that contain the current one.
 type compiler map[reflect.Type]*copier
 
 func (m compiler) copier(t reflect.Type) *copier {
@@ -152,8 +152,8 @@ func (m compiler) array(t reflect.Type) func(reflect.Value) {
 	}
 }
 
-// structure detaches the fields that can be set. Those that cannot are what the assignment made them, except that an
-// embedded struct may have fields that can although its own name is not exported.
+// structure detaches the fields that can be set. The other fields keep the assigned values. An embedded struct whose
+// own name is not exported may still have fields that can be set.
 func (m compiler) structure(t reflect.Type) func(reflect.Value) {
 	type field struct {
 		index  int
@@ -177,7 +177,7 @@ func (m compiler) structure(t reflect.Type) func(reflect.Value) {
 	}
 }
 
-// detachInterface copies what an interface holds, by its dynamic type.
+// detachInterface copies the value in an interface by its dynamic type.
 func detachInterface(v reflect.Value) {
 	if v.IsNil() {
 		return
@@ -193,9 +193,9 @@ func detachInterface(v reflect.Value) {
 	v.Set(copied)
 }
 
-// ownDeepCopy returns a detach that calls the DeepCopy of a type T: T.DeepCopy() T or (*T).DeepCopy() *T. It is nil if
-// there is neither. (The name is a constant in each call, for otherwise the linker would have to keep every method of
-// every type.)
+// ownDeepCopy returns a detach that calls the DeepCopy of a type T: T.DeepCopy() T or (*T).DeepCopy() *T. It returns
+// nil if the type has neither. The method name is a constant in each call; otherwise the linker would have to keep
+// every method of every type.
 func ownDeepCopy(t reflect.Type) func(reflect.Value) {
 	if t.Kind() == reflect.Interface {
 		return nil
@@ -218,14 +218,14 @@ func ownDeepCopy(t reflect.Type) func(reflect.Value) {
 	return nil
 }
 
-// returnsOnly tells whether a method, of which the first parameter is the receiver, takes nothing and returns one t.
+// returnsOnly reports whether a method takes only its receiver and returns one t.
 func returnsOnly(method, t reflect.Type) bool {
 	return method.NumIn() == 1 && method.NumOut() == 1 && method.Out(0) == t
 }
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// refersToNothing tells whether the assignment of a value of the type is a deep copy already. A time.Time is one: it
+// refersToNothing reports whether an assignment of the type is already a deep copy. It is for a time.Time: the time
 // refers to a Location, but no Location ever changes.
 func refersToNothing(t reflect.Type) bool {
 	switch t.Kind() {

@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// widget is a user's own type, without DeepCopy, that has every kind of field.
+// widget is a user's type without DeepCopy that has every kind of field.
 type widget struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -118,7 +118,7 @@ func TestCloneKeepsNilAndEmpty(t *testing.T) {
 	require.Nil(t, api.Clone(struct{ C *careless }{}).C)
 }
 
-// careless has a DeepCopy that cannot take nil.
+// careless has a DeepCopy that panics for nil.
 type careless struct{ calls *int }
 
 func (c *careless) DeepCopy() *careless {
@@ -126,7 +126,7 @@ func (c *careless) DeepCopy() *careless {
 	return &careless{calls: c.calls}
 }
 
-// byValue has a DeepCopy that belongs to the value.
+// byValue has a DeepCopy with a value receiver.
 type byValue struct{ calls *int }
 
 func (b byValue) DeepCopy() byValue {
@@ -134,7 +134,7 @@ func (b byValue) DeepCopy() byValue {
 	return b
 }
 
-// misnamed has a DeepCopy that is of no use.
+// misnamed has a DeepCopy with another signature.
 type misnamed struct{ Slice []int }
 
 func (m *misnamed) DeepCopy(int) *misnamed { return m }
@@ -177,7 +177,7 @@ func TestCloneSharesFunctionsAndChannels(t *testing.T) {
 }
 
 func TestCloneIsSafeForConcurrentUse(t *testing.T) {
-	type fresh struct { // a type of this test alone, so that its copier is made here
+	type fresh struct { // a type of this test only, so that its copier is made here
 		Next *fresh
 		Map  map[string]*fresh
 	}
@@ -193,7 +193,7 @@ func TestCloneIsSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// filler fills values with random content, the way a fuzzer would.
+// filler fills values with random content, as a fuzzer would.
 type filler struct{ r *rand.Rand }
 
 func fill[T any](f filler) T {
@@ -277,14 +277,14 @@ func (f filler) fillInterface(v reflect.Value, depth int) {
 	}
 }
 
-// requireSame is require.Equal for values with functions, which are equal if they are the same.
+// requireSame is require.Equal for values with functions, which are equal if they are the same function.
 func requireSame(t *testing.T, want, got widget) {
 	t.Helper()
 	require.Nil(t, want.Func)
 	require.Equal(t, want, got)
 }
 
-// requireDisjoint fails if there is memory that both values can change.
+// requireDisjoint fails if both values can change the same memory.
 func requireDisjoint(t *testing.T, a, b any) {
 	t.Helper()
 	mine, theirs := memory{}, memory{}
@@ -297,7 +297,7 @@ func requireDisjoint(t *testing.T, a, b any) {
 	}
 }
 
-// memory is what a value refers to, by address, with the path that leads there. It sees unexported fields too.
+// memory maps the addresses that a value refers to, including those in unexported fields, to the path of each.
 type memory map[uintptr]string
 
 func (m memory) collect(v reflect.Value, path string) {

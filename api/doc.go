@@ -1,22 +1,28 @@
-// Package api is the vocabulary of leat: what an object is, how it is named, what a server can be asked.
+// Package api defines the basic types of leat: objects, their keys and versions, resources, and the lists and watches
+// of a server. All other packages use it, and it does no I/O.
 //
-// # Place in the pipeline
+// # Example
 //
-// Below everything. Every package speaks these words, and none of them does I/O.
+//	pods := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+//	key := api.Key{Namespace: "default", Name: "web-0"}
+//	order, ok := api.CompareVersions("9", "10") // -1, true
+//	mine := api.Clone(pod)                      // may be changed; objects of a cache may not
 //
-// # Guarantees
+// See ExampleFormatKey and ExampleClone.
 //
-//  1. Versions that are not decimals are compared for equality only (TestCompareVersions).
-//  2. FormatKey and ParseKey are inverse (TestKeyRoundTrip).
-//  3. A clone shares no memory that either side can change (TestCloneSharesNothing).
+// # Promises
+//
+//  1. Resource versions are ordered as decimal numbers; other versions are only compared for equality.
+//  2. ParseKey returns the key that was passed to FormatKey.
+//  3. A clone shares no memory that either side can change.
 //
 // # Concurrency
 //
-// Everything here is a value or a pure function and may be used from anywhere. Clone caches the copier of a type; the
-// cache is safe for concurrent use.
+// All types are values and all functions are pure; they may be used on any goroutine. Clone caches a copier for each
+// type; the cache is safe for concurrent use.
 //
 // # Differences from client-go
 //
-// Object asks for four methods where metav1.Object asks for some thirty. A Key is a struct, never a formatted string.
-// A ListerWatcher streams: no list, and no page of a list, is ever held whole.
+// Object has four methods, metav1.Object about thirty. A Key is a struct, not a formatted string. A ListerWatcher
+// streams objects: it never holds a whole list, or a whole page of a list.
 package api

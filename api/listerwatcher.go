@@ -11,62 +11,81 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// InitialEventsEndAnnotation marks, with the value "true", the bookmark that ends a streaming list (KEP-3157).
+// InitialEventsEndAnnotation marks the bookmark that ends the initial events of a WatchList (KEP-3157), with the value
+// "true".
 const InitialEventsEndAnnotation = metav1.InitialEventsAnnotationKey
 
-// Event is one frame of a watch: watch.Added, Modified, Deleted or Bookmark.
-// It differs from watch.Event in that it is typed, that its version stands beside the object (a bookmark has no
-// object at all), and that an ERROR frame is not an event but the error that ends the watch.
+// Event is one frame of a watch: watch.Added, Modified, Deleted or Bookmark. It differs from watch.Event in three ways.
+// It is typed. Its resource version is beside the object, and a bookmark has no object at all. An ERROR frame is not an
+// event but the error that ends the watch.
 type Event[T any] struct {
 	Type            watch.EventType
-	Object          T // zero in a bookmark; the last state in a deletion
+	Object          T // zero in a bookmark; the last state in a delete
 	ResourceVersion string
-	// InitialEventsEnd is set on the one bookmark that ends the initial list of a watch with SendInitialEvents.
+	// InitialEventsEnd is set on the one bookmark that ends the initial events of a WatchList.
 	InitialEventsEnd bool
 }
 
-// Options is what a list or a watch is asked for, and what its decoder may use.
+// Options are the parameters of a list or a watch, and of its decoder.
 type Options[T any] struct {
 	metav1.ListOptions
 
-	// DropManagedFields says that nobody will read metadata.managedFields: a decoder skips them, and a client may ask
-	// the server to leave them out.
+	// DropManagedFields means that the caller does not need metadata.managedFields. A decoder skips them, and a client
+	// may ask the server to omit them.
 	DropManagedFields bool
 
-	// Known answers with the object that the caller holds already. A decoder that finds its UID and version equal (see
-	// SameVersion) may skip the rest of the item and hand out that very object. It is called on the goroutine of List
-	// or Watch; the slices are valid during the call only. Nil knows nothing.
+	// Known returns the object that the caller already holds. If its UID and version are equal (see SameVersion), a
+	// decoder may skip the rest of the item and return this object. Known runs on the goroutine of List or Watch; the
+	// slices are valid only during the call. If it is nil, every object is decoded.
 	Known func(namespace, name []byte) (T, bool)
 
-	// OnUndecodable is called, between the objects before and after it, with an object that cannot be decoded into T.
-	// The call goes on with the next one if it returns nil, and otherwise ends with its error. When OnUndecodable is
-	// nil the UndecodableError itself ends the call.
+	// OnUndecodable is called with an object that cannot be decoded into T, between the objects before and after it. If
+	// it returns nil, the list or watch continues with the next object; otherwise it ends with the error. If
+	// OnUndecodable is nil, the UndecodableError ends it.
 	OnUndecodable func(*UndecodableError) error
+
+	// OnOpen is called by Watch once, before the first event, when the server has accepted the watch: the head of a
+	// successful answer has arrived. Otherwise a caller could not tell that a silent watch is open. An error that the
+	// server finds later, such as a 410, is still the error that ends the watch. List never calls OnOpen, and neither
+	// does a ListerWatcher that does not see the head. OnOpen may be nil.
+	OnOpen func()
 }
 
-// ErrOverdue is matched by the error of a watch that its client ended because the server no longer did what it had
-// promised: to end the watch in time, or to send bookmarks now and then. It says nothing against the version reached, from
-// which the next watch can go on.
-var ErrOverdue = errors.New("api: the watch outlived what its server had promised")
+// ErrOverdue matches the error of a watch that its client ended because the server broke a promise: to end the watch in
+// time, or to send bookmarks regularly. The version that the watch reached is still valid, and the next watch can
+// continue from it.
+var ErrOverdue = errors.New("api: the watch lasted longer than the server had promised")
 
-// ListerWatcher is a collection that can be listed and then watched from where the list ended.
-// It corresponds to cache.ListerWatcher of client-go, with objects that stream instead of a list that is held whole.
+// ErrCannotStream matches the error of a WatchList if its source does not support WatchLists (KEP-3157). A
+// ListerWatcher returns it, wrapped or not, before the first event. A reflector then lists in pages at once, without
+// counting a failure. It tries a WatchList again at a relist ten minutes later or more. Any other error of a WatchList
+// is a failure, and the reflector tries two more times.
+var ErrCannotStream = errors.New("api: the source does not support WatchLists")
+
+// ListerWatcher is a collection that can be listed, and then watched from the end of the list. It corresponds to
+// cache.ListerWatcher of client-go, but streams the objects instead of holding a whole list.
+//
+// A ListerWatcher that is confined to one namespace says so with a method Namespace() string; a reflector then refuses
+// objects of other namespaces. Resource().Namespaced tells a reflector whether objects have a namespace at all.
 type ListerWatcher[T any] interface {
-	// Resource says what is listed.
+	// Resource returns the resource of the collection.
 	Resource() Resource
 
-	// List makes exactly one request and hands its items, as they arrive, to each, on the calling goroutine. An error of
-	// each ends the list with that error. The returned metadata has the version that the list is of, the token of the
-	// next page and the number of items that remain. Errors that the server answered are apimachinery's StatusErrors.
+	// List sends exactly one request and passes each item to each as it arrives, on the calling goroutine. An error of
+	// each ends the list with that error. The returned metadata contains the resource version of the list, the token of
+	// the next page and the number of remaining items. An error that the server returned is a StatusError of
+	// apimachinery.
 	List(ctx context.Context, o Options[T], each func(T) error) (metav1.ListMeta, error)
 
-	// Watch opens a stream with the first iteration and closes it when the loop ends; it blocks between events. An error
-	// is always the last thing it yields; a stream that the server ended in good order just stops.
+	// Watch opens a stream at the first iteration and closes it when the loop ends. It blocks between events. An error
+	// is always the last element. If the server ends the stream normally, the iteration just stops. A source without
+	// support for SendInitialEvents answers it with ErrCannotStream.
 	Watch(ctx context.Context, o Options[T]) iter.Seq2[Event[T], error]
 }
 
-// UndecodableError is one object that a server sent and that is not a T, whose metadata could be read all the same.
-// (Where not even a name can be read the answer itself is broken, and the error that ends it is another.)
+// UndecodableError is an object that cannot be decoded into T but whose metadata can be read. If even the name cannot
+// be read, the answer itself is broken and ends with another error. A reflector reports an object that was decoded but
+// cannot belong to the collection in the same way: see reflector.ErrMalformed. The key of such an object may be empty.
 type UndecodableError struct {
 	Resource        Resource
 	Key             Key
@@ -76,10 +95,14 @@ type UndecodableError struct {
 	Err             error
 }
 
-// Error names the object and what is wrong with it.
+// Error returns one line with the object and the reason.
 func (e *UndecodableError) Error() string {
-	return fmt.Sprintf("decode %s %s: %v", e.Resource, FormatKey(e.Key), e.Err)
+	name := FormatKey(e.Key)
+	if e.Key.Name == "" {
+		name = "object without a name"
+	}
+	return fmt.Sprintf("decode %s %s: %v", e.Resource, name, e.Err)
 }
 
-// Unwrap returns what the decoder said.
+// Unwrap returns the decoder's error.
 func (e *UndecodableError) Unwrap() error { return e.Err }

@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Key names an object within its resource: a namespace, empty for a cluster-scoped object, and a name.
-// It is comparable, so it serves as a map key without being formatted; String gives "namespace/name".
-// It corresponds to cache.ObjectName, and to the "namespace/name" strings, of client-go.
+// Key identifies an object within its resource: a namespace, which is "" for a cluster-scoped object, and a name. It is
+// comparable and can be a map key without formatting; String returns "namespace/name". It corresponds to
+// cache.ObjectName and to the "namespace/name" strings of client-go.
 type Key = types.NamespacedName
 
-// Object is all that leat asks of a type: where an object lives, which incarnation it is, and which version.
-// It is narrower than metav1.Object and runtime.Object, so that *corev1.Pod satisfies it unchanged and so does
-// a struct of five fields; what a type does not declare is never stored.
+// Object is the interface that leat requires of a type: key, UID and resource version. It is narrower than
+// metav1.Object and runtime.Object. So *corev1.Pod implements it, and so can a struct of five fields. The cache stores
+// only the fields that the type declares.
 type Object interface {
 	GetNamespace() string
 	GetName() string
@@ -22,14 +22,13 @@ type Object interface {
 	GetResourceVersion() string
 }
 
-// KeyOf returns the key of an object.
-// It corresponds to cache.MetaNamespaceKeyFunc of client-go, and cannot fail.
+// KeyOf returns the key of an object. It corresponds to cache.MetaNamespaceKeyFunc of client-go, and cannot fail.
 func KeyOf(o Object) Key {
 	return Key{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-// FormatKey writes a key the way people do: "namespace/name", or "name" alone where there is no namespace.
-// (Key.String writes "/name" for the latter.)
+// FormatKey formats a key for people: "namespace/name", or only "name" if there is no namespace. Key.String formats the
+// latter as "/name".
 func FormatKey(k Key) string {
 	if k.Namespace == "" {
 		return k.Name
@@ -37,8 +36,8 @@ func FormatKey(k Key) string {
 	return k.Namespace + "/" + k.Name
 }
 
-// ParseKey reads what FormatKey writes. It fails for an empty name and for more than one slash.
-// It corresponds to cache.SplitMetaNamespaceKey of client-go.
+// ParseKey parses the output of FormatKey. It fails for an empty name and for more than one slash. It corresponds to
+// cache.SplitMetaNamespaceKey of client-go.
 func ParseKey(s string) (Key, error) {
 	namespace, name, found := strings.Cut(s, "/")
 	if !found {

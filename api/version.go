@@ -2,9 +2,10 @@ package api
 
 import "k8s.io/apimachinery/pkg/util/resourceversion"
 
-// CompareVersions orders two resource versions: negative when a is older than b, zero when they are equal, positive
-// when a is newer. ok is false when they differ and either is not a decimal number without leading zeros, for then
-// they have no order (KEP-5504 gives one to the versions of kube-apiserver; an aggregated server may use any string).
+// CompareVersions orders two resource versions. The result is negative if a is older than b, zero if they are equal,
+// and positive if a is newer. ok is false if the versions differ and one of them is not a decimal number without
+// leading zeros: such versions have no order. KEP-5504 defines the order for kube-apiserver; an aggregated server may
+// use any string.
 func CompareVersions(a, b string) (order int, ok bool) {
 	if a == b {
 		return 0, true
@@ -13,8 +14,8 @@ func CompareVersions(a, b string) (order int, ok bool) {
 	return order, err == nil
 }
 
-// SameVersion tells whether two objects are the same version of the same incarnation: their UIDs and versions are
-// equal and not empty. An object of which either is empty is the same as nothing.
+// SameVersion reports whether two objects have the same UID and the same resource version. It returns false if a UID or
+// a version is empty.
 func SameVersion(a, b Object) bool {
 	return a.GetUID() != "" && a.GetUID() == b.GetUID() &&
 		a.GetResourceVersion() != "" && a.GetResourceVersion() == b.GetResourceVersion()

@@ -90,6 +90,8 @@ var oddAnswers = []struct {
 	{"unavailable with nonsense", header("Retry-After", "soon", answer(503, "", "")), "503", delayed(0, apierrors.IsServiceUnavailable)},
 	{"unavailable in the past", header("Retry-After", "-5", answer(503, "", "")), "503", delayed(0, apierrors.IsServiceUnavailable)},
 	{"unavailable for years", header("Retry-After", "99999999999999999999999", answer(503, "", "")), "503", delayed(86400, apierrors.IsServiceUnavailable)},
+	{"unavailable for millennia", header("Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT", answer(503, "", "")), "503", delayed(86400, apierrors.IsServiceUnavailable)},
+	{"too many, for longer than 32 bits hold", answer(429, jsonType, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":429,"details":{"retryAfterSeconds":99999999999}}`), "429", delayed(0, apierrors.IsTooManyRequests)},
 	{"unavailable for weeks", header("Retry-After", "9999999", answer(503, "", "")), "503", delayed(86400, apierrors.IsServiceUnavailable)},
 	{"internal error", answer(500, jsonType, status(500, "InternalError", "etcd")), "etcd", apierrors.IsInternalError},
 	{"internal error of no kind", answer(500, jsonType, `{"error":"boom"}`), `500 Internal Server Error: {"error":"boom"}`, apierrors.IsInternalError},
@@ -147,7 +149,7 @@ var oddAnswers = []struct {
 
 	{"login page", answer(200, "text/html; charset=utf-8", "<html><title>Sign in</title>"), `content type "text/html; charset=utf-8" instead of an object's: a page of HTML titled "Sign in"`, isContentType},
 	{"text", answer(200, "text/plain", "ok"), `instead of an object's: ok`, isContentType},
-	{"YAML", answer(200, "application/yaml", "kind: Pod"), "kind: Pod", isContentType},
+	{"YAML", answer(200, "application/yaml", "kind: Pod"), "an object of Kubernetes, which is not shown", isContentType},
 	{"CBOR", answer(200, "application/cbor", "\xd9\xd9\xf7"), `"application/cbor"`, isContentType},
 	{"nonsense content type", answer(200, "application json;;", "{}"), `"application json;;"`, isContentType},
 	{"a table", answer(200, jsonType+";as=Table", `{"kind":"Table","apiVersion":"meta.k8s.io/v1","rows":[]}`), "", nil},

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // CertificateError says which certificate stopped a TLS handshake, and why. What crypto/x509 says (an
@@ -23,7 +25,7 @@ type CertificateError struct {
 
 // Error names the server, the certificate with its dates, and the reason.
 func (e *CertificateError) Error() string {
-	text := e.what() + ": " + e.Err.Error()
+	text := e.what() + ": " + quote.Short(e.Err.Error(), maxQuotedURL) // which may list all names of the certificate
 	if e.Stale != nil {
 		text += " (and what replaced it cannot be used: " + e.Stale.Error() + ")"
 	}
@@ -47,7 +49,7 @@ func (e *CertificateError) Unwrap() error { return e.Err }
 
 func describe(c *x509.Certificate) string {
 	return fmt.Sprintf("subject %q, issuer %q, valid from %s to %s",
-		c.Subject, c.Issuer, c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
+		quote.Short(c.Subject.String(), maxQuotedName), quote.Short(c.Issuer.String(), maxQuotedName), c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // explainTransport says what is known about an error of the transport: which certificate it is about and why, that a

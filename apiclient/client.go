@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // defaultHeaderTimeout is twice what kube-apiserver gives itself for a request.
@@ -34,6 +35,7 @@ type Client struct {
 	limiter         Limiter       // nil for none
 	onRequest       func(Request) // nil for nobody
 	warnings        *warnings     // nil for nobody
+	codecs          *codecs
 }
 
 // New makes a client. It reads the files that the configuration names, so that a missing one is found here, and makes
@@ -63,6 +65,7 @@ func New(c Config) (*Client, error) {
 		limiter:         c.Limiter,
 		onRequest:       c.OnRequest,
 		warnings:        newWarnings(c.OnWarning),
+		codecs:          &codecs{},
 	}
 	if client.userAgent == "" {
 		client.userAgent = defaultUserAgent()
@@ -85,9 +88,6 @@ func (c *Client) Host() string { return c.base.String() }
 // Transport returns what the next request would be sent with: an *http.Transport with the newest certificates, which
 // another one replaces when they change, or Config.Transport. It adds no token. Who keeps it keeps its certificates.
 func (c *Client) Transport() http.RoundTripper { return c.transports.peek(c.credentials.certificate()) }
-
-// codecOptions are those of every codec of the client.
-func (c *Client) codecOptions() codec.Options { return codec.Options{MaxObjectBytes: c.maxObjectBytes} }
 
 // CloseIdleConnections closes the connections that no call uses. The client can be used on.
 func (c *Client) CloseIdleConnections() { c.transports.closeIdle() }
@@ -127,7 +127,7 @@ func port(u *url.URL) string {
 
 func bareURL(u *url.URL) string {
 	bare := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
-	return bare.String()
+	return quote.Short(bare.String(), maxQuotedURL)
 }
 
 // send sends a request and returns the head of the answer, whatever its status. The context of the request ends the
@@ -169,7 +169,7 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 	case encoding == "gzip":
 		b.ReadCloser = newInflater(b.ReadCloser)
 	default:
-		err = fmt.Errorf("apiclient: the answer has content encoding %q, which was not asked for", encoding)
+		err = fmt.Errorf("apiclient: the answer has content encoding %.64q, which was not asked for", encoding)
 		err = asTransportError(c.credentials.sent.cleanError(err))
 		seen.failed(err)
 		_ = b.Close()

@@ -42,11 +42,11 @@ func (p *Projection[T]) DeleteObject(ctx context.Context, key api.Key, o metav1.
 	}
 	defer body.Close()
 	answer, _ := io.ReadAll(io.LimitReader(body, int64(p.client.maxObjectBytes))) // half of one cannot be read
-	return p.deletion(answer, mediaType), nil
+	return p.deletion(ctx, answer, mediaType), nil
 }
 
 // deletion reads the answer to a deletion: the object, or a Status that may name its UID.
-func (p *Projection[T]) deletion(answer []byte, mediaType string) Deletion[T] {
+func (p *Projection[T]) deletion(ctx context.Context, answer []byte, mediaType string) Deletion[T] {
 	var said struct {
 		Kind     string                  `json:"kind"`
 		Metadata metav1.ObjectMeta       `json:"metadata"`
@@ -58,7 +58,7 @@ func (p *Projection[T]) deletion(answer []byte, mediaType string) Deletion[T] {
 	case said.Kind == "Status":
 		return Deletion[T]{UID: said.Details.UID}
 	}
-	object, err := p.codec.DecodeObject(bytes.NewReader(answer), mediaType, p.resource)
+	object, err := p.codec.DecodeObject(ctx, bytes.NewReader(answer), mediaType, p.resource)
 	if err != nil {
 		return Deletion[T]{}
 	}

@@ -22,8 +22,9 @@
 //  4. What a server answers instead of success is a *apierrors.StatusError, whoever wrote it and however it was cut, with
 //     the delay that it asks for; what is no answer at all, or one that cannot be read, is a typed error too, and the next
 //     call works as if nothing had been (TestOddAnswers, FuzzStatusErrors).
-//  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath
-//     (TestOddAnswers, TestRefusedConnectionsAreRecognised).
+//  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath (TestOddAnswers,
+//     TestRefusedConnectionsAreRecognised). Its text has about a kilobyte at most, whatever a server or a proxy says, and
+//     quotes nothing of an object (TestErrorsAreShort, TestDocumentsAreNotQuoted).
 //  6. A context that ends, ends its call at once and with the context's error, in every state, and leaves nothing behind
 //     (TestCancellationEndsEveryState, TestCancellationWhileDialling, TestAContextEndsEachWait,
 //     TestAnAnswerThatSwitchesProtocolsEnds).

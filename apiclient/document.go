@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // DocumentOptions say how a document is asked for.
@@ -40,7 +41,7 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(d.Body, into); err != nil {
-		return c.documentRequest(path).fail(fmt.Errorf("read the answer: %w", err))
+		return c.documentRequest(path).fail(fmt.Errorf("read the answer: %w", quote.JSON(err)))
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func (c *Client) readDocument(contentType string, body io.ReadCloser) ([]byte, e
 		return nil, err
 	}
 	if strings.HasPrefix(contentType, codec.MediaTypeProtobuf) {
-		return nil, &ContentTypeError{ContentType: contentType}
+		return nil, &ContentTypeError{ContentType: quote.Short(contentType, maxQuotedName)}
 	}
 	most := min(int64(c.maxObjectBytes), math.MaxInt64-1) // who wants no limit may say the largest number
 	content, err := io.ReadAll(io.LimitReader(body, most+1))

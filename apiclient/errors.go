@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // RedirectError is a redirect that was not followed: to another host or scheme, which must not see the credentials, or
@@ -53,7 +54,7 @@ type TransportError struct {
 }
 
 // Error is what the connection said.
-func (e *TransportError) Error() string { return e.Err.Error() }
+func (e *TransportError) Error() string { return quote.Short(e.Err.Error(), maxErrorText) }
 
 // Unwrap returns what the connection said.
 func (e *TransportError) Unwrap() error { return e.Err }
@@ -81,6 +82,13 @@ func (*headerTimeoutError) Timeout() bool { return true }
 func (*headerTimeoutError) Temporary() bool { return true }
 
 const (
+	// maxErrorText bounds the text of an error, in bytes, without the operation. A message of a Status fits with what may
+	// stand behind it.
+	maxErrorText  = 1280
+	maxStatusText = 1024 // the message of a Status
+	maxQuotedName = 128  // a content type, the subject of a certificate
+	maxQuotedURL  = 512
+
 	maxErrorBody     = 64 << 10 // of the body of an error; a Status with many causes fits
 	maxPage          = 4 << 10  // of an answer in a language that was not asked for
 	beginningTimeout = 10 * time.Second
@@ -98,6 +106,7 @@ func completeStatus(s *metav1.Status, code int, h http.Header, now time.Time) *a
 	if s.Message == "" {
 		s.Message = "the server answered " + statusLine(int(s.Code)) + " without a reason"
 	}
+	s.Message = quote.Short(s.Message, maxStatusText)
 	if seconds, _ := retryAfter(h.Get("Retry-After"), now); seconds > 0 {
 		if s.Details == nil {
 			s.Details = &metav1.StatusDetails{}
@@ -185,8 +194,8 @@ func retryAfter(v string, now time.Time) (seconds int32, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	wait := t.Sub(now)
-	return int32(max(0, min((wait+time.Second-1)/time.Second, most))), true
+	wait := min(t.Sub(now), most*time.Second) // bounded before it is rounded up, which overflows for a distant year
+	return int32(max(0, (wait+time.Second-1)/time.Second)), true
 }
 
 // askedBack tells whether an answer asks to be asked again, and when: by its header, or by a Status that lost it.
@@ -201,9 +210,12 @@ func askedBack(err error, h http.Header) (time.Duration, bool) {
 }
 
 // oneLine is the beginning of a body as it may stand in an error: on one line, without control characters, and of a
-// page of HTML only its title.
+// page of HTML only its title. An object of Kubernetes is not quoted.
 func oneLine(contentType string, body []byte) string {
 	const most = 256
+	if quote.IsObject(body) {
+		return "an object of Kubernetes, which is not shown"
+	}
 	text := string(body)
 	media, _, _ := mime.ParseMediaType(contentType)
 	if media == "text/html" || strings.HasPrefix(strings.ToLower(strings.TrimSpace(text)), "<!doctype html") {
@@ -213,10 +225,7 @@ func oneLine(contentType string, body []byte) string {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	})
 	text = strings.Join(fields, " ")
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "…"
-	}
-	return text
+	return quote.Short(text, most)
 }
 
 func title(page string) string {
@@ -249,7 +258,7 @@ func (c *Client) checkContentType(contentType string, body io.ReadCloser) error 
 	if contentType == "" || err == nil && (media == codec.MediaTypeJSON || media == codec.MediaTypeProtobuf) {
 		return nil
 	}
-	return &ContentTypeError{ContentType: contentType, Body: oneLine(contentType, c.credentials.sent.cleanBody(beginning(body, maxPage)))}
+	return &ContentTypeError{ContentType: quote.Short(contentType, maxQuotedName), Body: oneLine(contentType, c.credentials.sent.cleanBody(beginning(body, maxPage)))}
 }
 
 // beginning reads an answer that is only good for an error: not much of it, and not for long, for it may never end.

@@ -32,7 +32,7 @@ type Projection[T api.Object] struct {
 // plural name, and when T is not a pointer to a struct.
 func View[T api.Object](c *Client, r api.Resource, namespace string) *Projection[T] {
 	e := newEndpoint(c, r, namespace)
-	return &Projection[T]{endpoint: e, codec: codec.For[T](c.codecOptions())}
+	return &Projection[T]{endpoint: e, codec: codecOf[T](c, r)}
 }
 
 // identity is what makes two clients read the same things.
@@ -76,7 +76,7 @@ func (p *Projection[T]) List(ctx context.Context, o api.Options[T], each func(T)
 		return metav1.ListMeta{}, r.fail(err)
 	}
 	defer body.Close()
-	meta, err := p.codec.DecodeList(body, mediaType, p.resource, o, each)
+	meta, err := p.codec.DecodeList(ctx, body, mediaType, p.resource, o, each)
 	return meta, r.fail(err)
 }
 
@@ -176,7 +176,7 @@ func fetch[T any](ctx context.Context, c *Client, from *codec.Codec[T], kind api
 		return none, r.fail(err)
 	}
 	defer body.Close()
-	object, err := from.DecodeObject(body, mediaType, kind)
+	object, err := from.DecodeObject(ctx, body, mediaType, kind)
 	if err != nil {
 		return none, r.fail(fmt.Errorf("read the answer: %w", err))
 	}

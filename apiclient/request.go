@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // request is one call before it is sent.
@@ -38,12 +39,13 @@ type request struct {
 	sent *sentSecrets // what no error may quote
 }
 
-// fail wraps an error with the operation, once. An answer that quotes the credentials is not quoted.
+// fail wraps an error with the operation, once. An answer that quotes the credentials is not quoted, and a long one only
+// at its beginning.
 func (r request) fail(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s %s: %w", r.verb, r.target, r.sent.cleanError(err))
+	return fmt.Errorf("%s %s: %w", r.verb, quote.Short(r.target, maxQuotedURL), limited(r.sent.cleanError(err)))
 }
 
 // newRequest builds what net/http sends, and says with which credentials.

@@ -43,7 +43,9 @@ func (p *Resource[T]) Update(ctx context.Context, object T, o metav1.UpdateOptio
 	return p.update(ctx, object, "", o)
 }
 
-// UpdateStatus replaces the status of an object, and nothing else of it.
+// UpdateStatus replaces the status of an object and leaves its spec alone. Custom resources keep their metadata, too.
+// Of built-in resources kube-apiserver takes most metadata along with the status: a Deployment's annotations, for
+// example.
 func (p *Resource[T]) UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
 	return p.update(ctx, object, "status", o)
 }

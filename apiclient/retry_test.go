@@ -263,6 +263,7 @@ func TestSendingAgainHasBounds(t *testing.T) {
 		{"just a minute", apiclient.Retry{}, 0, busy("60"), 2, time.Minute, time.Minute},
 		{"more than a minute", apiclient.Retry{}, 0, busy("61"), 1, 0, 0},
 		{"for years", apiclient.Retry{}, 0, busy("99999999999999999999"), 1, 0, 0},
+		{"until a distant year", apiclient.Retry{}, 0, busy("Fri, 31 Dec 9999 23:59:59 GMT"), 1, 0, 0},
 		{"as long as wanted", apiclient.Retry{Within: 3 * time.Minute}, 0, busy("61"), 3, 122 * time.Second, 153 * time.Second},
 		{"longer than the caller has", apiclient.Retry{}, 5 * time.Second, busy("6"), 1, 0, 0},
 		{"as long as the caller has", apiclient.Retry{}, 5 * time.Second, busy("3"), 2, 3 * time.Second, 3750 * time.Millisecond},

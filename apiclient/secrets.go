@@ -86,6 +86,14 @@ func (s *sentSecrets) cleanBody(body []byte) []byte {
 	return []byte(text)
 }
 
+// cleanCut is clean for a text that may have been cut already: it then ends with an ellipsis.
+func (s *sentSecrets) cleanCut(text string) string {
+	if beginning, cut := strings.CutSuffix(text, "…"); cut {
+		return string(s.cleanBody([]byte(beginning))) + "…"
+	}
+	return s.clean(text)
+}
+
 // all returns what was sent, the longest first: of two that begin alike the longer must not lose its beginning alone.
 func (s *sentSecrets) all() []string {
 	s.mu.Lock()
@@ -141,7 +149,7 @@ func commonPrefix(a, b string) int {
 
 // cleanStatus removes what was sent from what a server said: a proxy's error page may show the request that it got.
 func (s *sentSecrets) cleanStatus(status *metav1.Status) {
-	status.Message = s.clean(status.Message)
+	status.Message = s.cleanCut(status.Message)
 	status.Reason = metav1.StatusReason(s.clean(string(status.Reason)))
 	if status.Details == nil {
 		return

@@ -72,11 +72,11 @@ func TestTheLifeOfAPod(t *testing.T) {
 		_, err = pods.Update(ctx, stale, metav1.UpdateOptions{})
 		require.True(t, apierrors.IsConflict(err), "%v", err)
 
-		updated.Status.Phase, updated.Labels = corev1.PodRunning, nil
+		updated.Status.Phase, updated.Spec.PriorityClassName = corev1.PodRunning, "high"
 		running, err := pods.UpdateStatus(ctx, updated, metav1.UpdateOptions{})
 		require.NoError(t, err)
 		require.Equal(t, corev1.PodRunning, running.Status.Phase)
-		require.Equal(t, "web", running.Labels["app"], "and nothing but the status")
+		require.Empty(t, running.Spec.PriorityClassName, "the spec is not written with the status")
 
 		merge, err := apiclient.MergePatch(map[string]any{"metadata": map[string]any{"labels": map[string]any{"tier": "front", "app": nil}}})
 		require.NoError(t, err)

@@ -32,7 +32,7 @@ type Endpoint[In, Out any] struct {
 // object, such as a log, is for Client.Stream. It panics as View does.
 func Subresource[In, Out any](c *Client, r api.Resource, key api.Key, subresource string) *Endpoint[In, Out] {
 	e := newEndpoint(c, r, "")
-	return &Endpoint[In, Out]{endpoint: e, key: key, subresource: subresource, codec: codec.For[Out](c.codecOptions())}
+	return &Endpoint[In, Out]{endpoint: e, key: key, subresource: subresource, codec: codecOf[Out](c, r)}
 }
 
 // Get reads the subresource.

@@ -34,7 +34,7 @@ type Tables struct {
 // when c is nil, and when r lacks its version or plural name.
 func TablesOf(c *Client, r api.Resource, namespace string) *Tables {
 	e := newEndpoint(c, r, namespace)
-	return &Tables{endpoint: e, codec: codec.For[*metav1.Table](c.codecOptions())}
+	return &Tables{endpoint: e, codec: codecOf[*metav1.Table](c, r)}
 }
 
 // List makes one request and returns one table, which is held whole: it is for screens, and Limit keeps it small. Its

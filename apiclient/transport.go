@@ -20,6 +20,9 @@ const (
 	// less than one.
 	readBufferSize = 32 << 10
 
+	// maxResponseHeader bounds the head of an answer, in bytes. net/http's ten megabytes are what an error may quote.
+	maxResponseHeader = 1 << 20
+
 	// A connection on which nothing came for pingAfter is asked whether it lives, and closed when it does not answer
 	// within pingTimeout: a watch on a dead path ends after 45 seconds instead of after the kernel's quarter of an hour.
 	pingAfter   = 30 * time.Second
@@ -52,6 +55,7 @@ func newTransport(c Config, roots *x509.CertPool, certificate clientCertificate,
 		MaxIdleConnsPerHost:    idleConnsPerHost,
 		IdleConnTimeout:        idleConnTimeout,
 		ReadBufferSize:         readBufferSize,
+		MaxResponseHeaderBytes: maxResponseHeader,
 		// The client inflates by itself: see newInflater for why a watch needs that.
 		DisableCompression: true,
 	}

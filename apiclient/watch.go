@@ -23,6 +23,7 @@ type Opening struct {
 	Transport      http.RoundTripper // what the request would be sent with; its certificates are the newest
 	HeaderTimeout  time.Duration     // bounds the wait for the head of the answer; 0 for ever
 	MaxObjectBytes int               // bounds one frame
+	OnOpen         func()            // an Opener calls it when the server has accepted the watch; never nil
 }
 
 // HandshakeError is the answer to the request of an Opener when it was no success. WatchOver turns it into the error
@@ -46,17 +47,17 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 // connection stays recognisable with errors.Is. Nothing is tried again: the reflector decides about that.
 // It corresponds to rest.Request.Watch of client-go.
 func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
-	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request) (io.ReadCloser, string, error) {
+	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, _ func()) (io.ReadCloser, string, error) {
 		return p.client.read(ctx, r)
 	})
 }
 
 // WatchOver is Watch over a stream that open opens.
 func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
-	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request) (io.ReadCloser, string, error) {
-		stream, mediaType, used, err := p.client.openOver(ctx, r, open, 1)
+	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, onOpen func()) (io.ReadCloser, string, error) {
+		stream, mediaType, used, err := p.client.openOver(ctx, r, open, onOpen, 1)
 		if err != nil && apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
-			stream, mediaType, _, err = p.client.openOver(ctx, r, open, 2)
+			stream, mediaType, _, err = p.client.openOver(ctx, r, open, onOpen, 2)
 		}
 		return stream, mediaType, err
 	})
@@ -64,7 +65,7 @@ func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Op
 
 // openOver is one request of an Opener, with the newest credentials.
 func (c *Client) openOver(
-	ctx context.Context, r request, open Opener, attempt int,
+	ctx context.Context, r request, open Opener, onOpen func(), attempt int,
 ) (stream io.ReadCloser, mediaType string, used Credentials, err error) {
 	seen := c.observe(r, attempt)
 	defer func() {
@@ -83,6 +84,7 @@ func (c *Client) openOver(
 		Transport:      c.transports.peek(used.Certificate),
 		HeaderTimeout:  c.headerTimeout,
 		MaxObjectBytes: c.maxObjectBytes,
+		OnOpen:         onOpen,
 	})
 	if err != nil {
 		return nil, "", used, c.explainHandshake(ctx, err, used, seen)
@@ -92,7 +94,7 @@ func (c *Client) openOver(
 }
 
 func (p *Projection[T]) watchOver(
-	ctx context.Context, o api.Options[T], accept string, open func(context.Context, request) (io.ReadCloser, string, error),
+	ctx context.Context, o api.Options[T], accept string, open func(context.Context, request, func()) (io.ReadCloser, string, error),
 ) iter.Seq2[api.Event[T], error] {
 	return func(yield func(api.Event[T], error) bool) {
 		o.Watch = true
@@ -104,7 +106,9 @@ func (p *Projection[T]) watchOver(
 		r.accept, r.once, r.watch = accept, true, true
 		ctx, dog := newWatchdog(ctx, o.ListOptions)
 		defer dog.stop()
-		stream, mediaType, err := open(ctx, r)
+		o := o
+		o.OnOpen = once(o.OnOpen)
+		stream, mediaType, err := open(ctx, r, o.OnOpen)
 		if err != nil {
 			yield(api.Event[T]{}, r.fail(err))
 			return
@@ -117,6 +121,16 @@ func (p *Projection[T]) watchOver(
 	}
 }
 
+// once returns a function that calls f, which may be nil, the first time that it is called itself.
+func once(f func()) func() {
+	return func() {
+		if f != nil {
+			f()
+			f = nil
+		}
+	}
+}
+
 // pump hands out the events of a stream. It returns nil when the loop ended, or the server ended the stream in good
 // order.
 func (p *Projection[T]) pump(
@@ -125,10 +139,11 @@ func (p *Projection[T]) pump(
 	if dog != nil {
 		stream = guarded{stream, dog}
 	}
-	events, err := p.codec.NewEventReader(stream, mediaType, p.resource, o)
+	events, err := p.codec.NewEventReader(ctx, stream, mediaType, p.resource, o)
 	if err != nil {
 		return err
 	}
+	o.OnOpen()
 	for {
 		event, err := events.Next()
 		switch {

@@ -15,24 +15,24 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// ErrNone is beneath the error of All where Options.FailIfNone is set and nothing is selected.
-var ErrNone = errors.New("await: nothing is selected")
+// ErrNone matches the error of All if Options.FailIfNone is set and the selection is empty.
+var ErrNone = errors.New("await: the selection is empty")
 
-// Options of a wait. The zero value waits for all objects of the ListerWatcher, in silence.
+// Options configures a wait. The zero value waits for all objects of the ListerWatcher and reports nothing.
 type Options struct {
-	// LabelSelector and FieldSelector say which objects are meant. Object adds the name to the FieldSelector.
+	// LabelSelector and FieldSelector select the objects. Object adds the name to the FieldSelector.
 	LabelSelector, FieldSelector string
 
-	// FailIfNone makes All fail with ErrNone when nothing is selected as it begins. Without it All waits for the first
+	// FailIfNone makes All fail with ErrNone if the selection is empty at the start. Otherwise All waits for the first
 	// object.
 	FailIfNone bool
 
-	// OnWaiting is told what is being waited for, once the first list is complete and whenever that changes. It is called
-	// on the goroutine of the wait, which stands still until it returns.
+	// OnWaiting gets the objects that do not meet the condition yet: once after the first list, and again after every
+	// change. It runs on the goroutine of the wait, which blocks until it returns.
 	OnWaiting func([]Waiting)
 
-	// OnError is told of every error after which the wait goes on: a server that cannot be reached, a watch that broke
-	// off. It is called on another goroutine than OnWaiting, one call at a time.
+	// OnError gets every error after which the wait continues: for example an unreachable server or a broken watch. It
+	// runs on another goroutine than OnWaiting, one call at a time.
 	OnError func(error)
 }
 
@@ -40,26 +40,25 @@ type Options struct {
 type Waiting struct {
 	Key    api.Key
 	Exists bool
-	State  string // in a few words, for people; empty if it does not exist
+	State  string // short, for people; empty if the object does not exist
 }
 
-// String is "default/web (Ready=False)".
+// String returns a text like "default/web (Ready=False)".
 func (w Waiting) String() string {
 	if !w.Exists {
-		return api.FormatKey(w.Key) + " (which does not exist)"
+		return api.FormatKey(w.Key) + " (does not exist)"
 	}
 	return fmt.Sprintf("%s (%s)", api.FormatKey(w.Key), w.State)
 }
 
-// Until blocks until met says that the selected objects are as they should be, and returns them as they were then. met
-// gets each state that the informer's cache goes through, beginning with the first list, on the goroutine that called
-// Until; an error of it ends the wait. States between two that are received at once are not seen: see Object for what
-// must not miss any.
+// Until blocks until met returns true for the selected objects, and returns them in that state. It calls met with each
+// state of the informer's cache, beginning with the first list, on the caller's goroutine. An error of met ends the
+// wait. If several states arrive at once, met gets only the last one; use Object if it must see every state.
 //
-// The error names what is waited for, what, and is one of:
-//   - *UnmetError, wrapping the error of ctx, when that ended first
-//   - what makes waiting pointless: the list is forbidden or its options are refused, nothing serves the resource, the
-//     server's certificate is not accepted, or an object cannot be decoded into T
+// The error contains what and the selection. It is one of:
+//   - *UnmetError, which wraps the error of ctx, if ctx ended first
+//   - an error that makes waiting useless: the server forbids the list or rejects its options, it does not serve the
+//     resource, its certificate is not accepted, or an object cannot be decoded into T
 //   - the error of met
 //
 // It corresponds to watchtools.UntilWithSync of client-go.
@@ -75,24 +74,24 @@ func Until[T api.Object](ctx context.Context, lw api.ListerWatcher[T], what stri
 	return at, nil
 }
 
-// wait is one wait while it lasts. check and o.OnWaiting are called on the goroutine of run, refused on the reflector's;
-// both are over when run returns.
+// wait is one running wait. check and o.OnWaiting run on the goroutine of run, and refused is set on the reflector's.
+// Both goroutines have ended their calls when run returns.
 type wait[T api.Object] struct {
 	lw      api.ListerWatcher[T]
 	o       Options
 	what    string // "condition Ready=True"
 	subject string // "pods default/web"
 	check   func(deltafifo.Batch[T], *cache.Snapshot[T]) (bool, error)
-	waiting func() []Waiting // nil where nobody keeps a list
+	waiting func() []Waiting // nil if the wait keeps no list of objects
 
 	listed  bool // check has been called
 	met     bool
-	failed  error // of check
-	refused error // what made waiting pointless
-	last    error // of the server, since the list was complete or at all
+	failed  error // error of check
+	refused error // the error that makes waiting useless
+	last    error // the last error of the server since the last complete list
 }
 
-// run blocks until the condition is met (nil), ctx ends, or there is no use in waiting.
+// run blocks until the condition is met (nil), ctx ends, or waiting is useless.
 func (w *wait[T]) run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -151,8 +150,8 @@ func (w *wait[T]) unmet(err error) error {
 	return u
 }
 
-// pointless tells whether an error will not go away by itself. A streaming list that is refused is no such thing, for
-// there will be a paged one, and neither is a watch, for there will be a list.
+// pointless reports whether an error will not go away by itself. A rejected WatchList is not such an error, because a
+// paged list follows. A rejected watch is not one either, because a list follows.
 func pointless(phase reflector.Phase, err error) bool {
 	var certificate *apiclient.CertificateError
 	if errors.As(err, &certificate) {

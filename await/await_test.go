@@ -83,7 +83,7 @@ func (b *bench) remove(name string) {
 	require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: name}))
 }
 
-// phase sets the phase of a pod, and whether it is Ready.
+// phase sets the phase of a pod, and the status of its Ready condition.
 func (b *bench) phase(name, phase, ready string) {
 	b.Helper()
 	_, err := b.Edit(pods, api.Key{Namespace: "default", Name: name}, func(u *unstructured.Unstructured) {
@@ -94,13 +94,13 @@ func (b *bench) phase(name, phase, ready string) {
 	require.NoError(b, err)
 }
 
-// outcome is what a wait in the background ended with.
+// outcome is the result of a wait in the background.
 type outcome[T any] struct {
 	value T
 	err   error
 }
 
-// begin starts a wait and returns once it can do nothing but wait.
+// begin starts a wait and returns when the wait blocks.
 func begin[T any](wait func() (T, error)) <-chan outcome[T] {
 	ended := make(chan outcome[T], 1)
 	go func() {
@@ -111,7 +111,7 @@ func begin[T any](wait func() (T, error)) <-chan outcome[T] {
 	return ended
 }
 
-// waits checks that a wait goes on, whatever has happened.
+// waits checks that a wait is still blocked.
 func waits[T any](b *bench, ended <-chan outcome[T]) {
 	b.Helper()
 	synctest.Wait()
@@ -152,7 +152,7 @@ func TestObject(t *testing.T) {
 			gone := begin(func() (object, error) {
 				return await.Object(b.Context(), lw, web, await.Deleted[object](""), await.Options{})
 			})
-			require.Nil(b, over(b, gone), "there is nothing to wait for")
+			require.Nil(b, over(b, gone), "the selection is empty")
 			waits(b, made)
 
 			b.create("web")
@@ -166,7 +166,7 @@ func TestObject(t *testing.T) {
 			require.Equal(b, "Running", over(b, ready).Object["status"].(map[string]any)["phase"])
 			waits(b, gone)
 			b.remove("web")
-			require.Equal(b, "web", over(b, gone).GetName(), "the last state that was seen")
+			require.Equal(b, "web", over(b, gone).GetName(), "the last known state")
 
 			for _, r := range b.Requests() {
 				require.NotEqual(b, confined, strings.Contains(r.Query.Get("fieldSelector"), "metadata.namespace=default"))
@@ -185,9 +185,9 @@ func TestKeysThatNameNoObject(t *testing.T) {
 			want string
 		}{
 			{b.here, api.Key{Namespace: "default"}, "the name is empty"},
-			{b.everywhere, api.Key{Name: "web"}, "pods live in namespaces, and none is given"},
-			{nodes, web, `nodes live in no namespace, and were asked for in "default"`},
-			{b.here, api.Key{Namespace: "kube-system", Name: "web"}, `the object is in namespace "kube-system", and the client is for namespace "default"`},
+			{b.everywhere, api.Key{Name: "web"}, "pods are namespaced; the namespace is missing"},
+			{nodes, web, `nodes are cluster-scoped; namespace "default" is not allowed`},
+			{b.here, api.Key{Namespace: "kube-system", Name: "web"}, `the object is in namespace "kube-system", but the client is for namespace "default"`},
 		} {
 			_, err := await.Object(b.Context(), tt.lw, tt.key, await.Exists[object](), await.Options{})
 			require.ErrorContains(b, err, tt.want)
@@ -197,7 +197,7 @@ func TestKeysThatNameNoObject(t *testing.T) {
 	})
 }
 
-// TestEveryStateIsSeen lets an object go through states so fast that they are received at once.
+// TestEveryStateIsSeen changes an object so fast that several states arrive at once.
 func TestEveryStateIsSeen(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
@@ -235,7 +235,7 @@ func TestDeletionIsOfOneObject(t *testing.T) {
 			})
 		}
 		any, this := deleted(""), deleted(first.GetUID())
-		require.Equal(b, "web", over(b, deleted("another")).GetName(), "what has the name is not what was meant")
+		require.Equal(b, "web", over(b, deleted("another")).GetName(), "the wait was for another object of that name")
 		waits(b, any)
 		waits(b, this)
 		b.remove("web")
@@ -243,7 +243,7 @@ func TestDeletionIsOfOneObject(t *testing.T) {
 		require.Equal(b, first.GetUID(), over(b, any).GetUID())
 		require.Equal(b, first.GetUID(), over(b, this).GetUID())
 
-		// The deletion itself is missed: while the server cannot be reached, another object takes the name.
+		// The watch misses the delete: while the server cannot be reached, another object takes the name.
 		again := deleted("")
 		waits(b, again)
 		outage := b.Inject(testserver.Fault{Effect: testserver.Outage{}})
@@ -266,7 +266,7 @@ func TestAllAtOneMoment(t *testing.T) {
 			return await.All(b.Context(), b.everywhere, await.Status("Ready", "True"), o)
 		})
 		waits(b, all)
-		require.Equal(b, [][]await.Waiting{nil}, told, "there is nothing yet")
+		require.Equal(b, [][]await.Waiting{nil}, told, "the selection is still empty")
 
 		b.create("a", "web")
 		b.create("b", "web")
@@ -277,7 +277,7 @@ func TestAllAtOneMoment(t *testing.T) {
 		waits(b, all)
 		require.Equal(b, []await.Waiting{{Key: api.Key{Namespace: "default", Name: "a"}, Exists: true, State: "Ready=False, Because"}}, told[len(told)-1])
 		b.remove("a")
-		require.Len(b, over(b, all), 1, "what is gone is not waited for")
+		require.Len(b, over(b, all), 1, "All does not wait for deleted objects")
 
 		again, err := await.All(b.Context(), b.here, await.Status("Ready", "True"), o)
 		require.NoError(b, err)
@@ -286,11 +286,11 @@ func TestAllAtOneMoment(t *testing.T) {
 		o.FailIfNone, o.LabelSelector = true, "app=none"
 		_, err = await.All(b.Context(), b.here, await.Status("Ready", "True"), o)
 		require.ErrorIs(b, err, await.ErrNone)
-		require.EqualError(b, err, "wait for condition Ready=True of pods with app=none: await: nothing is selected")
+		require.EqualError(b, err, "wait for condition Ready=True of pods with app=none: await: the selection is empty")
 	})
 }
 
-func TestGoneIsOfThoseThatWereThere(t *testing.T) {
+func TestGoneWaitsForTheFirstObjects(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		o := await.Options{LabelSelector: "app=web", FieldSelector: "metadata.namespace=default"}
 		none, err := await.Gone(b.Context(), b.here, o)
@@ -346,7 +346,7 @@ func TestUnmet(t *testing.T) {
 		_, err := await.Object(after(time.Minute), b.here, web, ready, await.Options{})
 		require.Equal(b, time.Minute, time.Since(started))
 		require.ErrorIs(b, err, context.DeadlineExceeded)
-		require.EqualError(b, err, "wait for condition Ready=True of pods default/web: context deadline exceeded; still waiting for default/web (which does not exist)")
+		require.EqualError(b, err, "wait for condition Ready=True of pods default/web: context deadline exceeded; still waiting for default/web (does not exist)")
 
 		b.create("web", "web")
 		_, err = await.Object(after(time.Minute), b.here, web, ready, await.Options{})
@@ -386,7 +386,7 @@ func TestUnmet(t *testing.T) {
 	})
 }
 
-func TestNobodyAnswers(t *testing.T) {
+func TestServerThatDoesNotAnswer(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 		defer cancel()
@@ -394,7 +394,7 @@ func TestNobodyAnswers(t *testing.T) {
 		told := 0
 		_, err := await.Object(ctx, b.here, web, await.Exists[object](), await.Options{OnError: func(error) { told++ }})
 		require.ErrorIs(b, err, context.DeadlineExceeded)
-		require.ErrorContains(b, err, "; nothing was seen of it, because of: ")
+		require.ErrorContains(b, err, "; no list succeeded: ")
 		require.ErrorContains(b, err, "connection refused")
 		require.NotZero(b, told)
 		outage.Remove()
@@ -448,7 +448,7 @@ func TestPointlessWaits(t *testing.T) {
 		_, err = await.All(b.Context(), b.here, await.Exists[object](), await.Options{FieldSelector: "spec.luck=much"})
 		require.True(b, apierrors.IsBadRequest(err), "%v", err)
 
-		// Whoever may not list any more learns it too.
+		// A client that may no longer list gets the error too.
 		allowed := true
 		b.Inject(testserver.Fault{Match: testserver.Match{Func: func(testserver.Request) bool { return !allowed }}, Effect: testserver.Fail{Code: 403}})
 		made := begin(func() (object, error) {
@@ -498,7 +498,7 @@ func TestPointlessWaits(t *testing.T) {
 	})
 }
 
-// brittle is a type that a malformed pod does not fit into.
+// brittle is a type that a malformed pod cannot be decoded into.
 type brittle struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

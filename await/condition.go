@@ -10,16 +10,17 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Condition is what is waited for. It keeps nothing, so that one may serve many waits.
-// It corresponds to watchtools.ConditionFunc of client-go.
+// Condition is the condition of a wait. It has no state, so several waits may share one. It corresponds to
+// watchtools.ConditionFunc of client-go.
 type Condition[T any] struct {
-	// Name says it in errors: "condition Ready=True".
+	// Name describes the condition in errors: "condition Ready=True".
 	Name string
-	// Met tells whether the object meets it. Without exists there is no such object, and object is the last state that was
-	// seen, or the zero T if none was. An error ends the wait: the object has failed for good, say. It is called on the
-	// goroutine that waits, which blocks until it returns; it must not change the object.
+	// Met reports whether the object meets the condition. If exists is false, there is no such object, and object is
+	// its last known state or the zero T. An error ends the wait, for instance because the object has failed
+	// permanently. Met runs on the waiting goroutine and must not change the object.
 	Met func(object T, exists bool) (bool, error)
-	// State says in a few words how far an object is that does not meet it yet: "Ready=False". Nil names its version.
+	// State describes an object that does not meet the condition yet: "Ready=False". If it is nil, the resource version
+	// is used.
 	State func(object T) string
 }
 
@@ -37,7 +38,7 @@ func (c Condition[T]) waiting(key api.Key, object T, exists bool) Waiting {
 	return w
 }
 
-// Exists waits for an object to be there.
+// Exists waits until an object exists.
 func Exists[T api.Object]() Condition[T] {
 	return Condition[T]{
 		Name: "creation",
@@ -45,9 +46,9 @@ func Exists[T api.Object]() Condition[T] {
 	}
 }
 
-// Deleted waits for an object to be gone. With a UID that one object is meant, so that another that took its name, be
-// it before the wait began, does not count; without, it is the one that is there when the wait begins, if there is any.
-// An object that finalizers hold is not gone.
+// Deleted waits until an object is deleted. With a UID, it waits for that object; another object with the same name
+// does not count, even if it existed before the wait. Without a UID, it waits for the object that exists at the start
+// of the wait, if any. An object that finalizers hold is not deleted yet.
 func Deleted[T api.Object](uid types.UID) Condition[T] {
 	return Condition[T]{
 		Name: "deletion",
@@ -58,7 +59,7 @@ func Deleted[T api.Object](uid types.UID) Condition[T] {
 	}
 }
 
-// lingering says why an object is still there, as far as its type declares that.
+// lingering tells why an object still exists, if its type declares the necessary fields.
 func lingering[T api.Object](object T) string {
 	o, ok := any(object).(metav1.Object)
 	if !ok || o.GetDeletionTimestamp() == nil {

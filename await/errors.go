@@ -7,44 +7,44 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// UnmetError is a wait that ended before its condition was met. errors.Is finds context.DeadlineExceeded or
-// context.Canceled in it, and the last error of a server that never answered with a list.
+// UnmetError reports that a wait ended before its condition was met. errors.Is finds context.DeadlineExceeded or
+// context.Canceled in it. If the server never answered with a list, errors.Is also finds the server's last error.
 type UnmetError struct {
 	Resource api.Resource
-	What     string // what was waited for: "condition Ready=True"
-	Subject  string // of what: "pods default/web"
+	What     string // the condition: "condition Ready=True"
+	Subject  string // the objects: "pods default/web"
 
-	// Listed says that there was a list, and Waiting are the objects that did not meet the condition, as they were last
-	// seen: at least one, except for Until, which keeps no list of them.
+	// Listed is true if there was a list. Then Waiting holds the objects that did not meet the condition, in their last
+	// known state. It has at least one element, except after Until, which keeps no list of objects.
 	Listed  bool
 	Waiting []Waiting
 
-	Last error // the last thing that a list or a watch ended with, nil if none did
+	Last error // the last error of a list or watch, or nil
 	Err  error // of the context
 }
 
-// mostNamed is how many objects the text of an error names.
+// mostNamed is the number of objects that an error text names.
 const mostNamed = 3
 
-// Error says what was waited for, why that ended, and how far it had come.
+// Error returns one line: the condition, the reason for the end, and the progress.
 func (e *UnmetError) Error() string {
 	return fmt.Sprintf("wait for %s of %s: %v; %s", e.What, e.Subject, e.Err, e.Progress())
 }
 
-// Progress says how far the wait had come: "still waiting for default/web (Ready=False)".
+// Progress returns the progress of the wait: "still waiting for default/web (Ready=False)".
 func (e *UnmetError) Progress() string {
 	switch {
 	case !e.Listed && e.Last != nil:
-		return "nothing was seen of it, because of: " + e.Last.Error()
+		return "no list succeeded: " + e.Last.Error()
 	case !e.Listed:
 		return "the server has not answered"
 	case len(e.Waiting) == 0:
-		return "it was not met"
+		return "the condition was not met"
 	}
 	return "still waiting for " + List(e.Waiting)
 }
 
-// List names the first few objects of many, and counts the others.
+// List names the first few objects and counts the others.
 func List(waiting []Waiting) string {
 	var b strings.Builder
 	for i, w := range waiting[:min(len(waiting), mostNamed)] {
@@ -59,7 +59,7 @@ func List(waiting []Waiting) string {
 	return b.String()
 }
 
-// Unwrap returns the error of the context and, where there was no list, the reason.
+// Unwrap returns the error of the context and, if there was no list, the server's last error.
 func (e *UnmetError) Unwrap() []error {
 	if e.Listed || e.Last == nil {
 		return []error{e.Err}

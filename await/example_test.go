@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// started runs an API server in memory, and returns it with a client.
+// started runs an API server in memory and returns it with a client.
 func started() (*testserver.Server, *apiclient.Client, context.CancelFunc) {
 	s := testserver.New(testserver.Options{ImmediateDeletion: true})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -27,9 +27,9 @@ func started() (*testserver.Server, *apiclient.Client, context.CancelFunc) {
 	return s, client, cancel
 }
 
-// A condition is a function, of whatever type the objects have.
+// A condition is a function on any type of object.
 func Example() {
-	server, client, stop := started() // in earnest: apiclient.New(kubeconfig.Load(…))
+	server, client, stop := started() // a real program uses apiclient.New(kubeconfig.Load(…))
 	defer stop()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -38,7 +38,7 @@ func Example() {
 		Name: "success",
 		Met: func(pod *corev1.Pod, exists bool) (bool, error) {
 			if exists && pod.Status.Phase == corev1.PodFailed {
-				return false, errors.New("the pod has failed") // there is no use in waiting any more
+				return false, errors.New("the pod has failed") // waiting longer is useless
 			}
 			return exists && pod.Status.Phase == corev1.PodSucceeded, nil
 		},
@@ -57,7 +57,7 @@ func Example() {
 	// Output: web Succeeded
 }
 
-// A selection is Ready when all that it selects at one moment is.
+// All waits until all selected objects are Ready at the same moment.
 func ExampleAll() {
 	server, client, stop := started()
 	defer stop()
@@ -74,7 +74,7 @@ func ExampleAll() {
 	// Output: no condition Ready=True
 }
 
-// Who deletes things can wait for them to be gone, metadata being all that it takes.
+// Gone waits until objects are deleted. It needs only their metadata.
 func ExampleGone() {
 	server, client, stop := started()
 	defer stop()

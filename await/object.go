@@ -13,15 +13,14 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// Object blocks until the object of a key meets a condition, and returns it as it was then: for one that is gone, the
-// last state that was seen, or the zero T. The condition is asked about the state that the first list brings, and then
-// about every state that the server tells of, none left out, until one meets it; an object that is deleted and made
-// again is gone in between, even where the deletion itself was missed. Selectors in the options come on top of the name,
-// and what they do not select does not exist.
+// Object blocks until the object of a key meets a condition, and returns it in that state. For a deleted object, it
+// returns the last known state, or the zero T. The condition gets the state of the first list and then every state that
+// the server sends, without exception. If an object is deleted and created again, the condition sees that it is gone in
+// between, even if the watch missed the delete. Selectors in the options apply in addition to the name; an object that
+// they do not select does not exist for the wait.
 //
-// Errors are those of Until. Only the one object is listed and watched, by its name: the permission to list and watch
-// that is enough.
-// It corresponds to watchtools.UntilWithSync of client-go with a field selector.
+// The errors are those of Until. Object lists and watches only this object, by name, so the permission to list and
+// watch it is enough. It corresponds to watchtools.UntilWithSync of client-go with a field selector.
 func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.Key, c Condition[T], o Options) (T, error) {
 	var none T
 	r := lw.Resource()
@@ -39,17 +38,17 @@ func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.
 	return s.object, nil
 }
 
-// selectObject makes the field selector that picks one object. The namespace is only in it where the ListerWatcher is
-// not confined to that, for there are servers that cannot select by it.
+// selectObject returns the field selector of one object. It contains the namespace only if the ListerWatcher is not
+// limited to a namespace, because some servers cannot select by it.
 func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (string, error) {
 	r := lw.Resource()
 	switch {
 	case key.Name == "":
 		return "", fmt.Errorf("await: the name is empty")
 	case r.Namespaced && key.Namespace == "":
-		return "", fmt.Errorf("await: %s live in namespaces, and none is given", r)
+		return "", fmt.Errorf("await: %s are namespaced; the namespace is missing", r)
 	case !r.Namespaced && key.Namespace != "":
-		return "", fmt.Errorf("await: %s live in no namespace, and were asked for in %q", r, key.Namespace)
+		return "", fmt.Errorf("await: %s are cluster-scoped; namespace %q is not allowed", r, key.Namespace)
 	}
 	selectors := []string{fields.OneTermEqualSelector("metadata.name", key.Name).String()}
 	namespace := ""
@@ -58,7 +57,7 @@ func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (s
 	}
 	switch {
 	case namespace != "" && namespace != key.Namespace:
-		return "", fmt.Errorf("await: the object is in namespace %q, and the client is for namespace %q", key.Namespace, namespace)
+		return "", fmt.Errorf("await: the object is in namespace %q, but the client is for namespace %q", key.Namespace, namespace)
 	case namespace == "" && r.Namespaced:
 		selectors = append(selectors, fields.OneTermEqualSelector("metadata.namespace", key.Namespace).String())
 	}
@@ -72,16 +71,16 @@ func selectObject[T any](lw api.ListerWatcher[T], key api.Key, others string) (s
 type single[T api.Object] struct {
 	key       api.Key
 	condition Condition[T]
-	object    T // as it was last seen
+	object    T // its last known state
 	exists    bool
 }
 
-// check asks about each state in turn.
+// check calls the condition with each new state, in order.
 func (s *single[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
 	at := slices.IndexFunc(batch.Objects, func(o deltafifo.ObjectDeltas[T]) bool { return o.Key == s.key })
 	if at < 0 {
 		if !batch.InitialList {
-			return false, nil // nothing has changed
+			return false, nil // no change
 		}
 		if object, ok := now.Get(s.key); ok {
 			s.object, s.exists = object, true

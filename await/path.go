@@ -7,40 +7,40 @@ import (
 	"strings"
 )
 
-// Path leads to fields of an object. It is the part of JSONPath (RFC 9535, and kubectl's way of writing it) that picks
+// Path selects fields of an object. It supports the part of JSONPath (RFC 9535, and kubectl's notation) that selects
 // values without computing any:
 //
-//	.status.phase                                        members; braces around all of it and a $ before it are allowed
+//	.status.phase                                        members; braces around the path and a $ before it are allowed
 //	.metadata.labels.app\.kubernetes\.io/name            a name with dots, or ['app.kubernetes.io/name']
 //	.spec.containers[0].image, [-1]                      an item, counted from the beginning or the end
 //	.spec.containers[*].image                            all items, or all members
-//	.status.conditions[?(@.type=="Ready")].status        the items of which a member has a value
+//	.status.conditions[?(@.type=="Ready")].status        the items with a member that has the given value
 //
-// The zero Path leads to the object itself.
+// The zero Path selects the object itself.
 type Path struct {
 	text  string
 	steps []step
 }
 
-// step returns what a value leads to.
+// step appends the values that it selects in v.
 type step func(v any, found []any) []any
 
-// PathError is a path that cannot be understood.
+// PathError reports a path that cannot be parsed.
 type PathError struct {
 	Path   string
-	Offset int // bytes before the place where it stops making sense
+	Offset int // number of bytes before the error
 	Err    error
 }
 
-// Error says what is wrong, and where.
+// Error returns one line with the path, the position and the reason.
 func (e *PathError) Error() string {
 	return fmt.Sprintf("await: path %q at byte %d: %v", e.Path, e.Offset, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the reason.
 func (e *PathError) Unwrap() error { return e.Err }
 
-// ParsePath reads a path. What is wrong with one is a *PathError.
+// ParsePath parses a path. Its error is a *PathError.
 func ParsePath(text string) (Path, error) {
 	p := pathParser{text: text, end: len(text)}
 	if strings.HasPrefix(text, "{") {
@@ -60,16 +60,16 @@ func ParsePath(text string) (Path, error) {
 		steps = append(steps, s)
 	}
 	if len(steps) == 0 {
-		return Path{}, &PathError{Path: text, Offset: p.at, Err: errors.New("it is empty")}
+		return Path{}, &PathError{Path: text, Offset: p.at, Err: errors.New("the path is empty")}
 	}
 	return Path{text: "{" + text[start:p.end] + "}", steps: steps}, nil
 }
 
-// String is the path in braces.
+// String returns the path in braces.
 func (p Path) String() string { return p.text }
 
-// Values returns what the path leads to in an object of JSON, as package unstructured holds it: nothing, a value, or
-// several where the path has a wildcard. Null is no value.
+// Values returns the values that the path selects in a JSON object, in the form of package unstructured. There may be
+// several if the path has a wildcard. Null counts as no value.
 func (p Path) Values(object map[string]any) []any { return follow(p.steps, object) }
 
 func follow(steps []step, from any) []any {
@@ -108,7 +108,7 @@ func item(index int) step {
 	}
 }
 
-// everything leads to all items of a list, in order, and to all members of an object, in none.
+// everything selects all items of a list, in order, or all members of an object, in no particular order.
 func everything(v any, found []any) []any {
 	switch v := v.(type) {
 	case []any:
@@ -127,7 +127,7 @@ func everything(v any, found []any) []any {
 	return found
 }
 
-// having leads to the items for which a path beneath them leads to a value.
+// having selects the items for which a path below them selects the given value.
 func having(beneath []step, want string) step {
 	return func(v any, found []any) []any {
 		list, _ := v.([]any)
@@ -151,7 +151,7 @@ type pathParser struct {
 
 func (p *pathParser) rest() string { return p.text[p.at:p.end] }
 
-// accept skips what comes next if it is that.
+// accept skips the given text if it comes next.
 func (p *pathParser) accept(what string) bool {
 	if !strings.HasPrefix(p.rest(), what) {
 		return false
@@ -167,7 +167,7 @@ func (p *pathParser) expect(what string) error {
 	return nil
 }
 
-// step reads the next one. The dot may be left out before the first.
+// step reads the next step. The dot may be missing before the first step.
 func (p *pathParser) step(first bool) (step, error) {
 	switch {
 	case p.accept("["):
@@ -185,7 +185,7 @@ func (p *pathParser) step(first bool) (step, error) {
 	}
 }
 
-// name reads a member's name, in which a backslash takes away what the next byte would mean.
+// name reads a member's name. A backslash removes the special meaning of the next byte.
 func (p *pathParser) name() (string, error) {
 	var b strings.Builder
 	for p.at < p.end {
@@ -205,7 +205,7 @@ func (p *pathParser) name() (string, error) {
 	return b.String(), nil
 }
 
-// bracket reads what stands behind an opening bracket.
+// bracket reads the text after an opening bracket.
 func (p *pathParser) bracket() (step, error) {
 	var s step
 	switch {
@@ -223,7 +223,7 @@ func (p *pathParser) bracket() (step, error) {
 		digits := p.rest()[:max(0, strings.IndexByte(p.rest(), ']'))]
 		index, err := strconv.Atoi(digits)
 		if err != nil {
-			return nil, errors.New("neither an index, a name in quotes, * nor a filter")
+			return nil, errors.New("an index, a name in quotes, * or a filter is missing")
 		}
 		p.at += len(digits)
 		s = item(index)
@@ -246,7 +246,7 @@ func (p *pathParser) filter() (step, error) {
 	}
 	p.spaces()
 	if err := p.expect("=="); err != nil {
-		return nil, fmt.Errorf("a filter compares with ==, and %w", err)
+		return nil, fmt.Errorf("a filter needs ==: %w", err)
 	}
 	p.spaces()
 	want, err := p.literal()
@@ -262,7 +262,7 @@ func (p *pathParser) spaces() {
 	}
 }
 
-// literal reads what a filter compares with: a text in quotes, a number, true or false.
+// literal reads the value of a filter: a text in quotes, a number, true or false.
 func (p *pathParser) literal() (string, error) {
 	if strings.HasPrefix(p.rest(), "'") || strings.HasPrefix(p.rest(), `"`) {
 		return p.quoted()
@@ -278,7 +278,7 @@ func (p *pathParser) literal() (string, error) {
 	return word, nil
 }
 
-// quoted reads a text in single or double quotes, in which a backslash takes away what the next byte would mean.
+// quoted reads a text in single or double quotes. A backslash removes the special meaning of the next byte.
 func (p *pathParser) quoted() (string, error) {
 	quote := p.text[p.at]
 	var b strings.Builder

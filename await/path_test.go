@@ -74,25 +74,25 @@ func TestPath(t *testing.T) {
 
 func TestParsePathErrors(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                           `await: path "" at byte 0: it is empty`,
-		"{}":                         `await: path "{}" at byte 1: it is empty`,
-		"$":                          `await: path "$" at byte 1: it is empty`,
+		"":                           `await: path "" at byte 0: the path is empty`,
+		"{}":                         `await: path "{}" at byte 1: the path is empty`,
+		"$":                          `await: path "$" at byte 1: the path is empty`,
 		"{.a":                        `await: path "{.a" at byte 3: the closing brace is missing`,
 		".":                          `await: path "." at byte 1: a name is missing`,
 		".a.":                        `await: path ".a." at byte 3: a name is missing`,
 		"$a":                         `await: path "$a" at byte 1: a dot or a bracket is missing`,
 		"a b":                        `await: path "a b" at byte 1: a dot or a bracket is missing`,
 		"..a":                        `await: path "..a" at byte 2: descent to any depth is not supported`,
-		".a[":                        `await: path ".a[" at byte 3: neither an index, a name in quotes, * nor a filter`,
-		".a[x]":                      `await: path ".a[x]" at byte 3: neither an index, a name in quotes, * nor a filter`,
-		".a[1":                       `await: path ".a[1" at byte 3: neither an index, a name in quotes, * nor a filter`,
-		".a[1:2]":                    `await: path ".a[1:2]" at byte 3: neither an index, a name in quotes, * nor a filter`,
+		".a[":                        `await: path ".a[" at byte 3: an index, a name in quotes, * or a filter is missing`,
+		".a[x]":                      `await: path ".a[x]" at byte 3: an index, a name in quotes, * or a filter is missing`,
+		".a[1":                       `await: path ".a[1" at byte 3: an index, a name in quotes, * or a filter is missing`,
+		".a[1:2]":                    `await: path ".a[1:2]" at byte 3: an index, a name in quotes, * or a filter is missing`,
 		".a[*":                       `await: path ".a[*" at byte 4: "]" is missing`,
 		".a['b]":                     `await: path ".a['b]" at byte 3: the closing quote is missing`,
 		".a['b'":                     `await: path ".a['b'" at byte 6: "]" is missing`,
 		".a[?(b==1)]":                `await: path ".a[?(b==1)]" at byte 5: "@" is missing`,
-		".a[?(@.b)]":                 `await: path ".a[?(@.b)]" at byte 8: a filter compares with ==, and "==" is missing`,
-		".a[?(@.b!=1)]":              `await: path ".a[?(@.b!=1)]" at byte 9: a filter compares with ==, and "==" is missing`,
+		".a[?(@.b)]":                 `await: path ".a[?(@.b)]" at byte 8: a filter needs ==: "==" is missing`,
+		".a[?(@.b!=1)]":              `await: path ".a[?(@.b!=1)]" at byte 9: a filter needs ==: "==" is missing`,
 		".a[?(@.b==x)]":              `await: path ".a[?(@.b==x)]" at byte 10: a value to compare with is missing: a text in quotes, a number, true or false`,
 		".a[?(@.b==1]":               `await: path ".a[?(@.b==1]" at byte 10: a value to compare with is missing: a text in quotes, a number, true or false`,
 		".a[?(@.b=='1'":              `await: path ".a[?(@.b=='1'" at byte 13: ")]" is missing`,
@@ -120,7 +120,7 @@ func FuzzParsePath(f *testing.F) {
 			return
 		}
 		again, err := await.ParsePath(p.String())
-		require.NoError(t, err, "what it prints is the path")
+		require.NoError(t, err, "String returns a path that can be parsed")
 		require.Equal(t, p.String(), again.String())
 		require.Len(t, again.Values(example), len(p.Values(example)))
 		require.NotContains(t, p.Values(example), nil)
@@ -134,7 +134,7 @@ func TestStatus(t *testing.T) {
 		require.NoError(t, err)
 		absent, err := c.Met(nil, false)
 		require.NoError(t, err)
-		require.False(t, absent, "what does not exist meets nothing")
+		require.False(t, absent, "a missing object does not meet a condition")
 		return met
 	}
 	require.True(t, ask(await.Status("Ready", "")))
@@ -150,7 +150,7 @@ func TestStatus(t *testing.T) {
 			status["observedGeneration"] = generation
 		} else {
 			status["conditions"].([]any)[0].(map[string]any)["observedGeneration"] = generation
-			status["observedGeneration"] = int64(9) // the condition's own counts
+			status["observedGeneration"] = int64(9) // the observedGeneration of the condition counts
 		}
 		return u
 	}
@@ -190,8 +190,8 @@ func TestFields(t *testing.T) {
 		require.Equal(t, tt.want, met, "%s=%s", tt.path, tt.value)
 	}
 	for path, want := range map[string]string{
-		".spec":       "await: {.spec} leads to an object, and only a value can be compared",
-		".spec.ports": "await: {.spec.ports} leads to a list, and only a value can be compared",
+		".spec":       "await: {.spec} leads to an object; only a plain value can be compared",
+		".spec.ports": "await: {.spec.ports} leads to a list; only a plain value can be compared",
 	} {
 		_, err := await.Field(parsed(t, path), "x").Met(object, true)
 		require.EqualError(t, err, want)

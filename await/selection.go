@@ -14,12 +14,12 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// All blocks until there is at least one selected object and all of them meet a condition at one moment, and returns
-// them as they were then, in no order. Objects may come and go while it waits: one that is replaced by another, as in a
-// rolling update, is not waited for any more, and the other is. The condition is never asked about what does not exist;
-// see Gone for deletions.
+// All blocks until at least one object is selected and all selected objects meet a condition at the same moment. It
+// returns them in that state, in no particular order. Objects may come and go during the wait. If one object replaces
+// another, as in a rolling update, All waits only for the new one. The condition is never called for an object that
+// does not exist; use Gone to wait for deletes.
 //
-// Errors are those of Until, and ErrNone.
+// The errors are those of Until, and ErrNone.
 func All[T api.Object](ctx context.Context, lw api.ListerWatcher[T], c Condition[T], o Options) ([]T, error) {
 	s := selection[T]{condition: c, failIfNone: o.FailIfNone, unmet: map[api.Key]Waiting{}}
 	w := wait[T]{lw: lw, o: o, what: c.Name, subject: subject(lw.Resource(), o), check: s.check, waiting: s.waiting}
@@ -29,7 +29,7 @@ func All[T api.Object](ctx context.Context, lw api.ListerWatcher[T], c Condition
 	return s.now.List(), nil
 }
 
-// subject names a selection: "all pods", "pods with app=web".
+// subject describes a selection: "all pods", "pods with app=web".
 func subject(r api.Resource, o Options) string {
 	selectors := slices.DeleteFunc([]string{o.LabelSelector, o.FieldSelector}, func(s string) bool { return s == "" })
 	if len(selectors) == 0 {
@@ -38,7 +38,7 @@ func subject(r api.Resource, o Options) string {
 	return r.String() + " with " + strings.Join(selectors, " and ")
 }
 
-// selection follows all objects that are selected. It asks about each only when it has changed.
+// selection follows all selected objects. It calls the condition only for objects that have changed.
 type selection[T api.Object] struct {
 	condition  Condition[T]
 	failIfNone bool
@@ -89,18 +89,18 @@ func (s *selection[T]) ask(key api.Key, object T) error {
 
 func (s *selection[T]) waiting() []Waiting { return inOrder(s.unmet) }
 
-// inOrder returns what is waited for by namespace and name.
+// inOrder returns the objects sorted by namespace and name.
 func inOrder(unmet map[api.Key]Waiting) []Waiting {
 	return slices.SortedFunc(maps.Values(unmet), func(a, b Waiting) int {
 		return strings.Compare(api.FormatKey(a.Key), api.FormatKey(b.Key))
 	})
 }
 
-// Gone blocks until every object that is selected as the wait begins has been deleted, and returns them as they were
-// then, in no order. What is made meanwhile is not waited for, even under the name of one of them: it has another UID.
-// Where nothing is selected there is nothing to wait for.
+// Gone blocks until every object that was selected at the start of the wait has been deleted. It returns these objects
+// in their first state, in no particular order. It does not wait for objects that are created meanwhile, even under the
+// same name, because they have another UID. If the selection is empty, it returns at once.
 //
-// Errors are those of Until.
+// The errors are those of Until.
 func Gone[T api.Object](ctx context.Context, lw api.ListerWatcher[T], o Options) ([]T, error) {
 	g := departure[T]{left: map[api.Key]types.UID{}}
 	c := Deleted[T]("")
@@ -119,7 +119,7 @@ func Gone[T api.Object](ctx context.Context, lw api.ListerWatcher[T], o Options)
 	return g.objects, nil
 }
 
-// departure follows the objects of the first list until they are gone.
+// departure follows the objects of the first list until they are deleted.
 type departure[T api.Object] struct {
 	objects []T
 	left    map[api.Key]types.UID

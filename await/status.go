@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Status waits for a status condition, such as Ready, to have a status, which is usually "True" or "False" and may be
-// anything; "" is "True". Case does not matter in either. A condition that its controller made of an older generation of
-// the object, as observedGeneration beside it or in the status says, is not taken for the present one.
+// Status waits until a status condition, such as Ready, has the given status. The status is usually "True" or "False",
+// but may be any text; "" means "True". Upper and lower case are equal in both. Status ignores a condition of an older
+// generation of the object, as observedGeneration in the condition or in the status shows.
 func Status(conditionType, status string) Condition[*unstructured.Unstructured] {
 	status = cmp.Or(status, "True")
 	return Condition[*unstructured.Unstructured]{
@@ -32,10 +32,10 @@ func Status(conditionType, status string) Condition[*unstructured.Unstructured] 
 	}
 }
 
-// condition is what an object says of itself.
+// condition is one status condition of an object.
 type condition struct {
 	name, status, reason string
-	outdated             bool // it was made of an older generation
+	outdated             bool // of an older generation
 }
 
 func (c condition) String() string {
@@ -65,7 +65,8 @@ func statusCondition(object *unstructured.Unstructured, conditionType string) (c
 	return condition{}, false
 }
 
-// outdated compares the generation that a condition was made of, else that of the whole status, with the object's.
+// outdated compares the observedGeneration of a condition, or else that of the whole status, with the object's
+// generation.
 func outdated(object *unstructured.Unstructured, condition map[string]any) bool {
 	observed, ok := condition["observedGeneration"].(int64)
 	if !ok {
@@ -74,9 +75,9 @@ func outdated(object *unstructured.Unstructured, condition map[string]any) bool 
 	return ok && observed < object.GetGeneration()
 }
 
-// Field waits for a field to have a value, compared as text: "Running", "3", "true". Where the path leads to several
-// values, as a wildcard does, all of them must have it, and there must be one. A map or a list on the way is no value,
-// and ends the wait with an error.
+// Field waits until a field has a value, compared as text: "Running", "3", "true". If the path selects several values,
+// as a wildcard does, there must be at least one, and all of them must be equal to the value. If the path selects an
+// object or a list, the wait ends with an error.
 func Field(path Path, value string) Condition[*unstructured.Unstructured] {
 	return Condition[*unstructured.Unstructured]{
 		Name: path.String() + "=" + value,
@@ -100,7 +101,7 @@ func Field(path Path, value string) Condition[*unstructured.Unstructured] {
 	}
 }
 
-// HasField waits for a field to have any value, be it empty, but not null.
+// HasField waits until a field has any value except null. The value may be empty.
 func HasField(path Path) Condition[*unstructured.Unstructured] {
 	return Condition[*unstructured.Unstructured]{
 		Name: path.String(),
@@ -111,19 +112,19 @@ func HasField(path Path) Condition[*unstructured.Unstructured] {
 	}
 }
 
-// scalar is a value as text.
+// scalar formats a value as text.
 func scalar(v any) (string, error) {
 	switch v := v.(type) {
 	case map[string]any:
-		return "", fmt.Errorf("an object, and only a value can be compared")
+		return "", fmt.Errorf("an object; only a plain value can be compared")
 	case []any:
-		return "", fmt.Errorf("a list, and only a value can be compared")
+		return "", fmt.Errorf("a list; only a plain value can be compared")
 	default:
 		return fmt.Sprint(v), nil
 	}
 }
 
-// state shows what a path leads to.
+// state shows the values that a path selects.
 func (p Path) state(object *unstructured.Unstructured) string {
 	found := p.Values(object.Object)
 	if len(found) == 0 {

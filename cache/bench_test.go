@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// updates returns a function that publishes one changed object a call, each by itself.
+// updates returns a function that changes one object and publishes it in a transaction of its own.
 func updates(ix *cache.Indexer[*pod], pods []*pod, change func(p *pod, i int)) func() {
 	i := 0
 	return func() {
@@ -33,7 +33,7 @@ var nodes = func() (names [1000]string) {
 func keepNode(p *pod, i int) { p.version = "2" }
 func moveNode(p *pod, i int) { p.node = nodes[(i*i+i>>7)%1000] }
 
-// BenchmarkUpdate publishes single updates. The object itself is 144 bytes of what is allocated.
+// BenchmarkUpdate publishes single updates. Of the allocated bytes, 144 are the object itself.
 func BenchmarkUpdate(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
 		ix := cache.New[*pod](cache.Options{})
@@ -122,8 +122,8 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkWriterAndReaders has one writer, which publishes every write by itself, beside ten goroutines that list 10,000
-// objects in a tight loop, or spin without touching the cache.
+// BenchmarkWriterAndReaders runs one writer, which publishes every write by itself, beside ten goroutines. They list
+// 10,000 objects in a tight loop, or spin without touching the cache.
 func BenchmarkWriterAndReaders(b *testing.B) {
 	for _, kind := range []string{"spin", "list"} {
 		b.Run("readers="+kind, func(b *testing.B) {

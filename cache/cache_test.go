@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// pod is an object of the tests' own: what a projection looks like.
+// pod is the object type of the tests. It resembles a projection.
 type pod struct {
 	namespace, name string
 	uid             types.UID
@@ -47,7 +47,7 @@ func newPod(i int) *pod {
 
 func byNode(p *pod) []string { return []string{p.node} }
 
-// fill puts n pods into an Indexer, and returns them.
+// fill puts n pods into an Indexer and returns them.
 func fill(ix *cache.Indexer[*pod], n int) []*pod {
 	pods := make([]*pod, n)
 	txn := ix.Begin()
@@ -103,7 +103,7 @@ func TestEndedTransactions(t *testing.T) {
 	txn := ix.Begin()
 	txn.Set(p)
 	txn.Commit("1")
-	txn.Abort() // so that it can be deferred
+	txn.Abort() // Abort after Commit does nothing, so that callers can defer it
 	require.Equal(t, 1, ix.Len())
 
 	aborted := ix.Begin()
@@ -192,7 +192,7 @@ func TestOrderDependsOnKeysAlone(t *testing.T) {
 	}
 	require.Equal(t, keysOf(one), keysOf(other))
 
-	// The very order, so that it is noticed if it ever changes: recordings and transcripts depend on it.
+	// This is the exact order. Recordings and transcripts depend on it, so a change must be noticed.
 	few := cache.New[*pod](cache.Options{})
 	fill(few, 5)
 	require.Equal(t, []string{"ns-3/pod-000003", "ns-0/pod-000000", "ns-1/pod-000001", "ns-2/pod-000002", "ns-4/pod-000004"},
@@ -229,7 +229,7 @@ func TestLoopsEndEarly(t *testing.T) {
 	require.Equal(t, 102, count)
 }
 
-// TestHashSpreads fails if names as they are in clusters do not fill the trie evenly.
+// TestHashSpreads fails if typical names in clusters do not fill the trie evenly.
 func TestHashSpreads(t *testing.T) {
 	for name, key := range map[string]func(int) api.Key{
 		"counted":     func(i int) api.Key { return api.Key{Namespace: "default", Name: fmt.Sprintf("web-%d", i)} },
@@ -262,7 +262,7 @@ func TestHashSpreads(t *testing.T) {
 	require.NotEqual(t, split("a", "b"), split("a\x00", "b"))
 }
 
-// allocated returns the bytes that f allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -365,8 +365,8 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 	require.Equal(t, 11*(1+10_000+10+10), sum)
 }
 
-// TestReadersSeeWholeVersions has a writer that gives all objects the same tag in each version, and readers that fail
-// when they see two.
+// TestReadersSeeWholeVersions has a writer that gives all objects the same tag in each version. Readers fail if they
+// see two tags.
 func TestReadersSeeWholeVersions(t *testing.T) {
 	const objects, versions = 200, 300
 	ix := cache.New[*pod](cache.Options{})
@@ -391,14 +391,14 @@ func TestReadersSeeWholeVersions(t *testing.T) {
 		count, tag := 0, s.ResourceVersion()
 		for _, p := range s.All() {
 			if count++; p.tags[0] != tag {
-				return fmt.Errorf("version %s has an object of version %s", tag, p.tags[0])
+				return fmt.Errorf("version %s contains an object of version %s", tag, p.tags[0])
 			}
 		}
 		for range tags.In(s, tag) {
 			count--
 		}
 		if count != 0 {
-			return fmt.Errorf("version %s has %d objects more than its index", tag, count)
+			return fmt.Errorf("version %s has %d more objects than its index", tag, count)
 		}
 		return nil
 	}

@@ -10,11 +10,11 @@ import (
 
 const (
 	maxDiffLines = 20
-	maxDiffValue = 80 // bytes of a value that are shown
+	maxDiffValue = 80 // longest value that a diff shows, in bytes
 )
 
-// diffOf returns a line for each place where two values differ, empty if there is none. Unlike reflect.DeepEqual it says
-// where, and takes a function for equal to itself.
+// diffOf returns one line for each place where two values differ. It returns "" if they are equal. Unlike
+// reflect.DeepEqual, it names the places, and it treats a function as equal to itself.
 func diffOf(before, after reflect.Value) string {
 	d := differ{seen: map[visit]struct{}{}}
 	d.compare("", before, after)
@@ -27,7 +27,7 @@ func diffOf(before, after reflect.Value) string {
 type differ struct {
 	lines []string
 	more  int
-	seen  map[visit]struct{} // pointers that are being compared, in case a value contains itself
+	seen  map[visit]struct{} // pointers that are being compared; they stop the recursion in a value that contains itself
 }
 
 type visit struct {
@@ -155,7 +155,7 @@ func (d *differ) maps(path string, before, after reflect.Value) {
 	}
 }
 
-// sortedKeys returns the keys of both maps, each once, in the order in which they are shown.
+// sortedKeys returns the keys of both maps, each once, in the order in which the diff shows them.
 func sortedKeys(before, after reflect.Value) []reflect.Value {
 	keys := before.MapKeys()
 	for _, key := range after.MapKeys() {
@@ -167,13 +167,13 @@ func sortedKeys(before, after reflect.Value) []reflect.Value {
 	return keys
 }
 
-// equal compares values that refer to nothing else. A NaN is equal to another.
+// equal compares two values that contain no references. It treats two NaNs as equal.
 func equal(before, after reflect.Value) bool {
 	return before.Equal(after) || before.CanFloat() && before.Float() != before.Float() && after.Float() != after.Float()
 }
 
-// show prints a value on one line. Of anything that is made of parts it says only what it is: the parts may be many, and
-// among them the bytes of a secret.
+// show prints a value on one line. For a composite value it prints only the type and the size: the parts may be many,
+// and the bytes of a secret may be among them.
 func show(v reflect.Value) string {
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:

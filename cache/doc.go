@@ -1,45 +1,42 @@
-// Package cache holds the objects of a collection so that readers see whole versions of it, never wait for the writer,
-// and never make it wait.
-//
-// # Place in the pipeline
-//
-// After deltafifo, whose batches an informer applies here, each in one transaction; before everybody who reads: handlers,
-// reconcilers, listers.
+// Package cache stores the objects of one collection. Readers see whole versions of it, never wait for the writer, and
+// never make the writer wait. An informer applies each batch of changes here, in one transaction; handlers, reconcilers
+// and listers read.
 //
 //	DeltaFIFO ──batch──▶ Txn ──Commit──▶ Snapshot ◀── Reader, Index, Lister
 //
-// # Guarantees
+// # Example
 //
-//  1. Nothing of a transaction shows before Commit, and then all of it at once: objects, resource version and indexes
-//     (TestNothingShowsBeforeCommit, TestReadersSeeWholeVersions).
-//  2. A Snapshot never changes (TestSnapshotsStay), and Abort leaves no trace (TestAgainstMap).
-//  3. What a commit costs depends on what changed and hardly on what there is: one changed object among 200,000
-//     allocates less than 2 KB, or 4 KB if it changes its value in an index (TestBytesOfOneChange).
-//  4. The order of All depends on the keys alone (TestOrderDependsOnKeysAlone), and keys whose hashes collide are as good
-//     as others (TestCollidingKeys).
-//  5. An index is what its function says about the objects, after every commit (TestAgainstMap), and is not touched when
-//     the values of an object stay (TestIndexIsLeftAlone).
-//  6. An index function that panics costs its object the place in that one index, and nothing else
-//     (TestPanicOfIndexFunc).
-//  7. Objects, keys and one index take less than 60 bytes an object (TestBytesOfAnObject).
-//  8. Look-ups and loops over a snapshot do not allocate (TestReadingDoesNotAllocate).
-//  9. The mutation detector names the object that was changed and what was changed in it, for as long as anybody could
-//     see it, and keeps nothing of objects that are gone (TestMutationDetector, TestDetectorForgetsTheDead).
+//	indexer := cache.New[*corev1.Pod](cache.Options{})
+//	byNamespace := cache.AddIndex(indexer, cache.ByNamespace[*corev1.Pod])
+//	txn := indexer.Begin()
+//	txn.Set(pod)
+//	txn.Commit("100") // readers see all changes of the transaction, or none
+//	pods := byNamespace.ByIndex("default")
+//
+// See ExampleIndexer, ExampleAddIndex, ExampleLister and ExampleMutationDetector.
+//
+// # Promises
+//
+//  1. Readers see nothing of a transaction before Commit, and all of it afterwards: objects, resource version and
+//     indexes.
+//  2. A Snapshot never changes, and Abort leaves no trace.
+//  3. The cost of a commit depends on the number of changes, not on the number of objects.
+//  4. The order of All depends only on the keys.
+//  5. After every commit, an index agrees with its function. A panic of the function removes one object from that index
+//     and has no other effect.
+//  6. Look-ups and loops over a snapshot do not allocate.
+//  7. The objects must not be changed; the mutation detector names an object that was changed, and the field.
 //
 // # Concurrency
 //
-// Reading takes one atomic load and no lock, on any goroutine. Writers queue at Begin for one mutex, which Commit or
-// Abort releases; AddIndex takes the same mutex while it fills the index. Index functions run on the writer's goroutine
-// under that mutex, so they must not use the Indexer. Nothing here starts a goroutine.
+// All reading methods may be called on any goroutine. They take no lock; a snapshot costs one atomic load. Begin blocks
+// until no other transaction is open, and AddIndex uses the same mutex while it fills the index. Index functions run on
+// the writer's goroutine under that mutex, so they must not use the Indexer. This package starts no goroutine.
 //
 // # Differences from client-go
 //
-// The store there is a map behind a read-write lock: readers hold up the writer, a list is a copy under the lock, and a
-// relist shows half done. Indexes there have names and string values, errors of their functions panic with the lock
-// held, and an update takes out all the values of an object and puts all the new ones in. Here objects are found by
-// api.Key, indexes by their own type, and several questions can be asked of the same Snapshot.
-//
-// # Example
-//
-// See ExampleIndexer, ExampleAddIndex, ExampleLister and ExampleMutationDetector.
+// The store of client-go is a map behind a read-write lock. There, readers delay the writer, a list is copied under the
+// lock, and readers can see a half-finished relist. Indexes have names and string values, and an error of an index
+// function panics with the lock held. In leat, objects are found by api.Key, an index is a typed value, and a reader
+// can ask one Snapshot several questions.
 package cache

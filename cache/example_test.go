@@ -19,7 +19,7 @@ func examplePod(namespace, name, node, app string) *corev1.Pod {
 	}
 }
 
-// A writer changes an Indexer in transactions. A reader keeps the state that it has for as long as it likes.
+// A writer changes an Indexer in transactions. A reader may keep its snapshot as long as it likes.
 func ExampleIndexer() {
 	ix := cache.New[*corev1.Pod](cache.Options{})
 
@@ -42,7 +42,7 @@ func ExampleIndexer() {
 	// before: 2 at 100
 }
 
-// An index is a value with a type: there is no name that could be mistyped.
+// An index is a value with a type instead of a name, so a typing error does not compile.
 func ExampleAddIndex() {
 	ix := cache.New[*corev1.Pod](cache.Options{})
 	byNode := cache.AddIndex(ix, func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
@@ -55,7 +55,7 @@ func ExampleAddIndex() {
 
 	fmt.Println(byNode.Keys("node-1"))
 	fmt.Println(byNode.Len("node-3"))
-	for key := range byNode.In(s, "node-2") { // several questions about one and the same state
+	for key := range byNode.In(s, "node-2") { // several questions about the same state
 		_, found := s.Get(key)
 		fmt.Println(key, found)
 	}
@@ -89,9 +89,9 @@ func ExampleLister() {
 func ExampleMutationDetector() {
 	var detector cache.MutationDetector[*corev1.Pod]
 	pod := examplePod("default", "web-1", "node-1", "web")
-	detector.Observe(pod) // as it goes into the cache
+	detector.Observe(pod) // the informer does this when it stores the object
 
-	pod.Spec.NodeName = "node-2" // what nobody may do
+	pod.Spec.NodeName = "node-2" // forbidden: the object is shared
 	pod.Labels["app"] = "db"
 	for _, mutation := range detector.Check() {
 		fmt.Println(mutation)

@@ -7,22 +7,22 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Two odd numbers without any pattern: the seed and the multiplier.
+// hashA is the seed and hashB the multiplier: two odd numbers whose bits have no pattern.
 const (
 	hashA = 0xa0b4_d1e6_93c7_f58b
 	hashB = 0xe7c5_8fa9_d2b3_96f1
 )
 
-// hashKey is the same in every process, unlike that of a Go map: iteration follows it, and a simulation that is replayed
-// from its seed has to see the same order again. The price is that somebody who may create objects under names of their
-// choosing can make them collide. That is borne: among n keys that collide one is found in O(log n) and changed by
-// copying n entries, and nobody else's objects get slower.
+// hashKey returns the hash that decides the order of iteration. Unlike the hash of a Go map, it is the same in every
+// process, because a simulation that is replayed from its seed must see the same order again. The price: a user who
+// chooses the names of objects can make them collide. This is acceptable. Among n colliding keys, a look-up costs O(log
+// n) and a change copies n entries; other objects get no slower.
 func hashKey(key api.Key) uint64 {
 	return fold(hashString(hashString(hashA, key.Namespace), key.Name), hashA)
 }
 
-// hashString folds a string into a hash, eight bytes at a time and the last ones with its length, each time by the upper
-// and the lower half of a product.
+// hashString folds a string into a hash, eight bytes at a time. The last step includes the length. Each step multiplies
+// and combines the upper and lower half of the product.
 func hashString(h uint64, s string) uint64 {
 	rest := s
 	for len(rest) > 8 {
@@ -37,7 +37,8 @@ func fold(a, b uint64) uint64 {
 	return high ^ low
 }
 
-// lastWord returns the last eight bytes of a string, or, together with its length, what tells a shorter one from others.
+// lastWord returns the last eight bytes of a string. For a shorter string, its result and the length together identify
+// the string.
 func lastWord(s string) uint64 {
 	switch n := len(s); {
 	case n >= 8:

@@ -11,23 +11,27 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// IndexFunc says under which values an object is to be found: none, one or several; a value that comes twice counts
-// once, and one that is not equal to itself (a NaN) does not count. It must depend on the object alone, because it is
-// asked again, with the same object, what to take out of the index. It is called by the writer, under its lock, and must
-// use neither the Indexer nor the informer; the slice is not kept. If it panics, the object is left out of that index.
-// It corresponds to cache.IndexFunc of client-go, which returns strings, and whose errors are panics under the lock.
+// IndexFunc returns the values under which the index finds an object: none, one or several. A value that appears twice
+// counts once. A value that is not equal to itself (a NaN) is ignored.
+//
+// The result must depend on the object alone, because the index calls the function again with the old object to learn
+// which entries to remove. The writer calls it under its lock, so it must use neither the Indexer nor the informer. The
+// index does not keep the slice. If the function panics, this index leaves the object out.
+//
+// It corresponds to cache.IndexFunc of client-go, which returns strings and whose errors cause a panic under the lock.
 type IndexFunc[T any, V comparable] func(object T) []V
 
-// ByNamespace is an IndexFunc: the namespace of an object, empty for a cluster-scoped one.
-// It corresponds to cache.MetaNamespaceIndexFunc of client-go.
+// ByNamespace is an IndexFunc that returns the namespace of an object, "" for a cluster-scoped object. It corresponds
+// to cache.MetaNamespaceIndexFunc of client-go.
 func ByNamespace[T api.Object](object T) []string { return []string{object.GetNamespace()} }
 
-// Index finds objects by a value that an IndexFunc gives them. It changes together with its Indexer, in the same atomic
-// step, and only when the values of an object do. All its methods may be called from anywhere.
-// It corresponds to a named index of cache.Indexer in client-go; having a type, it needs no name that could be mistyped.
+// Index finds objects by a value that an IndexFunc returns for them. Commit publishes it together with the objects, in
+// one atomic step. It changes only when the values of an object change. All its methods are safe for concurrent use. It
+// corresponds to a named index of cache.Indexer in client-go; an Index has a type instead of a name, so a typing error
+// does not compile.
 type Index[T api.Object, V comparable] struct {
 	indexer *Indexer[T]
-	slot    int // of its root in a snapshot
+	slot    int // position of the index's root in Snapshot.roots
 	of      IndexFunc[T, V]
 	hash    func(V) uint64
 
@@ -37,11 +41,11 @@ type Index[T api.Object, V comparable] struct {
 	edit indexEdit[V] // guarded by the Indexer's mu
 }
 
-// PanicError says what an index function did to an object.
+// PanicError reports that an index function panicked for an object.
 type PanicError struct {
 	Key   api.Key
-	Value any    // what it panicked with
-	Stack []byte // of the goroutine that called it
+	Value any    // the value that was passed to panic
+	Stack []byte // stack of the goroutine that called the function
 }
 
 // Error returns one line with the key of the object and the value of the panic.
@@ -49,10 +53,10 @@ func (e *PanicError) Error() string {
 	return fmt.Sprintf("cache: index function panicked for %s: %v", api.FormatKey(e.Key), e.Value)
 }
 
-// AddIndex adds an index to an Indexer, whether or not that has objects already: the index knows all of them when
-// AddIndex returns, and the state of the Indexer is otherwise what it was. It waits for a transaction that is open.
-// Snapshots taken earlier can be asked too, but answer by looking at every object.
-// It corresponds to AddIndexers of client-go.
+// AddIndex adds an index to an Indexer, which may already hold objects. When AddIndex returns, the index covers all of
+// them; the rest of the Indexer is unchanged. AddIndex blocks while a transaction is open. Snapshots that were taken
+// earlier can be searched by the index too, but the search then looks at every object. AddIndex panics if f is nil. It
+// corresponds to AddIndexers of client-go.
 func AddIndex[T api.Object, V comparable](ix *Indexer[T], f IndexFunc[T, V]) *Index[T, V] {
 	seed := maphash.MakeSeed()
 	return addIndex(ix, f, func(v V) uint64 { return maphash.Comparable(seed, v) })
@@ -81,8 +85,8 @@ func addIndex[T api.Object, V comparable](ix *Indexer[T], f IndexFunc[T, V], has
 	return idx
 }
 
-// ByIndex returns the objects that have the value in the current snapshot, in the order of Snapshot.All. The slice is
-// the caller's, the objects are shared.
+// ByIndex returns the objects of the current snapshot that have the value, in the order of Snapshot.All. The caller
+// owns the slice; the objects are shared and must not be changed.
 func (idx *Index[T, V]) ByIndex(value V) []T {
 	s := idx.indexer.Snapshot()
 	list := make([]T, 0, idx.find(s, value).len())
@@ -92,8 +96,8 @@ func (idx *Index[T, V]) ByIndex(value V) []T {
 	return list
 }
 
-// In yields the objects that have the value in a snapshot, and their keys, in the order of Snapshot.All. A snapshot that
-// is older than the index, or of another Indexer, is searched object by object.
+// In yields the objects of a snapshot that have the value, with their keys, in the order of Snapshot.All. If the
+// snapshot is older than the index or belongs to another Indexer, In looks at every object.
 func (idx *Index[T, V]) In(s *Snapshot[T], value V) iter.Seq2[api.Key, T] {
 	return func(yield func(api.Key, T) bool) {
 		if _, indexed := idx.root(s); !indexed {
@@ -110,7 +114,7 @@ func (idx *Index[T, V]) In(s *Snapshot[T], value V) iter.Seq2[api.Key, T] {
 	}
 }
 
-// yieldID yields the objects of one hash that have the value.
+// yieldID yields the objects with one hash that have the value. It reports whether the loop should go on.
 func (idx *Index[T, V]) yieldID(s *Snapshot[T], id uint64, value V, yield func(api.Key, T) bool) bool {
 	entries := s.objects.Find(id)
 	for i := range entries {
@@ -125,7 +129,7 @@ func (idx *Index[T, V]) yieldID(s *Snapshot[T], id uint64, value V, yield func(a
 	return true
 }
 
-// scan does without the index.
+// scan yields the objects that have the value without using the index.
 func (idx *Index[T, V]) scan(s *Snapshot[T], value V, yield func(api.Key, T) bool) {
 	for key, object := range s.All() {
 		if idx.Has(object, value) && !yield(key, object) {
@@ -134,13 +138,13 @@ func (idx *Index[T, V]) scan(s *Snapshot[T], value V, yield func(api.Key, T) boo
 	}
 }
 
-// Has tells whether the index function gives an object the value, be the object in a cache or not.
+// Has reports whether the index function returns the value for an object. The object need not be in a cache.
 func (idx *Index[T, V]) Has(object T, value V) bool {
 	return slices.Contains(idx.valuesOf(object, nil), value)
 }
 
-// Keys returns the keys of the objects that have the value in the current snapshot, sorted by namespace and name.
-// It corresponds to IndexKeys of client-go.
+// Keys returns the keys of the objects that have the value in the current snapshot, sorted by namespace and name. It
+// corresponds to IndexKeys of client-go.
 func (idx *Index[T, V]) Keys(value V) []api.Key {
 	s := idx.indexer.Snapshot()
 	keys := make([]api.Key, 0, idx.find(s, value).len())
@@ -151,8 +155,8 @@ func (idx *Index[T, V]) Keys(value V) []api.Key {
 	return keys
 }
 
-// Values yields every value that some object of the current snapshot has, each once, in no particular order.
-// It corresponds to ListIndexFuncValues of client-go.
+// Values yields every value that an object of the current snapshot has, each once, in no particular order. It
+// corresponds to ListIndexFuncValues of client-go.
 func (idx *Index[T, V]) Values() iter.Seq[V] {
 	return func(yield func(V) bool) {
 		root, _ := idx.root(idx.indexer.Snapshot())
@@ -166,19 +170,19 @@ func (idx *Index[T, V]) Values() iter.Seq[V] {
 	}
 }
 
-// Len returns how many objects of the current snapshot have the value, without looking at them.
+// Len returns how many objects of the current snapshot have the value. It does not visit them.
 func (idx *Index[T, V]) Len(value V) int {
 	return idx.find(idx.indexer.Snapshot(), value).len()
 }
 
-// Panics returns how often the index function panicked for an object that was put in: each time that object was left out
-// of this index.
+// Panics returns how often the index function panicked for an object that was added. After each panic, this index left
+// the object out.
 func (idx *Index[T, V]) Panics() int { return int(idx.panics.Load()) }
 
-// LastPanic returns the last of those panics, nil if there was none.
+// LastPanic returns the last of these panics, or nil if there was no panic.
 func (idx *Index[T, V]) LastPanic() *PanicError { return idx.lastPanic.Load() }
 
-// root returns the index as it was in a snapshot, and whether the snapshot has it.
+// root returns the index as it was in a snapshot, and reports whether the snapshot has it.
 func (idx *Index[T, V]) root(s *Snapshot[T]) (trie.Tree[posting[V]], bool) {
 	if s.indexer != idx.indexer || idx.slot >= len(s.roots) {
 		return trie.Tree[posting[V]]{}, false
@@ -186,7 +190,7 @@ func (idx *Index[T, V]) root(s *Snapshot[T]) (trie.Tree[posting[V]], bool) {
 	return s.roots[idx.slot].(trie.Tree[posting[V]]), true
 }
 
-// find returns what a snapshot has under a value, nil if that is nothing.
+// find returns the objects that a snapshot has under a value; nil means no object.
 func (idx *Index[T, V]) find(s *Snapshot[T], value V) *posting[V] {
 	root, _ := idx.root(s)
 	entries := root.Find(idx.hash(value))

@@ -36,7 +36,7 @@ func TestIndexAddedLate(t *testing.T) {
 	require.Equal(t, maps.Collect(nodes.In(after, "node-7")), maps.Collect(nodes.In(before, "node-7")),
 		"a snapshot that is older than the index is searched")
 	for range nodes.In(before, "node-7") {
-		break // early, in a search
+		break // leave the search early
 	}
 
 	elsewhere := cache.New[*pod](cache.Options{})
@@ -56,7 +56,7 @@ func TestIndexIsLeftAlone(t *testing.T) {
 
 	same := *a
 	after := set(ix, &same)
-	require.True(t, &before.Roots()[0] == &after.Roots()[0], "not even the list of roots is made anew")
+	require.True(t, &before.Roots()[0] == &after.Roots()[0], "the list of roots is reused")
 
 	reordered := *a
 	reordered.tags = []string{"z", "x", "y", "x"}
@@ -82,7 +82,7 @@ func TestIndexFuncIsAskedOnlyAsNeeded(t *testing.T) {
 	require.Equal(t, 1, calls)
 	b := *a
 	set(ix, &b)
-	require.Equal(t, 3, calls, "once for the old object, once for the new one")
+	require.Equal(t, 3, calls, "one more call for the old object and one for the new object")
 	idx.ByIndex("x")
 	idx.Keys("x")
 	idx.Len("x")
@@ -151,10 +151,10 @@ func TestPanicOfIndexFunc(t *testing.T) {
 	require.Equal(t, 3, ix.Len())
 	require.Equal(t, []api.Key{{Name: "good"}}, idx.Keys("node-1"))
 	require.Empty(t, idx.Keys("node-3"))
-	require.Equal(t, 2, other.Len("node-3"), "another index has it")
+	require.Equal(t, 2, other.Len("node-3"), "the other index still has it")
 
 	set(ix, &pod{namespace: "ns", name: "bad", node: "node-1"})
-	require.Equal(t, 2, idx.Panics(), "what an object was is not counted again")
+	require.Equal(t, 2, idx.Panics(), "a panic for the old object is not counted again")
 	require.Equal(t, 2, idx.Len("node-1"))
 	set(ix, &pod{namespace: "ns", name: "bad", node: "node-3"})
 	require.Equal(t, 3, idx.Panics())
@@ -163,7 +163,7 @@ func TestPanicOfIndexFunc(t *testing.T) {
 	txn := ix.Begin()
 	txn.Set(&pod{name: "never", node: "node-3"})
 	txn.Abort()
-	require.Equal(t, 3, idx.Panics(), "what was aborted does not count")
+	require.Equal(t, 3, idx.Panics(), "an aborted transaction does not count")
 	require.Panics(t, func() { cache.AddIndex[*pod, string](ix, nil) })
 }
 

@@ -9,18 +9,18 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// Options of an Indexer. There is nothing to choose.
+// Options configures an Indexer. It has no fields yet.
 type Options struct{}
 
-// Indexer holds the objects of one collection, and the indexes over them. Its readers see whole versions of it and
-// never wait; its one writer at a time prepares the next version in a Txn.
-// It corresponds to cache.Indexer of client-go, which is a map and its indexes behind one lock.
+// Indexer holds the objects of one collection and the indexes over them. Readers see whole versions and never wait. One
+// writer at a time prepares the next version in a Txn. It corresponds to cache.Indexer of client-go, which protects a
+// map and its indexes by one lock.
 type Indexer[T api.Object] struct {
 	current atomic.Pointer[Snapshot[T]]
 	hash    func(api.Key) uint64
 
-	mu      sync.Mutex // the writer's: held from Begin to Commit or Abort; guards the fields below
-	edits   uint64     // how many there were: each has an id of its own
+	mu      sync.Mutex // the writer holds it from Begin to Commit or Abort; guards the fields below
+	edits   uint64     // number of transactions so far; each has its own id
 	indexes []indexWriter[T]
 }
 
@@ -38,7 +38,7 @@ func newIndexer[T api.Object](hash func(api.Key) uint64) *Indexer[T] {
 // Snapshot returns the state that was published last. It costs one atomic load.
 func (ix *Indexer[T]) Snapshot() *Snapshot[T] { return ix.current.Load() }
 
-// Get returns the object with the given key, if there is one.
+// Get returns the object with the given key, and reports whether there is one.
 func (ix *Indexer[T]) Get(key api.Key) (T, bool) { return ix.Snapshot().Get(key) }
 
 // All yields every object of the current snapshot; see Snapshot.All.
@@ -55,9 +55,9 @@ func (ix *Indexer[T]) Len() int { return ix.Snapshot().Len() }
 // ResourceVersion returns the version of the current snapshot.
 func (ix *Indexer[T]) ResourceVersion() string { return ix.Snapshot().ResourceVersion() }
 
-// Begin waits until no other transaction is open, and opens one. It must be ended by Commit or Abort, on whatever
-// goroutine; until then no other can begin and AddIndex waits.
-// It corresponds to the Transaction method of client-go's TransactionStore, which takes all the changes at once.
+// Begin opens a transaction. It blocks while another one is open. The caller must end the transaction with Commit or
+// Abort, on any goroutine; until then no other transaction can begin, and AddIndex waits. It corresponds to the
+// Transaction method of client-go's TransactionStore, which takes all changes at once.
 func (ix *Indexer[T]) Begin() *Txn[T] {
 	ix.mu.Lock()
 	ix.edits++
@@ -68,10 +68,11 @@ func (ix *Indexer[T]) Begin() *Txn[T] {
 	return &Txn[T]{indexer: ix, base: base, objects: base.objects.Edit(ix.edits)}
 }
 
-// position finds a key among entries of one hash, which are ordered by key: where it is, or where it belongs.
+// position finds a key among the entries of one hash, which are ordered by key. It returns the index of the key, or the
+// index where the key belongs.
 func position[T api.Object](entries []trie.Entry[T], key api.Key) (at int, found bool) {
 	if len(entries) == 1 && api.KeyOf(entries[0].Item) == key {
-		return 0, true // as it is nearly always
+		return 0, true // the usual case: no collision
 	}
 	from, to := 0, len(entries)
 	for from < to {

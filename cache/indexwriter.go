@@ -8,10 +8,10 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// fewValues is how many values of an object are compared pair by pair; beyond it a map is cheaper.
+// fewValues is the number of values up to which two objects are compared pair by pair. Above it, a map is cheaper.
 const fewValues = 16
 
-// indexWriter is what a transaction needs of an Index, whatever the type of its values.
+// indexWriter is the part of an Index that a transaction uses. It hides the type of the values.
 type indexWriter[T any] interface {
 	begin(root any, edit uint64)
 	apply(change[T])
@@ -19,13 +19,13 @@ type indexWriter[T any] interface {
 	abort()
 }
 
-// indexEdit is the state of an index during a transaction. It is the writer's alone, under the lock of the Indexer.
+// indexEdit is the state of an index during a transaction. Only the writer uses it, under the lock of the Indexer.
 type indexEdit[V comparable] struct {
 	id      uint64
-	before  any // the root it began with, so that an index that did not change need not be boxed again
+	before  any // the root at the start; an unchanged index reuses it and need not be boxed again
 	values  trie.Edit[posting[V]]
 	changed bool
-	panics  int // they count once the transaction is committed
+	panics  int // Commit adds them to Index.panics
 	last    *PanicError
 }
 
@@ -49,7 +49,7 @@ func (idx *Index[T, V]) commit() (root any, changed bool) {
 	return root, changed
 }
 
-// apply moves an object from its old values to its new ones, and leaves the index alone if they are the same.
+// apply moves an object from its old values to its new values. It does not touch the index if they are the same.
 func (idx *Index[T, V]) apply(c change[T]) {
 	var before, after []V
 	if c.hadOld {
@@ -105,8 +105,8 @@ func (idx *Index[T, V]) remove(value V, id uint64) {
 	}
 }
 
-// valuesOf asks the index function, contains its panics, and returns each value once. If it panics, there are none, and
-// failure says why unless it is nil.
+// valuesOf calls the index function, recovers its panics, and returns each value once. After a panic it returns no
+// values, and stores the reason in failure unless failure is nil.
 func (idx *Index[T, V]) valuesOf(object T, failure **PanicError) (values []V) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -116,12 +116,12 @@ func (idx *Index[T, V]) valuesOf(object T, failure **PanicError) (values []V) {
 			}
 		}
 	}()
-	// Values that cannot be compared, which an interface type can hold, panic in here too.
+	// An interface type can hold values that cannot be compared. They panic here too.
 	return distinct(idx.of(object))
 }
 
-// distinct returns the values without repetitions and without those that are not equal to themselves. It does not write
-// to the slice, which may be the index function's own.
+// distinct returns the values without repetitions and without values that are not equal to themselves. It does not
+// write to the slice, because the index function may own it.
 func distinct[V comparable](values []V) []V {
 	for i, v := range values {
 		if v != v || len(values) > fewValues || slices.Contains(values[:i], v) {

@@ -9,31 +9,31 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Labeled is an object that has labels, which is what a Lister selects by.
+// Labeled is an object with labels. A Lister selects objects by them.
 type Labeled interface {
 	api.Object
 	GetLabels() map[string]string
 }
 
-// ListerOptions of a Lister.
+// ListerOptions configures a Lister.
 type ListerOptions[T api.Object] struct {
-	// ByNamespace is an index made from the IndexFunc of that name, over the Indexer that the Lister reads. Without one,
-	// and if the Lister reads something else, the objects of a namespace are found by looking at all of them.
+	// ByNamespace is an index over the Indexer that the Lister reads, made from the IndexFunc ByNamespace. If it is
+	// nil, or if the Lister reads something else, the Lister finds the objects of a namespace by looking at all
+	// objects.
 	ByNamespace *Index[T, string]
 }
 
-// Lister answers the questions that controllers ask of a cache most often: by name, by namespace, by label selector.
-// What it returns is shared and must not be changed. Every call sees one state of the cache; to ask several questions of
-// the same state, make a Lister of a Snapshot.
-// It corresponds to the generated listers of client-go, and to its cache.GenericLister.
+// Lister finds objects by name, by namespace and by label selector. The objects that it returns are shared and must not
+// be changed. Every call sees one state of the cache; to ask several questions about the same state, make a Lister of a
+// Snapshot. It corresponds to the generated listers of client-go and to its cache.GenericLister.
 type Lister[T Labeled] struct {
 	reader      Reader[T]
 	resource    api.Resource
 	byNamespace *Index[T, string]
 }
 
-// NewLister returns a Lister over a reader: an Indexer, a Snapshot, or what an informer calls its cache. The resource
-// goes into its NotFound errors.
+// NewLister returns a Lister over a reader: an Indexer, a Snapshot or the cache of an informer. NotFound errors contain
+// the resource.
 func NewLister[T Labeled](r Reader[T], resource api.Resource, o ListerOptions[T]) *Lister[T] {
 	return &Lister[T]{reader: r, resource: resource, byNamespace: o.ByNamespace}
 }
@@ -46,7 +46,7 @@ func (l *Lister[T]) List(selector labels.Selector) []T {
 	return selected(l.reader.All(), selector)
 }
 
-// Get returns the object with the given key. The error is apimachinery's NotFound if there is none.
+// Get returns the object with the given key. If it is missing, the error is apimachinery's NotFound.
 func (l *Lister[T]) Get(key api.Key) (T, error) {
 	object, ok := l.reader.Get(key)
 	if !ok {
@@ -55,13 +55,13 @@ func (l *Lister[T]) Get(key api.Key) (T, error) {
 	return object, nil
 }
 
-// Namespace returns a Lister of one namespace. The empty one holds the cluster-scoped objects, not all of them.
+// Namespace returns a Lister of one namespace. The namespace "" holds the cluster-scoped objects, not all objects.
 func (l *Lister[T]) Namespace(namespace string) *NamespaceLister[T] {
 	return &NamespaceLister[T]{lister: l, namespace: namespace}
 }
 
-// NamespaceLister is a Lister confined to one namespace.
-// It corresponds to the generated namespace listers of client-go, and to its cache.GenericNamespaceLister.
+// NamespaceLister is a Lister that is limited to one namespace. It corresponds to the generated namespace listers of
+// client-go and to its cache.GenericNamespaceLister.
 type NamespaceLister[T Labeled] struct {
 	lister    *Lister[T]
 	namespace string
@@ -72,7 +72,7 @@ func (n *NamespaceLister[T]) List(selector labels.Selector) []T {
 	return selected(n.all(), selector)
 }
 
-// Get returns the object with the given name. The error is apimachinery's NotFound if there is none.
+// Get returns the object with the given name. If it is missing, the error is apimachinery's NotFound.
 func (n *NamespaceLister[T]) Get(name string) (T, error) {
 	return n.lister.Get(api.Key{Namespace: n.namespace, Name: name})
 }

@@ -79,7 +79,7 @@ func TestLister(t *testing.T) {
 	elsewhere := cache.New[*pod](cache.Options{})
 	set(elsewhere, &pod{namespace: "b", name: "9"})
 	mistaken := cache.NewLister(elsewhere, pods, cache.ListerOptions[*pod]{ByNamespace: byNamespace})
-	require.Equal(t, []string{"b/9"}, names(mistaken.Namespace("b").List(nil)), "an index of another cache is of no use, and does no harm")
+	require.Equal(t, []string{"b/9"}, names(mistaken.Namespace("b").List(nil)), "an index of another cache is ignored")
 	wrapped := cache.NewLister[*pod](struct{ cache.Reader[*pod] }{elsewhere}, pods, cache.ListerOptions[*pod]{ByNamespace: byNamespace})
 	require.Equal(t, []string{"b/9"}, names(wrapped.Namespace("b").List(nil)))
 

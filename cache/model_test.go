@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// model is what a cache has to be equal to.
+// model is the expected content of a cache.
 type model map[api.Key]*pod
 
 func byTag(p *pod) []string { return p.tags }
@@ -27,7 +27,7 @@ func byTagLength(p *pod) []int {
 	return lengths
 }
 
-// refuses panics for some objects.
+// refuses is an index function that panics for some objects.
 func refuses(p *pod) []string {
 	if p.node == "node-3" {
 		panic("there is no node 3")
@@ -35,7 +35,7 @@ func refuses(p *pod) []string {
 	return []string{p.node}
 }
 
-// subject is a cache under test, with every kind of index, and the model of it.
+// subject is a cache under test, with every kind of index, and its model.
 type subject struct {
 	ix      *cache.Indexer[*pod]
 	node    *cache.Index[*pod, string]
@@ -46,7 +46,7 @@ type subject struct {
 	kept    []kept
 }
 
-// kept is a snapshot, and what was in it when it was taken.
+// kept is a snapshot and the content that it had when it was taken.
 type kept struct {
 	snapshot *cache.Snapshot[*pod]
 	model    model
@@ -65,7 +65,7 @@ func newSubject(hash func(api.Key) uint64, mask uint64) *subject {
 	}
 }
 
-// transact makes random changes in one transaction, which is committed or aborted.
+// transact makes random changes in one transaction, then commits or aborts it.
 func (s *subject) transact(t require.TestingT, r *rand.Rand, universe, changes int) {
 	txn, next := s.ix.Begin(), maps.Clone(s.model)
 	for range changes {
@@ -109,7 +109,7 @@ func randomPod(r *rand.Rand, universe int) *pod {
 	return p
 }
 
-// verify compares everything that a snapshot can be asked with the model.
+// verify compares the results of every method of a snapshot with the model.
 func (s *subject) verify(t require.TestingT, snapshot *cache.Snapshot[*pod], m model) {
 	require.Equal(t, len(m), snapshot.Len())
 	seen := model{}
@@ -140,7 +140,7 @@ func (s *subject) verify(t require.TestingT, snapshot *cache.Snapshot[*pod], m m
 	})
 }
 
-// verifyIndex compares an index with what its function says about the objects of the model.
+// verifyIndex compares an index with the results of its function for the objects of the model.
 func verifyIndex[V comparable](
 	t require.TestingT, idx *cache.Index[*pod, V], snapshot *cache.Snapshot[*pod], m model, f func(*pod) []V,
 ) {
@@ -170,7 +170,7 @@ func verifyIndex[V comparable](
 	}
 }
 
-// verifyCurrent checks what only the current state can be asked.
+// verifyCurrent checks the methods that read only the current state.
 func (s *subject) verifyCurrent(t require.TestingT) {
 	want := map[string]int{}
 	for _, p := range s.model {
@@ -205,7 +205,7 @@ func compareKeys(a, b api.Key) int {
 	return 0
 }
 
-// hashes are ways for keys to collide: not at all, in 16 places, in one.
+// hashes make keys collide in three ways: not at all, in 16 groups, all in one.
 var hashes = map[string]struct {
 	hash func(api.Key) uint64
 	mask uint64
@@ -236,7 +236,8 @@ func TestAgainstMap(t *testing.T) {
 	}
 }
 
-// A cache that is filled, empty or not, is as if everything had been set, and goes on like that.
+// TestFillAgainstMap checks that Fill gives the same result as Set for every object, whether the cache was empty or
+// not, and that later changes work.
 func TestFillAgainstMap(t *testing.T) {
 	for name, h := range hashes {
 		for _, before := range []int{0, 40} {
@@ -257,7 +258,7 @@ func TestFillAgainstMap(t *testing.T) {
 					s.model[api.KeyOf(p)] = p
 				}
 				txn.Fill(list)
-				clear(list) // it is the caller's again
+				clear(list) // the caller may reuse its slice
 				s.verify(t, txn.Commit("1"), s.model)
 				for range 20 {
 					s.transact(t, r, 300, r.IntN(60))

@@ -11,30 +11,32 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// sweepAt is how many objects a detector takes on before it first looks for dead ones.
+// sweepAt is the number of objects at which a detector first looks for dead ones.
 const sweepAt = 1024
 
-// MutationDetector finds objects that were changed although they are shared. It keeps a clone of every object that it
-// is shown, for as long as somebody holds the object: the cache, or a handler that has still to be told. So it costs as
-// much memory as the cache and is meant for tests and for debugging. The zero value is ready, and safe for concurrent
-// use; that somebody changes an object during Check is a data race, as it is for every other reader.
-// It corresponds to cache.MutationDetector of client-go, which keeps what it was shown for two minutes, and panics.
+// MutationDetector finds shared objects that were changed. It keeps a clone of every observed object until the object
+// itself is unreachable: until the cache has dropped it and every handler has received it. So it costs as much memory
+// as the cache; use it in tests and for debugging.
+//
+// The zero value is ready to use and safe for concurrent use. Changing an object during Check is a data race with
+// Check, as it is with every other reader. It corresponds to cache.MutationDetector of client-go, which keeps objects
+// for two minutes and panics when it finds a change.
 type MutationDetector[T api.Object] struct {
 	mu      sync.Mutex // guards the fields below
 	watched map[weak.Pointer[byte]]watched[T]
-	sweep   int // the number of objects at which the dead ones are next let go
+	sweep   int // number of objects at which the detector next removes dead ones
 }
 
-// watched is what is kept of an object.
+// watched is the record of one object.
 type watched[T any] struct {
-	clone T            // as it was when it was observed, or last reported
-	elem  reflect.Type // what the pointer points to
+	clone T            // the object as it was at Observe, or at the last report
+	elem  reflect.Type // the type that the pointer points to
 }
 
 // Mutation is a change to an object that was shared.
 type Mutation struct {
-	Key  api.Key // as it was when the object was observed
-	Diff string  // a line for each field: its path, what it was, what it is; of bytes, which may be secret, the length
+	Key  api.Key // the object's key when it was observed
+	Diff string  // one line per field: path, old value, new value; for bytes, which may be secret, only the length
 }
 
 // String returns the key and, below it, the diff.
@@ -42,12 +44,12 @@ func (m Mutation) String() string {
 	return fmt.Sprintf("%s was changed after it was shared:\n%s", api.FormatKey(m.Key), m.Diff)
 }
 
-// Observe remembers an object as it is now. One that is watched already is not looked at. An object that is not a
-// pointer panics.
+// Observe records the object as it is now. It skips an object that is already recorded. It panics if the object is not
+// a pointer.
 func (d *MutationDetector[T]) Observe(object T) {
 	v := reflect.ValueOf(object)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
-		panic(fmt.Sprintf("cache: a mutation detector watches pointers to objects, and %T is none, or nil", object))
+		panic(fmt.Sprintf("cache: MutationDetector.Observe needs a non-nil pointer; it got %T", object))
 	}
 	p := weak.Make((*byte)(v.UnsafePointer()))
 	d.mu.Lock()
@@ -65,8 +67,8 @@ func (d *MutationDetector[T]) Observe(object T) {
 	d.watched[p] = watched[T]{clone: api.Clone(object), elem: v.Type().Elem()}
 }
 
-// Check compares every object that somebody still holds with its clone, and returns those that differ, sorted by key.
-// Each change is returned once.
+// Check compares every object that is still reachable with its clone and returns those that differ, sorted by key. It
+// reports each change once.
 func (d *MutationDetector[T]) Check() []Mutation {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,8 +88,8 @@ func (d *MutationDetector[T]) Check() []Mutation {
 	return mutations
 }
 
-// Len returns the number of objects that are watched, among them dead ones that the garbage collector has not found or
-// that have not been let go yet.
+// Len returns the number of recorded objects. It includes dead objects that the garbage collector has not found yet or
+// that the detector has not removed yet.
 func (d *MutationDetector[T]) Len() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -102,8 +104,8 @@ func (d *MutationDetector[T]) forgetDead() {
 	}
 }
 
-// revive returns the object that a weak pointer points to, if it is still there. (T is a pointer type, but Go has no way
-// to name what it points to; hence the detour over bytes.)
+// revive returns the object that a weak pointer points to, and reports whether it is still alive. T is a pointer type,
+// and Go has no way to name the type that it points to; therefore the code goes through bytes.
 func revive[T any](p weak.Pointer[byte], elem reflect.Type) (object T, alive bool) {
 	b := p.Value()
 	if b == nil {

@@ -50,7 +50,7 @@ func TestMutationDetector(t *testing.T) {
 	a.Spec.Containers = append(a.Spec.Containers, corev1.Container{Name: "sidecar"})
 	a.Annotations = map[string]string{}
 	a.Name = "renamed"
-	d.Observe(a) // again, as after a relist; it must not take the change for the truth
+	d.Observe(a) // a relist observes it again; the changed state must not become the recorded state
 
 	found := d.Check()
 	require.Equal(t, []cache.Mutation{
@@ -117,12 +117,12 @@ func TestDetectorForgetsTheDead(t *testing.T) {
 }
 
 func TestDetectorWatchesPointersOnly(t *testing.T) {
-	require.PanicsWithValue(t, "cache: a mutation detector watches pointers to objects, and cache_test.flat is none, or nil",
+	require.PanicsWithValue(t, "cache: MutationDetector.Observe needs a non-nil pointer; it got cache_test.flat",
 		func() { new(cache.MutationDetector[flat]).Observe(flat{}) })
 	require.Panics(t, func() { new(cache.MutationDetector[*pod]).Observe(nil) })
 }
 
-// flat is an object that is a value.
+// flat is an object whose type is not a pointer.
 type flat struct{ metav1.ObjectMeta }
 
 func (f flat) GetNamespace() string       { return f.Namespace }
@@ -155,7 +155,7 @@ func TestDetectorOfInterfaces(t *testing.T) {
 	runtime.KeepAlive(u)
 }
 
-// odd has fields of every kind that a diff has to cope with.
+// odd has a field of every kind that a diff must handle.
 type odd struct {
 	flat
 	Data   map[string][]byte

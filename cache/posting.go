@@ -6,14 +6,14 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// posting is a value and its members, the objects that have it: at least one. It holds the hashes of their keys instead
-// of the keys, which takes a quarter of the memory, keeps no old strings alive, and spares a look-up the hashing. Where
-// keys collide, the hash is a member once for each object that has the value, and the reader has to ask the index
-// function which ones those are.
+// posting is one value of an index and its members: the objects that have the value, at least one. It stores the hashes
+// of their keys instead of the keys. Hashes take a quarter of the memory, keep no old strings alive, and spare a
+// look-up the hashing. When keys collide, the posting contains their hash once for each object that has the value, and
+// the reader calls the index function to find out which objects those are.
 type posting[V comparable] struct {
 	value V
-	one   uint64              // the only member, if more is empty: many indexes never have two
-	more  trie.Tree[struct{}] // all members, if there are two or more
+	one   uint64              // the only member if more is empty; in many indexes every value has one object
+	more  trie.Tree[struct{}] // all members, if there are at least two
 }
 
 // len returns the number of members; a nil posting has none.
@@ -45,7 +45,7 @@ func (p *posting[V]) ids() iter.Seq[uint64] {
 	}
 }
 
-// with returns the posting with one member more.
+// with returns the posting with one more member.
 func (p posting[V]) with(id, edit uint64) posting[V] {
 	members := p.more.Edit(edit)
 	if members.Len() == 0 {
@@ -56,7 +56,7 @@ func (p posting[V]) with(id, edit uint64) posting[V] {
 	return p
 }
 
-// without returns the posting with one member less, and whether any is left.
+// without returns the posting with one member less, and reports whether any member is left.
 func (p posting[V]) without(id, edit uint64) (posting[V], bool) {
 	if p.more.Len() == 0 {
 		return p, p.one != id

@@ -7,21 +7,21 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// Snapshot is one published state of an Indexer: its objects, the resource version that they are of, and its indexes.
-// It never changes and stays valid for as long as it is held; what it costs is the memory of what has changed since.
-// It implements Reader. client-go has nothing like it.
+// Snapshot is one published state of an Indexer: its objects, their resource version and the indexes. It never changes
+// and stays valid as long as it is held. Its price is the memory of the objects that have changed since. It implements
+// Reader. client-go has nothing like it.
 type Snapshot[T api.Object] struct {
 	indexer *Indexer[T]
 	objects trie.Tree[T]
 	version string
-	roots   []any // of the indexes that there were, each a trie.Tree of its value type
+	roots   []any // of the indexes at that time, each a trie.Tree of its value type
 }
 
-// ResourceVersion returns the version of the collection that this is the state of, empty before anything was committed.
-// It corresponds to LastStoreSyncResourceVersion of client-go.
+// ResourceVersion returns the resource version of the collection at this snapshot, "" before the first commit. It
+// corresponds to LastStoreSyncResourceVersion of client-go.
 func (s *Snapshot[T]) ResourceVersion() string { return s.version }
 
-// Get returns the object with the given key, if there is one. It does not allocate.
+// Get returns the object with the given key, and reports whether there is one. It does not allocate.
 func (s *Snapshot[T]) Get(key api.Key) (T, bool) {
 	entries := s.objects.Find(s.indexer.hash(key))
 	if at, found := position(entries, key); found {
@@ -31,8 +31,8 @@ func (s *Snapshot[T]) Get(key api.Key) (T, bool) {
 	return none, false
 }
 
-// All yields every object and its key in ascending order of a fixed hash of the key. So the order depends on the keys
-// that there are and on nothing else: neither on the history, nor on the process, nor on the platform.
+// All yields every object and its key, in ascending order of a fixed hash of the key. The order depends only on the
+// keys that exist: not on the history, the process or the platform.
 func (s *Snapshot[T]) All() iter.Seq2[api.Key, T] { return s.each }
 
 func (s *Snapshot[T]) each(yield func(api.Key, T) bool) {
@@ -45,7 +45,8 @@ func (s *Snapshot[T]) each(yield func(api.Key, T) bool) {
 	}
 }
 
-// List returns every object, in the order of All. The slice is the caller's, the objects are shared.
+// List returns every object, in the order of All. The caller owns the slice; the objects are shared and must not be
+// changed.
 func (s *Snapshot[T]) List() []T {
 	list := make([]T, 0, s.objects.Len())
 	for leaf := range s.objects.Leaves() {

@@ -8,16 +8,16 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// Txn is the next state of an Indexer in the making. Nobody else sees any of it before Commit, and then all of it at
-// once. It is for one goroutine at a time. To use it after it has ended panics, except that Abort then does nothing, so
-// that it can be deferred.
+// Txn builds the next state of an Indexer. Readers see nothing of it before Commit, and all of it afterwards. A Txn
+// belongs to one goroutine at a time. Using it after its end panics; only Abort then does nothing, so that callers can
+// defer it.
 type Txn[T api.Object] struct {
-	indexer *Indexer[T] // nil once it has ended
+	indexer *Indexer[T] // nil after the end
 	base    *Snapshot[T]
 	objects trie.Edit[T]
 }
 
-// change is what an index has to know of a change to one object.
+// change tells an index what it must know about a change of one object.
 type change[T any] struct {
 	hash           uint64
 	old, new       T
@@ -40,8 +40,8 @@ func (t *Txn[T]) Len() int {
 	return t.objects.Len()
 }
 
-// Set puts an object in, in the place of any that has its key, and returns that one. The object becomes part of the
-// cache: nobody may change it any more.
+// Set stores an object and returns the object that had the same key, if any. The object becomes part of the cache and
+// must not be changed from now on.
 func (t *Txn[T]) Set(object T) (old T, existed bool) {
 	key := api.KeyOf(object)
 	hash := t.open().hash(key)
@@ -57,8 +57,8 @@ func (t *Txn[T]) Set(object T) (old T, existed bool) {
 	return old, existed
 }
 
-// Fill is Set for many objects, no two of one key. It is for the first list, when there is nothing to replace and nobody
-// to be told of it: all places are found by sorting once, and nothing is made that grows.
+// Fill does the same as Set for many objects with distinct keys. Use it for the first list, when the cache is empty: it
+// sorts the hashes once and allocates everything in its final size.
 func (t *Txn[T]) Fill(objects []T) {
 	ix := t.open()
 	if t.objects.Len() > 0 {
@@ -83,7 +83,7 @@ func (t *Txn[T]) Fill(objects []T) {
 	}
 }
 
-// Delete takes out the object with the given key, if there is one, and returns it.
+// Delete removes the object with the given key and returns it, and reports whether there was one.
 func (t *Txn[T]) Delete(key api.Key) (old T, existed bool) {
 	hash := t.open().hash(key)
 	entries := t.objects.Find(hash)
@@ -103,7 +103,7 @@ func (t *Txn[T]) index(c change[T]) {
 	}
 }
 
-// Commit publishes the new state, with the resource version that it is of, by one atomic store, and returns it.
+// Commit publishes the new state and its resource version by one atomic store, and returns the new snapshot.
 func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] {
 	ix := t.open()
 	s := &Snapshot[T]{indexer: ix, objects: t.objects.Tree(), version: resourceVersion, roots: t.roots()}
@@ -112,7 +112,7 @@ func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] {
 	return s
 }
 
-// roots returns the roots of the indexes: the very slice of the state before if no index changed.
+// roots returns the roots of the indexes. If no index changed, it returns the slice of the previous state.
 func (t *Txn[T]) roots() []any {
 	roots, shared := t.base.roots, true
 	for i, w := range t.indexer.indexes {
@@ -128,7 +128,7 @@ func (t *Txn[T]) roots() []any {
 	return roots
 }
 
-// Abort drops the new state. It does nothing to a transaction that has ended.
+// Abort drops the new state. It does nothing if the transaction has already ended.
 func (t *Txn[T]) Abort() {
 	if t.indexer != nil {
 		for _, w := range t.indexer.indexes {
@@ -138,7 +138,7 @@ func (t *Txn[T]) Abort() {
 	}
 }
 
-// end lets go of what the transaction holds, and then of the lock.
+// end clears the transaction, then releases the lock.
 func (t *Txn[T]) end() {
 	ix := t.indexer
 	*t = Txn[T]{}
@@ -147,7 +147,7 @@ func (t *Txn[T]) end() {
 
 func (t *Txn[T]) open() *Indexer[T] {
 	if t.indexer == nil {
-		panic("cache: a transaction was used after Commit or Abort; begin another one")
+		panic("cache: a transaction was used after Commit or Abort; call Begin again")
 	}
 	return t.indexer
 }

@@ -73,7 +73,6 @@ type change[T api.Object] struct {
 }
 
 func (r *Resource[T]) change(ctx context.Context, key api.Key, c change[T]) (object T, outcome Outcome, err error) {
-	key = r.complete(key)
 	read := r.base
 	err = apiclient.RetryOnConflict(ctx, apiclient.ConflictOptions{}, func(ctx context.Context) error {
 		var err error

@@ -21,7 +21,8 @@ const listAge = 5 * time.Minute
 
 // ListOptions say what to list and how. The zero value is everything, copied, at once.
 type ListOptions struct {
-	// Namespaces confines the list to these. None means all that are cached.
+	// Namespaces confines the list to these. None means all that are cached. Every object of the cache is looked at: for
+	// one namespace among thousands, give the informer an index, cache.ByNamespace, and select with By.
 	Namespaces []string
 	// Labels selects objects by their labels; nil selects all. T must have labels.
 	Labels labels.Selector
@@ -103,6 +104,7 @@ func cut[T api.Object](rest []T, version string, p pages) List[T] {
 // questions to one state, ask the informer's Snapshot instead.
 // It corresponds to client.Reader.List of controller-runtime, which has no order, no version and one page.
 func (p *Projection[T]) List(ctx context.Context, o ListOptions, where ...Selection[T]) (List[T], error) {
+	o.Namespaces = slices.Sorted(slices.Values(o.Namespaces)) // in the order that picks looks them up
 	h, err := p.held.orStart()
 	switch {
 	case err == nil && h == nil && p.o.ReadLive:
@@ -183,8 +185,10 @@ func (p *Projection[T]) listLive(ctx context.Context, o ListOptions, where []Sel
 // picks tells whether an object is to be listed. One that has no labels comes here only if they exclude nothing, or if the
 // server has asked for them.
 func picks[T api.Object](o ListOptions, where []Selection[T], object T) bool {
-	if len(o.Namespaces) > 0 && !slices.Contains(o.Namespaces, object.GetNamespace()) {
-		return false
+	if len(o.Namespaces) > 0 {
+		if _, wanted := slices.BinarySearch(o.Namespaces, object.GetNamespace()); !wanted {
+			return false
+		}
 	}
 	if labeled, ok := any(object).(cache.Labeled); ok && o.Labels != nil && !o.Labels.Matches(labels.Set(labeled.GetLabels())) {
 		return false

@@ -146,10 +146,12 @@ func TestLabelsOfWhatHasNone(t *testing.T) {
 		_, err := client.View(live, i, client.Options{}).List(r.Context(), o)
 		require.EqualError(r, err, "list widgets.leat.test: client: a *client_test.bare has no labels to select by")
 
-		o.Labels = labels.Everything()
-		list, err := client.View(live, i, client.Options{}).List(r.Context(), o)
-		require.NoError(r, err)
-		require.Len(r, list.Items, 9)
+		for _, all := range []labels.Selector{nil, labels.Everything()} {
+			o.Labels = all
+			list, err := client.View(live, i, client.Options{}).List(r.Context(), o)
+			require.NoError(r, err)
+			require.Len(r, list.Items, 9)
+		}
 	})
 }
 

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +13,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// around repeats one stream for ever.
+// around repeats one stream forever.
 type around struct {
 	b  []byte
 	at int
@@ -34,7 +35,7 @@ func benchmarkList[T api.Object](b *testing.B, c *codec.Codec[T], media string, 
 		if i%n != 0 {
 			continue
 		}
-		if _, err := c.DecodeList(bytes.NewReader(body), media, pods, o, discard); err != nil {
+		if _, err := c.DecodeList(context.Background(), bytes.NewReader(body), media, pods, o, discard); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -69,7 +70,7 @@ func benchmarkEvents[T api.Object](b *testing.B, c *codec.Codec[T], media string
 	for i := range 50 {
 		stream = append(stream, frameOf(media, "MODIFIED", newPod(i))...)
 	}
-	r, err := c.NewEventReader(&around{b: stream}, media, pods, o)
+	r, err := c.NewEventReader(context.Background(), &around{b: stream}, media, pods, o)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// The figures of decision 0002. They are processor time, which neighbours on the machine disturb less than time.
+// These benchmarks measure the figures of decision 0002. They report processor time, which other load on the machine
+// disturbs less than elapsed time.
 
 func benchmarkCPU(b *testing.B, size int, f func() error) {
 	b.SetBytes(int64(size))
@@ -56,8 +57,8 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// BenchmarkInterner looks up what repeats, from one goroutine and from as many as there are processors: the ratio is what
-// sharing one table costs.
+// BenchmarkInterner looks up repeated strings, from one goroutine and from as many as there are processors. The ratio
+// is the price of sharing one table.
 func BenchmarkInterner(b *testing.B) {
 	names := make([][]byte, 500)
 	n := codec.NewInterner()

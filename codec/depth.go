@@ -9,9 +9,9 @@ import (
 
 var errTooDeep = fmt.Errorf("nested deeper than %d levels", maxDepth)
 
-// isRecursive tells whether a value of t may hold another t, as the schema of a CustomResourceDefinition does. Generated
-// Unmarshal methods recurse as deep as the message nests, and a stack that overflows cannot be recovered from. entered
-// has the structs that were looked into, and false for those that are done with.
+// isRecursive reports whether a value of t may contain another t, as the schema of a CustomResourceDefinition does.
+// Generated Unmarshal methods recurse as deep as the message nests, and a program cannot recover from a stack overflow.
+// entered contains the visited structs, with false for those that are finished.
 func isRecursive(t reflect.Type, entered map[reflect.Type]bool) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
@@ -33,8 +33,8 @@ func isRecursive(t reflect.Type, entered map[reflect.Type]bool) bool {
 	return false
 }
 
-// nestsTooDeep tells whether the message in b might nest deeper than maxDepth. A string that happens to look like a
-// message counts as one, which no string does ten thousand times over.
+// nestsTooDeep reports whether the message in b may nest deeper than maxDepth. It treats a string that looks like a
+// message as one; no real string looks like ten thousand nested messages.
 func nestsTooDeep(b []byte) bool {
 	pending := []nested{{b: b, depth: 1}}
 	for len(pending) > 0 {
@@ -62,7 +62,7 @@ func nestsTooDeep(b []byte) bool {
 	return false
 }
 
-// nested is what is left of a message.
+// nested is the unread part of a message.
 type nested struct {
 	b     []byte
 	depth int

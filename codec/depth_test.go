@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// recursive nests like the schema of a CustomResourceDefinition, and its Unmarshal recurses as generated ones do.
+// recursive nests like the schema of a CustomResourceDefinition. Its Unmarshal recurses like generated ones.
 type recursive struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta
@@ -50,7 +51,7 @@ func (s *recursive) Unmarshal(b []byte) error {
 	return nil
 }
 
-// nestedMessage is made from the inside out, and so backwards.
+// nestedMessage builds the message from the inside out, so backwards.
 func nestedMessage(depth int) []byte {
 	named := mustMarshal(&metav1.ObjectMeta{Name: "a"})
 	var b []byte
@@ -63,13 +64,13 @@ func nestedMessage(depth int) []byte {
 	return append(append([]byte{0x0a, byte(len(named))}, named...), b...)
 }
 
-// A stack that overflows ends the process: no answer may make it.
+// A stack overflow ends the process, so no answer may cause one.
 func TestNestingIsBounded(t *testing.T) {
 	crds := api.Resource{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions"}
 	c := codec.For[*recursive](codec.Options{})
 	require.True(t, c.Protobuf())
 	decode := func(depth int) (*recursive, error) {
-		return c.DecodeObject(strings.NewReader(string(sealedBytes(crds.GroupVersion().String(), crds.Kind, nestedMessage(depth)))), asProtobuf, crds)
+		return c.DecodeObject(context.Background(), strings.NewReader(string(sealedBytes(crds.GroupVersion().String(), crds.Kind, nestedMessage(depth)))), asProtobuf, crds)
 	}
 	s, err := decode(5000)
 	require.NoError(t, err)

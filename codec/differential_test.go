@@ -32,7 +32,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// kinds returns a new pointer to each kind of many groups of k8s.io/api, and its protobuf with it.
+// kinds returns a new pointer to each kind of many groups of k8s.io/api, with its protobuf.
 func kinds(t testing.TB) []reflect.Type {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -54,7 +54,7 @@ func kinds(t testing.TB) []reflect.Type {
 	return found
 }
 
-// sameAsReference decodes b into new values of typ with sigs.k8s.io/json and with leat, and compares.
+// sameAsReference decodes b into new values of typ with sigs.k8s.io/json and with leat, and compares them.
 func sameAsReference(t testing.TB, b []byte, typ reflect.Type) {
 	t.Helper()
 	want := reflect.New(typ).Interface()
@@ -68,7 +68,7 @@ func sameAsReference(t testing.TB, b []byte, typ reflect.Type) {
 	require.True(t, reflect.DeepEqual(want, got), "%s\n%s\nwant %+v\ngot  %+v", typ, b, want, got)
 }
 
-// filled returns the JSON of a typ filled at random.
+// filled returns the JSON of a typ with random content.
 func filled(t testing.TB, typ reflect.Type, seed uint64, sparse float64) []byte {
 	t.Helper()
 	obj := reflect.New(typ)
@@ -86,7 +86,7 @@ func TestDecodesLikeReference(t *testing.T) {
 	}
 }
 
-// mutate changes a decoded document at random places in ways that a decoder has to have an opinion on.
+// mutate changes a decoded document at random places so that decoders may differ.
 func mutate(r *rand.Rand, v any) any {
 	if r.IntN(12) == 0 {
 		return []any{nil, "text", "12", 1.5, -3, true, []any{}, map[string]any{}, []any{nil}, map[string]any{"x": nil}, "2024-01-02T03:04:05Z", "", 1e300}[r.IntN(13)]
@@ -114,7 +114,7 @@ func TestRefusesLikeReference(t *testing.T) {
 	}
 }
 
-// repeatedly writes a document in which members stand twice, with other values and with names in another case.
+// repeatedly writes a document in which members are repeated, with other values and in other cases of letters.
 func repeatedly(r *rand.Rand, b []byte, v any) []byte {
 	switch v := v.(type) {
 	case map[string]any:
@@ -160,7 +160,7 @@ func TestRepeatsLikeReference(t *testing.T) {
 	}
 }
 
-// newMessage returns a new pointer to typ if that is a message of protobuf.
+// newMessage returns a new pointer to typ if it is a message of protobuf.
 func newMessage(typ reflect.Type) (reflect.Value, bool) {
 	v := reflect.New(typ)
 	_, ok := v.Interface().(interface{ Unmarshal([]byte) error })

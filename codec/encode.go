@@ -9,13 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
-// Marshal encodes an object the way Kubernetes sends it: as JSON, or in protobuf's envelope where mediaType says so and
-// the object has a Marshal method of its own. obj is a pointer to a struct and is not changed. apiVersion and kind are
-// resource's where the object leaves them empty or does not declare them; an empty resource.Kind adds nothing. It fails
-// with a MediaTypeError for what the object cannot be encoded into, and with encoding/json's errors.
-// It corresponds to runtime.Encode of client-go, without a scheme.
+// Marshal encodes an object like Kubernetes: as JSON, or in protobuf's envelope if mediaType requests it and the object
+// has its own Marshal method. obj is a pointer to a struct; Marshal does not change it. If the object's apiVersion and
+// kind are empty or not declared, Marshal uses those of resource; an empty resource.Kind adds nothing. The error is a
+// MediaTypeError if the object cannot be encoded in that format, or an error of encoding/json. It corresponds to
+// runtime.Encode of client-go, without a scheme.
 func Marshal(obj any, mediaType string, resource api.Resource) ([]byte, error) {
 	switch mediaOf(mediaType) {
 	case mediaJSON:
@@ -25,14 +26,14 @@ func Marshal(obj any, mediaType string, resource api.Resource) ([]byte, error) {
 			return marshalProtobuf(m, obj, resource)
 		}
 	}
-	return nil, &MediaTypeError{MediaType: mediaType}
+	return nil, &MediaTypeError{MediaType: quote.Short(mediaType, maxQuoted)}
 }
 
-// marshaler is what a type generated from protobuf has.
+// marshaler is the method of a type that was generated from protobuf.
 type marshaler interface{ Marshal() ([]byte, error) }
 
-// marshalJSON writes the object and then puts what is missing into the bytes: that needs no copy of the object, no
-// field to put it in, and leaves alone whatever way the type has of writing itself.
+// marshalJSON encodes the object and then inserts the missing members into the bytes. So it needs neither a copy of the
+// object nor a field for them, and the type's own MarshalJSON still works.
 func marshalJSON(obj any, resource api.Resource) ([]byte, error) {
 	if g, ok := obj.(generic); ok {
 		obj = g.UnstructuredContent()
@@ -47,7 +48,7 @@ func marshalJSON(obj any, resource api.Resource) ([]byte, error) {
 	return withTypeMeta(b, resource), nil
 }
 
-// withTypeMeta adds the apiVersion and kind that the object in b leaves out or empty.
+// withTypeMeta adds the apiVersion and kind that the object in b omits or leaves empty.
 func withTypeMeta(b []byte, resource api.Resource) []byte {
 	missing := map[string]string{"apiVersion": resource.GroupVersion().String(), "kind": resource.Kind}
 	for name, value := range membersOf(b) {
@@ -73,8 +74,8 @@ func withTypeMeta(b []byte, resource api.Resource) []byte {
 	return append(out, '}')
 }
 
-// marshalProtobuf puts the message of an object into a runtime.Unknown, which carries its apiVersion and kind: the
-// message itself has none.
+// marshalProtobuf wraps the message of an object in a runtime.Unknown. This envelope contains apiVersion and kind; the
+// message does not.
 func marshalProtobuf(m marshaler, obj any, resource api.Resource) ([]byte, error) {
 	raw, err := m.Marshal()
 	if err != nil {

@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestMarshalFillsInKind(t *testing.T) {
 	require.Equal(t, "{}", string(b), "without a kind nothing is added")
 }
 
-func TestMarshalRefusesWhatIsNoObject(t *testing.T) {
+func TestMarshalRejectsOtherValues(t *testing.T) {
 	list := []int{1}
 	_, err := codec.Marshal(&list, asJSON, widgets)
 	require.ErrorContains(t, err, "not a JSON object")
@@ -66,14 +67,14 @@ func TestMarshalRefusesWhatIsNoObject(t *testing.T) {
 	_, err = codec.Marshal(&small{}, asProtobuf, widgets)
 	require.ErrorIs(t, err, codec.ErrMediaType)
 	_, err = codec.Marshal(&justObjectMeta{}, asProtobuf, widgets)
-	require.ErrorIs(t, err, codec.ErrMediaType, "the Marshal of what it embeds would drop the rest")
+	require.ErrorIs(t, err, codec.ErrMediaType, "the embedded Marshal would drop the other fields")
 	_, err = codec.Marshal(selfMade{}, asProtobuf, widgets)
 	require.ErrorIs(t, err, codec.ErrMediaType)
 	_, err = codec.Marshal(&small{}, "text/plain", widgets)
 	require.ErrorIs(t, err, codec.ErrMediaType)
 }
 
-// What leat writes is what apimachinery's own serializer reads, and the other way round.
+// apimachinery's serializer reads the output of leat, and leat reads the output of apimachinery's serializer.
 func TestProtobufLikeReference(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(scheme))
@@ -92,7 +93,7 @@ func TestProtobufLikeReference(t *testing.T) {
 	for _, obj := range []runtime.Object{newPod(1)} {
 		encoded, err := runtime.Encode(reference, obj)
 		require.NoError(t, err)
-		back, err := podCodec.DecodeObject(strings.NewReader(string(encoded)), asProtobuf, pods)
+		back, err := podCodec.DecodeObject(context.Background(), strings.NewReader(string(encoded)), asProtobuf, pods)
 		require.NoError(t, err)
 		requireSame(t, newPod(1), back)
 	}
@@ -106,22 +107,22 @@ func TestProtobufLikeReference(t *testing.T) {
 	require.Equal(t, runtime.TypeMeta{Kind: "Special", APIVersion: "v2"}, unknown.TypeMeta)
 }
 
-// Every kind survives the way there and back, in both formats.
+// Every kind survives a round trip in both formats.
 func TestRoundTrip(t *testing.T) {
 	for i := range 5 {
 		for _, media := range []string{asJSON, asProtobuf} {
 			b, err := codec.Marshal(newPod(i), media, pods)
 			require.NoError(t, err)
-			pod, err := podCodec.DecodeObject(strings.NewReader(string(b)), media, pods)
+			pod, err := podCodec.DecodeObject(context.Background(), strings.NewReader(string(b)), media, pods)
 			require.NoError(t, err)
 			requireSame(t, newPod(i), pod)
 		}
 	}
 }
 
-// Generated Unmarshal methods copy what they keep: the buffer of a stream may be used again at once.
+// Generated Unmarshal methods copy what they keep, so the buffer of a stream may be reused at once.
 func TestProtobufDoesNotAliasBuffer(t *testing.T) {
-	r, err := podCodec.NewEventReader(&parts{parts: [][]byte{streamOf(asProtobuf, "ADDED", newPod(1), "ADDED", newPod(2))}, before: func(int) {}}, asProtobuf, pods, podOptions{})
+	r, err := podCodec.NewEventReader(context.Background(), &parts{parts: [][]byte{streamOf(asProtobuf, "ADDED", newPod(1), "ADDED", newPod(2))}, before: func(int) {}}, asProtobuf, pods, podOptions{})
 	require.NoError(t, err)
 	first, err := r.Next()
 	require.NoError(t, err)
@@ -148,7 +149,7 @@ func TestProtobufDoesNotAliasBuffer(t *testing.T) {
 	}
 }
 
-// selfMade is no pointer to a struct, and so no object.
+// selfMade is not a pointer to a struct, so it is not an object.
 type selfMade []int
 
 func (selfMade) Marshal() ([]byte, error) { return nil, nil }

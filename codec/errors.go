@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// What the typed errors of this package match.
+// These errors match the typed errors of this package with errors.Is.
 var (
 	// ErrMalformed matches every *MalformedError.
 	ErrMalformed = errors.New("codec: malformed answer")
@@ -23,87 +23,92 @@ var (
 	ErrMediaType = errors.New("codec: unsupported media type")
 )
 
-// MalformedError is an answer whose framing is broken: bad syntax, an end in the middle (it then wraps
-// io.ErrUnexpectedEOF), something after the end, or an object of which not even the name can be read. What follows it
-// in a stream cannot be trusted, so it ends the call.
+// MalformedError reports an answer that cannot be read further: wrong syntax, an early end (then it wraps
+// io.ErrUnexpectedEOF), extra bytes after the end, or an object without a readable name. The rest of the stream is not
+// reliable, so the error ends the call.
 type MalformedError struct {
-	Offset int64 // bytes before the place where the answer stopped making sense
+	Offset int64 // number of bytes before the error
 	Err    error
 }
 
-// Error says what is wrong, and at which byte.
+// Error returns one line with the reason and the position.
 func (e *MalformedError) Error() string {
 	return fmt.Sprintf("codec: malformed answer at byte %d: %v", e.Offset, e.Err)
 }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the reason.
 func (e *MalformedError) Unwrap() error { return e.Err }
 
-// Is matches ErrMalformed.
+// Is reports whether target is ErrMalformed.
 func (e *MalformedError) Is(target error) bool { return target == ErrMalformed }
 
-// TooLargeError is an object, frame or body that is larger than Options.MaxObjectBytes. It ends the call.
+// TooLargeError reports an object, frame or body that is larger than Options.MaxObjectBytes. It ends the call.
 type TooLargeError struct {
 	Limit int // bytes
 }
 
-// Error names the limit.
+// Error returns one line with the limit.
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("codec: object larger than the limit of %d bytes", e.Limit)
 }
 
-// Is matches ErrTooLarge.
+// Is reports whether target is ErrTooLarge.
 func (e *TooLargeError) Is(target error) bool { return target == ErrTooLarge }
 
-// KindError is an answer of another kind than was asked for, such as a Table where a list was expected. As the answer to
-// a list it ends the call; around one object of a list or a watch it is what makes the object undecodable.
+// KindError reports an answer of another kind than requested, such as a Table instead of a list. If the list itself has
+// another kind, the error ends the call. If one object of a list or a watch has another kind, that object is
+// undecodable.
 type KindError struct {
 	Resource         api.Resource
-	APIVersion, Kind string // what the answer says it is
+	APIVersion, Kind string // of the answer; at most 64 bytes of each
 }
 
-// Error names the kind that was asked for and the one that came.
+// Error returns one line with both kinds.
 func (e *KindError) Error() string {
 	return fmt.Sprintf("codec: asked for %s and was answered with kind %q of %q", cmp.Or(e.Resource.String(), "an object"), e.Kind, e.APIVersion)
 }
 
-// Is matches ErrUnexpectedKind.
+// Is reports whether target is ErrUnexpectedKind.
 func (e *KindError) Is(target error) bool { return target == ErrUnexpectedKind }
 
-// UnknownEventError is a watch frame of a type that is none of ADDED, MODIFIED, DELETED, BOOKMARK and ERROR. The reader
-// stands behind the frame, so a caller may skip it by calling Next again. Whether that is safe only the caller knows:
-// client-go ends the watch.
+// UnknownEventError reports a watch frame whose type is not ADDED, MODIFIED, DELETED, BOOKMARK or ERROR. The reader has
+// read the frame, so a caller may call Next again to skip it. Only the caller knows whether skipping is safe; client-go
+// ends the watch.
 type UnknownEventError struct {
-	Type string // at most 64 bytes of it
+	Type string // at most its first 64 bytes
 }
 
-// Error names the type.
+// maxQuoted limits what an error quotes of an answer, in bytes: the name of a kind, an event or a media type. An error
+// quotes nothing of an object.
+const maxQuoted = 64
+
+// Error returns one line with the type.
 func (e *UnknownEventError) Error() string {
 	return fmt.Sprintf("codec: unknown event type %q", e.Type)
 }
 
-// Is matches ErrUnknownEvent.
+// Is reports whether target is ErrUnknownEvent.
 func (e *UnknownEventError) Is(target error) bool { return target == ErrUnknownEvent }
 
-// MediaTypeError is a Content-Type that cannot be decoded into the type, or encoded from it.
+// MediaTypeError reports a Content-Type from which the type cannot be decoded, or to which it cannot be encoded.
 type MediaTypeError struct {
-	MediaType string
+	MediaType string // at most 64 bytes of it
 }
 
-// Error names the media type.
+// Error returns one line with the media type.
 func (e *MediaTypeError) Error() string {
 	return fmt.Sprintf("codec: media type %q is not supported here", e.MediaType)
 }
 
-// Is matches ErrMediaType.
+// Is reports whether target is ErrMediaType.
 func (e *MediaTypeError) Is(target error) bool { return target == ErrMediaType }
 
-// truncated is the error of an answer that ends at offset, inside something.
+// truncated returns the error of an answer that ends too early, at offset.
 func truncated(offset int64) error {
 	return &MalformedError{Offset: offset, Err: fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)}
 }
 
-// malformed is the error of an answer that stops making sense at offset.
+// malformed returns the error of an answer that is malformed at offset.
 func malformed(offset int64, format string, args ...any) error {
 	return &MalformedError{Offset: offset, Err: fmt.Errorf(format, args...)}
 }

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"context"
 	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,40 +11,42 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// EventReader reads the frames of a watch from a stream. It belongs to one goroutine.
-// It corresponds to the watch.Decoder of client-go's rest/watch.
+// EventReader reads the frames of a watch from a stream. It belongs to one goroutine. It corresponds to the
+// watch.Decoder of client-go's rest/watch.
 type EventReader[T any] struct {
 	d     decoder[T]
-	s     *scanner // of JSON
+	s     *scanner // for JSON
 	media media
 	frame frame
-	err   error // what ended the watch
+	err   error // the error that ended the watch
 }
 
-// frame is what one frame of JSON holds.
+// frame is one frame of JSON.
 type frame struct {
 	event  string
 	object outline
 }
 
-// NewEventReader reads events of resource from r, whose Content-Type is mediaType. It fails with a MediaTypeError where
-// T cannot be read from that.
-func (c *Codec[T]) NewEventReader(r io.Reader, mediaType string, resource api.Resource, o api.Options[T]) (*EventReader[T], error) {
+// NewEventReader returns a reader of the events of resource in r, until ctx ends. mediaType is the Content-Type. The
+// error is a MediaTypeError if T cannot be decoded from it.
+func (c *Codec[T]) NewEventReader(ctx context.Context, r io.Reader, mediaType string, resource api.Resource, o api.Options[T]) (*EventReader[T], error) {
 	m, err := c.media(mediaType)
 	if err != nil {
 		return nil, err
 	}
 	w := &window{r: r, limit: c.limit}
-	reader := &EventReader[T]{d: c.decoder(w, resource, o), s: newScanner(w), media: m}
+	d := c.decoder(ctx, w, resource, o)
+	reader := &EventReader[T]{d: d, s: newScanner(d.ended, w), media: m}
 	reader.d.remember(m)
 	return reader, nil
 }
 
-// Next returns the next event, and blocks until its last byte has arrived or the stream ends. A frame whose object
-// cannot be decoded is reported to Options.OnUndecodable and, if that returns nil, left out.
+// Next returns the next event. It blocks until the last byte of the event has arrived or the stream ends. A frame whose
+// object cannot be decoded is passed to Options.OnUndecodable and skipped if that returns nil.
 //
-// At the end of the stream it returns io.EOF, inside a frame an error that wraps io.ErrUnexpectedEOF. An ERROR frame is
-// a *apierrors.StatusError. Only after an UnknownEventError may Next be called again: every other error ends the watch.
+// At the end of the stream Next returns io.EOF. If the stream ends inside a frame, the error wraps io.ErrUnexpectedEOF.
+// If ctx ends while a large object is being decoded, the error is that of ctx. An ERROR frame is a
+// *apierrors.StatusError. Next may be called again only after an UnknownEventError; every other error ends the watch.
 func (r *EventReader[T]) Next() (event api.Event[T], err error) {
 	for ok := false; !ok && r.err == nil; {
 		if r.media == mediaProtobuf {
@@ -59,8 +62,7 @@ func (r *EventReader[T]) Next() (event api.Event[T], err error) {
 	return event, r.err
 }
 
-// jsonFrame reads one frame. What is left over of the last one is dropped first, so that nothing but a frame that has
-// begun is ever held.
+// jsonFrame reads one frame. It first drops the rest of the previous frame, so the window holds only the current frame.
 func (r *EventReader[T]) jsonFrame() (event api.Event[T], ok bool, err error) {
 	s := r.s
 	s.held = false
@@ -81,7 +83,7 @@ func (r *EventReader[T]) jsonFrame() (event api.Event[T], ok bool, err error) {
 	return event, ok, err
 }
 
-// member reads one member of a frame, whose value stands at or after i.
+// member reads one member of a frame, whose value begins at or after i.
 func (r *EventReader[T]) member(name []byte, i int) (int, error) {
 	i, err := r.s.next(i)
 	if err != nil {
@@ -102,18 +104,18 @@ func (r *EventReader[T]) member(name []byte, i int) (int, error) {
 	}
 }
 
-// eventName returns the type of an event, without allocating one that is known.
+// eventName returns the type of an event. It does not allocate for a known type.
 func eventName(b []byte) string {
 	for _, known := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error} {
 		if string(b) == string(known) {
 			return string(known)
 		}
 	}
-	return string(b[:min(len(b), 64)])
+	return string(b[:min(len(b), maxQuoted)])
 }
 
-// jsonEvent makes an event of a frame's type and of the object that o outlines in b. ok is false without an error for
-// one that is to be left out.
+// jsonEvent returns the event of a frame. o is the outline of the object in b. If ok is false and err is nil, the event
+// is skipped.
 func (d *decoder[T]) jsonEvent(name string, b []byte, o *outline) (event api.Event[T], ok bool, err error) {
 	event.Type = watch.EventType(name)
 	switch event.Type {
@@ -129,20 +131,20 @@ func (d *decoder[T]) jsonEvent(name string, b []byte, o *outline) (event api.Eve
 	}
 }
 
-// jsonFailure is the error of an ERROR frame.
+// jsonFailure returns the error of an ERROR frame.
 func jsonFailure(b []byte, o *outline) error {
 	if len(o.tokens) == 0 {
-		return failedEvent(nil, nil)
+		return failedEvent(nil, 0)
 	}
 	var status *metav1.Status
 	h, c := o.head(b), o.at(b)
 	if kind := o.stringAt(b, h.kind); c.kind() == '{' && (len(kind) == 0 || isStatusKind(o.stringAt(b, h.apiVersion), kind)) {
 		status = jsonStatus(c)
 	}
-	return failedEvent(status, c.raw())
+	return failedEvent(status, len(c.raw()))
 }
 
-// unknown is the error of a type that says nothing to us. A frame without any is no frame at all.
+// unknown returns the error of an unknown event type. A frame without a type is malformed.
 func (d *decoder[T]) unknown(name string) error {
 	if name == "" {
 		return malformed(d.window.off, "a frame without the type of its event")
@@ -150,7 +152,8 @@ func (d *decoder[T]) unknown(name string) error {
 	return &UnknownEventError{Type: name}
 }
 
-// bookmark makes the event of one, and refuses one that says nothing: a watch could not go on from it.
+// bookmark returns the event of a bookmark. It rejects a bookmark without a resource version, because a watch could not
+// continue from it.
 func (d *decoder[T]) bookmark(version string, initialEventsEnd bool) (event api.Event[T], ok bool, err error) {
 	if version == "" {
 		return event, false, malformed(d.window.off, "a bookmark without a resource version")
@@ -159,7 +162,7 @@ func (d *decoder[T]) bookmark(version string, initialEventsEnd bool) (event api.
 	return event, true, nil
 }
 
-// jsonBookmark reads the two things that a bookmark says. They are read apart from T, which may declare neither.
+// jsonBookmark reads the version and the annotation of a bookmark. It does not use T, which may declare neither.
 func jsonBookmark(c cursor) (version string, initialEventsEnd bool) {
 	if !c.member("metadata") {
 		return "", false
@@ -173,17 +176,17 @@ func jsonBookmark(c cursor) (version string, initialEventsEnd bool) {
 	return version, initialEventsEnd
 }
 
-// EventDecoder reads events that arrive one by one, such as the messages of a WebSocket: a frame of JSON each, or a
-// WatchEvent of protobuf without a length. It belongs to one goroutine.
+// EventDecoder decodes events that arrive one by one, such as the messages of a WebSocket. Each message is a frame of
+// JSON, or a WatchEvent of protobuf without its length. An EventDecoder belongs to one goroutine.
 type EventDecoder[T any] struct {
 	reader EventReader[T]
 	source bytes.Reader
 }
 
-// NewEventDecoder reads events of resource in the format of mediaType. It fails with a MediaTypeError where T cannot be
-// read from that.
-func (c *Codec[T]) NewEventDecoder(mediaType string, resource api.Resource, o api.Options[T]) (*EventDecoder[T], error) {
-	r, err := c.NewEventReader(nil, mediaType, resource, o)
+// NewEventDecoder returns a decoder of events of resource in the format of mediaType, until ctx ends. The error is a
+// MediaTypeError if T cannot be decoded from it.
+func (c *Codec[T]) NewEventDecoder(ctx context.Context, mediaType string, resource api.Resource, o api.Options[T]) (*EventDecoder[T], error) {
+	r, err := c.NewEventReader(ctx, nil, mediaType, resource, o)
 	if err != nil {
 		return nil, err
 	}
@@ -192,9 +195,9 @@ func (c *Codec[T]) NewEventDecoder(mediaType string, resource api.Resource, o ap
 	return d, nil
 }
 
-// Decode returns the event that a whole frame holds, and does not keep the frame. ok is false without an error for an
-// object that was reported to Options.OnUndecodable and is to be left out. The errors are those of EventReader.Next;
-// a frame that ends too early, or has something behind its end, is malformed.
+// Decode returns the event in a whole frame, and does not keep the frame. If ok is false and err is nil,
+// Options.OnUndecodable accepted an object that cannot be decoded, and the event is skipped. The errors are those of
+// EventReader.Next. A frame that ends too early or has extra bytes is malformed.
 func (d *EventDecoder[T]) Decode(message []byte) (event api.Event[T], ok bool, err error) {
 	r := &d.reader
 	if limit := r.d.window.limit; len(message) > limit {

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +18,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// bareMetadata is a bookmark's object: nothing but a version and what its annotation says.
+// bareMetadata is a bookmark's object: only a version and the annotation.
 func bareMetadata(version, initialEventsEnd string) *corev1.Pod {
 	pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
 	if initialEventsEnd != "" {
@@ -53,7 +54,7 @@ func TestEvents(t *testing.T) {
 				"BOOKMARK", bareMetadata("9", "false"), "DELETED", newPod(3),
 			)
 			for _, r := range []io.Reader{bytes.NewReader(stream), oneByte{bytes.NewReader(stream)}} {
-				reader, err := podCodec.NewEventReader(r, media+";stream=watch", pods, podOptions{})
+				reader, err := podCodec.NewEventReader(context.Background(), r, media+";stream=watch", pods, podOptions{})
 				require.NoError(t, err)
 				for _, want := range []api.Event[*corev1.Pod]{
 					{Type: watch.Added, Object: newPod(1), ResourceVersion: "100001"},
@@ -78,7 +79,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// A type that keeps neither annotations nor a version still gets bookmarks and versions.
+// A type without annotations and version still gets bookmarks and versions.
 func TestEventsOfTypeWithoutVersion(t *testing.T) {
 	type nameOnly struct {
 		Metadata struct {
@@ -98,11 +99,11 @@ func TestEventIsHandedOutWhenComplete(t *testing.T) {
 	for _, media := range []string{asJSON, asProtobuf} {
 		first, second := frameOf(media, "ADDED", newPod(1)), frameOf(media, "ADDED", newPod(2))
 		if media == asJSON {
-			first = bytes.TrimSpace(first) // not even the newline is waited for
+			first = bytes.TrimSpace(first) // the reader does not wait for the newline either
 		}
 		handedOut := 0
 		r := &parts{parts: [][]byte{first, second}, before: func(read int) { require.Equal(t, read, handedOut) }}
-		reader, err := podCodec.NewEventReader(r, media, pods, podOptions{})
+		reader, err := podCodec.NewEventReader(context.Background(), r, media, pods, podOptions{})
 		require.NoError(t, err)
 		for {
 			if _, err := reader.Next(); err == io.EOF {
@@ -143,7 +144,7 @@ func TestErrorEvent(t *testing.T) {
 	}
 }
 
-// Whatever an ERROR frame holds, it ends the watch with a status that says something.
+// Every ERROR frame, whatever its content, ends the watch with a useful status.
 func TestOddErrorEvent(t *testing.T) {
 	for object, want := range map[string]metav1.Status{
 		`null`:                                {Code: 500, Reason: metav1.StatusReasonInternalError},
@@ -168,13 +169,13 @@ func TestOddErrorEvent(t *testing.T) {
 	require.True(t, apierrors.IsInternalError(err), "%v", err)
 	_, err = events(t, podCodec, protobufFrame("ERROR", []byte("no envelope")), asProtobuf, pods, podOptions{})
 	require.True(t, apierrors.IsInternalError(err), "%v", err)
-	require.ErrorContains(t, err, "no envelope")
+	require.ErrorContains(t, err, "an error that is not a Status, of 11 bytes")
 }
 
 func TestUnknownEventMayBeSkipped(t *testing.T) {
 	for _, media := range []string{asJSON, asProtobuf} {
 		stream := streamOf(media, "ADDED", newPod(1), "PRUNED", newPod(2), "ADDED", newPod(3))
-		reader, err := podCodec.NewEventReader(bytes.NewReader(stream), media, pods, podOptions{})
+		reader, err := podCodec.NewEventReader(context.Background(), bytes.NewReader(stream), media, pods, podOptions{})
 		require.NoError(t, err)
 		_, err = reader.Next()
 		require.NoError(t, err)
@@ -212,7 +213,7 @@ func TestEventDecoder(t *testing.T) {
 				return frame
 			}
 			skip := false
-			d, err := podCodec.NewEventDecoder(media, pods, podOptions{DropManagedFields: true, OnUndecodable: func(*api.UndecodableError) error {
+			d, err := podCodec.NewEventDecoder(context.Background(), media, pods, podOptions{DropManagedFields: true, OnUndecodable: func(*api.UndecodableError) error {
 				skip = true
 				return nil
 			}})

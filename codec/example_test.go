@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// Machine is a projection of a Pod: it declares what an agent needs, and nothing else is kept.
+// Machine is a projection of a Pod. It declares the fields that an agent needs; all others are skipped.
 type Machine struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -26,12 +27,12 @@ func ExampleCodec_DecodeList() {
 		{"metadata":{"name":"b","namespace":"shop"},"spec":{"nodeName":7}},
 		{"metadata":{"name":"c","namespace":"shop"},"spec":{"nodeName":"n2"}}
 	]}`)
-	c := codec.For[*Machine](codec.Options{}) // once, and then for every answer
+	c := codec.For[*Machine](codec.Options{}) // once; use it for every answer
 	o := api.Options[*Machine]{OnUndecodable: func(u *api.UndecodableError) error {
 		fmt.Println("left out", u.Key)
 		return nil
 	}}
-	meta, err := c.DecodeList(answer, "application/json", pods, o, func(m *Machine) error {
+	meta, err := c.DecodeList(context.Background(), answer, "application/json", pods, o, func(m *Machine) error {
 		fmt.Println(m.Name, "on", m.Spec.NodeName)
 		return nil
 	})
@@ -48,7 +49,7 @@ func ExampleCodec_NewEventReader() {
 {"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5"}}}
 {"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired","message":"too old"}}`)
 	c := codec.For[*Machine](codec.Options{})
-	events, err := c.NewEventReader(stream, "application/json", pods, api.Options[*Machine]{})
+	events, err := c.NewEventReader(context.Background(), stream, "application/json", pods, api.Options[*Machine]{})
 	for err == nil {
 		var event api.Event[*Machine]
 		if event, err = events.Next(); err == nil {

@@ -12,7 +12,7 @@ func ScribbleOver[T any](r *EventReader[T]) {
 	}
 }
 
-// Scanner returns what scans one value, and notes its tokens. It belongs to one goroutine.
+// Scanner returns a function that scans one value and records its tokens. It belongs to one goroutine.
 func Scanner() func(b []byte) error {
 	var o outline
 	return func(b []byte) error {
@@ -23,7 +23,7 @@ func Scanner() func(b []byte) error {
 	}
 }
 
-// DecodeInto returns what decodes into new values of typ, as the package does. It belongs to one goroutine.
+// DecodeInto returns a function that decodes into new values of typ like the package. It belongs to one goroutine.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 	plan := compileJSON(typ)
 	r := jsonReader{strings: newInterner(), scratch: &scratch{}}
@@ -32,7 +32,7 @@ func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 		if len(b) > 0 && !delimits(b[len(b)-1]) {
 			b = append(slices.Clone(b), ' ') // a scalar never ends an answer
 		}
-		s := newScanner(&window{buf: b, hi: len(b), limit: len(b)})
+		s := newScanner(nil, &window{buf: b, hi: len(b), limit: len(b)})
 		s.held = true
 		o.reset()
 		if _, err := s.value(0, &o); err != nil {
@@ -43,8 +43,8 @@ func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 	}
 }
 
-// DecodeMessage returns what decodes messages into new values of typ by their fields' numbers, without their methods; nil
-// where the package would not.
+// DecodeMessage returns a function that decodes messages into new values of typ by the numbers of their fields, without
+// their methods. It returns nil if the package would not do so.
 func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	plan := compileWire(typ)
 	if plan == nil || owns[wire](reflect.PointerTo(typ)) && !isGenerated(typ) {
@@ -57,7 +57,7 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	}
 }
 
-// HeldLately decodes texts as strings of one answer, and returns which of them are held for the next object of it.
+// HeldLately decodes texts as strings of one answer, and returns those that are held for the next object of it.
 func HeldLately(texts ...string) map[string]bool {
 	r := wireReader{strings: newInterner(), recent: &recent{}}
 	held := map[string]bool{}
@@ -70,7 +70,7 @@ func HeldLately(texts ...string) map[string]bool {
 	return held
 }
 
-// Interner is what a codec shares strings by.
+// Interner is the table of strings that a codec shares.
 type Interner struct{ *interner }
 
 // NewInterner returns an empty one.
@@ -79,7 +79,7 @@ func NewInterner() Interner { return Interner{newInterner()} }
 // Intern returns b as a string.
 func (n Interner) Intern(b []byte) string { return n.intern(b) }
 
-// Kept counts the strings that are held.
+// Kept returns the number of strings that are held.
 func (n Interner) Kept() int {
 	kept := 0
 	for i := range n.kept {
@@ -90,5 +90,11 @@ func (n Interner) Kept() int {
 	return kept
 }
 
-// Limit is how many bytes an object may have.
+// Limit returns the largest size of an object in bytes.
 func Limit[T any](c *Codec[T]) int { return c.limit }
+
+// How many tokens, and how many bytes of a message, are decoded between two looks at a context.
+const (
+	BetweenBreaks      = betweenBreaks
+	BytesBetweenBreaks = bytesBetweenBreaks
+)

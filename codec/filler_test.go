@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// filler fills values of any type at random, so that they survive a round trip through JSON.
+// filler fills values of any type at random, with content that survives a round trip through JSON.
 type filler struct {
 	*rand.Rand
-	sparse float64 // how likely a field is left alone
+	sparse float64 // probability that a field stays empty
 }
 
 func newFiller(seed uint64, sparse float64) filler {
@@ -26,7 +26,7 @@ var words = []string{"", "a", "nginx", "kube-system", "a b", "quote\"d", "back\\
 
 func (f filler) word() string { return words[f.IntN(len(words))] }
 
-// fill sets v, which is settable, and whatever it consists of.
+// fill sets v, which is settable, and all its parts.
 func (f filler) fill(v reflect.Value, depth int) {
 	if f.known(v) {
 		return
@@ -78,7 +78,7 @@ func (f filler) fillMap(v reflect.Value, depth int) {
 	}
 }
 
-// known fills the types that have a JSON of their own.
+// known fills the types with their own JSON form.
 func (f filler) known(v reflect.Value) bool {
 	at := time.Unix(f.Int64N(4e9), 0).UTC()
 	switch p := v.Addr().Interface().(type) {

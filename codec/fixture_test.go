@@ -17,7 +17,7 @@ import (
 
 var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 
-// newPod returns a pod as a real cluster has them: some 7 KB of JSON, a third of it managedFields.
+// newPod returns a realistic pod: some 7 KB of JSON, a third of it managedFields.
 func newPod(i int) *corev1.Pod {
 	at := metav1.NewTime(time.Unix(1_700_000_000+int64(i), 0).UTC())
 	name := fmt.Sprintf("frontend-%08x-x%04d", uint32(i)*2654435761, i)
@@ -94,7 +94,7 @@ const controllerFields = `{"f:metadata":{"f:generateName":{},"f:labels":{".":{},
 
 const kubeletFields = `{"f:status":{"f:conditions":{"k:{\"type\":\"ContainersReady\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Initialized\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}},"k:{\"type\":\"Ready\"}":{".":{},"f:lastProbeTime":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:hostIP":{},"f:phase":{},"f:podIP":{},"f:podIPs":{".":{},"k:{\"ip\":\"10.1.2.3\"}":{".":{},"f:ip":{}}},"f:startTime":{}}}`
 
-// small is a user's own struct: a projection of a pod with eight fields.
+// small is a user's struct: a projection of a pod with eight fields.
 type small struct {
 	Metadata struct {
 		Namespace       string            `json:"namespace"`

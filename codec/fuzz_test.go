@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"reflect"
@@ -15,7 +16,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// fuzzLimit keeps the inputs that a fuzzer grows from being large.
+// fuzzLimit keeps the inputs of a fuzzer small.
 const fuzzLimit = 64 << 10
 
 func addCases(f *testing.F, cases []malformedCase) {
@@ -26,8 +27,8 @@ func addCases(f *testing.F, cases []malformedCase) {
 	}
 }
 
-// FuzzObject holds the scanner and both ways to decode JSON to sigs.k8s.io/json: what one takes the other takes, with
-// the same result.
+// FuzzObject compares the scanner and both JSON decoders with sigs.k8s.io/json: they accept the same inputs, with the
+// same result.
 func FuzzObject(f *testing.F) {
 	for _, text := range syntax {
 		if len(text) < 1000 {
@@ -52,7 +53,7 @@ func outcome[T any](decode func(r io.Reader, see func(T)) error, r io.Reader) st
 	return fmt.Sprintf("%s%T %v", &seen, err, err)
 }
 
-// requireSameHoweverRead decodes in one piece and byte by byte.
+// requireSameHoweverRead decodes an answer in one piece and byte by byte.
 func requireSameHoweverRead[T any](t *testing.T, b []byte, decode func(r io.Reader, see func(T)) error) {
 	require.Equal(t, outcome(decode, bytes.NewReader(b)), outcome(decode, oneByte{bytes.NewReader(b)}))
 }
@@ -67,7 +68,7 @@ func FuzzList(f *testing.F) {
 				see(u.Key)
 				return nil
 			}}
-			meta, err := c.DecodeList(r, asJSON, pods, o, func(item *small) error {
+			meta, err := c.DecodeList(context.Background(), r, asJSON, pods, o, func(item *small) error {
 				see(item)
 				return nil
 			})
@@ -87,7 +88,7 @@ func FuzzProtobufList(f *testing.F) {
 				see(u.Key)
 				return nil
 			}}
-			meta, err := c.DecodeList(r, asProtobuf, pods, o, func(item *corev1.Pod) error {
+			meta, err := c.DecodeList(context.Background(), r, asProtobuf, pods, o, func(item *corev1.Pod) error {
 				see(item.ObjectMeta)
 				return nil
 			})
@@ -99,7 +100,7 @@ func FuzzProtobufList(f *testing.F) {
 
 func fuzzEvents[T any](t *testing.T, c *codec.Codec[T], media string, b []byte) {
 	requireSameHoweverRead(t, b, func(r io.Reader, see func(any)) error {
-		reader, err := c.NewEventReader(r, media, pods, api.Options[T]{DropManagedFields: true, OnUndecodable: func(u *api.UndecodableError) error {
+		reader, err := c.NewEventReader(context.Background(), r, media, pods, api.Options[T]{DropManagedFields: true, OnUndecodable: func(u *api.UndecodableError) error {
 			see(u.Key)
 			return nil
 		}})
@@ -111,9 +112,9 @@ func fuzzEvents[T any](t *testing.T, c *codec.Codec[T], media string, b []byte) 
 		}
 		return err
 	})
-	// A frame alone is decoded as in a stream, and its bytes stay as they are.
+	// A single frame is decoded as in a stream, and its bytes do not change.
 	before := bytes.Clone(b)
-	d, err := c.NewEventDecoder(media, pods, api.Options[T]{DropManagedFields: true})
+	d, err := c.NewEventDecoder(context.Background(), media, pods, api.Options[T]{DropManagedFields: true})
 	require.NoError(t, err)
 	_, ok, err := d.Decode(b)
 	require.False(t, ok && err != nil)
@@ -140,14 +141,14 @@ func FuzzProtobufObject(f *testing.F) {
 	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		requireSameHoweverRead(t, b, func(r io.Reader, see func(any)) error {
-			pod, err := c.DecodeObject(r, asProtobuf, pods)
+			pod, err := c.DecodeObject(context.Background(), r, asProtobuf, pods)
 			require.Equal(t, err == nil, pod != nil)
 			return err
 		})
 	})
 }
 
-// FuzzDropManagedFields compares what is cut out of the bytes with what is cleared afterwards.
+// FuzzDropManagedFields compares skipping managedFields in the bytes with clearing them afterwards.
 func FuzzDropManagedFields(f *testing.F) {
 	f.Add([]byte(`{"managedFields":[1],"name":"a","managedFields":null}`))
 	f.Add([]byte(`{ "name" : "a" , "managedFields" : [ {"a":"]"} ] , "uid":"u" }`))

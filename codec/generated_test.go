@@ -20,7 +20,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// leaves are the types that a generated struct is made of.
+// leaves are the types of a generated struct's fields.
 var leaves = []reflect.Type{
 	reflect.TypeFor[string](), reflect.TypeFor[upper](), reflect.TypeFor[bool](), reflect.TypeFor[int](), reflect.TypeFor[int8](),
 	reflect.TypeFor[int32](), reflect.TypeFor[int64](), reflect.TypeFor[uint8](), reflect.TypeFor[uint64](), reflect.TypeFor[float32](),
@@ -34,7 +34,7 @@ var keys = []reflect.Type{
 	reflect.TypeFor[string](), reflect.TypeFor[upper](), reflect.TypeFor[int16](), reflect.TypeFor[uint32](), reflect.TypeFor[netip.Addr](), reflect.TypeFor[bool](),
 }
 
-// generatedType makes a type at random.
+// generatedType makes a random type.
 func generatedType(r *rand.Rand, depth int) reflect.Type {
 	if depth == 0 || r.IntN(3) == 0 {
 		return leaves[r.IntN(len(leaves))]
@@ -65,7 +65,7 @@ func generatedStruct(r *rand.Rand, depth int) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// generatedDocument makes JSON at random that has the names of generated structs.
+// generatedDocument makes random JSON with the member names of generated structs.
 func generatedDocument(r *rand.Rand, depth int) any {
 	if depth == 0 || r.IntN(4) == 0 {
 		return []any{
@@ -87,7 +87,7 @@ func generatedDocument(r *rand.Rand, depth int) any {
 	return m
 }
 
-// compareGenerated holds one struct made at random to sigs.k8s.io/json, with what fits it and with what does not.
+// compareGenerated compares one random struct with sigs.k8s.io/json, for values that fit it and for values that do not.
 func compareGenerated(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	typ := generatedStruct(r, 3)
@@ -120,7 +120,7 @@ func compareGenerated(t *testing.T, seed uint64) {
 	}
 }
 
-// Structs of every shape come out as sigs.k8s.io/json has them.
+// Structs of every shape are decoded as by sigs.k8s.io/json.
 func TestGeneratedStructsLikeReference(t *testing.T) {
 	for seed := range uint64(300) {
 		compareGenerated(t, seed)
@@ -140,7 +140,7 @@ type (
 	hiddenPointer struct {
 		*embedded `json:"outer"`
 	}
-	// Of two that read themselves neither's method is promoted, and what an unexported name hides cannot be called.
+	// If two embedded types have the method, neither is promoted. A method behind an unexported name cannot be called.
 	readsX     struct{ X, Text string }
 	readsY     struct{ Y, Text string }
 	twoReaders struct {
@@ -179,7 +179,7 @@ func (r *readsY) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// What Kubernetes' own types read of themselves is read here, wherever it stands and however it is written.
+// Kubernetes' own types are decoded as by their UnmarshalJSON, wherever they are and however they are written.
 func TestKnownTypesLikeReference(t *testing.T) {
 	values := []string{
 		`null`, `""`, `{}`, `[]`, `true`, `"x"`, `"2024-01-02T03:04:05Z"`, `"2024-01-02T03:04:05+02:00"`, `"2024-01-02T03:04:05.5-07:00"`, `"2024-01-02t03:04:05z"`,

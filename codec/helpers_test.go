@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -96,17 +97,17 @@ func podList(n int, media string) []byte {
 // collect decodes a list and returns its items.
 func collect[T any](c *codec.Codec[T], body, media string, resource api.Resource, o api.Options[T]) ([]T, metav1.ListMeta, error) {
 	var items []T
-	meta, err := c.DecodeList(strings.NewReader(body), media, resource, o, func(item T) error {
+	meta, err := c.DecodeList(context.Background(), strings.NewReader(body), media, resource, o, func(item T) error {
 		items = append(items, item)
 		return nil
 	})
 	return items, meta, err
 }
 
-// events decodes a stream and returns its events up to the error that ends it.
+// events decodes a stream and returns its events and the error that ends it.
 func events[T any](t testing.TB, c *codec.Codec[T], body []byte, media string, resource api.Resource, o api.Options[T]) ([]api.Event[T], error) {
 	t.Helper()
-	r, err := c.NewEventReader(bytes.NewReader(body), media, resource, o)
+	r, err := c.NewEventReader(context.Background(), bytes.NewReader(body), media, resource, o)
 	require.NoError(t, err)
 	var all []api.Event[T]
 	for {
@@ -118,12 +119,12 @@ func events[T any](t testing.TB, c *codec.Codec[T], body []byte, media string, r
 	}
 }
 
-// oneByte reads a byte at a time, which puts every place where a window may end to the test.
+// oneByte reads a byte at a time, so that every position is once the end of a window.
 type oneByte struct{ r io.Reader }
 
 func (o oneByte) Read(p []byte) (int, error) { return o.r.Read(p[:min(1, len(p))]) }
 
-// allocatedBytes returns how many bytes f allocates, garbage included.
+// allocatedBytes returns how many bytes f allocates, including garbage.
 func allocatedBytes(f func()) uint64 {
 	var before, after stdruntime.MemStats
 	stdruntime.ReadMemStats(&before)
@@ -132,8 +133,7 @@ func allocatedBytes(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// requireSame compares as Kubernetes does: two times are one whatever their zone, and so are two quantities however
-// they are written.
+// requireSame compares like Kubernetes: times are equal in any zone, and quantities in any notation.
 func requireSame(t testing.TB, want, got any) {
 	t.Helper()
 	require.True(t, equality.Semantic.DeepEqual(want, got), "want %.2000s\ngot  %.2000s", mustJSON(want), mustJSON(got))

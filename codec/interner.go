@@ -6,30 +6,30 @@ import (
 )
 
 const (
-	// internSlots bounds how many strings are kept, and maxInterned how long each may be, in bytes.
+	// internSlots is the largest number of strings that are kept, and maxInterned the largest length of each, in bytes.
 	internSlots = 4096
 	maxInterned = 256
-	// seenSlots is of how many strings it is known that they were seen lately.
+	// seenSlots is the number of strings that the interner remembers as seen once.
 	seenSlots = 8192
 )
 
-// used is set in the mark of a place when its string was asked for since it last had to defend the place.
+// used is a bit of a mark. It is set if the string was looked up since another string last tried to take its place.
 const used = 1
 
-// interner lets the objects that a codec decodes share the strings that repeat: namespaces, names of labels, of nodes
-// and of images, constants of an enumeration. A string is kept when it is seen for the second time, so that names and
-// UIDs of objects, which are seen once, displace nothing; one that is kept makes room for another that repeats and falls
-// to the same places, unless it was asked for in the meantime: where more strings repeat than there are places, those
-// that repeat most stay. It never holds more than internSlots strings, and none that aliases an answer.
+// interner shares repeated strings between the objects that a codec decodes: namespaces, names of labels, nodes and
+// images, and constants. It keeps a string when it sees it for the second time. So names and UIDs of objects, which
+// come once, replace nothing. A kept string is replaced by another repeated string with the same places, unless it was
+// looked up in the meantime. So if there are more repeated strings than places, the most frequent ones stay. The
+// interner never holds more than internSlots strings, and none of them aliases an answer.
 //
-// All answers of a codec share one, whatever goroutine reads them: a look-up is a hash and an atomic load or two.
+// All answers of a codec share one interner, on any goroutine. A look-up costs a hash and one or two atomic loads.
 type interner struct {
 	seed maphash.Seed
-	// A string has two places, side by side. The marks stand apart from the strings, so that looking for what is not
-	// there touches nothing else; a part of the hash, and used.
+	// Each string has two possible places, side by side. The marks are stored apart from the strings, so that a look-up
+	// of a missing string reads only a mark. A mark contains a part of the hash, and used.
 	marks [internSlots]atomic.Uint32
-	kept  [internSlots]atomic.Value // string, in the interface that box returns
-	seen  [seenSlots]atomic.Uint32  // what was seen once: a part of its hash, at a place that the rest gives
+	kept  [internSlots]atomic.Value // a string, in the interface that box returns
+	seen  [seenSlots]atomic.Uint32  // strings that were seen once: a part of the hash, at a place that the rest of the hash gives
 }
 
 func newInterner() *interner { return &interner{seed: maphash.MakeSeed()} }
@@ -40,10 +40,10 @@ func (n *interner) intern(b []byte) string {
 	return text
 }
 
-// text returns b as a string, and whether that is one that is kept.
+// text returns b as a string, and reports whether the interner keeps it.
 func (n *interner) text(b []byte) (text string, kept bool) {
 	if n == nil || len(b) <= 1 || len(b) > maxInterned {
-		return string(b), false // of one byte the runtime has them all
+		return string(b), false // the runtime has all strings of one byte
 	}
 	if text, kept = n.find(b).(string); kept {
 		return text, true
@@ -62,7 +62,7 @@ func (n *interner) box(b []byte) any {
 	return string(b)
 }
 
-// find returns what is kept of b, a string, and nil where nothing is.
+// find returns the kept string that is equal to b, or nil.
 func (n *interner) find(b []byte) any {
 	h := maphash.Bytes(n.seed, b)
 	at, mark := h%internSlots, uint32(h>>32)|used
@@ -80,7 +80,7 @@ func (n *interner) find(b []byte) any {
 	return n.keep(at, mark, b)
 }
 
-// at returns what is kept at a place if that is b.
+// at returns the string at a place if it is equal to b.
 func (n *interner) at(place uint64, mark uint32, b []byte) any {
 	is := n.marks[place].Load()
 	if is|used != mark {
@@ -88,7 +88,7 @@ func (n *interner) at(place uint64, mark uint32, b []byte) any {
 	}
 	kept := n.kept[place].Load()
 	if text, ok := kept.(string); !ok || text != string(b) {
-		return nil // another of the same mark, or one that is just being put there
+		return nil // another string with the same mark, or one that is being stored right now
 	}
 	if is != mark {
 		n.marks[place].Store(mark)
@@ -96,8 +96,8 @@ func (n *interner) at(place uint64, mark uint32, b []byte) any {
 	return kept
 }
 
-// keep puts b into one of its places, a free one if there is, and returns nil if both are defended. A mark that another
-// goroutine overwrites at the same time costs a look-up that finds nothing.
+// keep stores b in one of its places, if possible in a free one. It returns nil if both places are in use. If another
+// goroutine overwrites the mark at the same time, a later look-up finds nothing; that is the only price.
 func (n *interner) keep(at uint64, mark uint32, b []byte) any {
 	if n.marks[at].Load() != 0 && n.marks[at^1].Load() == 0 {
 		at ^= 1

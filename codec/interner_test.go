@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"reflect"
@@ -18,7 +19,7 @@ import (
 
 func sameMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
 
-// What repeats is one string in all objects, in whatever answer of the codec they came: a list, then a watch.
+// A repeated string is one string in all objects, in any answer of the codec: a list, then a watch.
 func TestRepeatingStringsAreShared(t *testing.T) {
 	strings := func(pod *corev1.Pod) []string {
 		s := []string{pod.Spec.NodeName, pod.Spec.Containers[0].Image, pod.Status.Conditions[2].Reason, string(pod.Status.Phase)}
@@ -74,7 +75,7 @@ func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { n.Intern([]byte("kube-system")) }))
 }
 
-// A string that finds its first place taken has a second.
+// A string whose first place is taken has a second one.
 func TestInternerHasTwoPlaces(t *testing.T) {
 	n := codec.NewInterner()
 	for i := range 2000 {
@@ -85,7 +86,7 @@ func TestInternerHasTwoPlaces(t *testing.T) {
 	require.Greater(t, n.Kept(), 1750, "with one place each, some 1580 would have found one")
 }
 
-// What is asked for all the time stays, whatever else repeats and falls to its places.
+// A string that is looked up all the time stays, whatever other strings repeat and have its places.
 func TestInternerKeepsWhatRepeatsMost(t *testing.T) {
 	n := codec.NewInterner()
 	often := []byte("IfNotPresent")
@@ -100,7 +101,7 @@ func TestInternerKeepsWhatRepeatsMost(t *testing.T) {
 	require.Greater(t, n.Kept(), 4000, "the others have places as well")
 }
 
-// However many strings repeat, no more than a fixed number are held, and the last ones have their place.
+// However many strings repeat, the number of held strings has a limit, and the last ones have their place.
 func TestInternerIsBounded(t *testing.T) {
 	n := codec.NewInterner()
 	for i := range 50_000 {
@@ -117,8 +118,8 @@ func TestInternerIsBounded(t *testing.T) {
 	require.True(t, sameMemory(n.Intern(last), n.Intern(last)))
 }
 
-// Answers that are read at the same time share strings, and room with nobody.
-func TestAnswersAreReadSideBySide(t *testing.T) {
+// Answers that are read at the same time share strings but no memory.
+func TestAnswersAreReadConcurrently(t *testing.T) {
 	want, _, err := collect(codec.For[*corev1.Pod](codec.Options{}), string(podList(20, asJSON)), asJSON, pods, podOptions{})
 	require.NoError(t, err)
 	c := codec.For[*corev1.Pod](codec.Options{})
@@ -135,17 +136,19 @@ func TestAnswersAreReadSideBySide(t *testing.T) {
 	wg.Wait()
 }
 
-// An object of nothing but brackets costs no multiple of the limit to note.
+// An object that consists of brackets does not cost a multiple of the limit.
 func TestObjectOfTooManyTokens(t *testing.T) {
 	const limit = 1 << 20
 	c := codec.For[*small](codec.Options{MaxObjectBytes: limit})
 	brackets := func(n int) string { return `{"metadata":{"name":"a"},"x":[[]` + strings.Repeat(",[]", n) + "]}" }
-	_, err := c.DecodeObject(strings.NewReader(brackets(limit/4/2-100)), asJSON, pods)
+	_, err := c.DecodeObject(context.Background(), strings.NewReader(brackets(limit/4/2-100)), asJSON, pods)
 	require.NoError(t, err)
-	allocated := allocatedBytes(func() { _, err = c.DecodeObject(strings.NewReader(brackets(limit/4/2+100)), asJSON, pods) })
+	allocated := allocatedBytes(func() {
+		_, err = c.DecodeObject(context.Background(), strings.NewReader(brackets(limit/4/2+100)), asJSON, pods)
+	})
 	require.ErrorIs(t, err, codec.ErrTooLarge)
 	require.Less(t, allocated, uint64(16*limit))
-	_, err = codec.For[*small](codec.Options{MaxObjectBytes: 100 << 10}).DecodeObject(strings.NewReader(brackets(30_000)), asJSON, pods)
+	_, err = codec.For[*small](codec.Options{MaxObjectBytes: 100 << 10}).DecodeObject(context.Background(), strings.NewReader(brackets(30_000)), asJSON, pods)
 	require.NoError(t, err, "sixty thousand are few")
 }
 
@@ -154,7 +157,7 @@ func TestObjectsAreNoLargerThanTokensCanTell(t *testing.T) {
 	require.Equal(t, codec.DefaultMaxObjectBytes, codec.Limit(codec.For[*corev1.Pod](codec.Options{})))
 }
 
-// A map may hold another of its type, and each gets what is its own.
+// A map may contain another map of its type; each gets its own entries.
 func TestMapsInMaps(t *testing.T) {
 	type tree map[string]*struct {
 		Name     string          `json:"name"`
@@ -167,11 +170,11 @@ func TestMapsInMaps(t *testing.T) {
 	document := `{"tree":{"a":{"name":"1","children":{"x":{"b":{"name":"2","children":{"y":{"c":{"name":"3","sizes":{"1":1,"2":2}}}},"sizes":{"4":4}}}},"sizes":{"7":7}},"d":null,"e":{}}}`
 	sameAsReference(t, []byte(document), reflect.TypeFor[object]())
 	sameAsReference(t, []byte(`{"tree":{"a":{"name":"1"},"a":{"sizes":{"1":1}}}}`), reflect.TypeFor[object]())
-	_, err := codec.For[*small](codec.Options{}).DecodeObject(strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
-	require.ErrorContains(t, err, "metadata.labels.z: 1 does not fit string")
+	_, err := codec.For[*small](codec.Options{}).DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
+	require.ErrorContains(t, err, "metadata.labels.*: a number does not fit string")
 }
 
-// A name or a UID takes nobody's place among the strings that stood in an answer lately.
-func TestWhatStandsOnceIsNotHeldLately(t *testing.T) {
+// A name or a UID takes no place among the recent strings of an answer.
+func TestStringsSeenOnceAreNotKept(t *testing.T) {
 	require.Equal(t, map[string]bool{"twice": true, "a name": false}, codec.HeldLately("twice", "twice", "a name"))
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
 func (c *jsonCompiler) pointer(t reflect.Type) decode {
 	elem := c.compile(t.Elem())
-	if t.Elem().Name() == "" { // then its methods count behind a pointer only
+	if t.Elem().Name() == "" { // methods count only behind a pointer
 		switch {
 		case t.Implements(unmarshalerType):
 			elem = decodeItself
@@ -50,8 +52,8 @@ func (c *jsonCompiler) slice(t reflect.Type) decode {
 	}
 }
 
-// decodeSlice makes room for as many elements as there are. What a repeated name left in the slice is decoded into, and
-// not emptied before: that is what encoding/json does.
+// decodeSlice makes room for all elements. If a name is repeated, it decodes into the old elements without clearing
+// them, as encoding/json does.
 func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
 	end := r.enter()
 	n := r.count(end)
@@ -69,6 +71,9 @@ func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
 		v.SetLen(n)
 	}
 	for i := range n {
+		if err := r.breaks.pause(r.k); err != nil {
+			return err
+		}
 		if err := elem(r, v.Index(i)); err != nil {
 			return within("["+strconv.Itoa(i)+"]", err)
 		}
@@ -88,7 +93,7 @@ func decodeBytes(r *jsonReader, v reflect.Value) error {
 	return nil
 }
 
-// array decodes into an array of Go, which has as many elements as it has: more are skipped, and missing ones zero.
+// array decodes into a fixed-size Go array; extra elements are skipped, missing ones are zeroed.
 func (c *jsonCompiler) array(t reflect.Type) decode {
 	elem := c.compile(t.Elem())
 	return func(r *jsonReader, v reflect.Value) error {
@@ -101,6 +106,9 @@ func (c *jsonCompiler) array(t reflect.Type) decode {
 		}
 		i, end := 0, r.enter()
 		for ; r.k < end; i++ {
+			if err := r.breaks.pause(r.k); err != nil {
+				return err
+			}
 			if i >= t.Len() {
 				r.skip()
 			} else if err := elem(r, v.Index(i)); err != nil {
@@ -140,14 +148,15 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 		}
 		e := r.scratch.take(at, t)
 		for r.k < end {
-			name := r.k
+			if err := r.breaks.pause(r.k); err != nil {
+				return err
+			}
 			err := key(r, e.key)
 			if err == nil {
 				err = elem(r, e.value)
 			}
 			if err != nil {
-				r.k = name
-				return within(string(r.content()), err)
+				return within(anyKey, err)
 			}
 			e.moveTo(v)
 		}
@@ -157,7 +166,8 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 	}
 }
 
-// keyOf decodes the name of a member into a key of type t, which is nil if none can be made of a name.
+// keyOf returns a decoder that converts the name of a member to a map key of type t, or nil if the type cannot be a
+// key.
 func keyOf(t reflect.Type) decode {
 	byText := reflect.PointerTo(t).Implements(textUnmarshalerType)
 	switch {
@@ -193,6 +203,9 @@ func decodeStringMap(r *jsonReader, v reflect.Value) error {
 		*to = make(map[string]string, r.count(end)/2)
 	}
 	for r.k < end {
+		if err := r.breaks.pause(r.k); err != nil {
+			return err
+		}
 		name := r.text()
 		switch r.kind() {
 		case '"':
@@ -201,25 +214,27 @@ func decodeStringMap(r *jsonReader, v reflect.Value) error {
 			(*to)[name] = ""
 			r.k++
 		default:
-			return within(name, r.mismatch(v.Type().Elem()))
+			return within(anyKey, r.mismatch(v.Type().Elem()))
 		}
 	}
 	r.k++
 	return nil
 }
 
-// unquoted decodes with d what stands in a string, which may be any bytes.
+// unquoted applies d to the content of a string, which may be any bytes.
 func unquoted(d decode) decode {
 	return func(r *jsonReader, v reflect.Value) error {
+		at := r.k
 		content := r.content()
 		if len(content) == 0 || !isNumeric(content[0]) {
-			return fmt.Errorf("%.40q does not fit %s", content, v.Type())
+			r.k = at
+			return r.mismatch(v.Type())
 		}
 		return d(literal(content, r.strings), v)
 	}
 }
 
-// literal reads one token that stands in b alone.
+// literal returns a reader of the only token in b.
 func literal(b []byte, strings *interner) *jsonReader {
 	from := uint32(0)
 	if b[0] == '"' {
@@ -228,7 +243,7 @@ func literal(b []byte, strings *interner) *jsonReader {
 	return &jsonReader{cursor: cursor{b: b, tokens: []token{{from, uint32(len(b))}}}, strings: strings}
 }
 
-// quoted is d for a field with the option string: a boolean, a number or a string, each in quotes.
+// quoted is d for a field with the option string: a boolean, a number or a string in quotes.
 func quoted(d decode, t reflect.Type) decode {
 	return func(r *jsonReader, v reflect.Value) error {
 		switch r.kind() {
@@ -236,17 +251,20 @@ func quoted(d decode, t reflect.Type) decode {
 			return d(r, v)
 		case '"':
 		default:
-			return fmt.Errorf("what fits %s should stand in quotes", t)
+			return fmt.Errorf("what fits %s should stand in quotes", quote.Short(t.String(), maxTypeName))
 		}
+		at := r.k
 		content := r.content()
 		if !isLiteral(content) {
-			return fmt.Errorf("%.40q does not fit %s", content, t)
+			r.k = at
+			return r.mismatch(t)
 		}
 		return d(literal(content, r.strings), v)
 	}
 }
 
-// isLiteral tells whether b is a literal or a string of JSON, or might be a number, which whoever decodes it checks.
+// isLiteral reports whether b is a literal or a string of JSON, or begins like a number. The decoder of the number
+// checks the rest.
 func isLiteral(b []byte) bool {
 	switch {
 	case len(b) == 0:

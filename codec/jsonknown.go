@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// knownTypes are types that read JSON themselves, that every object is full of, and that do it by way of encoding/json.
-// What is usual is decoded here with the same result, and what is not is left to them.
+// knownTypes are frequent types whose UnmarshalJSON uses encoding/json. The usual forms are decoded here, with the same
+// result; all other forms are left to UnmarshalJSON.
 var knownTypes = map[reflect.Type]decode{
 	reflect.TypeFor[metav1.Time]():        decodeTime,
 	reflect.TypeFor[metav1.MicroTime]():   decodeMicroTime,
@@ -19,8 +19,8 @@ var knownTypes = map[reflect.Type]decode{
 	reflect.TypeFor[intstr.IntOrString](): decodeIntOrString,
 }
 
-// decodeTime differs from UnmarshalJSON in that what RFC 3339 allows is read without a copy. time.Parse is more tolerant
-// than that, and so what is refused here is read again there.
+// decodeTime differs from UnmarshalJSON in one way: it reads an RFC 3339 time without a copy. time.Parse accepts more
+// forms, so a time that is rejected here is passed to UnmarshalJSON.
 func decodeTime(r *jsonReader, v reflect.Value) error {
 	if r.kind() == '"' {
 		to := v.Addr().Interface().(*metav1.Time)
@@ -34,10 +34,10 @@ func decodeTime(r *jsonReader, v reflect.Value) error {
 	return decodeItself(r, v)
 }
 
-// microTime is how a MicroTime is always written.
+// microTime is the format in which a MicroTime is always written.
 const microTime = "2006-01-02T15:04:05.000000Z"
 
-// decodeMicroTime is decodeTime for a time that must have six digits behind the second.
+// decodeMicroTime is decodeTime for a time with exactly six digits after the second.
 func decodeMicroTime(r *jsonReader, v reflect.Value) error {
 	if r.kind() == '"' {
 		to := v.Addr().Interface().(*metav1.MicroTime)
@@ -52,21 +52,33 @@ func decodeMicroTime(r *jsonReader, v reflect.Value) error {
 	return decodeItself(r, v)
 }
 
-// decodeQuantity differs from UnmarshalJSON in that the string is shared.
+// maxQuantity limits the text of a quantity, in bytes. The time to parse one grows with the square of its digits: 16
+// MiB take minutes. APIs accept about twenty digits.
+const maxQuantity = 1 << 10
+
+var quantityType = reflect.TypeFor[resource.Quantity]()
+
+// decodeQuantity differs from UnmarshalJSON in two ways: the string is shared, and its length has a limit.
 func decodeQuantity(r *jsonReader, v reflect.Value) error {
-	if t := r.tokens[r.k]; r.kind() != '"' || t.from&odd != 0 {
-		return decodeItself(r, v) // which does not unquote
+	t := r.tokens[r.k]
+	switch {
+	case int(t.to)-t.start() > maxQuantity:
+		return r.mismatch(quantityType)
+	case r.kind() != '"' || t.from&odd != 0:
+		return decodeItself(r, v) // UnmarshalJSON does not unquote
 	}
+	at := r.k
 	q, err := resource.ParseQuantity(strings.TrimSpace(r.text()))
 	if err != nil {
-		return err
+		r.k = at
+		return r.mismatch(quantityType)
 	}
 	*v.Addr().Interface().(*resource.Quantity) = q
 	return nil
 }
 
-// decodeIntOrString differs from UnmarshalJSON in that the string is shared. What it was before shows through, there as
-// here.
+// decodeIntOrString differs from UnmarshalJSON in one way: the string is shared. Like UnmarshalJSON, it does not clear
+// the other field.
 func decodeIntOrString(r *jsonReader, v reflect.Value) error {
 	to := v.Addr().Interface().(*intstr.IntOrString)
 	switch r.kind() {

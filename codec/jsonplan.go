@@ -4,35 +4,34 @@ import (
 	"encoding"
 	stdjson "encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strconv"
-	"strings"
 )
 
-// jsonReader decodes what was scanned into the fields of structs.
+// jsonReader decodes scanned JSON into the fields of structs.
 type jsonReader struct {
 	cursor
 	strings *interner
 	scratch *scratch
+	breaks  breaks
 }
 
-// text consumes the string at hand.
+// text reads the current string.
 func (r *jsonReader) text() string { return r.strings.intern(r.content()) }
 
-// null tells whether the value at hand is null.
+// null reports whether the current value is null.
 func (r *jsonReader) null() bool { return r.kind() == 'n' }
 
-// decode decodes the value at hand into v, which is addressable, and consumes it. An error leaves v and the reader as
-// they happen to be.
+// decode decodes the current value into v, which is addressable, and moves behind the value. After an error, v and the
+// reader are in an undefined state.
 type decode func(r *jsonReader, v reflect.Value) error
 
-// jsonPlan decodes JSON into the structs of one type, with the results of sigs.k8s.io/json: decision 0002 has the
-// reasons. It is compiled by walking through the type once, and immutable.
+// jsonPlan decodes JSON into the structs of one type, with the results of sigs.k8s.io/json; decision 0002 has the
+// reasons. It is compiled once from the type, and is immutable.
 type jsonPlan struct {
 	elem  reflect.Type
 	whole decode
-	// bare leaves metadata.managedFields out; nil where the plan does not see that far.
+	// bare skips metadata.managedFields. It is nil if the plan does not decode the metadata itself.
 	bare decode
 }
 
@@ -55,42 +54,6 @@ func (p *jsonPlan) decode(r *jsonReader, bare bool) (any, error) {
 	return obj.Interface(), f(r, obj.Elem())
 }
 
-// fieldError says in which field, element or member of a map decoding failed.
-type fieldError struct {
-	path string
-	err  error
-}
-
-func (e *fieldError) Error() string { return e.path + ": " + e.err.Error() }
-func (e *fieldError) Unwrap() error { return e.err }
-
-// within adds an outer name to the path of an error.
-func within(name string, err error) error {
-	inner, ok := err.(*fieldError)
-	switch {
-	case !ok:
-		return &fieldError{name, err}
-	case strings.HasPrefix(inner.path, "["):
-		return &fieldError{name + inner.path, inner.err}
-	default:
-		return &fieldError{name + "." + inner.path, inner.err}
-	}
-}
-
-// mismatch is the error of a value that the type has no place for.
-func (r *jsonReader) mismatch(t reflect.Type) error {
-	switch r.kind() {
-	case '{':
-		return fmt.Errorf("an object does not fit %s", t)
-	case '[':
-		return fmt.Errorf("an array does not fit %s", t)
-	case '"':
-		return fmt.Errorf("a string does not fit %s", t)
-	default:
-		return fmt.Errorf("%.40s does not fit %s", r.raw(), t)
-	}
-}
-
 var (
 	anyType             = reflect.TypeFor[any]()
 	numberType          = reflect.TypeFor[stdjson.Number]()
@@ -98,17 +61,17 @@ var (
 	textUnmarshalerType = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// readsItself tells whether values of t are asked to decode themselves. Methods that a type without a name has by
-// embedding are not looked for, as in encoding/json.
+// readsItself reports whether values of t have their own UnmarshalJSON. Like encoding/json, it ignores methods that an
+// unnamed type has by embedding.
 func readsItself(t reflect.Type) bool {
 	return t.Name() != "" && reflect.PointerTo(t).Implements(unmarshalerType)
 }
 
-// jsonCompiler makes the decoders of types; a type that holds itself meets its own decoder.
+// jsonCompiler makes the decoders of types. A recursive type refers to its own decoder.
 type jsonCompiler struct {
 	decoders map[reflect.Type]*decode
 	structs  map[reflect.Type]*structPlan
-	maps     int // how many kinds of maps there are, for scratch
+	maps     int // number of map types, for scratch
 }
 
 func newJSONCompiler() *jsonCompiler {
@@ -168,15 +131,25 @@ func (c *jsonCompiler) make(t reflect.Type) decode {
 	}
 }
 
-// decodeItself is for what implements json.Unmarshaler, which is shown null too.
+// decodeItself calls UnmarshalJSON, also for null.
 func decodeItself(r *jsonReader, v reflect.Value) error {
-	return v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(r.raw())
+	at := r.k
+	if v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(r.raw()) != nil {
+		r.k = at
+		return r.mismatch(v.Type())
+	}
+	return nil
 }
 
 func decodeText(r *jsonReader, v reflect.Value) error {
 	switch r.kind() {
 	case '"':
-		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(r.content())
+		at := r.k
+		if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(r.content()) != nil {
+			r.k = at
+			return r.mismatch(v.Type())
+		}
+		return nil
 	case 'n':
 		return setNull(r, v)
 	default:
@@ -184,7 +157,7 @@ func decodeText(r *jsonReader, v reflect.Value) error {
 	}
 }
 
-// setNull consumes a null, which empties what can be nil and leaves anything else as it is.
+// setNull reads a null. It clears a value that can be nil, and does not change any other.
 func setNull(r *jsonReader, v reflect.Value) error {
 	r.k++
 	switch v.Kind() {
@@ -226,7 +199,7 @@ func decodeBool(r *jsonReader, v reflect.Value) error {
 	}
 }
 
-// isNumeric tells whether a value that begins with c is a number.
+// isNumeric reports whether a value that begins with c is a number.
 func isNumeric(c byte) bool { return c == '-' || isDigit(c) }
 
 func decodeInt(r *jsonReader, v reflect.Value) error {
@@ -236,7 +209,7 @@ func decodeInt(r *jsonReader, v reflect.Value) error {
 	case !isNumeric(c):
 		return r.mismatch(v.Type())
 	}
-	at := r.cursor
+	at := r.k
 	digits := r.raw()
 	n, ok := smallInt(digits)
 	if !ok {
@@ -245,14 +218,14 @@ func decodeInt(r *jsonReader, v reflect.Value) error {
 		ok = err == nil
 	}
 	if !ok || v.OverflowInt(n) {
-		r.cursor = at
+		r.k = at
 		return r.mismatch(v.Type())
 	}
 	v.SetInt(n)
 	return nil
 }
 
-// smallInt reads the few digits that most numbers have.
+// smallInt parses an integer of at most 18 digits, as most are.
 func smallInt(b []byte) (n int64, ok bool) {
 	if len(b) > 18 {
 		return 0, false
@@ -273,10 +246,10 @@ func decodeUint(r *jsonReader, v reflect.Value) error {
 	case !isNumeric(c):
 		return r.mismatch(v.Type())
 	}
-	at := r.cursor
+	at := r.k
 	n, err := strconv.ParseUint(string(r.raw()), 10, 64)
 	if err != nil || v.OverflowUint(n) {
-		r.cursor = at
+		r.k = at
 		return r.mismatch(v.Type())
 	}
 	v.SetUint(n)
@@ -290,17 +263,17 @@ func decodeFloat(r *jsonReader, v reflect.Value) error {
 	case !isNumeric(c):
 		return r.mismatch(v.Type())
 	}
-	at := r.cursor
+	at := r.k
 	f, err := strconv.ParseFloat(string(r.raw()), v.Type().Bits())
 	if err != nil {
-		r.cursor = at
+		r.k = at
 		return r.mismatch(v.Type())
 	}
 	v.SetFloat(f)
 	return nil
 }
 
-// decodeNumber decodes a json.Number, which may stand in quotes.
+// decodeNumber decodes a json.Number, which may be in quotes.
 func decodeNumber(r *jsonReader, v reflect.Value) error {
 	switch c := r.kind(); {
 	case c == 'n':
@@ -311,22 +284,24 @@ func decodeNumber(r *jsonReader, v reflect.Value) error {
 	case c != '"':
 		return r.mismatch(v.Type())
 	}
+	at := r.k
 	content := r.content()
 	if !isNumber(content) {
-		return fmt.Errorf("%.40q is not a number", content)
+		r.k = at
+		return r.mismatch(v.Type())
 	}
 	v.SetString(string(content))
 	return nil
 }
 
-// decodeAny decodes what stands in an interface as unstructured objects have it, integers as int64.
+// decodeAny decodes into an interface as for unstructured objects, with integers as int64.
 func decodeAny(r *jsonReader, v reflect.Value) error {
 	g := genericReader{*r}
 	value, err := g.value()
 	if err != nil {
 		return err
 	}
-	r.k = g.k
+	r.k, r.breaks = g.k, g.breaks
 	if value == nil {
 		v.SetZero()
 	} else {

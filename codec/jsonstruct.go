@@ -14,7 +14,7 @@ type structPlan struct {
 	table  []*structField // open addressing, by hashName
 }
 
-// structField is one name that is decoded into a struct, and the field that takes it.
+// structField is a member name and the struct field that it is decoded into.
 type structField struct {
 	member
 	decode decode
@@ -30,7 +30,7 @@ func (c *jsonCompiler) structOf(t reflect.Type) *structPlan {
 	return p
 }
 
-// field is the decoder of a field. What an unexported name hides cannot be asked for its methods.
+// field returns the decoder of a field. It cannot call methods of a field behind an unexported name.
 func (c *jsonCompiler) field(m member) decode {
 	var d decode
 	if m.hidden && m.typ.Kind() == reflect.Struct {
@@ -60,7 +60,7 @@ func (p *structPlan) index() {
 	}
 }
 
-// hashName looks at what the names of fields differ in most: their length and a few letters.
+// hashName combines what differs most between field names: the length and a few letters.
 func hashName(name []byte) int {
 	n := len(name)
 	if n == 0 {
@@ -69,7 +69,7 @@ func hashName(name []byte) int {
 	return int((uint32(n) | uint32(name[0])<<8 | uint32(name[n-1])<<16 | uint32(name[n/2])<<24) * 0x9E3779B1 >> 16)
 }
 
-// find returns the field of a name, or nil.
+// find returns the field with the given name, or nil.
 func (p *structPlan) find(name []byte) *structField {
 	for at := hashName(name); ; at++ {
 		f := p.table[at&(len(p.table)-1)]
@@ -88,6 +88,9 @@ func (p *structPlan) decode(r *jsonReader, v reflect.Value) error {
 		return r.mismatch(v.Type())
 	}
 	for end := r.enter(); r.k < end; {
+		if err := r.breaks.pause(r.k); err != nil {
+			return err
+		}
 		f := p.find(r.content())
 		if f == nil {
 			r.skip()
@@ -105,8 +108,8 @@ func (p *structPlan) decode(r *jsonReader, v reflect.Value) error {
 	return nil
 }
 
-// withoutManagedFields is p, the plan of an object, but for metadata.managedFields; nil if there is metadata that does
-// not go into fields of its own.
+// withoutManagedFields returns a copy of p, the plan of an object, that skips metadata.managedFields. It returns nil if
+// the metadata is not decoded into fields of its own.
 func (c *jsonCompiler) withoutManagedFields(p *structPlan) decode {
 	without := &structPlan{fields: slices.Clone(p.fields)}
 	for i := range without.fields {
@@ -133,17 +136,17 @@ func (c *jsonCompiler) withoutManagedFields(p *structPlan) decode {
 	return without.decode
 }
 
-// member is one name that encoding/json decodes into a struct.
+// member is a name that encoding/json decodes into a struct.
 type member struct {
 	name   string
 	index  []int // as for reflect.Value.FieldByIndex
 	typ    reflect.Type
-	tagged bool // the name is from a tag
+	tagged bool // the name comes from a tag
 	quoted bool // with the option string
-	hidden bool // an embedded struct without an exported name, which has a name in JSON
+	hidden bool // an embedded struct whose own name is not exported, but which has a name in JSON
 }
 
-// of returns the field in the struct v, and makes the embedded structs on the way to it.
+// of returns the member's field in the struct v. It creates the embedded structs on the way.
 func (m *member) of(v reflect.Value) (reflect.Value, error) {
 	if len(m.index) == 1 {
 		return v.Field(m.index[0]), nil
@@ -163,15 +166,15 @@ func (m *member) of(v reflect.Value) (reflect.Value, error) {
 	return v, nil
 }
 
-// level is a struct whose fields are looked at, with the way that leads there.
+// level is a struct whose fields are visited, and the path to it.
 type level struct {
 	typ   reflect.Type
 	index []int
 }
 
-// members returns the names that are decoded into a struct, in the order of its fields, by the rules of encoding/json:
-// fields of an embedded struct that has no name in JSON stand in its stead, the outermost of one name counts, among
-// equals the one that is tagged, and of several none.
+// members returns the names that are decoded into a struct, in the order of its fields, by the rules of encoding/json.
+// Fields of an embedded struct without a JSON name count as fields of the outer struct. Among fields of one name, the
+// outermost wins, then the one with a tag; if several remain, all are ignored.
 func members(t reflect.Type) []member {
 	var found []member
 	visited := map[reflect.Type]bool{}
@@ -191,7 +194,7 @@ func members(t reflect.Type) []member {
 				m.index = append(slices.Clone(l.index), i)
 				switch {
 				case inner == nil && times[l.typ] > 1:
-					found = append(found, m, m) // so that it does not count
+					found = append(found, m, m) // added twice, so that it is ignored
 				case inner == nil:
 					found = append(found, m)
 				default:
@@ -206,7 +209,7 @@ func members(t reflect.Type) []member {
 	return dominant(found)
 }
 
-// memberOf says what a field is: a member, or a struct whose fields stand in its stead.
+// memberOf classifies a field: a member, or an embedded struct whose fields are visited instead.
 func memberOf(f reflect.StructField) (m member, inner reflect.Type, ok bool) {
 	tag := f.Tag.Get("json")
 	t := f.Type
@@ -231,7 +234,7 @@ func memberOf(f reflect.StructField) (m member, inner reflect.Type, ok bool) {
 	return m, nil, true
 }
 
-// canBeQuoted tells whether the option string is heeded.
+// canBeQuoted reports whether the option string has an effect on the type.
 func canBeQuoted(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer && t.Name() == "" {
 		t = t.Elem()
@@ -245,7 +248,7 @@ func canBeQuoted(t reflect.Type) bool {
 	return false
 }
 
-// isValidName tells whether encoding/json takes a name from a tag.
+// isValidName reports whether encoding/json accepts a name from a tag.
 func isValidName(name string) bool {
 	for _, c := range name {
 		if !unicode.IsLetter(c) && !unicode.IsDigit(c) && !strings.ContainsRune("!#$%&()*+-./:;<=>?@[]^_{|}~ ", c) {
@@ -255,7 +258,7 @@ func isValidName(name string) bool {
 	return name != ""
 }
 
-// dominant returns those that encoding/json decodes of members that may have the same name.
+// dominant returns the members that encoding/json decodes, among members that may have equal names.
 func dominant(found []member) []member {
 	byName := map[string][]member{}
 	for _, m := range found {
@@ -277,7 +280,7 @@ func dominant(found []member) []member {
 	return out
 }
 
-// rank is lower for what goes before: what is less deep, then what is tagged.
+// rank orders members of one name: the lower rank wins. Outer members come first, then those with a tag.
 func rank(m member) int {
 	if m.tagged {
 		return 2 * len(m.index)

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestKnownObjectsAreReused(t *testing.T) {
 	}
 }
 
-// An object without a UID or a version is the same as nothing, and so is one whose metadata says things twice.
+// An object without a UID or a version is never known, and neither is one with repeated names in its metadata.
 func TestUncertainObjectsAreNotReused(t *testing.T) {
 	for _, item := range []string{
 		`{"metadata":{"name":"a"}}`,
@@ -81,7 +82,7 @@ func TestKnownObjectsAreReusedInWatch(t *testing.T) {
 	}
 }
 
-// A relist of what is known already costs next to nothing: a few allocations for the whole list.
+// A relist of known objects needs only a few allocations for the whole list.
 func TestRelistOfKnownObjectsDoesNotAllocate(t *testing.T) {
 	const n = 400
 	run := func(t *testing.T, relist func()) {
@@ -129,7 +130,7 @@ func relist[T api.Object](t *testing.T, c *codec.Codec[T], body []byte, media st
 		return last, ok
 	}}
 	fresh := 0
-	_, err := c.DecodeList(bytes.NewReader(body), media, pods, o, func(item T) error {
+	_, err := c.DecodeList(context.Background(), bytes.NewReader(body), media, pods, o, func(item T) error {
 		if any(item) != any(last) {
 			fresh++
 		}

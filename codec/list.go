@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"reflect"
@@ -12,31 +13,32 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// maxHeadBytes bounds what is kept of an answer beside its items: its metadata, or the members of a Status.
+// maxHeadBytes limits the part of an answer that is kept besides its items: its metadata, or the members of a Status.
 const maxHeadBytes = maxStatusBytes
 
-// DecodeList reads the one list that r holds to its end, and hands each item, as soon as its last byte has arrived, to
-// each; no more than one item is ever in memory, wherever the list's metadata stands. mediaType is the answer's
-// Content-Type. It blocks as r and each do, and returns the first error of each as it is.
+// DecodeList decodes the only list in r, and reads r to its end. It passes each item to each as soon as the item's last
+// byte has arrived. At most one item is in memory, wherever the list's metadata is in the answer. mediaType is the
+// Content-Type of the answer. DecodeList blocks as r and each do, and returns the first error of each unchanged. If ctx
+// ends while a large item is being decoded, the error is that of ctx.
 //
-// An item that is not a T goes to o.OnUndecodable, and the list goes on if that returns nil. A Status in the place of a
-// list is a *apierrors.StatusError, a Table or anything else a *KindError. After any error the items that were handed
-// out are part of a list only.
-// It corresponds to decoding a PodList and meta.EachListItem of client-go, without the PodList.
+// An item that cannot be decoded into T is passed to o.OnUndecodable; if that returns nil, the list continues. If the
+// answer is a Status, the error is a *apierrors.StatusError; if it is a Table or anything else, a *KindError. After any
+// error, each has received only a part of the list. DecodeList corresponds to decoding a PodList and meta.EachListItem
+// of client-go, but never holds a PodList.
 func (c *Codec[T]) DecodeList(
-	r io.Reader, mediaType string, resource api.Resource, o api.Options[T], each func(T) error,
+	ctx context.Context, r io.Reader, mediaType string, resource api.Resource, o api.Options[T], each func(T) error,
 ) (metav1.ListMeta, error) {
 	m, err := c.media(mediaType)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	d := c.decoder(&window{r: r, limit: c.limit}, resource, o)
+	d := c.decoder(ctx, &window{r: r, limit: c.limit}, resource, o)
 	d.remember(m)
 	if m == mediaProtobuf {
 		l := protobufList[T]{decoder: d, each: each}
 		return l.read()
 	}
-	l := jsonList[T]{decoder: d, s: newScanner(d.window), each: each}
+	l := jsonList[T]{decoder: d, s: newScanner(d.ended, d.window), each: each}
 	return l.read()
 }
 
@@ -45,12 +47,12 @@ type jsonList[T any] struct {
 	decoder[T]
 	s       *scanner
 	each    func(T) error
-	outline outline // of the item at hand
+	outline outline // of the current item
 
 	listAPIVersion, listKind string
 	meta                     metav1.ListMeta
 	hasItems                 bool
-	head                     bytes.Buffer // the small members of what may turn out to be a Status
+	head                     bytes.Buffer // the small members of an answer that may be a Status
 }
 
 func (l *jsonList[T]) read() (metav1.ListMeta, error) {
@@ -64,7 +66,7 @@ func (l *jsonList[T]) read() (metav1.ListMeta, error) {
 	return l.meta, err
 }
 
-// member reads one member of the list, whose value stands at or after i.
+// member reads one member of the list, whose value begins at or after i.
 func (l *jsonList[T]) member(name []byte, i int) (int, error) {
 	switch string(name) {
 	case "items":
@@ -112,8 +114,8 @@ func (l *jsonList[T]) small(name string, i int) (int, error) {
 	return end, nil
 }
 
-// verdict says, at the end of the answer, whether it was a list. A list of a custom resource may be of any kind, so that
-// having items is what counts; one that has none must at least be called a list.
+// verdict decides at the end of the answer whether it was a list. The list of a custom resource may have any kind, so
+// an answer with items is a list. Without items, its kind must end in List.
 func (l *jsonList[T]) verdict() error {
 	switch {
 	case isTable(l.listAPIVersion, l.listKind):
@@ -130,7 +132,7 @@ func (l *jsonList[T]) verdict() error {
 	return l.unexpected(l.listAPIVersion, l.listKind)
 }
 
-// isTable tells whether a server answered with what it prints instead of what it has.
+// isTable reports whether the server answered with a printed Table instead of objects.
 func isTable(apiVersion, kind string) bool {
 	return strings.HasPrefix(apiVersion, metaGroup) && (kind == "Table" || kind == "TableList")
 }
@@ -145,12 +147,12 @@ func (l *jsonList[T]) items(i int) (int, error) {
 		return i, err
 	}
 	if l.s.b[i] == 'n' {
-		return l.s.scalar(i) // null, which is what Go writes for no items
+		return l.s.scalar(i) // null, which Go writes for a nil slice of items
 	}
 	return l.s.array(i, l.item)
 }
 
-// item reads one item, which stands at or after i. The scanner holds it from its first byte on.
+// item reads one item, which begins at or after i. The scanner holds it from its first byte.
 func (l *jsonList[T]) item(i int) (int, error) {
 	i, err := l.s.next(i)
 	if err != nil {

@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,7 +26,7 @@ func TestListOfPods(t *testing.T) {
 			func(r io.Reader) io.Reader { return oneByte{r} },
 		} {
 			n := 0
-			meta, err := podCodec.DecodeList(reader(bytes.NewReader(podList(5, media))), media, pods, podOptions{}, func(pod *corev1.Pod) error {
+			meta, err := podCodec.DecodeList(context.Background(), reader(bytes.NewReader(podList(5, media))), media, pods, podOptions{}, func(pod *corev1.Pod) error {
 				requireSame(t, newPod(n), pod)
 				n++
 				return nil
@@ -57,7 +58,7 @@ func TestListOfEveryFlavour(t *testing.T) {
 	require.Equal(t, want, generic[1].Object)
 }
 
-// A list says of its items what they would repeat; where nobody names the resource, that is all there is to go by.
+// The kind of a list gives the kind of its items. It is used if the caller names no resource.
 func TestListItemsGetKindOfList(t *testing.T) {
 	body := `{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"a"}},{"kind":"Own","apiVersion":"x/v2","metadata":{"name":"b"}}]}`
 	generic, _, err := collect(unstructuredCodec, body, asJSON, api.Resource{}, unstructuredOptions{})
@@ -98,7 +99,7 @@ func TestListOfNothing(t *testing.T) {
 	require.Empty(t, meta)
 }
 
-// parts hands out one part a read, and tells before each how many were read already.
+// parts returns one part per read, and before each calls a function with the number of parts that were read.
 type parts struct {
 	parts  [][]byte
 	before func(read int)
@@ -117,7 +118,7 @@ func (p *parts) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// Each item is handed out when its last byte has arrived, and not when the next read returns.
+// Each item is handed out when its last byte has arrived, not when the next read returns.
 func TestListHandsOutItemsAsTheyArrive(t *testing.T) {
 	item := func(i int) []byte {
 		return mustMarshal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint(i)}})
@@ -138,7 +139,7 @@ func TestListHandsOutItemsAsTheyArrive(t *testing.T) {
 			r := &parts{parts: body, before: func(read int) {
 				require.Equal(t, min(max(0, read-1), 3), handedOut, "after %d parts", read)
 			}}
-			_, err := metadataCodec.DecodeList(r, media, pods, api.Options[*metav1.PartialObjectMetadata]{}, func(o *metav1.PartialObjectMetadata) error {
+			_, err := metadataCodec.DecodeList(context.Background(), r, media, pods, api.Options[*metav1.PartialObjectMetadata]{}, func(o *metav1.PartialObjectMetadata) error {
 				require.Equal(t, fmt.Sprint(handedOut), o.Name)
 				handedOut++
 				return nil
@@ -153,7 +154,7 @@ func TestListEndsWithErrorOfEach(t *testing.T) {
 	enough := errors.New("enough")
 	for _, media := range []string{asJSON, asProtobuf} {
 		calls := 0
-		_, err := podCodec.DecodeList(bytes.NewReader(podList(5, media)), media, pods, podOptions{}, func(*corev1.Pod) error {
+		_, err := podCodec.DecodeList(context.Background(), bytes.NewReader(podList(5, media)), media, pods, podOptions{}, func(*corev1.Pod) error {
 			calls++
 			return enough
 		})
@@ -193,7 +194,7 @@ func TestListReportsUndecodable(t *testing.T) {
 }
 
 func TestProtobufListReportsUndecodable(t *testing.T) {
-	// The second item's spec is cut short inside, while its metadata is whole.
+	// The second item's spec is cut off inside, but its metadata is complete.
 	good := mustMarshal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	bad := append(mustMarshal(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "b", Namespace: "n", UID: "u", ResourceVersion: "7"}}), 0x12, 0x02, 0x0a, 0x7f)
 	var raw []byte
@@ -253,7 +254,7 @@ func TestListAnsweredWithSomethingElse(t *testing.T) {
 	}
 }
 
-// A custom resource may call its lists what it likes, and may be a table.
+// A custom resource may use any name for its lists, also Table.
 func TestListOfAnyKindName(t *testing.T) {
 	for _, kind := range []string{"Collection", "TableList", ""} {
 		body := fmt.Sprintf(`{"kind":%q,"apiVersion":"furniture.io/v1","items":[{"metadata":{"name":"a"}}]}`, kind)
@@ -290,7 +291,7 @@ func TestDropsManagedFields(t *testing.T) {
 	require.Contains(t, generic[1].Object["metadata"], "ownerReferences")
 }
 
-// Wherever managedFields stands, how often it occurs, and whatever is around it.
+// managedFields may be in any place, occur several times, and have anything around them.
 func TestDropsManagedFieldsAnywhere(t *testing.T) {
 	for _, metadata := range []string{
 		`{"managedFields":[{"manager":"x"}]}`,
@@ -315,7 +316,7 @@ func TestDropsManagedFieldsAnywhere(t *testing.T) {
 	require.Empty(t, typed[0].ManagedFields)
 }
 
-// countless is a list without an end, of which nothing but the beginning is ever in memory.
+// countless is a list without an end. Only its beginning is ever in memory.
 type countless struct {
 	head, item []byte
 	at         int
@@ -352,7 +353,7 @@ func TestListWithoutEndNeedsNoMemory(t *testing.T) {
 			body := &limited{r: list.body, left: 4 << 20, err: stop}
 			c := codec.For[*metav1.PartialObjectMetadata](codec.Options{MaxObjectBytes: 64 << 10})
 			allocated := allocatedBytes(func() {
-				_, err := c.DecodeList(body, list.media, api.Resource{}, api.Options[*metav1.PartialObjectMetadata]{
+				_, err := c.DecodeList(context.Background(), body, list.media, api.Resource{}, api.Options[*metav1.PartialObjectMetadata]{
 					Known: func(_, _ []byte) (*metav1.PartialObjectMetadata, bool) { return nil, false },
 				}, func(*metav1.PartialObjectMetadata) error {
 					if list.body.read > 2<<20 {
@@ -362,7 +363,7 @@ func TestListWithoutEndNeedsNoMemory(t *testing.T) {
 				})
 				require.Error(t, err)
 			})
-			if name != "items" { // items are garbage as soon as they are handed out, and count all the same
+			if name != "items" { // items become garbage as soon as they are handed out, but they still count
 				require.Less(t, allocated, uint64(256<<10))
 			}
 		})

@@ -3,6 +3,7 @@
 package codec_test
 
 import (
+	"context"
 	"runtime"
 	"syscall"
 	"testing"
@@ -13,16 +14,16 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// benchmarkLive keeps the last few thousand objects, as a cache does: an operation decodes an event of a watch and puts
-// the object in the place of an older one, so that collecting garbage costs what it costs in an agent. It reports
-// processor time, which neighbours on the machine disturb less than time, and what an object takes of the heap.
+// benchmarkLive keeps the last few thousand objects, as a cache does. An operation decodes a watch event and replaces
+// an older object, so that garbage collection costs what it costs in an agent. It reports the heap bytes of an object,
+// and processor time, which other load on the machine disturbs less than elapsed time.
 func benchmarkLive[T api.Object](b *testing.B, c *codec.Codec[T], media string, o api.Options[T]) {
 	const n = 3000
 	var stream []byte
 	for i := range 300 {
 		stream = append(stream, frameOf(media, "MODIFIED", newPod(i))...)
 	}
-	r, err := c.NewEventReader(&around{b: stream}, media, pods, o)
+	r, err := c.NewEventReader(context.Background(), &around{b: stream}, media, pods, o)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -49,7 +50,7 @@ func benchmarkLive[T api.Object](b *testing.B, c *codec.Codec[T], media string, 
 	runtime.KeepAlive(r)
 }
 
-// liveBytes is the size of the heap when garbage is gone.
+// liveBytes returns the size of the heap after garbage collection.
 func liveBytes() int64 {
 	runtime.GC()
 	runtime.GC()

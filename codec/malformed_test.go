@@ -2,6 +2,7 @@ package codec_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -18,10 +19,10 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// malformedLimit is small, so that what is too large need not be large.
+// malformedLimit is small, so that small inputs can be too large.
 const malformedLimit = 96 << 10
 
-// The errors that a malformed answer may end with.
+// These are the errors with which a malformed answer may end.
 var (
 	isMalformed   = func(err error) bool { return errors.Is(err, codec.ErrMalformed) }
 	isTruncated   = func(err error) bool { return isMalformed(err) && errors.Is(err, io.ErrUnexpectedEOF) }
@@ -218,7 +219,7 @@ func malformedProtobufObjects() []malformedCase {
 		{"nothing", "", isMalformed},
 		{"half the prefix", "k8", isMalformed},
 		{"another prefix", "k9s\x00", isMalformed},
-		{"nothing but the prefix", "k8s\x00", isFine}, // an object of an unknown kind and no bytes
+		{"nothing but the prefix", "k8s\x00", isFine}, // an object of an unknown kind without bytes
 		{"JSON", item, isMalformed},
 		{"cut in the envelope", good[:7], isMalformed},
 		{"cut in the middle", good[:len(good)/2], isMalformed},
@@ -245,7 +246,7 @@ func malformedProtobufObjects() []malformedCase {
 	}
 }
 
-// encoded is a pod whose envelope says in what it is encoded.
+// encoded is a pod whose envelope names a content encoding.
 func encoded(encoding, contentType string) string {
 	unknown := runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "Pod"}, Raw: protobufPod(), ContentEncoding: encoding, ContentType: contentType}
 	return "k8s\x00" + string(mustMarshal(&unknown))
@@ -332,26 +333,26 @@ func malformedProtobufEvents() []malformedCase {
 	}
 }
 
-// Every malformed answer ends with a typed error, without a panic and in bounded memory, however it arrives; and the
-// next good one is decoded as if nothing had been.
+// Every malformed answer ends with a typed error, without a panic and with limited memory, however it arrives. The next
+// valid answer is decoded normally.
 func TestMalformedAnswers(t *testing.T) {
 	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: malformedLimit})
 	o := podOptions{DropManagedFields: true, Known: func(_, _ []byte) (*corev1.Pod, bool) { return nil, false }}
 	object := func(media string) func(io.Reader) error {
 		return func(r io.Reader) error {
-			_, err := c.DecodeObject(r, media, pods)
+			_, err := c.DecodeObject(context.Background(), r, media, pods)
 			return err
 		}
 	}
 	list := func(media string) func(io.Reader) error {
 		return func(r io.Reader) error {
-			_, err := c.DecodeList(r, media, pods, o, discard)
+			_, err := c.DecodeList(context.Background(), r, media, pods, o, discard)
 			return err
 		}
 	}
 	watch := func(media string) func(io.Reader) error {
 		return func(r io.Reader) error {
-			events, err := c.NewEventReader(r, media, pods, o)
+			events, err := c.NewEventReader(context.Background(), r, media, pods, o)
 			for err == nil {
 				_, err = events.Next()
 			}

@@ -39,7 +39,7 @@ func (m *metadataByItself) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// only decodes the one item of a list without its managedFields.
+// only decodes the single item of a list without its managedFields.
 func only[T any](t *testing.T, item string) T {
 	t.Helper()
 	items, _, err := collect(codec.For[T](codec.Options{}), `{"items":[`+item+`]}`, asJSON, api.Resource{}, api.Options[T]{DropManagedFields: true})
@@ -47,7 +47,7 @@ func only[T any](t *testing.T, item string) T {
 	return items[0]
 }
 
-// managedFields are left out wherever a type puts its metadata, and nothing else of that name is.
+// managedFields are skipped wherever a type has its metadata. Other fields of that name are kept.
 func TestDropsManagedFieldsOfEveryType(t *testing.T) {
 	const item = `{"spec":{"managedFields":"x"},"metadata":{"managedFields":[{"manager":"a,}]"}],"name":"a","labels":{"managedFields":"y"}}}`
 	pointer := only[*metadataBehindPointer](t, item)
@@ -68,7 +68,7 @@ func TestDropsManagedFieldsOfEveryType(t *testing.T) {
 	require.Contains(t, string(kept[0].Metadata), `"manager":"a,}]"`)
 }
 
-// Nor does protobuf bring them back, be the metadata in the object or behind a pointer.
+// Protobuf skips them too, whether the metadata is in the object or behind a pointer.
 func TestDropsManagedFieldsFromProtobuf(t *testing.T) {
 	type pointing struct {
 		Metadata *metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`

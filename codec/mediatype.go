@@ -3,9 +3,11 @@ package codec
 import (
 	"mime"
 	"strings"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
-// The media types that Kubernetes serves and leat reads.
+// These are the media types of Kubernetes that leat supports.
 const (
 	MediaTypeJSON     = "application/json"
 	MediaTypeProtobuf = "application/vnd.kubernetes.protobuf"
@@ -19,19 +21,19 @@ const (
 	mediaProtobuf
 )
 
-// AcceptOptions says what the answer will be used for.
+// AcceptOptions describe the use of the answer.
 type AcceptOptions struct {
-	// List is set for the answer to a list. A get, a write or a watch is answered with objects.
+	// List is set for a list. A get, a write or a watch returns single objects.
 	List bool
-	// JSON leaves protobuf out, for a transport or a server that has only JSON.
+	// JSON excludes protobuf, for a transport or a server that supports only JSON.
 	JSON bool
-	// DropManagedFields asks the server to leave metadata.managedFields out (KEP-5958). A server that does not know
-	// the parameter falls back to the clause without it.
+	// DropManagedFields asks the server to omit metadata.managedFields (KEP-5958). A server that does not know the
+	// parameter uses the clause without it.
 	DropManagedFields bool
 }
 
-// Accept returns the value of the Accept header for T, best first: protobuf where T supports it, PartialObjectMetadata
-// where T has metadata only, and plain JSON last, so that no server is left without an answer.
+// Accept returns the value of the Accept header for T, the best format first: protobuf if T supports it,
+// PartialObjectMetadata if T has only metadata, and plain JSON last, so that every server can answer.
 func (c *Codec[T]) Accept(o AcceptOptions) string {
 	types := []string{MediaTypeJSON}
 	if c.plan.protobuf && !o.JSON {
@@ -61,13 +63,13 @@ func appendClauses(clauses, types []string, as string, drop bool) []string {
 	return clauses
 }
 
-// media reads a Content-Type. An empty one is JSON, which is what servers that forget it send.
+// media parses a Content-Type. An empty one means JSON, because servers that omit it send JSON.
 func (c *Codec[T]) media(contentType string) (media, error) {
 	switch m := mediaOf(contentType); {
 	case m == mediaJSON, m == mediaProtobuf && c.plan.protobuf:
 		return m, nil
 	default:
-		return 0, &MediaTypeError{MediaType: contentType}
+		return 0, &MediaTypeError{MediaType: quote.Short(contentType, maxQuoted)}
 	}
 }
 

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 
@@ -11,43 +12,45 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
-// decoder is what the objects of one answer have in common. It belongs to the goroutine that reads the answer.
+// decoder is the common state of one answer's objects. It belongs to the goroutine that reads the answer.
 type decoder[T any] struct {
+	ended    func() error // the error of the caller's context
 	plan     *plan[T]
 	window   *window
 	resource api.Resource
 	options  api.Options[T]
 
-	// apiVersion and kind are what the objects are filled up with: the resource's, or what a list says of its items.
+	// apiVersion and kind are set in objects that omit them. They come from the resource, or from the list's kind.
 	apiVersion, kind string
-	// strict says that they are the resource's, so that an object of another kind is none of it.
+	// strict means that they come from the resource, so an object of another kind is an error.
 	strict bool
 
 	json jsonReader
 	wire wireReader
 }
 
-func (c *Codec[T]) decoder(w *window, resource api.Resource, o api.Options[T]) decoder[T] {
-	d := decoder[T]{plan: &c.plan, window: w, resource: resource, options: o}
-	d.json = jsonReader{strings: c.plan.strings, scratch: &scratch{}}
-	d.wire = wireReader{strings: c.plan.strings, scratch: &scratch{}}
+func (c *Codec[T]) decoder(ctx context.Context, w *window, resource api.Resource, o api.Options[T]) decoder[T] {
+	d := decoder[T]{ended: ctx.Err, plan: &c.plan, window: w, resource: resource, options: o}
+	d.json = jsonReader{strings: c.plan.strings, scratch: &scratch{}, breaks: breaks{ended: d.ended}}
+	d.wire = wireReader{strings: c.plan.strings, scratch: &scratch{}, breaks: wireBreaks{ended: d.ended}}
 	if resource.Kind != "" && !c.plan.status {
 		d.apiVersion, d.kind, d.strict = resource.GroupVersion().String(), resource.Kind, true
 	}
 	return d
 }
 
-// remember prepares for many objects of one answer, whose strings repeat.
+// remember prepares the decoder for many objects, whose strings repeat.
 func (d *decoder[T]) remember(m media) {
 	if m == mediaProtobuf && d.plan.wire != nil {
 		d.wire.recent = &recent{}
 	}
 }
 
-// jsonItem decodes one object of many, which o outlines in b, or hands out the one that the caller holds already. ok is
-// false without an error for an object that was reported and is to be left out.
+// jsonItem decodes one of many objects, with the outline o in b, or returns the object that the caller already holds.
+// If ok is false and err is nil, the object was reported and is skipped.
 func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj T, version string, ok bool, err error) {
 	h := o.head(b)
 	if d.options.Known != nil {
@@ -67,7 +70,7 @@ func (d *decoder[T]) jsonItem(b []byte, o *outline, event watch.EventType) (obj 
 	return obj, version, true, nil
 }
 
-// versionOf is the version that obj keeps. T need not keep any: a watch then goes on from what is peeked.
+// versionOf returns the resource version that obj keeps. T need not keep it; then the watch uses the peeked version.
 func versionOf(obj any) string {
 	if o, ok := obj.(api.Object); ok {
 		return o.GetResourceVersion()
@@ -75,8 +78,8 @@ func versionOf(obj any) string {
 	return ""
 }
 
-// reuse returns the object that the caller holds already, and its version, if it is the very same. The last state of a
-// deleted object is the server's to tell.
+// reuse returns the object that the caller already holds, and its version, if UID and version are equal. It never
+// reuses an object in a delete event, because the event has the last state.
 func (d *decoder[T]) reuse(id identity, event watch.EventType) (obj T, version string, ok bool) {
 	if d.options.Known == nil || event == watch.Deleted || !id.certain || len(id.name) == 0 || len(id.uid) == 0 || len(id.version) == 0 {
 		return obj, "", false
@@ -92,7 +95,8 @@ func (d *decoder[T]) reuse(id identity, event watch.EventType) (obj T, version s
 	return known, o.GetResourceVersion(), true
 }
 
-// check compares what an object says it is with what was asked for. Metadata may come in a kind of its own.
+// check compares the apiVersion and kind of an object with those that were requested. Metadata may have a kind of its
+// own.
 func (d *decoder[T]) check(apiVersion, kind []byte) error {
 	switch {
 	case !d.strict || len(kind) == 0:
@@ -106,14 +110,14 @@ func (d *decoder[T]) check(apiVersion, kind []byte) error {
 	}
 }
 
-// metaGroup is what the apiVersion of Table and PartialObjectMetadata begins with.
+// metaGroup is the prefix of the apiVersion of Table and PartialObjectMetadata.
 const metaGroup = "meta.k8s.io/"
 
 func (d *decoder[T]) unexpected(apiVersion, kind string) error {
-	return &KindError{Resource: d.resource, APIVersion: apiVersion, Kind: kind}
+	return &KindError{Resource: d.resource, APIVersion: quote.Short(apiVersion, maxQuoted), Kind: quote.Short(kind, maxQuoted)}
 }
 
-// report hands an object that cannot be decoded to whoever asked to be told, and says whether to go on.
+// report passes an object that cannot be decoded to OnUndecodable. Its result decides whether to continue.
 func (d *decoder[T]) report(id identity, event watch.EventType, err error) error {
 	err = d.failed(id, event, err)
 	if u, ok := err.(*api.UndecodableError); ok && d.options.OnUndecodable != nil {
@@ -122,16 +126,19 @@ func (d *decoder[T]) report(id identity, event watch.EventType, err error) error
 	return err
 }
 
-// failed is the error of an object that cannot be decoded.
+// failed returns the error of an object that cannot be decoded, or the error of a context that has ended.
 func (d *decoder[T]) failed(id identity, event watch.EventType, err error) error {
+	if err := d.ended(); err != nil {
+		return err
+	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = errors.New(err.Error()) // the object ends too early, and the answer does not
+		err = errors.New(err.Error()) // the object ends too early, but the answer does not
 	}
 	if len(id.name) == 0 {
 		return malformed(d.window.off, "%w: %w", errNameless, err)
 	}
 	return &api.UndecodableError{
-		Resource: d.resource, Key: id.key(), UID: types.UID(id.uid), ResourceVersion: string(id.version), Type: event, Err: err,
+		Resource: d.resource, Key: id.key(), UID: types.UID(kept(id.uid)), ResourceVersion: kept(id.version), Type: event, Err: err,
 	}
 }
 
@@ -140,26 +147,27 @@ var (
 	errNotAnObject = errors.New("not a JSON object")
 )
 
-// fromJSON decodes one object, without its managedFields if drop is set, and fills in what it leaves out.
+// fromJSON decodes one object, without its managedFields if drop is set, and sets the members that it omits.
 func (d *decoder[T]) fromJSON(b []byte, o *outline, drop bool) (obj T, err error) {
 	c := o.at(b)
 	if len(c.tokens) == 0 || c.kind() != '{' {
-		return obj, errNotAnObject // null would decode into anything
+		return obj, errNotAnObject // otherwise null would decode into any type
 	}
 	bare := drop && d.plan.leavesOut()
 	if drop && !bare {
 		c = withoutManagedFields(c)
 	}
 	d.json.cursor = c
+	d.json.breaks.begin()
 	if obj, err = d.plan.fromJSON(&d.json, bare); err == nil {
 		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
 	}
 	return obj, err
 }
 
-// jsonObject reads the one object of an answer.
+// jsonObject reads the only object of an answer.
 func (d *decoder[T]) jsonObject() (obj T, err error) {
-	s := newScanner(d.window)
+	s := newScanner(d.ended, d.window)
 	s.held = true
 	i, err := s.next(0)
 	if err != nil {
@@ -195,15 +203,16 @@ func (d *decoder[T]) jsonSingle(b []byte, o *outline) (obj T, err error) {
 	return obj, err
 }
 
-// statusError is the error of a Status in the place of something else.
+// statusError returns the error of a Status that was sent instead of the requested object.
 func (d *decoder[T]) statusError(status *metav1.Status, apiVersion string) error {
 	if status.Status == metav1.StatusSuccess {
 		return d.unexpected(apiVersion, "Status")
 	}
+	limitStatus(status)
 	return &apierrors.StatusError{ErrStatus: *status}
 }
 
-// zeroUnless keeps a half-decoded object from its caller.
+// zeroUnless hides a partly decoded object from the caller.
 func zeroUnless[T any](obj T, err error) (T, error) {
 	if err != nil {
 		var none T

@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"strings"
@@ -23,24 +24,24 @@ func TestDecodeObject(t *testing.T) {
 		asProtobuf:                      sealed("v1", "Pod", newPod(1)),
 		asProtobuf + ";type=k8s.io.Pod": sealed("v1", "Pod", newPod(1)),
 	} {
-		pod, err := podCodec.DecodeObject(oneByte{strings.NewReader(string(body))}, media, pods)
+		pod, err := podCodec.DecodeObject(context.Background(), oneByte{strings.NewReader(string(body))}, media, pods)
 		require.NoError(t, err, media)
 		requireSame(t, newPod(1), pod)
 	}
-	generic, err := unstructuredCodec.DecodeObject(strings.NewReader(`{"metadata":{"name":"a","generation":9007199254740993}}`), asJSON, pods)
+	generic, err := unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","generation":9007199254740993}}`), asJSON, pods)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": "a", "generation": int64(9007199254740993)},
 	}, generic.Object)
 }
 
-// Metadata is asked for in a kind of its own, and says afterwards what it is the metadata of.
+// Metadata is requested with its own kind, but returned with the kind of its resource.
 func TestMetadataIsOfItsResource(t *testing.T) {
 	body := `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"a"}}`
-	o, err := metadataCodec.DecodeObject(strings.NewReader(body), asJSON, pods)
+	o, err := metadataCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, pods)
 	require.NoError(t, err)
 	require.Equal(t, metav1.TypeMeta{Kind: "Pod", APIVersion: "v1"}, o.TypeMeta)
-	o, err = metadataCodec.DecodeObject(strings.NewReader(body), asJSON, api.Resource{})
+	o, err = metadataCodec.DecodeObject(context.Background(), strings.NewReader(body), asJSON, api.Resource{})
 	require.NoError(t, err)
 	require.Equal(t, "PartialObjectMetadata", o.Kind)
 }
@@ -53,14 +54,14 @@ func TestObjectAnsweredWithStatus(t *testing.T) {
 		asJSON:     func(s *metav1.Status) string { return string(mustJSON(s)) },
 		asProtobuf: func(s *metav1.Status) string { return string(sealed("v1", "Status", s)) },
 	} {
-		_, err := podCodec.DecodeObject(strings.NewReader(encode(failure)), media, pods)
+		_, err := podCodec.DecodeObject(context.Background(), strings.NewReader(encode(failure)), media, pods)
 		require.True(t, apierrors.IsConflict(err), "%v", err)
-		_, err = podCodec.DecodeObject(strings.NewReader(encode(success)), media, pods)
+		_, err = podCodec.DecodeObject(context.Background(), strings.NewReader(encode(success)), media, pods)
 		require.ErrorIs(t, err, codec.ErrUnexpectedKind)
 
 		for _, want := range []*metav1.Status{failure, success} {
-			got, err := statusCodec.DecodeObject(strings.NewReader(encode(want)), media, pods)
-			require.NoError(t, err, "who asks for a Status gets it")
+			got, err := statusCodec.DecodeObject(context.Background(), strings.NewReader(encode(want)), media, pods)
+			require.NoError(t, err, "the caller requested a Status")
 			require.Equal(t, want.Status, got.Status)
 		}
 	}
@@ -71,33 +72,33 @@ func TestObjectOfAnotherKind(t *testing.T) {
 		asJSON:     `{"kind":"Service","apiVersion":"v1","metadata":{"name":"a"}}`,
 		asProtobuf: string(sealed("v1", "Service", newPod(1))),
 	} {
-		_, err := podCodec.DecodeObject(strings.NewReader(body), media, pods)
+		_, err := podCodec.DecodeObject(context.Background(), strings.NewReader(body), media, pods)
 		require.EqualError(t, err, `codec: asked for pods and was answered with kind "Service" of "v1"`)
-		_, err = podCodec.DecodeObject(strings.NewReader(body), media, api.Resource{Plural: "pods"})
+		_, err = podCodec.DecodeObject(context.Background(), strings.NewReader(body), media, api.Resource{Plural: "pods"})
 		require.NoError(t, err, "a resource without a kind takes any")
 	}
 }
 
 func TestObjectThatCannotBeDecoded(t *testing.T) {
-	pod, err := podCodec.DecodeObject(strings.NewReader(`{"metadata":{"name":"a","namespace":"n"},"spec":7}`), asJSON, pods)
+	pod, err := podCodec.DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","namespace":"n"},"spec":7}`), asJSON, pods)
 	var undecodable *api.UndecodableError
 	require.ErrorAs(t, err, &undecodable)
 	require.Equal(t, api.Key{Namespace: "n", Name: "a"}, undecodable.Key)
 	require.Nil(t, pod)
 }
 
-// What the transport says went wrong reaches the caller as it is.
+// The caller gets the transport's error unchanged.
 func TestErrorOfReaderIsPassedOn(t *testing.T) {
 	reset := errors.New("connection reset by peer")
 	for _, media := range []string{asJSON, asProtobuf} {
 		body := func() io.Reader {
 			return io.MultiReader(strings.NewReader(string(podList(2, media))[:7900]), &limited{err: reset})
 		}
-		_, err := podCodec.DecodeObject(body(), media, pods)
+		_, err := podCodec.DecodeObject(context.Background(), body(), media, pods)
 		require.Equal(t, reset, err)
-		_, err = podCodec.DecodeList(body(), media, pods, podOptions{}, func(*corev1.Pod) error { return nil })
+		_, err = podCodec.DecodeList(context.Background(), body(), media, pods, podOptions{}, func(*corev1.Pod) error { return nil })
 		require.Equal(t, reset, err)
-		r, err := podCodec.NewEventReader(body(), media, pods, podOptions{})
+		r, err := podCodec.NewEventReader(context.Background(), body(), media, pods, podOptions{})
 		require.NoError(t, err)
 		_, err = r.Next()
 		if media == asJSON {
@@ -108,19 +109,19 @@ func TestErrorOfReaderIsPassedOn(t *testing.T) {
 
 func TestUnsupportedMediaType(t *testing.T) {
 	for _, media := range []string{"text/html", "application/cbor", "application/yaml", ";;", "application/json-patch+json"} {
-		_, err := podCodec.DecodeObject(strings.NewReader("{}"), media, pods)
+		_, err := podCodec.DecodeObject(context.Background(), strings.NewReader("{}"), media, pods)
 		require.ErrorIs(t, err, codec.ErrMediaType)
 		require.ErrorContains(t, err, media)
 		_, _, err = collect(podCodec, "{}", media, pods, podOptions{})
 		require.ErrorIs(t, err, codec.ErrMediaType)
-		_, err = podCodec.NewEventReader(strings.NewReader(""), media, pods, podOptions{})
+		_, err = podCodec.NewEventReader(context.Background(), strings.NewReader(""), media, pods, podOptions{})
 		require.ErrorIs(t, err, codec.ErrMediaType)
-		_, err = podCodec.NewEventDecoder(media, pods, podOptions{})
+		_, err = podCodec.NewEventDecoder(context.Background(), media, pods, podOptions{})
 		require.ErrorIs(t, err, codec.ErrMediaType)
 	}
-	_, err := unstructuredCodec.DecodeObject(strings.NewReader(""), asProtobuf, pods)
+	_, err := unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrMediaType)
-	_, err = smallCodec.DecodeObject(strings.NewReader(""), asProtobuf, pods)
+	_, err = smallCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrMediaType)
 }
 
@@ -132,7 +133,7 @@ func TestObjectTooLarge(t *testing.T) {
 		want  error
 	}{{len(body), nil}, {len(body) - 1, codec.ErrTooLarge}, {100, codec.ErrTooLarge}} {
 		c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
-		_, err := c.DecodeObject(strings.NewReader(string(body)), asJSON, pods)
+		_, err := c.DecodeObject(context.Background(), strings.NewReader(string(body)), asJSON, pods)
 		require.ErrorIs(t, err, test.want)
 		_, _, err = collect(c, string(list), asJSON, pods, podOptions{})
 		require.ErrorIs(t, err, test.want)
@@ -156,17 +157,17 @@ func TestObjectTooLarge(t *testing.T) {
 		require.Equal(t, test.limit, tooLarge.Limit)
 	}
 	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod)})
-	_, err := c.DecodeObject(strings.NewReader(string(sealedPod)), asProtobuf, pods)
+	_, err := c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)
 	require.NoError(t, err)
 	c = codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod) - 1})
-	_, err = c.DecodeObject(strings.NewReader(string(sealedPod)), asProtobuf, pods)
+	_, err = c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrTooLarge)
 }
 
-// Who appends to a slice of an object that others hold too gets a copy: there is no room behind its elements.
+// An append to a slice of a shared object makes a copy: there is no room behind its elements.
 func TestSlicesHaveNoRoom(t *testing.T) {
 	pod := newPod(1)
-	pod.Spec.Containers[0].Args = make([]string, 17) // there is no size of memory for as many strings
+	pod.Spec.Containers[0].Args = make([]string, 17) // no size class of the allocator fits this number of strings exactly
 	for _, media := range []string{asJSON, asProtobuf} {
 		got, _ := events(t, podCodec, frameOf(media, "MODIFIED", pod), media, pods, podOptions{})
 		args := got[0].Object.Spec.Containers[0].Args

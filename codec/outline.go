@@ -6,43 +6,44 @@ import (
 	"unicode/utf8"
 )
 
-// span is where something stands in the bytes of a value. The zero span is nowhere.
+// span is a range of the bytes of a value. The zero span is empty.
 type span struct{ from, to int }
 
 func (p span) in(b []byte) []byte { return b[p.from:p.to] }
 
-// token is where a name, a string, a number, a literal or a delimiter of an array or object stands.
+// token is the position of a name, a string, a number, a literal, or a delimiter of an array or object.
 type token struct {
-	// from is where it begins. The bit odd marks a string that has escapes or bytes beyond ASCII, so that what it holds
-	// may be something else than its bytes.
+	// from is where the token begins. The bit odd marks a string with escapes or with bytes beyond ASCII, whose content
+	// may differ from its bytes.
 	from uint32
-	// to is where it ends; for the delimiter that opens an array or object, the index of the token that closes it.
+	// to is where the token ends. For an opening delimiter, it is the index of the token that closes the array or
+	// object.
 	to uint32
 }
 
 const (
 	odd = 1 << 31 // of token.from
 
-	// maxNoted bounds the positions that a token can have.
+	// maxNoted is the largest position of a token.
 	maxNoted = odd - 1
-	// firstTokens is how many there is room for at first: those of an ordinary object.
+	// firstTokens is the initial capacity; it suffices for a typical object.
 	firstTokens = 1 << 10
-	// keptTokens is how many tokens an outline may keep room for when nothing is in it.
+	// keptTokens is the largest capacity that an empty outline keeps.
 	keptTokens = 64 << 10
-	// bytesPerToken is how many bytes a token must stand for in a large object, so that an object of nothing but brackets
-	// does not cost a multiple of the limit. In real ones it is about nine; three megabytes, the most that kube-apiserver
-	// takes, pass whatever they hold.
+	// bytesPerToken is the smallest number of bytes per token in a large object. Without this limit, an object that
+	// consists of brackets would cost a multiple of MaxObjectBytes. Real objects have about nine bytes per token. An
+	// object of three megabytes, the limit of kube-apiserver, passes with any content.
 	bytesPerToken = 4
 )
 
 func (t token) start() int { return int(t.from &^ odd) }
 
-// outline is what the scanner notes of a value in passing: where each token stands, and where each array and object
-// ends. What is decoded afterwards is not searched again, and what is not decoded is stepped over. It counts from where
-// the scanner counts, and takes eight bytes a token.
+// outline is the list of a value's tokens: the position of each token, and the end of each array and object. The
+// scanner makes it on the way. So decoding need not search again, and skipping is one step. Positions count from the
+// same place as the scanner's. A token takes eight bytes.
 type outline struct{ tokens []token }
 
-// reset makes the outline ready for another value.
+// reset prepares the outline for another value.
 func (o *outline) reset() {
 	if cap(o.tokens) > keptTokens || o.tokens == nil {
 		o.tokens = make([]token, 0, firstTokens)
@@ -50,20 +51,25 @@ func (o *outline) reset() {
 	o.tokens = o.tokens[:0]
 }
 
-// exceeds tells whether there are more tokens than an object of limit bytes may have. There cannot be many between two
-// commas.
-func (o *outline) exceeds(limit int) bool {
-	return o != nil && len(o.tokens) > max(limit/bytesPerToken, keptTokens)
+// count returns the number of tokens.
+func (o *outline) count() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.tokens)
 }
 
-// note adds a token that is no delimiter. A nil outline takes no notes.
+// maxTokens returns how many tokens an object of limit bytes may have.
+func maxTokens(limit int) int { return max(limit/bytesPerToken, keptTokens) }
+
+// note adds a token that is not a delimiter. A nil outline records nothing.
 func (o *outline) note(from, to int, flag uint32) {
 	if o != nil {
 		o.tokens = append(o.tokens, token{uint32(from) | flag, uint32(to)})
 	}
 }
 
-// open adds the delimiter that opens an array or object, and returns its index for close.
+// open adds an opening delimiter, and returns its index for close.
 func (o *outline) open(i int) uint32 {
 	if o == nil {
 		return 0
@@ -72,7 +78,7 @@ func (o *outline) open(i int) uint32 {
 	return uint32(len(o.tokens) - 1)
 }
 
-// close adds the delimiter that closes what the token opened opens.
+// close adds the delimiter that closes the token opened.
 func (o *outline) close(i int, opened uint32) {
 	if o != nil {
 		o.tokens[opened].to = uint32(len(o.tokens))
@@ -80,21 +86,21 @@ func (o *outline) close(i int, opened uint32) {
 	}
 }
 
-// cursor reads the tokens of a value one by one. What it reads was scanned, so that there is no syntax to check and no
-// end to fear.
+// cursor reads the tokens of a value one by one. The scanner has checked the value, so the cursor need not check syntax
+// or bounds.
 type cursor struct {
 	b      []byte
 	tokens []token
-	k      int // the token at hand
+	k      int // index of the current token
 }
 
-// at returns a cursor at the first token of what o outlines in b.
+// at returns a cursor at the first token of the outline of b.
 func (o *outline) at(b []byte) cursor { return cursor{b: b, tokens: o.tokens} }
 
-// kind is the first byte of the value at hand: one of {["-tfn or a digit.
+// kind returns the first byte of the current value: one of {["-tfn or a digit.
 func (c *cursor) kind() byte { return c.b[c.tokens[c.k].start()] }
 
-// behind is the index of the token behind the value at hand.
+// behind returns the index of the token after the current value.
 func (c *cursor) behind() int {
 	if t := c.tokens[c.k]; c.b[t.start()] == '{' || c.b[t.start()] == '[' {
 		return int(t.to) + 1
@@ -102,17 +108,17 @@ func (c *cursor) behind() int {
 	return c.k + 1
 }
 
-// skip goes to the token behind the value at hand.
+// skip moves to the token after the current value.
 func (c *cursor) skip() { c.k = c.behind() }
 
-// enter goes to the first token inside the array or object at hand, and returns the index of the one that closes it.
+// enter moves to the first token inside the current array or object, and returns the index of its closing token.
 func (c *cursor) enter() (end int) {
 	end = int(c.tokens[c.k].to)
 	c.k++
 	return end
 }
 
-// count is how many values stand from the token at hand up to end.
+// count returns the number of values from the current token up to end.
 func (c *cursor) count(end int) int {
 	n := 0
 	for at := *c; at.k < end; n++ {
@@ -121,15 +127,15 @@ func (c *cursor) count(end int) int {
 	return n
 }
 
-// raw consumes the value at hand and returns its bytes.
+// raw returns the bytes of the current value and moves behind it.
 func (c *cursor) raw() []byte {
 	from := c.tokens[c.k].start()
 	c.skip()
 	return c.b[from:int(c.tokens[c.k-1].to)]
 }
 
-// content consumes the name or string at hand and returns what it holds. It allocates only for one that has escapes or
-// bytes that are not UTF-8, which are replaced as sigs.k8s.io/json does.
+// content returns the content of the current name or string and moves behind it. It allocates only if the string has
+// escapes or bytes that are not UTF-8, which it replaces as sigs.k8s.io/json does.
 func (c *cursor) content() []byte {
 	t := c.tokens[c.k]
 	c.k++
@@ -140,7 +146,7 @@ func (c *cursor) content() []byte {
 	return content
 }
 
-// stringOf is content of the value at hand, and nil for one that is no string.
+// stringOf returns the content of the current value if it is a string, otherwise nil.
 func (c *cursor) stringOf() []byte {
 	if c.k < len(c.tokens) && c.kind() == '"' {
 		return c.content()
@@ -148,7 +154,7 @@ func (c *cursor) stringOf() []byte {
 	return nil
 }
 
-// member goes to the value of the last member of that name, if there is one in what is at hand.
+// member moves to the value of the last member with that name, and reports whether the current object has one.
 func (c *cursor) member(name string) bool {
 	found := 0
 	if c.k < len(c.tokens) && c.kind() == '{' {
@@ -162,17 +168,17 @@ func (c *cursor) member(name string) bool {
 	return found > 0
 }
 
-// outlined is a cursor at the value of JSON in b.
+// outlined returns a cursor at the JSON value in b.
 func outlined(b []byte) (cursor, error) {
-	s := newScanner(&window{buf: b, hi: len(b), limit: len(b)})
+	s := newScanner(nil, &window{buf: b, hi: len(b), limit: len(b)})
 	s.held = true
 	var o outline
 	_, err := s.value(0, &o)
 	return o.at(b), err
 }
 
-// head is where, in an object, the members stand that are read before the rest: indices of tokens, 0 for what is not
-// there. The last of members of one name counts, and repeated says that there was another.
+// head holds the token indices of the members that are read before the rest of an object; 0 means missing. If a name is
+// repeated, the last member counts, and repeated is set.
 type head struct {
 	apiVersion, kind, metadata int
 	repeated                   bool
@@ -202,7 +208,7 @@ func (o *outline) head(b []byte) head {
 	return h
 }
 
-// stringAt is the string that the token k is, and nil where it is none.
+// stringAt returns the content of token k if it is a string, otherwise nil.
 func (o *outline) stringAt(b []byte, k int) []byte {
 	if k == 0 {
 		return nil
@@ -211,7 +217,7 @@ func (o *outline) stringAt(b []byte, k int) []byte {
 	return c.stringOf()
 }
 
-// text is the content of a string of JSON. It allocates only where cursor.content does.
+// text returns the content of a JSON string. It allocates only when cursor.content does.
 func text(quoted []byte) []byte {
 	content := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(content, '\\') >= 0 || !utf8.Valid(content) {
@@ -220,7 +226,7 @@ func text(quoted []byte) []byte {
 	return content
 }
 
-// textOf is text of a value, and nil of one that is not a string.
+// textOf returns the content of a value if it is a string, otherwise nil.
 func textOf(value []byte) []byte {
 	if len(value) == 0 || value[0] != '"' {
 		return nil
@@ -228,7 +234,7 @@ func textOf(value []byte) []byte {
 	return text(value)
 }
 
-// unquote replaces the escapes in the content of a string, and each byte that is not UTF-8 by U+FFFD.
+// unquote replaces the escapes in the content of a string. It replaces each byte that is not UTF-8 by U+FFFD.
 func unquote(content []byte) []byte {
 	out := make([]byte, 0, len(content)+8)
 	for i := 0; i < len(content); {
@@ -273,7 +279,7 @@ func escaped(c byte) byte {
 	}
 }
 
-// hexadecimal is the value of the four digits that b begins with.
+// hexadecimal returns the value of the first four digits of b.
 func hexadecimal(b []byte) rune {
 	var r rune
 	for _, c := range b[:4] {
@@ -288,8 +294,8 @@ func hexadecimal(b []byte) rune {
 
 func isSurrogate(r rune) bool { return 0xD800 <= r && r < 0xE000 }
 
-// pair is the character that the surrogate high and the one that may be escaped at i make together, and where what
-// follows begins. A surrogate that stands alone is replaced.
+// pair returns the character of a surrogate pair, whose first half is high and whose second half may be escaped at i.
+// It also returns the position after it. A single surrogate is replaced.
 func pair(high rune, content []byte, i int) (rune, int) {
 	if high < 0xDC00 && i+6 <= len(content) && content[i] == '\\' && content[i+1] == 'u' {
 		if low := hexadecimal(content[i+2:]); 0xDC00 <= low && low < 0xE000 {

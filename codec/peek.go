@@ -5,20 +5,29 @@ import (
 	"iter"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
-// identity is what is read of an object before the rest of it: the bytes alias the answer.
+// identity is the part of an object that is read before the rest. The bytes alias the answer.
 type identity struct {
 	namespace, name, uid, version []byte
-	// certain says that a decoder would read the very same; it is false where names are repeated.
+	// certain means that a decoder would read the same values. It is false if names are repeated.
 	certain bool
 }
 
+// maxIdentity limits each value of the metadata in an error, in bytes. The longest name has 253.
+const maxIdentity = 256
+
 func (id identity) key() api.Key {
-	return api.Key{Namespace: string(id.namespace), Name: string(id.name)}
+	return api.Key{Namespace: kept(id.namespace), Name: kept(id.name)}
 }
 
-// identify reads the metadata of the object in b without decoding the rest. What has the wrong type counts as absent.
+// kept returns the beginning of a value, for an error that outlives the answer.
+func kept(value []byte) string {
+	return quote.Short(string(value[:min(len(value), maxIdentity+1)]), maxIdentity)
+}
+
+// identify reads the metadata of the object in b without decoding the rest. It ignores values of the wrong type.
 func identify(b []byte, o *outline, h head) identity {
 	id := identity{certain: !h.repeated}
 	c := cursor{b: b, tokens: o.tokens, k: h.metadata}
@@ -51,8 +60,8 @@ func identify(b []byte, o *outline, h head) identity {
 	return id
 }
 
-// membersOf iterates over the members of the object in b, which the scanner has passed, as spans of b: each name in its
-// quotes, and each value. It yields nothing if b is not an object.
+// membersOf iterates over the members of the object in b, which the scanner has checked. It yields each name, in its
+// quotes, and each value as spans of b. If b is not an object, it yields nothing.
 func membersOf(b []byte) iter.Seq2[span, span] {
 	return func(yield func(name, value span) bool) {
 		i := skipSpace(b, 0)
@@ -81,7 +90,7 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// skipString returns where the string that starts at i ends.
+// skipString returns the end of the string that starts at i.
 func skipString(b []byte, i int) int {
 	for i++; ; i++ {
 		i += bytes.IndexByte(b[i:], '"')
@@ -95,7 +104,7 @@ func skipString(b []byte, i int) int {
 	}
 }
 
-// skipValue returns where the value that starts at i ends.
+// skipValue returns the end of the value that starts at i.
 func skipValue(b []byte, i int) int {
 	for depth := 0; ; {
 		switch b[i] {
@@ -121,8 +130,8 @@ func skipValue(b []byte, i int) int {
 	}
 }
 
-// withoutManagedFields copies the object at hand without the managedFields of its metadata, for a decoder that cannot
-// step over them.
+// withoutManagedFields copies the current object without the managedFields of its metadata, for a decoder that cannot
+// skip them.
 func withoutManagedFields(c cursor) cursor {
 	w := pruner{cursor: c}
 	w.object(inObject)
@@ -130,7 +139,7 @@ func withoutManagedFields(c cursor) cursor {
 	return pruned
 }
 
-// pruner writes an object anew.
+// pruner writes a copy of an object.
 type pruner struct {
 	cursor
 	out []byte

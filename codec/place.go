@@ -5,27 +5,27 @@ import (
 	"unsafe"
 )
 
-// place is where in memory a value stands: an object, a field of it, an element of a slice. A plan was compiled from the
-// types of all its places, so that nothing has to ask for them again with every value, as reflect.Value does. It is for
-// values that belong to the one that decodes alone.
+// place is the address of a value: an object, a field of it, or an element of a slice. The plan knows the types of all
+// places from its compilation. So it need not look them up for each value, as reflect.Value does. Use it only for
+// values that belong to the decoder alone.
 //
-// This file is all that there is of unsafe in the package.
+// This file contains all uses of unsafe in the package.
 type place struct{ at unsafe.Pointer }
 
-// placeOf is where a pointer leads.
+// placeOf returns the place that a pointer refers to.
 func placeOf(pointer reflect.Value) place { return place{pointer.UnsafePointer()} }
 
-// plus is the place of a field, which begins so many bytes into the struct in p.
+// plus returns the place of a field, offset bytes into the struct in p.
 func (p place) plus(offset uintptr) place { return place{unsafe.Add(p.at, offset)} }
 
-// value is the value in p, which is of type t, for what only reflection can do.
+// value returns the value in p, of type t, for operations that need reflection.
 func (p place) value(t reflect.Type) reflect.Value { return reflect.NewAt(t, p.at).Elem() }
 
-// in is the value in p. Its type is V, or another of the same kinds throughout, such as a map of named strings for one of
-// strings: these are the same in memory, and maps of both have the same hash.
+// in returns a pointer to the value in p. Its type is V, or a type of the same kinds throughout, such as a map of named
+// strings instead of strings. Both have the same memory layout, and maps of both have the same hash.
 func in[V any](p place) *V { return (*V)(p.at) }
 
-// target is where the pointer in p leads, and a new t if that is nowhere.
+// target returns the place that the pointer in p refers to. If it is nil, target makes a new t.
 func (p place) target(t reflect.Type) place {
 	to := in[unsafe.Pointer](p)
 	if *to == nil {
@@ -34,19 +34,19 @@ func (p place) target(t reflect.Type) place {
 	return place{*to}
 }
 
-// header is a slice of any type.
+// header is the header of a slice of any type.
 type header struct {
 	first    unsafe.Pointer
 	len, cap int
 }
 
-// extend makes the slice in p, whose elements take so many bytes each, longer by one element, and returns the place of
-// that. There has to be room.
+// extend makes the slice in p longer by one element of the given size, and returns the place of that element. The slice
+// must have room.
 func (p place) extend(size uintptr) place {
 	h := in[header](p)
 	h.len++
 	return place{unsafe.Add(h.first, uintptr(h.len-1)*size)}
 }
 
-// moveSlice moves the slice in from, without elements but with room for some, to p.
+// moveSlice moves the slice in from to p. The slice has no elements, but room for some.
 func (p place) moveSlice(from place) { *in[header](p), *in[header](from) = *in[header](from), header{} }

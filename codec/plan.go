@@ -7,29 +7,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// plan is what is known of T once and used for every object. A faster decoder than today's goes behind its methods.
+// plan holds what is compiled once from T and used for every object. A faster decoder can replace the one behind its
+// methods.
 type plan[T any] struct {
-	elem         reflect.Type // of the struct that T points to
+	elem         reflect.Type // the struct that T points to
 	json         *jsonPlan
 	protobuf     bool
 	metadataOnly bool
 	generic      bool // T keeps everything, in a map
 	status       bool // T is *metav1.Status
 	typeMeta     *typeMeta
-	recursive    bool // messages that T decodes itself may nest without end
+	recursive    bool // T decodes messages itself, and they may nest without limit
 
-	wire, wireBare *wirePlan // nil where T decodes messages itself, or cannot be read from any
+	wire, wireBare *wirePlan // nil if T decodes messages itself, or cannot be decoded from protobuf
 	strings        *interner
 	listMeta       decode // into a metav1.ListMeta
 }
 
-// typeMeta is where a struct declares its apiVersion and kind, as paths of field indices.
+// typeMeta holds the fields of apiVersion and kind in a struct, as paths of field indices.
 type typeMeta struct{ apiVersion, kind []int }
 
-// wire is what a type generated from protobuf has.
+// wire is the method of a type that was generated from protobuf.
 type wire interface{ Unmarshal(b []byte) error }
 
-// generic is what *unstructured.Unstructured has.
+// generic is the method of *unstructured.Unstructured.
 type generic interface {
 	SetUnstructuredContent(content map[string]any)
 	UnstructuredContent() map[string]any
@@ -62,8 +63,8 @@ func compile[T any]() plan[T] {
 	return p
 }
 
-// owns tells whether t itself, and not one type that it embeds, has the methods of I. A method that two embedded types
-// have is not promoted, so only a single one is in doubt.
+// owns reports whether t itself has the methods of I, and not only an embedded type. A method that two embedded types
+// have is not promoted, so only a single embedded type is a problem.
 func owns[I any](t reflect.Type) bool {
 	iface := reflect.TypeFor[I]()
 	if !t.Implements(iface) || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -79,7 +80,8 @@ func owns[I any](t reflect.Type) bool {
 	return promoting != 1
 }
 
-// declared returns the members that are decoded into the struct t, and nothing if t reads JSON by itself.
+// declared returns the members that are decoded into the struct t. It returns no members if t has its own
+// UnmarshalJSON.
 func declared(t reflect.Type) []member {
 	if readsItself(t) {
 		return nil
@@ -87,7 +89,7 @@ func declared(t reflect.Type) []member {
 	return members(t)
 }
 
-// isMetadataOnly tells whether a struct has nothing but what PartialObjectMetadata has.
+// isMetadataOnly reports whether a struct has only the members of PartialObjectMetadata.
 func isMetadataOnly(members []member) bool {
 	metadata := false
 	for _, m := range members {
@@ -102,7 +104,7 @@ func isMetadataOnly(members []member) bool {
 	return metadata
 }
 
-// findTypeMeta returns where t keeps its apiVersion and kind, or nil if it does not keep both of them in strings.
+// findTypeMeta returns the fields of apiVersion and kind in t, or nil unless t keeps both as strings.
 func findTypeMeta(t reflect.Type, members []member) *typeMeta {
 	var found typeMeta
 	for _, m := range members {
@@ -134,10 +136,10 @@ func throughPointer(t reflect.Type, index []int) bool {
 // create returns a new T.
 func (p *plan[T]) create() T { return reflect.New(p.elem).Interface().(T) }
 
-// leavesOut tells whether fromJSON can leave managedFields out.
+// leavesOut reports whether fromJSON can skip managedFields.
 func (p *plan[T]) leavesOut() bool { return p.generic || p.json.bare != nil }
 
-// fromJSON decodes one object, which the scanner has passed; bare leaves its managedFields out.
+// fromJSON decodes one object that the scanner has checked. bare skips its managedFields.
 func (p *plan[T]) fromJSON(r *jsonReader, bare bool) (T, error) {
 	if !p.generic {
 		obj, err := p.json.decode(r, bare)
@@ -156,7 +158,7 @@ func (p *plan[T]) fromJSON(r *jsonReader, bare bool) (T, error) {
 	return obj, err
 }
 
-// fromProtobuf decodes the bytes of one message; bare leaves its managedFields out.
+// fromProtobuf decodes the bytes of one message. bare skips its managedFields.
 func (p *plan[T]) fromProtobuf(r *wireReader, b []byte, bare bool) (T, error) {
 	obj := p.create()
 	if p.wire != nil {
@@ -169,12 +171,15 @@ func (p *plan[T]) fromProtobuf(r *wireReader, b []byte, bare bool) (T, error) {
 	if p.recursive && nestsTooDeep(b) {
 		return obj, errTooDeep
 	}
-	return obj, any(obj).(wire).Unmarshal(b)
+	if any(obj).(wire).Unmarshal(b) != nil {
+		return obj, misfit(aMessage, p.elem)
+	}
+	return obj, nil
 }
 
-// complete fills in what a server leaves out or cannot know: apiVersion and kind of the items of a list, which each of
-// them would repeat, and those of a projection that was sent as PartialObjectMetadata. overwrite shares the strings of
-// the resource with all its objects.
+// complete sets apiVersion and kind, which a server omits in the items of a list, and which differ in a projection that
+// was sent as PartialObjectMetadata. overwrite replaces existing values, so that all objects share the strings of the
+// resource.
 func (p *plan[T]) complete(obj T, apiVersion, kind string, overwrite bool) {
 	switch {
 	case kind == "":
@@ -198,7 +203,7 @@ func fill(content map[string]any, name, value string) {
 	}
 }
 
-// clearManagedFields drops what a decoder could not skip.
+// clearManagedFields removes managedFields that a decoder could not skip.
 func clearManagedFields(obj any) {
 	if o, ok := obj.(interface {
 		SetManagedFields([]metav1.ManagedFieldsEntry)

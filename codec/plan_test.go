@@ -46,7 +46,7 @@ type (
 
 func (d *decodesItself) UnmarshalJSON([]byte) error { return nil }
 
-func TestPlanSaysWhatToAskFor(t *testing.T) {
+func TestPlanProperties(t *testing.T) {
 	for name, test := range map[string]struct {
 		protobuf, metadataOnly bool
 		got                    interface {

@@ -13,10 +13,11 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// magic is what every message of Kubernetes' protobuf begins with; a runtime.Unknown follows.
+// magic is the prefix of every message of Kubernetes' protobuf; a runtime.Unknown follows.
 const magic = "k8s\x00"
 
-// The fields of the messages that are read by hand, as k8s.io/apimachinery's generated.proto numbers them.
+// These are the fields of the messages that are read by hand, with the numbers of k8s.io/apimachinery's
+// generated.proto.
 const (
 	unknownTypeMeta        = 1
 	unknownRaw             = 2
@@ -29,7 +30,7 @@ const (
 	listMetadata = 1
 	listItems    = 2
 
-	objectMetadata = 1 // of every kind
+	objectMetadata = 1 // in every kind
 
 	metaName            = 1
 	metaNamespace       = 3
@@ -44,13 +45,13 @@ const (
 	rawExtensionRaw = 1
 )
 
-// envelope is a runtime.Unknown; its slices alias the answer.
+// envelope is a runtime.Unknown. Its slices alias the answer.
 type envelope struct {
 	apiVersion, kind, raw        []byte
 	contentEncoding, contentType []byte
 }
 
-// open reads an envelope that is whole in memory.
+// open reads an envelope that is completely in memory.
 func open(b []byte) (envelope, error) {
 	var e envelope
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
@@ -95,21 +96,21 @@ func (e *envelope) setTypeMeta(b []byte) error {
 	return nil
 }
 
-// check refuses a content that is not plain protobuf.
+// check rejects content that is not plain protobuf.
 func (e *envelope) check() error {
 	if len(e.contentEncoding) > 0 {
-		return fmt.Errorf("an object in the content encoding %q", e.contentEncoding)
+		return fmt.Errorf("an object in the content encoding %.64q", e.contentEncoding)
 	}
 	if len(e.contentType) > 0 && mediaOf(string(e.contentType)) != mediaProtobuf {
-		return fmt.Errorf("an object of the content type %q inside protobuf", e.contentType)
+		return fmt.Errorf("an object of the content type %.64q inside protobuf", e.contentType)
 	}
 	return nil
 }
 
 var errWire = errors.New("bad wire format of protobuf")
 
-// lengthDelimited iterates over the strings, bytes and messages of a message, and skips its numbers. Where the wire
-// format is broken it yields the number 0 and ends.
+// lengthDelimited iterates over the strings, bytes and messages of a message, and skips its numbers. If the wire format
+// is broken, it yields the field number 0 and ends.
 func lengthDelimited(b []byte) iter.Seq2[protowire.Number, []byte] {
 	return func(yield func(protowire.Number, []byte) bool) {
 		for len(b) > 0 {
@@ -192,16 +193,17 @@ func (d *decoder[T]) protobufItem(e envelope, event watch.EventType) (obj T, ver
 	return obj, version, true, nil
 }
 
-// fromProtobuf decodes the message of one object and fills in what no message has.
+// fromProtobuf decodes the message of one object and sets apiVersion and kind, which a message does not contain.
 func (d *decoder[T]) fromProtobuf(b []byte, drop bool) (obj T, err error) {
 	d.wire.depth = 0
+	d.wire.breaks.begin(b)
 	if obj, err = d.plan.fromProtobuf(&d.wire, b, drop); err == nil {
 		d.plan.complete(obj, d.apiVersion, d.kind, d.strict)
 	}
 	return obj, err
 }
 
-// protobufObject reads the one object of an answer.
+// protobufObject reads the only object of an answer.
 func (d *decoder[T]) protobufObject() (obj T, err error) {
 	b, err := d.window.all()
 	if err != nil {
@@ -223,7 +225,7 @@ func (d *decoder[T]) protobufObject() (obj T, err error) {
 	return zeroUnless(obj, err)
 }
 
-// protobufStatus is the error of a Status in the place of something else.
+// protobufStatus returns the error of a Status that was sent instead of the requested object.
 func (d *decoder[T]) protobufStatus(e envelope) error {
 	status := &metav1.Status{}
 	if err := status.Unmarshal(e.raw); err != nil {
@@ -232,7 +234,7 @@ func (d *decoder[T]) protobufStatus(e envelope) error {
 	return d.statusError(status, string(e.apiVersion))
 }
 
-// statusInside reads the Status in an envelope, and returns nil where there is none.
+// statusInside returns the Status in an envelope, or nil.
 func statusInside(b []byte) *metav1.Status {
 	e, err := open(b)
 	status := &metav1.Status{}
@@ -247,7 +249,7 @@ func (d *decoder[T]) protobufFrame() (event api.Event[T], ok bool, err error) {
 	w := d.window
 	if w.hi == w.lo {
 		if err := w.more(); err != nil {
-			return event, false, err // io.EOF included: the stream ends between frames
+			return event, false, err // also io.EOF: the stream ends between frames
 		}
 	}
 	head, err := w.need(4)
@@ -268,7 +270,7 @@ func (d *decoder[T]) protobufFrame() (event api.Event[T], ok bool, err error) {
 	return event, ok, err
 }
 
-// protobufEvent makes an event of a WatchEvent. ok is false without an error for one that is to be left out.
+// protobufEvent returns the event of a WatchEvent. If ok is false and err is nil, the event is skipped.
 func (d *decoder[T]) protobufEvent(frame []byte) (event api.Event[T], ok bool, err error) {
 	var name, object []byte
 	for num, v := range lengthDelimited(frame) {
@@ -288,7 +290,7 @@ func (d *decoder[T]) protobufEvent(frame []byte) (event api.Event[T], ok bool, e
 	event.Type = watch.EventType(eventName(name))
 	switch event.Type {
 	case watch.Error:
-		return event, false, failedEvent(statusInside(object), object)
+		return event, false, failedEvent(statusInside(object), len(object))
 	case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
 	default:
 		return event, false, d.unknown(string(event.Type))

@@ -9,11 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// toTheEnd is the end of a message that only the stream's end delimits.
+// toTheEnd means that only the end of the stream ends the message.
 const toTheEnd = -1
 
-// protobufList reads a list in an envelope, whose items stand in one long field: it walks through the field instead of
-// holding it.
+// protobufList reads a list in an envelope. All items are in one long field; it reads them one by one and never holds
+// the whole field.
 type protobufList[T any] struct {
 	decoder[T]
 	each func(T) error
@@ -39,7 +39,7 @@ func (l *protobufList[T]) read() (metav1.ListMeta, error) {
 		return l.meta, malformed(l.window.off, "%w", err)
 	}
 	if !l.hasRaw {
-		// A list of nothing is a message of no bytes.
+		// The message of an empty list has no bytes.
 		return l.meta, l.kindError()
 	}
 	return l.meta, nil
@@ -68,8 +68,8 @@ func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error 
 	return nil
 }
 
-// raw reads the list itself. Its kind has to be known by then, so that nothing else is taken for a list; every encoder
-// writes fields in the order of their numbers.
+// raw reads the list itself. The kind must come first, so that no other content is read as a list. Every encoder writes
+// fields in the order of their numbers.
 func (l *protobufList[T]) raw(size int64) error {
 	if l.hasRaw {
 		return malformed(l.window.off, "an envelope with two contents")
@@ -127,8 +127,8 @@ func (l *protobufList[T]) listField(num protowire.Number, size int64) error {
 	return nil
 }
 
-// fields calls field for each length-delimited field of a message that ends at end, with its size; field consumes it.
-// Numbers are skipped.
+// fields calls field for each length-delimited field of a message that ends at end, with its size. field must read the
+// content. fields skips numbers.
 func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, size int64) error) error {
 	for l.window.off != end {
 		num, typ, size, err := l.key(end)
@@ -149,8 +149,8 @@ func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, siz
 	return nil
 }
 
-// key reads what stands before the content of a field, and says how many bytes follow. It returns io.EOF where a
-// message without a known end ends.
+// key reads the tag and the length of a field, and returns the size of its content. If a message without a known end
+// has ended, it returns io.EOF.
 func (l *protobufList[T]) key(end int64) (num protowire.Number, typ protowire.Type, size int64, err error) {
 	if end == toTheEnd && l.window.lo == l.window.hi {
 		if err := l.window.more(); err != nil {
@@ -190,7 +190,7 @@ func (l *protobufList[T]) varint() (uint64, error) {
 		case n > 0:
 			l.window.drop(n)
 			return v, nil
-		case len(b) >= 10: // the longest there is
+		case len(b) >= 10: // the longest varint
 			return 0, malformed(l.window.off, "%w", errWire)
 		}
 		if _, err := l.window.need(len(b) + 1); err != nil {
@@ -199,7 +199,7 @@ func (l *protobufList[T]) varint() (uint64, error) {
 	}
 }
 
-// skip consumes size bytes without holding them.
+// skip reads size bytes without holding them.
 func (l *protobufList[T]) skip(size int64) error {
 	for size > 0 {
 		if _, err := l.window.need(1); err != nil {

@@ -5,16 +5,16 @@ import (
 	"math/bits"
 )
 
-// recentBits is how many bits of a sum say where a string stands: 512 places, of 16 bytes each, for an answer.
+// recentBits is the number of bits that select the place of a string: 512 places of 16 bytes each, per answer.
 const recentBits = 9
 
-// recent are strings that stood in the answer lately, each at a place that a few of its bytes give: most strings of an
-// object are constants, and stand in the one before it as well. Unlike the interner it belongs to one goroutine, so that
-// a look-up is a multiplication and a comparison with bytes that are in the cache of the processor. A nil one remembers
+// recent holds strings that were in the answer lately, each at a place that a few of its bytes select. Most strings of
+// an object are constants and were also in the previous object. Unlike the interner, it belongs to one goroutine. So a
+// look-up is one multiplication and one comparison, with bytes in the processor's cache. A nil recent remembers
 // nothing.
 type recent [1 << recentBits]string
 
-// slot returns where b would stand, if it may stand anywhere.
+// slot returns the place of b, or nil if b cannot be stored.
 func (t *recent) slot(b []byte) *string {
 	n := len(b)
 	if t == nil || n <= 1 {

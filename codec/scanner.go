@@ -6,12 +6,12 @@ import (
 	"math/bits"
 )
 
-// maxDepth is how deep arrays and objects may nest, as in sigs.k8s.io/json.
+// maxDepth is the largest nesting of arrays and objects, as in sigs.k8s.io/json.
 const maxDepth = 10000
 
-// scanner finds where JSON values end in a stream and checks every byte of their syntax on the way, so that what is
-// decoded, peeked into or skipped afterwards is known to be JSON. Positions count from the start of the window. While
-// held is false it lets go of what it has passed, and positions start again from 0 with each refill.
+// scanner finds the ends of JSON values in a stream and checks the syntax of every byte, also in skipped values. Later
+// steps can rely on valid JSON. Positions count from the start of the window. While held is false, the scanner drops
+// the bytes that it has passed, and positions start again from 0 with each refill.
 type scanner struct {
 	w     *window
 	b     []byte // w.bytes()
@@ -19,15 +19,19 @@ type scanner struct {
 	stack []nesting
 	odd   uint32 // the flag of the string that str read last
 	label []byte // the last name that memberName read
+
+	breaks breaks
 }
 
-// nesting is an array or object that the scanner is in.
+// nesting is an array or object that the scanner has entered.
 type nesting struct {
-	closing byte   // the delimiter that is due
-	opened  uint32 // what outline.open returned
+	closing byte   // the expected closing delimiter
+	opened  uint32 // the result of outline.open
 }
 
-func newScanner(w *window) *scanner { return &scanner{w: w, b: w.bytes()} }
+func newScanner(ended func() error, w *window) *scanner {
+	return &scanner{w: w, b: w.bytes(), breaks: breaks{ended: ended}}
+}
 
 // expectation is what may come next inside a value.
 type expectation uint8
@@ -50,10 +54,11 @@ func (e expectation) String() string {
 	}
 }
 
-// value scans the value that starts at or after i, adds its tokens to o unless that is nil, and returns where it ends.
-// Tokens count from the same place as i, so they need held.
+// value scans the value that starts at or after i, adds its tokens to o unless o is nil, and returns its end. Token
+// positions count from the same place as i, so they need held.
 func (s *scanner) value(i int, o *outline) (int, error) {
 	s.stack = s.stack[:0]
+	s.breaks.begin()
 	want := aValue
 	for {
 		var err error
@@ -76,8 +81,10 @@ func (s *scanner) value(i int, o *outline) (int, error) {
 			}
 			want = aComma | theEnd
 		case c == ',' && want&aComma != 0:
-			if o.exceeds(s.w.limit) {
-				return i, &TooLargeError{Limit: s.w.limit}
+			if o.count() >= s.breaks.next {
+				if err = s.pause(o); err != nil {
+					return i, err
+				}
 			}
 			i++
 			want = s.another()
@@ -102,6 +109,18 @@ func (s *scanner) value(i int, o *outline) (int, error) {
 	}
 }
 
+// pause returns an error for a value with too many tokens, or if the context has ended. It is called at commas, because
+// few tokens fit between two commas.
+func (s *scanner) pause(o *outline) error {
+	most := maxTokens(s.w.limit)
+	if o.count() > most {
+		return &TooLargeError{Limit: s.w.limit}
+	}
+	err := s.breaks.look(o.count())
+	s.breaks.next = min(s.breaks.next, most+1)
+	return err
+}
+
 // push enters the array or object that starts at i.
 func (s *scanner) push(i int, o *outline) (int, expectation, error) {
 	if len(s.stack) == maxDepth {
@@ -115,7 +134,7 @@ func (s *scanner) push(i int, o *outline) (int, expectation, error) {
 	return i + 1, aValue | theEnd, nil
 }
 
-// another is what has to come behind a comma.
+// another returns what must follow a comma.
 func (s *scanner) another() expectation {
 	if s.stack[len(s.stack)-1].closing == '}' {
 		return aName
@@ -123,7 +142,7 @@ func (s *scanner) another() expectation {
 	return aValue
 }
 
-// colon consumes the colon behind a name.
+// colon reads the colon after a name.
 func (s *scanner) colon(i int) (int, error) {
 	if i < len(s.b) && s.b[i] == ':' {
 		return i + 1, nil
@@ -136,18 +155,19 @@ const (
 	highs = 0x8080808080808080
 )
 
-// str consumes the string whose opening quote stands at i. Bytes that are not UTF-8 may stand in it: they are replaced
-// when it is decoded, as sigs.k8s.io/json does. It leaves in odd whether there may be any, or an escape.
+// str reads the string whose opening quote is at i. Bytes that are not UTF-8 are allowed; decoding replaces them, as
+// sigs.k8s.io/json does. str sets odd if the string may contain such a byte, or an escape.
 func (s *scanner) str(i int) (int, error) {
 	i++
 	s.odd = 0
-	var seen uint64 // the bytes that were passed, one over the other
+	var seen uint64 // all bytes so far, combined with OR
 	for {
 		b := s.b
 		for i+8 <= len(b) {
 			x := binary.LittleEndian.Uint64(b[i:])
 			quote, slash := x^(ones*'"'), x^(ones*'\\')
-			// The lowest bit that is set marks the first quote, backslash or control character: borrows only spread upwards.
+			// The lowest set bit marks the first quote, backslash or control character, because borrows spread only
+			// upwards.
 			if m := ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*' ')&^x) & highs; m != 0 {
 				seen |= x
 				i += bits.TrailingZeros64(m) >> 3
@@ -181,7 +201,7 @@ func (s *scanner) str(i int) (int, error) {
 	}
 }
 
-// escape consumes the escape sequence whose backslash stands at i.
+// escape reads the escape sequence whose backslash is at i.
 func (s *scanner) escape(i int) (int, error) {
 	i, err := s.have(i, 2)
 	if err != nil {
@@ -205,7 +225,7 @@ func (s *scanner) escape(i int) (int, error) {
 	return i + 6, nil
 }
 
-// have makes sure that n bytes stand at i.
+// have makes sure that n bytes are available at i.
 func (s *scanner) have(i, n int) (int, error) {
 	var err error
 	for i+n > len(s.b) && err == nil {
@@ -214,7 +234,7 @@ func (s *scanner) have(i, n int) (int, error) {
 	return i, err
 }
 
-// scalar consumes a number, true, false or null. It never ends an answer, so something must follow it.
+// scalar reads a number, true, false or null. It never ends an answer, so another byte must follow.
 func (s *scanner) scalar(i int) (int, error) {
 	if !s.held {
 		defer s.hold(&i)()
@@ -245,7 +265,7 @@ func delimits(c byte) bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// isNumber tells whether b is a number of RFC 8259.
+// isNumber reports whether b is a number of RFC 8259.
 func isNumber(b []byte) bool {
 	if len(b) > 0 && b[0] == '-' {
 		b = b[1:]
@@ -281,7 +301,7 @@ func digits(b []byte) []byte {
 	return b
 }
 
-// next skips white space and returns where the next byte stands. An answer that ends there is truncated.
+// next skips white space and returns the position of the next byte. If the answer ends there, it is truncated.
 func (s *scanner) next(i int) (int, error) {
 	i, err := s.space(i)
 	if err == io.EOF {
@@ -290,8 +310,8 @@ func (s *scanner) next(i int) (int, error) {
 	return i, err
 }
 
-// space is next where an answer may end: it then returns io.EOF. White space has the bound of an object, for it may be
-// all that comes.
+// space is next at a place where an answer may end; there it returns io.EOF. The limit of an object also applies to
+// white space, because the answer may consist of nothing else.
 func (s *scanner) space(i int) (int, error) {
 	var from int64
 	for waiting := false; ; waiting = true {
@@ -312,7 +332,7 @@ func (s *scanner) space(i int) (int, error) {
 	}
 }
 
-// end checks that nothing but white space is left, and reads up to there.
+// end checks that only white space is left, and reads it.
 func (s *scanner) end(i int) error {
 	s.held = false
 	i, err := s.space(i)
@@ -326,7 +346,7 @@ func (s *scanner) end(i int) error {
 	}
 }
 
-// expect consumes one given byte after white space.
+// expect reads white space and one given byte.
 func (s *scanner) expect(i int, c byte, want string) (int, error) {
 	i, err := s.next(i)
 	if err != nil {
@@ -338,7 +358,7 @@ func (s *scanner) expect(i int, c byte, want string) (int, error) {
 	return i + 1, nil
 }
 
-// refill brings more bytes and returns where i stands now. io.EOF is passed on bare.
+// refill reads more bytes and returns the new position of i. It returns io.EOF unchanged.
 func (s *scanner) refill(i int) (int, error) {
 	if !s.held {
 		s.drop(i)
@@ -358,7 +378,7 @@ func (s *scanner) fill(i int) (int, error) {
 	return i, err
 }
 
-// drop lets go of everything before i.
+// drop drops everything before i.
 func (s *scanner) drop(i int) {
 	s.w.drop(i)
 	s.b = s.w.bytes()
@@ -368,9 +388,9 @@ func (s *scanner) invalid(i int, want string) error {
 	return malformed(s.w.off+int64(i), "%q where %s should be", s.b[i], want)
 }
 
-// object calls member for each member of the object that stands at or after i: with its name, which is good during the
-// call, and with where its value, or the white space before it, begins. member returns where the value ends, and leaves
-// held as it was.
+// object calls member for each member of the object that starts at or after i. member gets the name, which is valid
+// during the call, and the position where the value, or white space before it, begins. It returns the end of the value,
+// and leaves held as it was.
 func (s *scanner) object(i int, member func(name []byte, i int) (int, error)) (int, error) {
 	i, err := s.expect(i, '{', "an object")
 	if err != nil {
@@ -385,7 +405,7 @@ func (s *scanner) object(i int, member func(name []byte, i int) (int, error)) (i
 	})
 }
 
-// memberName consumes a name, which it leaves in label, and the colon behind it.
+// memberName reads a name, stores it in label, and reads the colon after it.
 func (s *scanner) memberName(i int) (int, error) {
 	i, err := s.next(i)
 	if err != nil {
@@ -405,15 +425,15 @@ func (s *scanner) memberName(i int) (int, error) {
 	return s.expect(end, ':', "a colon")
 }
 
-// hold keeps everything from i on in the window until the function that it returns is called.
+// hold keeps everything from i on in the window until the returned function is called.
 func (s *scanner) hold(i *int) (release func()) {
 	s.drop(*i)
 	*i, s.held = 0, true
 	return func() { s.held = false }
 }
 
-// array calls element for each element of the array that stands at or after i, with where it begins. element returns
-// where it ends, and leaves held as it was.
+// array calls element for each element of the array that starts at or after i, with its position. element returns the
+// end of the element, and leaves held as it was.
 func (s *scanner) array(i int, element func(i int) (int, error)) (int, error) {
 	i, err := s.expect(i, '[', "an array")
 	if err != nil {
@@ -422,7 +442,7 @@ func (s *scanner) array(i int, element func(i int) (int, error)) (int, error) {
 	return s.elements(i, ']', element)
 }
 
-// elements calls element for what stands between commas, up to the closing delimiter.
+// elements calls element for each part between commas, up to the closing delimiter.
 func (s *scanner) elements(i int, closing byte, element func(i int) (int, error)) (int, error) {
 	i, err := s.next(i)
 	if err != nil {

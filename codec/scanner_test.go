@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -12,7 +13,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// syntax is every corner of RFC 8259, and what lies beside it.
+// syntax has every detail of RFC 8259, and inputs that violate it.
 var syntax = []string{
 	`{}`, `{"a":1}`, ` { "a" : [ 1 , 2 ] } `, `{"a":{"b":{"c":[[[]]]}}}`, `{"":""}`, "{\"a\":\t1,\r\n\"b\":2}",
 	`{"a":-0}`, `{"a":0.5e-10}`, `{"a":1E+2}`, `{"a":1e5}`, `{"a":true,"b":false,"c":null}`,
@@ -28,13 +29,13 @@ var syntax = []string{
 	`{"a":` + strings.Repeat("[", 10001) + strings.Repeat("]", 10001) + `}`,
 }
 
-// The scanner passes what sigs.k8s.io/json takes for an object of JSON, and nothing else, wherever reads end.
+// The scanner accepts exactly the objects that sigs.k8s.io/json accepts, wherever reads end.
 func TestScansLikeReference(t *testing.T) {
 	for _, text := range syntax {
 		var document map[string]any
 		want := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &document)
 		for _, r := range []io.Reader{strings.NewReader(text), oneByte{strings.NewReader(text)}} {
-			_, err := smallCodec.DecodeObject(r, asJSON, pods)
+			_, err := smallCodec.DecodeObject(context.Background(), r, asJSON, pods)
 			if want == nil {
 				require.NoError(t, err, "%.100q", text)
 			} else {
@@ -44,31 +45,31 @@ func TestScansLikeReference(t *testing.T) {
 		if !json.Valid([]byte(text)) || document == nil {
 			continue
 		}
-		// Inside something that is skipped, where nothing is held.
+		// Inside a skipped value, where the scanner holds nothing.
 		for _, r := range []io.Reader{strings.NewReader(`{"skip":` + text + `,"items":[]}`), oneByte{strings.NewReader(`{"skip":` + text + `,"items":[]}`)}} {
-			_, err := smallCodec.DecodeList(r, asJSON, pods, listOptions, func(*small) error { return nil })
+			_, err := smallCodec.DecodeList(context.Background(), r, asJSON, pods, listOptions, func(*small) error { return nil })
 			require.NoError(t, err, "%.100q", text)
 		}
 	}
 }
 
-// Bad syntax is bad syntax in what is skipped too.
+// Wrong syntax is an error in skipped values too.
 func TestSkippedValuesAreScanned(t *testing.T) {
 	for _, text := range syntax {
 		if json.Valid([]byte(text)) || strings.TrimSpace(text) == "" {
 			continue
 		}
 		for _, r := range []io.Reader{strings.NewReader(`{"skip":[` + text + `],"items":[]}`), oneByte{strings.NewReader(`{"skip":[` + text + `],"items":[]}`)}} {
-			_, err := smallCodec.DecodeList(r, asJSON, pods, listOptions, func(*small) error { return nil })
+			_, err := smallCodec.DecodeList(context.Background(), r, asJSON, pods, listOptions, func(*small) error { return nil })
 			require.ErrorIs(t, err, codec.ErrMalformed, "%.100q", text)
 		}
 	}
 }
 
 func TestMalformedErrorSaysWhere(t *testing.T) {
-	_, err := smallCodec.DecodeObject(strings.NewReader(`{"metadata":{"name":oops}}`), asJSON, pods)
+	_, err := smallCodec.DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":oops}}`), asJSON, pods)
 	require.EqualError(t, err, `codec: malformed answer at byte 20: 'o' where a value should be`)
-	_, err = smallCodec.DecodeObject(strings.NewReader(`  {"metadata"`), asJSON, pods)
+	_, err = smallCodec.DecodeObject(context.Background(), strings.NewReader(`  {"metadata"`), asJSON, pods)
 	require.EqualError(t, err, `codec: malformed answer at byte 13: it ends too early: unexpected EOF`)
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	all, err := events(t, podCodec, append(jsonFrame("ADDED", mustJSON(bareMetadata("1", ""))), `{"type":7.}`...), asJSON, pods, podOptions{})

@@ -2,17 +2,18 @@ package codec
 
 import "reflect"
 
-// entry is room for a key and a value of a map, which reflection copies from.
+// entry is memory for a key and a value of a map. Reflection copies from it.
 type entry struct{ key, value reflect.Value }
 
-// scratch keeps such room between the objects of one answer, by the number of the map's type in a plan. A nil scratch
-// keeps nothing.
+// scratch keeps such memory between the objects of one answer, indexed by the number of the map's type in a plan. A nil
+// scratch keeps nothing.
 type scratch struct {
 	entries []entry
-	slices  []reflect.Value // pointers to slices, all of them empty, by the number of the type
+	slices  []reflect.Value // pointers to empty slices, by the number of the type
 }
 
-// take returns room that is empty, and that nobody else gets until it is put back: a map may hold another of its type.
+// take returns an empty entry, which no other caller gets until it is returned: a map may contain another map of its
+// type.
 func (s *scratch) take(at int, t reflect.Type) entry {
 	if s != nil && at < len(s.entries) && s.entries[at].key.IsValid() {
 		e := s.entries[at]
@@ -32,7 +33,7 @@ func (s *scratch) put(at int, e entry) {
 	s.entries[at] = e
 }
 
-// moveTo puts the entry into a map and leaves the room empty.
+// moveTo stores the entry in a map and clears the entry.
 func (e entry) moveTo(m reflect.Value) {
 	m.SetMapIndex(e.key, e.value)
 	e.key.SetZero()

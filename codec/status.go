@@ -12,32 +12,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 const (
-	maxStatusBytes  = 64 << 10 // of an error body: a Status with a long list of causes fits
-	maxMessageBytes = 2048     // of a body that is not a Status, and ends up in a message
+	maxStatusBytes  = 64 << 10 // of an error body; a Status with a long list of causes fits
+	maxMessageBytes = 1 << 10  // of the message of a Status, which is the text of an error
+	maxExcerptBytes = 256      // of a body that is not a Status; they become a part of the message
+	maxCauses       = 1 << 10  // of a Status; they are not a part of the text
+	maxNameBytes    = 253      // of a name in a Status
 )
 
-// Failure is an answer whose HTTP status is not one of success.
+// Failure is an answer whose HTTP status reports an error.
 type Failure struct {
 	Code      int       // the HTTP status
 	MediaType string    // the Content-Type
 	Body      io.Reader // at most 64 KiB are read
-	// RetryAfter is what the Retry-After header asked for, in seconds; 0 for nothing.
+	// RetryAfter is the value of the Retry-After header, in seconds; 0 means missing.
 	RetryAfter int
 
-	// What was asked for, for the message.
-	Verb     string // of HTTP: "GET"
+	// These fields describe the request, for the message.
+	Verb     string // the HTTP method: "GET"
 	Resource api.Resource
 	Name     string
 }
 
-// Error reads the Status in the body of a failed answer. Where there is none it makes one of the HTTP status, with the
-// first 2048 bytes of a body that is text. It never fails, and blocks as Body does.
-// It corresponds to transformResponse of client-go's rest.Request.
+// Error returns the Status in the body of a failed answer. If the body has no Status, Error makes one from the HTTP
+// status and the first 256 bytes of a text body; it does not quote an object. A message has at most 1 KiB. Error never
+// fails, and blocks as Body does. It corresponds to transformResponse of client-go's rest.Request.
 func (f Failure) Error() *apierrors.StatusError {
-	body, _ := io.ReadAll(io.LimitReader(f.Body, maxStatusBytes)) // what did arrive is better than nothing
+	body, _ := io.ReadAll(io.LimitReader(f.Body, maxStatusBytes)) // an incomplete body is better than none
 	status := f.status(body)
 	if status == nil {
 		status = f.generic(body)
@@ -48,15 +52,16 @@ func (f Failure) Error() *apierrors.StatusError {
 		}
 		status.Details.RetryAfterSeconds = int32(f.RetryAfter)
 	}
+	limitStatus(status)
 	return &apierrors.StatusError{ErrStatus: *status}
 }
 
-// status returns the Status in body, or nil if there is none that reports a failure.
+// status returns the Status in body, or nil if body has no Status that reports a failure.
 func (f Failure) status(body []byte) *metav1.Status {
 	var status *metav1.Status
 	switch mediaOf(f.MediaType) {
 	case mediaJSON:
-		s := newScanner(&window{r: bytes.NewReader(body), limit: maxStatusBytes})
+		s := newScanner(nil, &window{r: bytes.NewReader(body), limit: maxStatusBytes})
 		s.held = true
 		var o outline
 		_, err := s.value(0, &o)
@@ -86,21 +91,40 @@ func (f Failure) generic(body []byte) *metav1.Status {
 	return &err.ErrStatus
 }
 
-// excerpt is the beginning of what a server said, fit for a message.
+// excerpt returns the beginning of a body, for a message.
 func excerpt(body []byte) string {
 	body = bytes.TrimSpace(body)
-	if len(body) > maxMessageBytes {
-		return strings.ToValidUTF8(string(body[:maxMessageBytes]), "") + " …"
+	if quote.IsObject(body) {
+		return fmt.Sprintf("an object of %d bytes that is no Status", len(body))
+	}
+	if len(body) > maxExcerptBytes {
+		return strings.ToValidUTF8(string(body[:maxExcerptBytes]), "") + " …"
 	}
 	return strings.ToValidUTF8(string(body), "\uFFFD")
+}
+
+// limitStatus limits the parts of a Status that become the text of errors, and its list of causes.
+func limitStatus(s *metav1.Status) {
+	s.Message = quote.Short(s.Message, maxMessageBytes)
+	s.Reason = metav1.StatusReason(quote.Short(string(s.Reason), maxQuoted))
+	if s.Details == nil {
+		return
+	}
+	d := s.Details
+	d.Name, d.Group, d.Kind = quote.Short(d.Name, maxNameBytes), quote.Short(d.Group, maxNameBytes), quote.Short(d.Kind, maxNameBytes)
+	d.Causes = d.Causes[:min(len(d.Causes), maxCauses)]
+	for i := range d.Causes {
+		c := &d.Causes[i]
+		c.Type = metav1.CauseType(quote.Short(string(c.Type), maxQuoted))
+		c.Message, c.Field = quote.Short(c.Message, maxMessageBytes), quote.Short(c.Field, maxMessageBytes)
+	}
 }
 
 func isStatusKind(apiVersion, kind []byte) bool {
 	return string(kind) == "Status" && (string(apiVersion) == "v1" || string(apiVersion) == "meta.k8s.io/v1" || len(apiVersion) == 0)
 }
 
-// jsonStatus reads a Status. A member that has the wrong type is left out, and the rest counts all the same: whoever
-// sends an odd Status has still something to say.
+// jsonStatus reads a Status. It skips members of the wrong type, because the rest of an odd Status is still useful.
 func jsonStatus(c cursor) *metav1.Status {
 	status := &metav1.Status{}
 	plan := newJSONCompiler().structOf(reflect.TypeFor[metav1.Status]())
@@ -120,12 +144,13 @@ func jsonStatus(c cursor) *metav1.Status {
 	return status
 }
 
-// failedEvent is the error that an ERROR frame ends a watch with. raw is what the frame holds, for a message where that
-// is no Status.
-func failedEvent(status *metav1.Status, raw []byte) *apierrors.StatusError {
+// failedEvent returns the error of an ERROR frame. size is the length of the frame's object in bytes, for the message
+// if the object is not a Status.
+func failedEvent(status *metav1.Status, size int) *apierrors.StatusError {
 	if status == nil || status.Code == 0 && status.Reason == "" && status.Message == "" {
-		status = &metav1.Status{Message: fmt.Sprintf("the server ended the watch with an error that is not a Status: %q", excerpt(raw))}
+		status = &metav1.Status{Message: fmt.Sprintf("the server ended the watch with an error that is not a Status, of %d bytes", size)}
 	}
+	limitStatus(status)
 	status.Status = metav1.StatusFailure
 	if status.Code == 0 && status.Reason == "" {
 		status.Code, status.Reason = http.StatusInternalServerError, metav1.StatusReasonInternalError

@@ -82,7 +82,7 @@ type (
 	}
 )
 
-// A user's struct may hold whatever encoding/json takes: sigs.k8s.io/json is asked what comes of it.
+// A user's struct may contain everything that encoding/json accepts. The result is compared with sigs.k8s.io/json.
 func TestStructsLikeReference(t *testing.T) {
 	values := []string{
 		`null`, `0`, `1`, `-7`, `1.5`, `1e2`, `300`, `99999999999999999999`, `true`, `""`, `"x"`, `"12"`, `"true"`, `"null"`, `"\"q\""`, `" 1"`,
@@ -116,8 +116,8 @@ func TestStructsLikeReference(t *testing.T) {
 	}
 }
 
-// Of several fields of one name the outermost counts, then the one with a tag, and of equals none.
-func TestWhichFieldCounts(t *testing.T) {
+// Among fields of one name, the outermost wins, then the one with a tag; several equal ones are ignored.
+func TestFieldsOfOneName(t *testing.T) {
 	for _, document := range []string{`{"Second":"x"}`, `{"Second":1}`, `{"First":"x"}`} {
 		sameAsReference(t, []byte(document), reflect.TypeFor[tagWins]())
 	}
@@ -127,8 +127,8 @@ func TestWhichFieldCounts(t *testing.T) {
 	}
 }
 
-// Where a name is repeated, what the earlier value left shows through as it does in sigs.k8s.io/json: in the elements of
-// a slice, however long it was in between, and not in those of an array.
+// If a name is repeated, the earlier value shows through as in sigs.k8s.io/json: in the elements of a slice, whatever
+// its length in between, but not in those of an array.
 func TestRepeatedNamesShowThrough(t *testing.T) {
 	for _, document := range []string{
 		`{"slice":[{"a":"x"},{"a":"y","b":5}],"slice":[{}],"slice":[{},{},{}]}`,

@@ -1,15 +1,15 @@
 package codec
 
 import (
-	"fmt"
+	"reflect"
 	"strconv"
 )
 
-// genericReader decodes what was scanned into maps, slices, strings, int64s, float64s, booleans and nils, as
-// sigs.k8s.io/json does: a number without a fraction or exponent that fits is an int64.
+// genericReader decodes scanned JSON into maps, slices, strings, int64s, float64s, booleans and nils, as
+// sigs.k8s.io/json does. A number without a fraction or exponent is an int64 if it fits.
 type genericReader struct{ jsonReader }
 
-// How far managedFields are away, for genericReader.object.
+// These constants tell genericReader.object where managedFields may be.
 const (
 	nowhere = iota
 	inMetadata
@@ -38,11 +38,14 @@ func (r *genericReader) value() (any, error) {
 	}
 }
 
-// object decodes an object; where says whether to leave managedFields out that stand in it or in its metadata.
+// object decodes an object. where tells whether to skip managedFields in the object or in its metadata.
 func (r *genericReader) object(where int) (map[string]any, error) {
 	end := r.enter()
 	m := make(map[string]any, r.count(end)/2)
 	for r.k < end {
+		if err := r.breaks.pause(r.k); err != nil {
+			return nil, err
+		}
 		name := r.text()
 		var value any
 		var err error
@@ -56,7 +59,7 @@ func (r *genericReader) object(where int) (map[string]any, error) {
 			value, err = r.value()
 		}
 		if err != nil {
-			return nil, within(name, err)
+			return nil, within(anyKey, err)
 		}
 		m[name] = value
 	}
@@ -68,6 +71,9 @@ func (r *genericReader) array() ([]any, error) {
 	end := r.enter()
 	a := make([]any, 0, r.count(end))
 	for r.k < end {
+		if err := r.breaks.pause(r.k); err != nil {
+			return nil, err
+		}
 		value, err := r.value()
 		if err != nil {
 			return nil, within("["+strconv.Itoa(len(a))+"]", err)
@@ -79,6 +85,7 @@ func (r *genericReader) array() ([]any, error) {
 }
 
 func (r *genericReader) number() (any, error) {
+	at := r.k
 	b := r.raw()
 	if n, ok := smallInt(b); ok {
 		return n, nil
@@ -89,7 +96,8 @@ func (r *genericReader) number() (any, error) {
 	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%.40s does not fit a float64", digits)
+		r.k = at
+		return nil, r.mismatch(reflect.TypeFor[float64]())
 	}
 	return f, nil
 }

@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"strings"
@@ -12,14 +13,14 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// requireSameContent decodes a document with sigs.k8s.io/json and as an unstructured object, and compares.
+// requireSameContent decodes a document with sigs.k8s.io/json and as an unstructured object, and compares them.
 func requireSameContent(t testing.TB, text string) {
 	t.Helper()
 	var want map[string]any
 	wantErr := sigsjson.UnmarshalCaseSensitivePreserveInts([]byte(text), &want)
-	got, err := unstructuredCodec.DecodeObject(strings.NewReader(text), asJSON, api.Resource{})
+	got, err := unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(text), asJSON, api.Resource{})
 	if want["kind"] == "Status" {
-		return // that is an error of its own
+		return // a different error
 	}
 	if wantErr != nil || want == nil {
 		require.Error(t, err, "%.200q: sigs.k8s.io/json says %v", text, wantErr)
@@ -50,7 +51,7 @@ func TestUnstructuredLikeReference(t *testing.T) {
 	}
 }
 
-// The names of members are shared between the objects of a list, and a list of ever new names is still decoded right.
+// The objects of a list share the names of members. A list with always new names is still decoded correctly.
 func TestUnstructuredNamesAreInterned(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	var items []any
@@ -69,7 +70,7 @@ func TestUnstructuredNamesAreInterned(t *testing.T) {
 
 	body := podList(50, asJSON)
 	perPod := testing.AllocsPerRun(5, func() {
-		_, err := unstructuredCodec.DecodeList(strings.NewReader(string(body)), asJSON, pods, unstructuredOptions{}, discard)
+		_, err := unstructuredCodec.DecodeList(context.Background(), strings.NewReader(string(body)), asJSON, pods, unstructuredOptions{}, discard)
 		require.NoError(t, err)
 	}) / 50
 	reference := testing.AllocsPerRun(5, func() {

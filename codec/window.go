@@ -7,31 +7,31 @@ import (
 
 const (
 	firstWindow = 16 << 10  // bytes of the first read: a few objects
-	keptWindow  = 256 << 10 // a larger buffer is let go as soon as nothing is in it
+	keptWindow  = 256 << 10 // a larger buffer is released as soon as it is empty
 )
 
-// window is the part of a stream that is in memory. It grows by doubling as bytes arrive, never because a length says
-// so, until one object fills limit bytes.
+// window is the part of a stream that is in memory. It doubles as bytes arrive, up to limit bytes for one object. It
+// never grows because of a length that the stream claims.
 type window struct {
 	r      io.Reader
 	buf    []byte
 	lo, hi int   // buf[lo:hi] was read from r and not dropped yet
-	off    int64 // where buf[lo] stands in the stream
+	off    int64 // position of buf[lo] in the stream
 	limit  int
-	err    error // what r ended with
+	err    error // the error with which r ended
 }
 
-// bytes returns what is in memory. It is valid until the next call of more.
+// bytes returns the bytes in memory. They are valid until the next call of more.
 func (w *window) bytes() []byte { return w.buf[w.lo:w.hi] }
 
-// drop gives up the first n bytes.
+// drop drops the first n bytes.
 func (w *window) drop(n int) {
 	w.lo += n
 	w.off += int64(n)
 }
 
-// more reads at least one byte and keeps what was not dropped. It returns what the reader ended with, a bare io.EOF
-// included.
+// more reads at least one byte and keeps the bytes that were not dropped. It returns the reader's error unchanged, also
+// io.EOF.
 func (w *window) more() error {
 	if w.err != nil {
 		return w.err
@@ -53,7 +53,7 @@ func (w *window) more() error {
 	return io.ErrNoProgress
 }
 
-// need returns the first n bytes of the window, or what kept them from arriving.
+// need returns the first n bytes of the window, or the error that kept them from arriving.
 func (w *window) need(n int) ([]byte, error) {
 	if n > w.limit {
 		return nil, &TooLargeError{Limit: w.limit}
@@ -82,7 +82,7 @@ func (w *window) all() ([]byte, error) {
 	}
 }
 
-// atEnd looks, when there is no room left, whether the stream ends just there.
+// atEnd checks, when the window is full, whether the stream ends there.
 func (w *window) atEnd() error {
 	var one [1]byte
 	switch n, err := io.ReadFull(w.r, one[:]); {
@@ -116,7 +116,7 @@ func (w *window) makeRoom() error {
 	return nil
 }
 
-// reset makes the window ready for another stream of the same reader, in the same memory.
+// reset prepares the window for another stream of the same reader, in the same memory.
 func (w *window) reset() {
 	w.lo, w.hi, w.off, w.err = 0, 0, 0, nil
 }

@@ -6,14 +6,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// wireValue is what stands behind a tag on the wire.
+// wireValue is the value after a tag on the wire.
 type wireValue struct {
 	typ    protowire.Type
 	number uint64 // of a varint or a fixed number
-	bytes  []byte // of a string, of bytes or of a message; it aliases the answer
+	bytes  []byte // of a string, of bytes or of a message; aliases the answer
 }
 
-// consumeTag is protowire.ConsumeTag, faster for the numbers that most fields have.
+// consumeTag is protowire.ConsumeTag, faster for the field numbers that are most frequent.
 func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
 	if len(b) > 0 && 8 <= b[0] && b[0] < 0x80 {
 		return protowire.Number(b[0] >> 3), protowire.Type(b[0] & 7), 1
@@ -21,7 +21,7 @@ func consumeTag(b []byte) (protowire.Number, protowire.Type, int) {
 	return protowire.ConsumeTag(b)
 }
 
-// skipValueOf is protowire.ConsumeFieldValue, faster for what most fields are.
+// skipValueOf is protowire.ConsumeFieldValue, faster for the most frequent wire type.
 func skipValueOf(number protowire.Number, typ protowire.Type, b []byte) int {
 	if typ == protowire.BytesType {
 		_, n := consumeBytes(b)
@@ -30,7 +30,7 @@ func skipValueOf(number protowire.Number, typ protowire.Type, b []byte) int {
 	return protowire.ConsumeFieldValue(number, typ, b)
 }
 
-// consumeValue reads the value behind a tag. Groups are no value of a field.
+// consumeValue reads the value after a tag. It rejects groups.
 func consumeValue(typ protowire.Type, b []byte) (x wireValue, n int) {
 	x.typ = typ
 	switch typ {
@@ -50,7 +50,7 @@ func consumeValue(typ protowire.Type, b []byte) (x wireValue, n int) {
 	return x, n
 }
 
-// consumeBytes is protowire.ConsumeBytes, faster for what is short.
+// consumeBytes is protowire.ConsumeBytes, faster for short values.
 func consumeBytes(b []byte) ([]byte, int) {
 	if len(b) > 0 && b[0] < 0x80 && len(b) > int(b[0]) {
 		n := 1 + int(b[0])

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// mapOf reads the entries of a map: messages of a key and a value, each of which is zero where it is missing.
+// mapOf reads the entries of a map: messages of a key and a value. A missing key or value is zero.
 func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 	if k := t.Elem().Kind(); k == reflect.Map || k == reflect.Slice && t.Elem().Elem().Kind() != reflect.Uint8 && !ownsWire(t.Elem()) {
 		return nil, errNoNumber
@@ -26,7 +26,7 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 			m.Set(reflect.MakeMap(t))
 		}
 		e := r.scratch.take(at, t)
-		err := eachOfEntry(x, func(number protowire.Number, x wireValue) error {
+		err := eachOfEntry(r, x, func(number protowire.Number, x wireValue) error {
 			if number == entryKey {
 				return key(r, placeOf(e.key.Addr()), x)
 			}
@@ -48,7 +48,7 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 	return set, err
 }
 
-// orSet sets an entry of a map the short way, if that knows what to do, or else the long way.
+// orSet sets a map entry with short if that accepts it, otherwise with long.
 func orSet(short func(r *wireReader, to place, key, value []byte) bool, long setWire) setWire {
 	return func(r *wireReader, to place, x wireValue) error {
 		if key, value, plain := plainEntry(x); plain && short(r, to, key, value) {
@@ -58,7 +58,7 @@ func orSet(short func(r *wireReader, to place, key, value []byte) bool, long set
 	}
 }
 
-// plainEntry returns the key and the value of an entry that has just these two, and neither is a number.
+// plainEntry returns the key and the value of an entry that has exactly these two fields, both length-delimited.
 func plainEntry(x wireValue) (key, value []byte, ok bool) {
 	b := x.bytes
 	if len(b) == 0 || b[0] != entryKey<<3|byte(protowire.BytesType) {
@@ -101,18 +101,21 @@ func setQuantityEntry(r *wireReader, to place, key, value []byte) bool {
 	return true
 }
 
-// The fields of an entry of a map.
+// These are the fields of a map entry.
 const (
 	entryKey   = 1
 	entryValue = 2
 )
 
-// eachOfEntry calls set for the key and the value in an entry of a map.
-func eachOfEntry(x wireValue, set func(number protowire.Number, x wireValue) error) error {
+// eachOfEntry calls set for the key and the value of a map entry.
+func eachOfEntry(r *wireReader, x wireValue, set func(number protowire.Number, x wireValue) error) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
 	for b := x.bytes; len(b) > 0; {
+		if err := r.breaks.pause(b); err != nil {
+			return err
+		}
 		number, typ, n := consumeTag(b)
 		if n < 0 {
 			return errWire

@@ -17,13 +17,14 @@ type wireReader struct {
 	recent  *recent
 	scratch *scratch
 	depth   int
+	breaks  wireBreaks
 }
 
-// setWire puts a value into a place of the type that it was made for.
+// setWire sets a place of its type to a value.
 type setWire func(r *wireReader, to place, x wireValue) error
 
-// wirePlan decodes messages into the structs of one type, whose fields say in their tags which number each has:
-// `protobuf:"bytes,3,opt,name=namespace"`, as in k8s.io/api. What the struct has no field for is stepped over.
+// wirePlan decodes messages into the structs of one type. The tag of each field contains its number, as in k8s.io/api:
+// `protobuf:"bytes,3,opt,name=namespace"`. Fields that the struct does not declare are skipped.
 type wirePlan struct {
 	fields []*wireField // by number, up to the largest
 }
@@ -34,13 +35,13 @@ type wireField struct {
 	offset uintptr // in the struct of the plan
 	kind   fieldKind
 	set    setWire
-	// message is the plan of the message, or of the messages, that the field has.
+	// message is the plan of the field's message or messages.
 	message *wirePlan
-	elem    reflect.Type // of what a pointer leads to
+	elem    reflect.Type // the type that a pointer refers to
 	slice   wireSlice
 }
 
-// fieldKind is what a field is, as far as there is a shorter way to its value than set.
+// fieldKind selects a shorter way to a field's value than set, if there is one.
 type fieldKind uint8
 
 const (
@@ -48,28 +49,28 @@ const (
 	fieldText
 	fieldMessage
 	fieldPointer // to a message
-	fieldSlice   // of anything but bytes
+	fieldSlice   // of anything except bytes
 )
 
-// wireCompiler makes the plans of structs; a struct that holds itself meets its own plan.
+// wireCompiler makes the plans of structs. A recursive struct refers to its own plan.
 type wireCompiler struct {
 	plans map[reflect.Type]*wirePlan
-	maps  int // how many kinds of maps there are, for scratch
+	maps  int // number of map types, for scratch
 	lists map[reflect.Type]wireSlice
 }
 
-// compileWire returns the plan of an object's type, and nil where something that it declares has no number. apiVersion
-// and kind need none: they stand in the envelope.
+// compileWire returns the plan of an object's type, or nil if a declared field has no number. apiVersion and kind need
+// no number, because they are in the envelope.
 func compileWire(elem reflect.Type) *wirePlan {
 	c := wireCompiler{plans: map[reflect.Type]*wirePlan{}, lists: map[reflect.Type]wireSlice{}}
 	p, err := c.structOf(elem, true)
 	if metadata := p.field(objectMetadata); err != nil || metadata == nil || metadata.name != "metadata" {
-		return nil // numbers that are for something else
+		return nil // the numbers have another meaning
 	}
 	return p
 }
 
-// errNoNumber says why a type cannot be read from protobuf.
+// errNoNumber is the reason why a type cannot be decoded from protobuf.
 var errNoNumber = errors.New("a type that protobuf has no place for")
 
 func (c *wireCompiler) structOf(t reflect.Type, root bool) (*wirePlan, error) {
@@ -81,7 +82,7 @@ func (c *wireCompiler) structOf(t reflect.Type, root bool) (*wirePlan, error) {
 	return p, c.fields(p, t, 0, root)
 }
 
-// fields adds the fields of t, which stands so many bytes into the plan's struct, to a plan.
+// fields adds the fields of t, which is at offset in the plan's struct, to a plan.
 func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, offset uintptr, root bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -106,7 +107,7 @@ func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, offset uintptr, root 
 	return nil
 }
 
-// isDeclared tells whether a field without a number would be decoded from JSON.
+// isDeclared reports whether a field without a number would be decoded from JSON.
 func isDeclared(f reflect.StructField, root bool) bool {
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "-" || !f.IsExported() && !f.Anonymous {
@@ -125,7 +126,7 @@ func wireNumber(f reflect.StructField) (number protowire.Number, repeat, ok bool
 	return protowire.Number(n), parts[2] == "rep", err == nil && protowire.Number(n).IsValid()
 }
 
-// maxWireNumber bounds the table of a plan. Kubernetes numbers its fields from 1.
+// maxWireNumber limits the table of a plan. Kubernetes numbers its fields from 1.
 const maxWireNumber = 1 << 10
 
 func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowire.Number, repeat bool, offset uintptr) error {
@@ -141,7 +142,7 @@ func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowir
 	}
 	encoding, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
 	field := &wireField{name: name, number: number, offset: offset}
-	p.fields[number] = field // before its type, which may hold this struct
+	p.fields[number] = field // before its type is compiled, because that may contain this struct
 	set, err := c.setter(f.Type, encoding)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowir
 	return nil
 }
 
-// shorten finds the shorter way to the values of a field, whose type has its setter already.
+// shorten selects the shorter way to the values of a field, whose setter exists already.
 func (c *wireCompiler) shorten(f *wireField, t reflect.Type, repeat bool) {
 	switch {
 	case ownsWire(t):
@@ -169,7 +170,7 @@ func (c *wireCompiler) shorten(f *wireField, t reflect.Type, repeat bool) {
 	}
 }
 
-// field returns the field of a number, or nil.
+// field returns the field with a number, or nil.
 func (p *wirePlan) field(number protowire.Number) *wireField {
 	if int(number) < len(p.fields) {
 		return p.fields[number]
@@ -177,14 +178,14 @@ func (p *wirePlan) field(number protowire.Number) *wireField {
 	return nil
 }
 
-// ownsWire tells whether values of t are asked to decode themselves: those with an Unmarshal of their own that may do
-// anything but what the tags of their fields say.
+// ownsWire reports whether values of t decode themselves: they have an Unmarshal that may do something other than the
+// tags of the fields say.
 func ownsWire(t reflect.Type) bool {
 	return owns[wire](reflect.PointerTo(t)) && !isGenerated(t)
 }
 
-// isGenerated tells whether a struct looks like one that go-to-protobuf made an Unmarshal for: nothing in it is hidden
-// from other packages, and each field has a number, or a tag that keeps it out of JSON as well.
+// isGenerated reports whether a struct looks as if go-to-protobuf had generated its Unmarshal: every field is exported
+// and has a number, or a tag that excludes it from JSON too.
 func isGenerated(t reflect.Type) bool {
 	if t.Kind() != reflect.Struct {
 		return false
@@ -206,6 +207,9 @@ func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 		return errTooDeep
 	}
 	for len(b) > 0 {
+		if err := r.breaks.pause(b); err != nil {
+			return err
+		}
 		number, typ, n := consumeTag(b)
 		if n < 0 {
 			return errWire
@@ -245,7 +249,7 @@ func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 	return nil
 }
 
-// setBytes is set for what most fields are. rest is what follows in the message.
+// setBytes is set for the most frequent kinds of fields. rest is the rest of the message.
 func (f *wireField) setBytes(r *wireReader, to place, content, rest []byte) error {
 	switch f.kind {
 	case fieldText:
@@ -264,7 +268,7 @@ func (f *wireField) setBytes(r *wireReader, to place, content, rest []byte) erro
 	}
 }
 
-// text returns b as a string, which is shared with what stood lately in the answer, or in any.
+// text returns b as a string, which is shared with recent strings of the answer, or of any answer.
 func (r *wireReader) text(b []byte) string {
 	slot := r.recent.slot(b)
 	if slot != nil && *slot == string(b) {
@@ -272,27 +276,27 @@ func (r *wireReader) text(b []byte) string {
 	}
 	s, kept := r.strings.text(b)
 	if kept && slot != nil {
-		*slot = s // what is seen for the first time displaces nothing
+		*slot = s // a string that was seen once replaces nothing
 	}
 	return s
 }
 
-// makeRoom gives a slice without any room for n elements, and for no more: who appends to what a cache holds gets a copy.
-// Unlike reflect.MakeSlice it makes no header that has to be copied from.
+// makeRoom gives an empty slice room for exactly n elements. So an append to a slice of a cached object makes a copy.
+// Unlike reflect.MakeSlice, it makes no header that must be copied.
 func makeRoom(v reflect.Value, n int) {
 	v.Grow(n)
 	v.SetCap(n)
 }
 
-// makeRoom gives a slice that has none room for the element at hand and for those in rest.
+// makeRoom gives an empty slice room for the current element and for those in rest.
 func (f *wireField) makeRoom(r *wireReader, to place, typ protowire.Type, rest []byte) {
 	if in[header](to).cap == 0 {
 		f.slice.make(r, to, 1+f.count(typ, rest))
 	}
 }
 
-// count is how often the field stands in b, the rest of a message, without a gap: encoders write the elements of a field
-// one behind the other.
+// count returns how often the field follows without a gap in b, the rest of a message. Encoders write all elements of a
+// field together.
 func (f *wireField) count(typ protowire.Type, b []byte) int {
 	for n := 0; ; n++ {
 		number, is, tag := consumeTag(b)
@@ -307,7 +311,8 @@ func (f *wireField) count(typ protowire.Type, b []byte) int {
 	}
 }
 
-// without is the plan but for one field of one message, or the plan itself where that message is not decoded by one.
+// without returns a copy of the plan that skips one field of one message. If a plan does not decode that message, it
+// returns the plan itself.
 func (p *wirePlan) without(message, field protowire.Number) *wirePlan {
 	outer := p.field(message)
 	if outer == nil || outer.message == nil {

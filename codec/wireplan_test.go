@@ -1,6 +1,7 @@
 package codec_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -21,8 +22,8 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// sameAsUnmarshal decodes a message with the Unmarshal of typ and by its fields' numbers, and compares. What Unmarshal
-// takes though it is no protobuf may be refused.
+// sameAsUnmarshal decodes a message with the Unmarshal of typ and by the numbers of its fields, and compares them. The
+// decoder may reject messages that are not protobuf although Unmarshal accepts them.
 func sameAsUnmarshal(t testing.TB, b []byte, typ reflect.Type, decode func([]byte) (any, error)) {
 	t.Helper()
 	want := reflect.New(typ).Interface()
@@ -36,7 +37,7 @@ func sameAsUnmarshal(t testing.TB, b []byte, typ reflect.Type, decode func([]byt
 	}
 }
 
-// Every kind of k8s.io/api that is generated from protobuf comes out the same by the numbers of its fields.
+// Every kind of k8s.io/api that is generated from protobuf gives the same result by the numbers of its fields.
 func TestWirePlanLikeUnmarshal(t *testing.T) {
 	planned := 0
 	for _, typ := range kinds(t) {
@@ -56,7 +57,7 @@ func TestWirePlanLikeUnmarshal(t *testing.T) {
 			require.NoError(t, err, typ)
 			require.True(t, reflect.DeepEqual(want, got), "%s\nwant %+v\ngot  %+v", typ, want, got)
 
-			// Cut short, and with a repeated beginning, which is merged.
+			// Cut off, and with a repeated beginning, which is merged.
 			sameAsUnmarshal(t, b[:len(b)*int(seed)/6], typ, decode)
 			sameAsUnmarshal(t, append(slices.Clone(b), b...), typ, decode)
 			v.Elem().SetZero()
@@ -65,7 +66,7 @@ func TestWirePlanLikeUnmarshal(t *testing.T) {
 	require.Greater(t, planned, 100)
 }
 
-// wired is a projection of a pod that has numbers.
+// wired is a projection of a pod with field numbers.
 type wired struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
@@ -93,7 +94,7 @@ type wiredStatus struct {
 
 var wiredCodec = codec.For[*wired](codec.Options{})
 
-// A struct of a user's whose fields have numbers comes out of protobuf as it comes out of JSON.
+// A user's struct with field numbers gives the same result from protobuf and from JSON.
 func TestProjectionFromProtobuf(t *testing.T) {
 	require.True(t, wiredCodec.Protobuf())
 	require.False(t, wiredCodec.MetadataOnly())
@@ -117,7 +118,7 @@ func TestProjectionFromProtobuf(t *testing.T) {
 	require.Equal(t, "100002", all[1].ResourceVersion)
 }
 
-// numbers is every scalar that a tag can name.
+// numbers has every scalar that a tag can name.
 type numbers struct {
 	Metadata struct {
 		Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
@@ -221,7 +222,7 @@ func TestWirePlanReadsEveryScalar(t *testing.T) {
 	}, got)
 }
 
-// A struct within another is decoded where it stands.
+// A nested struct is decoded in place.
 func TestEmbeddedStructsFromProtobuf(t *testing.T) {
 	type Common struct {
 		Metadata metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
@@ -235,7 +236,7 @@ func TestEmbeddedStructsFromProtobuf(t *testing.T) {
 	require.Equal(t, &embedding{Common: Common{metav1.ObjectMeta{Name: "a"}}}, got)
 }
 
-// However a time is written, it is read as its own Unmarshal does.
+// A time in any form is decoded as by its own Unmarshal.
 func TestTimesLikeUnmarshal(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
 	for _, written := range [][]byte{
@@ -259,8 +260,8 @@ func TestTimesLikeUnmarshal(t *testing.T) {
 	}
 }
 
-// Of strings that look alike each comes out as it went in, whatever is remembered of the others.
-func TestAlikeStringsAreToldApart(t *testing.T) {
+// Similar strings are not confused, whatever strings are remembered.
+func TestSimilarStringsAreNotConfused(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
 	alike := []string{"ab", "ac", "bb", "abc", "adc", "adbc", "abbc", "beginning-1-end-of-it", "beginning-2-end-of-it", "beginning-22-end-of-it", strings.Repeat("x", 300), ""}
 	for range 3 {
@@ -272,7 +273,7 @@ func TestAlikeStringsAreToldApart(t *testing.T) {
 	}
 }
 
-// Whoever appends to a slice of an object that others hold as well gets a copy.
+// An append to a slice of a shared object makes a copy.
 func TestSlicesHaveNoRoomLeft(t *testing.T) {
 	b := message(message(message(nil)(11, 1))(11, 2))(11, 3)
 	b = message(message(message(b)(13, "x"))(13, "y"))(13, "z")
@@ -280,13 +281,13 @@ func TestSlicesHaveNoRoomLeft(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, cap(got.(*numbers).Many))
 	require.Equal(t, 3, cap(got.(*numbers).ManyB))
-	pod, err := podCodec.DecodeObject(strings.NewReader(string(sealed("v1", "Pod", newPod(1)))), asProtobuf, pods)
+	pod, err := podCodec.DecodeObject(context.Background(), strings.NewReader(string(sealed("v1", "Pod", newPod(1)))), asProtobuf, pods)
 	require.NoError(t, err)
 	require.Len(t, pod.Spec.Containers, cap(pod.Spec.Containers))
 	require.Len(t, pod.Status.Conditions, cap(pod.Status.Conditions))
 }
 
-// What a projection cannot be made of is an error that names the field, whoever would have skipped it.
+// A value that does not fit a projection is an error that names the field.
 func TestWirePlanRefuses(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[numbers]())
 	group := append(protowire.AppendTag(nil, 2, protowire.StartGroupType), protowire.AppendTag(nil, 2, protowire.EndGroupType)...)
@@ -324,7 +325,7 @@ func TestWirePlanRefuses(t *testing.T) {
 		require.True(t, strings.HasPrefix(err.Error(), test.path), "%s: %v", name, err)
 	}
 	broken := sealedBytes("v1", "Pod", message(message(nil)(1, message(nil)(1, "a")))(2, 5))
-	_, err := wiredCodec.DecodeObject(strings.NewReader(string(broken)), asProtobuf, pods)
+	_, err := wiredCodec.DecodeObject(context.Background(), strings.NewReader(string(broken)), asProtobuf, pods)
 	var undecodable *api.UndecodableError
 	require.ErrorAs(t, err, &undecodable)
 	require.Equal(t, "a", undecodable.Key.Name)
@@ -334,7 +335,7 @@ func TestWirePlanRefuses(t *testing.T) {
 func TestWirePlanBoundsNesting(t *testing.T) {
 	decode := codec.DecodeMessage(reflect.TypeFor[numbers]())
 	nest := func(depth int) []byte {
-		var b []byte // from the inside out, and so backwards
+		var b []byte // from the inside out, so backwards
 		for range depth {
 			length := protowire.AppendVarint(nil, uint64(len(b)))
 			slices.Reverse(length)
@@ -357,8 +358,8 @@ func TestWirePlanBoundsNesting(t *testing.T) {
 	require.NoError(t, err, "side by side is not deep")
 }
 
-// Only a struct of which every field has a number is asked for in protobuf.
-func TestWhatIsReadFromProtobuf(t *testing.T) {
+// Only a struct whose fields all have numbers is requested in protobuf.
+func TestTypesThatAreReadFromProtobuf(t *testing.T) {
 	type meta struct {
 		Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 	}
@@ -421,7 +422,7 @@ func TestWhatIsReadFromProtobuf(t *testing.T) {
 	require.Equal(t, asJSON, smallCodec.Accept(codec.AcceptOptions{}))
 }
 
-// ownUnmarshal does what no tag says.
+// ownUnmarshal does something that no tag describes.
 type ownUnmarshal struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
@@ -436,17 +437,17 @@ func (o *ownUnmarshal) Unmarshal(b []byte) error {
 	return nil
 }
 
-// A type that decodes messages by itself is left to do it.
+// A type with its own Unmarshal decodes its messages itself.
 func TestOwnUnmarshalIsUsed(t *testing.T) {
 	c := codec.For[*ownUnmarshal](codec.Options{})
 	raw := protobufPod()
-	o, err := c.DecodeObject(strings.NewReader(string(sealedBytes("v1", "Pod", raw))), asProtobuf, pods)
+	o, err := c.DecodeObject(context.Background(), strings.NewReader(string(sealedBytes("v1", "Pod", raw))), asProtobuf, pods)
 	require.NoError(t, err)
 	require.Equal(t, len(raw), o.seen)
 	require.Empty(t, o.Name)
 }
 
-// FuzzWirePlan holds the numbers of fields to the Unmarshal that go-to-protobuf wrote.
+// FuzzWirePlan compares decoding by field numbers with the Unmarshal of go-to-protobuf.
 func FuzzWirePlan(f *testing.F) {
 	f.Add(mustMarshal(newPod(1)))
 	f.Add(protobufPod())
@@ -457,7 +458,7 @@ func FuzzWirePlan(f *testing.F) {
 		sameAsUnmarshal(t, b, typ, decode)
 		if _, err := decode(b); err == nil {
 			_, err := projection(b)
-			require.NoError(t, err, "what is a pod is a projection of one")
+			require.NoError(t, err, "every pod fits the projection")
 		}
 	})
 }

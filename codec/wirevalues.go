@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// setter returns what puts values of a field into a t; encoding is the first word of its tag.
+// setter returns the function that sets a t to the values of a field. encoding is the first word of its tag.
 func (c *wireCompiler) setter(t reflect.Type, encoding string) (setWire, error) {
 	switch {
 	case t == reflect.TypeFor[resource.Quantity]():
@@ -40,33 +40,40 @@ func (c *wireCompiler) setter(t reflect.Type, encoding string) (setWire, error) 
 	}
 }
 
-// setterOfOwn is for what decodes itself.
+// setterOfOwn is for types with their own Unmarshal.
 func setterOfOwn(t reflect.Type) setWire {
 	return func(_ *wireReader, to place, x wireValue) error {
 		if err := x.want(protowire.BytesType); err != nil {
 			return err
 		}
-		return to.value(t).Addr().Interface().(wire).Unmarshal(x.bytes)
+		if to.value(t).Addr().Interface().(wire).Unmarshal(x.bytes) != nil {
+			return misfit(aMessage, t) // what the method said may quote the message
+		}
+		return nil
 	}
 }
 
-// setQuantity differs from its Unmarshal in that the string is shared.
+// setQuantity differs from Unmarshal in one way: the string is shared.
 func setQuantity(r *wireReader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
 	text, ok := quantityText(x.bytes)
 	if !ok {
-		return in[resource.Quantity](to).Unmarshal(x.bytes)
+		if len(x.bytes) > maxQuantity || in[resource.Quantity](to).Unmarshal(x.bytes) != nil {
+			return misfit(aMessage, quantityType)
+		}
+		return nil
 	}
 	q, err := resource.ParseQuantity(r.text(text))
-	if err == nil {
-		*in[resource.Quantity](to) = q
+	if err != nil {
+		return misfit(aMessage, quantityType)
 	}
-	return err
+	*in[resource.Quantity](to) = q
+	return nil
 }
 
-// quantityText returns the text in the message of a quantity, if there is a short one and nothing else.
+// quantityText returns the text in the message of a quantity, if the message contains only one short text.
 func quantityText(b []byte) (text []byte, ok bool) {
 	if len(b) <= 2 || b[0] != 1<<3|byte(protowire.BytesType) || b[1] >= 0x80 || int(b[1]) != len(b)-2 {
 		return nil, false
@@ -74,7 +81,7 @@ func quantityText(b []byte) (text []byte, ok bool) {
 	return b[2:], true
 }
 
-// setTime is Unmarshal of metav1.Time, which reads the nanoseconds and leaves them out.
+// setTime does the same as Unmarshal of metav1.Time, which ignores the nanoseconds.
 func setTime(_ *wireReader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
@@ -82,13 +89,16 @@ func setTime(_ *wireReader, to place, x wireValue) error {
 	t := in[metav1.Time](to)
 	seconds, ok := timeSeconds(x.bytes)
 	if !ok {
-		return t.Unmarshal(x.bytes)
+		if t.Unmarshal(x.bytes) != nil {
+			return misfit(aMessage, reflect.TypeFor[metav1.Time]())
+		}
+		return nil
 	}
 	t.Time = time.Unix(seconds, 0)
 	return nil
 }
 
-// timeSeconds returns the seconds in the message of a time that has them first, and behind them nothing but nanoseconds.
+// timeSeconds returns the seconds in the message of a time, if they come first and only nanoseconds follow.
 func timeSeconds(b []byte) (seconds int64, ok bool) {
 	if len(b) == 0 || b[0] != 1<<3|byte(protowire.VarintType) {
 		return 0, false
@@ -127,7 +137,7 @@ func (c *wireCompiler) pointer(t reflect.Type, encoding string) (setWire, error)
 	}, err
 }
 
-// slice appends to what is there. Numbers may come packed, many of them in one value.
+// slice appends to the existing elements. Numbers may be packed, many in one value.
 func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
 	if t.Elem().Kind() == reflect.Uint8 {
 		return setBytes, nil
@@ -147,6 +157,9 @@ func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
 			return add(r, to, x)
 		}
 		for b := x.bytes; len(b) > 0; {
+			if err := r.breaks.pause(b); err != nil {
+				return err
+			}
 			one, n := consumeValue(scalar, b)
 			if n < 0 {
 				return errWire
@@ -176,7 +189,7 @@ func (c *wireCompiler) sliceOf(t reflect.Type) wireSlice {
 	return s
 }
 
-// make gives the slice in a place, which has none, room for n elements.
+// make gives the empty slice in a place room for n elements.
 func (s *wireSlice) make(r *wireReader, to place, n int) {
 	room := r.scratch.slice(s.number, s.typ)
 	makeRoom(room.Elem(), n)
@@ -191,7 +204,7 @@ func (s *wireSlice) add(to place) place {
 	return to.extend(s.size)
 }
 
-// wireTypeOf is how a value of t stands on the wire.
+// wireTypeOf returns the wire type of a t.
 func wireTypeOf(t reflect.Type, encoding string) protowire.Type {
 	switch t.Kind() {
 	case reflect.Bool, reflect.Int32, reflect.Int64, reflect.Int, reflect.Uint32, reflect.Uint64, reflect.Uint, reflect.Float32, reflect.Float64:
@@ -235,8 +248,8 @@ func numberSetter(t reflect.Type, encoding string) (setWire, error) {
 	}, nil
 }
 
-// setInteger returns what puts an integer into a t, signed or not. One that is fixed to 32 bits on the wire has a sign
-// there.
+// setInteger returns the function that sets a signed or unsigned integer. A value that is fixed to 32 bits on the wire
+// has its sign in those bits.
 func setInteger(t reflect.Type, fixed32, zigzag bool) func(to place, x uint64) {
 	narrow := t.Size() == 4
 	return func(to place, x uint64) {

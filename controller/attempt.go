@@ -17,11 +17,11 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// attempt is one call of a reconciler. It is in the context of that call.
+// attempt is one call of a reconciler. The context of the call contains it.
 type attempt[K comparable] struct {
 	controller *Controller[K]
 	work       workqueue.Work[K]
-	number     int // 1 for the first one, counted from when the failures were last forgotten
+	number     int // 1 for the first attempt; counted from the last Forget
 	id         [2]uint64
 	started    time.Time
 	took       time.Duration
@@ -38,7 +38,7 @@ func (c *Controller[K]) newAttempt(w workqueue.Work[K]) *attempt[K] {
 	}
 }
 
-// end notes that the reconciler has returned.
+// end records that the reconciler has returned.
 func (a *attempt[K]) end() {
 	a.took = time.Since(a.started)
 	a.mu.Lock()
@@ -48,7 +48,7 @@ func (a *attempt[K]) end() {
 
 func (a *attempt[K]) reconcileID() string { return formatID(a.id) }
 
-// formatID writes an identifier, which is rarely wanted, as a random UUID (RFC 9562, version 4).
+// formatID formats an identifier as a random UUID (RFC 9562, version 4). Most identifiers are never formatted.
 func formatID(id [2]uint64) string {
 	var b [16]byte
 	for i := range 8 {
@@ -74,7 +74,7 @@ func (a *attempt[K]) logger() *zap.Logger {
 	return a.controller.log.With(zap.String("key", formatKey(a.work.Key)), zap.String("reconcileID", a.reconcileID()))
 }
 
-// log says once what came of the attempt: failures for people to see, the rest for debugging.
+// log writes one entry about the end of the attempt: failures at level error, all others at level debug.
 func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
 	level, message := zapcore.DebugLevel, "reconciled"
 	switch outcome {
@@ -111,7 +111,7 @@ func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
 	entry.Write(fields...)
 }
 
-// fields are what every log entry of an attempt has.
+// fields are the fields of every log entry about an attempt.
 func (a *attempt[K]) fields(took time.Duration, causes []workqueue.Cause) []zap.Field {
 	return []zap.Field{
 		zap.String("key", formatKey(a.work.Key)), zap.String("reconcileID", a.reconcileID()),
@@ -120,7 +120,7 @@ func (a *attempt[K]) fields(took time.Duration, causes []workqueue.Cause) []zap.
 	}
 }
 
-// describeCauses writes each cause as "pods update default/web-0 at version 4711".
+// describeCauses formats each cause like "pods update default/web-0 at version 4711".
 func describeCauses(causes []workqueue.Cause, omitted int) []string {
 	var lines []string
 	for _, c := range causes {
@@ -136,7 +136,7 @@ func describeCauses(causes []workqueue.Cause, omitted int) []string {
 	return lines
 }
 
-// formatKey writes a key for people.
+// formatKey formats a key for logs.
 func formatKey[K comparable](key K) string {
 	switch k := any(key).(type) {
 	case api.Key:
@@ -147,7 +147,7 @@ func formatKey[K comparable](key K) string {
 	return fmt.Sprint(key)
 }
 
-// attemptInContext is an attempt whatever its type of keys.
+// attemptInContext hides the type of an attempt's key.
 type attemptInContext interface {
 	reconcileID() string
 	currentCauses() []workqueue.Cause
@@ -166,9 +166,9 @@ func attemptIn(ctx context.Context) attemptInContext {
 	return a
 }
 
-// ReconcileID returns the identifier of the reconcile that ctx was given to, a random UUID that stands in its log
-// entries and its Report; empty outside of a reconcile. Every retry has its own.
-// It corresponds to ReconcileIDFromContext of controller-runtime.
+// ReconcileID returns the identifier of the reconcile that ctx belongs to. The identifier is a random UUID; the log
+// entries and the Report of the reconcile contain it, and every retry has its own. It is "" outside a reconcile. It
+// corresponds to ReconcileIDFromContext of controller-runtime.
 func ReconcileID(ctx context.Context) string {
 	if a := attemptIn(ctx); a != nil {
 		return a.reconcileID()
@@ -176,10 +176,10 @@ func ReconcileID(ctx context.Context) string {
 	return ""
 }
 
-// Causes returns why the reconcile that ctx was given to is run: the first few of the events since the last one, oldest
-// first. It returns nil once the reconcile has returned, and outside of one. A reconciler that acts on them instead of
-// on what it finds will be wrong after the next restart; they are for people.
-// Nothing in controller-runtime corresponds to it.
+// Causes returns the causes of the reconcile that ctx belongs to: the first events since the last reconcile of the key,
+// oldest first. It returns nil after the reconcile has returned, and outside a reconcile. Causes are for people. A
+// reconciler that acts on them instead of on the current state will be wrong after the next restart. controller-runtime
+// has nothing like it.
 func Causes(ctx context.Context) []workqueue.Cause {
 	if a := attemptIn(ctx); a != nil {
 		return a.currentCauses()
@@ -187,8 +187,8 @@ func Causes(ctx context.Context) []workqueue.Cause {
 	return nil
 }
 
-// Attempt returns one more than the failures that the limiters remember of the key: 1 for a reconcile that is no retry, 2
-// for the first retry, and so on; 0 outside of a reconcile.
+// Attempt returns the number of failures that the limiters remember of the key, plus one: 1 for a first attempt, 2 for
+// the first retry. It returns 0 outside a reconcile.
 func Attempt(ctx context.Context) int {
 	if a := attemptIn(ctx); a != nil {
 		return a.attemptNumber()
@@ -196,9 +196,9 @@ func Attempt(ctx context.Context) int {
 	return 0
 }
 
-// Logger returns the controller's logger with the key and the identifier of the reconcile that ctx was given to; it is
-// silent outside of one. It is made anew at each call.
-// It corresponds to FromContext of controller-runtime's log package.
+// Logger returns the controller's logger with the key and the identifier of the reconcile that ctx belongs to. Outside
+// a reconcile, the logger is silent. Each call makes a new logger. It corresponds to FromContext of
+// controller-runtime's log package.
 func Logger(ctx context.Context) *zap.Logger {
 	if a := attemptIn(ctx); a != nil {
 		return a.logger()

@@ -20,7 +20,7 @@ import (
 
 type benchObject struct{ metav1.ObjectMeta }
 
-// BenchmarkEvent takes one notification of an informer through predicates, queue and reconcile, on one goroutine.
+// BenchmarkEvent sends one notification of an informer through predicates, queue and reconcile, on one goroutine.
 func BenchmarkEvent(b *testing.B) {
 	yes := true
 	matcher := ownerMatcher{kind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, namespaced: true, uid: func(api.Key) types.UID { return "uid-rs" }}
@@ -84,7 +84,7 @@ func BenchmarkEvent(b *testing.B) {
 	}
 }
 
-// BenchmarkHistory remembers one reconcile with one cause, of a key that is remembered already or is not.
+// BenchmarkHistory records one reconcile with one cause. The history has the key already, or does not.
 func BenchmarkHistory(b *testing.B) {
 	for _, bench := range []struct {
 		name  string

@@ -29,7 +29,7 @@ func listen(t *testing.T, s controller.Source[string]) (ctl *controller.Controll
 	return ctl, seen, stop
 }
 
-// keys waits until all is quiet and returns the keys that were reconciled since the last call.
+// keys waits until all goroutines are idle and returns the keys that were reconciled since the last call.
 func (r *reports) keys() string {
 	var keys []string
 	for _, report := range r.take() {
@@ -52,7 +52,7 @@ func TestChannelTellsEveryController(t *testing.T) {
 		send("a b a")
 		send("b")
 		all := first.take()
-		require.Len(t, all, 3, "a key twice in one event is one")
+		require.Len(t, all, 3, "a key that comes twice in one event is added once")
 		require.Equal(t, []workqueue.Cause{{Source: "bells", Event: "event", Object: "a", At: sent}}, all[0].Causes)
 		require.Equal(t, "a b", second.keys())
 
@@ -62,7 +62,7 @@ func TestChannelTellsEveryController(t *testing.T) {
 		require.Equal(t, "c", second.keys())
 		require.Equal(t, "c", third.keys())
 
-		require.NoError(t, stopFirst()) // who is reading: another takes its turn
+		require.NoError(t, stopFirst()) // it is the reader of the channel; the other one takes over
 		send("d")
 		require.Empty(t, first.keys())
 		require.Equal(t, "d", second.keys())
@@ -71,7 +71,7 @@ func TestChannelTellsEveryController(t *testing.T) {
 
 		select {
 		case events <- "e":
-			t.Fatal("nobody is there to receive")
+			t.Fatal("no receiver is left")
 		default:
 		}
 		_, fourth, _ := listen(t, source)
@@ -154,7 +154,7 @@ func TestChannelPanicIsContained(t *testing.T) {
 	})
 }
 
-func TestChannelHoldsUpWhoSends(t *testing.T) {
+func TestChannelDelaysTheSender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, leave, asked := make(chan string), make(chan struct{}), 0
 		source := controller.Channel("bells", events, strings.Fields)
@@ -177,7 +177,7 @@ func TestChannelHoldsUpWhoSends(t *testing.T) {
 		require.Equal(t, 1, asked)
 		select {
 		case <-sent:
-			t.Fatal("the event before is still being looked at")
+			t.Fatal("the previous event is still being handled")
 		default:
 		}
 		w.Remove()
@@ -191,12 +191,12 @@ func TestChannelHoldsUpWhoSends(t *testing.T) {
 		<-sent
 		<-w.Done()
 		require.Equal(t, "a b", other.keys())
-		require.Equal(t, 1, asked, "it was removed before the second")
+		require.Equal(t, 1, asked, "the source was removed before the second call")
 		require.Zero(t, ctl.Stats().Reconciles)
 	})
 }
 
-// TestListenerThatLeavesIsWaitedFor removes a source while another one's turn it is to tell it of an event.
+// TestListenerThatLeavesIsWaitedFor removes a source while another one's reader delivers an event to it.
 func TestListenerThatLeavesIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		events, entered, leave := make(chan string), make(chan struct{}), make(chan struct{})
@@ -227,7 +227,7 @@ func TestListenerThatLeavesIsWaitedFor(t *testing.T) {
 		<-w.Done()
 		require.Equal(t, "a", reader.keys())
 		require.Zero(t, ctl.Stats().Reconciles)
-		require.EqualValues(t, 1, mapped.Load(), "nothing of who has left is asked anew")
+		require.EqualValues(t, 1, mapped.Load(), "the functions of a removed source are not called again")
 	})
 }
 
@@ -296,19 +296,19 @@ func TestPredicatesOfTheController(t *testing.T) {
 			server.apply(named("a"))
 			require.Equal(t, []string{"a"}, r.names())
 			server.apply(named("a"))
-			require.Empty(t, r.names(), "the generation is the same")
+			require.Empty(t, r.names(), "the generation has not changed")
 			server.apply(spec("a", "new"))
 			require.Equal(t, []string{"a"}, r.names())
 			server.delete("a")
 			require.Equal(t, []string{"a"}, r.names())
 		}
 		second.apply(named("own"))
-		require.Empty(t, r.names(), "the source's own predicates are asked, too")
+		require.Empty(t, r.names(), "the source's own predicates apply too")
 		third.apply(named("secret"))
 		third.apply(named("secret"))
-		require.NotEmpty(t, r.names(), "it is exempted")
+		require.NotEmpty(t, r.names(), "the source is exempted")
 		third.delete("secret")
-		require.Empty(t, r.names(), "but not from its own")
+		require.Empty(t, r.names(), "but not from its own predicates")
 	})
 }
 

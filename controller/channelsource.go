@@ -9,9 +9,8 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// ChannelSource is a Source of events that come from elsewhere than an informer: see Channel. Its methods return it with
-// something added, and leave the one they are called on as it is; all of them read the one channel.
-// It corresponds to TypedChannel of controller-runtime's package source.
+// ChannelSource is a Source of events from a channel: see Channel. Its methods return a changed copy; all copies read
+// the same channel. It corresponds to TypedChannel of controller-runtime's package source.
 type ChannelSource[E any, K comparable] struct {
 	name   string
 	hub    *hub[E]
@@ -19,15 +18,15 @@ type ChannelSource[E any, K comparable] struct {
 	filter filter[E]
 }
 
-// Channel returns a source that adds the keys which f finds for each event that comes from a channel. The name stands in
-// errors, logs and causes. Every controller that watches the source is told of every event that comes meanwhile; to make
-// two sources of one channel divides its events among them.
+// Channel returns a source that adds the keys that f returns for each event of a channel. Errors, logs and causes
+// contain the name. Every controller that watches the source gets every event that arrives meanwhile. Two sources of
+// one channel would divide its events between them.
 //
-// Nothing is stored between the channel and the queues, where keys merge: whoever sends waits, beyond the room of the
-// channel itself, while no controller watches, and while the predicates and functions of all who do are called with the
-// event before, one after the other. They must not send to the channel themselves. When it is closed the source has no
-// more keys; what was watched goes on without it. A panic of f is counted and logged, and that event adds no keys to
-// that controller.
+// The source stores no events between the channel and the queues, where keys coalesce. So a sender waits when the
+// channel's own buffer is full. The buffer empties only while a controller watches. For each event, one goroutine calls
+// the predicates and functions of all watching controllers, one after the other. These functions must not send to the
+// channel. When the channel is closed, the source adds no more keys, and the controller runs on. A panic of f is
+// counted and logged; the event then adds no keys to that controller.
 func Channel[E any, K comparable](name string, events <-chan E, f func(E) []K) ChannelSource[E, K] {
 	if events == nil || f == nil {
 		panic("controller: Channel needs a channel and a function")
@@ -35,19 +34,20 @@ func Channel[E any, K comparable](name string, events <-chan E, f func(E) []K) C
 	return ChannelSource[E, K]{name: name, hub: newHub(events), keys: f}
 }
 
-// When adds predicates that must all pass an event. One that panics counts as passing; that is counted and logged.
+// When adds predicates that must all pass an event. A predicate that panics counts as passing; the panic is counted and
+// logged.
 func (s ChannelSource[E, K]) When(predicates ...func(E) bool) ChannelSource[E, K] {
 	s.filter = s.filter.when(predicates)
 	return s
 }
 
-// Unless adds predicates none of which may pass an event. One that panics counts as not passing.
+// Unless adds predicates; an event must pass none of them. A predicate that panics counts as not passing.
 func (s ChannelSource[E, K]) Unless(predicates ...func(E) bool) ChannelSource[E, K] {
 	s.filter = s.filter.unless(predicates)
 	return s
 }
 
-// WhenAny adds predicates one of which must pass an event. Without any, nothing passes.
+// WhenAny adds predicates; an event must pass at least one of them. WhenAny without predicates drops every event.
 func (s ChannelSource[E, K]) WhenAny(predicates ...func(E) bool) ChannelSource[E, K] {
 	s.filter = s.filter.whenAny(predicates)
 	return s
@@ -56,10 +56,10 @@ func (s ChannelSource[E, K]) WhenAny(predicates ...func(E) bool) ChannelSource[E
 // String returns the name of the source.
 func (s ChannelSource[E, K]) String() string { return s.name }
 
-// NotSynced knows nothing: the source is synced as it begins.
+// NotSynced returns nil, because the source is synced as soon as it begins.
 func (s ChannelSource[E, K]) NotSynced() error { return nil }
 
-// Run tells the sink of what comes from the channel until ctx ends or the channel is closed; see Source.
+// Run adds the keys of the channel's events to the sink until ctx ends or the channel is closed; see Source.
 func (s ChannelSource[E, K]) Run(ctx context.Context, sink *Sink[K]) error {
 	x := &examiner[E, K]{filter: s.filter, sink: sink, describe: func(E) string { return "" }}
 	l := &listener[E]{tell: func(e E) {
@@ -83,8 +83,8 @@ func (s ChannelSource[E, K]) add(e E, sink *Sink[K]) {
 	}
 }
 
-// find returns the keys of an event; none if f panics, and once the source is removed it is not asked. They are copies,
-// for the slice is the user's.
+// find returns the keys of an event. It returns no keys if f panics, and does not call f if the source was removed. The
+// keys are copies, because the user owns the slice of f.
 func (s ChannelSource[E, K]) find(e E, sink *Sink[K]) (keys []K) {
 	if sink.Removed() {
 		return nil
@@ -97,11 +97,11 @@ func (s ChannelSource[E, K]) find(e E, sink *Sink[K]) (keys []K) {
 	return slices.Clone(s.keys(e))
 }
 
-// hub tells all who listen what comes from a channel. It has no goroutine: one of the listeners' reads for all of them,
-// and when it leaves another takes its turn.
+// hub distributes the events of a channel to its listeners. It has no goroutine: one listener at a time reads the
+// channel for all. When it leaves, another takes over.
 type hub[E any] struct {
 	events <-chan E
-	turn   chan struct{} // has one element while somebody reads
+	turn   chan struct{} // has one element while a listener reads
 
 	mu        sync.Mutex // guards the field below
 	listeners []*listener[E]
@@ -109,7 +109,7 @@ type hub[E any] struct {
 
 type listener[E any] struct {
 	tell  func(E)
-	calls sync.WaitGroup // of tell, in flight or about to be
+	calls sync.WaitGroup // of tell, in flight or about to begin
 }
 
 func newHub[E any](events <-chan E) *hub[E] {
@@ -122,7 +122,7 @@ func (h *hub[E]) join(l *listener[E]) {
 	h.listeners = append(h.listeners, l)
 }
 
-// leave returns when the listener is not told of anything any more.
+// leave removes a listener. It returns when no call of the listener's function is in flight.
 func (h *hub[E]) leave(l *listener[E]) {
 	h.mu.Lock()
 	h.listeners = slices.DeleteFunc(h.listeners, func(other *listener[E]) bool { return other == l })
@@ -130,7 +130,7 @@ func (h *hub[E]) leave(l *listener[E]) {
 	l.calls.Wait()
 }
 
-// read returns when ctx has ended or the channel is closed. In its turn it tells everybody of what comes.
+// read returns when ctx has ended or the channel is closed. During its turn it distributes the events.
 func (h *hub[E]) read(ctx context.Context) {
 	select {
 	case h.turn <- struct{}{}:
@@ -142,7 +142,7 @@ func (h *hub[E]) read(ctx context.Context) {
 		select {
 		case e, open := <-h.events:
 			if !open {
-				return // and so will the next one
+				return // the next reader will return here too
 			}
 			h.tell(e)
 		case <-ctx.Done():
@@ -156,7 +156,7 @@ func (h *hub[E]) tell(e E) {
 	}
 }
 
-// audience returns those who will be told, and makes leave wait for it.
+// audience returns the listeners that get the next event, and makes leave wait for these calls.
 func (h *hub[E]) audience() []*listener[E] {
 	h.mu.Lock()
 	defer h.mu.Unlock()

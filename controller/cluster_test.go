@@ -40,16 +40,16 @@ type cluster struct {
 	uids    int
 }
 
-// collection is what an API server has of one resource: a ListerWatcher, and methods to write.
+// collection is the part of an API server that serves one resource: a ListerWatcher with methods that write.
 type collection struct {
 	*cluster
 	resource api.Resource
 	objects  map[api.Key]*thing
 	events   []api.Event[*thing]
-	oldest   int           // watches from before this version are answered with 410
-	failure  error         // what every request is answered with, if not nil
-	changed  chan struct{} // closed and replaced whenever a watch has something to do
-	cuts     int           // how often all watches have been ended
+	oldest   int           // watches from an earlier version get status 410
+	failure  error         // if not nil, every request fails with it
+	changed  chan struct{} // closed and replaced whenever a watch has something to send
+	cuts     int           // how often all watches were ended
 }
 
 func (c *cluster) collection(r api.Resource) *collection {
@@ -103,7 +103,7 @@ func (c *collection) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2
 
 var errCut = errors.New("the watch was cut")
 
-// since returns the events after a version, and what to wait for when they have been sent.
+// since returns the events after a version, and a channel to wait on after they have been sent.
 func (c *collection) since(version, cuts int) ([]api.Event[*thing], <-chan struct{}, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -136,7 +136,7 @@ func (c *collection) record(kind watch.EventType, object *thing) {
 	c.wake()
 }
 
-// apply writes an object: it is created, with a UID of its own unless it has one, or replaced.
+// apply creates or replaces an object. A new object gets a UID unless it has one.
 func (c *collection) apply(object *thing) *thing {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -161,7 +161,7 @@ func (c *collection) apply(object *thing) *thing {
 	return object
 }
 
-// delete reports whether there was such an object.
+// delete deletes an object and reports whether it existed.
 func (c *collection) delete(name string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *collection) delete(name string) bool {
 	return exists
 }
 
-// fail answers every request with err from now on, or no more if it is nil; watches end.
+// fail makes every request fail with err and ends all watches. A nil err ends the failure.
 func (c *collection) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -182,7 +182,7 @@ func (c *collection) fail(err error) {
 	c.wake()
 }
 
-// forgetHistory ends all watches, and answers those from before now with 410.
+// forgetHistory ends all watches, and answers 410 to watches from earlier versions.
 func (c *collection) forgetHistory() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -202,7 +202,7 @@ func (c *collection) snapshot() map[api.Key]*thing {
 	return all
 }
 
-// informer makes an informer of the collection, which is not run.
+// informer makes an informer of the collection and does not run it.
 func (c *collection) informer() *informer.Informer[*thing] {
 	return informer.New(c, informer.Options[*thing]{DisableStreaming: true})
 }
@@ -232,7 +232,7 @@ func controllerRef(owner *thing) metav1.OwnerReference {
 	return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "Owner", Name: owner.Name, UID: owner.UID, Controller: &yes}
 }
 
-// start runs something until the test ends, or stop is called, which returns what Run returned.
+// start runs a function until the test ends or stop is called. stop returns the result of the function.
 func start(t *testing.T, run func(context.Context) error) (stop func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -246,7 +246,7 @@ func start(t *testing.T, run func(context.Context) error) (stop func() error) {
 	return stop
 }
 
-// recorder is a reconciler that notes what it is called with.
+// recorder is a reconciler that records its keys.
 type recorder struct {
 	mu    sync.Mutex // guards the field below
 	calls []api.Key
@@ -259,7 +259,7 @@ func (r *recorder) Reconcile(_ context.Context, key api.Key) (controller.Result,
 	return controller.Result{}, nil
 }
 
-// names waits until all is quiet and returns the names of what has been reconciled since the last call.
+// names waits until all goroutines are idle and returns the names that were reconciled since the last call.
 func (r *recorder) names() []string {
 	synctest.Wait()
 	r.mu.Lock()
@@ -272,11 +272,11 @@ func (r *recorder) names() []string {
 	return names
 }
 
-// pass lets time pass, and waits until all is quiet then. It is for the goroutine of a test alone.
+// pass lets time pass and then waits until all goroutines are idle. Only the test's goroutine may call it.
 func pass(d time.Duration) {
 	linger(d)
 	synctest.Wait()
 }
 
-// linger takes its time.
+// linger takes some time.
 func linger(d time.Duration) { <-time.After(d) }

@@ -14,32 +14,32 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Controller runs a Reconciler for the keys that its sources add.
-// It corresponds to TypedController of controller-runtime.
+// Controller runs a Reconciler for the keys that its sources add. It corresponds to TypedController of
+// controller-runtime.
 type Controller[K comparable] struct {
 	name       string
 	reconciler Reconciler[K]
 	o          Options
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
-	limiters   int                                       // that the queue was given, in the place of Options.Backoff and Options.Bucket
-	filter     filter[informer.Notification[api.Object]] // of all sources of informers
+	limiters   int                                       // number of limiters that replace Options.Backoff and Options.Bucket
+	filter     filter[informer.Notification[api.Object]] // for all sources of informers
 	gates      gatehouse[K]
 	history    history[K]
 	times      hooks.Set[Times]
 	counters   counters
 
-	synced chan struct{}  // closed when every source is
-	held   atomic.Bool    // the sources are synced, and the workers wait for RunHeld's release
+	synced chan struct{}  // closed when every source is synced
+	held   atomic.Bool    // the sources are synced, and the workers wait for the release of RunHeld
 	active sync.WaitGroup // every source and every worker
 
 	mu       sync.Mutex // guards the fields below, and Sink.cancel
 	life     lifecycle
-	resource api.Resource                 // of what the keys name, as far as the sources tell; settled by Run
-	running  []atomic.Pointer[attempt[K]] // what each worker does; made by Run
-	launch   func(*Sink[K])               // starts a source; set while Run lets sources join
-	sinks    []*Sink[K]                   // whose sources have not ended
-	failure  error                        // what Run will return
+	resource api.Resource                 // the resource that the keys name, if a source knows it; fixed by Run
+	running  []atomic.Pointer[attempt[K]] // the current attempt of each worker; made by Run
+	launch   func(*Sink[K])               // starts a source; nil unless Run is under way
+	sinks    []*Sink[K]                   // of the sources that have not ended
+	failure  error                        // the error that Run will return
 }
 
 type lifecycle int
@@ -50,11 +50,10 @@ const (
 	ended
 )
 
-// New returns a controller that reconciles with r; it does nothing until Run. The name stands in logs, errors and
-// metrics. With limiters, the longest delay that any of them asks for says when a failed key is tried again, and
-// Options.Backoff and Options.Bucket must be zero. It panics without a name or a reconciler, and where an option has a
-// value that it cannot have; Spec.Build returns errors.
-// It corresponds to NewTypedUnmanaged of controller-runtime.
+// New returns a controller that reconciles with r. It does nothing until Run. Logs, errors and metrics contain the
+// name. If there are limiters, the longest of their delays decides when a failed key is tried again, and
+// Options.Backoff and Options.Bucket must be zero. New panics without a name or a reconciler, and if an option is
+// invalid; use Spec.Build to get an error instead. It corresponds to NewTypedUnmanaged of controller-runtime.
 func New[K comparable](name string, r Reconciler[K], o Options, limiters ...workqueue.RateLimiter[K]) *Controller[K] {
 	s := Spec[K]{Name: name, Reconciler: r, Options: o, Limiters: limiters}
 	if problems := s.problems(); len(problems) > 0 {
@@ -75,16 +74,16 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 	}
 }
 
-// Name is the one given to New.
+// Name returns the name that was passed to New.
 func (c *Controller[K]) Name() string { return c.name }
 
-// Synced is closed when every source that was to be watched before has processed its initial list. The workers begin
-// then, unless they are held: see RunHeld. It is never closed if Run ends before.
+// Synced returns a channel that is closed when every source that was watched before that moment has processed its
+// initial list. Then the workers begin, unless RunHeld holds them. If Run ends earlier, the channel is never closed.
 func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 
-// Watch makes the controller reconcile the keys of s, from when Run begins or, while it runs, from now on. It does not
-// block: Registration.Synced says when what is there has been added to the queue.
-// A source that ends with an error ends the controller, for it would be deaf.
+// Watch makes the controller reconcile the keys of s: from the start of Run or, if it runs already, from now on. Watch
+// does not block; Registration.Synced is closed when the keys of the existing objects are in the queue. If the source
+// ends with an error, the controller ends too, because it would miss events.
 func (c *Controller[K]) Watch(s Source[K]) *Registration {
 	if s == nil {
 		panic("controller: Watch needs a source")
@@ -110,11 +109,11 @@ func (c *Controller[K]) Watch(s Source[K]) *Registration {
 	}
 }
 
-// Add adds a key to the queue, as a source would: for a request that asks for a reconcile, or a test. It never blocks, and
-// may be called at any time; before the workers begin the key waits for them, and after Run it is dropped.
+// Add adds a key to the queue, as a source would. Use it when a request asks for a reconcile, and in tests. It never
+// blocks and may be called at any time. Before the workers begin, the key waits for them; after Run, it is dropped.
 func (c *Controller[K]) Add(key K, item workqueue.Item) { c.queue.AddWith(key, item) }
 
-// join adds a source whose keys name objects of a resource; it is zero where that is not known.
+// join adds a source. Its keys name objects of the given resource; the zero Resource means unknown.
 func (c *Controller[K]) join(s *Sink[K], of api.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,16 +146,16 @@ func (c *Controller[K]) remove(s *Sink[K]) {
 	close(s.done)
 }
 
-// Run watches the sources, waits until each has processed its initial list, and then reconciles until ctx ends.
-// It returns nil then, when the reconciles in flight, whose contexts end with ctx, have returned and no goroutine is
-// left; keys that were not taken by then are dropped. It returns an error, after the same end, if a source is not synced
-// in time (a *SyncError for each) or ends with an error. A controller runs once.
+// Run watches the sources, waits until each has processed its initial list, and then reconciles until ctx ends. The
+// contexts of reconciles end with ctx. Run returns nil after all reconciles have returned and all its goroutines have
+// ended; it drops the keys that are still in the queue. It returns an error, after the same steps, if a source is not
+// synced in time (a *SyncError for each) or ends with an error. A controller runs once.
 func (c *Controller[K]) Run(ctx context.Context) error { return c.RunHeld(ctx, nil) }
 
-// RunHeld is Run with workers that do not begin before release is closed, however early the sources are synced: what
-// happens until then is in the queue, so that a replica that becomes the leader need not list first. A nil channel holds
-// nothing. Synced is not held, nor is what a source that fails does to the controller.
-// It corresponds to Warmup, and Start after it, of controller-runtime.
+// RunHeld does the same as Run, but the workers do not begin before release is closed. The queue fills meanwhile, so a
+// replica that becomes the leader need not list first. A nil channel does not hold the workers. RunHeld delays neither
+// Synced nor the end of the controller if a source fails. It corresponds to Warmup followed by Start of
+// controller-runtime.
 func (c *Controller[K]) RunHeld(ctx context.Context, release <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -174,7 +173,7 @@ func (c *Controller[K]) RunHeld(ctx context.Context, release <-chan struct{}) er
 	return c.failure
 }
 
-// awaitRelease returns whether the workers may begin; otherwise ctx has ended.
+// awaitRelease reports whether the workers may begin; otherwise ctx has ended.
 func (c *Controller[K]) awaitRelease(ctx context.Context, release <-chan struct{}) bool {
 	if release == nil {
 		return true
@@ -188,7 +187,7 @@ func (c *Controller[K]) awaitRelease(ctx context.Context, release <-chan struct{
 	return ctx.Err() == nil
 }
 
-// begin starts the sources that are there already.
+// begin starts the sources that are already watched.
 func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,7 +210,7 @@ func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) er
 	return nil
 }
 
-// end lets nothing join any more, so that active can be waited for.
+// end stops new sources from joining, so that Run can wait for active.
 func (c *Controller[K]) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -22,10 +22,10 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// feed is a source that adds what it is told to.
+// feed is a source whose keys come from the test.
 type feed struct {
 	items  chan feedItem
-	synced chan struct{} // Synced is called when it is closed
+	synced chan struct{} // the source calls Synced when it is closed
 }
 
 type feedItem struct {
@@ -60,7 +60,7 @@ func (f *feed) Run(ctx context.Context, sink *controller.Sink[string]) error {
 	}
 }
 
-// reports collects what OnReconcile is called with.
+// reports collects the arguments of OnReconcile.
 type reports struct {
 	mu  sync.Mutex // guards the field below
 	all []controller.Report
@@ -142,7 +142,7 @@ func TestControllerWithoutSourcesStarts(t *testing.T) {
 	})
 }
 
-// TestKeyIsNeverReconciledTwiceAtOnce adds few keys very often to many workers.
+// TestKeyIsNeverReconciledTwiceAtOnce adds few keys very often, for many workers.
 func TestKeyIsNeverReconciledTwiceAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -277,7 +277,7 @@ func TestReconcileTimeout(t *testing.T) {
 		pass(10 * time.Millisecond)
 		require.NoError(t, kept.Err())
 		pass(time.Second)
-		require.ErrorIs(t, kept.Err(), context.Canceled, "it ends with the reconcile, not with its time")
+		require.ErrorIs(t, kept.Err(), context.Canceled, "the context ended with the reconcile, not with the timeout")
 		all := seen.take()
 		require.Len(t, all, 2)
 		require.True(t, all[0].TimedOut)
@@ -307,7 +307,7 @@ func TestFailureIsLoggedOnce(t *testing.T) {
 		f.add("a", workqueue.Item{Cause: workqueue.Cause{Source: "pods", Event: "update", Object: "default/web-0", Version: "47"}})
 		pass(time.Minute)
 		entries := logs.All()
-		require.Len(t, entries, 3) // workers started, the reconciler's own, the failure
+		require.Len(t, entries, 3) // workers started, the reconciler's own entry, the failure
 		require.Equal(t, map[string]any{"controller": "test", "key": "a", "reconcileID": id}, entries[1].ContextMap())
 		require.Equal(t, map[string]any{
 			"controller": "test", "key": "a", "reconcileID": id, "attempt": int64(1), "took": 3 * time.Second,
@@ -349,7 +349,7 @@ func TestContextOfReconcile(t *testing.T) {
 		for id := range ids {
 			require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, id)
 		}
-		require.Nil(t, controller.Causes(kept), "the queue has them back")
+		require.Nil(t, controller.Causes(kept), "the causes belong to the queue again")
 
 		outside := context.Background()
 		require.Empty(t, controller.ReconcileID(outside))
@@ -387,7 +387,7 @@ func TestReportSaysWhereTimeWent(t *testing.T) {
 	})
 }
 
-// TestRunEndsInEveryState cancels at each stage of a controller's life; the bubble fails if a goroutine is left.
+// TestRunEndsInEveryState cancels at each stage of a controller's life. The bubble fails if a goroutine is left.
 func TestRunEndsInEveryState(t *testing.T) {
 	blocked := reconcileFunc(func(ctx context.Context, _ string) (controller.Result, error) {
 		<-ctx.Done()
@@ -433,10 +433,10 @@ func TestRunEndsInEveryState(t *testing.T) {
 					require.Empty(t, all)
 					return
 				}
-				require.Len(t, all, 1, "no work is taken any more")
+				require.Len(t, all, 1, "the workers take no more keys")
 				require.Equal(t, test.outcome, all[0].Outcome)
 				if test.outcome == controller.Cancelled {
-					require.Zero(t, logs.Len(), "a reconcile that was broken off is no failure")
+					require.Zero(t, logs.Len(), "a cancelled reconcile is not a failure")
 				}
 			})
 		})
@@ -521,7 +521,7 @@ func TestCausesBeyondTheBoundAreCounted(t *testing.T) {
 	})
 }
 
-// flood is a source that adds one key for three reasons, and has no more.
+// flood is a source that adds one key for three reasons and then ends.
 type flood struct{}
 
 func (flood) String() string   { return "flood" }
@@ -534,7 +534,7 @@ func (flood) Run(_ context.Context, sink *controller.Sink[int]) error {
 	return nil
 }
 
-// TestOrderOfPriorities has keys wait behind one that is in work.
+// TestOrderOfPriorities lets keys wait behind one that is being processed.
 func TestOrderOfPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string

@@ -18,11 +18,11 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// mirror keeps, for each original, a thing of the same name and Spec that it owns; now and then it fails.
+// mirror keeps a copy of each original, with the same name and Spec; it owns the copy. It fails now and then.
 type mirror struct {
 	originals, copies cache.Reader[*thing]
 	server            *collection      // of the copies
-	unlucky           func(n int) bool // once in n times, until all is quiet
+	unlucky           func(n int) bool // reports true once in n times, until the end of the test
 }
 
 func (m *mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
@@ -46,8 +46,8 @@ func (m *mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result,
 	return controller.Result{}, nil
 }
 
-// TestConvergence churns originals, vandalises copies, loses history and restarts the controller; once all is quiet,
-// every original has its copy.
+// TestConvergence changes originals, damages copies, loses history and restarts the controller. At the end, every
+// original has its copy.
 func TestConvergence(t *testing.T) {
 	for seed := range uint64(30) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -80,8 +80,8 @@ func converge(t *testing.T, r *rand.Rand) {
 		case 4, 5:
 			originals.delete(name)
 		case 6, 7:
-			// A copy that nobody has seen may go without anybody seeing that, either: no watch shows what came and went in a
-			// gap, and so nothing would tell its owner.
+			// A copy that no watch delivered may disappear without an event too: a watch does not show objects that
+			// came and went in a gap, so no event would reach the owner.
 			if seen, exists := below.Cache().Get(keyOf(name)); exists && seen == copies.snapshot()[keyOf(name)] {
 				copies.delete(name)
 			}

@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// Why returns the last four reconciles of a key, the newest first, as far as they are remembered; see Options.History. Of
-// an error there is the text alone, and of a long one its beginning.
-// Nothing in controller-runtime corresponds to it.
+// Why returns up to four reconciles of a key, newest first, if the controller remembers them; see Options.History. An
+// error is kept as text only, and a long text is cut. controller-runtime has nothing like it.
 func (c *Controller[K]) Why(key K) []Report { return c.history.find(c.name, key) }
 
-// DebugHandler tells people in JSON what the controller does. The fields are those of Stats and Report, times without a
-// date are in nanoseconds. It answers
+// DebugHandler returns a handler that describes the controller in JSON, for people. The fields are those of Stats and
+// Report; durations are in nanoseconds. It answers
 //
-//   - a path without /why/ in it, such as /debug/controllers/replicaset, with Stats, to which it adds what is being
-//     reconciled, the longest first, and the reason why a source is not synced;
-//   - a path with /why/ in it, such as /debug/why/default/web-0, with what is known of the key behind it, which is
-//     written as it is in logs: what Why returns, the reconcile that it is in, and what waits with it if a Gate holds it
-//     back. If nothing is known, the answer is 404.
+//   - a path without /why/, such as /debug/controllers/replicaset, with Stats, the running reconciles (longest first),
+//     and the reason why a source is not synced;
+//   - a path with /why/, such as /debug/why/default/web-0, with the state of the key that follows it, in the format of
+//     the logs: the result of Why, the running reconcile, and the causes that wait if a Gate holds the key back. If the
+//     controller has no such key, the answer is 404.
 //
-// Of objects it tells nothing but names and versions; the texts of errors are the reconciler's.
-// Nothing in controller-runtime corresponds to it.
+// The answers contain only names and versions of objects; the texts of errors come from the reconciler.
+// controller-runtime has nothing like it.
 func (c *Controller[K]) DebugHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, key, about := strings.Cut(r.URL.Path, "/why/")
@@ -36,14 +35,14 @@ func (c *Controller[K]) DebugHandler() http.Handler {
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "controller: there is nothing to do but to read", http.StatusMethodNotAllowed)
+			http.Error(w, "controller: only GET and HEAD are allowed", http.StatusMethodNotAllowed)
 		case !known:
-			http.Error(w, "controller: "+c.name+" knows nothing of this key", http.StatusNotFound)
+			http.Error(w, "controller: "+c.name+" does not know this key", http.StatusNotFound)
 		default:
 			w.Header().Set("Content-Type", "application/json")
 			e := json.NewEncoder(w)
 			e.SetIndent("", "  ")
-			_ = e.Encode(answer) // it fails only if who asked is gone
+			_ = e.Encode(answer) // it fails only if the client is gone
 		}
 	})
 }
@@ -59,18 +58,18 @@ type debugState struct {
 type debugKey struct {
 	Controller string
 	Key        string
-	Gated      *debugReport `json:",omitempty"` // with the causes that wait
+	Gated      *debugReport `json:",omitempty"` // with the waiting causes
 	Running    *debugReport `json:",omitempty"`
 	Reconciles []debugReport
 }
 
-// debugReport is a Report whose error is a text.
+// debugReport is a Report with the error as text.
 type debugReport struct {
 	Report
 	Err string `json:",omitempty"`
 }
 
-// debugSource is a source with the reason why it is not synced.
+// debugSource is a source, with the reason why it is not synced.
 type debugSource struct {
 	SourceStats
 	NotSynced string `json:",omitempty"`
@@ -89,7 +88,7 @@ func (c *Controller[K]) debugState() debugState {
 	return state
 }
 
-// debugKey returns what is known of the key that is written as text.
+// debugKey returns the state of the key that has the given text, and reports whether there is any.
 func (c *Controller[K]) debugKey(text string) (answer debugKey, known bool) {
 	answer = debugKey{Controller: c.name, Key: text, Reconciles: []debugReport{}}
 	for _, a := range c.inWork() {
@@ -110,7 +109,7 @@ func (c *Controller[K]) debugKey(text string) (answer debugKey, known bool) {
 	return answer, answer.Gated != nil || answer.Running != nil || len(answer.Reconciles) > 0
 }
 
-// debug reports an attempt that has not come to its end.
+// debug returns the report of a running attempt.
 func (a *attempt[K]) debug() debugReport {
 	return debugReport{Report: Report{
 		Controller: a.controller.name, Key: formatKey(a.work.Key), ID: a.reconcileID(), Attempt: a.number,
@@ -119,7 +118,7 @@ func (a *attempt[K]) debug() debugReport {
 	}}
 }
 
-// inWork returns the attempts that have not come to their end, the longest first.
+// inWork returns the running attempts, the longest first.
 func (c *Controller[K]) inWork() []*attempt[K] {
 	var all []*attempt[K]
 	places := c.places()

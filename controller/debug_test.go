@@ -59,13 +59,13 @@ func TestWhyHasTheLastReconciles(t *testing.T) {
 		f.add("a", because("one more"))
 		pass(time.Minute)
 		why := ctl.Why("a")
-		require.Len(t, why, 4, "the oldest is forgotten")
+		require.Len(t, why, 4, "the history drops the oldest")
 		require.Equal(t, []string{"one more"}, eventsOf(why[0]))
 		require.Equal(t, textOnly(all[1]), why[3])
 	})
 }
 
-// textOnly is what a report is remembered as.
+// textOnly returns a report as the history stores it.
 func textOnly(r controller.Report) controller.Report {
 	if r.Err != nil {
 		r.Err = errors.New(r.Err.Error())
@@ -94,9 +94,9 @@ func TestWhyForgetsTheKeysOfLongAgo(t *testing.T) {
 			synctest.Wait()
 			require.Equal(t, step.known, known(), "after %s", step.key)
 		}
-		require.Len(t, ctl.Why("a"), 1, "those of its first page are gone")
+		require.Len(t, ctl.Why("a"), 1, "the reconciles of its first page are gone")
 		require.Len(t, ctl.Why("d"), 2)
-		require.Equal(t, []string{"request"}, eventsOf(ctl.Why("a")[0]), "and nothing else is left of it")
+		require.Equal(t, []string{"request"}, eventsOf(ctl.Why("a")[0]), "and no other data of it is left")
 	})
 	synctest.Test(t, func(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{History: -1})
@@ -127,7 +127,7 @@ func TestErrorsOfAnyLengthAreRemembered(t *testing.T) {
 		synctest.Wait()
 		text := ctl.Why("long")[0].Err.Error()
 		require.Less(t, len(text), 600)
-		require.True(t, utf8.ValidString(text), "it is not cut in the middle of a letter")
+		require.True(t, utf8.ValidString(text), "the text is not cut inside a character")
 		require.True(t, strings.HasPrefix(text, "terminal error: ä€ä€"))
 		f.add("odd", workqueue.Item{})
 		synctest.Wait()
@@ -135,7 +135,7 @@ func TestErrorsOfAnyLengthAreRemembered(t *testing.T) {
 	})
 }
 
-// TestHistoryIsBounded fills a history, more than once, and weighs it.
+// TestHistoryIsBounded fills a history more than once and measures its memory.
 func TestHistoryIsBounded(t *testing.T) {
 	const keys = 300
 	weigh := func(t *testing.T, causes int, err error) (bytesAKey uint64) {
@@ -151,7 +151,7 @@ func TestHistoryIsBounded(t *testing.T) {
 				pass(time.Second)
 			}
 		}
-		round(10) // the queue has what it needs
+		round(10) // the queue has allocated its memory
 		before := heap()
 		round(2 * keys)
 		round(2 * keys)
@@ -176,7 +176,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// ask returns what a handler answers, as JSON that was read.
+// ask sends a request to a handler and returns the decoded JSON.
 func ask(t *testing.T, h http.Handler, path string) (code int, body map[string]any) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -292,7 +292,7 @@ func TestDebugOfAKey(t *testing.T) {
 	})
 }
 
-// TestDebugWhileWorking asks all the time, for the race detector.
+// TestDebugWhileWorking sends requests all the time, for the race detector.
 func TestDebugWhileWorking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDoor()

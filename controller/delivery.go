@@ -8,12 +8,12 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// delivery is one subscription of a source: what turns notifications into keys. It is called by one goroutine.
+// delivery is one subscription of a source. It turns notifications into keys, on one goroutine.
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]
 	own     examiner[informer.Notification[T], K]          // the source's predicates
-	all     examiner[informer.Notification[api.Object], K] // the controller's
+	all     examiner[informer.Notification[api.Object], K] // the controller's predicates
 	scratch []K
 }
 
@@ -31,7 +31,7 @@ func describe[T api.Object](n informer.Notification[T]) string {
 	return api.FormatKey(api.KeyOf(n.Object))
 }
 
-// handle adds the keys that a notification stands for, each once.
+// handle adds the keys of a notification, each once.
 func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 	if len(d.all.filter) > 0 && !d.all.passes(widen(n)) || !d.own.passes(n) {
 		return
@@ -53,7 +53,8 @@ func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 	}
 }
 
-// priority is what the source says of a notification; what was to be had anyway can wait.
+// priority returns the source's priority of a notification. By default, a notification without a change has a low
+// priority.
 func (d *delivery[T, K]) priority(n informer.Notification[T]) (p int) {
 	if n.InitialList || n.Resync || isUnchanged(n) {
 		p = LowPriority
@@ -69,8 +70,8 @@ func (d *delivery[T, K]) priority(n informer.Notification[T]) (p int) {
 	return d.source.priority(n)
 }
 
-// isUnchanged tells of an update that brings the version that was there, as a list does whose objects are not compared
-// with those that are known.
+// isUnchanged reports whether an update has the same resource version as the old state. A list brings such updates if
+// the informer does not compare its objects with the known ones.
 func isUnchanged[T api.Object](n informer.Notification[T]) bool {
 	return n.Type == informer.Update && n.Object.GetResourceVersion() != "" &&
 		n.Old.GetResourceVersion() == n.Object.GetResourceVersion()
@@ -79,7 +80,7 @@ func isUnchanged[T api.Object](n informer.Notification[T]) bool {
 // roomyScratch is the largest array that a delivery keeps for the next notification.
 const roomyScratch = 64
 
-// widen is a notification for predicates that know nothing of its type.
+// widen converts a notification for predicates that do not know its type.
 func widen[T api.Object](n informer.Notification[T]) informer.Notification[api.Object] {
 	w := informer.Notification[api.Object]{
 		Type: n.Type, Object: n.Object, InitialList: n.InitialList, Resync: n.Resync, FinalStateUnknown: n.FinalStateUnknown, At: n.At,
@@ -90,7 +91,7 @@ func widen[T api.Object](n informer.Notification[T]) informer.Notification[api.O
 	return w
 }
 
-// find appends the keys that f finds; none if it panics, and once the source is removed it is not asked.
+// find appends the keys that f returns. It appends no keys if f panics, and does not call f if the source was removed.
 func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K, n informer.Notification[T]) (keys []K) {
 	if d.sink.Removed() {
 		return dst
@@ -114,17 +115,17 @@ func (d *delivery[T, K]) cause(n informer.Notification[T]) workqueue.Cause {
 	}
 }
 
-// The events of causes.
+// These are the events in causes.
 const (
-	eventInitial = "initial" // an object that was there before the source
+	eventInitial = "initial" // an object that existed before the source
 	eventAdd     = "add"
 	eventUpdate  = "update"
 	eventResync  = "resync"
 	eventDelete  = "delete"
 	eventEvent   = "event"         // of a channel
 	eventRequest = "request"       // of a source that gives no cause
-	eventRetry   = "retry"         // of a reconcile that failed
-	eventRequeue = "requeue after" // as a reconcile asked for
+	eventRetry   = "retry"         // after a failed reconcile
+	eventRequeue = "requeue after" // after Result.RequeueAfter
 )
 
 func eventOf[T any](n informer.Notification[T]) string {
@@ -141,10 +142,10 @@ func eventOf[T any](n informer.Notification[T]) string {
 	return eventAdd
 }
 
-// manyKeys is from how many keys on a set finds duplicates faster than a search.
+// manyKeys is the number of keys above which a set finds duplicates faster than a search.
 const manyKeys = 32
 
-// distinct removes, in place, keys that stand before.
+// distinct removes repeated keys in place.
 func distinct[K comparable](keys []K) []K {
 	if len(keys) < 2 {
 		return keys

@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// runAll runs what an example needs, until the returned function is called.
+// runAll runs the functions of an example until the returned function is called.
 func runAll(runs ...func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, len(runs))
@@ -29,7 +29,7 @@ func runAll(runs ...func(context.Context) error) (stop func()) {
 	}
 }
 
-// A controller greets every thing that is there, and every change of its spec, but none that is called "secret".
+// A controller greets every thing and reacts to changes of its spec, but ignores the thing called "secret".
 func Example() {
 	server := new(cluster).collection(things)
 	server.apply(named("mill"))
@@ -64,7 +64,7 @@ func Example() {
 	// good-bye, mill
 }
 
-// The owner is reconciled when something happens to what it owns.
+// A change of an owned object reconciles its owner.
 func ExampleOwns() {
 	var c cluster
 	ownersServer, thingsServer := c.collection(owners), c.collection(things)
@@ -90,7 +90,7 @@ func ExampleOwns() {
 	// mill because of add of default/wheel in things (owned by owners.apps)
 }
 
-// Keys may be of any comparable type, and an object may stand for any number of them.
+// Keys may have any comparable type, and an object may stand for any number of keys.
 func ExampleMap() {
 	server := new(cluster).collection(things)
 	inf := server.informer()
@@ -108,11 +108,11 @@ func ExampleMap() {
 	// Output: 4
 }
 
-// A key says which cluster an object is in, where there are several.
+// With several clusters, the key contains the name of the cluster.
 func ExampleMap_clusters() {
 	type place struct {
 		Cluster string
-		Key     api.Key // embedded, it would lend its String to the whole, and logs would not name the cluster
+		Key     api.Key // not embedded: the key would get its String method, and logs would not name the cluster
 	}
 	reconciled := make(chan place)
 	ctl := controller.New("mills", controller.Func[place](func(_ context.Context, p place) (controller.Result, error) {
@@ -141,8 +141,7 @@ func ExampleMap_clusters() {
 	// {east default/mill}
 }
 
-// A tracer is a Reconciler around another one: it gives the context what the one inside is to find, and the identifier is
-// that of the log and of the Report.
+// A tracer wraps another Reconciler and adds a span to its context. The log and the Report contain the same identifier.
 func ExampleReconcileID() {
 	type span struct{}
 	inner := controller.Func[string](func(ctx context.Context, _ string) (controller.Result, error) {
@@ -166,7 +165,7 @@ func ExampleReconcileID() {
 	// end mill
 }
 
-// A reconciler of objects is given the object. A Spec is checked as a whole.
+// A reconciler of objects gets the object. Build reports all errors of a Spec at once.
 func ExampleSpec() {
 	server := new(cluster).collection(things)
 	inf := server.informer()
@@ -195,13 +194,13 @@ func ExampleSpec() {
 	fmt.Println(<-greeted)
 	stop()
 	// Output:
-	// controller: greeter: Workers must not be negative, but is -2
-	// controller: greeter: MaxRetries must not be negative, but is -1
-	// controller: greeter: there are no sources
+	// controller: greeter: Workers is -2; it must not be negative
+	// controller: greeter: MaxRetries is -1; it must not be negative
+	// controller: greeter: there is no source: Sources is empty
 	// hello, mill
 }
 
-// What comes from elsewhere than an API server reaches controllers through a channel.
+// A channel brings events from outside an API server to controllers.
 func ExampleChannel() {
 	rung, reconciled := make(chan string), make(chan string)
 	c := controller.New("doors", controller.Func[string](func(ctx context.Context, door string) (controller.Result, error) {
@@ -219,7 +218,7 @@ func ExampleChannel() {
 	// Output: the front door, because of an event of the bell
 }
 
-// A controller can be asked why it did what it did; DebugHandler serves the same.
+// Why tells why a controller did something. DebugHandler serves the same data.
 func ExampleController_Why() {
 	done := make(chan struct{}, 2)
 	attempts := 0
@@ -233,7 +232,7 @@ func ExampleController_Why() {
 	c.Add("mill", workqueue.Item{Cause: workqueue.Cause{Source: "http", Event: "request"}})
 	<-done
 	<-done
-	for _, r := range c.Why("mill") { // the newest first
+	for _, r := range c.Why("mill") { // newest first
 		fmt.Println(r.Attempt, r.Outcome, r.Causes[0].Event, r.Err)
 	}
 	stop()
@@ -242,7 +241,7 @@ func ExampleController_Why() {
 	// 1 error request no water
 }
 
-// An error that no retry will mend is returned as such.
+// TerminalError marks an error that no retry can fix.
 func ExampleTerminalError() {
 	err := fmt.Errorf("reconcile mill: %w", controller.TerminalError(errors.New("spec.wheels must be positive")))
 	fmt.Println(err)

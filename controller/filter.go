@@ -8,7 +8,7 @@ type filter[E any] []clause[E]
 // clause is a disjunction of predicates, some of them negated.
 type clause[E any] []literal[E]
 
-// literal is a predicate and what it has to answer.
+// literal is a predicate and its required result.
 type literal[E any] struct {
 	ask  func(E) bool
 	want bool
@@ -22,7 +22,7 @@ func (f filter[E]) when(predicates []func(E) bool) filter[E] {
 	return f
 }
 
-// unless returns the filter with predicates none of which may pass.
+// unless returns the filter with predicates that must all fail.
 func (f filter[E]) unless(predicates []func(E) bool) filter[E] {
 	for _, p := range predicates {
 		f = f.with(clause[E]{{ask: p, want: false}})
@@ -30,7 +30,7 @@ func (f filter[E]) unless(predicates []func(E) bool) filter[E] {
 	return f
 }
 
-// whenAny returns the filter with predicates one of which must pass.
+// whenAny returns the filter with predicates of which at least one must pass.
 func (f filter[E]) whenAny(predicates []func(E) bool) filter[E] {
 	c := make(clause[E], 0, len(predicates))
 	for _, p := range predicates {
@@ -39,7 +39,7 @@ func (f filter[E]) whenAny(predicates []func(E) bool) filter[E] {
 	return f.with(c)
 }
 
-// with leaves the filter that it is called on as it is.
+// with returns a copy of the filter with one more clause.
 func (f filter[E]) with(c clause[E]) filter[E] {
 	if slices.ContainsFunc(c, func(l literal[E]) bool { return l.ask == nil }) {
 		panic("controller: a predicate is nil")
@@ -47,15 +47,15 @@ func (f filter[E]) with(c clause[E]) filter[E] {
 	return append(slices.Clip(f), c)
 }
 
-// examiner asks a filter on behalf of one sink.
+// examiner evaluates a filter for one sink.
 type examiner[E any, K comparable] struct {
 	filter filter[E]
 	sink   *Sink[K]
-	// describe says what an event is about, for the log.
+	// describe returns the key of an event's object, for the log.
 	describe func(E) string
 }
 
-// passes says whether every clause holds.
+// passes reports whether every clause holds.
 func (x *examiner[E, K]) passes(e E) bool {
 	for _, c := range x.filter {
 		if !x.holds(c, e) {
@@ -74,8 +74,8 @@ func (x *examiner[E, K]) holds(c clause[E], e E) bool {
 	return false
 }
 
-// satisfies asks one predicate; one that panics is satisfied. Once the source is removed none is asked, and none is
-// satisfied.
+// satisfies reports whether a predicate has the required result. A predicate that panics is satisfied. If the source
+// was removed, satisfies returns false without calling the predicate.
 func (x *examiner[E, K]) satisfies(l literal[E], e E) (ok bool) {
 	if x.sink.Removed() {
 		return false

@@ -2,11 +2,11 @@ package controller
 
 import "context"
 
-// SourceFunc returns a source that is a function: it adds keys to the sink until ctx ends, and then returns. To return nil
-// before is to have no more keys, and an error, or a panic, ends the controller. The source is synced as it begins; one
-// that has a first list to tell of is better a Source of its own. The function is called anew, at once, for every
-// controller that watches the source.
-// It corresponds to TypedFunc of controller-runtime's package source, which has to return.
+// SourceFunc returns a source that runs a function. The function adds keys to the sink until ctx ends, and then
+// returns. If it returns nil earlier, the source adds no more keys; an error or a panic ends the controller. The source
+// is synced as soon as it begins; if it has an initial list, implement Source instead. Each controller that watches the
+// source calls the function, possibly at the same time. It corresponds to TypedFunc of controller-runtime's package
+// source, which must return at once.
 func SourceFunc[K comparable](name string, run func(ctx context.Context, sink *Sink[K]) error) Source[K] {
 	if run == nil {
 		panic("controller: SourceFunc needs a function")
@@ -22,7 +22,7 @@ type funcSource[K comparable] struct {
 // String returns the name of the source.
 func (s *funcSource[K]) String() string { return s.name }
 
-// NotSynced knows nothing: the source is synced as it begins.
+// NotSynced returns nil, because the source is synced as soon as it begins.
 func (s *funcSource[K]) NotSynced() error { return nil }
 
 // Run calls the function.

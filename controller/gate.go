@@ -10,24 +10,23 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Gate holds back the reconciles of keys for which it is too early, for instance because a cache has not caught up with
-// what the last reconcile of the key wrote. Its methods are called on workers, for different keys at once, and must not
-// block. See Gated.
-// Nothing in controller-runtime corresponds to it.
+// Gate delays the reconciles of keys, for instance until a cache contains the result of the last reconcile's writes.
+// Workers call its methods, for different keys at the same time; the methods must not block. See Gated.
+// controller-runtime has nothing like it.
 type Gate[K comparable] interface {
-	// Ready says whether a reconcile of key may begin. If not, again is called once, on any goroutine, when it may; it
-	// does not block. Until then the gate is not asked about that key again.
+	// Ready reports whether a reconcile of key may begin. If not, the gate must call again once, on any goroutine, when
+	// it may; again does not block. Until then, the controller does not call Ready for that key.
 	Ready(key K, again func()) bool
-	// Begin returns the context of a reconcile of key, by which the gate learns what the reconcile writes.
+	// Begin returns the context of a reconcile of key. Through it, the gate learns about the writes of the reconcile.
 	Begin(ctx context.Context, key K) context.Context
 }
 
-// Gated returns r with a gate before it. A key that the gate holds back is not reconciled: its worker takes another one,
-// no failure is counted, and its causes and its priority wait with it, together with those of adds that come meanwhile.
-// A gate that panics when it is asked lets the key pass.
+// Gated returns r with a gate in front. While the gate holds a key back, its worker takes another key, and no failure
+// is counted. The key keeps its causes and its priority, and those of adds that come meanwhile. If a method of the gate
+// panics, the key passes.
 //
-// The gate has to be the outermost wrapper of what New is given, or around another gate, for a worker to be free
-// meanwhile; called by something else, Reconcile waits for the gate until ctx ends.
+// Gated must be the outermost wrapper of the reconciler that New gets, or wrap another gate. Only then is the worker
+// free. If something else calls Reconcile, the call blocks until the gate is ready or ctx ends.
 func Gated[K comparable](r Reconciler[K], g Gate[K]) Reconciler[K] {
 	if r == nil || g == nil {
 		panic("controller: Gated needs a reconciler and a gate")
@@ -40,7 +39,7 @@ type gated[K comparable] struct {
 	gate  Gate[K]
 }
 
-// Reconcile is for those who are no controller.
+// Reconcile serves callers that are not controllers: it blocks until the gate is ready.
 func (r *gated[K]) Reconcile(ctx context.Context, key K) (Result, error) {
 	for {
 		open := make(chan struct{})
@@ -55,7 +54,7 @@ func (r *gated[K]) Reconcile(ctx context.Context, key K) (Result, error) {
 	}
 }
 
-// takeGates separates a reconciler from the gates before it, outermost first.
+// takeGates separates a reconciler from its gates, outermost first.
 func takeGates[K comparable](r Reconciler[K]) (Reconciler[K], []Gate[K]) {
 	var gates []Gate[K]
 	for {
@@ -67,24 +66,24 @@ func takeGates[K comparable](r Reconciler[K]) (Reconciler[K], []Gate[K]) {
 	}
 }
 
-// gatehouse is where the keys are that gates hold back.
+// gatehouse holds the keys that gates hold back.
 type gatehouse[K comparable] struct {
 	gates []Gate[K] // all of them must be ready
 
-	mu   sync.Mutex // guards the field below, and those of the holds
+	mu   sync.Mutex // guards the field below, and the fields of the holds
 	held map[K]*hold[K]
 }
 
-// hold is what is kept of a key that a gate was not ready for. A key is in the hands of one worker at most, so that only
-// the call of again may come at any moment.
+// hold is the state of a key whose gate was not ready. At most one worker has the key; only the call of again can come
+// at any moment.
 type hold[K comparable] struct {
-	work    workqueue.Work[K] // what the workers were told; the causes are copies
-	waiting bool              // it is among those that are held
-	over    bool              // again was called
+	work    workqueue.Work[K] // what the worker got from the queue; the causes are copies
+	waiting bool              // the key is held back
+	over    bool              // the gate called again
 }
 
-// admit says whether a key may be reconciled; what waited with it is joined to the work. If it may not, the key is added
-// again when it may.
+// admit reports whether a key may be reconciled. If so, it adds the waiting causes to the work. If not, the key is
+// added again when the gate allows it.
 func (c *Controller[K]) admit(w *workqueue.Work[K]) bool {
 	if len(c.gates.gates) == 0 {
 		return true
@@ -102,7 +101,7 @@ func (c *Controller[K]) admit(w *workqueue.Work[K]) bool {
 	return true
 }
 
-// ask contains a panic of the gate, which counts as ready: too early is better than never.
+// ask calls Ready. If it panics, the key passes, because a reconcile that is too early is better than none.
 func (c *Controller[K]) ask(g Gate[K], key K, again func()) (ready bool) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -115,8 +114,8 @@ func (c *Controller[K]) ask(g Gate[K], key K, again func()) (ready bool) {
 	return g.Ready(key, again)
 }
 
-// mustWait says whether a gate still holds the key back; then what the worker was told waits, too. If the gate does not
-// any more, the worker is told what has waited.
+// mustWait reports whether a gate still holds the key back. If so, the work waits too. If not, the work gets everything
+// that has waited.
 func (c *Controller[K]) mustWait(w *workqueue.Work[K]) bool {
 	c.gates.mu.Lock()
 	defer c.gates.mu.Unlock()
@@ -132,20 +131,20 @@ func (c *Controller[K]) mustWait(w *workqueue.Work[K]) bool {
 	return !h.over
 }
 
-// hold keeps a key for which a gate was not ready.
+// hold stores a key whose gate was not ready.
 func (c *Controller[K]) hold(h *hold[K], w *workqueue.Work[K]) {
 	c.gates.mu.Lock()
 	defer c.gates.mu.Unlock()
 	h.work = *w
-	h.work.Causes = slices.Clone(w.Causes) // the worker's belong to the queue
+	h.work.Causes = slices.Clone(w.Causes) // the worker's slice belongs to the queue
 	h.waiting = true
 	c.gates.held[w.Key] = h
-	if h.over { // already, in the middle of the question
+	if h.over { // the gate called again before Ready returned
 		c.addHeld(h)
 	}
 }
 
-// release lets a key be reconciled. If the gate was too quick for the key to be held, it is added when it is.
+// release adds a key again when its gate calls again. If the key is not held yet, hold adds it.
 func (c *Controller[K]) release(h *hold[K]) {
 	c.gates.mu.Lock()
 	defer c.gates.mu.Unlock()
@@ -155,12 +154,12 @@ func (c *Controller[K]) release(h *hold[K]) {
 	h.over = true
 }
 
-// addHeld adds a key whose time has come; its causes are waiting for the worker. The lock is held.
+// addHeld adds a key that may be reconciled; its causes wait for the worker. The caller holds the lock.
 func (c *Controller[K]) addHeld(h *hold[K]) {
 	c.queue.AddWith(h.work.Key, workqueue.Item{Priority: h.work.Priority})
 }
 
-// join adds what another worker was told, up to a number of causes.
+// join adds the causes of a later hand-out, up to a number of causes.
 func (h *hold[K]) join(w *workqueue.Work[K], most int) {
 	room := min(max(most-len(h.work.Causes), 0), len(w.Causes))
 	h.work.Causes = append(h.work.Causes, w.Causes[:room]...)
@@ -169,7 +168,7 @@ func (h *hold[K]) join(w *workqueue.Work[K], most int) {
 	h.work.Ready = w.Ready
 }
 
-// find returns what waits with the key that is written so, if a gate holds it back.
+// find returns the waiting work of the key that has the given text, if a gate holds the key back.
 func (h *gatehouse[K]) find(text string) (w workqueue.Work[K], found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -183,7 +182,7 @@ func (h *gatehouse[K]) find(text string) (w workqueue.Work[K], found bool) {
 	return w, false
 }
 
-// len counts the keys that are held back, not those that a worker will take.
+// len returns the number of keys that are held back, without those that are in the queue again.
 func (h *gatehouse[K]) len() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// door is a gate that is opened and closed by hand.
+// door is a gate that the test opens and closes.
 type door struct {
 	mu    sync.Mutex // guards the fields below
 	shut  map[string]bool
@@ -96,7 +96,7 @@ func TestGatedKeyWaits(t *testing.T) {
 		var seen reports
 		d := newDoor("a")
 		ctl := controller.New("test", controller.Gated(reconcileFunc(func(ctx context.Context, key string) (controller.Result, error) {
-			require.Equal(t, key, ctx.Value(doorKey{}), "the context is the gate's")
+			require.Equal(t, key, ctx.Value(doorKey{}), "the context comes from the gate")
 			return controller.Result{}, nil
 		}), d), controller.Options{MaxCauses: 3, OnReconcile: seen.add})
 		f := newFeed()
@@ -119,7 +119,7 @@ func TestGatedKeyWaits(t *testing.T) {
 			f.add("a", because(event))
 			pass(time.Second)
 		}
-		require.Equal(t, 1, d.timesAsked("a"), "it said no, and has not called again")
+		require.Equal(t, 1, d.timesAsked("a"), "the gate said no and has not called again")
 		require.Empty(t, seen.take())
 
 		d.open("a")
@@ -138,7 +138,7 @@ func TestGatedKeyWaits(t *testing.T) {
 		f.add("a", because("sixth"))
 		all = seen.take()
 		require.Len(t, all, 1)
-		require.Equal(t, []string{"sixth"}, eventsOf(all[0]), "what had waited is over")
+		require.Equal(t, []string{"sixth"}, eventsOf(all[0]), "no earlier cause is left")
 	})
 }
 
@@ -161,9 +161,9 @@ func TestGateThatShutsAgain(t *testing.T) {
 		f.add("a", because("second"))
 		synctest.Wait()
 		require.Len(t, held, 2)
-		held[0]() // once too often
+		held[0]() // a second call for the same question
 		require.Empty(t, seen.take())
-		require.Len(t, held, 2, "who called is not who is waited for")
+		require.Len(t, held, 2, "the call belongs to an earlier question")
 		held[1]()
 		all := seen.take()
 		require.Len(t, all, 1)
@@ -250,7 +250,7 @@ func TestSeveralGates(t *testing.T) {
 		require.Empty(t, seen.take())
 		outer.close("a")
 		inner.open("a")
-		require.Empty(t, seen.take(), "both must be ready at once")
+		require.Empty(t, seen.take(), "both must be ready at the same time")
 		outer.open("a")
 		require.Len(t, seen.take(), 1)
 		require.Equal(t, []string{"a"}, inner.begun)
@@ -316,8 +316,8 @@ func TestRunEndsWithKeysHeld(t *testing.T) {
 	})
 }
 
-// TestGateLosesNothing has a gate open and shut at random while keys are added: every add is told of to a reconcile that
-// begins after it, as a cause or as one that was omitted, once.
+// TestGateLosesNothing opens and shuts a gate at random while keys are added. A reconcile that begins after an add
+// reports the add exactly once, as a cause or in the number of omitted causes.
 func TestGateLosesNothing(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -398,7 +398,7 @@ func TestReleasedBeforeSyncedWaitsForTheSources(t *testing.T) {
 		close(elected)
 		start(t, func(ctx context.Context) error { return ctl.RunHeld(ctx, elected) })
 		pass(time.Minute)
-		require.False(t, ctl.Stats().Held, "it is the source that is waited for")
+		require.False(t, ctl.Stats().Held, "the controller waits for the source")
 		require.Empty(t, r.names())
 		start(t, inf.Run)
 		require.Equal(t, []string{"a"}, r.names())

@@ -10,27 +10,27 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// pastReconciles is how many reconciles of a key a history has room for.
+// pastReconciles is the number of reconciles that a history keeps of each key.
 const pastReconciles = 4
 
-// longError is where the text of an error is cut off in a history, in bytes.
+// longError is the longest error text in a history, in bytes. Longer texts are cut.
 const longError = 512
 
-// history remembers the last reconciles of the keys that were reconciled last. What it holds is bounded by the number of
-// its keys, and is used again for the next ones.
+// history remembers the last reconciles of the keys that were reconciled last. The number of keys limits its memory,
+// which it reuses.
 type history[K comparable] struct {
-	limit int // keys; none if it is not positive
+	limit int // number of keys; zero or less disables the history
 
 	mu             sync.Mutex // guards the fields below
 	pages          map[K]*page[K]
 	newest, oldest *page[K]
 }
 
-// page has what is remembered of one key.
+// page holds the remembered reconciles of one key.
 type page[K comparable] struct {
 	key          K
 	past         [pastReconciles]past // a ring
-	count        int                  // of the reconciles since the page was begun
+	count        int                  // number of reconciles since the page was given to this key
 	newer, older *page[K]
 }
 
@@ -46,12 +46,12 @@ type past struct {
 	err             string
 }
 
-// note remembers a reconcile that has returned.
+// note records a reconcile that has returned.
 func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
 	if h.limit <= 0 {
 		return
 	}
-	text := errorText(err) // without the lock: it is the user's code
+	text := errorText(err) // without the lock, because it is user code
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.turnTo(a.work.Key).next()
@@ -63,7 +63,7 @@ func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
 	w.CausesOmitted, w.Priority, w.Added, w.Ready = a.work.CausesOmitted, a.work.Priority, a.work.Added, a.work.Ready
 }
 
-// turnTo makes the page of a key the newest one. A key that has none gets the oldest if there is no room for another.
+// turnTo makes the page of a key the newest one. A new key reuses the oldest page if the history is full.
 func (h *history[K]) turnTo(key K) *page[K] {
 	if h.newest != nil && h.newest.key == key {
 		return h.newest
@@ -109,7 +109,7 @@ func (h *history[K]) lead(p *page[K]) {
 	h.newest = p
 }
 
-// begin gives the page to another key, and keeps none of the strings of the last one.
+// begin gives the page to another key and drops all strings of the previous key.
 func (p *page[K]) begin(key K) {
 	for i := range p.past {
 		clear(p.past[i].work.Causes)
@@ -118,13 +118,13 @@ func (p *page[K]) begin(key K) {
 	p.key, p.count = key, 0
 }
 
-// next returns the place for the next reconcile.
+// next returns the entry for the next reconcile.
 func (p *page[K]) next() *past {
 	p.count++
 	return &p.past[p.count%pastReconciles]
 }
 
-// find returns what is remembered of a key, the newest first.
+// find returns the remembered reconciles of a key, newest first.
 func (h *history[K]) find(controller string, key K) []Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +134,7 @@ func (h *history[K]) find(controller string, key K) []Report {
 	return nil
 }
 
-// findText is find for a key that is written as in logs. It looks at every page, which only people wait for.
+// findText is find for a key in its text form. It looks at every page, which is fast enough for people.
 func (h *history[K]) findText(controller, text string) []Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -167,15 +167,15 @@ func (p *past) report(controller, key string) Report {
 	return r
 }
 
-// errorText returns the beginning of the text of an error, whatever the error does. It is a copy, so that a history does
-// not keep what the text was a part of.
+// errorText returns the beginning of an error's text, even if its Error method panics. The text is a copy, so that the
+// history does not keep a larger string alive.
 func errorText(err error) (text string) {
 	if err == nil {
 		return ""
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			text = "an error whose text cannot be had, for it panics"
+			text = "an error whose Error method panics"
 		}
 	}()
 	text = err.Error()

@@ -28,7 +28,7 @@ var (
 	secrets    = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
 )
 
-// sealer keeps, for each ConfigMap, a Secret of the same name and the same label "spec" that it owns.
+// sealer keeps a Secret for each ConfigMap, with the same name and the same label "spec"; the ConfigMap owns it.
 type sealer struct {
 	maps    *informer.Informer[*corev1.ConfigMap]
 	sealed  *informer.Informer[*corev1.Secret]
@@ -69,7 +69,7 @@ func (s *sealer) owner(m *corev1.ConfigMap) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: m.Name, UID: m.UID, Controller: &yes}}
 }
 
-// TestConvergenceOverHTTP is TestConvergence with a client and a server, typed objects, and what can befall them.
+// TestConvergenceOverHTTP is TestConvergence with a client, a server, typed objects, and server faults.
 func TestConvergenceOverHTTP(t *testing.T) {
 	for seed := range uint64(5) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -109,7 +109,7 @@ func convergeOverHTTP(t *testing.T, r *rand.Rand) {
 	require.Positive(t, ctl.Stats().Succeeded)
 }
 
-// disturb changes an original, spoils or takes a secret, or lets the server misbehave for a while.
+// disturb changes an original, damages or deletes a secret, or makes the server misbehave for a while.
 func disturb(t *testing.T, server *testserver.Server, s *sealer, r *rand.Rand) {
 	key := keyOf(fmt.Sprint("o", r.IntN(8)))
 	edit := func(resource api.Resource) error {
@@ -129,7 +129,7 @@ func disturb(t *testing.T, server *testserver.Server, s *sealer, r *rand.Rand) {
 	case 6:
 		err = edit(secrets)
 	case 7:
-		// One that nobody has seen may go without anybody seeing that, either.
+		// A secret that no watch delivered may disappear without an event too.
 		live, _ := server.Get(secrets, key)
 		if seen, exists := s.sealed.Cache().Get(key); exists && live != nil && seen.ResourceVersion == live.GetResourceVersion() {
 			err = server.Delete(secrets, key)
@@ -161,8 +161,8 @@ func specsOf(t *testing.T, server *testserver.Server, resource api.Resource) map
 	return specs
 }
 
-// BenchmarkReconcileOverHTTP is a small reconcile: it makes one request, which is answered in memory. It is what the costs
-// of a controller have to be measured by.
+// BenchmarkReconcileOverHTTP is a small reconcile: it makes one request, which the test server answers in memory.
+// Compare the costs of a controller with it.
 func BenchmarkReconcileOverHTTP(b *testing.B) {
 	server := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(b.Context())

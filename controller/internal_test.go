@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// TestCrashOnPanic calls what a worker calls, since the process would end with a worker.
+// TestCrashOnPanic calls the function that a worker calls, because a panic in a worker would end the process.
 func TestCrashOnPanic(t *testing.T) {
 	for _, crash := range []bool{false, true} {
 		c := New("test", Func[string](func(context.Context, string) (Result, error) { panic("a bug") }), Options{CrashOnPanic: crash})
@@ -44,9 +44,9 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 	require.Same(t, page, c.history.pages[3])
 	for i := range page.past {
 		if i == page.count%pastReconciles {
-			continue // it is the one of the new key
+			continue // it is the entry of the new key
 		}
-		require.Equal(t, make([]workqueue.Cause, 1), page.past[i].work.Causes, "nothing of the old key is kept alive")
+		require.Equal(t, make([]workqueue.Cause, 1), page.past[i].work.Causes, "the page keeps no string of the old key alive")
 		require.Empty(t, page.past[i].err)
 	}
 
@@ -57,11 +57,11 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 		a.work.Key, b.work.Key = a.work.Key+2, b.work.Key+2
 		c.history.note(a, Succeeded, Result{}, nil)
 		c.history.note(b, Succeeded, Result{}, nil)
-	}), "nor for other keys")
+	}), "no allocation for other keys either")
 	require.Len(t, c.history.pages, 2)
 }
 
-// TestWiden loses nothing of a notification but its type.
+// TestWiden checks that a widened notification loses only its type.
 func TestWiden(t *testing.T) {
 	old, object := &benchObject{}, &benchObject{}
 	n := informer.Notification[*benchObject]{
@@ -71,5 +71,5 @@ func TestWiden(t *testing.T) {
 		Type: informer.Update, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: n.At,
 	}, widen(n))
 	n.Type, n.Old = informer.Add, nil
-	require.True(t, widen(n).Old == nil, "not a nil of a type")
+	require.True(t, widen(n).Old == nil, "the interface is nil")
 }

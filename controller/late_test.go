@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// TestWhyASourceIsNotSynced asks at once, and reads the log later.
+// TestWhyASourceIsNotSynced calls NotSynced at once, and reads the log later.
 func TestWhyASourceIsNotSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.WarnLevel)
@@ -36,7 +36,7 @@ func TestWhyASourceIsNotSynced(t *testing.T) {
 		require.Regexp(t, `^controller: test: source things not synced: things: not synced, .*ask your administrator$`, ctl.NotSynced().Error())
 		require.True(t, apierrors.IsForbidden(lost.NotSynced()))
 		require.NoError(t, fine.NotSynced())
-		require.Zero(t, logs.Len(), "it may not take long")
+		require.Zero(t, logs.Len(), "no log entry before 10 s")
 
 		pass(75 * time.Second)
 		entries := logs.FilterMessage("waiting for a source").All()
@@ -52,7 +52,7 @@ func TestWhyASourceIsNotSynced(t *testing.T) {
 	})
 }
 
-// TestLateSourceSaysWhyItIsNotSynced watches one when the workers are at work already, which wait for nobody.
+// TestLateSourceSaysWhyItIsNotSynced watches a source when the workers are already running. They do not wait for it.
 func TestLateSourceSaysWhyItIsNotSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := new(cluster).collection(things)
@@ -74,7 +74,7 @@ func TestLateSourceSaysWhyItIsNotSynced(t *testing.T) {
 	})
 }
 
-// moody is a source that panics when it is asked.
+// moody is a source whose NotSynced panics.
 type moody struct{ *feed }
 
 func (moody) NotSynced() error { panic("do not ask") }
@@ -90,7 +90,7 @@ func TestSourceThatPanicsWhenAsked(t *testing.T) {
 	})
 }
 
-// TestPrioritized gives a source priorities of its own, and takes them away where they cannot be had.
+// TestPrioritized gives a source its own priorities; the default applies if the function panics.
 func TestPrioritized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := new(cluster).collection(things)
@@ -120,13 +120,13 @@ func TestPrioritized(t *testing.T) {
 		odd := named("after")
 		odd.Spec = "odd"
 		server.apply(odd)
-		require.Equal(t, 0, priority(), "as without the function")
+		require.Equal(t, 0, priority(), "the default applies")
 		require.EqualValues(t, 1, ctl.Stats().SourcePanics)
 		require.Panics(t, func() { w.Prioritized(nil) })
 	})
 }
 
-// TestUpdatesOfNoNewVersionAreLowPriority lists again without comparing.
+// TestUpdatesOfNoNewVersionAreLowPriority lists again without comparing objects.
 func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 	for _, versioned := range []bool{true, false} {
 		t.Run(fmt.Sprint("versioned=", versioned), func(t *testing.T) {
@@ -139,18 +139,18 @@ func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 				}
 				var seen reports
 				ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
-				i := informer.New(server, informer.Options[*thing]{DisableStreaming: true, NoReuse: true})
+				i := informer.New(server, informer.Options[*thing]{DisableStreaming: true, NoListReuse: true})
 				ctl.Watch(controller.For[*thing](i).When(func(n informer.Notification[*thing]) bool { return !n.InitialList }))
 				start(t, i.Run)
 				start(t, ctl.Run)
 				<-ctl.Synced()
-				c.collection(owners).apply(named("another")) // the version of the watch is too old by that
+				c.collection(owners).apply(named("another")) // the version of the watch is now too old
 				server.forgetHistory()
 				pass(time.Minute)
 				all := seen.take()
 				require.Len(t, all, 1)
 				require.Equal(t, "update", all[0].Causes[0].Event)
-				require.Equal(t, versioned, all[0].Priority == controller.LowPriority, "what has no version may well have changed")
+				require.Equal(t, versioned, all[0].Priority == controller.LowPriority, "an object without a version may have changed")
 			})
 		})
 	}

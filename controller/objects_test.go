@@ -49,7 +49,7 @@ func TestObjects(t *testing.T) {
 		require.Len(t, k.got, 1)
 		require.Equal(t, stored, k.got[0])
 		k.got[0].Labels["color"] = "blue"
-		require.Equal(t, "red", stored.Labels["color"], "it is a copy")
+		require.Equal(t, "red", stored.Labels["color"], "the reconciler got a copy")
 
 		_, err = controller.SharedObjects(cache, k).Reconcile(t.Context(), keyOf("a"))
 		require.ErrorIs(t, err, errKept)

@@ -12,10 +12,9 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// LowPriority is the priority of keys that are added because of an initial list or a resync, unless their source says
-// otherwise: see InformerSource.Prioritized. They wait for those about which something happened, and are never starved by
-// them (see workqueue.Options.Ageing).
-// It corresponds to handler.LowPriority of controller-runtime.
+// LowPriority is the priority of keys that are added because of an initial list, a resync or an update without a new
+// version; see InformerSource.Prioritized. These keys wait for keys with a new event, but do not starve (see
+// workqueue.Options.Ageing). It corresponds to handler.LowPriority of controller-runtime.
 const LowPriority = -100
 
 const (
@@ -26,69 +25,70 @@ const (
 	defaultAgeing           = 8
 )
 
-// Options of a Controller. The zero value is what most want.
+// Options configures a Controller. The zero value suits most controllers.
 type Options struct {
-	// Workers is how many keys may be reconciled at once. Zero means what KindWorkers says of the kind that the keys name,
-	// or else DefaultWorkers, or else 1. That kind is the one of the first source that was watched before Run and knows
-	// it: For and Owns do.
+	// Workers is the number of keys that may be reconciled at once. Zero means: the number in KindWorkers for the kind
+	// of the keys, or else DefaultWorkers, or else 1. The first source that is watched before Run and knows the kind
+	// decides it; sources made by For and Owns know it.
 	Workers int
-	// KindWorkers and DefaultWorkers are for programs that give many controllers the same Options.
-	// They correspond to GroupKindConcurrency and MaxConcurrentReconciles of controller-runtime's manager.
+	// KindWorkers and DefaultWorkers are for programs that give the same Options to many controllers. They correspond
+	// to GroupKindConcurrency and MaxConcurrentReconciles of controller-runtime's manager.
 	KindWorkers    map[schema.GroupKind]int
 	DefaultWorkers int
 
-	// When are predicates that must all pass what any informer tells, before those of the source are asked; a source may
-	// be exempted with its method Regardless. What comes from channels and functions is not asked about. They see objects
+	// When holds predicates that every notification of an informer must pass, before the predicates of its source. The
+	// method Regardless exempts a source. Events of channels and functions are not affected. The predicates get objects
 	// of any type: see predicate.OfType.
 	When []func(informer.Notification[api.Object]) bool
 
-	// Backoff and Bucket say when a failed key is tried again: the longer of the two delays counts. The zero values are
-	// 5 ms, doubling with each failure up to 1000 s, and 10 retries a second of all keys together with a burst of 100; a
-	// negative Bucket.QPS is no bound.
+	// Backoff and Bucket decide when a failed key is tried again; the longer of their delays counts. The zero Backoff
+	// starts at 5 ms and doubles up to 1000 s. The zero Bucket allows 10 retries per second of all keys together, with
+	// a burst of 100; a negative Bucket.QPS means no limit.
 	Backoff workqueue.Backoff
 	Bucket  workqueue.Bucket
-	// MaxRetries is how often a failed key is tried again before it is dropped until something happens; zero is no end.
-	// It goes by what the limiters count: one that is given to New and whose NumRequeues stays zero knows no end either.
+	// MaxRetries is how often a failed key is tried again before it is dropped until the next event. Zero means no
+	// limit. It uses the count of the limiters: a limiter given to New whose NumRequeues stays zero means no limit too.
 	MaxRetries int
 
-	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero is never.
+	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero means no timeout.
 	ReconcileTimeout time.Duration
-	// StuckAfter is how long a reconcile may take before that is logged, and logged again whenever the time has doubled.
-	// Nothing else happens to it. Zero means 5 minutes, a negative value never.
+	// StuckAfter is the duration after which a running reconcile is logged, and logged again whenever the duration has
+	// doubled. The log entry is the only effect. Zero means 5 minutes; a negative value disables it.
 	StuckAfter time.Duration
-	// CrashOnPanic lets a panic of the reconciler end the process, as panics do, instead of costing one attempt.
-	// It is the opposite of RecoverPanic of controller-runtime.
+	// CrashOnPanic lets a panic of the reconciler end the process; otherwise a panic costs one attempt. It is the
+	// opposite of RecoverPanic of controller-runtime.
 	CrashOnPanic bool
-	// CacheSyncTimeout is how long Run waits for sources to be synced before the workers begin. Zero means 2 minutes, a
-	// negative value for ever.
+	// CacheSyncTimeout is how long Run waits until the sources are synced. Zero means 2 minutes; a negative value means
+	// no limit.
 	CacheSyncTimeout time.Duration
 
-	// MaxCauses is how many causes of a reconcile are kept; see Causes. Zero means 4, a negative value none. Ageing is
-	// that of workqueue.Options.
+	// MaxCauses is the number of causes that a reconcile keeps; see Causes. Zero means 4; a negative value means that
+	// no causes are kept. Ageing is workqueue.Options.Ageing.
 	MaxCauses int
 	Ageing    int
 
-	// History is how many keys the controller remembers the last four reconciles of, for Why and DebugHandler: the keys
-	// that were reconciled last. Zero means 256, a negative value none. A key takes between 1 and 5 KB, the more the longer
-	// its errors and its causes are (TestHistoryIsBounded), and a reconcile less than 0.2 µs, a half of a percent of the
-	// smallest that makes a request (BenchmarkHistory, BenchmarkReconcileOverHTTP).
+	// History is the number of keys whose last four reconciles the controller remembers, for Why and DebugHandler. It
+	// remembers the keys that were reconciled last. Zero means 256; a negative value disables the history. A key takes
+	// between 1 and 5 KB, depending on the length of its errors and causes (TestHistoryIsBounded). A reconcile costs
+	// less than 0.2 µs more, half a percent of the smallest reconcile that makes a request (BenchmarkHistory,
+	// BenchmarkReconcileOverHTTP).
 	History int
 
-	// QueueMetrics is told of the times that keys spend in the queue and in work.
+	// QueueMetrics receives the times that keys spend in the queue and in processing.
 	QueueMetrics *workqueue.Metrics
-	// OnReconcile is called after every reconcile, on the worker's goroutine, while its key is still in work: for
+	// OnReconcile is called after every reconcile, on the worker's goroutine, before the key is Done. Use it for
 	// metrics and traces. It must neither block nor panic.
 	OnReconcile func(Report)
 
-	// Logger is silent when nil.
+	// Logger receives log entries; nil means no log.
 	Logger *zap.Logger
 }
 
 // anyPredicate is a predicate on objects of any type.
 type anyPredicate = func(informer.Notification[api.Object]) bool
 
-// withDefaults says everything that the queue would, so that Settings does not guess. Limiters that are given take the
-// place of Backoff and Bucket.
+// withDefaults fills in all defaults, including those of the queue, so that Settings can show them. Backoff and Bucket
+// stay zero if there are limiters.
 func (o Options) withDefaults(limiters int) Options {
 	if limiters == 0 {
 		o.Backoff.Base = cmp.Or(o.Backoff.Base, 5*time.Millisecond)
@@ -110,7 +110,7 @@ func (o Options) withDefaults(limiters int) Options {
 	return o
 }
 
-// workers is how many there are for keys that name objects of a resource.
+// workers returns the number of workers for keys that name objects of a resource.
 func (o Options) workers(r api.Resource) int {
 	return cmp.Or(o.Workers, o.KindWorkers[schema.GroupKind{Group: r.Group, Kind: r.Kind}], o.DefaultWorkers, 1)
 }

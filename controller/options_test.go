@@ -20,13 +20,13 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// TestWorkersOfAKind counts who is in work at once.
+// TestWorkersOfAKind counts the reconciles that run at once.
 func TestWorkersOfAKind(t *testing.T) {
 	kinds := map[schema.GroupKind]int{{Group: "apps", Kind: "Owner"}: 5, {Group: "batch", Kind: "Thing"}: 7}
 	for _, c := range []struct {
 		name string
 		o    controller.Options
-		want map[string]int // by what is watched
+		want map[string]int // by the watched sources
 	}{
 		{"nothing is said", controller.Options{}, map[string]int{"for": 1, "mapped": 1}},
 		{"a default", controller.Options{DefaultWorkers: 3}, map[string]int{"for": 3, "owns": 3, "mapped": 3, "nothing": 3}},
@@ -108,7 +108,7 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, 1, limited.Limiters)
 }
 
-// TestDefaultsOfTheQueue has settings that nobody gave go as far as Settings says.
+// TestDefaultsOfTheQueue checks that the queue's defaults are those that Settings shows.
 func TestDefaultsOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
@@ -125,7 +125,7 @@ func TestDefaultsOfTheQueue(t *testing.T) {
 	})
 }
 
-// TestAgeing has a low priority wait behind a queue that never empties.
+// TestAgeing lets a low priority wait behind a queue that is never empty.
 func TestAgeing(t *testing.T) {
 	for ageing, turns := range map[int]int{0: 8, 3: 3, 1: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestAgeing(t *testing.T) {
 			var ctl *controller.Controller[string]
 			ctl = controller.New("test", reconcileFunc(func(_ context.Context, key string) (controller.Result, error) {
 				if order = append(order, key); len(order) < 50 {
-					ctl.Add(key+"'", workqueue.Item{}) // something always happens
+					ctl.Add(key+"'", workqueue.Item{}) // an event always comes
 				}
 				return controller.Result{}, nil
 			}), controller.Options{Ageing: ageing})
@@ -154,7 +154,7 @@ func TestAgeing(t *testing.T) {
 	}
 }
 
-// TestResourceIsLogged looks at what every entry of a controller says.
+// TestResourceIsLogged checks the fields of every log entry of a controller.
 func TestResourceIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)

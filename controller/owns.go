@@ -17,24 +17,24 @@ type Owned interface {
 	GetOwnerReferences() []metav1.OwnerReference
 }
 
-// Owns returns a source that adds the key of the owner of every owned object that something happens to. The owner is
-// the one that the object names as its controller, if that is of the group and kind of the owners' informer, in any
-// version. In an update the owner that is left behind is added as well, and deletions that were missed count, too.
+// Owns returns a source that adds the key of an object's owner whenever the owned object is added, updated or deleted.
+// The owner is the object's controller, if its group and kind are those of the owners' informer, in any version. If an
+// update changes the owner, the old owner is added too. Deletes that were noticed later count too.
 //
-// A reference to another incarnation of an owner that is in the owners' cache (the UIDs differ) is ignored: what is
-// left of an owner is none of the business of the one that has taken its name. An owner that is not in the cache is
-// added, for it may not have come yet, or be gone with work left. If it is the cache that is behind, and the reference
-// names an incarnation still to come, the owner's own addition is what adds it: so watch the owners too, with For and
-// without a predicate that drops additions. UIDs are not compared where a reference may have changed unseen: in a
-// deletion that was missed, and for an owner that is left behind.
+// Owns ignores a reference if the owners' cache has another object with that name (the UIDs differ): the remains of a
+// deleted owner do not concern its successor. It adds an owner that is not in the cache, because it may arrive later,
+// or may be deleted with work left. If the cache is behind and the reference names an owner that will arrive later,
+// only the addition of that owner adds its key. So watch the owners too, with For, and without a predicate that drops
+// additions. Owns does not compare UIDs in tombstones and for the old owner in an update, because there the reference
+// may have changed without an event.
 //
-// The source is synced when the owners' cache is, too.
-// It corresponds to EnqueueRequestForOwner with OnlyControllerOwner of controller-runtime, which looks at no UID.
+// The source is synced only when the owners' cache is synced too. It corresponds to EnqueueRequestForOwner with
+// OnlyControllerOwner of controller-runtime, which does not compare UIDs.
 func Owns[O api.Object, T Owned](owners Informer[O], owned Informer[T]) InformerSource[T, api.Key] {
 	return owns(owners, owned, false)
 }
 
-// OwnsAny is Owns for every owner that an object names, not only its controller.
+// OwnsAny does the same as Owns for every owner that an object names, not only its controller.
 func OwnsAny[O api.Object, T Owned](owners Informer[O], owned Informer[T]) InformerSource[T, api.Key] {
 	return owns(owners, owned, true)
 }
@@ -66,16 +66,16 @@ func owns[O api.Object, T Owned](owners Informer[O], owned Informer[T], every bo
 	}
 }
 
-// ownerMatcher finds the owners of an object among those of one kind.
+// ownerMatcher finds the owners of an object that have one kind.
 type ownerMatcher struct {
 	kind       schema.GroupKind
 	namespaced bool
 	every      bool // every owner, not only the controller
-	// uid returns the UID of a live owner; empty if there is none, or none is known.
+	// uid returns the UID of a live owner, or "" if the cache has no owner or no UID.
 	uid func(api.Key) types.UID
 }
 
-// owners appends the keys of the owners that an object names: those that are not known to be gone, or all.
+// owners appends the keys of the owners that an object names: all, or only those that may be alive.
 func (m *ownerMatcher) owners(dst []api.Key, object Owned, all bool) []api.Key {
 	for _, ref := range object.GetOwnerReferences() {
 		key, ok := m.match(object, &ref)
@@ -86,7 +86,7 @@ func (m *ownerMatcher) owners(dst []api.Key, object Owned, all bool) []api.Key {
 	return dst
 }
 
-// left appends the keys of the owners that an object named and does not name any more.
+// left appends the keys of the owners that the old state names and the new state does not.
 func (m *ownerMatcher) left(dst []api.Key, before, after Owned) []api.Key {
 	now := after.GetOwnerReferences()
 	for _, ref := range before.GetOwnerReferences() {
@@ -101,7 +101,7 @@ func (m *ownerMatcher) left(dst []api.Key, before, after Owned) []api.Key {
 	return dst
 }
 
-// match returns the key of the owner that a reference names, if it is of the kind.
+// match returns the key of the owner that a reference names, if the owner has the right kind.
 func (m *ownerMatcher) match(object api.Object, ref *metav1.OwnerReference) (key api.Key, ok bool) {
 	controls := ref.Controller != nil && *ref.Controller
 	if ref.Kind != m.kind.Kind || !controls && !m.every {
@@ -114,11 +114,12 @@ func (m *ownerMatcher) match(object api.Object, ref *metav1.OwnerReference) (key
 	if m.namespaced {
 		key.Namespace = object.GetNamespace()
 	}
-	// A reference has no namespace: it is that of the object, which must have one if the owner does.
+	// A reference has no namespace. The owner is in the namespace of the object, which must have one if the owner's
+	// kind does.
 	return key, !m.namespaced || key.Namespace != ""
 }
 
-// mayLive says that no other incarnation of an owner is known to live.
+// mayLive reports whether the cache has no other object with the owner's name.
 func (m *ownerMatcher) mayLive(key api.Key, uid types.UID) bool {
 	live := m.uid(key)
 	return live == "" || uid == "" || live == uid

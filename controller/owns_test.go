@@ -27,8 +27,8 @@ func TestOwnerMatrix(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		refs       []metav1.OwnerReference
-		controller bool // found by Owns
-		any        bool // found by OwnsAny
+		controller bool // Owns finds it
+		any        bool // OwnsAny finds it
 	}{
 		"none":              {},
 		"controller":        {[]metav1.OwnerReference{ref(nil)}, true, true},
@@ -89,7 +89,9 @@ func TestOwnerScope(t *testing.T) {
 				c := new(cluster)
 				r := owners
 				r.Namespaced = test.namespaced
-				above, below := c.collection(r), c.collection(things)
+				owned := things
+				owned.Namespaced = test.namespace != ""
+				above, below := c.collection(r), c.collection(owned)
 				seen := &recorder{}
 				ctl := controller.New("test", seen, controller.Options{})
 				ctl.Watch(controller.Owns(above.running(t), below.running(t)))
@@ -105,7 +107,7 @@ func TestOwnerScope(t *testing.T) {
 	}
 }
 
-func TestOwnerThatIsLeftBehindIsTold(t *testing.T) {
+func TestOldOwnerIsReconciled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
 		above, below := c.collection(owners), c.collection(things)
@@ -122,7 +124,7 @@ func TestOwnerThatIsLeftBehindIsTold(t *testing.T) {
 		stranger := named("b")
 		stranger.UID = "another"
 		below.apply(ownedBy("p", stranger))
-		require.Equal(t, []string{"b"}, r.names(), "another incarnation has taken it")
+		require.Equal(t, []string{"b"}, r.names(), "another owner of that name has taken it")
 		below.apply(ownedBy("p", stranger))
 		require.Empty(t, r.names())
 		below.apply(ownedBy("p", b))
@@ -135,15 +137,15 @@ func TestOwnerThatIsLeftBehindIsTold(t *testing.T) {
 		below.apply(ownedBy("p", named("a")))
 		require.Equal(t, []string{"a"}, r.names())
 		below.apply(ownedBy("p", named("b")))
-		require.ElementsMatch(t, []string{"a", "b"}, r.names(), "no UIDs, but another name")
+		require.ElementsMatch(t, []string{"a", "b"}, r.names(), "no UIDs, but different names")
 		former := ownedBy("p", named("b"))
 		former.OwnerReferences[0].Controller = nil
 		below.apply(former)
-		require.Equal(t, []string{"b"}, r.names(), "it is named still, but not as the controller")
+		require.Equal(t, []string{"b"}, r.names(), "the object still names it, but not as its controller")
 	})
 }
 
-// TestOwnerOfTheCoreGroup has an empty group, which is also what nothing can be made of.
+// TestOwnerOfTheCoreGroup has an owner in the group "". A malformed API version also has no group.
 func TestOwnerOfTheCoreGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
@@ -165,7 +167,7 @@ func TestOwnerOfTheCoreGroup(t *testing.T) {
 	})
 }
 
-// TestOwnerNotInCache covers an owner that has not come, and one that is gone.
+// TestOwnerNotInCache covers an owner that has not arrived yet, and one that was deleted.
 func TestOwnerNotInCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
@@ -188,7 +190,7 @@ func TestOwnerNotInCache(t *testing.T) {
 	})
 }
 
-// TestOwnerRecreated replaces an owner by another of its name, and lets either cache learn of it first.
+// TestOwnerRecreated replaces an owner by another one with the same name. Either cache may learn of it first.
 func TestOwnerRecreated(t *testing.T) {
 	for _, first := range []string{"owners first", "owned first"} {
 		t.Run(first, func(t *testing.T) {
@@ -215,19 +217,19 @@ func TestOwnerRecreated(t *testing.T) {
 				if first == "owners first" {
 					require.NotEmpty(t, r.names())
 					below.delete("old")
-					require.Empty(t, r.names(), "what the old one left is none of the new one's business")
+					require.Empty(t, r.names(), "the remains of the old owner do not concern the new one")
 					below.apply(ownedBy("new", after))
 					require.Equal(t, []string{"o"}, r.names())
 					return
 				}
 				below.apply(ownedBy("new", after))
-				require.Empty(t, r.names(), "the owners' cache has another one")
+				require.Empty(t, r.names(), "the owners' cache has another owner")
 				below.delete("old")
-				require.Equal(t, []string{"o"}, r.names(), "which is its own")
+				require.Equal(t, []string{"o"}, r.names(), "the owner of its own UID")
 				above.fail(nil)
 				pass(time.Hour)
-				// Once or twice: the deletion of the old one and the addition of the new one may coalesce.
-				require.Contains(t, r.names(), "o", "its own addition makes up for what was ignored")
+				// Once or twice: the delete of the old owner and the addition of the new one may coalesce.
+				require.Contains(t, r.names(), "o", "the addition of the owner adds its key")
 				below.delete("new")
 				require.Equal(t, []string{"o"}, r.names())
 			})
@@ -235,7 +237,7 @@ func TestOwnerRecreated(t *testing.T) {
 	}
 }
 
-// TestDeleteInWatchGapTriggersOwner deletes an owned object while nobody watches, and the history with it.
+// TestDeleteInWatchGapTriggersOwner deletes an owned object while no watch runs, and drops the history.
 func TestDeleteInWatchGapTriggersOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
@@ -266,7 +268,7 @@ func TestDeleteInWatchGapTriggersOwner(t *testing.T) {
 	})
 }
 
-// TestDeleteBeforeDelivery has an owned object come and go while the source is busy with another one.
+// TestDeleteBeforeDelivery creates and deletes an owned object while the source is busy with another one.
 func TestDeleteBeforeDelivery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
@@ -287,12 +289,12 @@ func TestDeleteBeforeDelivery(t *testing.T) {
 		below.delete("brief")
 		require.Empty(t, r.names())
 		close(unblock)
-		require.Contains(t, r.names(), "b") // once or twice: its coming and its going may coalesce
+		require.Contains(t, r.names(), "b") // once or twice: its creation and its delete may coalesce
 	})
 }
 
-// TestReferenceThatChangedUnseen re-owns an object by the owner's new incarnation while nobody watches, and then takes it
-// away from that as well.
+// TestReferenceThatChangedUnseen changes the owner of an object to the owner's successor while no watch runs, and then
+// removes the object or the reference.
 func TestReferenceThatChangedUnseen(t *testing.T) {
 	for name, take := range map[string]func(below *collection){
 		"deleted":  func(below *collection) { below.delete("p") },

@@ -8,41 +8,41 @@ import (
 	"time"
 )
 
-// Reconciler makes the world look as one object says.
-// It corresponds to TypedReconciler of controller-runtime.
+// Reconciler brings the world into the state that one object requests. It corresponds to TypedReconciler of
+// controller-runtime.
 type Reconciler[K comparable] interface {
-	// Reconcile looks up what key names, compares it with what there is, and takes the next steps. It is told neither
-	// what happened nor how often: it must come to the same end from any state, so it may be called again at any time.
-	// It is never called for one key twice at once. ctx ends when the controller is told to, or takes too long.
+	// Reconcile looks up the object that key names, compares it with the world, and takes the next steps. It does not
+	// learn what happened or how often. It must reach the same result from any state, so the controller may call it
+	// again at any time. The controller never calls it twice at once for one key. ctx ends when the controller ends or
+	// the reconcile takes too long.
 	//
-	// An error makes it be called again, later each time; see TerminalError for one that does not.
+	// After an error the controller calls it again, later each time; TerminalError prevents that.
 	Reconcile(ctx context.Context, key K) (Result, error)
 }
 
-// Func is a Reconciler that is a function.
+// Func is a function that implements Reconciler.
 type Func[K comparable] func(ctx context.Context, key K) (Result, error)
 
 // Reconcile calls f.
 func (f Func[K]) Reconcile(ctx context.Context, key K) (Result, error) { return f(ctx, key) }
 
-// Result says what a reconcile wants next. The zero value wants nothing: the key is forgotten until something happens.
-// It corresponds to Result of controller-runtime. There is no Requeue: who wants to be called again at once returns an
-// error, or a short RequeueAfter.
+// Result tells when to reconcile again. The zero value requests nothing: the key is forgotten until the next event. It
+// corresponds to Result of controller-runtime. It has no Requeue; return an error or a short RequeueAfter to reconcile
+// again soon.
 type Result struct {
-	// RequeueAfter is when to reconcile again, unless something happens before. It also forgets earlier failures. Zero
-	// or less is not at all. Beside an error it is ignored.
+	// RequeueAfter is when to reconcile again, unless an event comes earlier. It also resets the failures of the key.
+	// Zero or less means no requeue. It is ignored if there is an error.
 	RequeueAfter time.Duration
-	// Priority, if not zero, is that of the key when it is added again, after a failure too. Zero keeps the one it had.
+	// Priority is the key's new priority when it is added again, also after a failure. Zero keeps the old priority.
 	Priority int
 }
 
-// ErrTerminal is what every error made by TerminalError is.
-var ErrTerminal = errors.New("controller: not worth a retry")
+// ErrTerminal matches every error of TerminalError with errors.Is.
+var ErrTerminal = errors.New("controller: terminal error")
 
-// TerminalError returns an error that no retry will mend, because the object itself is wrong: the reconcile is counted
-// as failed and not tried again until something happens. The backoff of earlier failures is remembered. It wraps err,
-// and is nil if err is.
-// It corresponds to TerminalError of controller-runtime.
+// TerminalError wraps an error that no retry can fix, for instance because the object is invalid. The reconcile counts
+// as failed, and the key is not tried again until the next event. The backoff keeps the earlier failures. TerminalError
+// returns nil if err is nil. It corresponds to TerminalError of controller-runtime.
 func TerminalError(err error) error {
 	if err == nil {
 		return nil
@@ -54,22 +54,22 @@ type terminalError struct{ err error }
 
 func (e *terminalError) Error() string { return "terminal error: " + e.err.Error() }
 
-// Unwrap returns what was called terminal.
+// Unwrap returns the wrapped error.
 func (e *terminalError) Unwrap() error { return e.err }
 
-// Is says that it is ErrTerminal.
+// Is reports whether target is ErrTerminal.
 func (e *terminalError) Is(target error) bool { return target == ErrTerminal }
 
-// PanicError is the error that a panic of a reconcile, or of a source, is turned into. A reconcile is retried after it,
-// even if the value of the panic is a TerminalError.
+// PanicError is the error of a reconcile or a source that panicked. The reconcile is retried, even if the value of the
+// panic is a TerminalError.
 type PanicError struct {
 	Value any    // what was passed to panic
 	Stack []byte // of the goroutine that panicked
 }
 
-// Error is the value of the panic, without the stack.
+// Error returns the value of the panic, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v [recovered]", e.Value) }
 
-// recovered makes an error of what was recovered. It is called by the deferred function that did, so that the stack is
-// that of the panic.
+// recovered makes an error from a recovered value. The deferred function that recovered must call it, so that the stack
+// is that of the panic.
 func recovered(p any) *PanicError { return &PanicError{Value: p, Stack: debug.Stack()} }

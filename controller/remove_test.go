@@ -52,7 +52,7 @@ func TestRemovedSource(t *testing.T) {
 	})
 }
 
-// TestSourceRemovesItself removes a source from its own map function, and nothing is called after that.
+// TestSourceRemovesItself removes a source in its own map function. No function is called after that.
 func TestSourceRemovesItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
@@ -75,12 +75,12 @@ func TestSourceRemovesItself(t *testing.T) {
 	})
 }
 
-// TestSourceRemovesItselfInMidNotification has functions left to call when the source is removed.
+// TestSourceRemovesItselfInMidNotification removes the source when more of its functions are still to be called.
 func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 	type source = controller.InformerSource[*thing, api.Key]
 	for name, test := range map[string]struct {
 		describe func(inf *informer.Informer[*thing], call func() bool) source
-		calls    int // until it is removed
+		calls    int // until the removal
 	}{
 		"another predicate": {func(inf *informer.Informer[*thing], call func() bool) source {
 			ask := func(informer.Notification[*thing]) bool { return call() }
@@ -93,7 +93,7 @@ func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 		"the map function": {func(inf *informer.Informer[*thing], call func() bool) source {
 			ask := func(informer.Notification[*thing]) bool { return call() }
 			return controller.Map(inf, func(*thing) []api.Key { call(); return nil }).Unless(predicate.Not(ask))
-		}, 3}, // the map function is asked about both states
+		}, 3}, // the map function is called for both states
 		"the old state": {func(inf *informer.Informer[*thing], call func() bool) source {
 			return controller.Map(inf, func(*thing) []api.Key { call(); return nil })
 		}, 2},
@@ -129,7 +129,7 @@ func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 	}
 }
 
-// TestDoneWaitsForTheCallInFlight removes a source while its function is called with the initial list.
+// TestDoneWaitsForTheCallInFlight removes a source during the call of its function for the initial list.
 func TestDoneWaitsForTheCallInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
@@ -154,14 +154,14 @@ func TestDoneWaitsForTheCallInFlight(t *testing.T) {
 		require.Empty(t, r.names())
 		select {
 		case <-w.Synced():
-			t.Fatal("it was removed before it was synced")
+			t.Fatal("the source was removed before it was synced")
 		default:
 		}
 	})
 }
 
-// TestStuckSourceThatIsRemovedHoldsUpNobody removes one that does not end with its context, and is not synced.
-func TestStuckSourceThatIsRemovedHoldsUpNobody(t *testing.T) {
+// TestRemovedSourceThatDoesNotEndDelaysNoOther removes a source that does not end with its context and is not synced.
+func TestRemovedSourceThatDoesNotEndDelaysNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leave := make(chan struct{})
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: time.Minute})
@@ -181,7 +181,7 @@ func TestStuckSourceThatIsRemovedHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestSinkOfAnEndedSource adds when nothing that is added counts any more.
+// TestSinkOfAnEndedSource adds keys when the sink ignores them.
 func TestSinkOfAnEndedSource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var early, late *controller.Sink[string]

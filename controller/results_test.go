@@ -14,18 +14,18 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// never is when a key comes again that is not added again.
+// never means that the key does not come again.
 const never = -1
 
-// TestResults is the table of what becomes of a key, in the package's documentation: of each way to end, with each delay
-// and each priority that may stand beside it, when the key has one retry left and when it has none.
+// TestResults checks the table in the package's documentation: every way to end, with every delay and priority, with
+// one retry left and without.
 func TestResults(t *testing.T) {
 	failure := errors.New("no luck")
 	terminal := controller.TerminalError(failure)
 	type ways struct{ first, last controller.Outcome } // with a retry left, and without
 	for _, end := range []struct {
 		name string
-		err  error // panicked with if it is errPanic
+		err  error // the reconciler panics with it if it is errPanic
 		ways
 	}{
 		{"none", nil, ways{controller.Succeeded, controller.Succeeded}},
@@ -54,7 +54,7 @@ func TestResults(t *testing.T) {
 
 var errPanic = errors.New("a bug")
 
-// checkResult has a key fail so many times of the one that it may be tried again, and then come to an end in some way.
+// checkResult makes a key fail the given number of times and then end in the given way.
 func checkResult(t *testing.T, result controller.Result, err error, failures int, outcome controller.Outcome) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
@@ -81,7 +81,7 @@ func checkResult(t *testing.T, result controller.Result, err error, failures int
 		all = all[failures:]
 		require.Equal(t, outcome, all[0].Outcome)
 		require.Equal(t, failures+1, all[0].Attempt)
-		require.Equal(t, 3, all[0].Priority, "that of the event")
+		require.Equal(t, 3, all[0].Priority, "the priority of the event")
 		again, attempt := time.Duration(never), 1
 		switch outcome {
 		case controller.Requeued:
@@ -97,7 +97,7 @@ func checkResult(t *testing.T, result controller.Result, err error, failures int
 		require.Equal(t, again, all[1].Started.Sub(all[0].Started))
 		require.Equal(t, attempt, all[1].Attempt)
 		want := 3
-		if result.Priority != 0 && !errors.Is(err, errPanic) { // who panics returns nothing
+		if result.Priority != 0 && !errors.Is(err, errPanic) { // a reconciler that panics returns no result
 			want = result.Priority
 		}
 		require.Equal(t, want, all[1].Priority)

@@ -95,7 +95,7 @@ func TestMaxRetriesDropsTheKey(t *testing.T) {
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
-		for range 2 { // the second time shows that the failures were forgotten
+		for range 2 { // the second round shows that the failures were forgotten
 			f.add("a", workqueue.Item{})
 			pass(time.Hour)
 			var outcomes []controller.Outcome

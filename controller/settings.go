@@ -6,14 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Settings are the options that a controller goes by, with the defaults where nothing was given, in a form that JSON has
-// for people: times are texts such as "5ms". Functions are counted.
+// Settings are the effective options of a controller, including defaults. Their JSON form is for people: durations are
+// texts such as "5ms". Functions appear as numbers.
 type Settings struct {
 	Name     string
-	Resource string `json:",omitempty"` // of what the keys name; empty if no source tells
+	Resource string `json:",omitempty"` // the resource that the keys name; empty if unknown
 	Workers  int
 
-	// Backoff and Bucket are those of Options, or nil where there are Limiters instead.
+	// Backoff and Bucket are those of Options, or nil if there are Limiters.
 	Backoff    *BackoffSettings `json:",omitempty"`
 	Bucket     *BucketSettings  `json:",omitempty"`
 	Limiters   int
@@ -30,21 +30,20 @@ type Settings struct {
 	Gates      int
 }
 
-// BackoffSettings are those of workqueue.Backoff.
+// BackoffSettings are the settings of workqueue.Backoff.
 type BackoffSettings struct {
 	Base, Max metav1.Duration
 	Jitter    float64
 }
 
-// BucketSettings are those of workqueue.Bucket.
+// BucketSettings are the settings of workqueue.Bucket.
 type BucketSettings struct {
 	QPS   float64
 	Burst int
 }
 
-// Settings may be asked for at any time. Before Run the number of workers is the one that there would be if Run were
-// called now.
-// Nothing in controller-runtime corresponds to it; kube-controller-manager has /configz.
+// Settings returns the effective options. It may be called at any time. Before Run, the number of workers is the number
+// that Run would start now. controller-runtime has nothing like it; kube-controller-manager has /configz.
 func (c *Controller[K]) Settings() Settings {
 	resource, workers := c.size()
 	o := c.o

@@ -12,27 +12,27 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Source is where keys come from. For, Owns and Map make sources of informers, Channel and SourceFunc of what they are
-// given; anything else that keys can be made of may be one too.
-// It corresponds to TypedSource and TypedSyncingSource of controller-runtime, which return while what they started goes
-// on.
+// Source adds keys to a controller. For, Owns and Map make sources from informers; Channel and SourceFunc make them
+// from a channel and a function. Users may implement others. It corresponds to TypedSource and TypedSyncingSource of
+// controller-runtime, which return while their goroutines go on.
 type Source[K comparable] interface {
-	// String names the source in errors and logs.
+	// String returns the name of the source in errors and logs.
 	String() string
 
-	// Run adds keys to the sink until ctx ends, and calls its Synced once it has added all that were there when it
-	// began. It returns when nothing is left of what it started. To return nil before ctx ends is to have no more keys,
-	// ever; an error ends the controller. It may be called more than once, at once, with different sinks.
+	// Run adds keys to the sink until ctx ends. It calls the sink's Synced once it has added the keys of all objects
+	// that existed at the start. It returns when all its goroutines have ended. If it returns nil before ctx ends, the
+	// source adds no more keys; an error ends the controller. Run may be called several times, at the same time, with
+	// different sinks.
 	Run(ctx context.Context, sink *Sink[K]) error
 
-	// NotSynced says why the source is not synced, or nil if it does not know.
+	// NotSynced returns the reason why the source is not synced, or nil if it does not know one.
 	NotSynced() error
 }
 
-// keyed is a Source that knows what its keys are the names of; nothing is said by the zero Resource.
+// keyed is a Source that may know the resource of its keys. The zero Resource means unknown.
 type keyed interface{ KeysOf() api.Resource }
 
-// Sink takes the keys of one source of one controller. Its methods may be called from any goroutine.
+// Sink receives the keys of one source of one controller. Its methods may be called on any goroutine.
 type Sink[K comparable] struct {
 	controller *Controller[K]
 	source     Source[K]
@@ -40,15 +40,15 @@ type Sink[K comparable] struct {
 
 	synced   chan struct{} // closed by Synced
 	done     chan struct{} // closed when the source's Run has returned, or will never be called
-	err      error         // why it ended; written before done is closed
+	err      error         // why the source ended; written before done is closed
 	syncOnce sync.Once
 	removed  atomic.Bool
 	panics   atomic.Int64
 	cancel   context.CancelFunc // nil until the source runs; guarded by the controller's lock
 }
 
-// Add adds a key to the controller's queue; it never blocks. Once the source is removed it does nothing. An item without
-// a cause gets one that names the source.
+// Add adds a key to the controller's queue. It never blocks. After the source was removed, it does nothing. If the item
+// has no cause, Add makes one that names the source.
 func (s *Sink[K]) Add(key K, item workqueue.Item) {
 	if s.removed.Load() {
 		return
@@ -59,13 +59,14 @@ func (s *Sink[K]) Add(key K, item workqueue.Item) {
 	s.controller.queue.AddWith(key, item)
 }
 
-// Synced says that everything that was there when the source began has been added. Calling it again does nothing.
+// Synced tells the controller that the keys of all objects that existed at the start have been added. Further calls do
+// nothing.
 func (s *Sink[K]) Synced() { s.syncOnce.Do(func() { close(s.synced) }) }
 
-// Removed says whether the source was removed, or its controller is ending: nothing that is added counts any more.
+// Removed reports whether the source was removed or its controller is ending. Then the sink ignores all keys.
 func (s *Sink[K]) Removed() bool { return s.removed.Load() }
 
-// contained counts and logs a panic of what the user gave to a source.
+// contained counts and logs a panic of a user's function in a source.
 func (s *Sink[K]) contained(what, object string, p *PanicError) {
 	s.panics.Add(1)
 	s.controller.counters.sourcePanics.Add(1)
@@ -75,7 +76,8 @@ func (s *Sink[K]) contained(what, object string, p *PanicError) {
 
 func (s *Sink[K]) isSynced() bool { return isClosed(s.synced) }
 
-// notSynced says why the source is not synced; nil if it is, or has ended, or does not know.
+// notSynced returns the reason why the source is not synced. It returns nil if the source is synced, has ended, or does
+// not know.
 func (s *Sink[K]) notSynced() (why error) {
 	if s.isSynced() || isClosed(s.done) {
 		return nil
@@ -88,7 +90,7 @@ func (s *Sink[K]) notSynced() (why error) {
 	return s.source.NotSynced()
 }
 
-// Registration is a source that a controller watches. It is to a source what informer.Registration is to a handler.
+// Registration is a source that a controller watches. It is for a source what informer.Registration is for a handler.
 type Registration struct {
 	name   string
 	synced <-chan struct{}
@@ -98,27 +100,27 @@ type Registration struct {
 	remove         func()
 }
 
-// Name is what the source's String said.
+// Name returns the result of the source's String method.
 func (r *Registration) Name() string { return r.name }
 
-// Synced is closed when everything that was there when the source began has been added to the queue. It is never closed
-// if the source ends before.
+// Synced returns a channel that is closed when the keys of all objects that existed at the start are in the queue. If
+// the source ends earlier, the channel is never closed.
 func (r *Registration) Synced() <-chan struct{} { return r.synced }
 
-// NotSynced says why the source is not synced, for who waits and gives up: which informer is not, and what its list failed
-// with last. It is nil if the source is synced, has ended, or does not know.
+// NotSynced returns the reason why the source is not synced, for callers that stop waiting: the informer that is not
+// synced, and the last error of its list. It returns nil if the source is synced, has ended, or does not know.
 func (r *Registration) NotSynced() error { return r.notSynced() }
 
-// Remove ends the watch: once it has returned none of the source's functions is called anew, and no key is added, but by
-// a call in flight on another goroutine. It does not wait for that, so that a source's function may remove its own
-// source; after Done nothing comes any more. Keys that were added before stay in the queue. Removing again does nothing.
-// Nothing in controller-runtime corresponds to it.
+// Remove ends the watch. After Remove has returned, the controller starts no call of the source's functions and adds no
+// keys, except in a call that is in flight on another goroutine. Remove does not wait for that call, so a source's
+// function may remove its own source. After Done is closed, no call is in flight. Keys that were added before stay in
+// the queue. A second Remove does nothing. controller-runtime has nothing like it.
 func (r *Registration) Remove() { r.remove() }
 
-// Done is closed when the source has ended and no call of its functions is in flight.
+// Done returns a channel that is closed when the source has ended and no call of its functions is in flight.
 func (r *Registration) Done() <-chan struct{} { return r.done }
 
-// Err is why the source has ended by itself: nil before Done, and after Remove.
+// Err returns the error with which the source ended by itself. It is nil before Done is closed, and after Remove.
 func (r *Registration) Err() error { return r.err() }
 
 func isClosed(c <-chan struct{}) bool {

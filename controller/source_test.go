@@ -57,7 +57,7 @@ func TestSyncTimeoutNamesEverySource(t *testing.T) {
 		time.AfterFunc(time.Minute, func() { close(unblock) })
 		require.EqualError(t, ctl.Run(t.Context()),
 			"controller: test: source owners.apps not synced after 1s: owners.apps: not synced, idle, 0 objects received\n"+
-				"controller: test: source slow not synced after 1s: its initial list is still being processed")
+				"controller: test: source slow not synced after 1s: the initial list is still being processed")
 
 		silent.synced = make(chan struct{})
 		other := controller.New("other", reconcileFunc(succeed), controller.Options{CacheSyncTimeout: time.Second})
@@ -66,7 +66,7 @@ func TestSyncTimeoutNamesEverySource(t *testing.T) {
 	})
 }
 
-// TestSyncTimeoutNamesNoOther has sources that are synced while the first one is waited for.
+// TestSyncTimeoutNamesNoOther has sources that become synced while Run waits for the first one.
 func TestSyncTimeoutNamesNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck, slow, prompt := newFeed(), newFeed(), newFeed()
@@ -141,7 +141,7 @@ func TestFailedSourceEndsTheController(t *testing.T) {
 	})
 }
 
-// TestStoppedOwners stops the owners' informer: with a cache that stands still, Owns would compare UIDs of long ago.
+// TestStoppedOwners stops the owners' informer. Its cache no longer changes, so Owns would compare old UIDs.
 func TestStoppedOwners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster)
@@ -189,7 +189,7 @@ func TestSourcesOfAnyKind(t *testing.T) {
 			sink.Add("a", workqueue.Item{})
 			return nil
 		})
-		require.NoError(t, err, "a source may have nothing more to add")
+		require.NoError(t, err, "a source may end without an error")
 		require.EqualValues(t, 1, ctl.Stats().Reconciles)
 		require.NoError(t, w.Err())
 
@@ -204,14 +204,14 @@ func TestSourcesOfAnyKind(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		require.NoError(t, err, "an error at the end is none")
+		require.NoError(t, err, "an error of an ending source is ignored")
 
 		ctl, _, err = run(func(ctx context.Context, _ *controller.Sink[string]) error {
 			<-ctx.Done()
 			panic("a bug")
 		})
 		require.NoError(t, err)
-		require.EqualValues(t, 1, ctl.Stats().SourcePanics, "a panic at the end is one, all the same")
+		require.EqualValues(t, 1, ctl.Stats().SourcePanics, "a panic of an ending source counts")
 	})
 }
 
@@ -242,11 +242,11 @@ func TestReleasedShareEndsItsSource(t *testing.T) {
 		go func() { result <- stopped.Run(t.Context()) }()
 		<-stopped.Synced()
 		others.Release()
-		require.ErrorIs(t, <-result, informer.ErrStopped, "the informer runs on, but tells nothing any more")
+		require.ErrorIs(t, <-result, informer.ErrStopped, "the informer runs on, but sends no more notifications")
 	})
 }
 
-// TestClauses combines predicates on a source. Each object's name says what it is.
+// TestClauses combines predicates on a source. The name of each object says what it is.
 func TestClauses(t *testing.T) {
 	is := func(names ...string) func(informer.Notification[*thing]) bool {
 		return predicate.Object(func(object *thing) bool {
@@ -277,7 +277,7 @@ func TestClauses(t *testing.T) {
 			"any of nothing": {base.WhenAny(), nil},
 			"all":            {base.WhenAny(is("a"), is("b"), is("c")).Unless(is("b")).When(is("a", "b", "d")), []string{"a"}},
 		}
-		// Both are made from one that has clauses, with room for more: neither sees the other's.
+		// Both are made from one source whose filter has free capacity. Neither sees the other's predicate.
 		some := is("a", "b", "c")
 		shared := base.When(some, some, some)
 		one, two := shared.When(is("a")), shared.When(is("b"))
@@ -327,7 +327,7 @@ func TestPredicatePanicPasses(t *testing.T) {
 		synctest.Wait()
 		c.apply(named("b"))
 		c.apply(named("a"))
-		require.Equal(t, []string{"a"}, r.names(), "and a panic passes only its own clause")
+		require.Equal(t, []string{"a"}, r.names(), "a panic passes only its own clause")
 		s := ctl.Stats()
 		require.EqualValues(t, 1, s.SourcePanics)
 		require.EqualValues(t, 1, s.Sources[0].Panics)
@@ -356,7 +356,7 @@ func TestMapPanicIsContained(t *testing.T) {
 		c.apply(first)
 		require.Empty(t, r.names())
 		c.apply(second)
-		require.Equal(t, []string{"fine"}, r.names(), "the old state panics, the new one does not")
+		require.Equal(t, []string{"fine"}, r.names(), "f panics for the old state but not for the new one")
 		require.EqualValues(t, 2, ctl.Stats().SourcePanics)
 	})
 }
@@ -377,7 +377,7 @@ func TestMap(t *testing.T) {
 		synctest.Wait()
 		reconciled := func() (keys []string) {
 			for _, report := range seen.take() {
-				require.Len(t, report.Causes, 1, "a key is added once an event")
+				require.Len(t, report.Causes, 1, "a key is added once per event")
 				keys = append(keys, report.Key)
 			}
 			return keys
@@ -388,7 +388,7 @@ func TestMap(t *testing.T) {
 		require.ElementsMatch(t, []string{"x", "y"}, reconciled())
 		object.Spec = "yz"
 		c.apply(object)
-		require.ElementsMatch(t, []string{"x", "y", "z"}, reconciled(), "who is left behind is told")
+		require.ElementsMatch(t, []string{"x", "y", "z"}, reconciled(), "the key of the old state is added too")
 		object.Spec = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz"
 		c.apply(object)
 		require.Len(t, reconciled(), 26)
@@ -397,8 +397,8 @@ func TestMap(t *testing.T) {
 	})
 }
 
-// TestMapIsAskedAboutEachStateOnce counts the calls of a map function. A resync has one state.
-func TestMapIsAskedAboutEachStateOnce(t *testing.T) {
+// TestMapIsCalledOncePerState counts the calls of a map function. A resync has one state.
+func TestMapIsCalledOncePerState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
 		var calls atomic.Int64

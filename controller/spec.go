@@ -12,24 +12,24 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Spec is a controller and what it watches as one value, for who would rather have an error than a panic, for instance
-// because the options come from a command line. Whatever it can do, New and Watch can.
-// It takes the place of TypedBuilder of controller-runtime.
+// Spec is a controller and its sources as one value. Use it when invalid options should be an error instead of a panic,
+// for instance because they come from a command line. New and Watch can do everything that Spec can. It replaces
+// TypedBuilder of controller-runtime.
 type Spec[K comparable] struct {
 	Name       string
 	Reconciler Reconciler[K]
-	// Sources must be one at least; a controller without any is made with New.
+	// Sources needs at least one source; use New for a controller without sources.
 	Sources []Source[K]
 	Options Options
-	// Limiters are those of New.
+	// Limiters are the limiters of New.
 	Limiters []workqueue.RateLimiter[K]
 }
 
-// Build returns the controller, which watches the sources, or all that is wrong, joined.
+// Build returns the controller, which watches the sources. If anything is invalid, it returns all errors, joined.
 func (s Spec[K]) Build() (*Controller[K], error) {
 	problems := s.problems()
 	if len(s.Sources) == 0 {
-		problems = append(problems, errors.New("there are no sources"))
+		problems = append(problems, errors.New("there is no source: Sources is empty"))
 	}
 	for i, source := range s.Sources {
 		if source == nil {
@@ -58,20 +58,20 @@ func (s Spec[K]) wrap(problems []error) error {
 	return errors.Join(problems...)
 }
 
-// problems finds what New does not take.
+// problems returns everything that New rejects.
 func (s Spec[K]) problems() (all []error) {
 	o := s.Options
 	for _, check := range []struct {
 		wrong  bool
 		saying string
 	}{
-		{s.Name == "", "a name is needed"},
-		{s.Reconciler == nil, "a reconciler is needed"},
-		{o.Workers < 0, fmt.Sprintf("Workers must not be negative, but is %d", o.Workers)},
-		{o.DefaultWorkers < 0, fmt.Sprintf("DefaultWorkers must not be negative, but is %d", o.DefaultWorkers)},
-		{o.MaxRetries < 0, fmt.Sprintf("MaxRetries must not be negative, but is %d", o.MaxRetries)},
-		{o.ReconcileTimeout < 0, fmt.Sprintf("ReconcileTimeout must not be negative, but is %v", o.ReconcileTimeout)},
-		{o.Ageing < 0, fmt.Sprintf("Ageing must not be negative, but is %d", o.Ageing)},
+		{s.Name == "", "Name is empty"},
+		{s.Reconciler == nil, "Reconciler is nil"},
+		{o.Workers < 0, fmt.Sprintf("Workers is %d; it must not be negative", o.Workers)},
+		{o.DefaultWorkers < 0, fmt.Sprintf("DefaultWorkers is %d; it must not be negative", o.DefaultWorkers)},
+		{o.MaxRetries < 0, fmt.Sprintf("MaxRetries is %d; it must not be negative", o.MaxRetries)},
+		{o.ReconcileTimeout < 0, fmt.Sprintf("ReconcileTimeout is %v; it must not be negative", o.ReconcileTimeout)},
+		{o.Ageing < 0, fmt.Sprintf("Ageing is %d; it must not be negative", o.Ageing)},
 		{slices.ContainsFunc(o.When, func(p anyPredicate) bool { return p == nil }), "a predicate in When is nil"},
 		{slices.ContainsFunc(s.Limiters, func(l workqueue.RateLimiter[K]) bool { return l == nil }), "a limiter is nil"},
 	} {
@@ -81,7 +81,7 @@ func (s Spec[K]) problems() (all []error) {
 	}
 	for _, kind := range slices.SortedFunc(maps.Keys(o.KindWorkers), compareKinds) {
 		if n := o.KindWorkers[kind]; n < 1 {
-			all = append(all, fmt.Errorf("KindWorkers must be positive, but is %d for %s", n, kind))
+			all = append(all, fmt.Errorf("KindWorkers is %d for %s; it must be positive", n, kind))
 		}
 	}
 	o.Ageing = 0
@@ -93,7 +93,7 @@ func (s Spec[K]) problems() (all []error) {
 
 func compareKinds(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) }
 
-// caught returns what f panics with.
+// caught returns the value that f panics with, as an error.
 func caught(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-func TestBuildFindsEverythingThatIsWrong(t *testing.T) {
+func TestBuildReturnsAllErrors(t *testing.T) {
 	type spec = controller.Spec[string]
 	valid := spec{Name: "test", Reconciler: reconcileFunc(succeed), Sources: []controller.Source[string]{newFeed()}}
 	for name, test := range map[string]struct {
 		spoil func(*spec)
 		want  []string
 	}{
-		"name":       {func(s *spec) { s.Name = "" }, []string{"controller: without a name: a name is needed"}},
-		"reconciler": {func(s *spec) { s.Reconciler = nil }, []string{"controller: test: a reconciler is needed"}},
-		"sources":    {func(s *spec) { s.Sources = nil }, []string{"controller: test: there are no sources"}},
+		"name":       {func(s *spec) { s.Name = "" }, []string{"controller: without a name: Name is empty"}},
+		"reconciler": {func(s *spec) { s.Reconciler = nil }, []string{"controller: test: Reconciler is nil"}},
+		"sources":    {func(s *spec) { s.Sources = nil }, []string{"controller: test: there is no source: Sources is empty"}},
 		"source":     {func(s *spec) { s.Sources = append(s.Sources, nil) }, []string{"controller: test: source 1 is nil"}},
 		"predicate": {func(s *spec) { s.Options.When = []func(informer.Notification[api.Object]) bool{nil} }, []string{
 			"controller: test: a predicate in When is nil",
@@ -34,23 +34,23 @@ func TestBuildFindsEverythingThatIsWrong(t *testing.T) {
 		"limiters": {func(s *spec) {
 			s.Limiters = []workqueue.RateLimiter[string]{workqueue.FastSlow[string](1, 2, 3)}
 			s.Options.Backoff.Base = time.Second
-		}, []string{"controller: test: workqueue: New was given limiters and a Backoff or Bucket, of which one must go"}},
+		}, []string{"controller: test: workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket"}},
 		"backoff": {func(s *spec) { s.Options.Backoff.Jitter = 2 }, []string{
-			"controller: test: workqueue: a Backoff needs times that are not negative and a Jitter from 0 to 1, not {Base:0s Max:0s Jitter:2}",
+			"controller: test: workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got {Base:0s Max:0s Jitter:2}",
 		}},
 		"all numbers": {func(s *spec) {
 			s.Options = controller.Options{Workers: -1, DefaultWorkers: -6, KindWorkers: map[schema.GroupKind]int{
 				{Kind: "Pod"}: 0, {Kind: "Node"}: 1, {Group: "apps", Kind: "Deployment"}: -7,
 			}, MaxRetries: -2, ReconcileTimeout: -3, Ageing: -4, Backoff: workqueue.Backoff{Max: -5}}
 		}, []string{
-			"controller: test: Workers must not be negative, but is -1",
-			"controller: test: DefaultWorkers must not be negative, but is -6",
-			"controller: test: MaxRetries must not be negative, but is -2",
-			"controller: test: ReconcileTimeout must not be negative, but is -3ns",
-			"controller: test: Ageing must not be negative, but is -4",
-			"controller: test: KindWorkers must be positive, but is -7 for Deployment.apps",
-			"controller: test: KindWorkers must be positive, but is 0 for Pod",
-			"controller: test: workqueue: a Backoff needs times that are not negative and a Jitter from 0 to 1, not {Base:0s Max:-5ns Jitter:0}",
+			"controller: test: Workers is -1; it must not be negative",
+			"controller: test: DefaultWorkers is -6; it must not be negative",
+			"controller: test: MaxRetries is -2; it must not be negative",
+			"controller: test: ReconcileTimeout is -3ns; it must not be negative",
+			"controller: test: Ageing is -4; it must not be negative",
+			"controller: test: KindWorkers is -7 for Deployment.apps; it must be positive",
+			"controller: test: KindWorkers is 0 for Pod; it must be positive",
+			"controller: test: workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got {Base:0s Max:-5ns Jitter:0}",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

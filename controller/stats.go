@@ -9,42 +9,42 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Outcome is what came of a reconcile.
+// Outcome is the result of a reconcile.
 type Outcome string
 
 const (
-	// Succeeded is a reconcile that wants nothing more.
+	// Succeeded is a reconcile that requested nothing more.
 	Succeeded Outcome = "success"
-	// Requeued is one that asked for another after a time.
+	// Requeued is a reconcile that requested another one after a time.
 	Requeued Outcome = "requeue_after"
-	// Failed is one that will be retried.
+	// Failed is a reconcile that will be retried.
 	Failed Outcome = "error"
-	// Terminal is one that failed with a TerminalError.
+	// Terminal is a reconcile that failed with a TerminalError.
 	Terminal Outcome = "terminal"
-	// Dropped is one that failed once more than Options.MaxRetries allows.
+	// Dropped is a reconcile that failed once more than Options.MaxRetries allows.
 	Dropped Outcome = "dropped"
-	// Cancelled is one that was broken off because the controller was ending.
+	// Cancelled is a reconcile that ended early because the controller was ending.
 	Cancelled Outcome = "cancelled"
 )
 
-// Report is one reconcile, for metrics and traces.
+// Report describes one reconcile, for metrics and traces.
 type Report struct {
 	Controller string
 	Key        string
 	ID         string // see ReconcileID
-	Attempt    int    // 1 unless it is a retry
+	Attempt    int    // 1 for a first attempt
 	Priority   int
 
-	// Causes are those that Causes returns, and CausesOmitted counts the others. The slice is lent for the call.
+	// Causes are those that Causes returns; CausesOmitted counts the others. The slice is valid only during the call.
 	Causes        []workqueue.Cause
 	CausesOmitted int
-	// Added is when the key was added, Ready when it was due, Started when the reconciler was called; with the At of the
-	// oldest cause they say where the time between an event and its reconcile went.
+	// Added is when the key was added, Ready when it was due, and Started when the reconciler was called. Together with
+	// the time of the oldest cause, they show where the time between an event and its reconcile went.
 	Added, Ready, Started time.Time
 	Took                  time.Duration
 
 	Outcome      Outcome
-	RequeueAfter time.Duration // if Requeued
+	RequeueAfter time.Duration // for Requeued
 	Err          error
 	TimedOut     bool // Options.ReconcileTimeout passed
 }
@@ -59,7 +59,7 @@ func (a *attempt[K]) report(outcome Outcome, r Result, err error) Report {
 	}
 }
 
-// after is when the key is added again because the reconcile asked for it.
+// after returns the delay after which the key is added again because the reconcile requested it.
 func (r Result) after(outcome Outcome) time.Duration {
 	if outcome == Requeued {
 		return r.RequeueAfter
@@ -67,7 +67,7 @@ func (r Result) after(outcome Outcome) time.Duration {
 	return 0
 }
 
-// counters only ever grow, but for active.
+// counters only grow, except active.
 type counters struct {
 	active, panics, timeouts, sourcePanics                    atomic.Int64
 	succeeded, requeued, failed, terminal, dropped, cancelled atomic.Int64
@@ -100,12 +100,13 @@ func (c *counters) count(outcome Outcome, timedOut bool, err error) {
 // Stats are the numbers of a controller at one moment.
 type Stats struct {
 	Name          string
-	Synced        bool // every source is, or was when the workers were to begin
-	Held          bool // the workers wait to be released: see RunHeld
+	Synced        bool // every source is synced, or was when the workers could begin
+	Held          bool // the workers wait for the release of RunHeld
 	Workers       int  // controller_runtime_max_concurrent_reconciles
 	ActiveWorkers int  // controller_runtime_active_workers
 
-	// Reconciles counts those that have returned: controller_runtime_reconcile_total, by outcome below.
+	// Reconciles counts the reconciles that have returned: controller_runtime_reconcile_total. The fields below count
+	// them by outcome.
 	Reconciles int64
 	Succeeded  int64
 	Requeued   int64
@@ -116,11 +117,11 @@ type Stats struct {
 
 	Panics   int64 // of reconciles: controller_runtime_reconcile_panics_total
 	Timeouts int64 // controller_runtime_reconcile_timeouts_total
-	// SourcePanics counts panics of predicates, map functions and gates, of sources that were removed, too, and of sources
-	// that panicked as they were ending. (One that panics before ends the controller.)
+	// SourcePanics counts panics of predicates, map functions and gates, including those of removed sources, and panics
+	// of sources that were ending. A source that panics earlier ends the controller.
 	SourcePanics int64
 
-	// Gated counts the keys that a Gate holds back. The queue does not know of them.
+	// Gated counts the keys that a Gate holds back. The queue does not contain them.
 	Gated int
 
 	Sources []SourceStats
@@ -134,14 +135,15 @@ type SourceStats struct {
 	Panics int64 // of its predicates and its map function
 }
 
-// size is how many workers there are, or would be if Run were called now, and the resource that goes by.
+// size returns the number of workers, or before Run the number that Run would start now, and the resource that decides
+// it.
 func (c *Controller[K]) size() (of api.Resource, workers int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.resource, c.o.workers(c.resource)
 }
 
-// Stats may be called from anywhere, before, during and after Run.
+// Stats returns the current numbers. It may be called before, during and after Run.
 func (c *Controller[K]) Stats() Stats {
 	n := &c.counters
 	_, workers := c.size()

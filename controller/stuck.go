@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// watchWorkers logs which reconciles take long, until ctx ends.
+// watchWorkers logs reconciles that take long, until ctx ends.
 func (c *Controller[K]) watchWorkers(ctx context.Context) {
 	if c.o.StuckAfter < 0 {
 		return
@@ -25,8 +25,8 @@ func (c *Controller[K]) watchWorkers(ctx context.Context) {
 	}
 }
 
-// logStuck logs each reconcile that takes longer than there is patience with it, which doubles by that. It returns how long
-// there is patience with all of them; one that begins meanwhile has longer.
+// logStuck logs each reconcile that takes longer than its patience, and doubles that patience. It returns the time
+// until the next check. A reconcile that begins meanwhile has at least this much patience.
 func (c *Controller[K]) logStuck(patience map[*attempt[K]]time.Duration) (next time.Duration) {
 	next = c.o.StuckAfter
 	before := maps.Clone(patience)
@@ -45,7 +45,7 @@ func (c *Controller[K]) logStuck(patience map[*attempt[K]]time.Duration) (next t
 	return next
 }
 
-// logInFlight says what a controller that is ending waits for.
+// logInFlight logs the reconciles that the end of the controller waits for.
 func (c *Controller[K]) logInFlight() {
 	for _, a := range c.inWork() {
 		c.log.Info("waiting for a reconcile", a.fields(time.Since(a.started), a.currentCauses())...)

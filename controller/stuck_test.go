@@ -15,12 +15,12 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// TestStuckReconcileIsSeen has two reconciles take so long that somebody should know.
+// TestStuckReconcileIsSeen has two reconciles that take too long.
 func TestStuckReconcileIsSeen(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		after time.Duration
-		want  []string // what is logged, with its time
+		want  []string // the log entries, with their times
 	}{
 		{"default", 0, []string{"a 5m0s", "b 5m0s", "a 10m0s", "b 10m0s", "a 20m0s"}},
 		{"chosen", 7 * time.Minute, []string{"a 7m0s", "b 7m0s", "a 14m0s"}},
@@ -62,8 +62,8 @@ func stuck(logs *observer.ObservedLogs) (lines []string) {
 	return lines
 }
 
-// TestEndSaysWhatItWaitsFor ends a controller whose reconciler does not look at its context.
-func TestEndSaysWhatItWaitsFor(t *testing.T) {
+// TestEndLogsWhatItWaitsFor ends a controller whose reconciler ignores its context.
+func TestEndLogsWhatItWaitsFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.InfoLevel)
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {

@@ -2,21 +2,21 @@ package controller
 
 import "time"
 
-// Times say when a reconcile and what led to it happened. They need no memory, unlike a Report.
+// Times are the times of a reconcile and of the events before it. Unlike a Report, they need no memory.
 type Times struct {
-	// Received is when the informers received the oldest of the events that the reconcile answers, as far as its causes
-	// are kept. It is zero if there is none among them: initial lists, resyncs, retries and what was asked for are not
-	// events about which somebody may have to wait for a reconcile.
+	// Received is when the informers received the oldest event that the reconcile answers, as far as its causes are
+	// kept. It is zero if the causes contain no event. Initial lists, resyncs, retries and requests are not events,
+	// because no user waits for their reconcile.
 	Received time.Time
-	// Ready is when the queue could hand the key out, which is when it was added, or when its time had come.
+	// Ready is when the queue could hand out the key: when the key was added, or when its delay ended.
 	Ready time.Time
 	// Started is when the reconciler was called, and Done when it returned.
 	Started, Done time.Time
 }
 
-// ObserveTimes has f called after every reconcile from now on, on the worker's goroutine, while the key is still in work.
-// It must neither block nor panic. The function that is returned ends that.
-// Options.OnReconcile is for who wants to know more, and before New.
+// ObserveTimes makes the controller call f after every reconcile, on the worker's goroutine, before the key is Done. f
+// must neither block nor panic. The returned function removes f. Options.OnReconcile delivers more details, but must be
+// set before New.
 func (c *Controller[K]) ObserveTimes(f func(Times)) (stop func()) { return c.times.Add(f) }
 
 func (a *attempt[K]) times() Times {
@@ -30,7 +30,7 @@ func (a *attempt[K]) times() Times {
 	return t
 }
 
-// isEvent tells whether a cause is something that happened to an object while somebody watched.
+// isEvent reports whether a cause is a change of an object that a watch or a channel delivered.
 func isEvent(event string) bool {
 	switch event {
 	case eventAdd, eventUpdate, eventDelete, eventEvent:

@@ -35,14 +35,14 @@ func TestObserveTimes(t *testing.T) {
 		at := func(d time.Duration) time.Time { return began.Add(d) }
 		start(t, ctl.Run)
 		pass(time.Second)
-		objects.apply(named("new")) // while "old" is worked on
+		objects.apply(named("new")) // while "old" is being reconciled
 		pass(time.Minute)
 		require.Equal(t, []controller.Times{
-			{Ready: began, Started: began, Done: at(10 * time.Second)}, // an initial list is no event
+			{Ready: began, Started: began, Done: at(10 * time.Second)}, // an initial list is not an event
 			{Received: at(time.Second), Ready: at(time.Second), Started: at(10 * time.Second), Done: at(20 * time.Second)},
 			{
 				Ready: at(20*time.Second + 5*time.Millisecond), Started: at(20*time.Second + 5*time.Millisecond),
-				Done: at(30*time.Second + 5*time.Millisecond), // and neither is a retry
+				Done: at(30*time.Second + 5*time.Millisecond), // a retry is not an event
 			},
 		}, seen)
 		stop()
@@ -52,8 +52,8 @@ func TestObserveTimes(t *testing.T) {
 	})
 }
 
-// The oldest event counts, whatever else led to the reconcile before.
-func TestReceivedIsOfTheOldestEvent(t *testing.T) {
+// The oldest event counts, whatever other causes the reconcile has.
+func TestReceivedIsTheTimeOfTheOldestEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
 		var seen []controller.Times
@@ -77,7 +77,7 @@ func TestReceivedIsOfTheOldestEvent(t *testing.T) {
 	})
 }
 
-func TestNobodyToTellOfTimesCostsNothing(t *testing.T) {
+func TestTimesWithoutObserversCostNothing(t *testing.T) {
 	allocations := func(prepare func(*controller.Controller[string])) float64 {
 		done := make(chan struct{})
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {

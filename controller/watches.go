@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// runSource runs one source to its end. An error of one that was told to end says nothing, but a panic does.
+// runSource runs one source until it ends. An error of a source that was ending is ignored; a panic is counted.
 func (c *Controller[K]) runSource(ctx context.Context, s *Sink[K], cancel context.CancelFunc) {
 	err := errGoexit
 	defer func() {
@@ -22,7 +22,7 @@ func (c *Controller[K]) runSource(ctx context.Context, s *Sink[K], cancel contex
 	err = callSource(ctx, s)
 }
 
-// endSource lets go of a source that has ended. If it failed, so does the controller.
+// endSource removes a source that has ended. If the source failed, the controller ends.
 func (c *Controller[K]) endSource(ctx context.Context, s *Sink[K], err error, cancel context.CancelFunc) (failed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,7 +37,7 @@ func (c *Controller[K]) endSource(ctx context.Context, s *Sink[K], err error, ca
 	return failed
 }
 
-// callSource runs a source and turns a panic of it into an error.
+// callSource runs a source and turns a panic into an error.
 func callSource[K comparable](ctx context.Context, s *Sink[K]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -47,7 +47,7 @@ func callSource[K comparable](ctx context.Context, s *Sink[K]) (err error) {
 	return s.source.Run(ctx, s)
 }
 
-// fail makes Run end with an error, unless it is ending already. The lock is held.
+// fail makes Run end with an error, unless it is already ending. The caller holds the lock.
 func (c *Controller[K]) fail(err error, cancel context.CancelFunc) {
 	if c.life == running && c.failure == nil {
 		c.failure = err
@@ -55,13 +55,13 @@ func (c *Controller[K]) fail(err error, cancel context.CancelFunc) {
 	}
 }
 
-// forget drops a sink whose source has ended. The lock is held.
+// forget removes a sink whose source has ended. The caller holds the lock.
 func (c *Controller[K]) forget(s *Sink[K]) {
 	c.sinks = slices.DeleteFunc(c.sinks, func(other *Sink[K]) bool { return other == s })
 }
 
-// awaitSources waits until every source is synced, those included that join meanwhile. It returns whether they are;
-// otherwise ctx has ended, or the time is up and Run has been made to fail.
+// awaitSources waits until every source is synced, including sources that join meanwhile. It reports whether they are.
+// Otherwise ctx has ended, or the time is up and Run will fail.
 func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelFunc) bool {
 	patience := ctx
 	if c.o.CacheSyncTimeout > 0 {
@@ -74,9 +74,9 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 	defer reminder.Stop()
 	for ctx.Err() == nil {
 		over := patience.Err() != nil
-		late := c.unsynced() // asked anew when the time is up, for the others may have been synced meanwhile
+		late := c.unsynced() // read again when the time is up, because the others may be synced by now
 		if ctx.Err() != nil {
-			return false // perhaps because a source has failed, which is not waited for any more
+			return false // perhaps because a source has failed, which unsynced no longer contains
 		}
 		if len(late) == 0 {
 			close(c.synced)
@@ -88,7 +88,7 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 		}
 		select {
 		case <-late[0].synced:
-		case <-late[0].done: // removed, or without more to add, or failed: then ctx has ended
+		case <-late[0].done: // removed, or without more keys, or failed: then ctx has ended
 		case <-reminder.C:
 			c.logLate(late)
 			again *= 2
@@ -99,20 +99,20 @@ func (c *Controller[K]) awaitSources(ctx context.Context, cancel context.CancelF
 	return false
 }
 
-// firstReminder is after how long the log says what is waited for; later ones come after twice as long each.
+// firstReminder is when the log first names the sources that Run waits for. Each later entry comes after twice the
+// time.
 const firstReminder = 10 * time.Second
 
 func (c *Controller[K]) logLate(late []*Sink[K]) {
 	for _, s := range late {
-		if !s.isSynced() { // as the others than the first may be by now
+		if !s.isSynced() { // the others may be synced by now
 			c.log.Warn("waiting for a source", zap.String("source", s.name), zap.NamedError("err", s.notSynced()))
 		}
 	}
 }
 
-// NotSynced says which sources are not synced, and why, in a *SyncError for each; nil if all are. It is for health checks,
-// and for who has waited for Synced.
-// Nothing in controller-runtime corresponds to it.
+// NotSynced returns a *SyncError for each source that is not synced, joined, or nil if all are synced. Use it in health
+// checks, and after waiting for Synced without success. controller-runtime has nothing like it.
 func (c *Controller[K]) NotSynced() error { return c.syncErrors(c.unsynced(), 0) }
 
 func (c *Controller[K]) syncErrors(late []*Sink[K], after time.Duration) error {
@@ -123,7 +123,7 @@ func (c *Controller[K]) syncErrors(late []*Sink[K], after time.Duration) error {
 	return errors.Join(reasons...)
 }
 
-// unsynced returns the sources to wait for. One that was removed is none, even if it takes long to end.
+// unsynced returns the sources that Run waits for. Removed sources are skipped, even while they are still ending.
 func (c *Controller[K]) unsynced() []*Sink[K] {
 	return slices.DeleteFunc(c.watched(), func(s *Sink[K]) bool { return s.isSynced() || s.Removed() })
 }

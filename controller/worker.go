@@ -19,14 +19,14 @@ func (c *Controller[K]) startWorkers(ctx context.Context) {
 	}
 }
 
-// places are those of the workers; there are none before Run.
+// places returns the place of each worker. It is empty before Run.
 func (c *Controller[K]) places() []atomic.Pointer[attempt[K]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.running
 }
 
-// startWorker starts one worker, and another one in its place if a reconcile ends its goroutine.
+// startWorker starts one worker. If a reconcile ends the worker's goroutine, it starts another one.
 func (c *Controller[K]) startWorker(ctx context.Context, place *atomic.Pointer[attempt[K]]) {
 	c.active.Go(func() {
 		vanished := true
@@ -40,7 +40,7 @@ func (c *Controller[K]) startWorker(ctx context.Context, place *atomic.Pointer[a
 	})
 }
 
-// work reconciles one key after the other until ctx ends. What is in work can be seen in the worker's place.
+// work reconciles one key after the other until ctx ends. The worker's place shows the current attempt.
 func (c *Controller[K]) work(ctx context.Context, place *atomic.Pointer[attempt[K]]) {
 	for {
 		w, err := c.queue.Get(ctx)
@@ -55,7 +55,7 @@ func (c *Controller[K]) work(ctx context.Context, place *atomic.Pointer[attempt[
 	}
 }
 
-// process reconciles one key, whatever the reconciler does.
+// process reconciles one key. It also handles a reconciler that panics or ends the goroutine.
 func (c *Controller[K]) process(ctx context.Context, w workqueue.Work[K], place *atomic.Pointer[attempt[K]]) {
 	c.counters.active.Add(1)
 	a := c.newAttempt(w)
@@ -85,9 +85,9 @@ func (c *Controller[K]) reconcile(ctx context.Context, a *attempt[K]) (result Re
 	return result, err
 }
 
-// callReconciler turns a panic into an error, unless it is to end the process.
+// callReconciler turns a panic into an error, unless the panic is to end the process.
 func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Result, err error) {
-	if !c.o.CrashOnPanic { // or it would be recovered, and its stack would not be the one that is printed
+	if !c.o.CrashOnPanic { // a recovered panic would print another stack
 		defer func() {
 			if p := recover(); p != nil {
 				err = recovered(p)
@@ -100,8 +100,8 @@ func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Resul
 	return c.reconciler.Reconcile(ctx, key)
 }
 
-// settle decides what becomes of a key: see the table in the package's documentation. ending says that the controller
-// was told to end; then an error of a context says nothing about the object, and what is added is dropped with the queue.
+// settle decides what happens to a key: see the table in the package's documentation. ending means that the controller
+// is ending. Then a context error tells nothing about the object, and the queue drops all keys that are added.
 func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) {
 	again := workqueue.Item{Priority: a.work.Priority}
 	if r.Priority != 0 {
@@ -148,7 +148,7 @@ func (c *Controller[K]) classify(a *attempt[K], r Result, err error, ending bool
 	return Failed
 }
 
-// cause is why the key is added again.
+// cause returns the cause of adding the key again.
 func (a *attempt[K]) cause(event string) workqueue.Cause {
 	return workqueue.Cause{Source: a.controller.name, Event: event, Object: formatKey(a.work.Key), At: time.Now()}
 }

@@ -169,6 +169,22 @@ func TestReplaceAfterPendingDeletion(t *testing.T) {
 	}, lines(drain(t, q)))
 }
 
+// TestLargeListAfterTheLastDeletion has a deletion pending when a list arrives that room is made for.
+func TestLargeListAfterTheLastDeletion(t *testing.T) {
+	q := deltafifo.New[*thing](deltafifo.Options{})
+	q.Put(at("a", "1"), "1")
+	drain(t, q)
+	q.Delete(at("a", "2"), "2")
+	var list []*thing
+	for i := range 2000 {
+		list = append(list, at(fmt.Sprint("b", i), "1"))
+	}
+	q.Replace(list, "3")
+	got := lines(drain(t, q))
+	require.Len(t, got, 1+len(list))
+	require.Equal(t, "Deleted ns/a#uid-a@2", got[0])
+}
+
 func TestReplaceWithOneKeyTwice(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Replace([]*thing{at("gone", "1"), at("a", "1")}, "1")

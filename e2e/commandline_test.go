@@ -246,16 +246,7 @@ func TestWatchComplains(t *testing.T) {
 // TestServeAndWatch has leat watch follow leat serve, which is written to with net/http.
 func TestServeAndWatch(t *testing.T) {
 	l := newCommandLine(t, "default")
-	served := filepath.Join(t.TempDir(), "kubeconfig")
-	serve := l.command(t.Context(), "serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", served)
-	out, err := serve.StdoutPipe()
-	require.NoError(t, err)
-	serve.Stderr = os.Stderr
-	require.NoError(t, serve.Start())
-	serveLines := bufio.NewScanner(out)
-	require.True(t, serveLines.Scan())
-	url := serveLines.Text()[strings.Index(serveLines.Text(), "http"):]
-
+	url, served := serveInBackground(t)
 	const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"mine"}}`
 	answer, err := http.Post(url+"/api/v1/namespaces/default/configmaps", "application/json", strings.NewReader(body))
 	require.NoError(t, err)
@@ -265,9 +256,4 @@ func TestServeAndWatch(t *testing.T) {
 		args := append([]string{"watch", "configmaps", "-A", "--once", "-o", "name", "--kubeconfig", served}, more...)
 		require.Contains(t, l.lines(t, args...), "default/mine", "%v", more)
 	}
-
-	require.NoError(t, serve.Process.Signal(os.Interrupt))
-	for serveLines.Scan() { // Wait closes the pipe, so it is read to its end before
-	}
-	require.NoError(t, serve.Wait())
 }

@@ -25,9 +25,9 @@ const (
 	fleetReplicas = 10  // of each
 )
 
-// TestDeployments has the controllers of examples/deployment move a hundred Deployments from one image to the next, while
-// somebody who knows nothing of them watches that there are never too many replicas and never too few that are available,
-// and kubectl says when it is over.
+// TestDeployments has the controllers of examples/deployment move a hundred Deployments from one image to the next,
+// while somebody who knows nothing of them watches that there are never too many replicas and never too few that are
+// available, and kubectl says when it is over.
 func TestDeployments(t *testing.T) {
 	f := newFleet(t)
 	f.start(t)
@@ -41,6 +41,7 @@ func TestDeployments(t *testing.T) {
 		f.observer.limit(fleetReplicas+3, 0)
 		f.each(t, func(name string) error { return f.create(t.Context(), name, "app:1") })
 		f.settle(t, fleetReplicas, "app:1")
+		f.generation(t, 1)
 	})
 	phase("roll over, while the API server is restarted", func() {
 		t.Cleanup(func() { ensureServer(t) })
@@ -51,6 +52,7 @@ func TestDeployments(t *testing.T) {
 		out, err := f.kubectl(t, "rollout", "status", "deployment/"+fleetName(fleetSize-1), "--timeout=2m").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		f.settle(t, fleetReplicas, "app:2")
+		f.generation(t, 2)
 	})
 	const scaled = fleetReplicas + 2
 	phase("scale", func() {
@@ -229,7 +231,8 @@ func (f *fleet) deployments(t *testing.T) []appsv1.Deployment {
 	return list.Items
 }
 
-// complete counts the Deployments whose rollout is over: all replicas are of the image and available, and no others left.
+// complete counts the Deployments whose rollout is over: all replicas are of the image and available, and no others
+// left.
 func (f *fleet) complete(t *testing.T, replicas int32, image string) (n int) {
 	t.Helper()
 	for _, d := range f.deployments(t) {
@@ -247,8 +250,17 @@ func (f *fleet) settle(t *testing.T, replicas int32, image string) {
 	f.wait(t, fleetSize, func() int { return f.complete(t, replicas, image) })
 }
 
-// wait asks for a number until it is so high. It asks seldom: a list of the whole fleet keeps the server from its work for
-// as long as some dozen writes do.
+// generation requires that every Deployment has a generation: that of its user's changes, to which the revision that
+// the controllers write adds none.
+func (f *fleet) generation(t *testing.T, want int64) {
+	t.Helper()
+	for _, d := range f.deployments(t) {
+		require.Equal(t, want, d.Generation, d.Name)
+	}
+}
+
+// wait asks for a number until it is so high. It asks seldom: a list of the whole fleet keeps the server from its work
+// for as long as some dozen writes do.
 func (f *fleet) wait(t *testing.T, want int, count func() int) {
 	t.Helper()
 	tick := time.NewTicker(250 * time.Millisecond)
@@ -300,7 +312,8 @@ func (f *fleet) replicasOf(t *testing.T, image string) (n int) {
 	return n
 }
 
-// agree asks kubectl about each, and about the history of one, which has come back to its second revision as its fourth.
+// agree asks kubectl about each, and about the history of one, which has come back to its second revision as its
+// fourth.
 func (f *fleet) agree(t *testing.T) {
 	t.Helper()
 	out, err := f.kubectl(t, "rollout", "status", "deployment", "--selector=fleet", "--timeout=1m").CombinedOutput()

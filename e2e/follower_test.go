@@ -145,6 +145,18 @@ func (f *follower[T]) agree(t *testing.T) {
 	require.Empty(t, f.Undecodable())
 }
 
+// differs returns an error that says how the cache differs from what a plain list says, if it does.
+func (f *follower[T]) differs(t *testing.T) error {
+	return difference(t, f.plain(t), f.Snapshot().All())
+}
+
+// letComeBack allows the handler an Add of what was deleted, as it happens when the collection goes back in time.
+func (f *follower[T]) letComeBack() {
+	f.mirror.mu.Lock()
+	defer f.mirror.mu.Unlock()
+	f.mirror.whole = false
+}
+
 // plain returns the collection as a plain list has it.
 func (f *follower[T]) plain(t *testing.T) map[api.Key][]byte {
 	t.Helper()

@@ -43,12 +43,14 @@ func TestTrainingJobs(t *testing.T) {
 	l.submit(t, "broken", training{"replicas": replicas{"worker": 2}})
 	l.submit(t, "paused", training{"activeDeadlineSeconds": 600, "replicas": replicas{"worker": 1, "ps": 1}})
 	l.submit(t, "late", training{"activeDeadlineSeconds": 1, "cleanPodPolicy": "All", "replicas": replicas{"worker": 1}})
+	l.submit(t, "elastic", training{"enableDynamicWorker": true, "replicas": replicas{"master": 1, "ps": 1, "worker": 1, "evaluator": 1}})
 	l.submit(t, "leaderless", training{"replicas": replicas{"ps": 1}})
 
 	t.Run("a replica is restarted, and the job succeeds", l.succeed)
 	t.Run("a failure that no restart mends", l.fail)
 	t.Run("suspended and resumed", l.suspend)
 	t.Run("too late", func(t *testing.T) { l.becomes(t, "late", "Failed", "DeadlineExceeded"); l.empties(t, "late") })
+	t.Run("workers come and go", l.scale)
 	t.Run("invalid", l.refuse)
 	t.Run("as the README has it", l.readme)
 }
@@ -116,6 +118,34 @@ func (l *lab) suspend(t *testing.T) {
 	l.podsOf(t, "paused", 2)
 	l.phase(t, "paused-worker-0", `{"phase":"Succeeded"}`)
 	l.becomes(t, "paused", "Succeeded", "JobSucceeded")
+}
+
+// scale changes the number of workers of a job with an evaluator: the other Pods stay as they are, and the master's
+// success is the job's.
+func (l *lab) scale(t *testing.T) {
+	fixed := []string{"elastic-evaluator-0", "elastic-master-0", "elastic-ps-0", "elastic-worker-0"}
+	require.Equal(t, fixed, l.podsOf(t, "elastic", 4))
+	for _, name := range fixed {
+		l.phase(t, name, `{"phase":"Running"}`)
+	}
+	l.becomes(t, "elastic", "Running", "JobRunning")
+	worker := l.pod(t, "elastic-worker-0")
+	workers := func(n int) map[string]any {
+		return training{"replicas": map[string]any{"worker": map[string]any{"replicas": n}}}.patch()
+	}
+	_, err := l.patch(t.Context(), "elastic", workers(3))
+	require.NoError(t, err)
+	require.Equal(t, append(slices.Clone(fixed), "elastic-worker-1", "elastic-worker-2"), l.podsOf(t, "elastic", 6))
+	config := l.pod(t, "elastic-worker-2").Spec.Containers[0].Env[0].Value
+	require.Equal(t, `{"sparseCluster":{"worker":{"2":"elastic-worker-2.`+l.namespace+`.svc:2222"},"ps":["elastic-ps-0.`+l.namespace+
+		`.svc:2222"]},"task":{"type":"worker","index":2}}`, config)
+	_, err = l.patch(t.Context(), "elastic", workers(1))
+	require.NoError(t, err)
+	require.Equal(t, fixed, l.podsOf(t, "elastic", 4))
+	require.Equal(t, worker.UID, l.pod(t, worker.Name).UID)
+	require.Zero(t, l.job(t, "elastic").Status.Restarts)
+	l.phase(t, "elastic-master-0", `{"phase":"Succeeded"}`)
+	l.becomes(t, "elastic", "Succeeded", "JobSucceeded")
 }
 
 // refuse has a job that only the controller can see is wrong, and one that the server does.

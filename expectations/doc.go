@@ -1,39 +1,38 @@
-// Package expectations keeps a reconciler from acting on a cache that does not show yet what the reconciler did itself.
-//
-// # Place in the pipeline
-//
-// Beside a controller. A reconcile that creates or deletes says so before it asks the server; the handlers of the informer
-// observe what comes; and the next reconcile of that key acts only when all of it was seen. SlowStart makes many objects
-// without flooding a server that refuses the first.
-//
-// # Guarantees
-//
-//  1. A key is satisfied when nothing was expected of it, or as many creations and exactly the deletions that were expected
-//     were observed, or the expectation is older than its time-out (TestRules, TestExpectationsExpire).
-//  2. A deletion that is seen twice counts once, and one that nobody expected counts for nothing (TestDeletionsCountByUID).
-//  3. Expect replaces what was expected before (TestRules). What is satisfied takes no memory (TestNothingIsKept).
-//  4. Whatever order creations, deletions, failures and observations come in, a key is satisfied exactly when a model that
-//     counts them says so (TestModel).
-//  5. SlowStart tries 1, 2, 4, ... at a time, each batch at once, and no batch after one in which something failed
-//     (TestSlowStart). Nothing that it started is left when it returns, or panics because a call did
-//     (TestSlowStartPassesPanicsOn).
-//
-// # Concurrency
-//
-// Expectations may be used from any goroutine; no method blocks but for a lock that is held for a moment. SlowStart blocks
-// until everything that it started has returned.
-//
-// # Differences from client-go
-//
-// client-go has nothing of the kind; these are the ControllerExpectations and UIDTrackingControllerExpectations of
-// kube-controller-manager in one type, for any comparable key. Deletions are always told apart by UID. To expect several
-// things of one key is to give each a key of its own and to ask for all of them: SatisfiedAll. An expectation that was
-// fulfilled is forgotten, where theirs stays.
-//
-// With coalescing handlers expectations never come true: an addition and a deletion that cancel each other are not
-// delivered.
+// Package expectations keeps a reconciler from acting on a cache that does not contain the reconciler's own writes yet.
+// A reconcile records the creations and deletes that it is about to request; the informer's handlers report the events;
+// the next reconcile of the key acts only when all of them have arrived. SlowStart creates many objects without
+// flooding a server that rejects the first ones.
 //
 // # Example
 //
+//	if !e.Satisfied(key) {
+//		return // the cache is behind; an event will bring the key again
+//	}
+//	e.Expect(key, 2)  // before the requests
+//	e.Created(key, 1) // for each event of a handler, and for each request that failed
+//
 // See Example and ExampleSlowStart.
+//
+// # Promises
+//
+//  1. A key is satisfied if it has no expectations, if all expected creations and deletes were observed, or if the
+//     expectations have expired.
+//  2. A delete that is observed twice counts once; a delete that was not expected does not count.
+//  3. Expect replaces the earlier expectations of a key. A satisfied key takes no memory.
+//  4. SlowStart runs batches of 1, 2, 4, ... calls and starts no batch after a failure. When it returns or panics, all
+//     its calls have ended.
+//
+// # Concurrency
+//
+// Expectations are safe for concurrent use; its methods do not block. SlowStart blocks until all calls have returned.
+//
+// # Differences from client-go
+//
+// client-go has nothing like it. Expectations combines ControllerExpectations and UIDTrackingControllerExpectations of
+// kube-controller-manager in one type, for any comparable key. It always distinguishes deletes by UID. To expect
+// several kinds of objects for one key, use a key for each kind, and SatisfiedAll. Satisfied expectations are removed;
+// in kube-controller-manager they stay.
+//
+// Do not use coalescing handlers: they do not deliver an addition and a delete that cancel each other, so the
+// expectations would not be satisfied before they expire.
 package expectations

@@ -13,12 +13,12 @@ func Example() {
 	e := expectations.New[api.Key](expectations.Options{})
 	web := api.Key{Namespace: "shop", Name: "web"}
 
-	// A reconcile that is about to create two pods.
+	// This reconcile is about to create two pods.
 	e.Expect(web, 2)
-	// The first is created, the second is refused, and nobody will ever see it.
+	// The first pod is created. The server rejects the second, so no handler will ever see it.
 	e.Created(web, 1)
 	fmt.Println("may reconcile:", e.Satisfied(web))
-	// The informer's handler sees the first.
+	// The informer's handler sees the first pod.
 	e.Created(web, 1)
 	fmt.Println("may reconcile:", e.Satisfied(web))
 	// Output:

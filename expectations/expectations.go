@@ -7,17 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// DefaultTimeout is after how long an expectation is given up: an event that did not come in that time will not come.
+// DefaultTimeout is the time after which an expectation expires. An event that has not come by then will not come.
 const DefaultTimeout = 5 * time.Minute
 
-// Options of Expectations. The zero value is what most want.
+// Options configures Expectations. The zero value suits most users.
 type Options struct {
-	// Timeout is how long an expectation holds. Zero means DefaultTimeout.
+	// Timeout is how long an expectation lasts. Zero means DefaultTimeout.
 	Timeout time.Duration
 }
 
-// Expectations are, for each key, how many objects are about to appear and which are about to go. Make one with New.
-// It corresponds to UIDTrackingControllerExpectations of kube-controller-manager.
+// Expectations counts, for each key, the objects that are about to appear and those that are about to be deleted. Make
+// one with New. It corresponds to UIDTrackingControllerExpectations of kube-controller-manager.
 type Expectations[K comparable] struct {
 	timeout time.Duration
 
@@ -25,21 +25,21 @@ type Expectations[K comparable] struct {
 	keys map[K]*expected
 }
 
-// expected is what a key waits for. One that waits for nothing is not kept.
+// expected holds the open expectations of a key. A key without open expectations has no entry.
 type expected struct {
 	creations int
-	deletions map[types.UID]struct{} // nil for none
+	deletions map[types.UID]struct{} // nil if no delete is expected
 	since     time.Time
 }
 
-// Pending is what a key still waits for.
+// Pending holds the open expectations of a key.
 type Pending struct {
 	Creations int
-	Deletions []types.UID // in no order
-	Since     time.Time   // when it was expected
+	Deletions []types.UID // in no particular order
+	Since     time.Time   // time of Expect
 }
 
-// New returns expectations of nothing.
+// New returns Expectations without any key.
 func New[K comparable](o Options) *Expectations[K] {
 	if o.Timeout == 0 {
 		o.Timeout = DefaultTimeout
@@ -47,9 +47,9 @@ func New[K comparable](o Options) *Expectations[K] {
 	return &Expectations[K]{timeout: o.Timeout, keys: map[K]*expected{}}
 }
 
-// Expect says what the caller is about to do: create that many objects and delete those. It replaces what was expected of
-// the key before, which the caller has found satisfied. It must be called before the server is asked, for the event may
-// come before the answer. Whatever then fails, or is not tried, has to be taken back with Created or Deleted.
+// Expect records what the caller is about to do: create that many objects and delete those with the given UIDs. It
+// replaces the earlier expectations of the key. Call it before the requests, because an event may come before the
+// answer. If a request fails or is not sent, take it back with Created or Deleted.
 func (e *Expectations[K]) Expect(key K, creations int, deletions ...types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -57,7 +57,7 @@ func (e *Expectations[K]) Expect(key K, creations int, deletions ...types.UID) {
 	e.raise(key, creations, deletions)
 }
 
-// Raise expects more of a key than is expected already, and starts its time-out anew.
+// Raise adds expectations to those of a key and restarts the timeout.
 func (e *Expectations[K]) Raise(key K, creations int, deletions ...types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -81,7 +81,7 @@ func (e *Expectations[K]) raise(key K, creations int, deletions []types.UID) {
 	e.settle(key, x)
 }
 
-// Created observes n creations, or takes them back: a creation that failed will not be observed.
+// Created observes n creations, or takes them back after failed requests.
 func (e *Expectations[K]) Created(key K, n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,8 +91,8 @@ func (e *Expectations[K]) Created(key K, n int) {
 	}
 }
 
-// Deleted observes a deletion, or takes it back. An object whose deletionTimestamp is set counts as deleted, and so does
-// one that another of its name has replaced.
+// Deleted observes a delete, or takes it back after a failed request. Call it also for an object whose
+// deletionTimestamp is set, and for an object that was replaced by another one with the same name.
 func (e *Expectations[K]) Deleted(key K, uid types.UID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -102,22 +102,22 @@ func (e *Expectations[K]) Deleted(key K, uid types.UID) {
 	}
 }
 
-// settle forgets what waits for nothing.
+// settle removes the entry of a key without open expectations.
 func (e *Expectations[K]) settle(key K, x *expected) {
 	if x.creations == 0 && len(x.deletions) == 0 {
 		delete(e.keys, key)
 	}
 }
 
-// Satisfied tells whether a reconcile of the key may act on what its cache shows.
+// Satisfied reports whether a reconcile of the key may trust its cache.
 func (e *Expectations[K]) Satisfied(key K) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.satisfied(key)
 }
 
-// SatisfiedAll tells whether all keys are satisfied: a reconcile that waits for things of several kinds gives each a key of
-// its own, and must not act before the last of them is there.
+// SatisfiedAll reports whether all keys are satisfied. A reconcile that expects several kinds of objects uses a key for
+// each kind, and must wait for all of them.
 func (e *Expectations[K]) SatisfiedAll(keys ...K) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -141,7 +141,7 @@ func (e *Expectations[K]) satisfied(key K) bool {
 	return true
 }
 
-// Pending returns what a key still waits for, and false if that is nothing. It is for logs and pages.
+// Pending returns the open expectations of a key, and reports whether there are any. It is for logs and debug pages.
 func (e *Expectations[K]) Pending(key K) (Pending, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -156,14 +156,14 @@ func (e *Expectations[K]) Pending(key K) (Pending, bool) {
 	return p, true
 }
 
-// Forget expects nothing of a key any more, as must be said when the object that it stands for is gone.
+// Forget removes all expectations of a key. Call it when the object of the key was deleted.
 func (e *Expectations[K]) Forget(key K) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.keys, key)
 }
 
-// Len is the number of keys of which something is expected.
+// Len returns the number of keys with open expectations.
 func (e *Expectations[K]) Len() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 
 func TestRules(t *testing.T) {
 	e := expectations.New[string](expectations.Options{})
-	require.True(t, e.Satisfied("a"), "nothing was expected")
+	require.True(t, e.Satisfied("a"), "there are no expectations")
 	e.Created("a", 1)
 	e.Deleted("a", "u")
 	require.True(t, e.Satisfied("a"))
@@ -26,16 +26,16 @@ func TestRules(t *testing.T) {
 	require.False(t, e.Satisfied("a"))
 	require.True(t, e.Satisfied("b"))
 	e.Created("a", 2)
-	require.False(t, e.Satisfied("a"), "deletions are to come")
+	require.False(t, e.Satisfied("a"), "the deletes are still expected")
 	e.Deleted("a", "x")
 	e.Deleted("a", "y")
 	require.True(t, e.Satisfied("a"))
 
 	e.Expect("a", 1)
 	e.Created("a", 3)
-	require.True(t, e.Satisfied("a"), "more came than was expected")
+	require.True(t, e.Satisfied("a"), "more creations came than expected")
 	e.Expect("a", 1)
-	require.False(t, e.Satisfied("a"), "what came too much before counts for what is expected now")
+	require.False(t, e.Satisfied("a"), "earlier surplus creations count for new expectations")
 
 	e.Expect("a", 5, "x")
 	e.Expect("a", 1)
@@ -100,7 +100,7 @@ func TestExpectationsExpire(t *testing.T) {
 		<-time.After(4 * time.Minute)
 		e.Raise("a", 0, "x")
 		<-time.After(4 * time.Minute)
-		require.False(t, e.Satisfied("a"), "what was raised is as old as what it was added to")
+		require.False(t, e.Satisfied("a"), "Raise restarts the timeout")
 	})
 }
 
@@ -114,7 +114,7 @@ func TestNothingIsKept(t *testing.T) {
 	require.Zero(t, e.Len())
 }
 
-// TestModel compares with plain counts what many goroutines do to keys of their own, in the orders that they come in.
+// TestModel runs many goroutines with keys of their own, in random order, and compares the result with plain counts.
 func TestModel(t *testing.T) {
 	e := expectations.New[int](expectations.Options{})
 	var all sync.WaitGroup

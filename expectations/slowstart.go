@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// SlowStart calls do for 0 to n-1 in batches of 1, 2, 4 and so on, the calls of a batch at once, and stops after a batch in
-// which one failed, or when ctx has ended: where the first of a thousand pods is refused by a quota, the others are not
-// tried. It returns how many succeeded, and the errors joined; n-succeeded creations have to be taken back with Created.
-// It blocks until every call has returned. Where one panicked it then panics on the caller's goroutine, with a *Panic.
-// It corresponds to slowStartBatch of kube-controller-manager.
+// SlowStart calls do for 0 to n-1 in batches of 1, 2, 4 and so on. It runs the calls of a batch concurrently. It stops
+// after a batch in which a call failed, and when ctx has ended. So if a quota rejects the first of a thousand pods,
+// SlowStart does not try the others. It returns the number of successful calls and the joined errors; take back the
+// other n-succeeded creations with Created. It blocks until every call has returned. If a call panicked, it then panics
+// on the caller's goroutine, with a *Panic. It corresponds to slowStartBatch of kube-controller-manager.
 func SlowStart(ctx context.Context, n int, do func(ctx context.Context, i int) error) (succeeded int, err error) {
 	for next, size := 0, 1; next < n; size *= 2 {
 		if ctx.Err() != nil {
@@ -36,13 +36,13 @@ func SlowStart(ctx context.Context, n int, do func(ctx context.Context, i int) e
 	return succeeded, nil
 }
 
-// Panic is what SlowStart panics with when a call did: what the call panicked with, and where.
+// Panic is the value with which SlowStart panics after a call panicked.
 type Panic struct {
 	Value any
 	Stack []byte // of the call's goroutine
 }
 
-// String shows both.
+// String returns the value and the stack.
 func (p *Panic) String() string { return fmt.Sprintf("%v\n\n%s", p.Value, p.Stack) }
 
 // calls are the calls of one batch.
@@ -51,7 +51,7 @@ type calls struct {
 
 	mu       sync.Mutex // guards the fields below
 	failed   []error
-	panicked *Panic // the first
+	panicked *Panic // the first panic
 }
 
 func (c *calls) call(ctx context.Context, i int, do func(context.Context, int) error) {

@@ -18,7 +18,7 @@ func TestSlowStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		n       int
 		fail    map[int]bool
-		batches []int // how many calls begin at once, one batch after the other
+		batches []int // how many calls begin at once, batch by batch
 		want    int
 	}{
 		"none":                 {0, nil, nil, 0},
@@ -81,7 +81,7 @@ func TestSlowStartPassesPanicsOn(t *testing.T) {
 		select {
 		case <-ended:
 		default:
-			t.Error("it did not wait for the other call")
+			t.Error("SlowStart did not wait for the other call")
 		}
 	}()
 	_, _ = expectations.SlowStart(t.Context(), 10, func(_ context.Context, i int) error {
@@ -96,5 +96,5 @@ func TestSlowStartPassesPanicsOn(t *testing.T) {
 		}
 		return nil
 	})
-	t.Error("it returned")
+	t.Error("SlowStart returned")
 }

@@ -304,7 +304,7 @@ func TestAFullBacklogKeepsOneResync(t *testing.T) {
 func TestPendingDoesNotDip(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener("handler", func(Notification[*thing]) {}, coalesce, zap.NewNop())
+			l := newProcessListener("handler", func(Notification[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
 			l.push(told(added(one(1))))
 			require.Equal(t, 1, l.pending())
 			l.swap()

@@ -15,11 +15,15 @@
 //  1. Legal history. For each handler and UID there is one Add, then Updates, then at most one Delete; nothing comes
 //     without an Add, and a changed UID under one key is a Delete and an Add (TestSimulation).
 //  2. Exactly once. A handler that joins while changes arrive sees each of them either in what is replayed to it or as a
-//     change, never both or neither (TestLateHandlerSeesEachChangeOnce, TestJoinInTheMiddleOfABatch).
+//     change, never both or neither (TestLateHandlerSeesEachChangeOnce, TestJoinInTheMiddleOfABatch,
+//     TestJoinBetweenBatches).
 //  3. Cache first. When a handler is told of a change, the cache holds that state or a newer one
-//     (TestCacheIsAheadOfHandlers).
-//  4. Nobody stops anybody. A slow, stuck or panicking handler delays neither the cache nor another handler, and says
-//     so in the log (TestStuckHandlerDelaysNobody, TestHandlerPanicIsContained, TestSlowHandlerIsWarnedOf).
+//     (TestCacheIsAheadOfHandlers). Synced is closed when the cache holds the first list, and before any handler is told
+//     of it (TestSyncedIsClosedBetweenTheCacheAndTheHandlers).
+//  4. Nobody stops anybody. A slow, stuck or panicking handler delays neither the cache nor another handler, and the
+//     log says so (TestStuckHandlerDelaysNobody, TestHandlerPanicIsContained, TestSlowHandlerIsWarnedOf). A call that
+//     takes longer than Options.StuckAfter is reported in the log and in Status, and its return in the log
+//     (TestStuckHandlerIsReported, TestStuckInTheMiddleOfABacklog, TestSlowCallsAreNotStuck).
 //  5. Bounded on demand. What a coalescing handler has still to be told is bounded by the number of objects
 //     (TestCoalescingBacklogIsBounded).
 //  6. Clean end. Run returns when nothing it started is left, and no handler is called afterwards

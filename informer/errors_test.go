@@ -53,6 +53,46 @@ func TestEveryErrorIsReported(t *testing.T) {
 	})
 }
 
+// TestALongRetryAfterIsCutAndShown has a server ask for hours of silence, in an answer and in an ERROR event. The informer
+// is back within minutes, and its Status names what was asked.
+func TestALongRetryAfterIsCutAndShown(t *testing.T) {
+	for name, effects := range map[string][]testserver.Effect{
+		"an answer": {testserver.Fail{Code: 429, RetryAfter: time.Hour}, testserver.Disconnect{}},
+		"an ERROR event": {testserver.Disconnect{Error: &metav1.Status{
+			Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests,
+			Details: &metav1.StatusDetails{RetryAfterSeconds: 3600},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, lw := serve(t, testserver.Options{})
+				i := informer.New(lw, options(t))
+				stop := running(t, i)
+				<-i.Synced()
+				synctest.Wait()
+				for _, effect := range effects {
+					server.Inject(testserver.Fault{Effect: effect, Times: 1})
+				}
+				<-time.After(5 * time.Second)
+				synctest.Wait()
+				status := i.Status()
+				require.Equal(t, time.Hour, status.Reflector.RetryAfter)
+				require.Contains(t, status.String(), "the server asked for a pause of 1h0m0s")
+				require.LessOrEqual(t, time.Until(status.Reflector.NextAttempt), 4*time.Minute, "two minutes, and the jitter")
+
+				_, err := server.Create(widgets, named("new", 9))
+				require.NoError(t, err)
+				<-time.After(4 * time.Minute)
+				synctest.Wait()
+				require.Equal(t, 4, i.Snapshot().Len())
+				require.NotContains(t, i.Status().String(), "pause")
+				stop()
+				lw.Client().CloseIdleConnections()
+			})
+		})
+	}
+}
+
 func TestRemoveAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := informer.New(newSource(), options(t))

@@ -33,8 +33,9 @@ type Options[T api.Object] struct {
 	// It is called once for each state of an object, on one goroutine. An error or a panic leaves the last good state of
 	// the object in the cache; see Undecodable.
 	Transform func(T) (T, error)
-	// OnUndecodable is called for each object that cannot be decoded into T or be transformed. An error ends Run with
-	// that error; reflector.Fail is one that does so for every object. By default such objects are counted and logged.
+	// OnUndecodable is called for each object that cannot be decoded into T or be transformed, or that matches
+	// reflector.ErrMalformed because it cannot belong to the collection. An error ends Run with that error; reflector.Fail
+	// is one that does so for every object. By default such objects are counted and logged.
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with every error that a list or a watch ended with. Until it returns, nothing is received.
 	OnError func(error)
@@ -45,14 +46,21 @@ type Options[T api.Object] struct {
 	// anything shorter than a second is a second.
 	ResyncPeriod time.Duration
 
-	// DisableStreaming, PageSize, KeepManagedFields, NoReuse, MinWatchTimeout, BackoffBase, BackoffMax and Rand are
-	// those of reflector.Options.
+	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. Nothing else
+	// happens to it. The log says once that it takes long, and once that it has returned. Zero means 5 minutes, a negative
+	// value never.
+	StuckAfter time.Duration
+
+	// DisableStreaming, PageSize, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout, BackoffBase, BackoffMax,
+	// MaxRetryAfter and Rand are those of reflector.Options.
 	DisableStreaming        bool
 	PageSize                int64
 	KeepManagedFields       bool
-	NoReuse                 bool
+	NoListReuse             bool
+	NoWatchDedup            bool
 	MinWatchTimeout         time.Duration
 	BackoffBase, BackoffMax time.Duration
+	MaxRetryAfter           time.Duration
 	Rand                    func() float64
 
 	// OnMutation turns the mutation detector on: it is called with each object of the cache that somebody has changed,
@@ -80,6 +88,7 @@ type Informer[T api.Object] struct {
 	indexer   *cache.Indexer[T]
 	mutations *mutations[T]
 	batches   hooks.Set[Stored]
+	watchdog  *watchdog
 
 	synced  chan struct{}  // closed once the cache holds the first list
 	stopped chan struct{}  // closed once the cache will not change any more
@@ -109,8 +118,8 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	fifo := deltafifo.New[T](deltafifo.Options{NoReuse: o.NoReuse})
-	return &Informer[T]{
+	fifo := deltafifo.New[T](deltafifo.Options{NoReuse: o.NoListReuse})
+	i := &Informer[T]{
 		lw: lw, o: o, fifo: fifo,
 		log:       log.With(zap.Stringer("resource", lw.Resource())),
 		reflector: reflector.New(lw, fifo, o.reflector()),
@@ -119,16 +128,18 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 		synced:    make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
+	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
+	return i
 }
 
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
 		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
 		DisableStreaming: o.DisableStreaming, PageSize: o.PageSize,
-		KeepManagedFields: o.KeepManagedFields, NoReuse: o.NoReuse,
+		KeepManagedFields: o.KeepManagedFields, NoListReuse: o.NoListReuse, NoWatchDedup: o.NoWatchDedup,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
 		MinWatchTimeout: o.MinWatchTimeout, BackoffBase: o.BackoffBase, BackoffMax: o.BackoffMax,
-		Rand: o.Rand, Logger: o.Logger,
+		MaxRetryAfter: o.MaxRetryAfter, Rand: o.Rand, Logger: o.Logger,
 	}
 }
 
@@ -189,6 +200,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	}
 	i.end()
 	i.active.Wait()
+	i.watchdog.stop()
 	i.mutations.check()
 	if fatal != nil {
 		return fmt.Errorf("informer: %w", fatal)

@@ -35,16 +35,21 @@ type processListener[T api.Object] struct {
 	mu      sync.Mutex // guards the field below
 	backlog backlog[T]
 
-	pace pace // of the delivering goroutine
+	pace    pace // of the delivering goroutine
+	current inCall
 }
 
-func newProcessListener[T api.Object](name string, handle func(Notification[T]), coalesce bool, log *zap.Logger) *processListener[T] {
-	return &processListener[T]{
+func newProcessListener[T api.Object](
+	name string, handle func(Notification[T]), coalesce bool, dog *watchdog, log *zap.Logger,
+) *processListener[T] {
+	l := &processListener[T]{
 		name: name, handle: handle, log: log.With(zap.String("handler", name)),
 		coalesce: coalesce, newBacklog: func() backlog[T] { return newBacklog[T](coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
-		backlog: newBacklog[T](coalesce),
+		backlog: newBacklog[T](coalesce), current: inCall{dog: dog},
 	}
+	l.current.begun, l.current.ended = l.logStuck, l.logReturn
+	return l
 }
 
 // push appends to the backlog. The informer's lock is held, so that groups come in one order for all listeners.
@@ -93,6 +98,7 @@ func (l *processListener[T]) ended(ctx context.Context) bool {
 // run delivers until the listener is removed or ctx ends. take empties the backlog.
 func (l *processListener[T]) run(ctx context.Context, take func(*processListener[T]) []*group[T]) {
 	defer close(l.done)
+	defer l.current.end()
 	for {
 		select {
 		case <-l.wake:
@@ -108,6 +114,7 @@ func (l *processListener[T]) run(ctx context.Context, take func(*processListener
 			}
 			groups[i] = nil // so that what is delivered is not kept by what is not
 		}
+		l.current.end()
 	}
 }
 
@@ -117,6 +124,7 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 		if l.ended(ctx) {
 			return false
 		}
+		l.current.next()
 		pending := l.delivering.Add(-1)
 		l.call(n)
 		if pending >= slowHandlerPending && l.pace.look() {
@@ -148,6 +156,16 @@ func (l *processListener[T]) measure(pending int64) {
 	}
 }
 
+// logStuck warns of a call that takes long.
+func (l *processListener[T]) logStuck(took time.Duration) {
+	l.log.Warn("handler takes long", zap.Duration("took", took), zap.Int("pending", l.pending()))
+}
+
+// logReturn says that such a call has returned.
+func (l *processListener[T]) logReturn(took time.Duration) {
+	l.log.Warn("handler has returned", zap.Duration("took", took))
+}
+
 // takeBacklog empties the backlog of l.
 func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
 	taken, now := i.exchange(l)
@@ -159,6 +177,9 @@ func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
 	}
 	l.delivering.Store(int64(n))
 	l.pace.begin(at)
+	if n > 0 {
+		l.current.begin(at)
+	}
 	return groups
 }
 

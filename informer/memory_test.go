@@ -29,7 +29,7 @@ func requireCollected(t *testing.T, p weak.Pointer[thing], reason string) {
 func TestRemovedHandlerKeepsNothing(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener("stuck", func(Notification[*thing]) {}, coalesce, zap.NewNop())
+			l := newProcessListener("stuck", func(Notification[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
 			object := &thing{name: "a"}
 			p := weak.Make(object)
 			l.push(told(added(object)))
@@ -50,7 +50,7 @@ func TestDeliveredGroupsAreLetGo(t *testing.T) {
 			close(stuck)
 			<-release
 		}
-	}, false, zap.NewNop())
+	}, false, newWatchdog(-1, nil), zap.NewNop())
 	delivered := &thing{name: "first"}
 	p := weak.Make(delivered)
 	l.push(told(added(delivered)))

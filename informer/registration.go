@@ -28,12 +28,13 @@ type HandlerOptions struct {
 // Registration is a handler of an informer.
 // It corresponds to cache.ResourceEventHandlerRegistration of client-go.
 type Registration struct {
-	name    string
-	synced  <-chan struct{}
-	done    <-chan struct{}
-	pending func() int
-	panics  func() int64
-	remove  func()
+	name       string
+	synced     <-chan struct{}
+	done       <-chan struct{}
+	pending    func() int
+	panics     func() int64
+	stuckSince func() time.Time
+	remove     func()
 }
 
 // Name is that of HandlerOptions, or the one given instead.
@@ -49,6 +50,10 @@ func (r *Registration) Pending() int { return r.pending() }
 
 // Panics is how many calls of the handler ended in a panic.
 func (r *Registration) Panics() int64 { return r.panics() }
+
+// StuckSince returns when the call in flight began if it takes longer than Options.StuckAfter, and otherwise the zero
+// time.
+func (r *Registration) StuckSince() time.Time { return r.stuckSince() }
 
 // Remove ends the registration: no call starts after it returns, and what is pending is dropped. It does not wait for a
 // call in flight, or one that is being made at that moment, so a handler may remove itself; see Done. Removing again does
@@ -83,13 +88,13 @@ func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (*Reg
 	if desired == 0 {
 		desired = i.o.ResyncPeriod
 	}
-	l := newProcessListener(o.Name, f, o.Coalesce, i.log)
+	l := newProcessListener(o.Name, f, o.Coalesce, i.watchdog, i.log)
 	if err := i.join(l, desired); err != nil {
 		return nil, fmt.Errorf("add handler %s of %s: %w", o.Name, i.Resource(), err)
 	}
 	return &Registration{
 		name: l.name, synced: l.synced, done: l.done,
-		pending: l.pending, panics: l.panics.Load, remove: func() { i.leave(l) },
+		pending: l.pending, panics: l.panics.Load, stuckSince: l.current.stuckSince, remove: func() { i.leave(l) },
 	}, nil
 }
 
@@ -109,6 +114,17 @@ func (i *Informer[T]) join(l *processListener[T], desiredResync time.Duration) e
 		i.launch(l)
 	}
 	return nil
+}
+
+// calls returns the calls of all listeners, for the watchdog.
+func (i *Informer[T]) calls() []*inCall {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	calls := make([]*inCall, 0, len(i.listeners))
+	for _, l := range i.listeners {
+		calls = append(calls, &l.current)
+	}
+	return calls
 }
 
 // leave forgets a listener. One that never ran is done at once.

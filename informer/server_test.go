@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -108,6 +109,12 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 		"objects of no kind":             {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
 		"no JSON":                        {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"metadata":{"name":"w1"`) }}}},
 		"another's name":                 {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
+		"objects of nothing":             {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{}`) }}}},
+		"objects without a name":         {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"noname":"`)}}},
+		"objects without a namespace":    {{Effect: testserver.Malform{Mangle: replaced(`"namespace":"default"`, `"namespace":""`)}}},
+		"names that are not UTF-8":       {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"name":"`+"\xff")}}},
+		"names with a slash":             {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"name":"a/`)}}},
+		"namespaces with a slash":        {{Effect: testserver.Malform{Mangle: replaced(`"namespace":"`, `"namespace":"a/`)}}},
 		"silence":                        {{Effect: testserver.Stall{}}},
 		"an outage":                      {{Effect: testserver.Outage{}}},
 		"resets":                         {{Effect: testserver.Reset{}}},
@@ -147,6 +154,61 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 	}
 }
 
+// replaced returns a function that makes an object a malformed one.
+func replaced(old, now string) func([]byte) []byte {
+	return func(object []byte) []byte { return bytes.ReplaceAll(object, []byte(old), []byte(now)) }
+}
+
+// TestForeignObjectsStayOut has a server put objects that cannot belong to the collection into lists and watches of the
+// namespace default, with the bytes that a hostile or broken server would send.
+func TestForeignObjectsStayOut(t *testing.T) {
+	for name, mangle := range map[string]func([]byte) []byte{
+		"of another namespace": replaced(`"namespace":"default"`, `"namespace":"kube-system"`),
+		"of no namespace":      replaced(`"namespace":"default",`, ``),
+		"without a name":       replaced(`"name":"foreign",`, ``),
+		"of nothing":           func([]byte) []byte { return []byte(`{}`) },
+		"not UTF-8":            replaced(`"name":"foreign"`, `"name":"for`+"\xff"+`eign"`),
+		"with a slash":         replaced(`"name":"foreign"`, `"name":"a/foreign"`),
+		"undecodable, too":     replaced(`"name":"foreign",`, `"name":"a/foreign","labels":["none"],`),
+	} {
+		for _, paged := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, paged=%t", name, paged), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server, all := serve(t, testserver.Options{})
+					_, err := server.Create(widgets, named("foreign", 7))
+					require.NoError(t, err)
+					server.Inject(testserver.Fault{Match: testserver.Match{Name: "foreign"}, Effect: testserver.Malform{Mangle: mangle}})
+					o := options(t)
+					o.DisableStreaming = paged
+					i := informer.New(apiclient.View[*widget](all.Client(), widgets, "default"), o)
+					var r recorder
+					subscribe(t, i, r.handle, informer.HandlerOptions{})
+					stop := running(t, i)
+					<-i.Synced()
+					synctest.Wait()
+					require.ElementsMatch(t, []string{"Add w0 0 initial", "Add w1 1 initial", "Add w2 2 initial"}, r.take())
+					status := i.Status().Reflector
+					require.Equal(t, 1, status.Counters.Malformed)
+					require.ErrorIs(t, status.LastMalformed, reflector.ErrMalformed)
+					require.Contains(t, i.Status().String(), "1 malformed")
+					require.NoError(t, status.Err)
+
+					_, err = server.Update(widgets, named("foreign", 8))
+					require.NoError(t, err)
+					_, err = server.Update(widgets, named("w1", 9))
+					require.NoError(t, err)
+					synctest.Wait()
+					require.Equal(t, []string{"Update w1 1→9"}, r.take(), "the watch goes on")
+					require.Equal(t, 2, i.Status().Reflector.Counters.Malformed)
+					require.Empty(t, i.Undecodable(), "the cache misses nothing of what it is to hold")
+					stop()
+					all.Client().CloseIdleConnections()
+				})
+			})
+		}
+	}
+}
+
 // TestARelistOfUnchangedObjectsTellsNothing compares pointers: what has not changed is not even decoded again.
 func TestARelistOfUnchangedObjectsTellsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -178,14 +240,14 @@ func TestARelistOfUnchangedObjectsTellsNothing(t *testing.T) {
 	})
 }
 
-// TestNoReuse is for servers whose answers change without a version.
-func TestNoReuse(t *testing.T) {
+// TestNoListReuse is for servers whose answers change without a version.
+func TestNoListReuse(t *testing.T) {
 	for _, noReuse := range []bool{false, true} {
 		t.Run(fmt.Sprintf("noReuse=%v", noReuse), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, lw := serve(t, testserver.Options{})
 				o := options(t)
-				o.NoReuse, o.DisableStreaming = noReuse, true
+				o.NoListReuse, o.DisableStreaming = noReuse, true
 				i := informer.New(lw, o)
 				var r recorder
 				subscribe(t, i, r.handle, informer.HandlerOptions{})

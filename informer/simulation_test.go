@@ -329,7 +329,7 @@ func (s *simulation) inject(f simulatedFault) {
 // its former versions while nobody looks is like one that never went back. What it must see it must also show.
 func (s *simulation) restored(reached string) {
 	s.past = s.server.Snapshot()
-	s.pass(5 * time.Minute)
+	s.pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
 	if s.past.ResourceVersion() != reached {
 		s.checkCache()
 	}
@@ -499,13 +499,15 @@ func (h *simulatedHandler) check() {
 // A thousand seeds meet the rare ones too.
 var (
 	reflectorRows = []string{
-		"stream done, complete", "stream broken, complete", "stream rejected", "stream busy", "stream broken", "stream rewound",
-		"list done", "list done, complete", "list busy", "list broken", "list rewound",
+		"stream done, complete", "stream broken, complete", "stream rejected", "stream busy", "stream broken",
+		"list done", "list done, complete", "list busy", "list broken",
 		"watch done", "watch expired", "watch busy", "watch rejected", "watch backwards", "watch broken",
+		"probe done", "probe rewound", "probe busy",
 	}
 	rareRows = []string{
 		"stream done", "stream deadline", "stream expired", "stream too large", "stream expired, complete",
-		"stream backwards, complete", "stream busy, complete", "list expired", "list too large", "list rejected",
+		"stream backwards, complete", "stream busy, complete", "stream rewound", "list expired", "list too large",
+		"list rejected", "list rewound", "probe rejected", "probe broken",
 	}
 )
 

@@ -34,6 +34,8 @@ type HandlerStatus struct {
 	Synced  bool
 	Pending int
 	Panics  int64
+	// StuckSince is when the call in flight began if it takes longer than Options.StuckAfter, and otherwise zero.
+	StuckSince time.Time
 }
 
 // Status may be called from anywhere, before, during and after Run.
@@ -58,6 +60,7 @@ func (i *Informer[T]) Status() Status {
 	for _, l := range i.listeners {
 		s.Handlers = append(s.Handlers, HandlerStatus{
 			Name: l.name, Synced: isClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
+			StuckSince: l.current.stuckSince(),
 		})
 	}
 	return s
@@ -78,8 +81,17 @@ func (s Status) String() string {
 	if s.Undecodable > 0 {
 		fmt.Fprintf(&b, ", %d undecodable", s.Undecodable)
 	}
+	if s.Reflector.Counters.Malformed > 0 {
+		fmt.Fprintf(&b, ", %d malformed", s.Reflector.Counters.Malformed)
+	}
+	if s.Reflector.Unversioned {
+		b.WriteString(", objects change without a new version")
+	}
 	if s.Reflector.Err != nil {
 		fmt.Fprintf(&b, ", after %s: %v", failures(s.Reflector.Attempt), s.Reflector.Err)
+	}
+	if s.Reflector.RetryAfter > 0 {
+		fmt.Fprintf(&b, " (the server asked for a pause of %v)", s.Reflector.RetryAfter)
 	}
 	return b.String()
 }

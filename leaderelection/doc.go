@@ -9,13 +9,16 @@
 // # Guarantees
 //
 //  1. Of the replicas that use one lease, at most one leads at a time, as long as no clock runs faster than another by more
-//     than LeaseDuration to RenewDeadline, and what leads ends with its context (TestNeverTwoLeaders).
-//  2. Clocks are never compared: a lease has run out when this process has seen no change of it for its duration
-//     (TestClocksAreNotCompared).
+//     than LeaseDuration to RenewDeadline, and what leads ends with its context (TestNeverTwoLeaders,
+//     TestSlowAnswersDoNotLengthenTheLease, TestClockRates, TestTheBoundOfClockRatesIsTight). With the defaults that
+//     is a factor of 1.5. The clock of a machine that is suspended stands still: no bound holds for it, and only the
+//     server can refuse its writes, by their resource versions.
+//  2. Clocks are never compared: a lease has run out when this process has seen no change of it for its duration. Wall
+//     clocks may be hours apart, and may jump (TestClocksAreNotCompared, TestClockRates).
 //  3. A leader that cannot renew for RenewDeadline stops to lead, and so does one that sees another in its place, at once;
 //     Run then returns ErrLost, with the lease and the cause, when what leads has returned
-//     (TestLostLease, TestTheDeadlineWaitsForNoTick, TestUsurpedLease). Leading is false at that moment even where nobody
-//     has had time to notice (TestLeadingAsksTheClock).
+//     (TestLostLease, TestTheDeadlineWaitsForNoTick, TestUsurpedLease, TestUsurpedWhileItRenews). Leading is false at that
+//     moment even where nobody has had time to notice (TestLeadingAsksTheClock).
 //  4. When the context ends, the lease is renewed until what leads has returned, and only then released, so that the next
 //     leader never begins before the last has ended; it begins within a retry (TestReleaseAfterTheLastWorker,
 //     TestHandOver).

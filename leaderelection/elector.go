@@ -126,11 +126,9 @@ func (e *Elector) acquire(ctx context.Context) bool {
 		if left := e.lock.runsOut(); left > 0 {
 			pause = min(pause, left) // to be there when it does
 		}
-		wait := time.NewTimer(pause)
 		select {
-		case <-wait.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
-			wait.Stop()
 			return false
 		}
 	}

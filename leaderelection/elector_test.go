@@ -30,6 +30,19 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 	}
 	_, err = leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b", RetryPeriod: 9 * time.Second})
 	require.ErrorContains(t, err, "longer than 1.2 times RetryPeriod")
+	for says, o := range map[string]leaderelection.Options{ // what is just not allowed
+		"a whole number of seconds":         {LeaseDuration: -time.Second, RenewDeadline: -2 * time.Second},
+		"shorter than LeaseDuration, 10s":   {LeaseDuration: 10 * time.Second},
+		"longer than 1.2 times RetryPeriod": {RenewDeadline: 6 * time.Second, RetryPeriod: 5 * time.Second},
+	} {
+		o.Namespace, o.Name = "a", "b"
+		_, err = leaderelection.New(client, o)
+		require.ErrorContains(t, err, says)
+	}
+	_, err = leaderelection.New(client, leaderelection.Options{
+		Namespace: "a", Name: "b", LeaseDuration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond,
+	})
+	require.NoError(t, err)
 	one, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
 	require.NoError(t, err)
 	two, err := leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b"})
@@ -184,9 +197,9 @@ func TestLeaderThatDoesNotEndIsUnhealthy(t *testing.T) {
 		require.NoError(t, a.Check(0), "who does not lead is healthy")
 		<-a.Elected()
 		line.set(true)
-		<-time.After(34 * time.Second)
+		<-time.After(35 * time.Second)
 		require.NoError(t, a.Check(20*time.Second))
-		<-time.After(2 * time.Second)
+		<-time.After(time.Second)
 		require.ErrorContains(t, a.Check(20*time.Second), "renewed the lease last 36s ago")
 	})
 }
@@ -385,6 +398,8 @@ func TestRunEndsInEveryState(t *testing.T) {
 			began := time.Now()
 			require.NoError(t, a.end())
 			require.Equal(t, leaderelection.DefaultRenewDeadline, time.Since(began))
+			require.Equal(t, "a", a.Leader(), "the lease has not been released")
+			require.False(t, a.Leading(), "its work is over")
 		})
 	})
 }
@@ -410,14 +425,20 @@ func TestRequestsThatFailAreTriedAgain(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		<-a.Elected()
+		var faults []*testserver.Injection
 		for range 400 {
 			<-time.After(3 * time.Second)
-			s.Inject(testserver.Fault{
-				Match: testserver.Match{Resource: "leases"}, Skip: 1, Times: 1, Effect: testserver.Fail{Code: http.StatusInternalServerError},
-			})
+			faults = append(faults, s.Inject(testserver.Fault{
+				Match: testserver.Match{Resource: "leases.coordination.k8s.io"}, Skip: 1, Times: 1, Effect: testserver.Fail{Code: http.StatusInternalServerError},
+			}))
 		}
 		require.True(t, a.Leading())
 		require.NoError(t, a.end())
+		failed := 0
+		for _, i := range faults {
+			failed += i.Seen()
+		}
+		require.Greater(t, failed, 300)
 	})
 }
 
@@ -439,28 +460,97 @@ func (c *cut) on(r http.RoundTripper) http.RoundTripper {
 	return c
 }
 
-// TestTheDeadlineWaitsForNoTick has a leader whose tries are so far apart that the deadline comes between two.
+// TestTheDeadlineWaitsForNoTick has a leader whose tries are so far apart that the deadline comes between two. It looks at
+// the first deadline, and at one that a renewal has set.
 func TestTheDeadlineWaitsForNoTick(t *testing.T) {
+	for renewed, want := range map[time.Duration]time.Duration{0: 14 * time.Second, 10 * time.Second: 24 * time.Second} {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			var down atomic.Bool
+			refused := errors.New("refused")
+			refuse := func(next http.RoundTripper) http.RoundTripper {
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					if down.Load() {
+						return nil, refused
+					}
+					return next.RoundTrip(r)
+				})
+			}
+			o := leaderelection.Options{Identity: "a", LeaseDuration: 15 * time.Second, RenewDeadline: 14 * time.Second, RetryPeriod: 10 * time.Second}
+			a := campaign(t, s, o, 0, refuse)
+			<-a.Elected()
+			<-time.After(renewed)
+			synctest.Wait()
+			down.Store(true)
+			err := <-a.ended
+			a.ended <- err
+			require.ErrorIs(t, err, leaderelection.ErrLost)
+			require.ErrorIs(t, err, refused, "it does not say why")
+			began, over := a.led()
+			require.Equal(t, want, over.Sub(began))
+		})
+	}
+}
+
+// TestSlowAnswersDoNotLengthenTheLease has a server that writes at once and answers three seconds later. Others count
+// the lease from the write, so the leader must count from its request: a leader that counts from the answer leads beside
+// the next one. The line is cut after the first write, and after the first renewal.
+func TestSlowAnswersDoNotLengthenTheLease(t *testing.T) {
+	const late = 3 * time.Second
+	for _, passes := range []time.Duration{0, late} {
+		bubble(t, func(t *testing.T, s *testserver.Server) {
+			line := &cut{}
+			slow := func(next http.RoundTripper) http.RoundTripper {
+				line.on(next)
+				return roundTripper(func(r *http.Request) (*http.Response, error) {
+					answer, err := line.RoundTrip(r)
+					if err == nil && r.Method != http.MethodGet {
+						<-time.After(late)
+					}
+					return answer, err
+				})
+			}
+			a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, slow)
+			<-a.Elected()
+			require.Equal(t, late, time.Since(lease(t, s).Spec.RenewTime.Time))
+			<-time.After(passes)
+			line.set(true)
+			written := lease(t, s).Spec.RenewTime.Time
+			<-time.After(time.Until(written.Add(leaderelection.DefaultRenewDeadline - time.Millisecond)))
+			require.True(t, a.Leading())
+			<-time.After(time.Millisecond)
+			require.False(t, a.Leading())
+			_, over := a.led()
+			require.Equal(t, leaderelection.DefaultRenewDeadline, over.Sub(written))
+			require.ErrorIs(t, a.end(), leaderelection.ErrLost)
+		})
+	}
+}
+
+// TestUsurpedWhileItRenews has another replica take the lease between the leader's read and its write. The leader notices
+// at once, although the lease that it read was its own.
+func TestUsurpedWhileItRenews(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
-		var down atomic.Bool
-		refused := errors.New("refused")
-		refuse := func(next http.RoundTripper) http.RoundTripper {
+		var writes atomic.Int32
+		interfere := func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
-				if down.Load() {
-					return nil, refused
+				if r.Method == http.MethodPut {
+					switch writes.Add(1) {
+					case 1: // which makes the leader read
+						edit(t, s, func(spec map[string]any) { spec["preferredHolder"] = "z" })
+					case 2:
+						edit(t, s, func(spec map[string]any) { spec["holderIdentity"] = "thief" })
+					}
 				}
 				return next.RoundTrip(r)
 			})
 		}
-		o := leaderelection.Options{Identity: "a", LeaseDuration: 15 * time.Second, RenewDeadline: 14 * time.Second, RetryPeriod: 10 * time.Second}
-		a := campaign(t, s, o, 0, refuse)
+		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, interfere)
 		<-a.Elected()
-		down.Store(true)
-		err := <-a.ended
-		a.ended <- err
-		require.ErrorIs(t, err, leaderelection.ErrLost)
-		require.ErrorIs(t, err, refused, "it does not say why")
-		began, over := a.led()
-		require.Equal(t, 14*time.Second, over.Sub(began))
+		<-time.After(2*time.Second + time.Millisecond)
+		require.False(t, a.Leading(), "it leads beside another")
+		_, over := a.led()
+		require.Equal(t, time.Millisecond, time.Since(over))
+		require.EqualError(t, a.end(), `leaderelection: the lease is lost: "thief" holds default/mill`)
+		require.Equal(t, int32(2), writes.Load())
 	})
 }

@@ -43,8 +43,10 @@ func bubble(t *testing.T, f func(t *testing.T, s *testserver.Server)) {
 // replica is an elector that runs, and what it led.
 type replica struct {
 	*leaderelection.Elector
-	stop  context.CancelFunc
-	ended chan error
+	stop    context.CancelFunc
+	ended   chan error
+	created time.Time
+	fails   error // what the work returns; set before it ends
 
 	mu    sync.Mutex // guards the fields below
 	began time.Time
@@ -65,7 +67,7 @@ func campaign(t *testing.T, s *testserver.Server, o leaderelection.Options, wind
 	e, err := leaderelection.New(client, o)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := &replica{Elector: e, stop: cancel, ended: make(chan error, 1)}
+	r := &replica{Elector: e, stop: cancel, ended: make(chan error, 1), created: time.Now()}
 	go func() {
 		r.ended <- e.Run(ctx, func(ctx context.Context) error {
 			r.mu.Lock()
@@ -76,7 +78,7 @@ func campaign(t *testing.T, s *testserver.Server, o leaderelection.Options, wind
 			r.mu.Lock()
 			r.over, r.cause = time.Now(), context.Cause(ctx)
 			r.mu.Unlock()
-			return nil
+			return r.fails
 		})
 		client.CloseIdleConnections()
 	}()

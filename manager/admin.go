@@ -16,14 +16,17 @@ type AdminOptions struct {
 
 	// Metrics answers at /metrics, if not nil.
 	Metrics http.Handler
-	// Profile answers at /debug/pprof/, if not nil; nothing is linked unless it is given. net/http/pprof registers its
-	// handlers with http.DefaultServeMux, which is what to give then.
+	// Profile answers at /debug/pprof/, if not nil; nothing is linked unless it is given. net/http/pprof registers
+	// its handlers with http.DefaultServeMux, which is what to give then.
 	Profile http.Handler
-	// Debug answers at /debug/controllers/ and /debug/why/, from controllers that have a method
-	// DebugHandler() http.Handler, and at /debug/options with the settings that hold, the manager's and those of controllers
-	// that have a method Settings() controller.Settings. They show keys and the texts of errors, so that whoever can reach
+	// Debug answers at /debug/controllers/ and /debug/why/, from controllers that have a method DebugHandler()
+	// http.Handler, and at /debug/options with the settings that hold, the manager's and those of controllers that
+	// have a method Settings() controller.Settings. They show keys and the texts of errors, so that whoever can reach
 	// the server may read what the controllers may.
 	Debug bool
+	// AllowedHosts are further hosts by which browsers, and programs that use a listener on loopback, may ask. The
+	// admin server is one with ServerOptions.SameOrigin: a web page gets nothing from it.
+	AllowedHosts []string
 	// ShutdownTimeout is that of ServerOptions.
 	ShutdownTimeout time.Duration
 }
@@ -35,12 +38,14 @@ func (o AdminOptions) server(h http.Handler, log *zap.Logger) ServerOptions {
 		o.Address = ""
 	}
 	return ServerOptions{
-		Address: o.Address, Listener: o.Listener, Handler: h, ShutdownTimeout: o.ShutdownTimeout, Logger: log,
+		Address: o.Address, Listener: o.Listener, Handler: h, SameOrigin: true, AllowedHosts: o.AllowedHosts,
+		ShutdownTimeout: o.ShutdownTimeout, Logger: log,
 	}
 }
 
-// AdminHandler answers what the admin server does: /healthz, /livez and /readyz, and what the options ask for. It is for
-// those who have a server already, or want two: of o it looks at Metrics, Profile and Debug alone.
+// AdminHandler answers what the admin server does: /healthz, /livez and /readyz, and what the options ask for. It is
+// for those who have a server already, or want two: of o it looks at Metrics, Profile and Debug alone. It answers web
+// pages of other origins; a Server with SameOrigin in front of it does not.
 func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]*Checks{"/healthz": m.healthz, "/livez": m.livez, "/readyz": m.readyz} {

@@ -13,24 +13,23 @@ import (
 	"go.uber.org/zap"
 )
 
-// Check says what is wrong, or nil. It is called with the context of a request, maybe for several at once, and should end
-// with it.
-// It corresponds to Checker of controller-runtime's healthz.
+// Check returns an error if something is wrong, and nil otherwise. It gets the context of a request and should end with
+// it. Several requests may call it at once. It corresponds to Checker of controller-runtime's healthz.
 type Check func(ctx context.Context) error
 
-// ChecksOptions of Checks. The zero value is what most want.
+// ChecksOptions configures Checks. The zero value suits most programs.
 type ChecksOptions struct {
-	// ShowReasons writes into answers what checks fail with. Otherwise they say "reason withheld", for whoever may ask
-	// whether a program is healthy need not be who may read its errors.
+	// ShowReasons adds the errors of checks to the answers. Without it they say "reason withheld", because a client
+	// that may read the health of a program need not be allowed to read its errors.
 	ShowReasons bool
-	// Logger is told of each check that begins to fail, or fails for another reason, and is silent when nil.
+	// Logger gets an entry for each check that begins to fail, or fails for another reason. Nil means no log.
 	Logger *zap.Logger
 }
 
-// Checks is a set of named checks, and an http.Handler that answers as those of Kubernetes do: 200 and "ok" if all pass,
-// otherwise 500 and a line for each check; with ?verbose the lines in any case, and without each check that ?exclude
-// names. One check alone is found below, at /healthz/NAME. The set contains one that passes, called "ping".
-// It corresponds to Handler of controller-runtime's healthz, to which nothing can be added once it answers.
+// Checks is a set of named checks, and an http.Handler that answers like those of Kubernetes: 200 and "ok" if all
+// checks pass, otherwise 500 and one line per check. ?verbose always adds the lines, and ?exclude=NAME skips a check.
+// /healthz/NAME runs a single check. The set always contains a check "ping" that passes. It corresponds to Handler of
+// controller-runtime's healthz, to which no check can be added once it answers.
 type Checks struct {
 	name string
 	o    ChecksOptions
@@ -43,15 +42,15 @@ type Checks struct {
 type namedCheck struct {
 	name  string
 	check Check
-	fails string // with what it was logged to fail last; empty if it passes
+	fails string // the last logged error; empty if the check passes
 	said  time.Time
 }
 
-// complainEvery is how long a check that goes on failing is quiet about doing it with other words: they may have a
-// counter in them.
+// complainEvery is the time between two log entries of a check that keeps failing with different texts. A text may
+// contain a counter.
 const complainEvery = time.Minute
 
-// NewChecks returns a set that is called name in its answers, and is meant for the path /name and what is below.
+// NewChecks returns a set with the given name, to be served at /name and below.
 func NewChecks(name string, o ChecksOptions) *Checks {
 	log := o.Logger
 	if log == nil {
@@ -61,7 +60,7 @@ func NewChecks(name string, o ChecksOptions) *Checks {
 	return &Checks{name: name, o: o, log: log.With(zap.String("endpoint", name)), checks: []*namedCheck{ping}}
 }
 
-// Add adds a check, at any time. The name must be free, or the error is ErrNameTaken.
+// Add adds a check. It may be called at any time. If the name is taken, the error is ErrNameTaken.
 func (c *Checks) Add(name string, check Check) error {
 	if name == "" || check == nil {
 		panic("manager: a check needs a name and a function")
@@ -75,7 +74,7 @@ func (c *Checks) Add(name string, check Check) error {
 	return nil
 }
 
-// Remove takes a check out, if it is there.
+// Remove removes a check, if it exists.
 func (c *Checks) Remove(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -84,12 +83,12 @@ func (c *Checks) Remove(name string) {
 	}
 }
 
-// find returns the index of a check, or -1. The lock is held.
+// find returns the index of a check, or -1. The caller holds the lock.
 func (c *Checks) find(name string) int {
 	return slices.IndexFunc(c.checks, func(n *namedCheck) bool { return n.name == name })
 }
 
-// ServeHTTP answers for all checks at the path that the set has the name of, and for one below.
+// ServeHTTP answers for all checks at /name, and for one check below it.
 func (c *Checks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mu.Lock()
 	checks := slices.Clone(c.checks)
@@ -145,7 +144,7 @@ func (c *Checks) serveAll(w http.ResponseWriter, r *http.Request, checks []*name
 	}
 }
 
-// reason is what an answer says of an error, on one line.
+// reason returns the text of an error for an answer, on one line.
 func (c *Checks) reason(err error) string {
 	if !c.o.ShowReasons {
 		return "reason withheld"
@@ -153,7 +152,7 @@ func (c *Checks) reason(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", "; ")
 }
 
-// ask makes a check, and logs what has changed since the last time.
+// ask runs a check and logs a change of its result.
 func (c *Checks) ask(ctx context.Context, n *namedCheck) error {
 	err := n.call(ctx)
 	switch {
@@ -166,7 +165,7 @@ func (c *Checks) ask(ctx context.Context, n *namedCheck) error {
 	return err
 }
 
-// isNews notes what came of a check, and says whether it is worth a line.
+// isNews records the result of a check and reports whether to log it.
 func (c *Checks) isNews(n *namedCheck, err error) bool {
 	fails := ""
 	if err != nil {
@@ -181,7 +180,7 @@ func (c *Checks) isNews(n *namedCheck, err error) bool {
 	return true
 }
 
-// call turns a panic into an error.
+// call runs a check and turns a panic into an error.
 func (n *namedCheck) call(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -196,12 +195,12 @@ func answer(w http.ResponseWriter, code int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(text)) // who does not want to read it has gone
+	_, _ = w.Write([]byte(text)) // it fails only if the client is gone
 }
 
-// addOwnChecks adds what a manager knows of itself.
+// addOwnChecks adds the checks of the manager itself.
 func (m *Manager) addOwnChecks() {
-	_ = m.readyz.Add("informer-sync", m.checkCaches) // the set is new, and so are the names
+	_ = m.readyz.Add("informer-sync", m.checkCaches) // the set is new, and the names are distinct
 	_ = m.readyz.Add("shutdown", m.checkEnding)
 	elector, ok := m.o.Elector.(healthyElector)
 	if !ok {
@@ -212,12 +211,12 @@ func (m *Manager) addOwnChecks() {
 	_ = m.livez.Add("election", check)
 }
 
-// healthyElector is an Elector that says when it cannot be trusted to lead.
+// healthyElector is an Elector that reports when its lease is not reliable.
 type healthyElector interface {
 	Check(tolerance time.Duration) error
 }
 
-// checkEnding is a check that fails once the manager ends, so that nobody sends it new work.
+// checkEnding is a check that fails once the manager is ending, so that load balancers send no new work.
 func (m *Manager) checkEnding(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -83,7 +83,7 @@ func TestChecksComeAndGo(t *testing.T) {
 	require.Panics(t, func() { _ = c.Add("x", nil) })
 }
 
-// TestChecksAreLoggedWhenTheyChange asks often, as a kubelet does. Other words for the same trouble are worth a line a
+// TestChecksAreLoggedWhenTheyChange asks often, as a kubelet does. A failure with a changing text is logged once a
 // minute.
 func TestChecksAreLoggedWhenTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -154,13 +154,13 @@ $`, text)
 		require.Equal(t, "internal server error: manager: ending", text)
 		for _, c := range []*manager.Checks{m.Healthz(), m.Livez()} {
 			code, _ = ask(c, "/")
-			require.Equal(t, 200, code, "who ends must not be killed for it")
+			require.Equal(t, 200, code, "a manager that ends is healthy")
 		}
 		require.NoError(t, <-b.ended)
 	})
 }
 
-// checkedVote is an Elector that says how it fares.
+// checkedVote is an Elector with a health check.
 type checkedVote struct {
 	*vote
 	tolerance *time.Duration

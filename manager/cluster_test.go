@@ -55,7 +55,7 @@ func mapInformer(client *apiclient.Client) *informer.Informer[*corev1.ConfigMap]
 	return informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 }
 
-// replica is a manager with a controller that notes what it does, and takes five seconds for it.
+// replica is a manager whose controller records its reconciles; each takes five seconds.
 func replica(t *testing.T, s *testserver.Server, j *journal, identity string) *bench {
 	return newReplica(t, s, identity, 5*time.Second, j)
 }
@@ -85,8 +85,8 @@ func createMap(t *testing.T, s *testserver.Server, name string) {
 	require.NoError(t, err)
 }
 
-// TestHandOverIsWarm stops the leader in the middle of a reconcile, which is waited for, and has another follow, which
-// has nothing to list.
+// TestHandOverIsWarm stops the leader during a reconcile. The leader waits for the reconcile; the next leader need not
+// list.
 func TestHandOverIsWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
@@ -108,11 +108,11 @@ func TestHandOverIsWarm(t *testing.T) {
 		require.Equal(t, []string{"a ends two"}, j.take())
 		lease, err := s.Get(leases, leaseKey)
 		require.NoError(t, err)
-		require.Empty(t, lease.Object["spec"].(map[string]any)["holderIdentity"], "it was released")
+		require.Empty(t, lease.Object["spec"].(map[string]any)["holderIdentity"], "the lease was released")
 		released := time.Now()
 		<-b.Elected()
 		require.Less(t, time.Since(released), 5*time.Second)
-		require.Equal(t, "b begins two", j.take()[0], "its queue was full, of what is new before what is old")
+		require.Equal(t, "b begins two", j.take()[0], "the queue is full, new keys before old ones")
 		for _, r := range s.Requests() {
 			require.Equal(t, "leases", r.Resource, "it had to %s", r.Verb)
 		}
@@ -121,7 +121,7 @@ func TestHandOverIsWarm(t *testing.T) {
 	})
 }
 
-// TestLeaderThatIsCutOff ends, and says so.
+// TestLeaderThatIsCutOff cuts the leader off from the server. It ends with an error.
 func TestLeaderThatIsCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
@@ -133,12 +133,12 @@ func TestLeaderThatIsCutOff(t *testing.T) {
 		err := <-a.ended
 		require.ErrorIs(t, err, leaderelection.ErrLost)
 		require.ErrorContains(t, err, "manager: no longer the leader: leaderelection: the lease is lost: default/mill could not be renewed for 10s: ")
-		require.True(t, apierrors.IsInternalError(err), "it does not say why: %v", err)
+		require.True(t, apierrors.IsInternalError(err), "the reason is missing: %v", err)
 		require.Less(t, time.Since(began), 13*time.Second)
 	})
 }
 
-// TestLeaderThatIsCutOffAtTheEnd loses the lease while a reconcile winds down that does not care for its context.
+// TestLeaderThatIsCutOffAtTheEnd loses the lease while a reconcile that ignores its context is still running.
 func TestLeaderThatIsCutOffAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
@@ -151,15 +151,15 @@ func TestLeaderThatIsCutOffAtTheEnd(t *testing.T) {
 		took, err := a.stop()
 		require.ErrorIs(t, err, leaderelection.ErrLost)
 		require.NotErrorIs(t, err, manager.ErrGracePeriod)
-		require.True(t, apierrors.IsForbidden(err), "it does not say why: %v", err)
+		require.True(t, apierrors.IsForbidden(err), "the reason is missing: %v", err)
 		require.Equal(t, leaderelection.DefaultRenewDeadline, took)
-		require.Empty(t, j.take(), "its work was to last")
+		require.Empty(t, j.take(), "the reconcile is still running")
 		<-time.After(time.Minute)
 	})
 }
 
-// TestSyncTimeoutNamesTheCause lists what may not be listed: by an informer, by a factory, and by a cache that cannot
-// tell.
+// TestSyncTimeoutNamesTheCause lists without permission: with an informer, with a factory, and with a cache that does
+// not tell the reason.
 func TestSyncTimeoutNamesTheCause(t *testing.T) {
 	for _, how := range []string{"informer", "factory", "other"} {
 		t.Run(how, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestSyncTimeoutNamesTheCause(t *testing.T) {
 	}
 }
 
-// unwrapped returns the API's error in a tree of joined ones.
+// unwrapped returns the API's error in a tree of joined errors.
 func unwrapped(err error) error {
 	var status *apierrors.StatusError
 	if errors.As(err, &status) {
@@ -207,7 +207,7 @@ func unwrapped(err error) error {
 	return err
 }
 
-// TestReplicaThatCannotWarmUp has a controller whose kind nobody knows; another must not suffer.
+// TestReplicaThatCannotWarmUp has a controller of an unknown kind. It must not block the other one.
 func TestReplicaThatCannotWarmUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
@@ -227,7 +227,7 @@ func TestReplicaThatCannotWarmUp(t *testing.T) {
 	})
 }
 
-func TestNobodyIsWaitedForForEver(t *testing.T) {
+func TestWaitsHaveALimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
 		m := newManager(t, manager.Options{SyncTimeout: -1})
@@ -244,8 +244,8 @@ func TestNobodyIsWaitedForForEver(t *testing.T) {
 	})
 }
 
-// TestWhatGoesWhere is about the groups that nobody has to name.
-func TestWhatGoesWhere(t *testing.T) {
+// TestDefaultGroups checks the default groups.
+func TestDefaultGroups(t *testing.T) {
 	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
 	require.NoError(t, err)
 	factory := informer.NewFactory(informer.FactoryOptions{})
@@ -277,7 +277,7 @@ func TestWhatGoesWhere(t *testing.T) {
 		require.Equal(t, c.group, r.Group(), c.name)
 		require.Equal(t, c.name, r.Name())
 	}
-	require.ErrorContains(t, m.Add(share), "a share of the informer of configmaps is run by its factory")
+	require.ErrorContains(t, m.Add(share), "a factory runs the share of the informer of configmaps")
 }
 
 // failConfigMaps fails every request for ConfigMaps.

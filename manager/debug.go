@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// debugged is a controller that tells what it does, below /debug/controllers/NAME, and what it knows of a key, below
+// debugged is a controller that serves its state below /debug/controllers/NAME, and the state of a key below
 // /debug/why/KEY.
 type debugged interface {
 	Name() string
 	DebugHandler() http.Handler
 }
 
-// debuggable returns the controllers that can be asked, sorted by name.
+// debuggable returns the controllers with a debug handler, sorted by name.
 func (m *Manager) debuggable() []debugged {
 	var all []debugged
 	for _, r := range m.membersWhere(func(*Registration) bool { return true }) {
@@ -27,7 +27,7 @@ func (m *Manager) debuggable() []debugged {
 	return all
 }
 
-// serveControllers answers for one controller, or with the names of all.
+// serveControllers serves the state of one controller, or the names of all.
 func (m *Manager) serveControllers(w http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/debug/controllers/")
 	names := []string{}
@@ -45,7 +45,7 @@ func (m *Manager) serveControllers(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, names)
 }
 
-// serveWhy answers with what every controller that knows a key says of it.
+// serveWhy serves the answers of all controllers that know a key.
 func (m *Manager) serveWhy(w http.ResponseWriter, r *http.Request) {
 	var known []json.RawMessage
 	for _, d := range m.debuggable() {
@@ -56,7 +56,7 @@ func (m *Manager) serveWhy(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if len(known) == 0 {
-		http.Error(w, "manager: no controller knows anything of this key", http.StatusNotFound)
+		http.Error(w, "manager: no controller knows this key", http.StatusNotFound)
 		return
 	}
 	writeJSON(w, known)
@@ -66,17 +66,17 @@ func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	_ = e.Encode(v) // it fails only if who asked is gone
+	_ = e.Encode(v) // it fails only if the client is gone
 }
 
-// capture is a ResponseWriter that keeps an answer.
+// capture is a ResponseWriter that stores an answer.
 type capture struct {
 	header http.Header
 	code   int
 	body   bytes.Buffer
 }
 
-// Header, WriteHeader and Write are those of http.ResponseWriter.
+// Header, WriteHeader and Write implement http.ResponseWriter.
 func (c *capture) Header() http.Header { return c.header }
 
 func (c *capture) WriteHeader(code int) { c.code = code }

@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// TestGracePeriod ends managers of parts that take ten minutes to end, in three groups.
+// TestGracePeriod ends managers whose runnables take ten minutes to end, in three groups.
 func TestGracePeriod(t *testing.T) {
 	for _, c := range []struct {
 		period time.Duration
@@ -51,10 +51,73 @@ func TestGracePeriod(t *testing.T) {
 				}
 				ended := len(j.take())
 				<-time.After(20 * time.Minute)
-				require.Equal(t, 4, ended+len(j.take()), "everybody was told to end all the same")
+				require.Equal(t, 4, ended+len(j.take()), "Run stopped all runnables anyway")
 			})
 		})
 	}
+}
+
+// boundedPart is a part that works until it has to end.
+type boundedPart struct {
+	part
+	endBy *time.Time
+}
+
+func (p *boundedPart) EndBy(t time.Time) {
+	p.endBy = &t
+	p.linger = max(time.Until(t), 0)
+}
+
+// TestEndBy ends managers of a worker that takes a second to end, and of a recorder that takes as long as it may.
+func TestEndBy(t *testing.T) {
+	for _, c := range []struct {
+		period time.Duration
+		took   time.Duration // of the recorder, from the end of the manager's context; zero is no limit
+	}{
+		{0, 29 * time.Second}, {5 * time.Second, 4500 * time.Millisecond}, {time.Hour, time.Hour - time.Second}, {-1, 0},
+	} {
+		t.Run(fmt.Sprint(c.period), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var j journal
+				m := newManager(t, manager.Options{GracePeriod: c.period})
+				worker, events := j.newPart("worker"), &boundedPart{part: *j.newPart("events")}
+				worker.linger = time.Second
+				require.NoError(t, m.Add(worker))
+				place(t, m, manager.Servers, events)
+				b := run(t, m)
+				began := time.Now()
+				took, err := b.stop()
+				require.NoError(t, err)
+				require.NotNil(t, events.endBy)
+				if c.took == 0 {
+					require.Zero(t, *events.endBy)
+					require.Equal(t, time.Second, took)
+					return
+				}
+				require.Equal(t, c.took, events.endBy.Sub(began))
+				require.Equal(t, c.took, took)
+			})
+		})
+	}
+}
+
+// TestEndByIsForTheEnd ends runnables for which Run does not wait: the manager gives them no time.
+func TestEndByIsForTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var j journal
+		m := newManager(t, manager.Options{GracePeriod: manager.DoNotWait})
+		removed, left := &boundedPart{part: *j.newPart("removed")}, &boundedPart{part: *j.newPart("left")}
+		first := place(t, m, manager.Servers, removed)
+		place(t, m, manager.Servers, left)
+		b := run(t, m)
+		first.Remove()
+		<-first.Done()
+		_, err := b.stop()
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Nil(t, removed.endBy)
+		require.Nil(t, left.endBy)
+	})
 }
 
 func TestLateErrorsAreLogged(t *testing.T) {
@@ -73,7 +136,8 @@ func TestLateErrorsAreLogged(t *testing.T) {
 	})
 }
 
-// TestTheLeaseOutlivesTheLastWorker has a worker exceed the grace period: Run gives up, but not the lease.
+// TestTheLeaseOutlivesTheLastWorker has a worker that exceeds the grace period. Run returns, but the lease is not
+// released.
 func TestTheLeaseOutlivesTheLastWorker(t *testing.T) {
 	for _, period := range []time.Duration{time.Second, manager.DoNotWait, -1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -120,8 +184,8 @@ func TestAnElectorThatDoesNotEndIsNamed(t *testing.T) {
 	})
 }
 
-// TestLostLease loses the lease of managers whose worker takes its time to end: while they lead, and while they wait for
-// that worker. Nothing is waited for any more.
+// TestLostLease loses the lease of managers whose worker ends slowly: while they lead, and while they wait for the
+// worker. Run stops waiting.
 func TestLostLease(t *testing.T) {
 	gone := errors.New("the lease is lost")
 	for _, period := range []time.Duration{0, -1} {
@@ -150,16 +214,16 @@ func TestLostLease(t *testing.T) {
 					require.ErrorIs(t, err, gone)
 					require.EqualError(t, err, "manager: no longer the leader: the lease is lost")
 					<-time.After(20 * time.Second)
-					require.ElementsMatch(t, []string{"end held", "end cache", "end worker", "lost"}, j.take(), "everybody was told all the same")
+					require.ElementsMatch(t, []string{"end held", "end cache", "end worker", "lost"}, j.take(), "Run stopped all runnables anyway")
 				})
 			})
 		}
 	}
 }
 
-// TestWhoDoesNotLeadWithdrawsAtOnce has a replica that waits for its turn take its time to end: it must not become the
-// leader meanwhile.
-func TestWhoDoesNotLeadWithdrawsAtOnce(t *testing.T) {
+// TestReplicaThatDoesNotLeadWithdrawsAtOnce ends a replica that does not lead and whose runnable ends slowly. It must
+// not become the leader meanwhile.
+func TestReplicaThatDoesNotLeadWithdrawsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
 		m := newManager(t, manager.Options{Elector: j.newVote()})
@@ -175,10 +239,10 @@ func TestWhoDoesNotLeadWithdrawsAtOnce(t *testing.T) {
 	})
 }
 
-// TestElectorsThatAreNotHelpful end without a reason, before they have led or after.
+// TestElectorsThatAreNotHelpful has electors that end without a reason, before they have led or after.
 func TestElectorsThatAreNotHelpful(t *testing.T) {
 	for says, elector := range map[string]electorFunc{
-		"manager: election: manager: ended by itself, and others rest on it": func(context.Context, func(context.Context) error) error {
+		"manager: election: manager: ended by itself, but other runnables need it": func(context.Context, func(context.Context) error) error {
 			return nil
 		},
 		"manager: election: boom": func(context.Context, func(context.Context) error) error { return errors.New("boom") },
@@ -229,12 +293,12 @@ func (f electorFunc) Run(ctx context.Context, lead func(context.Context) error) 
 	return f(ctx, lead)
 }
 
-// TestRunEndsInEveryState cancels a manager at each step of its way up, and once it is up.
+// TestRunEndsInEveryState cancels a manager at each step of its start, and after the start.
 func TestRunEndsInEveryState(t *testing.T) {
 	states := []struct {
 		name  string
 		reach func(server, cache *slow, warm *heldPart, elector *vote)
-		lines int // of starts and ends, the election included
+		lines int // number of starts and ends, including the election
 	}{
 		{"before it runs", nil, 0},
 		{"servers", func(*slow, *slow, *heldPart, *vote) {}, 2},

@@ -8,40 +8,40 @@ import (
 )
 
 var (
-	// ErrRunning is returned by Run when it has been called before.
+	// ErrRunning is the error of a second call of Run.
 	ErrRunning = errors.New("manager: Run was called before")
-	// ErrStopped is returned by Add when the manager is ending, or has ended.
+	// ErrStopped is the error of Add when the manager is ending or has ended.
 	ErrStopped = errors.New("manager: stopped")
-	// ErrTwice is returned by Add for a runnable that is there already.
+	// ErrTwice is the error of Add for a runnable that was added before and has not ended.
 	ErrTwice = errors.New("manager: runnable was added before")
-	// ErrNameTaken is returned by Add for a name that another runnable has.
+	// ErrNameTaken is the error of Add for a name that another runnable has.
 	ErrNameTaken = errors.New("manager: two runnables cannot have one name")
-	// ErrEnded is the failure of a runnable, of those that others rest on, that ended without being told to.
-	ErrEnded = errors.New("manager: ended by itself, and others rest on it")
-	// ErrNotSynced is what every SyncError is.
+	// ErrEnded is the failure of a server or a cache that ended without being stopped, because other runnables need it.
+	ErrEnded = errors.New("manager: ended by itself, but other runnables need it")
+	// ErrNotSynced matches every SyncError with errors.Is.
 	ErrNotSynced = errors.New("manager: not synced")
-	// ErrGracePeriod is what every GraceError is.
+	// ErrGracePeriod matches every GraceError with errors.Is.
 	ErrGracePeriod = errors.New("manager: grace period exceeded")
 )
 
 // errGoexit is the failure of a runnable that ended its goroutine.
 var errGoexit = errors.New("manager: runtime.Goexit was called")
 
-// errEnding is why a manager is not ready that is ending.
+// errEnding is the error of the readiness check while the manager is ending.
 var errEnding = errors.New("manager: ending")
 
-// errOver is why a replica leads no more whose Elector does not say.
+// errOver is the reason for the end of leadership if the Elector gives no reason.
 var errOver = errors.New("manager: the elector ended the leader's context")
 
-// SyncError is returned by Run when a runnable was not ready in time. It wraps why, where that is known, so that for
-// instance apierrors.IsForbidden finds it.
+// SyncError is the error of Run if a runnable was not ready in time. It wraps the reason, if the runnable tells it, so
+// that apierrors.IsForbidden, for instance, recognizes it.
 type SyncError struct {
 	Name    string
 	Timeout time.Duration
-	Err     error // why, as far as the runnable tells; may be nil
+	Err     error // the reason, if the runnable tells it; may be nil
 }
 
-// Error names the runnable, and says why.
+// Error returns the name of the runnable and the reason.
 func (e *SyncError) Error() string {
 	text := fmt.Sprintf("manager: %s not synced after %v", e.Name, e.Timeout)
 	if e.Err == nil {
@@ -50,32 +50,33 @@ func (e *SyncError) Error() string {
 	return text + ": " + e.Err.Error()
 }
 
-// Unwrap returns why.
+// Unwrap returns the reason, which may be nil.
 func (e *SyncError) Unwrap() error { return e.Err }
 
-// Is says that it is ErrNotSynced.
+// Is reports whether target is ErrNotSynced.
 func (e *SyncError) Is(target error) bool { return target == ErrNotSynced }
 
-// GraceError is returned by Run when something did not end in time. It may be running still: the program should end.
+// GraceError is the error of Run if a runnable did not end in time. The runnable may still be running; the program
+// should exit.
 type GraceError struct {
-	Names  []string // of what was told to end, and did not
+	Names  []string // runnables that were stopped and did not end
 	Period time.Duration
 }
 
-// Error names what did not end.
+// Error returns the names of the runnables that did not end.
 func (e *GraceError) Error() string {
 	return fmt.Sprintf("manager: %s did not end within %v", strings.Join(e.Names, ", "), e.Period)
 }
 
-// Is says that it is ErrGracePeriod.
+// Is reports whether target is ErrGracePeriod.
 func (e *GraceError) Is(target error) bool { return target == ErrGracePeriod }
 
-// PanicError is the error that a panic of a runnable is turned into. Only those of the goroutine that its Run is called
-// on can be.
+// PanicError is the error of a runnable that panicked. The manager can recover only a panic on the goroutine that calls
+// Run.
 type PanicError struct {
 	Value any    // what was passed to panic
 	Stack []byte // of the goroutine that panicked
 }
 
-// Error is the value of the panic, without the stack.
+// Error returns the value of the panic, without the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v [recovered]", e.Value) }

@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// A program with a controller that works on one replica at a time.
+// A program has a controller that works on one replica at a time.
 func Example() {
 	server := testserver.New(testserver.Options{})
 	ctx, stop := context.WithCancel(context.Background())

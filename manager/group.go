@@ -2,37 +2,41 @@ package manager
 
 import (
 	"context"
+	"time"
 
 	"github.com/leatproject/leat/recorder"
 )
 
-// Group is when a runnable starts and ends. Groups start in the order of their numbers, each once the one before is
-// ready, and end in the opposite order, each once the one before has ended; WarmUp and Elected end as one.
-// It corresponds to the groups of runnables of controller-runtime's manager, with numbers instead of interfaces.
+// Group decides when a runnable starts and ends. Groups start in the order of their numbers, each when the previous one
+// is ready. They end in reverse order, each when the previous one has ended; WarmUp and Elected end together. It
+// corresponds to the groups of runnables of controller-runtime's manager, with numbers instead of interfaces.
 type Group int
 
 const (
-	// Servers are what has to answer throughout, and what all others may call: health checks above all, a recorder.
-	// Others start when each that has a method Synced() <-chan struct{} has closed that: when it listens.
+	// Servers must answer during the whole run, or serve all other runnables: for example health checks and a recorder.
+	// The next group starts when every server with a method Synced() <-chan struct{} has closed this channel, that is,
+	// when it listens.
 	Servers Group = iota + 1
-	// Caches are read by what starts after them, which does when each that has a method Synced() <-chan struct{} has
-	// closed that: when it holds its first list. Why it does not is asked of an informer, a factory, and whatever else has a
-	// method NotSynced() error. An informer that nothing is to wait for belongs to Others.
+	// Caches are read by the runnables of later groups. The next group starts when every cache with a method Synced()
+	// <-chan struct{} has closed this channel, that is, when it holds its first list. An informer, a factory, or a
+	// runnable with a method NotSynced() error tells why it is not synced. An informer that no runnable needs to wait
+	// for belongs to Others.
 	Caches
 	// Others run on every replica.
 	Others
-	// WarmUp is for controllers, and whatever else has a method RunHeld(ctx context.Context, release <-chan struct{}) error:
-	// that is called with Manager.Elected, on every replica, so that queues are full when a replica becomes the leader. A
-	// replica campaigns when each that has a method Synced() <-chan struct{} has closed that, or after
-	// Options.SyncTimeout: one that waits for a kind that is not there yet must not keep the others from work.
+	// WarmUp is for controllers and other runnables with a method RunHeld(ctx context.Context, release <-chan struct{})
+	// error. The manager calls it on every replica, with Manager.Elected, so that the queues are full when a replica
+	// becomes the leader. A replica campaigns when every runnable of the group with a method Synced() <-chan struct{}
+	// has closed this channel, or after Options.SyncTimeout. So a controller that waits for a missing kind does not
+	// block the others.
 	WarmUp
-	// Elected runs on the leader alone.
+	// Elected runs only on the leader.
 	Elected
 
 	election // the Elector's Run
 )
 
-// String is the group's name.
+// String returns the name of the group.
 func (g Group) String() string {
 	switch g {
 	case Servers:
@@ -51,18 +55,26 @@ func (g Group) String() string {
 	return "unknown"
 }
 
-// endings is who ends at once, in this order.
+// endings lists the groups that end together, in the order of their end.
 var endings = [][]Group{{Elected, WarmUp}, {election}, {Others}, {Caches}, {Servers}}
 
-// vital tells whether others cannot go on without a runnable of the group.
+// vital reports whether the other groups need the runnables of this group until the end.
 func (g Group) vital() bool { return g == Servers || g == Caches || g == election }
 
-// held is a runnable that prepares itself, and waits for a channel to be closed before it does what only the leader may.
+// held is a runnable that prepares itself, and begins the work of the leader when a channel is closed.
 type held interface {
 	RunHeld(ctx context.Context, release <-chan struct{}) error
 }
 
-// groupOf says where a runnable belongs whose user does not.
+// bounded is a runnable that still has work to do after its context has ended, as a recorder does. EndBy says when Run
+// has to return; the zero time means no limit.
+type bounded interface {
+	EndBy(t time.Time)
+}
+
+var _ bounded = (*recorder.Recorder)(nil)
+
+// groupOf returns the default group of a runnable.
 func groupOf(r Runnable) Group {
 	switch r.(type) {
 	case cached, sharing:

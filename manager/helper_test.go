@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// journal is what happened, in order.
+// journal records events in order.
 type journal struct {
 	mu    sync.Mutex
 	lines []string
@@ -25,7 +25,7 @@ func (j *journal) note(format string, args ...any) {
 	j.lines = append(j.lines, fmt.Sprintf(format, args...))
 }
 
-// take returns the lines since the last take, once nothing goes on any more without time or somebody else.
+// take returns the lines since the last take, when all goroutines are idle.
 func (j *journal) take() []string {
 	synctest.Wait()
 	j.mu.Lock()
@@ -35,13 +35,13 @@ func (j *journal) take() []string {
 	return lines
 }
 
-// part is a runnable that notes when it begins and ends.
+// part is a runnable that records its start and its end.
 type part struct {
 	name    string
 	journal *journal
-	linger  time.Duration // after it was told to end
-	err     error         // what Run returns
-	fail    chan struct{} // makes Run end by itself when closed; nil is never
+	linger  time.Duration // after it was stopped
+	err     error         // the error of Run
+	fail    chan struct{} // closing it ends Run; nil means never
 }
 
 func (p *part) Name() string { return p.name }
@@ -59,7 +59,7 @@ func (p *part) Run(ctx context.Context) error {
 	return p.err
 }
 
-// slow is a part that is ready when somebody says so.
+// slow is a part that is ready when the test says so.
 type slow struct {
 	part
 	synced chan struct{}
@@ -67,7 +67,7 @@ type slow struct {
 
 func (s *slow) Synced() <-chan struct{} { return s.synced }
 
-// heldPart is a slow part that is held, as a controller is.
+// heldPart is a slow part with RunHeld, as a controller has.
 type heldPart struct{ slow }
 
 func (h *heldPart) RunHeld(ctx context.Context, release <-chan struct{}) error {
@@ -81,7 +81,7 @@ func (h *heldPart) RunHeld(ctx context.Context, release <-chan struct{}) error {
 	return h.Run(ctx)
 }
 
-// stubbornPart is one that takes its time to end before it is released, too.
+// stubbornPart is a held part that also ends slowly before its release.
 type stubbornPart struct{ slow }
 
 func (p *stubbornPart) RunHeld(ctx context.Context, _ <-chan struct{}) error {
@@ -103,7 +103,7 @@ func (j *journal) newSlow(name string) *slow {
 
 func (j *journal) newHeld(name string) *heldPart { return &heldPart{*j.newSlow(name)} }
 
-// vote is an Elector that does as it is told.
+// vote is an Elector that the test controls.
 type vote struct {
 	journal *journal
 	win     chan struct{}
@@ -163,13 +163,13 @@ func run(t *testing.T, m *manager.Manager) *bench {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		<-over // a test that fails leaves nothing behind either
+		<-over // a test that fails leaves no goroutine either
 	})
 	synctest.Wait()
 	return b
 }
 
-// stop ends the manager and returns how long that took, and what its Run did.
+// stop ends the manager. It returns how long that took, and the error of Run.
 func (b *bench) stop() (time.Duration, error) {
 	began := time.Now()
 	b.cancel()

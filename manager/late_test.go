@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// TestWhyAReplicaIsCold has a controller whose informer gets no list and is waited for by nobody else.
+// TestWhyAReplicaIsCold has a controller whose informer gets no list; no other runnable waits for it.
 func TestWhyAReplicaIsCold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
@@ -32,7 +32,7 @@ func TestWhyAReplicaIsCold(t *testing.T) {
 		b := run(t, m)
 		<-time.After(time.Minute + time.Second)
 		require.Equal(t, []string{"campaign"}, j.take())
-		cold := seen.FilterMessage("campaigning before it is warm").All()
+		cold := seen.FilterMessage("campaigning before the runnable is synced").All()
 		require.Len(t, cold, 1)
 		require.Equal(t, "mill", cold[0].ContextMap()["name"])
 		require.Regexp(t, `source configmaps not synced: configmaps: not synced, .* list configmaps: a fault was injected`, cold[0].ContextMap()["err"])
@@ -41,7 +41,7 @@ func TestWhyAReplicaIsCold(t *testing.T) {
 	})
 }
 
-// TestControllerThatCannotSyncEndsTheManager is what becomes of a permission that is missing where nobody campaigns.
+// TestControllerThatCannotSyncEndsTheManager has a controller without a permission, and no election.
 func TestControllerThatCannotSyncEndsTheManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
@@ -62,7 +62,7 @@ func TestControllerThatCannotSyncEndsTheManager(t *testing.T) {
 	})
 }
 
-// candid is a cache that knows why it is late.
+// candid is a cache that tells why it is not synced.
 type candid struct{ *slow }
 
 var errNoDisk = errors.New("no disk")

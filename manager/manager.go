@@ -11,65 +11,66 @@ import (
 	"go.uber.org/zap"
 )
 
-// The defaults of Options, and what its GracePeriod is where nobody wants to wait.
+// These are the defaults of Options, and a special value of GracePeriod.
 const (
 	DefaultGracePeriod = 30 * time.Second
 	DefaultSyncTimeout = 2 * time.Minute
-	// DoNotWait is a GracePeriod for those who leave: everything is told to end, and nothing is waited for.
+	// DoNotWait is a GracePeriod with which Run stops all runnables and does not wait for their end.
 	DoNotWait time.Duration = 1
 )
 
-// Runnable is what a Manager runs: a controller, an informer, a factory, a recorder, a server.
-// It corresponds to Runnable of controller-runtime.
+// Runnable is a part of a program that a Manager runs: a controller, an informer, a factory, a recorder or a server. It
+// corresponds to Runnable of controller-runtime.
 type Runnable interface {
-	// Run blocks until ctx ends and nothing is left of what it started. An error ends the manager. So does, for what
-	// others rest on, the groups Servers and Caches, to return nil before ctx ends; anything else may come to its end.
+	// Run blocks until ctx ends and all its goroutines have ended. An error ends the manager. If a runnable of the
+	// groups Servers or Caches returns nil before ctx ends, the manager ends too, because other runnables need it; any
+	// other runnable may end early.
 	Run(ctx context.Context) error
 }
 
-// Func is a Runnable that is a function.
+// Func is a function that implements Runnable.
 type Func func(ctx context.Context) error
 
 // Run calls f.
 func (f Func) Run(ctx context.Context) error { return f(ctx) }
 
-// Elector decides which replica leads. *leaderelection.Elector is one.
+// Elector decides which replica leads. *leaderelection.Elector implements it.
 type Elector interface {
-	// Run calls lead once this replica leads, with a context that ends with ctx and when it leads no more, in the latter
-	// case with the reason as its cause, and returns after lead has: the lease is given up then and not before.
+	// Run calls lead when this replica becomes the leader. The context of lead ends with ctx, and when this replica no
+	// longer leads; in the latter case its cause is the reason. Run returns after lead has returned; only then does it
+	// release the lease.
 	Run(ctx context.Context, lead func(ctx context.Context) error) error
 }
 
-// Options of a Manager. The zero value runs everything on every replica, without a server.
-// It corresponds to Options of controller-runtime's manager.
+// Options configures a Manager. The zero value runs everything on every replica, without a server. It corresponds to
+// Options of controller-runtime's manager.
 type Options struct {
-	// Elector has the runnables of the groups WarmUp and Elected run, in earnest, on one replica at a time. Without one
+	// Elector makes the runnables of the groups WarmUp and Elected work on one replica at a time. Without an Elector,
 	// every replica leads.
 	Elector Elector
-	// ElectionTolerance is by how much a leader may exceed the duration of its lease before the health check that has
-	// the name "election" fails, if the Elector has a method Check(tolerance time.Duration) error. Zero means 20 s.
+	// ElectionTolerance is how long a leader may exceed the duration of its lease before the health check "election"
+	// fails. It has an effect only if the Elector has a method Check(tolerance time.Duration) error. Zero means 20 s.
 	ElectionTolerance time.Duration
 
-	// GracePeriod is how long Run waits for everything to end, after the end of its context or a failure. Zero means
-	// 30 s, a negative value for ever; see DoNotWait.
+	// GracePeriod is how long Run waits for all runnables to end, after its context has ended or a runnable has failed.
+	// Zero means 30 s; a negative value means no limit; see DoNotWait.
 	GracePeriod time.Duration
-	// SyncTimeout is how long servers may take to listen, and caches to hold their first lists, before Run gives up. What
-	// warms up is waited for no longer either, but a replica campaigns then all the same: controllers have a time-out of
-	// their own. Zero means 2 minutes, a negative value for ever.
+	// SyncTimeout is how long servers may take to listen, and caches to hold their first lists, before Run fails. It
+	// also limits how long a replica waits for the group WarmUp; then it campaigns anyway, because controllers have
+	// their own timeout. Zero means 2 minutes; a negative value means no limit.
 	SyncTimeout time.Duration
 
-	// Admin is the server of health checks, metrics and the like. It is off unless it has an address or a listener.
+	// Admin configures the server of health checks and metrics. The server is off without an address or a listener.
 	Admin AdminOptions
-	// ShowReasons is that of ChecksOptions, for Healthz, Livez and Readyz.
+	// ShowReasons is ChecksOptions.ShowReasons of Healthz, Livez and Readyz.
 	ShowReasons bool
 
-	// Logger is silent when nil.
+	// Logger receives log entries; nil means no log.
 	Logger *zap.Logger
 }
 
-// Manager runs what a program consists of: in order, until its context ends or something fails, and ends it in the
-// opposite order.
-// It corresponds to Manager of controller-runtime.
+// Manager runs the parts of a program. It starts them in order, and ends them in reverse order when its context ends or
+// a part fails. It corresponds to Manager of controller-runtime.
 type Manager struct {
 	o       Options
 	log     *zap.Logger
@@ -77,16 +78,17 @@ type Manager struct {
 
 	healthz, livez, readyz *Checks
 
-	mu       sync.Mutex // guards the fields below, and those of the registrations
+	mu       sync.Mutex // guards the fields below, and the fields of the registrations
 	life     lifecycle
 	launch   func(*Registration) // starts a runnable; set by Run
 	halt     context.CancelFunc  // makes Run end; set by Run
-	hurry    context.CancelFunc  // makes Run wait no longer; nil until it is ending
-	started  [election + 1]bool  // groups that have been started
-	told     [election + 1]bool  // groups that have been told to end
-	lost     error               // why this replica leads no more; nil unless it has and does not
-	members  []*Registration     // those that have not ended, in the order they came
-	failures []error             // what Run will return
+	hurry    context.CancelFunc  // makes Run stop waiting; nil before the end
+	endBy    *time.Time          // when bounded runnables have to end; zero is no limit, nil that Run does not wait
+	started  [election + 1]bool  // groups that have started
+	told     [election + 1]bool  // groups that were stopped
+	lost     error               // why this replica lost the lease; nil if it has not
+	members  []*Registration     // runnables that have not ended, in the order of their adds
+	failures []error             // the errors that Run will return
 }
 
 type lifecycle int
@@ -94,11 +96,11 @@ type lifecycle int
 const (
 	created lifecycle = iota
 	running
-	ending // Run has been told to end, and waits for what it started
+	ending // Run is ending and waits for the runnables
 	ended
 )
 
-// New returns a manager that does nothing until Run. It reports all that is wrong with its options.
+// New returns a manager that does nothing until Run. If the options are invalid, it returns all errors, joined.
 func New(o Options) (*Manager, error) {
 	o = o.withDefaults()
 	m := &Manager{o: o, log: o.Logger, elected: make(chan struct{})}
@@ -135,31 +137,32 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Elected is closed when this replica leads, and what only the leader runs has been started; without an Elector, once
-// everything has.
+// Elected returns a channel that is closed when this replica leads and the group Elected has started. Without an
+// Elector, it is closed when all groups have started.
 func (m *Manager) Elected() <-chan struct{} { return m.elected }
 
-// Healthz, Livez and Readyz are the checks that the admin server answers from, at the path of that name. Checks may be
-// added to them at any time. Readyz asks, from the beginning, whether the caches are synced and the manager is not ending.
+// Healthz, Livez and Readyz return the checks that the admin server serves at the path of that name. Checks may be
+// added at any time. Readyz contains checks that fail while a cache is not synced and while the manager is ending.
 func (m *Manager) Healthz() *Checks { return m.healthz }
 
-// Livez is described at Healthz.
+// Livez returns the checks of /livez; see Healthz.
 func (m *Manager) Livez() *Checks { return m.livez }
 
-// Readyz is described at Healthz.
+// Readyz returns the checks of /readyz; see Healthz.
 func (m *Manager) Readyz() *Checks { return m.readyz }
 
-// Placement says where a runnable belongs. The zero value leaves that to what it is.
+// Placement sets the name and the group of a runnable. The zero value chooses both by the type of the runnable.
 type Placement struct {
-	// Name stands in logs and errors, and no two runnables have one name. Empty means what its method Name() string says
-	// or, if it has none, something made up, which need not be unique: numbers are added to it.
+	// Name is the unique name of the runnable in logs and errors. Empty means the result of its method Name() string.
+	// Without that method, the manager makes up a name and adds a number if it is taken.
 	Name string
-	// Group says when it starts and ends. Zero means Caches for an informer or a factory, Servers for a Server or a
-	// recorder, WarmUp for controllers, which thereby reconcile on the leader alone, and Elected for anything else.
+	// Group decides when the runnable starts and ends. Zero means Caches for an informer or a factory, Servers for a
+	// Server or a recorder, WarmUp for a controller, and Elected for all others. So a controller reconciles only on the
+	// leader.
 	Group Group
 }
 
-// Add adds runnables, each as AddWith with the zero Placement does, and stops at the first that cannot be added.
+// Add adds each runnable like AddWith with the zero Placement. It stops at the first error.
 func (m *Manager) Add(runnables ...Runnable) error {
 	for _, r := range runnables {
 		if _, err := m.AddWith(r, Placement{}); err != nil {
@@ -169,9 +172,9 @@ func (m *Manager) Add(runnables ...Runnable) error {
 	return nil
 }
 
-// AddWith has the manager run r: from when its group starts or, once it has, from now on. It does not block. The errors
-// are ErrStopped, when the manager is ending, and those of a name or a runnable that is there already. One that has ended
-// is not, so that its name is free.
+// AddWith makes the manager run r when its group starts, or now if the group has started. It does not block. The error
+// is ErrStopped if the manager is ending, ErrTwice if r was added before, or ErrNameTaken. The name of a runnable that
+// has ended is free.
 func (m *Manager) AddWith(r Runnable, p Placement) (*Registration, error) {
 	if r == nil {
 		panic("manager: AddWith needs a runnable")
@@ -180,16 +183,16 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*Registration, error) {
 		cached
 		Release()
 	}); shared {
-		return nil, fmt.Errorf("manager: a share of the informer of %v is run by its factory: add that", s.Status().Resource)
+		return nil, fmt.Errorf("manager: a factory runs the share of the informer of %v; add the factory instead", s.Status().Resource)
 	}
 	if p.Group == election || p.Group < 0 || p.Group > election {
-		return nil, fmt.Errorf("manager: there is no group %d", p.Group)
+		return nil, fmt.Errorf("manager: Placement.Group is %d, which does not exist", p.Group)
 	}
 	if p.Group == 0 {
 		p.Group = groupOf(r)
 	}
 	if _, ok := r.(held); p.Group == WarmUp && !ok {
-		return nil, fmt.Errorf("manager: %T has no method RunHeld, so that nothing would hold it: it is for the group elected", r)
+		return nil, fmt.Errorf("manager: %T has no method RunHeld, which the group warm-up needs; use the group elected", r)
 	}
 	name, given := nameOf(r, p.Name)
 	member := newRegistration(m, r, name, p.Group)
@@ -216,7 +219,7 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*Registration, error) {
 	return member, nil
 }
 
-// nameOf returns the name of a runnable, and whether somebody has given it.
+// nameOf returns the name of a runnable, and reports whether the user chose it.
 func nameOf(r Runnable, name string) (string, bool) {
 	if name != "" {
 		return name, true
@@ -241,7 +244,7 @@ func (m *Manager) numbered(name string) string {
 	return free
 }
 
-// same tells whether two runnables are one. Only pointers have an identity.
+// same reports whether two runnables are the same. Only pointers can be.
 func same(a, b Runnable) bool {
 	return reflect.TypeOf(a).Kind() == reflect.Pointer && a == b
 }

@@ -16,16 +16,16 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// TestOrderOfStartAndEnd opens each gate only after it has seen that nobody went through before.
+// TestOrderOfStartAndEnd opens each gate only after it has checked that no runnable passed it before.
 func TestOrderOfStartAndEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
 		elector := j.newVote()
 		m := newManager(t, manager.Options{Elector: elector})
 		server, cache, warm := j.newSlow("server"), j.newSlow("cache"), j.newHeld("warm")
-		worker, other := j.newPart("worker"), j.newSlow("other") // for which nobody waits
+		worker, other := j.newPart("worker"), j.newSlow("other") // no other runnable waits for it
 		worker.linger, warm.linger, other.linger, cache.linger = 5*time.Second, 7*time.Second, time.Second, time.Second
-		require.NoError(t, m.Add(worker, warm)) // the order in which they come does not matter
+		require.NoError(t, m.Add(worker, warm)) // the order of adds does not matter
 		place(t, m, manager.Others, other)
 		place(t, m, manager.Caches, cache)
 		place(t, m, manager.Servers, server)
@@ -44,12 +44,12 @@ func TestOrderOfStartAndEnd(t *testing.T) {
 
 		took, err := b.stop()
 		require.NoError(t, err)
-		require.Equal(t, 9*time.Second, took, "what ends at once takes as long as the slowest")
+		require.Equal(t, 9*time.Second, took, "groups that end together take as long as the slowest")
 		require.Equal(t, []string{"end worker", "end warm", "release", "end other", "end cache", "end server"}, j.take())
 	})
 }
 
-// sorted puts a line first if it is there: those of one moment have no order.
+// sorted moves a line to the front if it exists. Lines of the same moment have no order.
 func sorted(lines []string, first string) []string {
 	for i, line := range lines {
 		if line == first {
@@ -66,14 +66,14 @@ func TestWithoutAnElectorEveryReplicaLeads(t *testing.T) {
 		cold := j.newHeld("cold")
 		require.NoError(t, m.Add(cold, j.newPart("worker")))
 		b := run(t, m)
-		require.ElementsMatch(t, []string{"warm up cold", "start cold", "start worker"}, j.take(), "there is nobody to leave it to")
+		require.ElementsMatch(t, []string{"warm up cold", "start cold", "start worker"}, j.take(), "there is no other leader")
 		require.True(t, isClosed(m.Elected()))
 		_, err := b.stop()
 		require.NoError(t, err)
 	})
 }
 
-// TestAddWhileRunning adds to groups that have started, and to those that have not.
+// TestAddWhileRunning adds to groups that have started, and to groups that have not.
 func TestAddWhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
@@ -89,7 +89,7 @@ func TestAddWhileRunning(t *testing.T) {
 		place(t, m, manager.Others, j.newPart("other"))
 		require.ElementsMatch(t, []string{"start second", "start server"}, j.take())
 		close(cache.synced)
-		require.Empty(t, j.take(), "one that came in time is waited for")
+		require.Empty(t, j.take(), "the manager waits for a runnable that was added in time")
 		close(second.synced)
 		require.ElementsMatch(t, []string{"start other", "campaign"}, j.take())
 
@@ -131,12 +131,12 @@ func TestNames(t *testing.T) {
 	require.ErrorContains(t, err, "no method RunHeld")
 	for _, g := range []manager.Group{-1, manager.Elected + 1, manager.Elected + 2} {
 		_, err = m.AddWith(manager.Func(nothing), manager.Placement{Group: g})
-		require.ErrorContains(t, err, "there is no group")
+		require.ErrorContains(t, err, "which does not exist")
 	}
 	require.Panics(t, func() { _ = m.Add(nil) })
 }
 
-// TestAFailureEndsEverything has one part fail in every way there is, at every time there is.
+// TestAFailureEndsEverything makes one part fail in every way, at every time.
 func TestAFailureEndsEverything(t *testing.T) {
 	boom := errors.New("boom")
 	fails := func(err error) func(context.Context) error { return func(context.Context) error { return err } }
@@ -174,7 +174,7 @@ func TestAFailureEndsEverything(t *testing.T) {
 					err = <-b.ended
 					require.ErrorContains(t, err, c.says)
 					for _, entry := range seen.All() {
-						require.Contains(t, entry.ContextMap()["stack"], "manager_test.go", "where it panicked")
+						require.Contains(t, entry.ContextMap()["stack"], "manager_test.go", "the place of the panic")
 					}
 					require.Equal(t, c.name == "a panic", seen.Len() == 1)
 					if c.is != nil {
@@ -182,14 +182,14 @@ func TestAFailureEndsEverything(t *testing.T) {
 					}
 					lines := j.take()
 					require.Equal(t, "end server", lines[len(lines)-1])
-					require.Len(t, lines, len(lines)/2*2, "who has started has ended")
+					require.Len(t, lines, len(lines)/2*2, "every part that started has ended")
 				})
 			})
 		}
 	}
 }
 
-func TestWhoIsDoneEndsNothing(t *testing.T) {
+func TestRunnableThatIsDoneEndsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
 		m := newManager(t, manager.Options{})
@@ -210,7 +210,7 @@ func TestWhoIsDoneEndsNothing(t *testing.T) {
 	})
 }
 
-// TestErrorsAreJoined has one fail first, another at the end, and one say that it was cancelled.
+// TestErrorsAreJoined has three parts: one fails first, one fails at the end, and one returns a cancellation.
 func TestErrorsAreJoined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
@@ -246,7 +246,7 @@ func TestRemove(t *testing.T) {
 		failing := place(t, m, manager.Elected, broken)
 		b := run(t, m)
 		require.Equal(t, []string{"start cache"}, j.take())
-		cache.Remove() // nobody waits for it any more, and it may end
+		cache.Remove() // the manager no longer waits for it, and it may end
 		<-cache.Done()
 		require.Equal(t, []string{"end cache", "start broken"}, j.take())
 		<-self.Done()
@@ -255,7 +255,7 @@ func TestRemove(t *testing.T) {
 		failing.Remove()
 		<-failing.Done()
 		require.EqualError(t, failing.Err(), "boom")
-		require.Equal(t, 1, seen.FilterMessage("runnable failed after it was told to end").Len())
+		require.Equal(t, 1, seen.FilterMessage("runnable failed after it was stopped").Len())
 		require.Empty(t, b.ended)
 		require.NoError(t, m.Add(j.newPart("broken"), j.newPart("early")))
 		_, err := b.stop()

@@ -9,33 +9,33 @@ import (
 	"go.uber.org/zap"
 )
 
-// Registration is a runnable that a manager runs.
-// Nothing in controller-runtime corresponds to it: what is added there stays.
+// Registration is a runnable of a manager. controller-runtime has nothing like it; a runnable that was added there
+// cannot be removed.
 type Registration struct {
 	manager  *Manager
 	runnable Runnable
 	name     string
 	group    Group
-	ready    <-chan struct{} // closed when those who start later may; nil is at once
+	ready    <-chan struct{} // closed when later groups may start; nil means at once
 	done     chan struct{}   // closed when Run has returned, or will never be called
 
-	cancel  context.CancelFunc // nil unless it was started
+	cancel  context.CancelFunc // nil before the start
 	removed bool
-	err     error // what its Run returned, unless it was told to end and did
+	err     error // the error of Run, if the runnable failed
 }
 
 func newRegistration(m *Manager, r Runnable, name string, g Group) *Registration {
 	return &Registration{manager: m, runnable: r, name: name, group: g, ready: readiness(r, g), done: make(chan struct{})}
 }
 
-// Name is what the runnable is called in logs and errors.
+// Name returns the name of the runnable in logs and errors.
 func (r *Registration) Name() string { return r.name }
 
-// Group is where it belongs.
+// Group returns the group of the runnable.
 func (r *Registration) Group() Group { return r.group }
 
-// Remove ends the runnable. It does not wait, so that a runnable may remove itself; see Done. An error with which it ends
-// after this is logged, and does not end the manager. Removing again does nothing.
+// Remove ends the runnable. It does not wait for the end, so a runnable may remove itself; see Done. A later error of
+// the runnable is logged and does not end the manager. A second Remove does nothing.
 func (r *Registration) Remove() {
 	r.manager.mu.Lock()
 	defer r.manager.mu.Unlock()
@@ -43,17 +43,17 @@ func (r *Registration) Remove() {
 	r.end()
 }
 
-// Done is closed when the runnable's Run has returned, or will never be called.
+// Done returns a channel that is closed when the runnable's Run has returned, or will never be called.
 func (r *Registration) Done() <-chan struct{} { return r.done }
 
-// Err is what the runnable's Run returned: nil before Done, and if it ended as it should.
+// Err returns the error of the runnable's Run. It is nil before Done is closed, and if the runnable ended normally.
 func (r *Registration) Err() error {
 	r.manager.mu.Lock()
 	defer r.manager.mu.Unlock()
 	return r.err
 }
 
-// end tells a runnable to end. One that was not started never will be. The lock is held.
+// end stops a runnable. A runnable that has not started will never start. The caller holds the lock.
 func (r *Registration) end() {
 	if r.cancel != nil {
 		r.cancel()
@@ -64,14 +64,14 @@ func (r *Registration) end() {
 	}
 }
 
-// supervise runs a runnable to its end, however it comes to it.
+// supervise runs a runnable until it ends in any way.
 func (m *Manager) supervise(ctx context.Context, r *Registration) {
 	err := errGoexit
 	defer func() { m.settle(r, err, ctx.Err() != nil) }()
 	err = call(ctx, r)
 }
 
-// call turns a panic into an error.
+// call runs a runnable and turns a panic into an error.
 func call(ctx context.Context, r *Registration) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -84,7 +84,7 @@ func call(ctx context.Context, r *Registration) (err error) {
 	return r.runnable.Run(ctx)
 }
 
-// settle decides what the end of a runnable means. told says that it was told to end.
+// settle handles the end of a runnable. told is true if the manager had stopped it.
 func (m *Manager) settle(r *Registration, err error, told bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,8 +105,8 @@ func (m *Manager) settle(r *Registration, err error, told bool) {
 	case err == nil:
 		log.Info("runnable ended")
 	case r.removed || m.life == ended:
-		log.Error("runnable failed after it was told to end", zap.NamedError("err", err))
-	case r.group == election && m.lost != nil: // which says it already
+		log.Error("runnable failed after it was stopped", zap.NamedError("err", err))
+	case r.group == election && m.lost != nil: // m.lost contains the reason
 	default:
 		m.fail(fmt.Errorf("manager: %s: %w", r.name, err))
 	}
@@ -114,7 +114,7 @@ func (m *Manager) settle(r *Registration, err error, told bool) {
 	close(r.done)
 }
 
-// forget drops a runnable, and tells whether it was there. The lock is held.
+// forget removes a runnable, and reports whether it was a member. The caller holds the lock.
 func (m *Manager) forget(r *Registration) bool {
 	for i, other := range m.members {
 		if other == r {
@@ -125,7 +125,7 @@ func (m *Manager) forget(r *Registration) bool {
 	return false
 }
 
-// fail notes an error that Run will return, and makes it end. The lock is held.
+// fail records an error that Run will return, and makes Run end. The caller holds the lock.
 func (m *Manager) fail(err error) {
 	m.failures = append(m.failures, err)
 	m.halt()

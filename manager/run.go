@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"go.uber.org/zap"
 )
 
-// Run starts everything, group by group, and ends it in the opposite order when ctx ends or something fails. It returns
-// when nothing is left of what it started, or when the grace period is over: nil if ctx ended and everything did, and
-// otherwise the joined errors of what failed, in the order in which it did. A *GraceError among them names what did not
-// end and may be running still; a program should end after it. It has to after the loss of the lease, which nothing is
-// waited for, whenever it comes. A manager runs once.
-// It corresponds to Start of controller-runtime's manager.
+// Run starts everything, group by group, and ends it in reverse order when ctx ends or a runnable fails. It returns
+// when all runnables have ended, or after the grace period. It returns nil if ctx ended and all runnables ended without
+// an error. Otherwise it returns the joined errors, in the order in which they occurred. A *GraceError among them names
+// the runnables that did not end; the program should then exit. After losing the lease, at any time, Run returns
+// without waiting; the program must then exit. A manager runs once. It corresponds to Start of controller-runtime's
+// manager.
 func (m *Manager) Run(ctx context.Context) error {
 	running, halt := context.WithCancel(ctx)
 	defer halt()
@@ -26,8 +27,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return m.end()
 }
 
-// begin makes members launchable. What they run with outlives the context that Run was called with: who ends when is
-// for end to say.
+// begin lets the members start. Their contexts do not end with the context of Run, because end decides who ends when.
 func (m *Manager) begin(ctx context.Context, halt context.CancelFunc) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -44,7 +44,7 @@ func (m *Manager) begin(ctx context.Context, halt context.CancelFunc) error {
 	return nil
 }
 
-// start brings up one group after the other, as long as ctx lasts.
+// start starts one group after the other while ctx lasts.
 func (m *Manager) start(ctx context.Context) {
 	for _, g := range []Group{Servers, Caches, Others} {
 		if !m.startGroup(ctx, g) {
@@ -61,12 +61,12 @@ func (m *Manager) start(ctx context.Context) {
 		return
 	}
 	for _, r := range m.awaitReady(ctx, WarmUp) {
-		m.log.Warn("campaigning before it is warm", zap.String("name", r.name), zap.NamedError("err", whyNotSynced(r.runnable)))
+		m.log.Warn("campaigning before the runnable is synced", zap.String("name", r.name), zap.NamedError("err", whyNotSynced(r.runnable)))
 	}
 	m.startGroup(ctx, election)
 }
 
-// release lets those begin who wait for this replica to lead.
+// release starts the runnables that wait for this replica to lead.
 func (m *Manager) release(ctx context.Context) {
 	if m.startGroup(ctx, Elected) {
 		close(m.elected)
@@ -74,8 +74,8 @@ func (m *Manager) release(ctx context.Context) {
 	}
 }
 
-// startGroup launches those of a group who are there, and lets others be launched as they come. It tells whether it did:
-// not if the manager is ending.
+// startGroup starts the runnables of a group, and lets later ones start when they are added. It reports whether it did;
+// it does not if the manager is ending.
 func (m *Manager) startGroup(ctx context.Context, g Group) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,8 +91,8 @@ func (m *Manager) startGroup(ctx context.Context, g Group) bool {
 	return true
 }
 
-// awaitReady waits until everybody in a group is ready, those included that come meanwhile, or until ctx ends. It returns
-// those who were not when the time was up.
+// awaitReady waits until every runnable of a group is ready, including those that are added meanwhile, or until ctx
+// ends. It returns the runnables that were not ready in time.
 func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*Registration) {
 	patience := ctx
 	if m.o.SyncTimeout > 0 {
@@ -102,30 +102,30 @@ func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*Registration
 	}
 	for ctx.Err() == nil {
 		over := patience.Err() != nil
-		late = m.unready(g) // asked anew when the time is up, for the others may have become ready meanwhile
+		late = m.unready(g) // read again when the time is up, because the others may be ready by now
 		if len(late) == 0 {
 			return nil
 		}
-		if over && ctx.Err() == nil { // or it is not the patience that has ended
+		if over && ctx.Err() == nil { // otherwise ctx has ended, not the timeout
 			return late
 		}
 		select {
 		case <-late[0].ready:
-		case <-late[0].done: // removed, or over; if it failed, ctx has ended
+		case <-late[0].done: // removed or ended; if it failed, ctx has ended
 		case <-patience.Done():
 		}
 	}
 	return nil
 }
 
-// unready returns those of a group who are to be waited for.
+// unready returns the runnables of a group that the manager waits for.
 func (m *Manager) unready(g Group) []*Registration {
 	return m.membersWhere(func(r *Registration) bool {
 		return r.group == g && r.ready != nil && !isClosed(r.ready)
 	})
 }
 
-// failSync makes Run fail because of those whose time is up.
+// failSync makes Run fail with an error for each runnable whose time is up.
 func (m *Manager) failSync(late []*Registration) {
 	var reasons []error
 	for _, r := range late {
@@ -136,20 +136,21 @@ func (m *Manager) failSync(late []*Registration) {
 	m.fail(errors.Join(reasons...))
 }
 
-// elect is what the group election runs.
+// elect is the Run of the group election.
 func (m *Manager) elect(ctx context.Context) error {
 	return m.o.Elector.Run(ctx, func(leading context.Context) error {
 		m.release(leading)
-		<-leading.Done() // when the workers have ended, unless Run leaves them behind: until then the lease can be lost
+		<-leading.Done() // ends after the workers, unless Run leaves them behind; until then the lease can be lost
 		m.stepDown(context.Cause(leading))
-		// The lease is given up when this returns, which is not before the last worker has, whatever the grace period.
+		// The Elector releases the lease when this returns, which is after the last worker has ended, even after the
+		// grace period.
 		m.awaitEnd(nil, WarmUp, Elected)
 		return nil
 	})
 }
 
-// stepDown notes that this replica leads no more. If nobody told it to, Run fails, and waits for nobody: another replica may
-// lead by now, and what does not end with its context has to end with the process.
+// stepDown records that this replica no longer leads. If the manager is not ending the election, Run fails and waits
+// for no runnable: another replica may lead by now, so a runnable that ignores its context must end with the process.
 func (m *Manager) stepDown(cause error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,14 +167,15 @@ func (m *Manager) stepDown(cause error) {
 	}
 }
 
-// end tells everybody to end, group by group, and waits for that as long as it may.
+// end stops all runnables, group by group, and waits for them within the grace period.
 func (m *Manager) end() error {
 	grace, cancel := m.engage()
 	defer cancel()
 	if !m.leads() {
-		m.tell(election) // which nobody needs to win any more
+		m.tell(election) // this replica need not win the election any more
 	}
 	for _, groups := range endings {
+		m.bound(groups...)
 		m.tell(groups...)
 		if !m.awaitEnd(grace.Done(), groups...) {
 			return m.giveUp(grace)
@@ -182,7 +184,8 @@ func (m *Manager) end() error {
 	return m.conclude()
 }
 
-// engage lets nobody start any more, and returns a context that ends with the grace period, or with the lease.
+// engage stops new runnables from starting. It returns a context that ends after the grace period, or when the lease is
+// lost.
 func (m *Manager) engage() (context.Context, context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -194,36 +197,56 @@ func (m *Manager) engage() (context.Context, context.CancelFunc) {
 	m.log.Info("ending", zap.Duration("grace", period), zap.NamedError("err", errors.Join(m.failures...)))
 	grace, cancel := context.WithCancel(context.Background())
 	m.hurry = cancel
-	if period == DoNotWait {
+	switch {
+	case period == DoNotWait:
 		cancel()
-	} else if period > 0 {
+	case period > 0:
 		grace, cancel = context.WithTimeout(grace, period)
+		m.endBy = new(time.Now().Add(period - min(period/10, time.Second))) // earlier, so that Run sees it return
+	default:
+		m.endBy = new(time.Time)
 	}
 	return grace, cancel
 }
 
-// leads tells whether this replica has begun to lead.
+// bound tells the runnables of some groups that still have work to do when they have to end. It calls them without the
+// lock. A Run that does not wait tells none.
+func (m *Manager) bound(groups ...Group) {
+	m.mu.Lock()
+	endBy := m.endBy
+	m.mu.Unlock()
+	if endBy == nil {
+		return
+	}
+	for _, r := range m.membersWhere(func(r *Registration) bool { return slices.Contains(groups, r.group) }) {
+		if b, ok := r.runnable.(bounded); ok {
+			b.EndBy(*endBy)
+		}
+	}
+}
+
+// leads reports whether this replica has begun to lead.
 func (m *Manager) leads() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.started[Elected]
 }
 
-// tell tells all of some groups to end.
+// tell stops all runnables of some groups.
 func (m *Manager) tell(groups ...Group) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range groups {
 		m.told[g] = true
 	}
-	for _, r := range slices.Clone(m.members) { // end may drop one
+	for _, r := range slices.Clone(m.members) { // a copy, because end may remove a member
 		if slices.Contains(groups, r.group) {
 			r.end()
 		}
 	}
 }
 
-// awaitEnd waits until nobody is left in some groups. It returns whether that is so; otherwise the time is up.
+// awaitEnd waits until no runnable of some groups is left. It reports whether this is so; otherwise the time is up.
 func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 	for {
 		expired := isClosed(over)
@@ -241,8 +264,8 @@ func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 	}
 }
 
-// giveUp ends a Run that waits no longer: it tells those who have not been told yet. If the time is up, and not the lease
-// lost, it names those who were told and have not ended.
+// giveUp ends the waiting of Run and stops the remaining runnables. If the grace period is over, and the lease is not
+// lost, it records the runnables that did not end.
 func (m *Manager) giveUp(grace context.Context) error {
 	if errors.Is(grace.Err(), context.DeadlineExceeded) {
 		late := &GraceError{Period: m.o.GracePeriod}
@@ -257,7 +280,7 @@ func (m *Manager) giveUp(grace context.Context) error {
 	return m.conclude()
 }
 
-// conclude returns what Run does.
+// conclude returns the error of Run.
 func (m *Manager) conclude() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -265,7 +288,7 @@ func (m *Manager) conclude() error {
 	return errors.Join(m.failures...)
 }
 
-// membersWhere returns the members that f picks, which is called with the lock held.
+// membersWhere returns the members for which f returns true. It calls f with the lock held.
 func (m *Manager) membersWhere(f func(*Registration) bool) []*Registration {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/internal/sameorigin"
 )
 
 // The limits of every Server. An answer may take longer where its handler extends the deadline, as profiles do.
@@ -33,8 +35,17 @@ type ServerOptions struct {
 	TLS *tls.Config
 	// Handler answers.
 	Handler http.Handler
-	// ShutdownTimeout is how long requests in flight may take once Run is told to end; then they are cut off. Zero means
-	// 5 s, a negative value not at all.
+	// SameOrigin refuses requests that browsers send for web pages of other origins, with 403, and bodies from
+	// browsers that could come from a form, with 415. It suits a server without a login that programs use. A listener
+	// on loopback then answers only if Host is localhost or a loopback address, with the listener's port. Another
+	// listener answers to every IP address and to localhost, and to other names if the request is not from a browser.
+	// See docs/decisions/0018.
+	SameOrigin bool
+	// AllowedHosts are further values of Host, and hosts of Origin, that SameOrigin accepts: "name" with any port, or
+	// "name:port".
+	AllowedHosts []string
+	// ShutdownTimeout is how long requests in flight may take once Run is told to end; then they are cut off. Zero
+	// means 5 s, a negative value not at all.
 	ShutdownTimeout time.Duration
 	// Logger is told of connections that fail and handlers that panic; nil is silent.
 	Logger *zap.Logger
@@ -48,8 +59,9 @@ type Server struct {
 	log  *zap.Logger
 
 	ran    atomic.Bool
-	addr   net.Addr      // written before synced is closed
-	synced chan struct{} // closed when it listens
+	guard  *sameorigin.Guard // nil without SameOrigin
+	addr   net.Addr          // written before synced is closed
+	synced chan struct{}     // closed when it listens
 
 	mu      sync.Mutex     // guards closed
 	closed  bool           // no handler is called any more
@@ -65,6 +77,13 @@ func NewServer(name string, o ServerOptions) (*Server, error) {
 	if (o.Address == "") == (o.Listener == nil) {
 		wrong = append(wrong, fmt.Errorf("manager: server %s needs either an Address or a Listener", name))
 	}
+	if !o.SameOrigin && len(o.AllowedHosts) > 0 {
+		wrong = append(wrong, fmt.Errorf("manager: AllowedHosts of server %s need SameOrigin", name))
+	}
+	guard, err := sameorigin.New(o.AllowedHosts)
+	if err != nil {
+		wrong = append(wrong, fmt.Errorf("manager: server %s: %w", name, err))
+	}
 	if o.ShutdownTimeout == 0 {
 		o.ShutdownTimeout = 5 * time.Second
 	}
@@ -72,6 +91,9 @@ func NewServer(name string, o ServerOptions) (*Server, error) {
 		o.Logger = zap.NewNop()
 	}
 	s := &Server{name: name, o: o, log: o.Logger.With(zap.String("server", name)), synced: make(chan struct{})}
+	if o.SameOrigin {
+		s.guard = guard
+	}
 	return s, errors.Join(wrong...)
 }
 
@@ -89,9 +111,9 @@ func (s *Server) Addr() net.Addr {
 	return s.addr
 }
 
-// Run answers requests until ctx ends, and those in flight within ShutdownTimeout; the contexts of those that are left are
-// cancelled then, and their connections closed. It returns when no call of the handler is in flight: nil, or an error if it
-// cannot listen or accept. A server runs once.
+// Run answers requests until ctx ends, and those in flight within ShutdownTimeout; the contexts of those that are
+// left are cancelled then, and their connections closed. It returns when no call of the handler is in flight: nil, or
+// an error if it cannot listen or accept. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("%w (server %s)", ErrRunning, s.name)
@@ -105,7 +127,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cut() // whoever is still there
 	defer s.close()
 	server := &http.Server{
-		Handler:           http.HandlerFunc(s.hand),
+		Handler:           s.handler(),
 		TLSConfig:         s.o.TLS,
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -146,6 +168,14 @@ func (s *Server) serve(server *http.Server, listener net.Listener) error {
 		return server.ServeTLS(listener, "", "")
 	}
 	return server.Serve(listener)
+}
+
+// handler returns hand, behind the guard if there is one. It is called when the server listens.
+func (s *Server) handler() http.Handler {
+	if s.guard == nil {
+		return http.HandlerFunc(s.hand)
+	}
+	return s.guard.Handler(s.addr, http.HandlerFunc(s.hand))
 }
 
 // hand calls the handler, and is waited for.

@@ -8,14 +8,14 @@ import (
 	"github.com/leatproject/leat/controller"
 )
 
-// settings are the options that a manager goes by, with the defaults where nothing was given.
+// settings are the effective options of a manager, including defaults.
 type settings struct {
 	Election          bool
 	ElectionTolerance metav1.Duration
 	GracePeriod       metav1.Duration
 	SyncTimeout       metav1.Duration
 	ShowReasons       bool
-	Admin             string // where it listens; empty if it does not
+	Admin             string // the address of the admin server; empty if it is off
 }
 
 func (o Options) settings() settings {
@@ -36,7 +36,7 @@ func (o Options) settings() settings {
 	return s
 }
 
-// serveSettings answers with what the manager and its controllers go by.
+// serveSettings serves the effective options of the manager and its controllers.
 func (m *Manager) serveSettings(w http.ResponseWriter, _ *http.Request) {
 	answer := struct {
 		Manager     settings

@@ -18,7 +18,7 @@ var doNothing = controller.Func[api.Key](func(context.Context, api.Key) (control
 	return controller.Result{}, nil
 })
 
-// TestSettings asks managers for what nobody told them, and for what somebody did.
+// TestSettings checks the settings of managers with default options and with explicit ones.
 func TestSettings(t *testing.T) {
 	const path = "/debug/options"
 	debug := manager.AdminOptions{Debug: true}

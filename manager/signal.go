@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// UntilSignal calls run with a context that ends with ctx and with the first SIGINT or SIGTERM, and returns what run does.
-// A second signal exits the process at once, with the code 1: whoever sends it does not want to wait.
-// It corresponds to SetupSignalHandler of controller-runtime, which listens for ever.
+// UntilSignal calls run with a context that ends with ctx and with the first SIGINT or SIGTERM, and returns the result
+// of run. A second signal exits the process at once with code 1, because its sender does not want to wait. It
+// corresponds to SetupSignalHandler of controller-runtime, which never stops listening.
 func UntilSignal(ctx context.Context, run func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)

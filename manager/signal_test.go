@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// actAs, in the environment, makes the test binary a program that runs until it is told to end.
+// actAs is an environment variable. It makes the test binary a program that runs until a signal.
 const actAs = "LEAT_MANAGER_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program takes signals; the one that is stubborn does not end with the first.
+// program waits for signals. The stubborn one does not end with the first.
 func program(how string) int {
 	err := manager.UntilSignal(context.Background(), func(ctx context.Context) error {
 		fmt.Println("ready")

@@ -14,8 +14,8 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// TestComingAndGoing has five people add and remove parts of every group, at any moment, of a manager that is started,
-// elected and ended at any other.
+// TestComingAndGoing has five goroutines that add and remove parts of every group at any moment, while the manager
+// starts, is elected and ends.
 func TestComingAndGoing(t *testing.T) {
 	for seed := range uint64(40) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
@@ -72,11 +72,11 @@ func comeAndGo(t *testing.T, seed uint64) {
 		require.NoError(t, registration.Err())
 	}
 	requireOrder(t, j.take())
-	<-time.After(3 * time.Second) // for the timers that are left
+	<-time.After(3 * time.Second) // for the remaining timers
 }
 
-// requireOrder looks whether who begins ends, and whether those who need the lease had it from the first moment to the
-// last.
+// requireOrder checks that every part that started has ended, and that parts of the leader had the lease from their
+// first moment to the last.
 func requireOrder(t *testing.T, lines []string) {
 	t.Helper()
 	alive, working := map[string]bool{}, map[string]bool{}

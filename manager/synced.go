@@ -8,13 +8,13 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// cached is an informer, of any type.
+// cached is an informer of any type.
 type cached interface{ Status() informer.Status }
 
 // sharing is a factory of informers.
 type sharing interface{ Status() []informer.Status }
 
-// readiness is what closes when those who start after a runnable may; nil is at once.
+// readiness returns the channel that a runnable closes when later groups may start; nil means at once.
 func readiness(r Runnable, g Group) <-chan struct{} {
 	if s, ok := r.(interface{ Synced() <-chan struct{} }); ok && g != Others {
 		return s.Synced()
@@ -22,7 +22,7 @@ func readiness(r Runnable, g Group) <-chan struct{} {
 	return nil
 }
 
-// statuses is how the informers fare that a runnable consists of.
+// statuses returns the status of each informer of a runnable.
 func statuses(r Runnable) []informer.Status {
 	switch r := r.(type) {
 	case cached:
@@ -33,17 +33,17 @@ func statuses(r Runnable) []informer.Status {
 	return nil
 }
 
-// unsyncedError is an informer that is not synced.
+// unsyncedError is the error of an informer that is not synced.
 type unsyncedError struct{ status informer.Status }
 
-// Error says why.
+// Error returns the status of the informer.
 func (e *unsyncedError) Error() string { return e.status.String() }
 
-// Unwrap returns what its last request failed with.
+// Unwrap returns the error of its last request.
 func (e *unsyncedError) Unwrap() error { return e.status.Reflector.Err }
 
-// whyNotSynced asks a controller, an informer, or those of a factory. It is nil where there is nothing to ask, or nothing
-// to say.
+// whyNotSynced returns the reason why a controller, an informer or a factory is not synced. It returns nil for other
+// runnables, and if there is no known reason.
 func whyNotSynced(r Runnable) error {
 	if telling, ok := r.(interface{ NotSynced() error }); ok {
 		return telling.NotSynced()
@@ -57,7 +57,7 @@ func whyNotSynced(r Runnable) error {
 	return errors.Join(reasons...)
 }
 
-// checkCaches is a check that fails as long as a cache is not synced, and says which and why.
+// checkCaches is a check that fails while a cache is not synced. Its error names the cache and the reason.
 func (m *Manager) checkCaches(context.Context) error {
 	var late []error
 	for _, r := range m.membersWhere(func(r *Registration) bool { return r.group == Caches }) {

@@ -15,9 +15,9 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// told keeps what a part is asked to call.
+// told keeps the functions that a member adds to a part.
 type told struct {
-	metrics.Controller // what else there is, is not called
+	metrics.Controller // the other methods are not called
 	metrics.Informer
 	times   func(controller.Times)
 	batches func(informer.Stored)
@@ -64,10 +64,10 @@ func hooks(t testing.TB) map[string]func() {
 
 func TestNothingIsAllocated(t *testing.T) {
 	for name, hook := range hooks(t) {
-		hook() // a native histogram allocates a bucket when something falls into it for the first time
+		hook() // a native histogram allocates a bucket at its first value
 		allocations := testing.AllocsPerRun(100, hook)
 		if name == "request" {
-			allocations-- // the three digits of its code
+			allocations-- // for the three digits of its code
 		}
 		require.Zero(t, allocations, name)
 	}
@@ -84,7 +84,7 @@ func BenchmarkHooks(b *testing.B) {
 	}
 }
 
-// BenchmarkController is what a reconcile costs, shown or not.
+// BenchmarkController measures the cost of a reconcile, with and without metrics.
 func BenchmarkController(b *testing.B) {
 	for _, yes := range []bool{false, true} {
 		name := "shown=no"

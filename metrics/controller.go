@@ -6,17 +6,17 @@ import (
 	"github.com/leatproject/leat/controller"
 )
 
-// Controller is what is asked of a controller. *controller.Controller[K] is one, whatever K.
+// Controller is the part of a controller that metrics need. *controller.Controller[K] implements it for any K.
 type Controller interface {
 	// Name is the label of the series.
 	Name() string
-	// Stats is asked for at every scrape.
+	// Stats is called at every scrape.
 	Stats() controller.Stats
-	// ObserveTimes has f called after every reconcile.
+	// ObserveTimes makes the controller call f after every reconcile.
 	ObserveTimes(f func(controller.Times)) (stop func())
 }
 
-// controllerFamilies have the names of controller-runtime's, and some that it has not.
+// controllerFamilies have the names of controller-runtime's families, and some of their own.
 type controllerFamilies struct {
 	reconciles, errors, terminal, panics, timeouts, workers, active family
 	duration                                                        *prometheus.HistogramVec
@@ -25,7 +25,7 @@ type controllerFamilies struct {
 	latency                                *prometheus.HistogramVec
 }
 
-// stages of the way from an event to the end of its reconcile, as the label of leat_event_latency_seconds has them.
+// These are the stages from an event to the end of its reconcile, as values of the label of leat_event_latency_seconds.
 const (
 	stageQueued  = "queued"
 	stageStarted = "started"
@@ -34,35 +34,35 @@ const (
 
 func newControllerFamilies(c *catalog) controllerFamilies {
 	return controllerFamilies{
-		reconciles: c.counter("controller_runtime_reconcile_total", "Reconciles, by what came of them.", "controller", "result"),
+		reconciles: c.counter("controller_runtime_reconcile_total", "Reconciles, by result.", "controller", "result"),
 		errors:     c.counter("controller_runtime_reconcile_errors_total", "Reconciles that failed.", "controller"),
-		terminal:   c.counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed for good.", "controller"),
+		terminal:   c.counter("controller_runtime_terminal_reconcile_errors_total", "Reconciles that failed and are not retried.", "controller"),
 		panics:     c.counter("controller_runtime_reconcile_panics_total", "Reconciles that panicked.", "controller"),
-		timeouts:   c.counter("controller_runtime_reconcile_timeouts_total", "Reconciles that took longer than their time-out.", "controller"),
-		workers:    c.gauge("controller_runtime_max_concurrent_reconciles", "How many keys may be reconciled at once.", "controller"),
-		active:     c.gauge("controller_runtime_active_workers", "How many keys are being reconciled.", "controller"),
-		duration: c.histogram("controller_runtime_reconcile_time_seconds", "How long reconciles take.", []float64{
+		timeouts:   c.counter("controller_runtime_reconcile_timeouts_total", "Reconciles that exceeded their timeout.", "controller"),
+		workers:    c.gauge("controller_runtime_max_concurrent_reconciles", "Number of keys that may be reconciled at once.", "controller"),
+		active:     c.gauge("controller_runtime_active_workers", "Number of keys that are being reconciled.", "controller"),
+		duration: c.histogram("controller_runtime_reconcile_time_seconds", "Duration of reconciles.", []float64{
 			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.25, 1.5, 1.75,
 			2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
 		}, "controller"),
 
 		exhausted:    c.counter("leat_controller_retries_exhausted_total", "Keys that were dropped after their last retry.", "controller"),
 		sourcePanics: c.counter("leat_controller_source_panics_total", "Panics of predicates, map functions, sources and gates.", "controller"),
-		synced:       c.gauge("leat_controller_synced", "1 once every source has added what was there when it began.", "controller"),
-		gated:        c.gauge("leat_controller_gated_keys", "Keys that a gate holds back, which are not in the queue.", "controller"),
+		synced:       c.gauge("leat_controller_synced", "1 if every source has added the keys of its initial list.", "controller"),
+		gated:        c.gauge("leat_controller_gated_keys", "Keys that a gate holds back. The queue does not contain them.", "controller"),
 		latency: c.histogram("leat_event_latency_seconds",
-			"Time from when an informer received an event until its key was ready in the queue (queued), the reconcile began (started) and ended (done); first attempts only.",
+			"Time from receiving an event until its key was ready in the queue (queued), the reconcile began (started) and ended (done); first attempts only.",
 			latencyBuckets(), "controller", "stage"),
 	}
 }
 
-// Controller shows a controller and its queue, under the controller's name, from now on. It may be called at any time. The
-// error is ErrNameTaken.
+// Controller shows a controller and its queue from now on, under the controller's name. It may be called at any time.
+// The error is ErrNameTaken.
 //
-// The series are those of controller-runtime and client-go: controller_runtime_* and workqueue_*. The results of
-// controller_runtime_reconcile_total are success, error, requeue_after, requeue, which is always 0, and cancelled, which
-// are no errors here. The distributions are of reconciles that end from now on. leat_event_latency_seconds is what neither
-// has: how late a reconcile is, counted from the event.
+// The series have the names of controller-runtime and client-go: controller_runtime_* and workqueue_*. The results in
+// controller_runtime_reconcile_total are success, error, requeue_after, cancelled (not an error here) and requeue
+// (always 0). The histograms contain reconciles that end from now on. Only leat has leat_event_latency_seconds: the
+// time from an event to its reconcile.
 func (m *Metrics) Controller(c Controller) (*Registration, error) {
 	name := c.Name()
 	return m.add("controller", name, func() member {
@@ -72,7 +72,7 @@ func (m *Metrics) Controller(c Controller) (*Registration, error) {
 	})
 }
 
-// shownController is a controller whose series are asked for.
+// shownController collects the series of a controller.
 type shownController struct {
 	m     *Metrics
 	c     Controller
@@ -80,7 +80,7 @@ type shownController struct {
 	stop  func()
 }
 
-// observer returns what is called after every reconcile. It looks nothing up and allocates nothing.
+// observer returns the function that is called after every reconcile. It does no look-up and does not allocate.
 func (s *shownController) observer() func(controller.Times) {
 	f, name := &s.m.controllers, s.c.Name()
 	duration := f.duration.WithLabelValues(name)

@@ -2,13 +2,13 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Elector is what is asked of an elector. *leaderelection.Elector is one.
+// Elector is the part of an elector that metrics need. *leaderelection.Elector implements it.
 type Elector interface {
-	// Leading is asked for at every scrape.
+	// Leading is called at every scrape.
 	Leading() bool
 }
 
-// electionFamilies have the names of client-go's.
+// electionFamilies have the names of client-go's families.
 type electionFamilies struct {
 	leading  family
 	slowPath *prometheus.CounterVec
@@ -17,7 +17,7 @@ type electionFamilies struct {
 func newElectionFamilies(c *catalog) electionFamilies {
 	return electionFamilies{
 		leading:  c.gauge("leader_election_master_status", "1 on the replica that leads, 0 on the others.", "name"),
-		slowPath: c.counts("leader_election_slowpath_total", "Renewals of a lease for which it had to be read first.", "name"),
+		slowPath: c.counts("leader_election_slowpath_total", "Renewals that had to read the lease first.", "name"),
 	}
 }
 
@@ -26,11 +26,11 @@ func (m *Metrics) Elector(name string, e Elector) (*Registration, error) {
 	return m.add("elector", name, func() member { return &shownElector{m, name, e} })
 }
 
-// SlowPath counts the renewals for which a lease had to be read first; it is for leaderelection.Options.OnSlowPath. The
-// series goes with the Elector of that name.
+// SlowPath returns a function that counts the renewals that had to read the lease first. Use it for
+// leaderelection.Options.OnSlowPath. The series is removed together with the Elector of that name.
 func (m *Metrics) SlowPath(name string) func() { return m.elections.slowPath.WithLabelValues(name).Inc }
 
-// shownElector is an elector that is asked.
+// shownElector collects the series of an elector.
 type shownElector struct {
 	m    *Metrics
 	name string

@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/metrics"
 )
 
-// A controller whose series the admin server of a manager shows.
+// The admin server of a manager shows the series of a controller.
 func Example() {
 	registry := prometheus.NewRegistry()
 	m, err := metrics.New(registry)

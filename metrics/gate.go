@@ -6,30 +6,30 @@ import (
 	"github.com/leatproject/leat/client"
 )
 
-// Gate is what is asked of a gate. *client.Gate is one.
+// Gate is the part of a gate that metrics need. *client.Gate implements it.
 type Gate interface {
-	// Stats is asked for at every scrape.
+	// Stats is called at every scrape.
 	Stats() client.GateStats
 }
 
-// gateFamilies are what neither client-go nor controller-runtime shows: there a sync that comes too early fails.
+// gateFamilies have no counterpart in client-go and controller-runtime, where a reconcile that comes too early fails.
 type gateFamilies struct{ keys, waits, timeouts family }
 
 func newGateFamilies(c *catalog) gateFamilies {
 	return gateFamilies{
-		keys:     c.gauge("leat_gate_keys", "Keys of which a write is remembered, because no cache has shown it yet.", "controller"),
-		waits:    c.counter("leat_gate_waits_total", "Reconciles that waited for a cache to show what the last one wrote.", "controller"),
-		timeouts: c.counter("leat_gate_timeouts_total", "Reconciles that went on although no cache had shown it.", "controller"),
+		keys:     c.gauge("leat_gate_keys", "Keys with a write that no cache contains yet.", "controller"),
+		waits:    c.counter("leat_gate_waits_total", "Reconciles that waited for a cache to contain the last write.", "controller"),
+		timeouts: c.counter("leat_gate_timeouts_total", "Reconciles that began although no cache contained the last write.", "controller"),
 	}
 }
 
-// Gate shows how often reconciles wait for a cache, under the name of their controller. How many wait now is
-// leat_controller_gated_keys. The error is ErrNameTaken.
+// Gate shows how often reconciles wait for a cache, under the name of their controller. leat_controller_gated_keys
+// shows how many wait now. The error is ErrNameTaken.
 func (m *Metrics) Gate(name string, g Gate) (*Registration, error) {
 	return m.add("gate", name, func() member { return &shownGate{m, name, g} })
 }
 
-// shownGate is a gate that is asked.
+// shownGate collects the series of a gate.
 type shownGate struct {
 	m    *Metrics
 	name string

@@ -29,7 +29,7 @@ var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configm
 
 type configMap = metav1.PartialObjectMetadata
 
-// registered returns Metrics, and the registry that they are in: one that checks everything.
+// registered returns Metrics and its registry, which checks everything.
 func registered(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 	registry := prometheus.NewPedanticRegistry()
 	m, err := metrics.New(registry)
@@ -37,7 +37,7 @@ func registered(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 	return m, registry
 }
 
-// shown is whatever can be made a member.
+// shown is anything that can be a member.
 func shown(t testing.TB) func(*metrics.Registration, error) *metrics.Registration {
 	return func(r *metrics.Registration, err error) *metrics.Registration {
 		t.Helper()
@@ -46,7 +46,7 @@ func shown(t testing.TB) func(*metrics.Registration, error) *metrics.Registratio
 	}
 }
 
-// exposition is what a scrape of a registry answers, as text.
+// exposition returns the answer to a scrape of a registry, as text.
 func exposition(t *testing.T, registry prometheus.Gatherer) []byte {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -55,7 +55,7 @@ func exposition(t *testing.T, registry prometheus.Gatherer) []byte {
 	return answer.Body.Bytes()
 }
 
-// requireExposition compares a scrape with a file of testdata. With names, no others are looked at.
+// requireExposition compares a scrape with a file of testdata. With names, it looks only at these.
 func requireExposition(t *testing.T, registry prometheus.Gatherer, path string, names ...string) {
 	t.Helper()
 	if *rewrite {
@@ -67,7 +67,7 @@ func requireExposition(t *testing.T, registry prometheus.Gatherer, path string, 
 	require.NoError(t, testutil.GatherAndCompare(registry, expected, names...))
 }
 
-// values returns the series of a family by their labels, joined with commas. Of a histogram it is the count.
+// values returns the series of a family by their labels, joined with commas. For a histogram, the value is the count.
 func values(t *testing.T, registry prometheus.Gatherer, name string) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -91,7 +91,7 @@ func values(t *testing.T, registry prometheus.Gatherer, name string) map[string]
 	return found
 }
 
-// cluster is a server in the memory of a bubble.
+// cluster is a server in memory, for a bubble.
 type cluster struct {
 	server *testserver.Server
 	config apiclient.Config
@@ -117,7 +117,7 @@ func (c *cluster) create(t *testing.T, name string) {
 	require.NoError(t, err)
 }
 
-// start runs something until the test ends, or stop is called.
+// start runs a function until the test ends or stop is called.
 func start(t *testing.T, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -130,11 +130,11 @@ func start(t *testing.T, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// pass lets time pass, and waits until all is quiet then.
+// pass lets time pass, and waits until all goroutines are idle.
 func pass(d time.Duration) {
 	linger(d)
 	synctest.Wait()
 }
 
-// linger takes its time.
+// linger takes some time.
 func linger(d time.Duration) { <-time.After(d) }

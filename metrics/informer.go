@@ -12,55 +12,57 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Informer is what is asked of an informer. *informer.Informer[T] and *informer.Share[T] are Informers.
+// Informer is the part of an informer that metrics need. *informer.Informer[T] and *informer.Share[T] implement it.
 type Informer interface {
-	// Status is asked for at every scrape.
+	// Status is called at every scrape.
 	Status() informer.Status
-	// ObserveBatches has f called with every batch of changes.
+	// ObserveBatches makes the informer call f after every batch of changes.
 	ObserveBatches(f func(informer.Stored)) (stop func())
-	// Stopped is closed when there is no more to show.
+	// Stopped returns a channel that is closed when the informer has stopped.
 	Stopped() <-chan struct{}
 }
 
-// informerFamilies are what neither client-go nor controller-runtime shows, but for version.
+// informerFamilies have no counterpart in client-go and controller-runtime, except version.
 type informerFamilies struct {
 	version family
 
-	synced, failing, objects, age, undecodable            family
-	requests, lists, events, bookmarks, expired           family
-	stale, undecodables, backwards, pending, handlerPanic family
-	stored                                                *prometheus.HistogramVec
+	synced, failing, objects, age, undecodable  family
+	requests, lists, events, bookmarks, expired family
+	stale, undecodables, backwards              family
+	pending, handlerPanic, handlerStuck         family
+	stored                                      *prometheus.HistogramVec
 }
 
 func newInformerFamilies(c *catalog) informerFamilies {
 	return informerFamilies{
 		version: c.gauge("informer_store_resource_version", "The last 15 digits of the version of the cache.", "name", "group", "version", "resource"),
 
-		synced:      c.gauge("leat_informer_synced", "1 once the cache holds the first list.", "informer"),
-		failing:     c.gauge("leat_informer_failing", "1 while the last list or watch has failed and none has succeeded since.", "informer"),
+		synced:      c.gauge("leat_informer_synced", "1 if the cache holds the first list.", "informer"),
+		failing:     c.gauge("leat_informer_failing", "1 if the last list or watch has failed.", "informer"),
 		objects:     c.gauge("leat_informer_objects", "Objects in the cache.", "informer"),
-		age:         c.gauge("leat_informer_age_seconds", "Time since the server was heard of last: an event, a bookmark or a list.", "informer"),
-		undecodable: c.gauge("leat_informer_undecodable_objects", "Objects whose newest state is not in the cache, because it could not be decoded.", "informer"),
+		age:         c.gauge("leat_informer_age_seconds", "Time since the last event, bookmark or list of the server.", "informer"),
+		undecodable: c.gauge("leat_informer_undecodable_objects", "Objects whose newest state could not be decoded.", "informer"),
 
-		requests:     c.counter("leat_informer_requests_total", "Requests made: lists as a stream, pages of lists, watches.", "informer", "verb"),
-		lists:        c.counter("leat_informer_lists_total", "Lists that came to their end.", "informer"),
+		requests:     c.counter("leat_informer_requests_total", "Requests: WatchLists, pages of lists, watches, probes of the server's version.", "informer", "verb"),
+		lists:        c.counter("leat_informer_lists_total", "Complete lists.", "informer"),
 		events:       c.counter("leat_informer_events_total", "Events received.", "informer"),
 		bookmarks:    c.counter("leat_informer_bookmarks_total", "Bookmarks received.", "informer"),
-		expired:      c.counter("leat_informer_expired_total", "Requests that the server ended with 410, because what they asked for was too old.", "informer"),
-		stale:        c.counter("leat_informer_stale_events_total", "Events that were dropped, because something newer was known.", "informer"),
+		expired:      c.counter("leat_informer_expired_total", "Requests that the server ended with 410 because their version was too old.", "informer"),
+		stale:        c.counter("leat_informer_stale_events_total", "Events that were dropped because a newer state was known.", "informer"),
 		undecodables: c.counter("leat_informer_undecodable_events_total", "States that could not be decoded.", "informer"),
-		backwards:    c.counter("leat_informer_backwards_total", "Answers from before the version that had been reached.", "informer"),
-		pending:      c.gauge("leat_informer_handler_pending", "Notifications that a handler has not been called with.", "informer", "handler"),
+		backwards:    c.counter("leat_informer_backwards_total", "Answers with an older version than the one already reached.", "informer"),
+		pending:      c.gauge("leat_informer_handler_pending", "Notifications that a handler has not received yet.", "informer", "handler"),
 		handlerPanic: c.counter("leat_informer_handler_panics_total", "Calls of a handler that panicked.", "informer", "handler"),
+		handlerStuck: c.gauge("leat_informer_handler_stuck_seconds", "How long the present call of a handler has taken, if that is longer than StuckAfter, else 0.", "informer", "handler"),
 		stored: c.histogram("leat_informer_store_latency_seconds",
-			"Time from when the first event of a batch was received until the cache showed the batch.", latencyBuckets(), "informer"),
+			"Time from receiving the first event of a batch until the cache contained the batch.", latencyBuckets(), "informer"),
 	}
 }
 
-// Informer shows an informer, under a name, or that of its resource where the name is empty, from now on. It may be called
-// at any time. The error is ErrNameTaken: two informers of one resource need names. An informer that has stopped is not
-// shown any more, and its name is free; but it is held until the next scrape, or until it is removed.
-// It corresponds to InformerMetricsProvider of client-go.
+// Informer shows an informer from now on, under the given name, or under the name of its resource if the name is "". It
+// may be called at any time. The error is ErrNameTaken; two informers of one resource need names. An informer that has
+// stopped is not shown any more, and its name is free. Metrics keeps a reference to it until the next scrape, or until
+// it is removed. It corresponds to InformerMetricsProvider of client-go.
 func (m *Metrics) Informer(name string, i Informer) (*Registration, error) {
 	if name == "" {
 		name = i.Status().Resource.String()
@@ -73,7 +75,7 @@ func (m *Metrics) Informer(name string, i Informer) (*Registration, error) {
 	})
 }
 
-// shownInformer is an informer whose series are asked for.
+// shownInformer collects the series of an informer.
 type shownInformer struct {
 	m    *Metrics
 	name string
@@ -111,6 +113,7 @@ func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 	f.requests.send(to, float64(n.Streams), s.name, "stream")
 	f.requests.send(to, float64(n.Pages), s.name, "list")
 	f.requests.send(to, float64(n.Watches), s.name, "watch")
+	f.requests.send(to, float64(n.Probes), s.name, "probe")
 	f.lists.send(to, float64(n.Lists), s.name)
 	f.events.send(to, float64(n.Events), s.name)
 	f.bookmarks.send(to, float64(n.Bookmarks), s.name)
@@ -121,22 +124,32 @@ func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 	for _, h := range byName(now.Handlers) {
 		f.pending.send(to, float64(h.Pending), s.name, h.Name)
 		f.handlerPanic.send(to, float64(h.Panics), s.name, h.Name)
+		f.handlerStuck.send(to, stuckFor(h).Seconds(), s.name, h.Name)
 	}
 }
 
-// lastDigits is a version as client-go shows it: more digits a float64 cannot hold.
+// lastDigits returns the last 15 digits of a version, as client-go does. A float64 cannot hold more digits exactly.
 func lastDigits(version string) (float64, bool) {
 	n, err := strconv.ParseUint(version[max(len(version)-15, 0):], 10, 64)
 	return float64(n), err == nil
 }
 
-// maxHandlers is how many handlers of an informer have a series of their own.
+// maxHandlers is the number of an informer's handlers that have a series of their own.
 const maxHandlers = 25
 
-// otherHandlers is the label of those that have not.
+// otherHandlers is the label of all further handlers.
 const otherHandlers = "others"
 
-// byName puts handlers of one name together, and those that are too many.
+// stuckFor returns how long a call that is stuck has taken, or 0.
+func stuckFor(h informer.HandlerStatus) time.Duration {
+	if h.StuckSince.IsZero() {
+		return 0
+	}
+	return max(time.Since(h.StuckSince), 0)
+}
+
+// byName adds up the handlers that have the same name, and the handlers beyond maxHandlers. Of their stuck calls, the
+// one that began first counts.
 func byName(all []informer.HandlerStatus) []informer.HandlerStatus {
 	sums := map[string]informer.HandlerStatus{}
 	for _, h := range all {
@@ -146,6 +159,9 @@ func byName(all []informer.HandlerStatus) []informer.HandlerStatus {
 		}
 		sum := sums[h.Name]
 		h.Pending, h.Panics = h.Pending+sum.Pending, h.Panics+sum.Panics
+		if stuckFor(sum) > stuckFor(h) {
+			h.StuckSince = sum.StuckSince
+		}
 		sums[h.Name] = h
 	}
 	return slices.Collect(maps.Values(sums))

@@ -53,13 +53,13 @@ func TestRemove(t *testing.T) {
 	for i, f := range join {
 		r := f() // the name is free again
 		all[i].Remove()
-		require.NotEmpty(t, exposition(t, registry), "who has gone does not take the next one along")
+		require.NotEmpty(t, exposition(t, registry), "a second Remove does not remove the successor")
 		r.Remove()
 	}
 }
 
-// What was removed is not told any more, and not kept.
-func TestRemovedControllerIsLetGo(t *testing.T) {
+// A removed controller does not call Metrics any more, and Metrics keeps no reference to it.
+func TestRemovedControllerIsReleased(t *testing.T) {
 	m, _ := registered(t)
 	r, ctl := func() (*metrics.Registration, weak.Pointer[controller.Controller[string]]) {
 		ctl := newIdle("a")
@@ -83,12 +83,12 @@ func TestNamesAreUnique(t *testing.T) {
 	shown(t)(m.Recorder("a", recorderStats{}))
 	for _, name := range []string{"", "\xff"} {
 		_, err = m.Elector(name, elector(true))
-		require.ErrorContains(t, err, "cannot be a name")
+		require.ErrorContains(t, err, "must be valid UTF-8")
 	}
 	require.Len(t, values(t, registry, "workqueue_depth"), 1)
 }
 
-func TestAnInformerThatStopsLeaves(t *testing.T) {
+func TestStoppedInformerIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := registered(t)
 		c := newCluster(t)
@@ -108,8 +108,8 @@ func TestAnInformerThatStopsLeaves(t *testing.T) {
 	})
 }
 
-// A name is free as soon as its informer has stopped, whether anybody has scraped or not.
-func TestAStoppedInformerHoldsNoName(t *testing.T) {
+// A name is free as soon as its informer has stopped, even before the next scrape.
+func TestNameOfAStoppedInformerIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := registered(t)
 		c := newCluster(t)
@@ -129,7 +129,7 @@ func TestTheAgeOfACache(t *testing.T) {
 		maps := c.informer(t, informer.Options[*configMap]{})
 		shown(t)(m.Informer("maps", maps))
 		age := func() map[string]float64 { return values(t, registry, "leat_informer_age_seconds") }
-		require.Empty(t, age(), "what was never there has no age")
+		require.Empty(t, age(), "a cache that never synced has no age")
 		start(t, maps.Run)
 		pass(7 * time.Second)
 		require.Equal(t, map[string]float64{"maps": 7}, age())
@@ -164,7 +164,7 @@ func TestPrioritiesAreBounded(t *testing.T) {
 	}
 }
 
-// Where a queue does not say what priority a key will have, it is counted all the same.
+// A queue that does not tell the priority of a key still counts it.
 func TestDepthWithoutTimes(t *testing.T) {
 	m, registry := registered(t)
 	queue := workqueue.New[string](workqueue.Options{Name: "queue"})
@@ -244,8 +244,40 @@ func TestPendingOfAHandler(t *testing.T) {
 	})
 }
 
-// Two Metrics are two: in two registries, or in one with a label that tells them apart.
-func TestTwoOfThem(t *testing.T) {
+// TestStuckHandler has two handlers of one name whose calls are stuck: the longer one counts.
+func TestStuckHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, registry := registered(t)
+		c := newCluster(t)
+		c.create(t, "a")
+		maps := c.informer(t, informer.Options[*configMap]{StuckAfter: time.Minute})
+		shown(t)(m.Informer("maps", maps))
+		stuck := make(chan struct{})
+		handle := func(informer.Notification[*configMap]) { <-stuck }
+		subscribe := func() {
+			_, err := maps.Subscribe(handle, informer.HandlerOptions{Name: "stuck"})
+			require.NoError(t, err)
+		}
+		seconds := func() map[string]float64 {
+			synctest.Wait()
+			return values(t, registry, "leat_informer_handler_stuck_seconds")
+		}
+		subscribe()
+		start(t, maps.Run)
+		<-time.After(30 * time.Second)
+		subscribe()
+		require.Equal(t, map[string]float64{"stuck,maps": 0}, seconds())
+		<-time.After(30 * time.Second)
+		require.Equal(t, map[string]float64{"stuck,maps": 60}, seconds())
+		<-time.After(time.Minute)
+		require.Equal(t, map[string]float64{"stuck,maps": 120}, seconds())
+		close(stuck)
+		require.Equal(t, map[string]float64{"stuck,maps": 0}, seconds())
+	})
+}
+
+// Two Metrics are independent: in two registries, or in one registry with a label that distinguishes them.
+func TestTwoMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	for _, cluster := range []string{"east", "west"} {
 		m, err := metrics.New(prometheus.WrapRegistererWith(prometheus.Labels{"cluster": cluster}, registry))

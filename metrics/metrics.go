@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// ErrNameTaken says that something of the same kind has the name already; their series would be one.
+// ErrNameTaken reports that another member of the same kind has the name; both would write the same series.
 var ErrNameTaken = errors.New("metrics: the name is taken")
 
-// Metrics shows Prometheus what controllers, queues, informers, clients, electors and recorders do. Nearly all of it is
-// asked for when somebody scrapes; what happens in between is only told where a distribution of times is wanted.
-// It takes the place of the metrics.Registry of controller-runtime, of which there is one in a process.
+// Metrics shows Prometheus the state of controllers, queues, informers, clients, electors and recorders. It reads
+// nearly everything at a scrape. Only histograms need a call between scrapes. It replaces the metrics.Registry of
+// controller-runtime, which is global to the process.
 type Metrics struct {
 	families catalog
 
@@ -32,22 +32,23 @@ type Metrics struct {
 	members map[identity]member
 }
 
-// identity is what no two members share.
+// identity is unique among the members.
 type identity struct{ kind, name string }
 
-// member is something that is asked at every scrape.
+// member is something that is read at every scrape.
 type member interface {
-	// collect sends the series as they are now. It is called from many goroutines at once.
+	// collect sends the current series. It may be called concurrently.
 	collect(to chan<- prometheus.Metric)
-	// leave lets go of what was added on behalf of the member.
+	// leave removes the functions and series that were added for the member.
 	leave()
 }
 
-// transient is a member that may be gone without anybody having removed it.
+// transient is a member that may end without Remove.
 type transient interface{ gone() bool }
 
-// New returns Metrics without members, registered with r. The error is that of r: somebody else, such as another Metrics,
-// has registered the names there. r may add labels (prometheus.WrapRegistererWith), which tells several Metrics apart.
+// New returns Metrics without members, registered with r. The error comes from r: the names are already registered
+// there, for instance by another Metrics. Use prometheus.WrapRegistererWith to add labels that distinguish several
+// Metrics.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	m := &Metrics{members: map[identity]member{}}
 	m.controllers = newControllerFamilies(&m.families)
@@ -63,33 +64,33 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	return m, nil
 }
 
-// Handler answers with what g gathers, in the formats of Prometheus and OpenMetrics: it is for
-// manager.AdminOptions.Metrics. What cannot be gathered does not keep the rest from being shown.
+// Handler serves the metrics that g gathers, in the formats of Prometheus and OpenMetrics. Use it for
+// manager.AdminOptions.Metrics. If one metric cannot be gathered, it still serves the others.
 func Handler(g prometheus.Gatherer) http.Handler {
 	return promhttp.HandlerFor(g, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, EnableOpenMetrics: true})
 }
 
-// Registration is something that is shown.
+// Registration is one member of Metrics.
 type Registration struct {
 	m     *Metrics
 	id    identity
-	which member // nil once it is removed, so that a registration does not keep it; guarded by the lock of m
+	which member // nil after Remove, so that the registration does not keep it in memory; guarded by the lock of m
 }
 
-// Remove ends that: the next scrape finds none of its series. Removing again does nothing.
+// Remove removes the member: the next scrape shows none of its series. A second Remove does nothing.
 func (r *Registration) Remove() {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
-	if r.which != nil && r.m.members[r.id] == r.which { // unless it was gone, and another one has its name
+	if r.which != nil && r.m.members[r.id] == r.which { // false if the member was gone and another one has its name
 		r.m.drop(r.id, r.which)
 	}
 	r.which = nil
 }
 
-// add makes something a member. join returns it; it is not called if the name cannot be had.
+// add adds a member. join returns the member; it is not called if the name is taken.
 func (m *Metrics) add(kind, name string, join func() member) (*Registration, error) {
 	if name == "" || !utf8.ValidString(name) {
-		return nil, fmt.Errorf("metrics: %s: %q cannot be a name, for a label is a text that is not empty", kind, name)
+		return nil, fmt.Errorf("metrics: %s: the name %q must be valid UTF-8 and not empty", kind, name)
 	}
 	id := identity{kind, name}
 	m.mu.Lock()
@@ -102,7 +103,7 @@ func (m *Metrics) add(kind, name string, join func() member) (*Registration, err
 	return &Registration{m: m, id: id, which: added}, nil
 }
 
-// release drops a member that is gone, and says whether it was. The lock is held.
+// release removes a member that has ended, and reports whether it had. The caller holds the lock.
 func (m *Metrics) release(id identity, which member) bool {
 	t, ok := which.(transient)
 	if !ok || !t.gone() {
@@ -112,13 +113,14 @@ func (m *Metrics) release(id identity, which member) bool {
 	return true
 }
 
-// drop forgets a member. The lock is held, so that nobody takes the name before its series are gone.
+// drop removes a member. The caller holds the lock, so that no other member takes the name before its series are
+// removed.
 func (m *Metrics) drop(id identity, which member) {
 	delete(m.members, id)
 	which.leave()
 }
 
-// present returns the members that are not gone.
+// present returns the members that have not ended.
 func (m *Metrics) present() []member {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -131,10 +133,10 @@ func (m *Metrics) present() []member {
 	return all
 }
 
-// collector is Metrics as Prometheus sees it.
+// collector implements prometheus.Collector.
 type collector struct{ m *Metrics }
 
-// Describe sends what Metrics may show.
+// Describe sends everything that Metrics may show.
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range c.m.families.descriptions {
 		to <- d
@@ -144,7 +146,7 @@ func (c collector) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks the members, without a lock of ours: they have their own.
+// Collect reads the members. It holds no lock of Metrics, because the members have their own.
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, which := range c.m.present() {
 		which.collect(to)

@@ -29,7 +29,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// elector, gateStats and recorderStats are asked for no more than they are.
+// elector, gateStats and recorderStats are constant values.
 type (
 	elector       bool
 	gateStats     client.GateStats
@@ -40,7 +40,7 @@ func (e elector) Leading() bool               { return bool(e) }
 func (s gateStats) Stats() client.GateStats   { return client.GateStats(s) }
 func (s recorderStats) Stats() recorder.Stats { return recorder.Stats(s) }
 
-// TestAControllerAtWork compares every series of a small world with what happened in it.
+// TestAControllerAtWork compares every series of a small cluster with what happened in it.
 func TestAControllerAtWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := registered(t)
@@ -78,7 +78,7 @@ func TestAControllerAtWork(t *testing.T) {
 	})
 }
 
-// peers are the names and labels of client-go and controller-runtime, as their dashboards read them.
+// peers are the names and labels of client-go and controller-runtime, as their dashboards use them.
 var peers = map[string]string{
 	"controller_runtime_active_workers":                  "controller",
 	"controller_runtime_max_concurrent_reconciles":       "controller",
@@ -113,8 +113,8 @@ var (
 	bound     = regexp.MustCompile(`(?m)^(\w+)_bucket\{.*le="([^"]+)"\}`)
 )
 
-// TestNames looks at the exposition that TestAControllerAtWork compares with: everything that there can be is in it, what
-// the peers have as they have it, and the rest under a name of our own.
+// TestNames reads the exposition of TestAControllerAtWork, which contains every family. The peers' families must have
+// the peers' names; all others must have a name of leat.
 func TestNames(t *testing.T) {
 	content, err := os.ReadFile("testdata/exposition.txt")
 	require.NoError(t, err)
@@ -177,7 +177,7 @@ func TestBucketsAreThePeers(t *testing.T) {
 	}
 }
 
-// A name whose first value is not zero hides its first change: rates cannot see it.
+// A series must begin at zero; otherwise rate() does not see its first change.
 func TestSeriesBeginAtZero(t *testing.T) {
 	m, registry := registered(t)
 	shown(t)(m.Controller(controller.New("mill", controller.Func[string](func(context.Context, string) (controller.Result, error) {
@@ -200,7 +200,7 @@ func TestSeriesBeginAtZero(t *testing.T) {
 	}
 }
 
-// What came of a reconcile is counted where the peers count it.
+// The results of reconciles have the same labels as in controller-runtime.
 func TestResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := registered(t)

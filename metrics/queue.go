@@ -12,15 +12,15 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Queue is what is asked of a queue. *workqueue.Queue[K] is one, whatever K.
+// Queue is the part of a queue that metrics need. *workqueue.Queue[K] implements it for any K.
 type Queue interface {
 	// Name is the label of the series.
 	Name() string
-	// Stats is asked for at every scrape.
+	// Stats is called at every scrape.
 	Stats() workqueue.Stats
 }
 
-// queueFamilies have the names of client-go's, with the labels that controller-runtime gives them.
+// queueFamilies have the names of client-go's families, with the labels of controller-runtime.
 type queueFamilies struct {
 	depth, adds, retries, unfinished, longest, delayed family
 	queued, worked                                     *prometheus.HistogramVec
@@ -30,26 +30,26 @@ func newQueueFamilies(c *catalog) queueFamilies {
 	labels := []string{"name", "controller"}
 	buckets := prometheus.ExponentialBuckets(10e-9, 10, 12)
 	return queueFamilies{
-		depth:      c.gauge("workqueue_depth", "Keys that are ready, or will be when their processing ends, by priority.", "name", "controller", "priority"),
+		depth:      c.gauge("workqueue_depth", "Keys that are ready, or become ready when their processing ends, by priority.", "name", "controller", "priority"),
 		adds:       c.counter("workqueue_adds_total", "Adds that did not coalesce with another.", labels...),
 		retries:    c.counter("workqueue_retries_total", "Adds with a delay or a rate limit.", labels...),
-		unfinished: c.gauge("workqueue_unfinished_work_seconds", "How long the keys that are in work have been so, together.", labels...),
-		longest:    c.gauge("workqueue_longest_running_processor_seconds", "How long the key that has been in work the longest has been so.", labels...),
-		delayed:    c.gauge("leat_workqueue_delayed", "Keys that wait for their time.", labels...),
-		queued:     c.histogram("workqueue_queue_duration_seconds", "How long keys are ready before a worker takes them.", buckets, labels...),
-		worked:     c.histogram("workqueue_work_duration_seconds", "How long keys are in work.", buckets, labels...),
+		unfinished: c.gauge("workqueue_unfinished_work_seconds", "Sum of the times since the start of processing, over all keys that are being processed.", labels...),
+		longest:    c.gauge("workqueue_longest_running_processor_seconds", "Longest time since the start of processing, over all keys that are being processed.", labels...),
+		delayed:    c.gauge("leat_workqueue_delayed", "Keys whose delay has not ended.", labels...),
+		queued:     c.histogram("workqueue_queue_duration_seconds", "Time from when a key is ready until a worker takes it.", buckets, labels...),
+		worked:     c.histogram("workqueue_work_duration_seconds", "Time that keys are being processed.", buckets, labels...),
 	}
 }
 
-// Queue shows a queue that belongs to no controller, under its Options.Name. The error is ErrNameTaken, also where there is
-// a controller of that name. The distributions of times come with QueueTimes.
+// Queue shows a queue without a controller, under its Options.Name. The error is ErrNameTaken, also if a controller has
+// that name. QueueTimes adds the histograms of times.
 func (m *Metrics) Queue(q Queue) (*Registration, error) {
 	name := q.Name()
 	return m.add("controller", name, func() member { return newShownQueue(m, name, q) })
 }
 
-// QueueTimes observes the times of a queue; it is for workqueue.Options.Metrics, with the queue's name. A controller has no
-// need of it.
+// QueueTimes returns functions that observe the times of a queue. Use it for workqueue.Options.Metrics, with the
+// queue's name. The queue of a controller does not need it.
 func (m *Metrics) QueueTimes(name string) *workqueue.Metrics {
 	queued, worked := newShownQueue(m, name, nil).observers()
 	return &workqueue.Metrics{
@@ -58,20 +58,20 @@ func (m *Metrics) QueueTimes(name string) *workqueue.Metrics {
 	}
 }
 
-// maxPriorities is how many priorities of a queue have a series of their own, as in controller-runtime.
+// maxPriorities is the number of a queue's priorities that have a series of their own, as in controller-runtime.
 const maxPriorities = 25
 
-// otherPriorities is the label of those that have not.
+// otherPriorities is the label of all further priorities.
 const otherPriorities = "exceeded_cardinality_limit"
 
-// shownQueue is a queue whose series are asked for.
+// shownQueue collects the series of a queue.
 type shownQueue struct {
 	m    *Metrics
 	name string
-	q    Queue // nil for that of a controller
+	q    Queue // nil for the queue of a controller
 
 	mu         sync.Mutex // guards the field below
-	priorities []int      // that have been seen, so that their series fall to zero and do not vanish
+	priorities []int      // priorities that were shown; their series fall to zero instead of vanishing
 }
 
 func newShownQueue(m *Metrics, name string, q Queue) *shownQueue {
@@ -102,7 +102,7 @@ func (s *shownQueue) send(to chan<- prometheus.Metric, n workqueue.Stats) {
 	f.delayed.send(to, float64(n.Delayed), s.name, s.name)
 }
 
-// depths returns the depth by the label of the priority.
+// depths returns the depth for each label of a priority.
 func (s *shownQueue) depths(n workqueue.Stats) map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,11 +119,11 @@ func (s *shownQueue) depths(n workqueue.Stats) map[string]int {
 			rest -= depth
 		}
 	}
-	all["0"] += max(rest, 0) // keys that are to run again, where the queue has no Metrics and does not tell their priority
+	all["0"] += max(rest, 0) // keys that will run again; a queue without Metrics does not know their priority
 	return all
 }
 
-// note remembers the priorities that there are now, the most urgent first, as far as there is room. The lock is held.
+// note records the current priorities, the most urgent first, while there is room. The caller holds the lock.
 func (s *shownQueue) note(now map[int]int) []int {
 	for _, priority := range slices.Backward(slices.Sorted(maps.Keys(now))) {
 		if len(s.priorities) < maxPriorities && !slices.Contains(s.priorities, priority) {

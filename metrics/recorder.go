@@ -6,33 +6,32 @@ import (
 	"github.com/leatproject/leat/recorder"
 )
 
-// Recorder is what is asked of a recorder. *recorder.Recorder is one.
+// Recorder is the part of a recorder that metrics need. *recorder.Recorder implements it.
 type Recorder interface {
-	// Stats is asked for at every scrape.
+	// Stats is called at every scrape.
 	Stats() recorder.Stats
 }
 
-// recorderFamilies are what neither client-go nor controller-runtime shows.
+// recorderFamilies have no counterpart in client-go and controller-runtime.
 type recorderFamilies struct{ told, dropped, spam, written, failed, waiting family }
 
 func newRecorderFamilies(c *catalog) recorderFamilies {
 	return recorderFamilies{
-		told:    c.counter("leat_recorder_events_total", "Events that the recorder was told of.", "recorder"),
-		dropped: c.counter("leat_recorder_dropped_total", "Events that were dropped, because the queue was full.", "recorder"),
-		spam:    c.counter("leat_recorder_spam_total", "Events that were dropped, because there were too many about one object.", "recorder"),
-		written: c.counter("leat_recorder_writes_total", "Events, and updates of series, that were written.", "recorder"),
-		failed:  c.counter("leat_recorder_failures_total", "Events, and updates of series, that were given up.", "recorder"),
+		told:    c.counter("leat_recorder_events_total", "Events that the recorder received.", "recorder"),
+		dropped: c.counter("leat_recorder_dropped_total", "Events that were dropped because the queue was full.", "recorder"),
+		spam:    c.counter("leat_recorder_spam_total", "Events that were dropped because there were too many about one object.", "recorder"),
+		written: c.counter("leat_recorder_writes_total", "Events and updates of series that were written.", "recorder"),
+		failed:  c.counter("leat_recorder_failures_total", "Events and updates of series that could not be written.", "recorder"),
 		waiting: c.gauge("leat_recorder_waiting", "Events that wait to be written.", "recorder"),
 	}
 }
 
-// Recorder shows what becomes of Events, under a name such as that of the controller that tells of them. The error is
-// ErrNameTaken.
+// Recorder shows what happens to Events, under a name such as that of their controller. The error is ErrNameTaken.
 func (m *Metrics) Recorder(name string, r Recorder) (*Registration, error) {
 	return m.add("recorder", name, func() member { return &shownRecorder{m, name, r} })
 }
 
-// shownRecorder is a recorder that is asked.
+// shownRecorder collects the series of a recorder.
 type shownRecorder struct {
 	m    *Metrics
 	name string

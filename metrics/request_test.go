@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestRequests compares what is counted with what went to a server.
+// TestRequests compares the counters with the requests that a server received.
 func TestRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, registry := registered(t)
@@ -39,7 +39,7 @@ func TestRequests(t *testing.T) {
 		require.Error(t, err)
 		pass(time.Minute)
 		count := map[string]float64{"200,testserver,GET": 2, "404,testserver,GET": 1, "429,testserver,GET": 1}
-		require.Equal(t, count, values(t, registry, "rest_client_requests_total"), "a list and a get, and what was refused")
+		require.Equal(t, count, values(t, registry, "rest_client_requests_total"), "a list, a get, and two failed requests")
 		stop()
 		count["200,testserver,GET"] = 3
 		require.Equal(t, count, values(t, registry, "rest_client_requests_total"), "and a watch, which has ended")
@@ -59,7 +59,7 @@ func TestRequestsWithoutAnAnswer(t *testing.T) {
 	require.Empty(t, values(t, registry, "rest_client_rate_limiter_duration_seconds"), "there was no limiter")
 }
 
-// TestFormats asks for what Prometheus asks for, OpenMetrics, and for plain text.
+// TestFormats requests OpenMetrics, as Prometheus does, and plain text.
 func TestFormats(t *testing.T) {
 	_, registry := registered(t)
 	for accept, is := range map[string]string{"application/openmetrics-text": "application/openmetrics-text", "": "text/plain"} {

@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// TestStates shows states that are hard to bring about.
+// TestStates shows states that are hard to produce.
 func TestStates(t *testing.T) {
 	m, registry := registered(t)
 	part := &told{
@@ -28,12 +28,12 @@ func TestStates(t *testing.T) {
 	require.Equal(t, map[string]float64{"mills.apps": 1}, values(t, registry, "leat_informer_failing"))
 	require.Equal(t, map[string]float64{"apps,mills.apps,mills,v1": 456789012345678}, values(t, registry, "informer_store_resource_version"))
 
-	now := time.Now() // an event that came when its key was in the queue for another reason did not wait for that
+	now := time.Now() // an event after its key became ready did not wait in the queue
 	part.times(controller.Times{Ready: now, Received: now.Add(time.Second), Started: now.Add(2 * time.Second), Done: now.Add(3 * time.Second)})
 	require.Equal(t, map[string]float64{"told,queued": 0, "told,started": 1, "told,done": 1}, values(t, registry, "leat_event_latency_seconds"))
 
 	c.Remove()
-	require.Equal(t, 1, part.left, "nobody is told any more")
+	require.Equal(t, 1, part.left, "the removed controller has no observer")
 	i.Remove()
 	require.Equal(t, 2, part.left)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +44,9 @@ type Claimer[O, T metav1.Object] struct {
 //	none                      yes        one of both is being deleted        left alone
 //	none                      yes        it is in another namespace          left alone
 //	none                      yes        the owner, read anew, is alive      adopted
+//
+// An orphan may list the owner already, without having it as its controller. Adoption makes that reference the
+// controller's instead of adding a second one, and a release removes every reference to the owner.
 //
 // An object that is gone when its patch arrives counts as left alone; so does one that refuses its release as invalid,
 // which is another incarnation. Other failures do not keep the rest from being sorted; they are returned joined, beside
@@ -97,7 +99,7 @@ func (c *Claimer[O, T]) adopt(ctx context.Context, object T) (T, bool, error) {
 	ref := reference(c.Owner, c.Resource)
 	yes, block := true, true
 	ref.Controller, ref.BlockOwnerDeletion = &yes, &block
-	adopted, err := c.Patch(ctx, object, patchOf(object, append(slices.Clone(object.GetOwnerReferences()), ref)))
+	adopted, err := c.Patch(ctx, object, patchOf(object, with(object.GetOwnerReferences(), ref)))
 	switch {
 	case apierrors.IsNotFound(err):
 		return object, false, nil
@@ -121,9 +123,7 @@ func (c *Claimer[O, T]) stillThere(ctx context.Context) error {
 }
 
 func (c *Claimer[O, T]) release(ctx context.Context, object T) error {
-	left := slices.DeleteFunc(slices.Clone(object.GetOwnerReferences()),
-		func(ref metav1.OwnerReference) bool { return ref.UID == c.Owner.GetUID() })
-	_, err := c.Patch(ctx, object, patchOf(object, left))
+	_, err := c.Patch(ctx, object, patchOf(object, without(object.GetOwnerReferences(), c.Owner.GetUID())))
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -190,4 +191,41 @@ func TestPatches(t *testing.T) {
 	require.JSONEq(t, `{"metadata":{"uid":"uid-shared","resourceVersion":"7","ownerReferences":[`+friend+`]}}`, r.patched["shared"])
 	require.JSONEq(t, `{"metadata":{"uid":"uid-only","resourceVersion":"7","ownerReferences":null}}`, r.patched["only"])
 	require.Len(t, orphan.OwnerReferences, 1, "the object of the cache was changed")
+}
+
+// TestAdoptionPromotes claims objects that list the owner without having it as their controller, as the controllers of
+// Kubernetes do: the reference that is there becomes the controller's. An object that has two is left with one.
+func TestAdoptionPromotes(t *testing.T) {
+	web := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u1"}
+	denied, controls := web, web
+	denied.Controller = new(bool)
+	yes := true
+	controls.Controller = &yes
+	friend := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "friend", UID: "f"}
+	const (
+		promoted = `{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"web","uid":"u1","controller":true,"blockOwnerDeletion":true}`
+		friendly = `{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"friend","uid":"f"}`
+	)
+	for name, c := range map[string]struct {
+		refs     []metav1.OwnerReference
+		selected bool
+		sent     string
+	}{
+		"listed":                {[]metav1.OwnerReference{web}, true, `[` + promoted + `]`},
+		"listed, controller no": {[]metav1.OwnerReference{denied}, true, `[` + promoted + `]`},
+		"listed first":          {[]metav1.OwnerReference{web, friend}, true, `[` + promoted + `,` + friendly + `]`},
+		"listed last":           {[]metav1.OwnerReference{friend, web}, true, `[` + friendly + `,` + promoted + `]`},
+		"listed twice":          {[]metav1.OwnerReference{web, friend, denied}, true, `[` + promoted + `,` + friendly + `]`},
+		"released, listed more": {[]metav1.OwnerReference{web, friend, controls}, false, `[` + friendly + `]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, o := newRig(), child("p", c.selected, nil)
+			o.OwnerReferences = slices.Clone(c.refs)
+			mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{o})
+			require.NoError(t, err)
+			require.Equal(t, c.selected, len(mine) == 1)
+			require.JSONEq(t, `{"metadata":{"uid":"uid-p","resourceVersion":"7","ownerReferences":`+c.sent+`}}`, r.patched["p"])
+			require.Equal(t, c.refs, o.OwnerReferences, "the object of the cache was changed")
+		})
+	}
 }

@@ -17,7 +17,9 @@
 //  3. Claim keeps, adopts, releases and leaves alone by one table (TestClaimTable), each row of which is independent of the
 //     others' failures (TestClaimGoesOnAfterAFailure).
 //  4. Nothing is adopted before the owner was read anew and found alive, once for all objects (TestAdoptionAsksOnce).
-//  5. A patch names the UID and the version that it was made for, so that one that meets another incarnation, or an object
+//  5. One owner has one reference: adoption makes a reference that is there the controller's, and adds none beside it
+//     (TestAdoptionPromotes).
+//  6. A patch names the UID and the version that it was made for, so that one that meets another incarnation, or an object
 //     that somebody changed meanwhile, changes nothing (TestPatches).
 //
 // # Concurrency

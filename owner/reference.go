@@ -61,7 +61,7 @@ func Set(owner api.Object, r api.Resource, object metav1.Object) error {
 // It corresponds to controllerutil.RemoveOwnerReference of controller-runtime, which fails if it was not.
 func Remove(owner api.Object, object metav1.Object) bool {
 	refs := object.GetOwnerReferences()
-	left := slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return ref.UID == owner.GetUID() })
+	left := without(refs, owner.GetUID())
 	object.SetOwnerReferences(left)
 	return len(left) != len(refs)
 }
@@ -90,14 +90,23 @@ func set(object metav1.Object, ref metav1.OwnerReference, owner api.Object, r ap
 	if err := possible(owner, r, object); err != nil {
 		return err
 	}
-	refs := slices.Clone(object.GetOwnerReferences())
-	if at := slices.IndexFunc(refs, func(other metav1.OwnerReference) bool { return other.UID == ref.UID }); at >= 0 {
-		refs[at] = ref
-	} else {
-		refs = append(refs, ref)
-	}
-	object.SetOwnerReferences(refs)
+	object.SetOwnerReferences(with(object.GetOwnerReferences(), ref))
 	return nil
+}
+
+// with returns the references with ref in the place of the first that has its UID, or at the end if none has. One owner
+// has one reference: any others with the UID are left out. The slice that is given is unchanged.
+func with(refs []metav1.OwnerReference, ref metav1.OwnerReference) []metav1.OwnerReference {
+	at := slices.IndexFunc(refs, func(other metav1.OwnerReference) bool { return other.UID == ref.UID })
+	if at < 0 {
+		return append(slices.Clone(refs), ref)
+	}
+	return slices.Insert(without(refs, ref.UID), at, ref)
+}
+
+// without returns the references except those to one owner, in a slice of its own.
+func without(refs []metav1.OwnerReference, owner types.UID) []metav1.OwnerReference {
+	return slices.DeleteFunc(slices.Clone(refs), func(ref metav1.OwnerReference) bool { return ref.UID == owner })
 }
 
 func possible(owner api.Object, r api.Resource, object metav1.Object) error {

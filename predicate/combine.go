@@ -2,9 +2,9 @@ package predicate
 
 import "github.com/leatproject/leat/informer"
 
-// And returns a predicate that passes what all of the given ones pass; of none, everything. It asks them in turn until
-// one answers no. Where a source is being described, its method When does the same and leaves more for Go to infer.
-// It corresponds to And of controller-runtime.
+// And returns a predicate that passes if all given predicates pass; without predicates it always passes. It calls them
+// in turn and stops at the first that fails. For a source, prefer its method When, which lets Go infer more types. It
+// corresponds to And of controller-runtime.
 func And[T any](predicates ...Predicate[T]) Predicate[T] {
 	return func(n informer.Notification[T]) bool {
 		for _, p := range predicates {
@@ -16,9 +16,9 @@ func And[T any](predicates ...Predicate[T]) Predicate[T] {
 	}
 }
 
-// Or returns a predicate that passes what any of the given ones passes; of none, nothing. It asks them in turn until
-// one answers yes. Where a source is being described, its method WhenAny does the same.
-// It corresponds to Or of controller-runtime.
+// Or returns a predicate that passes if any given predicate passes; without predicates it never passes. It calls them
+// in turn and stops at the first that passes. For a source, prefer its method WhenAny. It corresponds to Or of
+// controller-runtime.
 func Or[T any](predicates ...Predicate[T]) Predicate[T] {
 	return func(n informer.Notification[T]) bool {
 		for _, p := range predicates {
@@ -30,9 +30,8 @@ func Or[T any](predicates ...Predicate[T]) Predicate[T] {
 	}
 }
 
-// Not returns a predicate that passes what p does not. Where a source is being described, its method Unless does the
-// same.
-// It corresponds to Not of controller-runtime.
+// Not returns a predicate that passes if p does not. For a source, prefer its method Unless. It corresponds to Not of
+// controller-runtime.
 func Not[T any](p Predicate[T]) Predicate[T] {
 	return func(n informer.Notification[T]) bool { return !p(n) }
 }

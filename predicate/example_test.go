@@ -7,7 +7,7 @@ import (
 	"github.com/leatproject/leat/predicate"
 )
 
-// An object that leaves a selection passes if its old state is asked about, too.
+// An object that leaves a selection passes only if the predicate also checks its old state.
 func Example() {
 	onFirstNode := func(p *pod) bool { return p.Node == "n1" }
 	moved := informer.Notification[*pod]{Type: informer.Update, Old: &pod{Node: "n1"}, Object: &pod{Node: "n2"}}

@@ -63,7 +63,7 @@ func TestPredicates(t *testing.T) {
 		"add":     {notification{Type: informer.Add, Object: object(nil)}, with(compare, select1, []string{"Created"})},
 		"initial": {notification{Type: informer.Add, Object: object(nil), InitialList: true}, with(compare, select1, []string{"Created", "Initial"})},
 		"delete":  {notification{Type: informer.Delete, Object: object(nil)}, with(compare, select1, []string{"Deleted"})},
-		"deletion that was missed": {
+		"tombstone": {
 			notification{Type: informer.Delete, Object: object(nil), FinalStateUnknown: true},
 			with(compare, select1, []string{"Deleted"}),
 		},
@@ -156,7 +156,7 @@ func TestFuncs(t *testing.T) {
 	} {
 		for kind, n := range events {
 			asked = ""
-			require.Equal(t, kind != name, f.Pass(n), "%s asked about %s", name, kind)
+			require.Equal(t, kind != name, f.Pass(n), "%s called for %s", name, kind)
 			require.Equal(t, map[bool]string{true: map[string]string{"add": "n1", "update": "n1n2", "delete": "n1"}[kind]}[kind == name], asked)
 		}
 	}
@@ -185,7 +185,7 @@ func TestOfType(t *testing.T) {
 			return answer
 		})
 		require.Equal(t, answer, p(wide))
-		require.Equal(t, original, asked, "nothing is lost on the way")
+		require.Equal(t, original, asked, "the notification is complete")
 	}
 	never := predicate.OfType(func(notification) bool { return false })
 	require.True(t, never(informer.Notification[api.Object]{Type: informer.Update, Old: &node{}, Object: &node{}}), "another type")
@@ -196,7 +196,7 @@ func TestOfType(t *testing.T) {
 	require.True(t, generation(informer.Notification[api.Object]{Type: informer.Add, Object: object(nil)}))
 }
 
-// TestInferredFromSource is mostly about what compiles.
+// TestInferredFromSource mainly checks that the code compiles.
 func TestInferredFromSource(t *testing.T) {
 	var pods api.ListerWatcher[*pod] = nowhere{}
 	source := controller.For(informer.New(pods, informer.Options[*pod]{})).

@@ -16,8 +16,9 @@
 //     (TestAggregation), and an object that is told of more often than 25 times, and once in five minutes beyond, is not
 //     told of (TestSpam).
 //  4. Nothing grows without bound: at most 4,096 series and as many objects are remembered (TestMemoryIsBounded).
-//  5. When its context ends Run writes what was told before, within FlushTimeout (TestFlush). It ends where the server does
-//     not answer in that time, and says how much is lost (TestFlushIsBounded).
+//  5. When its context ends Run writes what was told before, within FlushTimeout, or within the grace period of its
+//     Manager (TestFlush, TestFlushEndsBy). It ends where the server does not answer in that time, and says how much is
+//     lost (TestFlushIsBounded).
 //  6. A server that cannot be reached, or is busy, is tried again for two minutes; what it refuses for good is dropped and
 //     counted; an Event that expired on the server is written anew, and one whose answer was lost is not written twice
 //     (TestRetries, TestRefusals, TestExpiredSeries, TestLostAnswer).

@@ -32,7 +32,8 @@ type Options struct {
 	CoreV1 bool
 	// Queue is how many Events may wait to be written. Zero means 1,000.
 	Queue int
-	// FlushTimeout is how long Run may take, after its context has ended, to write what waits. Zero means 5 s.
+	// FlushTimeout is how long Run may take, after its context has ended, to write the Events that wait. Zero means 5 s
+	// or, when a Manager ends, what is left of its grace period.
 	FlushTimeout time.Duration
 	// Logger is told of Events that could not be written, at most once a minute, and, at the level of debug, of all; nil is
 	// silent.
@@ -62,6 +63,7 @@ type Recorder struct {
 	queue      chan told
 	counts     counts
 	complaints complaints
+	endBy      atomic.Pointer[time.Time] // nil unless EndBy was called
 }
 
 // told is an Event as it was when it was told: its object may change afterwards.
@@ -103,9 +105,6 @@ func New(c *apiclient.Client, o Options) (*Recorder, error) {
 	if o.Queue == 0 {
 		o.Queue = 1000
 	}
-	if o.FlushTimeout == 0 {
-		o.FlushTimeout = 5 * time.Second
-	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
@@ -138,6 +137,11 @@ func (r *Recorder) Normal(resource api.Resource, object api.Object, reason, form
 func (r *Recorder) Warning(resource api.Resource, object api.Object, reason, format string, args ...any) {
 	r.Event(Event{Resource: resource, Object: object, Type: Warning, Reason: reason, Note: fmt.Sprintf(format, args...)})
 }
+
+// EndBy sets the time at which Run has to return after its context has ended, instead of 5 s later. Until then
+// Run writes the Events that wait. The zero time means no limit: Run then tries each Event for two minutes.
+// A FlushTimeout that is not zero takes precedence. A Manager that ends calls EndBy before it ends the context of Run.
+func (r *Recorder) EndBy(t time.Time) { r.endBy.Store(&t) }
 
 // Stats returns the counts until now.
 func (r *Recorder) Stats() Stats {

@@ -296,6 +296,48 @@ func TestFlushIsBounded(t *testing.T) {
 	}
 }
 
+// TestFlushEndsBy has a server take two seconds for each of eight Events.
+func TestFlushEndsBy(t *testing.T) {
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		endBy   time.Duration // after the end of the context; negative is never told
+		took    time.Duration
+		lost    int
+	}{
+		"by itself":                           {0, -1, 5 * time.Second, 6},
+		"in time":                             {0, 29 * time.Second, 16 * time.Second, 0},
+		"too late for the last":               {0, 15 * time.Second, 15 * time.Second, 1},
+		"without a limit":                     {0, 0, 16 * time.Second, 0},
+		"with a timeout, which is the user's": {3 * time.Second, 29 * time.Second, 3 * time.Second, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			core, logs := zapobserver.New(zap.WarnLevel)
+			bubble(t, recorder.Options{FlushTimeout: c.timeout, Logger: zap.New(core)}, func(t *testing.T, r *rig) {
+				r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Delay{For: 2 * time.Second}})
+				for i := range 8 {
+					r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "told at the end")
+				}
+				switch {
+				case c.endBy == 0:
+					r.EndBy(time.Time{})
+				case c.endBy > 0:
+					r.EndBy(time.Now().Add(c.endBy))
+				}
+				began := time.Now()
+				r.stop()
+				require.Equal(t, c.took, time.Since(began))
+				lost := 0
+				for _, e := range logs.FilterMessage("events were not written in time").All() {
+					lost += int(e.ContextMap()["count"].(int64))
+				}
+				require.Equal(t, c.lost, lost)
+				require.EqualValues(t, 8-c.lost, r.Stats().Written)
+				r.server.Heal()
+			})
+		})
+	}
+}
+
 func TestRetries(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
 		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 3, Effect: testserver.Fail{Code: 500}})

@@ -19,7 +19,11 @@ const (
 	retryUntil = 2 * time.Minute
 )
 
-// Run writes what is told until ctx ends, then what waits, within FlushTimeout. It always returns nil.
+// defaultFlush is how long Run writes Events after its context has ended, if neither FlushTimeout nor EndBy says.
+const defaultFlush = 5 * time.Second
+
+// Run writes the Events that it is told of until ctx ends, and then those that wait, within FlushTimeout or until the
+// time of EndBy. It always returns nil.
 func (r *Recorder) Run(ctx context.Context) error {
 	c := newCorrelator()
 	tick := time.NewTicker(seriesPause)
@@ -33,10 +37,24 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-ctx.Done():
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.o.FlushTimeout)
+	ctx, cancel := r.flushing(context.WithoutCancel(ctx))
 	defer cancel()
 	r.flush(ctx, c)
 	return nil
+}
+
+// flushing returns the context of a flush that begins now.
+func (r *Recorder) flushing(ctx context.Context) (context.Context, context.CancelFunc) {
+	switch by := r.endBy.Load(); {
+	case r.o.FlushTimeout != 0:
+		return context.WithTimeout(ctx, r.o.FlushTimeout)
+	case by == nil:
+		return context.WithTimeout(ctx, defaultFlush)
+	case by.IsZero():
+		return context.WithCancel(ctx)
+	default:
+		return context.WithDeadline(ctx, *by)
+	}
 }
 
 // take counts one event, and writes it if it is new or its series has not been written for long enough.

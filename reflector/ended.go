@@ -4,10 +4,11 @@ import "time"
 
 // Request is a request that has ended: what Options.OnRequest is told, for metrics and traces.
 type Request struct {
-	// Verb is "stream" for a watch that begins with the whole state, "list" for a page, and "watch".
+	// Verb is "stream" for a watch that begins with the whole state, "list" for a page, "watch", and "probe" for a list
+	// that asks for the server's version only.
 	Verb string
 	// Outcome is "done" for a request that ended in good order, and otherwise what the policy made of Err: "expired",
-	// "too large", "busy", "rejected", "deadline", "backwards", "rewound" or "broken".
+	// "too large", "unreachable", "busy", "rejected", "deadline", "backwards", "rewound", "cannot stream" or "broken".
 	Outcome string
 	// Complete says that the store was given a whole state in this request.
 	Complete bool
@@ -20,11 +21,12 @@ type Request struct {
 	Err error
 }
 
-var verbNames = map[verb]string{stream: "stream", page: "list", watch: "watch"}
+var verbNames = map[verb]string{stream: "stream", page: "list", watch: "watch", probe: "probe"}
 
 var endingNames = map[ending]string{
-	done: "done", expired: "expired", tooLarge: "too large", busy: "busy", rejected: "rejected",
-	deadline: "deadline", backwards: "backwards", rewound: "rewound", broken: "broken",
+	done: "done", expired: "expired", tooLarge: "too large", unreachable: "unreachable", busy: "busy", rejected: "rejected",
+	deadline: "deadline", backwards: "backwards", rewound: "rewound", cannotStream: "cannot stream",
+	broken: "broken",
 }
 
 // ended describes how a request for do came out.

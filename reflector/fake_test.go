@@ -28,12 +28,13 @@ import (
 
 // thing is the smallest object there is, with something for a transform to do.
 type thing struct {
+	namespace          string
 	name, uid, version string
 	content            string
 	transformed        int
 }
 
-func (t *thing) GetNamespace() string       { return "" }
+func (t *thing) GetNamespace() string       { return t.namespace }
 func (t *thing) GetName() string            { return t.name }
 func (t *thing) GetUID() types.UID          { return types.UID(t.uid) }
 func (t *thing) GetResourceVersion() string { return t.version }
@@ -50,16 +51,22 @@ func (t *thing) as(uid string) *thing { t.uid = uid; return t }
 type script []answer
 
 type answer struct {
-	verb  string // "list", "stream" or "watch"
+	verb  string // "list", "stream", "watch" or "probe"
 	steps []any
 }
 
-type stayOpen struct{}
+type (
+	stayOpen struct{}
+	accepted struct{}
+)
 
 // ask is a hook in the place of a step.
 type ask func(b *bench)
 
-var stay = stayOpen{}
+var (
+	stay = stayOpen{}
+	open = accepted{} // the server has accepted the watch
+)
 
 func list(version string, steps ...any) answer {
 	return answer{"list", append(steps, metav1.ListMeta{ResourceVersion: version})}
@@ -70,8 +77,16 @@ func pageOf(version, token string, steps ...any) answer {
 }
 
 func failedList(steps ...any) answer { return answer{"list", steps} }
-func stream(steps ...any) answer     { return answer{"stream", steps} }
-func watch(steps ...any) answer      { return answer{"watch", steps} }
+
+// probed answers that the server is at a version, and failedProbe does not.
+func probed(version string) answer {
+	return answer{"probe", []any{metav1.ListMeta{ResourceVersion: version}}}
+}
+
+func failedProbe(steps ...any) answer { return answer{"probe", steps} }
+
+func stream(steps ...any) answer { return answer{"stream", steps} }
+func watch(steps ...any) answer  { return answer{"watch", steps} }
 
 func event(kind apiwatch.EventType, t *thing) api.Event[*thing] {
 	return api.Event[*thing]{Type: kind, Object: t, ResourceVersion: t.version}
@@ -185,6 +200,9 @@ func (f *fake) end() {
 // describe writes a request in few words.
 func describe(verb string, o metav1.ListOptions) string {
 	s := verb
+	if verb == "probe" {
+		return s
+	}
 	if o.Continue == "" {
 		s += " rv=" + o.ResourceVersion
 	} else {
@@ -211,6 +229,10 @@ func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) 
 			}
 		case ask:
 			step(f.b)
+		case accepted:
+			if o.OnOpen != nil {
+				o.OnOpen()
+			}
 		case stayOpen:
 			<-ctx.Done()
 			return nil, nil, ctx.Err()
@@ -244,7 +266,11 @@ func decode(o api.Options[*thing], t *thing) *thing {
 }
 
 func (f *fake) List(ctx context.Context, o api.Options[*thing], each func(*thing) error) (metav1.ListMeta, error) {
-	steps := f.begin(ctx, "list", o)
+	verb := "list"
+	if strings.Contains(o.FieldSelector, "leat-probe") {
+		verb = "probe"
+	}
+	steps := f.begin(ctx, verb, o)
 	defer f.end()
 	for {
 		step, rest, err := f.perform(ctx, o, steps)
@@ -364,7 +390,7 @@ type options = reflector.Options[*thing]
 // run starts a reflector, without jitter unless o has some, and leaves it where it has to wait.
 func run(t *testing.T, o options, s ...answer) *bench {
 	t.Helper()
-	store := newRecorder(deltafifo.Options{NoReuse: o.NoReuse})
+	store := newRecorder(deltafifo.Options{})
 	return runOn(t, store, o, s...)
 }
 

@@ -39,7 +39,7 @@ func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (o
 	if meta.Continue != "" {
 		return outcome{token: meta.Continue, items: items, paged: s.pages == 0 && s.listVersion() == "0"}, nil
 	}
-	if err := r.commit(s, l.staged.objects, l.version); err != nil {
+	if err := r.commit(s, l.staged, l.version); err != nil {
 		return outcome{}, err
 	}
 	return outcome{synced: true, version: l.version}, nil
@@ -54,11 +54,17 @@ func (r *Reflector[T]) requestPage(ctx context.Context, s state, to *staging[T])
 	o.OnUndecodable = func(e *api.UndecodableError) error {
 		idle.Reset(pageIdle)
 		items++
+		if reason := r.scope.check(e.Key); reason != nil {
+			return r.refuse(r.malformed(e.Key, e.UID, e.ResourceVersion, "", reason), to)
+		}
 		return r.stageUndecodable(e, to)
 	}
 	meta, err = r.lw.List(ctx, o, func(object T) error {
 		idle.Reset(pageIdle)
 		items++
+		if reason := r.scope.check(api.KeyOf(object)); reason != nil {
+			return r.refuse(r.malformed(api.KeyOf(object), object.GetUID(), object.GetResourceVersion(), "", reason), to)
+		}
 		return r.stage(object, s, to)
 	})
 	if err != nil && stalled(ctx) {
@@ -69,19 +75,25 @@ func (r *Reflector[T]) requestPage(ctx context.Context, s state, to *staging[T])
 
 // commit hands a complete list to the store, unless it is older than what is known. One that is, and is the truth, is
 // asked for once more without reuse: a server that was set back counts up to the same versions again.
-func (r *Reflector[T]) commit(s state, list []T, version string) error {
-	replace := r.store.Replace
+func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error {
 	switch {
 	case s.rewound:
 		r.log.Warn("server went back", zap.String("rv", version), zap.String("known", s.version))
-		replace = r.store.Overwrite
 	case !older(version, s.version):
 	case s.consistent:
 		return errRewound
 	default:
 		return ErrBackwards
 	}
-	replace(list, version)
+	list := staged.objects
+	switch {
+	case staged.incomplete && r.store.KnownLen() > 0:
+		r.merge(list, version)
+	case r.reuses(s):
+		r.store.Replace(list, version)
+	default:
+		r.store.Overwrite(list, version)
+	}
 	r.undecodable.endList()
 	r.status.listed(len(list), version)
 	return nil
@@ -96,13 +108,10 @@ func older(a, b string) bool {
 	return ok && order < 0
 }
 
-// reuses tells whether what the store has may stand in for an object of the same UID and version.
-func (r *Reflector[T]) reuses(s state) bool { return !r.o.NoReuse && !s.rewound }
-
 // stage puts an object of a list into to, transformed if it is not the stored one already.
 func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
-	known, exists := r.store.Get(api.KeyOf(object))
-	if exists && r.reuses(s) && api.SameVersion(known, object) {
+	key := api.KeyOf(object)
+	if known, reused := r.reuse(key, object, s); reused {
 		object = known
 	} else {
 		transformed, bad := r.transform(object, "")

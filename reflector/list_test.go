@@ -31,17 +31,17 @@ func TestListThenWatch(t *testing.T) {
 func TestOptionsOfEveryRequest(t *testing.T) {
 	for _, o := range []options{
 		{LabelSelector: "l=1", FieldSelector: "f=1"},
-		{LabelSelector: "l=1", FieldSelector: "f=1", KeepManagedFields: true, NoReuse: true},
+		{LabelSelector: "l=1", FieldSelector: "f=1", KeepManagedFields: true, NoListReuse: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,
 				stream(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(stay))
 			require.Len(t, b.lw.asked().options, 4)
-			for _, got := range b.lw.asked().options {
+			for n, got := range b.lw.asked().options {
 				require.Equal(t, "l=1", got.LabelSelector)
 				require.Equal(t, "f=1", got.FieldSelector)
 				require.Equal(t, !o.KeepManagedFields, got.DropManagedFields)
-				require.Equal(t, !o.NoReuse, got.Known != nil)
+				require.Equal(t, n < 3 && !o.NoListReuse, got.Known != nil, "a watch brings what is not known")
 				require.NotNil(t, got.OnUndecodable)
 			}
 			b.stop()
@@ -116,7 +116,7 @@ func TestPages(t *testing.T) {
 	bubble(t, "pages that are newer than the first lose nothing: the watch begins where the first one is", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "4")), list("9", at("c", "8")), watch(deleted(at("a", "7")), added(at("c", "8")), stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5")
-		b.expectStore("replace [a@4 c@8] at 5", "delete a@7 at 7")
+		b.expectStore("replace [a@4 c@8] at 5", "delete a@7 at 7", "bookmark 8")
 		b.stop()
 	})
 	bubble(t, "an empty page may have had nothing selected on it", func(t *testing.T) {
@@ -292,9 +292,23 @@ func TestWatchFromNoVersion(t *testing.T) {
 		b := run(t, paged(), list("", at("a", "4")), watch(
 			added(at("a", "4")), added(at("b", "9")), added(at("c", "3")), modified(at("c", "10")), added(at("b", "9")), added(at("ghost", "2")), stay,
 		), list("", at("b", "9"), at("c", "10")), watch(stay))
-		b.expectStore("replace [a@4] at ", "put b@9 at ", "put c@3 at ", "put c@10 at 10", "replace [b@9 c@10] at ")
+		b.expectStore("replace [a@4] at ", "bookmark 4", "put b@9 at 9", "put c@3 at 9", "put c@10 at 10", "replace [b@9 c@10] at ")
 		require.Equal(t, 2, b.Status().Counters.Stale)
 		require.Equal(t, 1, b.Status().Counters.Backwards, "from the first change on, versions grow")
+		b.stop()
+	})
+}
+
+// Additions that follow a list of version "0" advance the version of the store, and WaitFor with it. They may be initial
+// objects in the order of their keys, so that no watch is resumed from their versions: a list follows.
+func TestAdditionsAfterVersionZero(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := run(t, paged(), list("0", at("a", "4")), watch(added(at("b", "9")), added(at("c", "3")), time.Minute),
+			list("0", at("a", "4"), at("b", "9"), at("c", "3")), watch(stay))
+		b.expectStore("replace [a@4] at 0", "put b@9 at 9", "put c@3 at 9")
+		require.Equal(t, "9", b.Status().ResourceVersion)
+		b.pass(2 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=0", "1m0s list rv=0 limit=500", "1m0s watch rv=0")
 		b.stop()
 	})
 }

@@ -12,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/leatproject/leat/api"
 )
 
 // What a reflector holds against a server, beside the errors that the server answers itself. They reach OnError and
@@ -43,12 +45,16 @@ func classify(err error) ending {
 		return rewound
 	case errors.Is(err, ErrBackwards):
 		return backwards
+	case errors.Is(err, api.ErrCannotStream):
+		return cannotStream
 	case isTooLarge(err):
 		return tooLarge
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		return expired
-	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err), isUnreachable(err):
+	case apierrors.IsTooManyRequests(err), apierrors.IsServiceUnavailable(err):
 		return busy
+	case isUnreachable(err):
+		return unreachable
 	case isRejected(err), errors.Is(err, ErrSamePage):
 		return rejected
 	default:
@@ -83,12 +89,13 @@ func isRejected(err error) bool {
 	return code >= 400 && code < 500 && code != http.StatusUnauthorized && code != http.StatusRequestTimeout
 }
 
+// retryAfter is the pause that a server asked for with an error, zero if it asked for none.
 func retryAfter(err error) time.Duration {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return 0
 	}
-	return time.Duration(status.Status().Details.RetryAfterSeconds) * time.Second
+	return max(0, time.Duration(status.Status().Details.RetryAfterSeconds)*time.Second) // 32 bits of seconds fit a Duration
 }
 
 // watchdog ends the context of a request, with ErrStalled as the cause, when one of its timers runs out.

@@ -49,16 +49,20 @@ type Options[T any] struct {
 	PageSize int64
 	// KeepManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	KeepManagedFields bool
-	// NoReuse decodes and passes on objects whose UID and version are known already.
-	NoReuse bool
+	// NoListReuse decodes, transforms and passes on every object of a list. Otherwise an object of which the store has the
+	// UID and the version stands for itself: see Status.Unversioned for sources where it must not.
+	NoListReuse bool
+	// NoWatchDedup passes on an event whose version the store has of its object already. Otherwise such an event is dropped
+	// as sent twice, unless it is a deletion. An event of an older version is dropped in either case.
+	NoWatchDedup bool
 
 	// Transform changes an object before it is stored; it may do so in place. It is called exactly once for each state
 	// of an object that is stored, and for the last state that comes with the deletion of one. An error or a panic makes
 	// the object an undecodable one, and so does a changed namespace, name, UID or version.
 	Transform func(T) (T, error)
-	// OnUndecodable is called for each object that cannot be decoded into T, on the reflector's goroutine. An error ends
-	// Run with that error: Fail is one that does so for every object. By default such an object is counted and logged,
-	// and the last good state of its key stays.
+	// OnUndecodable is called for each object that cannot be decoded into T, or that matches ErrMalformed, on the
+	// reflector's goroutine. An error ends Run with that error: Fail is one that does so for every object. By default such
+	// an object is counted and logged, and the last good state of its key stays.
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with every error that a list or a watch ended with, on the reflector's goroutine.
 	OnError func(error)
@@ -70,8 +74,13 @@ type Options[T any] struct {
 	// given up. 0 is 5 minutes.
 	MinWatchTimeout time.Duration
 	// BackoffBase and BackoffMax bound the pause after a failure, which doubles from one to the other, and to which up
-	// to as much again is added at random. 0 is 800 ms, and 30 s.
+	// to as much again is added at random. 0 is 800 ms, and 30 s. The first list after an outage waits
+	// for no such pause, but at random for up to five seconds, or BackoffMax where that is less.
 	BackoffBase, BackoffMax time.Duration
+	// MaxRetryAfter bounds the pause that a server may ask for with Retry-After, in a header, or in the Status of an
+	// answer or of an ERROR event. A longer one is cut to this, logged, and shown in Status. As after every failure, up to
+	// as much again is added at random. 0 is 2 minutes.
+	MaxRetryAfter time.Duration
 	// Rand returns numbers in [0,1) for the jitter. Nil is math/rand/v2.
 	Rand func() float64
 
@@ -82,6 +91,7 @@ type Options[T any] struct {
 const (
 	streamIdle    = 30 * time.Second // a streaming list without an event for so long has stalled
 	streamOverdue = 60 * time.Second // and so has one that is past the initial objects for so long without its end
+	probeTimeout  = 45 * time.Second // a probe takes no longer to find that no server is there
 	pageIdle      = 90 * time.Second // a page of which nothing arrives for longer than servers work on a request
 	watchGrace    = 30 * time.Second // how much longer than it was asked to a server may keep a watch open
 )
@@ -100,6 +110,9 @@ type Reflector[T api.Object] struct {
 	status      *statusBoard
 	undecodable *undecodables
 	started     atomic.Bool
+	trust       trust // of the goroutine of Run alone, as what follows
+	scope       scope
+	named       int   // malformed objects of the list or the watch in progress that were logged
 	fatal       error // what ends Run; set by the callbacks of a request
 }
 
@@ -112,8 +125,11 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 		rand:        o.Rand,
 		status:      newStatusBoard(),
 		undecodable: newUndecodables(),
+		scope:       scopeOf(lw),
+		trust:       trust{reuse: !o.NoListReuse, dedup: !o.NoWatchDedup},
 	}
 	r.o.MinWatchTimeout = orDefault(o.MinWatchTimeout, 5*time.Minute)
+	r.o.MaxRetryAfter = orDefault(o.MaxRetryAfter, 2*time.Minute)
 	if r.log == nil {
 		r.log = zap.NewNop()
 	}
@@ -134,6 +150,8 @@ func newLimits(streaming bool, backoffBase, backoffMax time.Duration) limits {
 		// A pause lasts up to twice the maximum, and must not be taken for a time in which all was well.
 		backoffReset: max(2*time.Minute, 4*backoffMax),
 		shortWatch:   time.Second,
+		relistSpread: min(5*time.Second, backoffMax),
+		maxSilence:   time.Minute,
 	}
 }
 
@@ -175,12 +193,12 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		if r.o.OnRequest != nil {
 			r.o.OnRequest(ended(s.do, o, err, wait))
 		}
-		refused := o.ending == rejected && s.do != stream
+		refused := o.ending == rejected && (s.do == page || s.do == watch)
 		if s = next; s.pages == 0 {
 			pages = listing[T]{} // whatever was staged is not waited with
 		}
 		r.report(s, o, err, wait, refused)
-		if !r.sleep(ctx, wait) {
+		if !r.sleep(ctx, wait, s.spread) {
 			return nil
 		}
 	}
@@ -189,26 +207,37 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // perform makes the one request that s calls for.
 func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) (outcome, error) {
 	r.status.begin(s)
+	if s.pages == 0 {
+		r.trust.compared, r.named = 0, 0
+	}
 	started := time.Now()
 	var o outcome
 	var err error
-	if s.do == page {
+	switch s.do {
+	case page:
 		o, err = r.fetchPage(ctx, s, pages)
-	} else {
+	case probe:
+		err = r.probe(ctx, s)
+	default:
 		o, err = r.watch(ctx, s)
 	}
-	o.ending, o.retryAfter = classify(err), retryAfter(err)
+	o.ending, o.retryAfter = classify(err), min(retryAfter(err), r.o.MaxRetryAfter)
+	if o.ending == cannotStream && (s.do != stream || o.synced) {
+		o.ending = broken // it was not asked to
+	}
 	o.at = time.Now()
 	o.lasted = o.at.Sub(started)
 	return o, err
 }
 
-// sleep waits for d with jitter, and says whether ctx is still alive.
-func (r *Reflector[T]) sleep(ctx context.Context, d time.Duration) bool {
+// sleep waits for d and, at random, up to d and spread more. It says whether ctx is still alive.
+func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool {
+	if d+spread > 0 {
+		d += time.Duration(r.rand() * float64(d+spread))
+	}
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	d += time.Duration(r.rand() * float64(d))
 	r.status.sleep(time.Now().Add(d))
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -223,9 +252,17 @@ func (r *Reflector[T]) sleep(ctx context.Context, d time.Duration) bool {
 // report tells whoever asks how a request ended, and how it goes on. That it was refused stands out: watches break off
 // every day, and not every server streams lists, but this needs somebody's hand.
 func (r *Reflector[T]) report(s state, o outcome, err error, wait time.Duration, refused bool) {
-	r.status.end(err, s.attempt, o.at)
+	if o.ending == cannotStream { // which is no failure, and overcomes none
+		r.log.Info("source cannot stream lists, listing in pages", zap.NamedError("err", err))
+		return
+	}
+	asked := retryAfter(err)
+	r.status.end(err, s.attempt, o.at, asked)
 	if err == nil {
 		return
+	}
+	if asked > r.o.MaxRetryAfter {
+		r.log.Warn("server asked for a longer pause than it gets", zap.Duration("asked", asked), zap.Duration("after", wait))
 	}
 	level := zap.InfoLevel
 	if refused {
@@ -244,7 +281,7 @@ func (r *Reflector[T]) options(s state) api.Options[T] {
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
 	o.LabelSelector, o.FieldSelector = r.o.LabelSelector, r.o.FieldSelector
 	o.DropManagedFields = !r.o.KeepManagedFields
-	if r.reuses(s) {
+	if s.do == page && r.reuses(s) {
 		o.Known = r.store.Lookup
 	}
 	return o

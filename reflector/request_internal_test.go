@@ -84,6 +84,9 @@ func TestListOptions(t *testing.T) {
 			s:    state{do: watch, version: "9"},
 			want: metav1.ListOptions{ResourceVersion: "9", AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
 		},
+		"a probe is a list of the truth that brings nothing": {
+			s: state{do: probe, version: "9"}, pageSize: 7, want: metav1.ListOptions{Limit: 1},
+		},
 		"a watch of a server without versions": {
 			s: state{do: watch}, pageSize: 7, want: metav1.ListOptions{AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
 		},
@@ -117,10 +120,10 @@ func TestClassify(t *testing.T) {
 		{"429", apierrors.NewTooManyRequests("slow down", 3), busy},
 		{"429 without a reason", status(429, "", ""), busy},
 		{"503", apierrors.NewServiceUnavailable("starting"), busy},
-		{"refused", dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), busy},
-		{"no such host", dial(&net.DNSError{Err: "no such host", Name: "server"}), busy},
-		{"no route", dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), busy},
-		{"dial timed out", dial(context.DeadlineExceeded), busy},
+		{"refused", dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), unreachable},
+		{"no such host", dial(&net.DNSError{Err: "no such host", Name: "server"}), unreachable},
+		{"no route", dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), unreachable},
+		{"dial timed out", dial(context.DeadlineExceeded), unreachable},
 		{"400", apierrors.NewBadRequest("no"), rejected},
 		{"403", apierrors.NewForbidden(pods, "", errors.New("no")), rejected},
 		{"404", apierrors.NewNotFound(pods, ""), rejected},
@@ -139,6 +142,7 @@ func TestClassify(t *testing.T) {
 		{"stalled", ErrStalled, deadline},
 		{"backwards", ErrBackwards, backwards},
 		{"rewound", errRewound, rewound},
+		{"no streams", api.ErrCannotStream, cannotStream},
 	} {
 		require.Equal(t, c.want, classify(c.err), c.name)
 		if c.err != nil {

@@ -301,6 +301,7 @@ func (w *world) pump(ctx context.Context, o api.Options[*thing], yield func(api.
 	if err != nil {
 		return err
 	}
+	from := at
 	timeout := time.After(time.Duration(*o.TimeoutSeconds) * time.Second)
 	minute := time.NewTicker(time.Minute)
 	defer minute.Stop()
@@ -338,11 +339,20 @@ func (w *world) pump(ctx context.Context, o api.Options[*thing], yield func(api.
 			return errReset
 		case <-changed:
 		case <-minute.C:
-			w.mu.Lock()
-			next = []api.Event[*thing]{{Type: apiwatch.Bookmark, ResourceVersion: strconv.Itoa(w.version)}}
-			w.mu.Unlock()
+			next = w.bookmark(from)
 		}
 	}
+}
+
+// bookmark is what a watch sends each minute: nothing, as long as the server is not past the version that the watch
+// began at. So one from the future is silent.
+func (w *world) bookmark(from int) []api.Event[*thing] {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.version <= from {
+		return nil
+	}
+	return []api.Event[*thing]{{Type: apiwatch.Bookmark, ResourceVersion: strconv.Itoa(w.version)}}
 }
 
 // mirror applies batches, and fails where they are no legal history.

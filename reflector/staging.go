@@ -13,6 +13,9 @@ type staging[T api.Object] struct {
 	// position is where each object is. It is nil as long as each comes but once: in pages, and in a streaming list until
 	// the initial objects are through and changes follow.
 	position map[api.Key]int
+
+	refused    int  // malformed objects that came
+	incomplete bool // one of them has no key, and may be any object of the collection
 }
 
 // stagingFor makes room for about n objects.

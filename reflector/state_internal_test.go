@@ -10,9 +10,11 @@ import (
 )
 
 var (
-	allVerbs   = []verb{stream, page, watch}
-	allEndings = []ending{done, expired, tooLarge, busy, rejected, deadline, backwards, rewound, broken}
-	noon       = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	allVerbs   = []verb{stream, page, watch, probe}
+	allEndings = []ending{
+		done, expired, tooLarge, unreachable, busy, rejected, deadline, backwards, rewound, cannotStream, broken,
+	}
+	noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
 const (
@@ -43,13 +45,19 @@ type combination struct {
 }
 
 // possible leaves out what no request can come to: a page has no events and is either the last one or has failed; a
-// stream has events only once it is complete; a watch has its state from the beginning.
+// stream has events only once it is complete, and only before that can it turn out to be no stream; a watch has its state
+// from the beginning, and a probe brings none.
 func (c combination) possible() bool {
+	if c.ending == cannotStream {
+		return c.do == stream && !c.synced && !c.events
+	}
 	switch c.do {
 	case page:
 		return !c.events && (!c.synced || c.ending == done)
 	case stream:
 		return !c.events || c.synced
+	case probe:
+		return !c.synced && !c.events
 	default:
 		return c.synced
 	}
@@ -60,6 +68,20 @@ func only(v verb) []verb { return []verb{v} }
 // failed is s after its first failure at noon.
 func failed(s state) state {
 	s.attempt, s.failedAt = 1, noon
+	return s
+}
+
+// away is s after a failure at noon that was an outage.
+func away(s state) state {
+	s = failed(s)
+	s.away = true
+	return s
+}
+
+// relisted is s after a failure at noon that led from a watch to a list.
+func relisted(s state) state {
+	s = failed(s)
+	s.relisted = true
 	return s
 }
 
@@ -76,7 +98,7 @@ func table() []row {
 	watching := state{do: watch, version: "7"}
 	paused := noon.Add(time.Minute)
 	distrust := []ending{expired, tooLarge, backwards}
-	return []row{
+	return append(probeTable(), []row{
 		// A page.
 		{
 			"a page that is not the last: the next one at once", only(page), listing,
@@ -180,15 +202,15 @@ func table() []row {
 		},
 		{
 			"no judgement on a first page: try to stream again", only(page), at7,
-			[]ending{busy},
+			[]ending{busy, unreachable},
 			outcome{},
-			failed(state{do: stream, version: "7"}), base,
+			away(state{do: stream, version: "7"}), base,
 		},
 		{
 			"no judgement on a later page: the same page again", only(page), listing,
-			[]ending{busy},
+			[]ending{busy, unreachable},
 			outcome{},
-			failed(listing), base,
+			away(listing), base,
 		},
 		{
 			"a page is refused, stalls or breaks: a new list, streamed if that is not paused", only(page), at7,
@@ -218,7 +240,7 @@ func table() []row {
 		},
 
 		// A streaming list that did not come to its end.
-		{"no judgement: stream again", only(stream), at7, []ending{busy}, outcome{}, failed(state{version: "7"}), base},
+		{"no judgement: stream again", only(stream), at7, []ending{busy, unreachable}, outcome{}, away(state{version: "7"}), base},
 		{
 			"the version is refused or contradicted: the truth at once", only(stream), at7, distrust,
 			outcome{},
@@ -240,7 +262,7 @@ func table() []row {
 		{
 			"the server does not stream, or stalls: pages at once, and no streaming for ten minutes", only(stream),
 			at7.with(func(s *state) { s.streamFailures = 2 }),
-			[]ending{rejected, deadline},
+			[]ending{rejected, deadline, cannotStream},
 			outcome{},
 			state{do: page, version: "7", streamAfter: noon.Add(10 * time.Minute)},
 			0,
@@ -261,13 +283,15 @@ func table() []row {
 
 		// A watch, or a streaming list that came to its end.
 		{
-			"a watch that lasted ends in good order: the next one at once", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"a watch that lasted ends in good order: the next one at once", established,
+			watching.with(func(s *state) { s.emptyWatches, s.silence = 2, time.Hour }),
 			[]ending{done},
-			outcome{synced: true, version: "7", lasted: time.Second},
+			outcome{synced: true, version: "7", lasted: time.Second, heard: true},
 			watching, 0,
 		},
 		{
-			"a watch that lasted ends in good order after events: the next one at once", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"a watch that lasted ends in good order after events: the next one at once", established,
+			watching.with(func(s *state) { s.emptyWatches, s.silence = 2, time.Hour }),
 			[]ending{done},
 			outcome{synced: true, version: "9", events: 1, lasted: time.Minute},
 			state{do: watch, version: "9"},
@@ -284,55 +308,86 @@ func table() []row {
 			"a short watch without events has failed", established, watching,
 			[]ending{done},
 			outcome{synced: true, version: "7"},
-			failed(state{do: watch, version: "7", emptyWatches: 1}), base,
+			failed(state{do: watch, version: "7", emptyWatches: 1, silence: 500 * time.Millisecond}), base,
 		},
 		{
 			"the version is gone: a list at once", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
 			[]ending{expired},
 			outcome{synced: true, version: "7"},
-			failed(state{version: "7"}), 0,
+			relisted(state{version: "7"}), 0,
 		},
 		{
 			"the version is gone after events: a list at once", established, watching,
 			[]ending{expired},
 			outcome{synced: true, version: "9", events: 3},
-			failed(state{version: "9"}), 0,
+			relisted(state{version: "9"}), 0,
 		},
 		{
 			"the version is gone while streaming is paused: a list in pages", established, watching.with(func(s *state) { s.streamAfter = paused }),
 			[]ending{expired},
 			outcome{synced: true, version: "7"},
-			failed(state{do: page, version: "7", streamAfter: paused}), 0,
+			relisted(state{do: page, version: "7", streamAfter: paused}), 0,
 		},
 		{
 			"the server contradicts itself: the truth at once", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
 			[]ending{backwards, rewound},
 			outcome{synced: true, version: "7"},
-			failed(state{version: "7", consistent: true}), 0,
+			relisted(state{version: "7", consistent: true}), 0,
 		},
 		{
 			"the server contradicts itself after events: the truth at once", established, watching,
 			[]ending{backwards, rewound},
 			outcome{synced: true, version: "9", events: 1},
-			failed(state{version: "9", consistent: true}), 0,
+			relisted(state{version: "9", consistent: true}), 0,
 		},
 		{
-			"no judgement: the same watch again, and that is all", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
-			[]ending{busy},
+			"the version is gone after an outage: a list at once, and spread", established,
+			watching.with(func(s *state) { s.attempt, s.failedAt, s.away = 9, noon, true }),
+			[]ending{expired},
 			outcome{synced: true, version: "7"},
-			failed(state{do: watch, version: "7", emptyWatches: 2}), base,
+			state{version: "7", attempt: 10, failedAt: noon, relisted: true, spread: 5 * time.Second},
+			0,
 		},
 		{
-			"no judgement after events: resume", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
-			[]ending{busy},
+			"the version is gone again after an outage: a list with backoff", established,
+			watching.with(func(s *state) { s.attempt, s.failedAt, s.away, s.relisted = 2, noon, true, true }),
+			[]ending{expired},
+			outcome{synced: true, version: "7"},
+			state{version: "7", attempt: 3, failedAt: noon, relisted: true},
+			2 * base,
+		},
+		{
+			"the version is gone after failures of another kind: a list with backoff", established,
+			watching.with(func(s *state) { s.attempt, s.failedAt = 2, noon }),
+			[]ending{expired},
+			outcome{synced: true, version: "7"},
+			state{version: "7", attempt: 3, failedAt: noon, relisted: true},
+			2 * base,
+		},
+		{
+			"the version is gone long after an outage: a list at once", established,
+			watching.with(func(s *state) { s.attempt, s.failedAt, s.away = 9, noon.Add(-time.Hour), true }),
+			[]ending{expired},
+			outcome{synced: true, version: "7"},
+			relisted(state{version: "7"}), 0,
+		},
+		{
+			"no judgement: a probe before the same watch", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			[]ending{busy, unreachable},
+			outcome{synced: true, version: "7"},
+			away(state{do: probe, version: "7", emptyWatches: 2}), base,
+		},
+		{
+			"no judgement after events: a probe before the next watch", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			[]ending{busy, unreachable},
 			outcome{synced: true, version: "9", events: 1},
-			failed(state{do: watch, version: "9"}), base,
+			away(state{do: probe, version: "9"}), base,
 		},
 		{
-			"any other end: resume", established, watching,
+			"any other end: resume", established, watching.with(func(s *state) { s.silence = time.Minute }),
 			[]ending{tooLarge, rejected, deadline, broken},
 			outcome{synced: true, version: "7"},
-			failed(state{do: watch, version: "7", emptyWatches: 1}), base,
+			failed(state{do: watch, version: "7", emptyWatches: 1, silence: time.Minute + 500*time.Millisecond}), base,
 		},
 		{
 			"any other end after events: resume", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
@@ -349,9 +404,16 @@ func table() []row {
 		{
 			"no version to resume from: a list, whatever the end", established,
 			state{do: watch},
-			[]ending{busy, broken, rejected},
+			[]ending{broken, rejected},
 			outcome{synced: true, events: 1},
 			failed(state{}), base,
+		},
+		{
+			"no version to resume from: a list, after no judgement too", established,
+			state{do: watch},
+			[]ending{busy, unreachable},
+			outcome{synced: true, events: 1},
+			away(state{}), base,
 		},
 		{
 			"no version to resume from: a list, whatever the end, in good order too", established,
@@ -361,7 +423,7 @@ func table() []row {
 			state{version: "0"},
 			0,
 		},
-	}
+	}...)
 }
 
 // each calls f with every single transition of the table.
@@ -429,7 +491,7 @@ func TestNextHonoursRetryAfter(t *testing.T) {
 			require.Equal(t, 17*time.Second, wait, "%s: %+v", r.name, c)
 			require.Equal(t, r.to, to)
 
-			from.attempt, from.failedAt = 10, noon
+			from.attempt, from.failedAt, from.away = 10, noon, false
 			if _, wait = testLimits().next(from, o); to.attempt > 0 {
 				require.Equal(t, longest, wait, "%s: %+v", r.name, c)
 			}
@@ -502,16 +564,22 @@ type hostile struct {
 	s       state
 	now     time.Time
 	waits   []time.Duration
-	asked   []time.Time
+	asked   []asked
 	r       *rand.Rand
 	answers map[verb][]outcome
+}
+
+// asked is one request.
+type asked struct {
+	do verb
+	at time.Time
 }
 
 func newHostile(seed uint64, endings []ending) *hostile {
 	r := rand.New(rand.NewPCG(seed, 7))
 	flip := func() bool { return r.IntN(2) == 0 }
 	s := state{
-		do: allVerbs[r.IntN(3)], version: []string{"", "0", "7", "opaque"}[r.IntN(4)],
+		do: allVerbs[r.IntN(len(allVerbs))], version: []string{"", "0", "7", "opaque"}[r.IntN(4)],
 		consistent: flip(), rewound: flip(), unlimited: flip(), serverPages: flip(),
 		streamFailures: r.IntN(3), emptyWatches: r.IntN(3), attempt: r.IntN(10),
 		failedAt: noon.Add(-time.Duration(r.IntN(300)) * time.Second), streamAfter: noon.Add(time.Duration(r.IntN(1200)-600) * time.Second),
@@ -550,7 +618,7 @@ func (h *hostile) outcome(do verb, endings []ending) outcome {
 
 // step answers one request.
 func (h *hostile) step() {
-	h.asked = append(h.asked, h.now)
+	h.asked = append(h.asked, asked{h.s.do, h.now})
 	answers := h.answers[h.s.do]
 	o := answers[h.r.IntN(len(answers))]
 	h.now = h.now.Add(time.Millisecond)
@@ -564,12 +632,12 @@ func (h *hostile) step() {
 // busiest is the most requests in any minute from some time on.
 func (h *hostile) busiest(from time.Time) (most int) {
 	for i, first := range h.asked {
-		if first.Before(from) {
+		if first.at.Before(from) {
 			continue
 		}
 		n := 0
-		for _, at := range h.asked[i:] {
-			if at.Sub(first) >= time.Minute {
+		for _, next := range h.asked[i:] {
+			if next.at.Sub(first.at) >= time.Minute {
 				break
 			}
 			n++
@@ -596,8 +664,8 @@ func TestFailuresSlowDown(t *testing.T) {
 			h.step()
 		}
 		short := 0
-		for _, wait := range h.waits[20:] {
-			if wait != longest {
+		for i, wait := range h.waits[20:] {
+			if wait != longest && h.asked[20+i].do != probe { // one that is refused is followed by the watch at once
 				require.Zero(t, wait, "seed %d", seed)
 				short++
 			}

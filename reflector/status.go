@@ -5,6 +5,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
 )
 
 // Phase is what a reflector is doing.
@@ -19,6 +21,8 @@ const (
 	Listing Phase = "listing"
 	// Watching is a complete state that is kept up to date.
 	Watching Phase = "watching"
+	// Probing is a look at the server's version, after an outage or a silent watch, before the next watch.
+	Probing Phase = "probing"
 	// Waiting is a pause after a failure.
 	Waiting Phase = "waiting"
 	// Stopped is a reflector whose Run has returned.
@@ -35,8 +39,10 @@ type Status struct {
 	Objects   int
 	Remaining int64
 
-	// LastError is what the last failed request ended with. Err is the same as long as the failure is not overcome, and
-	// nil otherwise.
+	// LastError is what the last failed request ended with. Err is the same until the failure is overcome, and nil then.
+	// It is overcome when a request ends in good order, when a list is complete, and when the next watch is open: the
+	// server has accepted it with the head of a successful answer. A silent watch brings nothing else for minutes. What
+	// the server says against the watch after that head is the next failure.
 	LastError, Err error
 	LastErrorAt    time.Time
 	// CaughtUpAt is when the server said last that nothing is missing: with the end of a list, or a bookmark. It is zero
@@ -45,19 +51,34 @@ type Status struct {
 	// Attempt counts the failures in a row; NextAttempt is when a Waiting reflector will try again.
 	Attempt     int
 	NextAttempt time.Time
+	// RetryAfter is the pause that the server asked for with Err, zero if it asked for none. Options.MaxRetryAfter bounds
+	// how much of it the reflector grants: NextAttempt is when it will try again.
+	RetryAfter time.Duration
+
+	// Unversioned says that the source has changed an object without changing its version, as client-go's fake clientsets
+	// do. From then on nothing is reused in lists and no event is dropped for its version, as with Options.NoListReuse and
+	// NoWatchDedup. It is found when the source hands out both states as objects of their own and Options have no
+	// Transform; with one, or with a source that asks api.Options.Known, set both options.
+	Unversioned bool
+	// LastMalformed is the last object that was not given to the store because it cannot belong to the collection, nil if
+	// there was none. It matches ErrMalformed.
+	LastMalformed error
 
 	Counters Counters
 }
 
 // Counters only ever grow.
 type Counters struct {
-	Streams, Pages, Watches int // requests made: streaming lists, pages of lists, watches
-	Lists                   int // complete states given to the store
-	Events, Bookmarks       int
-	Stale                   int // events dropped since something newer was known
-	Undecodable             int
-	Expired                 int // requests that the server refused or ended with 410
-	Backwards               int // answers from before the version reached
+	// Requests made: WatchLists, pages of lists, watches, and lists that ask only for the version.
+	Streams, Pages, Watches, Probes int
+
+	Lists             int // complete states given to the store
+	Events, Bookmarks int
+	Stale             int // events dropped since something newer was known
+	Undecodable       int
+	Malformed         int // objects that match ErrMalformed
+	Expired           int // requests that the server refused or ended with 410
+	Backwards         int // answers from before the version reached
 }
 
 // statusBoard is where the reflector's goroutine writes its Status and others read it.
@@ -101,19 +122,22 @@ func (b *statusBoard) begin(st state) {
 		case watch:
 			s.Phase = Watching
 			s.Counters.Watches++
+		case probe:
+			s.Phase = Probing
+			s.Counters.Probes++
 		}
 	})
 }
 
-// end notes how a request ended.
-func (b *statusBoard) end(err error, attempt int, at time.Time) {
+// end notes how a request ended, and the pause that the server asked for.
+func (b *statusBoard) end(err error, attempt int, at time.Time, retryAfter time.Duration) {
 	b.update(func(s *Status) {
 		if err == nil {
 			s.healthy()
 			return
 		}
 		s.Attempt = attempt
-		s.LastError, s.Err, s.LastErrorAt = err, err, at
+		s.LastError, s.Err, s.LastErrorAt, s.RetryAfter = err, err, at, retryAfter
 		switch classify(err) {
 		case expired:
 			s.Counters.Expired++
@@ -146,6 +170,9 @@ func (b *statusBoard) caughtUp() { b.update(func(s *Status) { s.CaughtUpAt = tim
 
 func (b *statusBoard) received(objects int) { b.update(func(s *Status) { s.Objects = objects }) }
 
+// open notes that the server has accepted a watch. A streaming list has still to come to its end.
+func (b *statusBoard) open() { b.update((*Status).recover) }
+
 func (b *statusBoard) event() {
 	b.update(func(s *Status) {
 		s.Counters.Events++
@@ -157,6 +184,14 @@ func (b *statusBoard) bookmark() {
 	b.update(func(s *Status) {
 		s.Counters.Bookmarks++
 		s.recover()
+	})
+}
+
+func (b *statusBoard) unversioned() { b.update(func(s *Status) { s.Unversioned = true }) }
+func (b *statusBoard) malformed(e *api.UndecodableError) {
+	b.update(func(s *Status) {
+		s.Counters.Malformed++
+		s.LastMalformed = e
 	})
 }
 
@@ -174,4 +209,4 @@ func (s *Status) recover() {
 	}
 }
 
-func (s *Status) healthy() { s.Err, s.Attempt = nil, 0 }
+func (s *Status) healthy() { s.Err, s.Attempt, s.RetryAfter = nil, 0, 0 }

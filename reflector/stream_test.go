@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -60,6 +61,38 @@ func TestStreamingList(t *testing.T) {
 			require.ErrorIs(t, b.Status().LastError, refusal)
 			b.stop()
 		}
+	})
+	bubble(t, "the source cannot stream, and says so: pages, and no failure", func(t *testing.T) {
+		cannot := fmt.Errorf("fake: %w", api.ErrCannotStream)
+		o := options{
+			OnError: func(err error) { require.NoError(t, err) },
+			OnRequest: func(r reflector.Request) {
+				if r.Verb == "stream" {
+					require.Equal(t, "cannot stream", r.Outcome)
+					require.Equal(t, cannot, r.Err)
+				}
+			},
+		}
+		b := run(t, o, stream(cannot), list("5", at("a", "1")), watch(stay))
+		b.expectRequests(streamFirst, "0s list rv=0 limit=500", "0s watch rv=5")
+		b.expectStore("replace [a@1] at 5")
+		require.NoError(t, b.Status().LastError)
+		require.Zero(t, b.Status().Attempt)
+		b.stop()
+	})
+	bubble(t, "the source says so where it was not asked to stream: a failure", func(t *testing.T) {
+		b := run(t, paged(), failedList(api.ErrCannotStream), list("5"), watch(api.ErrCannotStream), watch(stay))
+		b.pass(time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "800ms list rv=0 limit=500", "800ms watch rv=5", "2.4s watch rv=5")
+		b.stop()
+	})
+	bubble(t, "a failure before is not overcome by that", func(t *testing.T) {
+		b := run(t, options{}, stream(errReset), stream(api.ErrCannotStream), list("5", time.Second), watch(stay))
+		b.pass(time.Second)
+		require.Equal(t, errReset, b.Status().Err)
+		b.pass(time.Second)
+		require.NoError(t, b.Status().Err)
+		b.stop()
 	})
 	bubble(t, "disabled", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(stay))
@@ -193,7 +226,7 @@ func TestKnownIsReused(t *testing.T) {
 						list("9", at("a", "1"), at("b", "2")), watch(stay),
 					}
 				}
-				b := run(t, options{DisableStreaming: paged, NoReuse: noReuse}, script...)
+				b := run(t, options{DisableStreaming: paged, NoListReuse: noReuse}, script...)
 				b.pass(2 * time.Second)
 				require.NotNil(t, before)
 				require.Equal(t, !noReuse, before == b.known("a"))

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/reflector"
 )
@@ -24,6 +25,23 @@ func TestMonotonicVersions(t *testing.T) {
 		b.expectStore("replace [a@3 b@5] at 5", "put a@8 at 8", "put b@9 at 9")
 		require.Equal(t, 7, b.Status().Counters.Stale)
 		require.Equal(t, "9", b.Status().ResourceVersion)
+		b.stop()
+	})
+	bubble(t, "what is dropped since it is known advances the version, in the store too", func(t *testing.T) {
+		b := run(t, paged(), pageOf("5", "t", at("a", "3")), pageOf("7", "", at("b", "7"), at("c", "9")), watch(
+			added(at("b", "7")), modified(at("c", "8")), bad(apiwatch.Modified, at("c", "9")), added(at("b", "7")), time.Second,
+		), watch(stay))
+		b.expectStore("replace [a@3 b@7 c@9] at 5", "bookmark 7", "bookmark 8", "bookmark 9")
+		require.Equal(t, "9", b.Status().ResourceVersion)
+		require.Equal(t, 4, b.Status().Counters.Stale)
+		b.pass(2 * time.Second)
+		require.Equal(t, "1s watch rv=9", last(b.lw.asked().requests))
+		b.stop()
+	})
+	bubble(t, "what is dropped of a streaming list advances the version, but the store hears of it with the end only", func(t *testing.T) {
+		b := run(t, options{}, stream(added(at("a", "9")), modified(at("b", "8")), modified(at("a", "9")), bookmark("8"), stay), stream(stay))
+		b.expectStore()
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards, "9 had been reached")
 		b.stop()
 	})
 	bubble(t, "a deletion may have the version of the last state, as in old servers", func(t *testing.T) {
@@ -44,9 +62,9 @@ func TestMonotonicVersions(t *testing.T) {
 		require.Zero(t, b.Status().Counters.Stale)
 		b.stop()
 	})
-	bubble(t, "NoReuse passes on equal versions", func(t *testing.T) {
+	bubble(t, "NoWatchDedup passes on equal versions", func(t *testing.T) {
 		o := paged()
-		o.NoReuse = true
+		o.NoWatchDedup = true
 		b := run(t, o, list("5", at("a", "3")), watch(modified(at("a", "3")), modified(at("a", "2")), stay))
 		b.expectStore("replace [a@3] at 5", "put a@3 at 5")
 		b.stop()

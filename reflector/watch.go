@@ -21,10 +21,13 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (outcome, error) {
 	f := &feed[T]{r: r, s: s}
 	if s.do == stream {
 		f.beginInitialList(dog)
+		if r.reuses(s) {
+			o.Known = f.lookup
+		}
 	} else {
 		f.version, f.ordered = s.version, s.resumable()
 	}
-	o.OnUndecodable = f.undecodable
+	o.OnUndecodable, o.OnOpen = f.undecodable, r.status.open
 	err := f.consume(r.lw.Watch(ctx, o))
 	switch {
 	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
@@ -44,10 +47,12 @@ type feed[T api.Object] struct {
 
 	staged *staging[T] // the initial state as far as it has come; nil once it is complete, or was before
 	// version is what the stream has reached; ordered says that from here on versions only grow. Initial objects, of a
-	// streaming list and of a watch from no version, come in the order of their keys.
+	// streaming list and of a watch from no version, come in the order of their keys, so that nothing is resumed from
+	// their versions.
 	version string
 	ordered bool
 	events  int
+	heard   bool // a bookmark or the initial state
 
 	idle, overdue *time.Timer // the deadlines of a streaming list
 }
@@ -76,7 +81,11 @@ func (f *feed[T]) outcome() outcome {
 	if f.staged != nil {
 		return outcome{}
 	}
-	return outcome{synced: true, version: f.version, events: f.events}
+	o := outcome{synced: true, version: f.version, events: f.events, heard: f.heard}
+	if !f.ordered {
+		o.version = f.s.version
+	}
+	return o
 }
 
 func (f *feed[T]) apply(e api.Event[T]) error {
@@ -89,9 +98,19 @@ func (f *feed[T]) apply(e api.Event[T]) error {
 		return fmt.Errorf("%w: %q", ErrUnknownEvent, e.Type)
 	}
 	key := api.KeyOf(e.Object)
+	if reason := f.r.scope.check(key); reason != nil {
+		return f.r.refuse(f.r.malformed(key, e.Object.GetUID(), e.ResourceVersion, e.Type, reason), f.staged)
+	}
 	use, err := f.judge(e.Type, key, e.ResourceVersion)
-	if err != nil || !use {
+	switch {
+	case err != nil:
 		return err
+	case !use && !f.isUnversioned(key, e):
+		f.drop(e.ResourceVersion)
+		return nil
+	case !use:
+		f.r.distrust(key)
+		f.take(e.ResourceVersion)
 	}
 	if e.Type == apiwatch.Deleted {
 		return f.remove(key, e.Object)
@@ -125,6 +144,7 @@ func (f *feed[T]) bookmark(e api.Event[T]) error {
 		if news {
 			f.events++
 		}
+		f.heard = true
 		f.r.store.Bookmark(f.version)
 		f.r.status.caughtUp()
 	case e.InitialEventsEnd:
@@ -137,14 +157,15 @@ func (f *feed[T]) bookmark(e api.Event[T]) error {
 func (f *feed[T]) endInitialList() error {
 	f.idle.Stop()
 	f.overdue.Stop()
-	if err := f.r.commit(f.s, f.staged.objects, f.version); err != nil {
+	if err := f.r.commit(f.s, f.staged, f.version); err != nil {
 		return err
 	}
-	f.staged = nil
+	f.staged, f.heard = nil, true
 	return nil
 }
 
-// judge decides whether an event says something new of its key, and if so notes the version reached. One that is older
+// judge decides whether an event says something new of its key, and if so notes the version reached; otherwise the caller
+// drops it. One that is older
 // than what was seen of the object, or as old and no deletion, was sent twice or late, and is dropped. One that is older
 // than the stream itself and speaks of an object that was not seen may be the ghost of a deleted one: the stream cannot
 // be trusted any more.
@@ -153,16 +174,39 @@ func (f *feed[T]) judge(kind apiwatch.EventType, key api.Key, version string) (u
 	seen, exists := f.seen(key)
 	switch {
 	case exists && f.stale(kind, version, seen), !exists && kind == apiwatch.Deleted && f.late(version):
-		f.r.status.stale()
 		return false, nil
 	case !exists && f.late(version):
 		return false, ErrBackwards
 	}
+	f.take(version)
+	return true, nil
+}
+
+// take notes the version of an event that is applied.
+func (f *feed[T]) take(version string) {
 	f.advance(version)
 	if f.staged == nil {
 		f.events++
 	}
-	return true, nil
+}
+
+// drop counts an event that says nothing new. It still advances the version: the store has what the event says, for
+// instance from a later page of the list, and without the version WaitFor would block until the next event.
+func (f *feed[T]) drop(version string) {
+	f.r.status.stale()
+	if f.advance(version) && f.staged == nil {
+		f.events++
+		f.r.store.Bookmark(f.version)
+	}
+}
+
+// isUnversioned reports whether an event that was to be dropped says something new about an object of a known version.
+func (f *feed[T]) isUnversioned(key api.Key, e api.Event[T]) bool {
+	if f.staged != nil || e.Type == apiwatch.Deleted {
+		return false
+	}
+	known, exists := f.r.store.Get(key)
+	return exists && known.GetResourceVersion() == e.ResourceVersion && f.r.unversioned(known, e.Object)
 }
 
 // late tells whether a version lies before what the stream has reached.
@@ -173,7 +217,7 @@ func (f *feed[T]) stale(kind apiwatch.EventType, version, seen string) bool {
 		return false
 	}
 	order, ok := api.CompareVersions(version, seen)
-	return ok && (order < 0 || order == 0 && kind != apiwatch.Deleted && !f.r.o.NoReuse)
+	return ok && (order < 0 || order == 0 && kind != apiwatch.Deleted && f.r.trust.dedup)
 }
 
 // seen is the newest version of an object that the stream, or else what came before it, has brought, be it one that
@@ -192,6 +236,16 @@ func (f *feed[T]) seen(key api.Key) (version string, exists bool) {
 	return version, exists
 }
 
+// lookup answers the decoder of a streaming list with what the store has. Events that follow the list are decoded whole:
+// an event of a known version is rare, and its content tells whether the source can be trusted.
+func (f *feed[T]) lookup(namespace, name []byte) (T, bool) {
+	if f.staged == nil || !f.r.reuses(f.s) {
+		var none T
+		return none, false
+	}
+	return f.r.store.Lookup(namespace, name)
+}
+
 func (f *feed[T]) known(key api.Key) (T, bool) {
 	if f.staged == nil {
 		return f.r.store.Get(key)
@@ -202,9 +256,12 @@ func (f *feed[T]) known(key api.Key) (T, bool) {
 	return f.staged.get(key)
 }
 
-// advance notes the version that the stream has reached, and says whether that is new; it never falls.
+// advance notes the version that the stream has reached, and says whether that is new; it never falls. The initial
+// objects of a streaming list do not advance it, because the bookmark at their end does. Those of a watch from no version
+// have no such end and look like additions, so they advance it: the price is that the version may be ahead of the cache
+// until the last of them has come.
 func (f *feed[T]) advance(version string) bool {
-	if !f.ordered || version == "" || version == f.version || older(version, f.version) {
+	if f.staged != nil && !f.ordered || version == "" || version == f.version || older(version, f.version) {
 		return false
 	}
 	f.version = version
@@ -234,7 +291,7 @@ func (f *feed[T]) remove(key api.Key, last T) error {
 	}
 	switch known, exists := f.r.store.Get(key); {
 	case !exists:
-	case f.r.reuses(f.s) && api.SameVersion(known, last):
+	case f.r.trust.dedup && api.SameVersion(known, last):
 		last = known
 	default:
 		transformed, bad := f.r.transform(last, apiwatch.Deleted)
@@ -250,9 +307,16 @@ func (f *feed[T]) remove(key api.Key, last T) error {
 // undecodable receives the event of an object that is not a T, in its place among the others.
 func (f *feed[T]) undecodable(e *api.UndecodableError) error {
 	f.arrived(e.Type)
+	if reason := f.r.scope.check(e.Key); reason != nil {
+		return f.r.refuse(f.r.malformed(e.Key, e.UID, e.ResourceVersion, e.Type, reason), f.staged)
+	}
 	use, err := f.judge(e.Type, e.Key, e.ResourceVersion)
-	if err != nil || !use {
+	switch {
+	case err != nil:
 		return err
+	case !use:
+		f.drop(e.ResourceVersion)
+		return nil
 	}
 	return f.keep(e)
 }

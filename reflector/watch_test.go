@@ -18,7 +18,7 @@ import (
 
 func TestRewatch(t *testing.T) {
 	bubble(t, "a watch that ends in good order: the next one at once, from the version reached", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(added(at("a", "7")), 5*time.Minute), watch(5*time.Minute), watch(stay))
+		b := run(t, paged(), list("5"), watch(added(at("a", "7")), 5*time.Minute), watch(5*time.Minute, bookmark("7")), watch(stay))
 		b.pass(time.Hour / 4)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m0s watch rv=7", "10m0s watch rv=7")
 		require.NoError(t, b.Status().LastError)
@@ -84,14 +84,18 @@ func TestRewatch(t *testing.T) {
 	for name, end := range map[string]error{"refused": errRefused, "429": errTooMany(0)} {
 		bubble(t, name+" never leads to a list", func(t *testing.T) {
 			script := script{list("5")}
-			for range 40 {
-				script = append(script, watch(end))
+			for i := range 40 {
+				if i == 0 || end != errRefused && i%3 == 0 { // no probe keeps the watch of a busy server waiting
+					script = append(script, watch(end))
+				} else {
+					script = append(script, failedProbe(end))
+				}
 			}
-			b := run(t, paged(), append(script, watch(stay))...)
+			b := run(t, paged(), append(script, probed("5"), watch(stay))...)
 			b.pass(23 * time.Minute)
-			require.Len(t, b.lw.asked().requests, 42)
+			require.Empty(t, b.lw.asked().script)
 			for _, request := range b.lw.asked().requests[1:] {
-				require.Contains(t, request, "watch rv=5")
+				require.NotContains(t, request, "list")
 			}
 			require.Equal(t, 1, b.Status().Counters.Lists)
 			b.stop()
@@ -106,17 +110,17 @@ func TestRewatch(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "a watch that the server forgets is given up half a minute late", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), watch(stay))
+		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), probed("6"), watch(stay))
 		b.pass(12 * time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s watch rv=6")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s probe", "11m0s watch rv=6")
 		require.NoError(t, b.Status().LastError, "it had its time")
 		b.stop()
 	})
 	bubble(t, "a watch that the client gives up, since the server breaks its promise, is none that failed", func(t *testing.T) {
 		overdue := fmt.Errorf("watch pods: %w", api.ErrOverdue)
-		b := run(t, paged(), list("5"), watch(time.Minute, overdue), watch(added(at("a", "6")), overdue), watch(stay))
+		b := run(t, paged(), list("5"), watch(time.Minute, overdue), probed("6"), watch(added(at("a", "6")), overdue), watch(stay))
 		b.pass(2 * time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1m0s watch rv=5", "1m1s watch rv=6")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1m0s probe", "1m0s watch rv=5", "1m1s watch rv=6")
 		require.NoError(t, b.Status().LastError)
 		b.stop()
 	})
@@ -208,20 +212,20 @@ func TestBackoffSequence(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "Retry-After is the least", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(errTooMany(20)), watch(errTooMany(1)), watch(errTooMany(1)), watch(stay))
+		b := run(t, paged(), list("5"), watch(errTooMany(20)), failedProbe(errTooMany(1)), failedProbe(errTooMany(1)), watch(stay))
 		require.Equal(t, b.lw.start.Add(20*time.Second), b.Status().NextAttempt)
 		require.Equal(t, reflector.Waiting, b.Status().Phase)
 		b.pass(time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "20s watch rv=5", "21.6s watch rv=5", "24.8s watch rv=5")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "20s probe", "21.6s probe", "24.8s watch rv=5")
 		require.True(t, b.Status().NextAttempt.IsZero())
 		b.stop()
 	})
 	bubble(t, "anew after two good minutes", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(errRefused), watch(errRefused), watch(errRefused),
-			watch(2*time.Minute, errRefused), watch(time.Minute, errRefused), watch(stay))
+		b := run(t, paged(), list("5"), watch(errReset), watch(errReset), watch(added(at("a", "6")), errReset),
+			watch(2*time.Minute, errReset), watch(time.Minute, errReset), watch(stay))
 		b.pass(5 * time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5", "5.6s watch rv=5",
-			"2m6.4s watch rv=5", "3m8s watch rv=5")
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5", "5.6s watch rv=6",
+			"2m6.4s watch rv=6", "3m8s watch rv=6")
 		b.stop()
 	})
 	// A server whose lists succeed and whose watches never do.
@@ -317,12 +321,36 @@ func TestStagedIsLetGo(t *testing.T) {
 
 func TestStatus(t *testing.T) {
 	bubble(t, "a watch in good order overcomes a failure, be it silent", func(t *testing.T) {
-		b := run(t, paged(), list("5"), watch(errReset), watch(5*time.Minute), watch(stay))
+		b := run(t, paged(), list("5"), watch(errReset), watch(5*time.Minute), probed("5"), watch(stay))
 		b.pass(time.Minute)
 		require.ErrorIs(t, b.Status().Err, errReset)
 		b.pass(5 * time.Minute)
 		require.NoError(t, b.Status().Err)
 		require.Zero(t, b.Status().Attempt)
+		b.stop()
+	})
+	bubble(t, "a watch that is open overcomes a failure, and what ends it is the next one", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(errReset), watch(time.Second, open, time.Second, errReset), watch(open, stay))
+		b.pass(time.Second)
+		require.ErrorIs(t, b.Status().Err, errReset, "there is no answer yet")
+		require.Equal(t, 1, b.Status().Attempt)
+		b.pass(time.Second)
+		require.NoError(t, b.Status().Err)
+		require.ErrorIs(t, b.Status().LastError, errReset)
+		require.Zero(t, b.Status().Attempt)
+		b.pass(time.Second)
+		require.ErrorIs(t, b.Status().Err, errReset)
+		require.Equal(t, 2, b.Status().Attempt, "the pauses grow")
+		b.pass(2 * time.Second)
+		require.NoError(t, b.Status().Err)
+		b.stop()
+	})
+	bubble(t, "a streaming list that is open has still to come to its end", func(t *testing.T) {
+		b := run(t, options{}, stream(errReset), stream(open, added(at("a", "1")), time.Second, initialEnd("5"), stay))
+		b.pass(time.Second)
+		require.ErrorIs(t, b.Status().Err, errReset)
+		b.pass(time.Second)
+		require.NoError(t, b.Status().Err)
 		b.stop()
 	})
 	synctest.Test(t, func(t *testing.T) {

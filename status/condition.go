@@ -10,19 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ErrCondition is a condition that no server accepts.
-var ErrCondition = errors.New("status: not a condition")
+// ErrCondition is the error of a condition that no server accepts.
+var ErrCondition = errors.New("status: invalid condition")
 
-// reasonForm is what metav1.Condition demands of a reason.
+// reasonForm is the form of a reason that metav1.Condition requires.
 var reasonForm = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 const maxReason, maxMessage = 1024, 32768
 
-// Set puts a condition among those of an object, in place of the one of its type, and tells whether that changed anything.
-// Its lastTransitionTime becomes c's, or now if c has none, where the status is another than before, and otherwise stays as
-// it was. A condition that the API server would refuse (an empty or malformed reason, a status that is none of True, False
-// and Unknown) is ErrCondition, and changes nothing.
-// It corresponds to meta.SetStatusCondition of apimachinery.
+// Set adds a condition to an object's conditions, or replaces the one of the same type, and reports whether anything
+// changed. If the status changes, lastTransitionTime becomes that of c, or now if c has no time; otherwise it stays. If
+// the API server would reject the condition, Set returns ErrCondition and changes nothing: for example, if the reason
+// is empty or malformed, or the status is not True, False or Unknown. It corresponds to meta.SetStatusCondition of
+// apimachinery.
 func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool, err error) {
 	if err := validate(c); err != nil {
 		return false, err
@@ -33,38 +33,37 @@ func Set(conditions *[]metav1.Condition, c metav1.Condition) (changed bool, err 
 func validate(c metav1.Condition) error {
 	switch {
 	case c.Type == "":
-		return fmt.Errorf("%w: it has no type", ErrCondition)
+		return fmt.Errorf("%w: the type is empty", ErrCondition)
 	case c.Status != metav1.ConditionTrue && c.Status != metav1.ConditionFalse && c.Status != metav1.ConditionUnknown:
-		return fmt.Errorf("%w: the status of %s is %q, and not True, False or Unknown", ErrCondition, c.Type, c.Status)
+		return fmt.Errorf("%w: the status of %s is %q; it must be True, False or Unknown", ErrCondition, c.Type, c.Status)
 	case !reasonForm.MatchString(c.Reason) || len(c.Reason) > maxReason:
-		return fmt.Errorf("%w: the reason of %s is %q, and not a word in CamelCase", ErrCondition, c.Type, c.Reason)
+		return fmt.Errorf("%w: the reason of %s is %q; it must be a word in CamelCase", ErrCondition, c.Type, c.Reason)
 	case len(c.Message) > maxMessage:
-		return fmt.Errorf("%w: the message of %s has %d bytes, and %d are allowed", ErrCondition, c.Type, len(c.Message), maxMessage)
+		return fmt.Errorf("%w: the message of %s has %d bytes; at most %d are allowed", ErrCondition, c.Type, len(c.Message), maxMessage)
 	case c.ObservedGeneration < 0:
 		return fmt.Errorf("%w: the observedGeneration of %s is negative", ErrCondition, c.Type)
 	}
 	return nil
 }
 
-// Find returns the condition of a type, or nil.
-// It corresponds to meta.FindStatusCondition of apimachinery.
+// Find returns the condition of a type, or nil. It corresponds to meta.FindStatusCondition of apimachinery.
 func Find(conditions []metav1.Condition, kind string) *metav1.Condition {
 	return meta.FindStatusCondition(conditions, kind)
 }
 
-// Is tells whether the condition of a type is there and has that status.
+// Is reports whether the condition of a type exists and has the given status.
 func Is(conditions []metav1.Condition, kind string, status metav1.ConditionStatus) bool {
 	return meta.IsStatusConditionPresentAndEqual(conditions, kind, status)
 }
 
-// IsCurrent is Is for a condition that was said of this generation of its object, or of a later one. What was said of an
-// earlier one may hold no longer.
+// IsCurrent is like Is, but ignores a condition whose observedGeneration is older than the given generation of the
+// object, because it may no longer hold.
 func IsCurrent(conditions []metav1.Condition, kind string, status metav1.ConditionStatus, generation int64) bool {
 	c := Find(conditions, kind)
 	return c != nil && c.Status == status && c.ObservedGeneration >= generation
 }
 
-// Remove takes away the condition of a type and tells whether there was one.
+// Remove removes the condition of a type and reports whether there was one.
 func Remove(conditions *[]metav1.Condition, kind string) bool {
 	before := len(*conditions)
 	*conditions = slices.DeleteFunc(slices.Clone(*conditions), func(c metav1.Condition) bool { return c.Type == kind })

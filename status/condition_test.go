@@ -32,7 +32,7 @@ func TestSet(t *testing.T) {
 		require.True(t, set(ready("False", "Starting", "", 1)))
 		require.Zero(t, since())
 		<-time.After(time.Minute)
-		require.False(t, set(ready("False", "Starting", "", 1)), "nothing is new")
+		require.False(t, set(ready("False", "Starting", "", 1)), "nothing has changed")
 		require.True(t, set(ready("False", "Starting", "still", 1)))
 		require.True(t, set(ready("False", "Waiting", "still", 1)))
 		require.True(t, set(ready("False", "Waiting", "still", 2)))
@@ -46,7 +46,7 @@ func TestSet(t *testing.T) {
 		require.False(t, status.Is(conditions, "Ready", "False"))
 		require.False(t, status.Is(conditions, "None", "True"))
 		require.True(t, status.IsCurrent(conditions, "Ready", "True", 2))
-		require.False(t, status.IsCurrent(conditions, "Ready", "True", 3), "it was said of an earlier generation")
+		require.False(t, status.IsCurrent(conditions, "Ready", "True", 3), "the condition is of an earlier generation")
 		require.False(t, status.IsCurrent(conditions, "Ready", "False", 2))
 		require.False(t, status.IsCurrent(conditions, "None", "True", 0))
 
@@ -58,17 +58,17 @@ func TestSet(t *testing.T) {
 	})
 }
 
-func TestSetRefusesWhatServersDo(t *testing.T) {
+func TestSetRejectsInvalidConditions(t *testing.T) {
 	for says, c := range map[string]metav1.Condition{
-		"it has no type":                         {Status: "True", Reason: "R"},
-		`status of Ready is ""`:                  ready("", "R", "", 0),
-		`"true", and not True, False or Unknown`: ready("true", "R", "", 0),
-		`reason of Ready is ""`:                  ready("True", "", "", 0),
-		`"not a word", and not`:                  ready("True", "not a word", "", 0),
-		`"Ends,", and not`:                       ready("True", "Ends,", "", 0),
-		"and not a word in CamelCase":            ready("True", strings.Repeat("R", 1025), "", 0),
-		"has 32769 bytes":                        ready("True", "R", strings.Repeat("m", 32769), 0),
-		"is negative":                            ready("True", "R", "", -1),
+		"the type is empty":                         {Status: "True", Reason: "R"},
+		`status of Ready is ""`:                     ready("", "R", "", 0),
+		`"true"; it must be True, False or Unknown`: ready("true", "R", "", 0),
+		`reason of Ready is ""`:                     ready("True", "", "", 0),
+		`"not a word"; it must`:                     ready("True", "not a word", "", 0),
+		`"Ends,"; it must`:                          ready("True", "Ends,", "", 0),
+		"it must be a word in CamelCase":            ready("True", strings.Repeat("R", 1025), "", 0),
+		"has 32769 bytes":                           ready("True", "R", strings.Repeat("m", 32769), 0),
+		"is negative":                               ready("True", "R", "", -1),
 	} {
 		conditions := []metav1.Condition{ready("False", "Before", "", 0)}
 		changed, err := status.Set(&conditions, c)

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AddFinalizer adds a finalizer to an object, and tells whether it was not there.
-// It corresponds to controllerutil.AddFinalizer of controller-runtime.
+// AddFinalizer adds a finalizer to an object, and reports whether it was missing. It corresponds to
+// controllerutil.AddFinalizer of controller-runtime.
 func AddFinalizer(object metav1.Object, finalizer string) bool {
 	if HasFinalizer(object, finalizer) {
 		return false
@@ -18,8 +18,8 @@ func AddFinalizer(object metav1.Object, finalizer string) bool {
 	return true
 }
 
-// RemoveFinalizer takes a finalizer from an object, and tells whether it was there.
-// It corresponds to controllerutil.RemoveFinalizer of controller-runtime.
+// RemoveFinalizer removes a finalizer from an object, and reports whether it was there. It corresponds to
+// controllerutil.RemoveFinalizer of controller-runtime.
 func RemoveFinalizer(object metav1.Object, finalizer string) bool {
 	if !HasFinalizer(object, finalizer) {
 		return false
@@ -28,37 +28,38 @@ func RemoveFinalizer(object metav1.Object, finalizer string) bool {
 	return true
 }
 
-// HasFinalizer tells whether an object has a finalizer.
-// It corresponds to controllerutil.ContainsFinalizer of controller-runtime.
+// HasFinalizer reports whether an object has a finalizer. It corresponds to controllerutil.ContainsFinalizer of
+// controller-runtime.
 func HasFinalizer(object metav1.Object, finalizer string) bool {
 	return slices.Contains(object.GetFinalizers(), finalizer)
 }
 
-// Finalizer leads an object that leaves traces elsewhere from its first reconcile to its end. Every field is required.
+// Finalizer manages an object with external resources, from its first reconcile to its delete. Every field is required.
 type Finalizer[T metav1.Object] struct {
 	// Name is the finalizer, such as "example.org/volume".
 	Name string
 	// Copy returns a copy that may be changed: (*T).DeepCopy.
 	Copy func(T) T
-	// Update writes an object whose finalizers changed, and returns it as it was stored. It must not write one that
-	// somebody else changed meanwhile.
+	// Update writes an object whose finalizers changed, and returns the stored object. It must fail if the object was
+	// changed meanwhile.
 	Update func(context.Context, T) (T, error)
-	// Apply makes the traces, again at each reconcile.
+	// Apply creates or updates the external resources. Every reconcile calls it.
 	Apply func(context.Context, T) error
-	// Cleanup removes them. It may be called again after it succeeded, and must not mind what is gone already.
+	// Cleanup removes the external resources. It may be called again after success, and must accept that resources are
+	// already gone.
 	Cleanup func(context.Context, T) error
 }
 
-// Finalize does for an object, which may be from a cache, what its state asks for:
+// Finalize handles an object, which may come from a cache, according to its state:
 //
-//	deletionTimestamp   finalizer   what is done
-//	none                missing     it is added, then Apply
-//	none                there       Apply
-//	set                 there       Cleanup, and if that succeeded it is removed
-//	set                 missing     nothing: this finalizer's part is over, or never began
+//	deletionTimestamp   finalizer   action
+//	not set             missing     adds the finalizer, then calls Apply
+//	not set             present     calls Apply
+//	set                 present     calls Cleanup; if that succeeds, removes the finalizer
+//	set                 missing     nothing; the work of this finalizer is done or never began
 //
-// An error of Cleanup, or of a write, leaves the object where it is, to be reconciled again.
-// It corresponds to the finalizer function of kube-rs.
+// After an error of Cleanup or of a write, the object keeps its state and must be reconciled again. It corresponds to
+// the finalizer function of kube-rs.
 func (f Finalizer[T]) Finalize(ctx context.Context, object T) error {
 	dying, there := object.GetDeletionTimestamp() != nil, HasFinalizer(object, f.Name)
 	switch {
@@ -66,7 +67,7 @@ func (f Finalizer[T]) Finalize(ctx context.Context, object T) error {
 		return nil
 	case dying:
 		if err := f.Cleanup(ctx, object); err != nil {
-			return fmt.Errorf("clean up for finalizer %s: %w", f.Name, err)
+			return fmt.Errorf("status: clean up for finalizer %s: %w", f.Name, err)
 		}
 		_, err := f.write(ctx, object, RemoveFinalizer)
 		return err
@@ -85,7 +86,7 @@ func (f Finalizer[T]) write(ctx context.Context, object T, change func(metav1.Ob
 	change(object, f.Name)
 	stored, err := f.Update(ctx, object)
 	if err != nil {
-		return stored, fmt.Errorf("write finalizer %s: %w", f.Name, err)
+		return stored, fmt.Errorf("status: write finalizer %s: %w", f.Name, err)
 	}
 	return stored, nil
 }

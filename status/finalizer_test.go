@@ -33,17 +33,17 @@ func TestFinalize(t *testing.T) {
 	now := metav1.Now()
 	for name, c := range map[string]struct {
 		dying, there bool
-		fail         string // which function fails
+		fail         string // the function that fails
 		did          []string
-		left         bool // whether the finalizer is there at last
+		left         bool // whether the finalizer is there at the end
 		says         string
 	}{
 		"new":                         {did: []string{"update", "apply"}, left: true},
-		"new, not written":            {fail: "update", did: []string{"update"}, says: "write finalizer example.org/volume: no"},
+		"new, not written":            {fail: "update", did: []string{"update"}, says: "status: write finalizer example.org/volume: no"},
 		"known":                       {there: true, did: []string{"apply"}, left: true},
 		"known, fails":                {there: true, fail: "apply", did: []string{"apply"}, left: true, says: "no"},
 		"going":                       {dying: true, there: true, did: []string{"cleanup", "update"}},
-		"going, not cleaned up":       {dying: true, there: true, fail: "cleanup", did: []string{"cleanup"}, left: true, says: "clean up for finalizer example.org/volume: no"},
+		"going, not cleaned up":       {dying: true, there: true, fail: "cleanup", did: []string{"cleanup"}, left: true, says: "status: clean up for finalizer example.org/volume: no"},
 		"going, cleaned, not written": {dying: true, there: true, fail: "update", did: []string{"cleanup", "update"}, left: true, says: "write finalizer"},
 		"gone":                        {dying: true},
 	} {
@@ -76,7 +76,7 @@ func TestFinalize(t *testing.T) {
 					return o, err
 				},
 				Apply: func(_ context.Context, o *metav1.ObjectMeta) error {
-					require.Same(t, stored, o, "it works on an object that is not what was stored")
+					require.Same(t, stored, o, "the function got another object than the stored one")
 					return do("apply")
 				},
 				Cleanup: func(_ context.Context, o *metav1.ObjectMeta) error { return do("cleanup") },
@@ -100,7 +100,7 @@ func ExampleFinalizer_Finalize() {
 	f := status.Finalizer[*metav1.ObjectMeta]{
 		Name: "example.org/volume",
 		Copy: (*metav1.ObjectMeta).DeepCopy,
-		Update: func(_ context.Context, o *metav1.ObjectMeta) (*metav1.ObjectMeta, error) { // an Update, in earnest
+		Update: func(_ context.Context, o *metav1.ObjectMeta) (*metav1.ObjectMeta, error) { // a real program calls Update here
 			fmt.Println("finalizers:", o.Finalizers)
 			return o, nil
 		},

@@ -11,10 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// aggregatedType is the media type of aggregated discovery. The v2beta1 of it went with Kubernetes 1.35.
+// aggregatedType is the media type of aggregated discovery. Kubernetes 1.35 removed v2beta1.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// The documents of aggregated discovery (KEP-3352): all groups, versions and resources below /api or /apis in one.
+// The documents of aggregated discovery (KEP-3352). One document contains all groups, versions and resources below /api
+// or /apis.
 type (
 	groupDiscoveryList struct {
 		Kind       string           `json:"kind"`
@@ -48,8 +49,8 @@ type (
 	}
 )
 
-// wantsAggregated tells whether the first clause of an Accept header that the server can satisfy is aggregated
-// discovery.
+// wantsAggregated reports whether aggregated discovery is the first clause of an Accept header that the server
+// supports.
 func (s *Server) wantsAggregated(header string) bool {
 	if s.options.NoAggregatedDiscovery {
 		return false
@@ -69,25 +70,25 @@ func (s *Server) wantsAggregated(header string) bool {
 	return false
 }
 
-// aggregated answers /api or /apis with everything below it, or with 304 to a client that has it.
-func (s *Server) aggregated(w http.ResponseWriter, r *http.Request, root string) {
+// serveAggregated answers /api or /apis with the whole document, or with 304 if the client already has it.
+func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, root string) {
 	list := groupDiscoveryList{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2", Items: []groupDiscovery{}}
 	s.store.mu.Lock()
 	if root == "api" {
-		list.Items = append(list.Items, s.store.aggregated("", []string{"v1"}))
+		list.Items = append(list.Items, s.store.aggregatedGroup("", []string{"v1"}))
 	} else {
 		for _, name := range s.store.groups() {
 			var versions []string
 			for _, v := range s.store.group(name).Versions {
 				versions = append(versions, v.Version)
 			}
-			list.Items = append(list.Items, s.store.aggregated(name, versions))
+			list.Items = append(list.Items, s.store.aggregatedGroup(name, versions))
 		}
 	}
 	s.store.mu.Unlock()
 	body, err := json.Marshal(list)
 	if err != nil {
-		s.fail(w, fmt.Errorf("encode a document: %w", err))
+		s.fail(w, fmt.Errorf("testserver: encode a discovery document: %w", err))
 		return
 	}
 	tag := fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(body)))
@@ -99,11 +100,11 @@ func (s *Server) aggregated(w http.ResponseWriter, r *http.Request, root string)
 		return
 	}
 	w.Header().Set("Content-Type", aggregatedType)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(body, '\n')) // an error means that the client has gone
 }
 
-// aggregated is one group of the document. The caller holds the lock.
-func (s *store) aggregated(group string, versions []string) groupDiscovery {
+// aggregatedGroup returns the entry of one group. The caller holds the lock.
+func (s *store) aggregatedGroup(group string, versions []string) groupDiscovery {
 	out := groupDiscovery{Metadata: object{}}
 	if group != "" {
 		out.Metadata["name"] = group
@@ -112,7 +113,7 @@ func (s *store) aggregated(group string, versions []string) groupDiscovery {
 		v := versionDiscovery{Version: served, Resources: []resourceDiscovery{}, Freshness: "Current"}
 		for _, c := range s.order {
 			if c.def.Group == group && c.def.serves(served) {
-				v.Resources = append(v.Resources, c.def.aggregated(served))
+				v.Resources = append(v.Resources, c.def.aggregatedResource(served))
 			}
 		}
 		out.Versions = append(out.Versions, v)
@@ -120,9 +121,9 @@ func (s *store) aggregated(group string, versions []string) groupDiscovery {
 	return out
 }
 
-// aggregated is how a resource stands there. As in kube-apiserver only custom resources say the group and version of
-// their own kind.
-func (d *definition) aggregated(served string) resourceDiscovery {
+// aggregatedResource returns the entry of a resource. As in kube-apiserver, only custom resources have group and
+// version in their own kind.
+func (d *definition) aggregatedResource(served string) resourceDiscovery {
 	all := d.discovered(served)
 	own := metav1.GroupVersionKind{Kind: d.Kind}
 	if d.custom {

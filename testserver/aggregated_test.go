@@ -12,12 +12,13 @@ import (
 
 const (
 	aggregatedV2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	// everyDiscovery is what clients ask for: both versions of aggregated discovery, and the plain documents.
+	// everyDiscovery is the Accept header of common clients: both versions of aggregated discovery, and the plain
+	// documents.
 	everyDiscovery = aggregatedV2 + ",application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 )
 
-// TestAggregatedDiscovery compares with what kube-apiserver 1.36 writes: its built-in resources leave the group and
-// version of their own kind out.
+// TestAggregatedDiscovery compares with the answers of kube-apiserver 1.36. There, built-in resources omit the group
+// and version of their own kind.
 func TestAggregatedDiscovery(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Define(testserver.Definition{
@@ -100,12 +101,12 @@ func TestAggregatedDiscoveryIsSentOnce(t *testing.T) {
 	})
 }
 
-func TestWhoGetsAggregatedDiscovery(t *testing.T) {
+func TestAggregatedDiscoveryNeedsAccept(t *testing.T) {
 	const old = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 	for _, tc := range []struct {
 		accept string
 		none   bool
-		want   string // the kind of /apis, or a code
+		want   string // the kind of the answer of /apis, or a status code
 	}{
 		{everyDiscovery, false, "APIGroupDiscoveryList"},
 		{everyDiscovery, true, "APIGroupList"},

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// apply is server-side apply (KEP-555): the fields of a configuration become the manager's, those that it applied
-// before and no longer has are removed unless somebody else owns them, and a field that another manager has set to
-// another value is a conflict unless force is set. There are no schemas here: lists are merged by the keys that the
-// built-in types use (see listKeys) and are otherwise owned as a whole.
+// apply is server-side apply (KEP-555). The manager becomes an owner of the fields in its configuration. Fields that it
+// applied before and omits now are removed unless another manager owns them. A field that another manager owns with a
+// different value is a conflict, unless the request sets force. Without schemas, lists are merged by the keys of the
+// built-in types (see listKeys); other lists have one owner as a whole.
 func (x *call) apply() error {
 	w, err := x.write()
 	if err != nil {
@@ -46,7 +46,7 @@ func (x *call) apply() error {
 	return x.respond(codeOf(created), r)
 }
 
-// configuration reads what is to be applied.
+// configuration reads the configuration from the body.
 func (x *call) configuration() (object, error) {
 	body, err := x.body()
 	if err != nil {
@@ -88,7 +88,7 @@ func dropNulls(m object) {
 	}
 }
 
-// apply merges a configuration into an object, or creates it. The caller holds the lock.
+// apply merges a configuration into an object, or creates the object. The caller holds the lock.
 func (s *store) apply(c *collection, key types.NamespacedName, config object, w write, force bool) (*record, bool, error) {
 	config = writable(c.def, config, w)
 	wanted := leavesOf(config)
@@ -117,7 +117,7 @@ func (s *store) apply(c *collection, key types.NamespacedName, config object, w 
 	for _, path := range abandoned(managers, me) {
 		removePath(after, strings.Split(path, fieldSeparator))
 	}
-	managers = own(managers, me, leavesOf(before), leavesOf(after), wanted)
+	managers = setFields(managers, me, leavesOf(before), leavesOf(after), wanted)
 	delete(metadataOf(after), "resourceVersion")
 	setOrDrop(metadataOf(after), "resourceVersion", metadataOf(config)["resourceVersion"])
 	after["kind"], after["apiVersion"] = config["kind"], config["apiVersion"]
@@ -125,7 +125,8 @@ func (s *store) apply(c *collection, key types.NamespacedName, config object, w 
 	return s.update(c, key, after, w)
 }
 
-// writable is the part of a configuration that its path may write: what it may not is neither applied nor owned.
+// writable returns the part of a configuration that the path of the request may write. The rest is neither applied nor
+// owned.
 func writable(d *definition, config object, w write) object {
 	switch {
 	case d.NoStatus:
@@ -134,15 +135,23 @@ func writable(d *definition, config object, w write) object {
 	default:
 		out := object{"kind": config["kind"], "apiVersion": config["apiVersion"], "metadata": object{}}
 		setOrDrop(out, "status", config["status"])
-		for _, name := range []string{"name", "namespace", "uid", "resourceVersion"} {
-			setOrDrop(metadataOf(out), name, metadataOf(config)[name])
-		}
+		out["metadata"] = statusConfig(d, metadataOf(config))
 		return out
 	}
 	return config
 }
 
-// conflicts is the 409 for fields that other managers have set to other values.
+// statusConfig returns the metadata that may be applied with a status; see statusMetadata.
+func statusConfig(d *definition, meta object) object {
+	out := maps.Clone(meta)
+	maps.DeleteFunc(out, func(name string, _ any) bool {
+		identity := slices.Contains([]string{"name", "namespace", "uid", "resourceVersion"}, name)
+		return !identity && (d.custom || slices.Contains(d.statusKeeps, name))
+	})
+	return out
+}
+
+// conflicts returns the 409 for fields that other managers own with different values, or nil.
 func conflicts(all []*manager, me *manager, have, want map[string]any) error {
 	var causes []metav1.StatusCause
 	for _, m := range all {
@@ -171,7 +180,7 @@ func conflicts(all []*manager, me *manager, have, want map[string]any) error {
 	return apierrors.NewApplyConflict(causes, message)
 }
 
-// readable writes a field path for people: ".spec.replicas".
+// readable formats a field path for people: ".spec.replicas".
 func readable(path string) string {
 	var out strings.Builder
 	for part := range strings.SplitSeq(path, fieldSeparator) {
@@ -185,8 +194,8 @@ func readable(path string) string {
 	return out.String()
 }
 
-// abandoned returns the fields that a manager applied before, does not apply any more, and nobody else owns, deepest
-// first.
+// abandoned returns the fields that a manager applied before and omits now, except those that another manager owns. The
+// deepest come first.
 func abandoned(all []*manager, me *manager) []string {
 	var out []string
 	for _, m := range all {
@@ -203,13 +212,13 @@ func abandoned(all []*manager, me *manager) []string {
 		if d := strings.Count(b, fieldSeparator) - strings.Count(a, fieldSeparator); d != 0 {
 			return d
 		}
-		return strings.Compare(a, b) // "." first: an item goes whole, before the keys that name it
+		return strings.Compare(a, b) // "." first: an item is removed as a whole, before its keys
 	})
 	return out
 }
 
-// ownedElsewhere tells whether somebody else owns a field or, for a thing that can be emptied, anything in it; or the
-// manager itself still does.
+// ownedElsewhere reports whether another manager owns a field. For a path that ends with ".", it also reports true if
+// any manager, including me, owns a field inside.
 func ownedElsewhere(all []*manager, me *manager, path string) bool {
 	inside := strings.TrimSuffix(path, ".")
 	owns := func(m *manager) bool {
@@ -226,15 +235,15 @@ func ownedElsewhere(all []*manager, me *manager, path string) bool {
 	return slices.ContainsFunc(all, func(m *manager) bool { return !m.same(me) && owns(m) })
 }
 
-// own gives a manager exactly the fields that it applied. Others lose those that it has changed; what has the same value
-// is shared.
-func own(all []*manager, me *manager, before, after, wanted map[string]any) []*manager {
+// setFields makes a manager the owner of exactly the fields that it applied. Other managers lose the fields whose
+// values changed and share the others.
+func setFields(all []*manager, me *manager, before, after, wanted map[string]any) []*manager {
 	found := false
 	for i, m := range all {
 		if m.same(me) {
 			found = true
 			if maps.Equal(m.fields, me.fields) && reflect.DeepEqual(before, after) {
-				me.time = m.time // nothing changes, and nothing is to be written
+				me.time = m.time // nothing has changed, so nothing must be written
 			}
 			all[i] = me
 			continue
@@ -251,7 +260,7 @@ func own(all []*manager, me *manager, before, after, wanted map[string]any) []*m
 	return slices.DeleteFunc(all, func(m *manager) bool { return len(m.fields) == 0 })
 }
 
-// merge puts config over have: objects member by member, keyed lists item by item, anything else whole.
+// merge writes config over have: objects field by field, lists with keys item by item, everything else as a whole.
 func merge(have, config any) any {
 	switch want := config.(type) {
 	case object:
@@ -283,7 +292,7 @@ func merge(have, config any) any {
 	return config
 }
 
-// removePath removes a field; "." removes the thing before it.
+// removePath removes a field and returns the rest. "." removes the whole value.
 func removePath(at any, path []string) any {
 	if len(path) == 0 || path[0] == "." {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// running starts a server outside a bubble.
+// running starts a server outside of a bubble.
 func running(b *testing.B, o testserver.Options) *testserver.Server {
 	srv := testserver.New(o)
 	ctx, cancel := context.WithCancel(b.Context())
@@ -64,7 +64,7 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkWatch measures one update from the write to every watch that follows.
+// BenchmarkWatch measures one update, from the write until every watch has received it.
 func BenchmarkWatch(b *testing.B) {
 	for _, watches := range []int{1, 100} {
 		b.Run(fmt.Sprintf("watches=%d", watches), func(b *testing.B) {

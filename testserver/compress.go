@@ -5,11 +5,11 @@ import (
 	"net/http"
 )
 
-// compressFrom is the size from which kube-apiserver compresses a list.
+// compressFrom is the size in bytes from which kube-apiserver compresses a list.
 const compressFrom = 128 << 10
 
-// compress returns the writer to answer to: one that compresses, if the server does and the client accepts it. done
-// must be called when the answer is complete.
+// compress returns a writer that compresses the answer; ok is false if the server does not compress or the client does
+// not accept it. The caller must call finish after the answer.
 func (x *call) compress() (w *gzipWriter, ok bool) {
 	if !x.options.Compress || !wants(x.http.Header.Get("Accept-Encoding"), "gzip") {
 		return nil, false
@@ -19,7 +19,7 @@ func (x *call) compress() (w *gzipWriter, ok bool) {
 	return &gzipWriter{ResponseWriter: x.w, gz: gzip.NewWriter(x.w)}, true
 }
 
-// gzipWriter compresses what is written through it.
+// gzipWriter compresses an answer.
 type gzipWriter struct {
 	http.ResponseWriter
 	gz *gzip.Writer
@@ -27,7 +27,7 @@ type gzipWriter struct {
 
 func (g *gzipWriter) Write(p []byte) (int, error) { return g.gz.Write(p) }
 
-// FlushError hands on what is buffered; http.ResponseController calls it.
+// FlushError sends buffered bytes. http.ResponseController calls it.
 func (g *gzipWriter) FlushError() error {
 	if err := g.gz.Flush(); err != nil {
 		return err
@@ -35,9 +35,9 @@ func (g *gzipWriter) FlushError() error {
 	return http.NewResponseController(g.ResponseWriter).Flush()
 }
 
-// finish completes the member of the stream that was begun. More may be written after it, as a member of its own: a
-// client has to read on where one ends.
+// finish ends the present gzip member. Later writes start another member; a client must continue to read after the end
+// of one.
 func (g *gzipWriter) finish() {
-	_ = g.gz.Close() // a client that is gone needs no answer
+	_ = g.gz.Close() // an error means that the client has gone
 	g.gz.Reset(g.ResponseWriter)
 }

@@ -3,16 +3,17 @@ package testserver
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// continueToken says where the next page of a list starts, and in which state. It has the form that kube-apiserver's
-// has, although clients must not look into it.
+// continueToken says where the next page of a list starts, and in which state. It has the form of kube-apiserver's
+// tokens, although clients must not read it.
 type continueToken struct {
 	APIVersion string `json:"v"`
-	Version    int64  `json:"rv"` // negative: whatever the present state is
+	Version    int64  `json:"rv"` // negative means the present state
 	Start      string `json:"start"`
 }
 
@@ -33,7 +34,7 @@ func decodeToken(text string) (continueToken, error) {
 		err = json.Unmarshal(body, &t)
 	}
 	if err == nil && (t.APIVersion != tokenVersion || t.Version == 0 || t.Start == "") {
-		err = fmt.Errorf("it is none of this server's")
+		err = errors.New("the token is not from this server")
 	}
 	if err != nil {
 		return t, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: continue key is not valid: %v", err))
@@ -41,8 +42,8 @@ func decodeToken(text string) (continueToken, error) {
 	return t, nil
 }
 
-// tokenExpired is the 410 for a token whose state is gone. It carries a token that goes on from the same place in the
-// present state.
+// tokenExpired returns the 410 for a token whose state is forgotten. It contains a token that continues at the same
+// place in the present state.
 func tokenExpired(start string) error {
 	err := expired("The provided continue parameter is too old to display a consistent list result. You can start a " +
 		"new list without the continue parameter, or use the continue token in this response to retrieve the " +

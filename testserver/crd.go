@@ -18,8 +18,8 @@ var crdResource = schema.GroupResource{Group: crdGroup, Resource: "customresourc
 
 func isCRD(d *definition) bool { return d.GroupResource() == crdResource }
 
-// establish checks a CustomResourceDefinition and writes the status that its controllers would write: what works here
-// works at once.
+// establish checks a CustomResourceDefinition and writes the status that its controllers would write. Everything is
+// accepted and established at once.
 func (s *store) establish(tree object) error {
 	d, err := definitionOf(tree)
 	name := stringAt(metadataOf(tree), "name")
@@ -63,10 +63,10 @@ func (s *store) establish(tree object) error {
 	return nil
 }
 
-// fromCRD tells a collection that a CustomResourceDefinition made from one that was defined in Go.
+// fromCRD reports whether a CustomResourceDefinition defined the collection, instead of Server.Define or builtins.
 func (c *collection) fromCRD() bool { return c.def.crd }
 
-// serveCRDs makes what is served agree with the CustomResourceDefinitions that are stored. The caller holds the lock.
+// serveCRDs updates the served resources to the stored CustomResourceDefinitions. The caller holds the lock.
 func (s *store) serveCRDs() {
 	wanted := map[schema.GroupResource]*definition{}
 	for r := range s.collections[crdResource].root.scan("", "") {
@@ -90,7 +90,7 @@ func (s *store) serveCRDs() {
 	}
 }
 
-// definitionOf reads a CustomResourceDefinition.
+// definitionOf parses a CustomResourceDefinition.
 func definitionOf(tree object) (*definition, error) {
 	spec := mapAt(tree, "spec")
 	names := mapAt(spec, "names")

@@ -8,39 +8,41 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Definition is a resource that the server serves.
-// It corresponds to a CustomResourceDefinition, of which Server.Define needs none.
+// Definition is a custom resource that the server serves. It corresponds to a CustomResourceDefinition; Server.Define
+// needs no such object.
 type Definition struct {
 	api.Resource
 
-	// Versions are served besides Resource.Version, with the same objects under another apiVersion.
+	// Versions are served besides Resource.Version: the same objects under other apiVersions.
 	Versions []string
-	// Singular is the lower-case kind when it is empty.
+	// Singular is the singular name. Empty means the kind in lower case.
 	Singular   string
 	ShortNames []string
 	Categories []string
-	// NoStatus leaves out the status subresource; status is then a field like any other.
+	// NoStatus omits the status subresource. status is then a normal field.
 	NoStatus bool
-	// SelectableFields are paths such as "spec.host" that field selectors may ask for besides metadata.name and
+	// SelectableFields are paths such as "spec.host" that field selectors may use, besides metadata.name and
 	// metadata.namespace.
 	SelectableFields []string
 }
 
-// definition is a Definition with the habits that kube-apiserver's built-in resources have and custom ones do not.
+// definition is a Definition with the properties in which built-in resources differ from custom ones.
 type definition struct {
 	Definition
 
-	crd            bool // made by a CustomResourceDefinition
-	custom         bool // items of lists carry kind and apiVersion; an update needs a version
-	generation     bool // metadata.generation counts changes outside metadata and status
-	unconditional  bool // an update may leave the version out
-	createOnUpdate bool // an update of what does not exist creates it
-	returnsDeleted bool // a deletion answers with the object instead of a Status
+	crd            bool // from a CustomResourceDefinition
+	custom         bool // items of lists contain kind and apiVersion; an update needs a version
+	generation     bool // metadata.generation counts changes outside of metadata and status
+	annotated      bool // generation also counts changes of annotations (deployments)
+	unconditional  bool // an update needs no version
+	createOnUpdate bool // an update of a missing object creates it
+	returnsDeleted bool // the answer to a deletion is the object instead of a Status
 	graceful       bool // a deletion waits for the kubelet (pods)
-	scale          bool // has the scale subresource
+	scale          bool // has a scale subresource
 	fields         func(object) []fieldValue
-	prepare        func(object) // defaults of a new object
-	resetStatus    func() any   // the status of a new object; nil for none
+	prepare        func(object) // sets defaults in a new object
+	resetStatus    func() any   // returns the status of a new object; nil means no status
+	statusKeeps    []string     // metadata that an update of the status does not change; custom resources keep all
 }
 
 func (d *definition) singular() string {
@@ -56,14 +58,14 @@ func (d *definition) serves(version string) bool {
 
 func (d *definition) served() []string { return append([]string{d.Version}, d.Versions...) }
 
-// in returns the resource as it is served under version.
+// in returns the resource in the given API version.
 func (d *definition) in(version string) api.Resource {
 	r := d.Resource
 	r.Version = version
 	return r
 }
 
-// selectable tells whether a field selector may name the field.
+// selectable reports whether field selectors may use the field.
 func (d *definition) selectable(name string) bool {
 	switch name {
 	case "metadata.name", "metadata.namespace":
@@ -88,7 +90,7 @@ func (d *definition) fieldNames() []string {
 	return names
 }
 
-// customDefinition checks d and gives it the habits of a custom resource.
+// customDefinition checks d and returns it with the properties of a custom resource.
 func customDefinition(d Definition) (*definition, error) {
 	if d.Version == "" || d.Kind == "" || d.Plural == "" {
 		return nil, fmt.Errorf("testserver: define %q: a resource needs a version, a kind and a plural name", d.Plural)
@@ -100,7 +102,8 @@ func customDefinition(d Definition) (*definition, error) {
 	return out, nil
 }
 
-// selectFields returns a function that reads the given paths; what is missing is empty, or what stands after "=".
+// selectFields returns a function that reads the given paths. A missing value is empty, or the text after "=" in the
+// path.
 func selectFields(paths ...string) func(object) []fieldValue {
 	missing := make([]fieldValue, len(paths))
 	split := make([][]string, len(paths))
@@ -138,7 +141,7 @@ func valueAt(tree object, path []string) string {
 	}
 }
 
-// builtin shortens the table below.
+// builtin builds an entry of the table below.
 func builtin(group, version, kind, plural string, namespaced bool, shape func(*definition)) *definition {
 	d := &definition{
 		Definition: Definition{Resource: api.Resource{
@@ -153,8 +156,9 @@ func builtin(group, version, kind, plural string, namespaced bool, shape func(*d
 	return d
 }
 
-// builtins are the resources that every server has. The habits follow the strategies of kube-apiserver 1.36, but that the
-// events of both groups are collections of their own here: an Event of one does not show in the other.
+// builtins are the resources that every server has. Their properties follow the strategies of kube-apiserver 1.36, with
+// one difference: the Events of the two groups are separate collections, so an Event of one group is not visible in the
+// other.
 func builtins() []*definition {
 	return []*definition{
 		builtin("", "v1", "Namespace", "namespaces", false, shapeNamespace),
@@ -178,7 +182,10 @@ func builtins() []*definition {
 		builtin("", "v1", "ServiceAccount", "serviceaccounts", true, func(d *definition) {
 			d.ShortNames, d.unconditional, d.returnsDeleted = []string{"sa"}, false, true
 		}),
-		builtin("apps", "v1", "Deployment", "deployments", true, workload("deploy")),
+		builtin("apps", "v1", "Deployment", "deployments", true, func(d *definition) {
+			workload("deploy")(d)
+			d.annotated, d.statusKeeps = true, []string{"labels"}
+		}),
 		builtin("apps", "v1", "ReplicaSet", "replicasets", true, func(d *definition) {
 			workload("rs")(d)
 			d.fields = selectFields("status.replicas=0")
@@ -245,6 +252,7 @@ func shapePod(d *definition) {
 	d.fields = selectFields("spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
 		"spec.hostNetwork=false", "status.phase", "status.podIP", "status.nominatedNodeName")
 	d.resetStatus = func() any { return object{"phase": "Pending"} }
+	d.statusKeeps = []string{"ownerReferences"}
 }
 
 func shapeEvent(d *definition) {

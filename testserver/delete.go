@@ -15,13 +15,13 @@ import (
 
 var namespacesResource = schema.GroupResource{Resource: "namespaces"}
 
-// deletion is what became of an object that was to be deleted.
+// deletion is the result of a delete.
 type deletion struct {
-	record *record // its last state
-	done   bool    // it is gone; otherwise it waits for finalizers or a kubelet
+	record *record // the last state of the object
+	done   bool    // the object is removed; otherwise it waits for finalizers or a kubelet
 }
 
-// delete removes an object, or marks it as being deleted. The caller holds the lock.
+// delete removes an object or marks it as being deleted. The caller holds the lock.
 func (s *store) delete(c *collection, key api.Key, o metav1.DeleteOptions, w write) (deletion, error) {
 	old := c.root.get(pathOf(key))
 	if old == nil {
@@ -49,13 +49,13 @@ func (s *store) delete(c *collection, key api.Key, o metav1.DeleteOptions, w wri
 	setOrDropList(meta, "finalizers", finalizers)
 	r, err := s.put(c, old, tree)
 	if err == nil && done {
-		r = s.finish(c, r) // a pod is first marked and then removed, even when it has no time left
+		r = s.finish(c, r) // a pod is always marked first, even with no time left
 	}
 	return deletion{record: r, done: done}, err
 }
 
-// finish removes an object, and then what depended on it: the instances of a CustomResourceDefinition, and a namespace
-// that was waiting for its last object.
+// finish removes an object and then its dependents: the instances of a CustomResourceDefinition, and a namespace that
+// waited for its last object.
 func (s *store) finish(c *collection, old *record) *record {
 	gone := s.drop(c, old)
 	if isCRD(c.def) {
@@ -71,7 +71,7 @@ func checkDeletePreconditions(d *definition, old *record, p *metav1.Precondition
 	if p == nil {
 		return nil
 	}
-	kind := schema.GroupResource{Group: d.Group, Resource: d.Kind} // kube-apiserver names the kind here
+	kind := schema.GroupResource{Group: d.Group, Resource: d.Kind} // kube-apiserver writes the kind here
 	if p.UID != nil && *p.UID != old.uid {
 		return apierrors.NewConflict(kind, old.key.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID "+
 			"in record (%s). The object might have been deleted and then recreated", *p.UID, old.uid))
@@ -84,8 +84,8 @@ func checkDeletePreconditions(d *definition, old *record, p *metav1.Precondition
 	return nil
 }
 
-// gracePeriod is how long a pod may take to stop. Only pods that a node has taken over, and that have not ended, take
-// any time.
+// gracePeriod returns the time in seconds that a pod may take to stop. It is zero unless the pod is on a node and still
+// running.
 func (s *store) gracePeriod(d *definition, tree object, o metav1.DeleteOptions, w write) int64 {
 	if !d.graceful || s.immediate || w.direct && o.GracePeriodSeconds == nil {
 		return 0
@@ -106,8 +106,8 @@ func (s *store) gracePeriod(d *definition, tree object, o metav1.DeleteOptions, 
 	return 30
 }
 
-// deletionFinalizers returns the finalizers of an object as the propagation policy of its deletion makes them. Nothing
-// here collects garbage: as with a kube-apiserver alone, the finalizers wait for whoever removes them.
+// deletionFinalizers returns the finalizers of an object under the propagation policy of its deletion. There is no
+// garbage collector: as with a kube-apiserver alone, the finalizers stay until a client removes them.
 func deletionFinalizers(meta object, o metav1.DeleteOptions) []any {
 	const orphan, foreground = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
 	finalizers := slices.Clone(sliceAt(meta, "finalizers"))
@@ -127,7 +127,7 @@ func deletionFinalizers(meta object, o metav1.DeleteOptions) []any {
 	return finalizers
 }
 
-// shortens tells whether a second deletion with the given grace period leaves an object less time than it has.
+// shortens reports whether a second deletion with the given grace period leaves an object less time than the first.
 func shortens(meta object, grace int64) bool {
 	have, ok := intAt(meta, "deletionGracePeriodSeconds")
 	return !ok || grace < have
@@ -143,8 +143,8 @@ func markDeleted(d *definition, meta object, grace int64) {
 	meta["deletionGracePeriodSeconds"] = grace
 }
 
-// lingers tells that an object has been given time that no kubelet has cut short yet.
-func lingers(meta object) bool {
+// waitsForKubelet reports whether an object has a grace period that no kubelet has ended yet.
+func waitsForKubelet(meta object) bool {
 	grace, ok := intAt(meta, "deletionGracePeriodSeconds")
 	return ok && grace > 0
 }
@@ -159,7 +159,7 @@ func setOrDropList(m object, name string, list []any) {
 
 func isNamespace(d *definition) bool { return d.GroupResource() == namespacesResource }
 
-// populated tells whether anything lives in a namespace.
+// populated reports whether a namespace contains objects.
 func (s *store) populated(namespace string) bool {
 	for _, c := range s.order {
 		if c.def.Namespaced && c.root.rank(namespace+"0") > c.root.rank(namespace+"/") {
@@ -169,8 +169,8 @@ func (s *store) populated(namespace string) bool {
 	return false
 }
 
-// terminateNamespace does at once what kube-controller-manager does in time: everything in the namespace is deleted,
-// and then the namespace itself, unless finalizers keep something.
+// terminateNamespace does at once what kube-controller-manager does over time: it deletes everything in the namespace,
+// and then the namespace, unless finalizers keep something.
 func (s *store) terminateNamespace(c *collection, old *record, tree object, w write) (deletion, error) {
 	if old.deleting || w.dryRun {
 		return deletion{record: old}, nil
@@ -192,11 +192,11 @@ func (s *store) terminateNamespace(c *collection, old *record, tree object, w wr
 			}
 		}
 	}
-	s.finishNamespace(name) // unless the last of its objects has taken it along
+	s.finishNamespace(name) // for a namespace without objects
 	return deletion{record: r}, nil
 }
 
-// finishNamespace removes a namespace that waited for its last object.
+// finishNamespace removes a namespace that is being deleted and is empty.
 func (s *store) finishNamespace(name string) {
 	c := s.collections[namespacesResource]
 	if ns := c.root.get(name); ns != nil && ns.deleting && !ns.finalizers && !s.populated(name) {
@@ -204,8 +204,7 @@ func (s *store) finishNamespace(name string) {
 	}
 }
 
-// deleteAll deletes what a selector picks in a namespace, or everywhere, and returns the last states. The caller holds
-// the lock.
+// deleteAll deletes the selected objects and returns their last states. The caller holds the lock.
 func (s *store) deleteAll(c *collection, sel selection, o metav1.DeleteOptions, w write) ([]*record, error) {
 	var out []*record
 	for r := range sel.scan(c.root, "") {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// queryDeleteOptions reads the options of a deletion that came without a body.
+// queryDeleteOptions reads the options of a deletion without a body.
 func queryDeleteOptions(o *metav1.DeleteOptions, q url.Values) error {
 	if text := q.Get("gracePeriodSeconds"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -28,7 +28,8 @@ func queryDeleteOptions(o *metav1.DeleteOptions, q url.Values) error {
 	return nil
 }
 
-// propagation is what becomes of dependents, whichever way the client says it; empty is the default of the resource.
+// propagation returns the policy for dependents, from the new or the old option. Empty means the default of the
+// resource.
 func propagation(o metav1.DeleteOptions) metav1.DeletionPropagation {
 	orphan := o.OrphanDependents //lint:ignore SA1019 old clients still send it
 	switch {
@@ -42,7 +43,8 @@ func propagation(o metav1.DeleteOptions) metav1.DeletionPropagation {
 	return metav1.DeletePropagationBackground
 }
 
-// keepsNoDependents tells that a client has said so in the old way, which changes the status of the answer.
+// keepsNoDependents reports whether a client used the old option to delete dependents. The status code of the answer
+// depends on it.
 func keepsNoDependents(o metav1.DeleteOptions) bool {
 	return o.PropagationPolicy == nil && propagation(o) == metav1.DeletePropagationBackground
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// directly finds the collection of a resource for the methods that change state without HTTP, and runs do under the
-// lock.
+// directly runs do under the lock with the collection of a resource. Methods that change state without HTTP use it.
 func (s *Server) directly(r api.Resource, do func(*collection) error) error {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
@@ -24,7 +23,7 @@ func (s *Server) directly(r api.Resource, do func(*collection) error) error {
 	return do(c)
 }
 
-// toObject turns anything that encodes to a JSON object into one.
+// toObject converts a value that encodes to a JSON object.
 func toObject(v any) (object, error) {
 	encoded, err := json.Marshal(v)
 	if err != nil {
@@ -32,13 +31,13 @@ func toObject(v any) (object, error) {
 	}
 	tree, err := decodeObject(encoded)
 	if err != nil {
-		return nil, fmt.Errorf("testserver: %T is not an object: %w", v, err)
+		return nil, fmt.Errorf("testserver: %T does not encode to a JSON object: %w", v, err)
 	}
 	return tree, nil
 }
 
-// Create stores a new object, anything that encodes to JSON, and returns it as it was stored. Unlike a request it may
-// bring a status along. Errors are those of a request.
+// Create stores a new object and returns it as stored. obj is any value that encodes to a JSON object; unlike in a
+// request, it may have a status. The errors are those of a request.
 func (s *Server) Create(r api.Resource, obj any) (*unstructured.Unstructured, error) {
 	tree, err := toObject(obj)
 	if err != nil {
@@ -56,8 +55,8 @@ func (s *Server) Create(r api.Resource, obj any) (*unstructured.Unstructured, er
 	return out, err
 }
 
-// Update replaces a whole object, its status included, and returns it as it was stored. Without a resource version it
-// is unconditional. An update that takes the last finalizer off an object that is being deleted removes it.
+// Update replaces a whole object with its status, and returns it as stored. Without a resource version, it does not
+// check for conflicts. An update that removes the last finalizer of an object that is being deleted removes the object.
 func (s *Server) Update(r api.Resource, obj any) (*unstructured.Unstructured, error) {
 	tree, err := toObject(obj)
 	if err != nil {
@@ -76,8 +75,8 @@ func (s *Server) Update(r api.Resource, obj any) (*unstructured.Unstructured, er
 	return out, err
 }
 
-// Edit changes an object in place: change gets the present state and may do to it what an update may. Nothing comes
-// between.
+// Edit changes an object in one step: no other write can come between. change receives the present state and may make
+// any change that Update may make. It must not use the server.
 func (s *Server) Edit(r api.Resource, key api.Key, change func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
 	var out *unstructured.Unstructured
 	err := s.directly(r, func(c *collection) error {
@@ -100,8 +99,8 @@ func (s *Server) Edit(r api.Resource, key api.Key, change func(*unstructured.Uns
 	return out, err
 }
 
-// Delete removes an object at once, unless finalizers keep it. Options may carry preconditions, a propagation policy,
-// or a grace period for a pod.
+// Delete removes an object at once, unless it has finalizers. Only the first of options counts; it may have
+// preconditions, a propagation policy, or a grace period for a pod.
 func (s *Server) Delete(r api.Resource, key api.Key, options ...metav1.DeleteOptions) error {
 	var o metav1.DeleteOptions
 	if len(options) > 0 {
@@ -113,7 +112,7 @@ func (s *Server) Delete(r api.Resource, key api.Key, options ...metav1.DeleteOpt
 	})
 }
 
-// Get returns an object as it is now. It fails with NotFound like a request.
+// Get returns the present state of an object. It fails with NotFound as a request does.
 func (s *Server) Get(r api.Resource, key api.Key) (*unstructured.Unstructured, error) {
 	var out *unstructured.Unstructured
 	err := s.directly(r, func(c *collection) error {
@@ -127,7 +126,7 @@ func (s *Server) Get(r api.Resource, key api.Key) (*unstructured.Unstructured, e
 	return out, err
 }
 
-// List returns all objects of a resource in a namespace, or in all of them, in the order of lists.
+// List returns the objects of a resource in a namespace, or in all namespaces if it is empty, in the order of lists.
 func (s *Server) List(r api.Resource, namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
 	err := s.directly(r, func(c *collection) error {
@@ -140,7 +139,7 @@ func (s *Server) List(r api.Resource, namespace string) ([]*unstructured.Unstruc
 	return out, err
 }
 
-// ResourceVersion returns the version of the whole server.
+// ResourceVersion returns the present version of the server.
 func (s *Server) ResourceVersion() string {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()

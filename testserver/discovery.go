@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// public tells whether a path is open to everyone, as kube-apiserver's are for health checks.
+// public reports whether a path needs no authentication, as health checks and the version in kube-apiserver.
 func public(path string) bool {
 	for _, open := range []string{"/healthz", "/livez", "/readyz", "/version"} {
 		if path == open || strings.HasPrefix(path, open+"/") {
@@ -23,7 +23,7 @@ func public(path string) bool {
 	return false
 }
 
-// document answers requests that are not about resources: health, version and discovery.
+// document answers requests that are not about a resource: health, version and discovery.
 func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	var doc any
@@ -33,7 +33,7 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 			break
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write([]byte("ok")) // a client that is gone needs no answer
+		_, _ = w.Write([]byte("ok")) // an error means that the client has gone
 		return
 	case "version":
 		doc = s.versionDocument()
@@ -49,12 +49,12 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 		return
 	}
 	if len(parts) == 1 && parts[0] != "version" && s.wantsAggregated(r.Accept) {
-		s.aggregated(w, req, parts[0])
+		s.serveAggregated(w, req, parts[0])
 		return
 	}
 	m, err := s.negotiate(r.Accept, false)
 	if err == nil {
-		err = m.checkShape(false)
+		err = m.checkListKind(false)
 	}
 	if err != nil {
 		s.fail(w, err)
@@ -62,7 +62,7 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 	}
 	body, err := json.Marshal(doc)
 	if err != nil {
-		s.fail(w, fmt.Errorf("encode a document: %w", err))
+		s.fail(w, fmt.Errorf("testserver: encode a document: %w", err))
 		return
 	}
 	writeJSON(w, http.StatusOK, body)
@@ -104,7 +104,7 @@ func (s *Server) discovery(parts []string) any {
 	return nil
 }
 
-// groups returns the groups that are served, but for the core group, in the order in which they came.
+// groups returns the served groups except the core group, in the order of their definition.
 func (s *store) groups() []string {
 	var out []string
 	for _, c := range s.order {
@@ -115,7 +115,7 @@ func (s *store) groups() []string {
 	return out
 }
 
-// serves tells whether anything of a group is served.
+// serves reports whether any resource of a group is served.
 func (s *store) serves(group string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -139,7 +139,7 @@ func (s *store) group(name string) metav1.APIGroup {
 	return g
 }
 
-// resources is the document of one version of a group; nil if it is not served.
+// resources returns the document of one version of a group, or nil if it is not served.
 func (s *store) resources(group, served string) any {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
 	for _, c := range s.order {
@@ -154,7 +154,7 @@ func (s *store) resources(group, served string) any {
 	return list
 }
 
-// discovered is how a resource and its subresources stand in discovery.
+// discovered returns the entries of a resource and its subresources.
 func (d *definition) discovered(served string) []metav1.APIResource {
 	hash := fnv.New64a()
 	hash.Write([]byte(d.in(served).GroupVersionKind().String()))

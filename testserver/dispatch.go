@@ -6,21 +6,21 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// frame is one event of a watch on its way to the client, or one item of a list.
+// frame is one event of a watch before it is sent, or one item of a list.
 type frame struct {
 	kind FrameType
 	key  api.Key
 	body []byte // valid during the call only
 }
 
-// heldFrame is a frame that a fault holds back.
-type heldFrame struct {
+// delayedFrame is a frame that a HoldEvent fault delays.
+type delayedFrame struct {
 	body      []byte
-	left      int // frames to be sent before it; 0: until the injection is removed
+	left      int // number of frames to send before it; 0 means until the injection is removed
 	injection *Injection
 }
 
-// dispatch sends a frame through the faults; false means that the watch has ended.
+// dispatch applies the faults to a frame and sends it. It returns false if the watch has ended.
 func (w *watcher) dispatch(f frame) bool {
 	select {
 	case <-w.open.ended:
@@ -28,7 +28,7 @@ func (w *watcher) dispatch(f frame) bool {
 		return false
 	default:
 	}
-	if !w.faults.busy.Load() && len(w.held) == 0 {
+	if !w.faults.busy.Load() && len(w.delayed) == 0 {
 		return w.sink.send(f.body) == nil
 	}
 	if e, i := frameFault[EndWatch](w.faults, w.request, f); i != nil {
@@ -39,24 +39,24 @@ func (w *watcher) dispatch(f frame) bool {
 		return false
 	}
 	if _, i := frameFault[DropEvent](w.faults, w.request, f); i != nil {
-		i.see()
+		i.countSeen()
 		return true
 	}
 	if e, i := frameFault[HoldEvent](w.faults, w.request, f); i != nil {
-		i.see()
-		w.held = append(w.held, heldFrame{body: bytes.Clone(f.body), left: e.Frames, injection: i})
+		i.countSeen()
+		w.delayed = append(w.delayed, delayedFrame{body: bytes.Clone(f.body), left: e.Frames, injection: i})
 		return true
 	}
 	if !w.deliver(f) {
 		return false
 	}
-	return w.releaseHeld(true)
+	return w.sendDelayed(true)
 }
 
-// deliver writes a frame, mangled, cut or doubled.
+// deliver writes a frame after the faults that mangle, cut or repeat it. It returns false if the watch has ended.
 func (w *watcher) deliver(f frame) bool {
 	if mangled, i := w.faults.malformed(w.request, f, objectOf(f.body)); i != nil {
-		i.see()
+		i.countSeen()
 		f.body = append(append(bytes.Clone(f.body[:objectStart(f.body)]), mangled...), "}\n"...)
 	}
 	if e, i := frameFault[CutFrame](w.faults, w.request, f); i != nil {
@@ -68,33 +68,34 @@ func (w *watcher) deliver(f frame) bool {
 		return false
 	}
 	if _, i := frameFault[DuplicateEvent](w.faults, w.request, f); i != nil {
-		i.see()
+		i.countSeen()
 		return w.sink.send(f.body) == nil
 	}
 	return true
 }
 
-// stall waits until the injection is removed; false means that the watch has ended meanwhile.
+// stall waits until the injection is removed. It returns false if the watch ends first.
 func (w *watcher) stall(i *Injection) bool {
 	w.sink.flush()
-	i.see()
+	i.countSeen()
 	select {
 	case <-i.removed:
 		return true
 	case <-w.open.ended:
 		w.finish(w.open.ending)
-	case <-w.sink.gone():
+	case <-w.sink.disconnected():
 	}
 	return false
 }
 
-// releaseHeld sends the frames whose time has come. passed tells that a frame has just gone by.
-func (w *watcher) releaseHeld(passed bool) bool {
-	if len(w.held) == 0 {
+// sendDelayed sends the delayed frames that are due. passed says that another frame was just sent. It returns false if
+// the watch has ended.
+func (w *watcher) sendDelayed(passed bool) bool {
+	if len(w.delayed) == 0 {
 		return true
 	}
-	var kept []heldFrame
-	for _, h := range w.held {
+	var kept []delayedFrame
+	for _, h := range w.delayed {
 		due := false
 		if h.left > 0 && passed {
 			h.left--
@@ -113,11 +114,11 @@ func (w *watcher) releaseHeld(passed bool) bool {
 			return false
 		}
 	}
-	w.held = kept
+	w.delayed = kept
 	return true
 }
 
-// objectStart is where the object of a frame begins.
+// objectStart returns the index of the object in a frame.
 func objectStart(frame []byte) int {
 	const mark = `,"object":`
 	return bytes.Index(frame, []byte(mark)) + len(mark)

@@ -23,34 +23,35 @@ import (
 
 var (
 	errRefused = opError("dial", syscall.ECONNREFUSED)
-	errCut     = errors.New("testserver: a fault cut the answer off")
+	errCut     = errors.New("testserver: a fault cut the answer")
 )
 
-// disturb applies the faults on requests. It returns the writer to answer to, or nil if a fault has answered.
+// disturb applies the faults that affect requests. It returns the writer for the answer, or nil if a fault has
+// answered.
 func (s *Server) disturb(w http.ResponseWriter, r *http.Request, request Request) http.ResponseWriter {
 	if !s.faults.busy.Load() {
 		return w
 	}
 	if e, i := requestFault[Delay](s.faults, request); i != nil {
-		i.see()
+		i.countSeen()
 		if !pause(r.Context(), e.For) {
-			panic(http.ErrAbortHandler) // nobody waits for an answer any more
+			panic(http.ErrAbortHandler) // the client has gone
 		}
 	}
 	stall, stalled := requestFault[Stall](s.faults, request)
 	if stalled != nil && stall.After <= 0 {
-		stalled.see()
-		if !stalled.hold(r.Context()) {
+		stalled.countSeen()
+		if !stalled.waitRemoved(r.Context()) {
 			panic(http.ErrAbortHandler) // as above
 		}
 		stalled = nil
 	}
 	if _, i := requestFault[Reset](s.faults, request); i != nil {
-		i.see()
+		i.countSeen()
 		resetRequest(r)
 	}
 	if e, i := requestFault[Fail](s.faults, request); i != nil {
-		i.see()
+		i.countSeen()
 		e.answer(w, request)
 		return nil
 	}
@@ -61,7 +62,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, request Request
 	return &disturbedWriter{ResponseWriter: w, r: r, stall: stall, stalled: stalled, cut: cut, cutting: cutting}
 }
 
-// pause waits so long; false means that ctx ended first.
+// pause waits for the duration d and returns true, or returns false if ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -73,8 +74,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// hold waits until the injection is removed; false means that ctx ended first.
-func (i *Injection) hold(ctx context.Context) bool {
+// waitRemoved waits until the injection is removed and returns true, or returns false if ctx ends first.
+func (i *Injection) waitRemoved(ctx context.Context) bool {
 	select {
 	case <-i.removed:
 		return true
@@ -94,7 +95,7 @@ func (e Fail) answer(w http.ResponseWriter, r Request) {
 			w.Header().Set("Retry-After", strconv.Itoa(seconds))
 		}
 		w.WriteHeader(code)
-		_, _ = w.Write(e.Body) // a client that is gone needs no answer
+		_, _ = w.Write(e.Body) // an error means that the client has gone
 		return
 	}
 	status := apierrors.NewGenericServerResponse(code, r.Verb, schema.GroupResource{Group: r.Group, Resource: r.Resource},
@@ -120,10 +121,10 @@ type disturbedWriter struct {
 	ended   bool
 }
 
-// Unwrap lets http.ResponseController reach the connection.
+// Unwrap gives http.ResponseController access to the connection.
 func (d *disturbedWriter) Unwrap() http.ResponseWriter { return d.ResponseWriter }
 
-// Hijack hands out the connection for a WebSocket, which knows the faults on frames only.
+// Hijack returns the connection for a WebSocket. Only faults that affect frames apply to it.
 func (d *disturbedWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return http.NewResponseController(d.ResponseWriter).Hijack()
 }
@@ -148,36 +149,36 @@ func (d *disturbedWriter) Write(p []byte) (int, error) {
 		if err != nil || len(p) == 0 {
 			return total, err
 		}
-		if err := d.reach(); err != nil {
+		if err := d.applyFault(); err != nil {
 			return total, err
 		}
 	}
 }
 
-// reach does what is due at the byte that has been reached.
-func (d *disturbedWriter) reach() error {
-	_ = http.NewResponseController(d.ResponseWriter).Flush() // what came before must arrive
+// applyFault applies the fault whose byte was reached.
+func (d *disturbedWriter) applyFault() error {
+	_ = http.NewResponseController(d.ResponseWriter).Flush() // the bytes before the fault must arrive
 	if d.stalled != nil && d.written >= d.stall.After {
 		i := d.stalled
 		d.stalled = nil
-		i.see()
-		if !i.hold(d.r.Context()) {
+		i.countSeen()
+		if !i.waitRemoved(d.r.Context()) {
 			d.ended = true
 		}
 		return nil
 	}
 	d.ended = true
-	d.cutting.see()
+	d.cutting.countSeen()
 	if d.cut.Abrupt {
 		resetRequest(d.r)
 	}
 	return errCut
 }
 
-// resetter is a connection that can be torn down.
+// resetter is a connection that can be reset.
 type resetter interface{ Reset() }
 
-// resetterOf finds the connection under TLS.
+// resetterOf returns the connection below TLS.
 func resetterOf(c net.Conn) resetter {
 	if t, ok := c.(*tls.Conn); ok {
 		c = t.NetConn()
@@ -188,17 +189,17 @@ func resetterOf(c net.Conn) resetter {
 	return closer{c}
 }
 
-// closer resets a real connection: a close without linger sends RST.
+// closer resets a real connection. A close without linger sends RST.
 type closer struct{ net.Conn }
 
 func (c closer) Reset() {
 	if t, ok := c.Conn.(*net.TCPConn); ok {
-		_ = t.SetLinger(0) // if it fails the peer sees a plain close
+		_ = t.SetLinger(0) // on an error, the client sees a plain close
 	}
 	_ = c.Close() // as above
 }
 
-// resetRequest tears down the connection of a request, or over HTTP/2 its stream, and does not return.
+// resetRequest resets the connection of a request, or its stream in HTTP/2. It does not return.
 func resetRequest(r *http.Request) {
 	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor < 2 {
 		resetterOf(c).Reset()
@@ -206,14 +207,14 @@ func resetRequest(r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// refuses tells whether connections are refused.
+// refuses reports whether an Outage refuses connections.
 func (f *faults) refuses() bool {
 	_, i := find[Outage](f, func(Match) bool { return true })
-	i.see()
+	i.countSeen()
 	return i != nil
 }
 
-// stale returns the old state that a fault prescribes for a request. It is decided once a request.
+// stale returns the old state that a Stale fault prescribes for a request. It decides once for each request.
 func (f *faults) stale(x *call) (view, bool) {
 	if !x.staleDecided {
 		x.staleDecided = true
@@ -222,7 +223,7 @@ func (f *faults) stale(x *call) (view, bool) {
 			x.stale = i
 			f.server.store.mu.Lock()
 			if e.At.version < f.server.store.version {
-				i.see()
+				i.countSeen()
 			}
 			f.server.store.mu.Unlock()
 		}
@@ -239,8 +240,8 @@ func (f *faults) stale(x *call) (view, bool) {
 	return view{version: at.version, root: at.roots[x.def.GroupResource()]}, true
 }
 
-// horizon is the newest version that a watch may see.
-func (f *faults) horizon(x *call) uint64 {
+// newestVisible returns the newest version that a watch may send.
+func (f *faults) newestVisible(x *call) uint64 {
 	if v, ok := f.stale(x); ok {
 		return v.version
 	}
@@ -252,13 +253,13 @@ func (f *faults) refusesStreaming(x *call, o metav1.ListOptions) bool {
 		return false
 	}
 	_, i := requestFault[RefuseStreaming](f, x.request)
-	i.see()
+	i.countSeen()
 	return i != nil
 }
 
 func (f *faults) ignoresLimit(x *call) bool {
 	_, i := requestFault[IgnoreLimit](f, x.request)
-	i.see()
+	i.countSeen()
 	return i != nil
 }
 
@@ -267,29 +268,29 @@ func (f *faults) endless(x *call, items int) bool {
 		return false
 	}
 	_, i := requestFault[EndlessList](f, x.request)
-	i.see()
+	i.countSeen()
 	return i != nil
 }
 
-// sawExpired counts an answer of 410 for the compactions that are to blame.
-func (f *faults) sawExpired(version uint64) {
+// countExpired counts a 410 for the compactions that caused it.
+func (f *faults) countExpired(version uint64) {
 	for _, i := range f.list() {
 		if _, ok := i.fault.Effect.(Compact); ok && version < i.version {
-			i.see()
+			i.countSeen()
 		}
 	}
 }
 
-// sawPast counts a read of a version that lies before one that the server once had.
-func (f *faults) sawPast(version uint64) {
+// countPast counts a read of a version that is older than one that the server had before a Restore.
+func (f *faults) countPast(version uint64) {
 	for _, i := range f.list() {
 		if _, ok := i.fault.Effect.(Restore); ok && version < i.version {
-			i.see()
+			i.countSeen()
 		}
 	}
 }
 
-// items returns what stands in a list for an item: usually the item.
+// items returns the items that replace an item of a list: usually the item itself.
 func (f *faults) items(x *call, key api.Key, item []byte) [][]byte {
 	one := [][]byte{item}
 	if !f.busy.Load() {
@@ -297,21 +298,21 @@ func (f *faults) items(x *call, key api.Key, item []byte) [][]byte {
 	}
 	fr := frame{kind: FrameItem, key: key}
 	if _, i := frameFault[DropEvent](f, x.request, fr); i != nil {
-		i.see()
+		i.countSeen()
 		return nil
 	}
 	if mangled, i := f.malformed(x.request, fr, item); i != nil {
-		i.see()
+		i.countSeen()
 		one[0] = mangled
 	}
 	if _, i := frameFault[DuplicateEvent](f, x.request, fr); i != nil {
-		i.see()
+		i.countSeen()
 		return [][]byte{one[0], one[0]}
 	}
 	return one
 }
 
-// malformed returns the JSON of an object as a fault wants it.
+// malformed returns the JSON of an object after a Malform fault, or unchanged.
 func (f *faults) malformed(r Request, fr frame, body []byte) ([]byte, *Injection) {
 	e, i := find[Malform](f, func(m Match) bool {
 		if len(m.Frames) == 0 {
@@ -319,7 +320,7 @@ func (f *faults) malformed(r Request, fr frame, body []byte) ([]byte, *Injection
 			case FrameBookmark, FrameInitialEventsEnd:
 				return false
 			}
-			return m.request(r) && m.place(fr.key.Namespace, fr.key.Name)
+			return m.request(r) && m.object(fr.key.Namespace, fr.key.Name)
 		}
 		return m.request(r) && m.frame(fr)
 	})
@@ -332,7 +333,7 @@ func (f *faults) malformed(r Request, fr frame, body []byte) ([]byte, *Injection
 	return mangle(body), i
 }
 
-// mangle gives every field of an object but its kind and its metadata a wrong type.
+// mangle gives every field of an object a wrong type, except kind, apiVersion and metadata.
 func mangle(body []byte) []byte {
 	tree, err := decodeObject(body)
 	if err != nil {

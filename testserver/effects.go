@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Effect is what a fault does: one of the types of this file.
+// Effect is what a fault does. The types of this file implement it.
 type Effect interface{ effect() }
 
 // immediate is an effect that happens when it is injected.
@@ -16,87 +16,91 @@ type immediate interface {
 	happen(s *Server, i *Injection)
 }
 
-// These effects are on requests; Fault.Skip and Fault.Times count requests.
+// These effects affect requests. Fault.Skip and Fault.Times count requests.
 type (
-	// Fail answers with a status instead of the truth.
+	// Fail answers with an error status and does not process the request.
 	Fail struct {
 		Code       int                 // zero means 500
-		Reason     metav1.StatusReason // empty means the usual one of the code
+		Reason     metav1.StatusReason // empty means the usual reason of the code
 		Message    string
-		RetryAfter time.Duration // in whole seconds; sent as header and in the Status
-		Body       []byte        // sent as it is, instead of a Status
-		Header     http.Header   // added to the answer: a wrong Content-Type, a Content-Length that lies
+		RetryAfter time.Duration // rounded down to whole seconds; sent as a header and in the Status
+		Body       []byte        // if not nil, sent unchanged instead of a Status
+		Header     http.Header   // added to the answer, for example a wrong Content-Type or Content-Length
 	}
-	// Delay answers later.
+	// Delay answers after a pause.
 	Delay struct{ For time.Duration }
-	// Stall goes silent after so many bytes of the body, or before the headers when After is zero, until the injection
-	// is removed or the client goes. A WebSocket has no body.
+	// Stall stops sending after this number of bytes of the body, or before the headers if After is zero. It ends when
+	// the injection is removed or the client disconnects. After does not apply to a WebSocket, which has no body.
 	Stall struct{ After int }
-	// Reset tears the connection down without an answer.
+	// Reset resets the connection, or the stream in HTTP/2, without an answer.
 	Reset struct{}
-	// Cut ends the answer after so many bytes of the body: in good order, so that only the contents are truncated, or
-	// abruptly.
+	// Cut ends the answer after this number of bytes of the body. If Abrupt, it resets the connection; otherwise it
+	// ends the answer normally, so only the content is truncated.
 	Cut struct {
 		After  int
 		Abrupt bool
 	}
-	// Stale answers gets, lists and watches from the state of a snapshot, as an API server does that has lost touch with
-	// its storage. Watches that begin meanwhile see nothing newer until the injection is removed.
+	// Stale answers gets, lists and watches from the state of a snapshot, like an API server that lost contact with its
+	// storage. Watches that begin during the fault send nothing newer until the injection is removed.
 	Stale struct{ At *Snapshot }
-	// RefuseStreaming answers watches with sendInitialEvents with 422, as servers without the feature do.
+	// RefuseStreaming answers watches with sendInitialEvents with 422, as servers without the WatchList feature do.
 	RefuseStreaming struct{}
-	// IgnoreLimit answers a list whole although it has a limit.
+	// IgnoreLimit answers a list with all items although the request has a limit.
 	IgnoreLimit struct{}
-	// EndlessList repeats the last item of a list for ever; a list without items ends.
+	// EndlessList repeats the last item of a list forever. A list without items ends normally.
 	EndlessList struct{}
-	// ShortWatch ends watches so long after they begin: at once, if it is zero.
+	// ShortWatch ends watches after this time. Zero ends them at once.
 	ShortWatch struct {
 		For    time.Duration
 		Abrupt bool
 	}
 )
 
-// These effects are on the frames of watches, those of watches that are open already too, and where Match.Frames says
-// so on the items of lists; Fault.Skip and Fault.Times count frames.
+// These effects affect the frames of watches, including open watches. If Match.Frames contains FrameItem, they affect
+// the items of lists. Fault.Skip and Fault.Times count frames and items.
 type (
-	// DropEvent leaves a frame out. With FrameBookmark there are no bookmarks, with FrameInitialEventsEnd a streamed
-	// list never ends, with FrameItem a list lacks an object.
+	// DropEvent omits a frame. With FrameBookmark, a watch has no bookmarks; with FrameInitialEventsEnd, an initial
+	// list never ends; with FrameItem, an object is missing in a list.
 	DropEvent struct{}
 	// DuplicateEvent sends a frame or an item twice.
 	DuplicateEvent struct{}
-	// HoldEvent sends a frame only after so many later ones or, when Frames is zero, once the injection is removed.
+	// HoldEvent sends a frame after this number of later frames. If Frames is zero, it sends the frame when the
+	// injection is removed.
 	HoldEvent struct{ Frames int }
-	// Malform makes an object undecodable: every field but the metadata gets a wrong type, or whatever Mangle returns
-	// for the JSON of the object. Without Match.Frames it affects items and frames.
+	// Malform makes an object undecodable. It replaces the object's JSON by the result of Mangle; if Mangle is nil,
+	// every field except kind, apiVersion and metadata gets a wrong type. Without Match.Frames, it affects list items
+	// and all frames except bookmarks.
 	Malform struct{ Mangle func([]byte) []byte }
-	// CutFrame ends the watch after so many bytes of a frame.
+	// CutFrame ends the watch after this number of bytes of a frame. If Abrupt, it resets the connection.
 	CutFrame struct {
 		At     int
 		Abrupt bool
 	}
-	// EndWatch ends the watch instead of sending a frame, after an ERROR event if there is an Error.
+	// EndWatch ends the watch instead of sending a frame. If Error is set, an ERROR event comes first. If Abrupt, it
+	// resets the connection.
 	EndWatch struct {
 		Error  *metav1.Status
 		Abrupt bool
 	}
-	// StallEvents goes silent before a frame until the injection is removed or the client goes.
+	// StallEvents stops sending before a frame until the injection is removed or the client disconnects.
 	StallEvents struct{}
 )
 
 // These effects happen when they are injected.
 type (
-	// Disconnect ends the matching watches that are open, oldest first, after an ERROR event if there is an Error.
+	// Disconnect ends the matching open watches, oldest first. If Error is set, an ERROR event comes first. If Abrupt,
+	// it resets the connections.
 	Disconnect struct {
 		Error  *metav1.Status
 		Abrupt bool
 	}
-	// Compact forgets all history, so that whoever asks for an older version, or continues a list, gets 410. Removing it
-	// brings nothing back. Seen counts these answers.
+	// Compact deletes all history: requests for an older version, and continue tokens, get 410. Removing the fault does
+	// not restore the history. Seen counts these answers.
 	Compact struct{}
-	// Restore goes back in time: the state and the version are those of the snapshot, and every watch is cut. Seen counts
-	// reads that were answered before the server had reached the version that it had before.
+	// Restore sets the state and the version back to those of the snapshot, like a restored etcd, and resets every
+	// watch. Seen counts reads that were answered before the server reached its former version again.
 	Restore struct{ To *Snapshot }
-	// Outage resets every connection and refuses new ones until it is removed. Seen counts both.
+	// Outage resets every connection and refuses new ones until the fault is removed. Seen counts both.
 	Outage struct{}
 )
 
@@ -125,7 +129,7 @@ func (Outage) effect()          {}
 func (d Disconnect) happen(s *Server, i *Injection) {
 	s.watches.end(func(r Request) (ending, bool) {
 		m := i.fault.Match
-		if !m.request(r) || !m.place(r.Namespace, r.Name) || !i.claim() {
+		if !m.request(r) || !m.object(r.Namespace, r.Name) || !i.claim() {
 			return ending{}, false
 		}
 		return ending{injection: i, status: d.Error, abrupt: d.Abrupt}, true
@@ -156,6 +160,6 @@ func (Outage) happen(s *Server, i *Injection) {
 	s.mu.Unlock()
 	for _, c := range conns {
 		c.Reset()
-		i.see()
+		i.countSeen()
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// A server in memory, a client of it, and a watch.
+// This example starts a server in memory and watches ConfigMaps.
 func Example() {
 	srv := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,7 +41,7 @@ func Example() {
 	// <nil>
 }
 
-// The server misbehaves on demand, and counts what its clients were exposed to.
+// This example lets the server reject the second list of pods, and counts the rejections.
 func ExampleServer_Inject() {
 	srv := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -8,43 +8,45 @@ import (
 	"sync/atomic"
 )
 
-// Fault is a way in which the server misbehaves on demand.
+// Fault is a failure of the server that a test requests.
 type Fault struct {
-	// Match picks the requests, watch frames or list items that are affected; the zero Match picks all of them.
+	// Match selects the affected requests, watch frames or list items. The zero Match selects all.
 	Match Match
-	// Skip lets so many of them through first.
+	// Skip is the number of matches that pass unharmed first.
 	Skip int
-	// Times is how many are affected after that. Zero means all of them until the injection is removed.
+	// Times is the number of matches that are affected after that. Zero means all until the injection is removed.
 	Times int
-	// Effect is what happens to them.
+	// Effect is the failure itself.
 	Effect Effect
 }
 
-// Match picks what a fault affects. Every field that is set must agree.
+// Match selects what a fault affects. Every field that is set must match.
 type Match struct {
 	Verbs     []string // "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"
 	Resource  string   // "pods", "deployments.apps"
-	UserAgent string   // how the User-Agent begins
-	// Namespace and Name are the object's for effects on watch frames and list items, and the request's otherwise.
+	UserAgent string   // a prefix of the User-Agent header
+	// Namespace and Name are those of the object for effects on watch frames and list items. For other effects, they
+	// are those of the request.
 	Namespace, Name string
-	// Frames picks watch frames, or list items, by what they are. Effects on frames pick all frames of watches when it
-	// is empty.
+	// Frames are the types of the affected watch frames or list items. If it is empty, effects on frames affect all
+	// frames of watches.
 	Frames []FrameType
-	// Func is asked last.
+	// Func is called for requests that match Verbs, Resource and UserAgent, before Namespace, Name and Frames are
+	// compared. It must be safe for concurrent use.
 	Func func(Request) bool
 }
 
-// FrameType is what a frame of a watch is.
+// FrameType is the type of a watch frame or of a list item.
 type FrameType string
 
-// The frames of a watch, and the items of a list.
+// The types of watch frames, and of the items of a list.
 const (
 	FrameAdded            FrameType = "ADDED"
 	FrameModified         FrameType = "MODIFIED"
 	FrameDeleted          FrameType = "DELETED"
-	FrameBookmark         FrameType = "BOOKMARK"           // one that does not end an initial list
-	FrameInitialEventsEnd FrameType = "INITIAL-EVENTS-END" // the bookmark that does
-	FrameItem             FrameType = "ITEM"               // of a list
+	FrameBookmark         FrameType = "BOOKMARK"           // a bookmark that does not end an initial list
+	FrameInitialEventsEnd FrameType = "INITIAL-EVENTS-END" // the bookmark that ends an initial list
+	FrameItem             FrameType = "ITEM"               // an item of a list
 )
 
 func (m Match) request(r Request) bool {
@@ -57,7 +59,7 @@ func (m Match) request(r Request) bool {
 	return m.Func == nil || m.Func(r)
 }
 
-func (m Match) place(namespace, name string) bool {
+func (m Match) object(namespace, name string) bool {
 	return (m.Namespace == "" || m.Namespace == namespace) && (m.Name == "" || m.Name == name)
 }
 
@@ -69,37 +71,37 @@ func (m Match) frame(f frame) bool {
 	} else if !slices.Contains(m.Frames, f.kind) {
 		return false
 	}
-	return m.place(f.key.Namespace, f.key.Name)
+	return m.object(f.key.Namespace, f.key.Name)
 }
 
-// Injection is a fault at work.
+// Injection is an active fault. All methods may be called on any goroutine.
 type Injection struct {
 	fault   Fault
 	faults  *faults
 	removed chan struct{}
 
-	mu      sync.Mutex // guards the fields below
-	gone    bool
-	matched int
-	applied int
-	seen    int
-	changed signal
+	mu        sync.Mutex // guards the fields below
+	isRemoved bool
+	matched   int
+	applied   int
+	seen      int
+	changed   signal
 
-	version uint64 // of a Compact or a Restore: the server's when it happened
+	version uint64 // of a Compact or a Restore: the version of the server when it happened
 }
 
-// Fault returns what was injected.
+// Fault returns the fault that was passed to Inject.
 func (i *Injection) Fault() Fault { return i.fault }
 
-// Seen counts the effects that clients were really exposed to: an answer that failed, a frame that was dropped, a 410
-// because of a compaction. A fault that nothing has met yet counts zero.
+// Seen returns the number of effects that reached a client: a failed answer, a missing frame, a 410 because of a
+// compaction. It is zero if no request has met the fault yet.
 func (i *Injection) Seen() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.seen
 }
 
-// Wait blocks until Seen is at least n; it returns the cause of ctx if that ends first.
+// Wait blocks until Seen is at least n. If ctx ends first, it returns the cause of ctx.
 func (i *Injection) Wait(ctx context.Context, n int) error {
 	for {
 		i.mu.Lock()
@@ -116,21 +118,21 @@ func (i *Injection) Wait(ctx context.Context, n int) error {
 	}
 }
 
-// Remove ends the fault: what it stalled or held back goes on. Removing twice does nothing.
+// Remove ends the fault. Stalled answers and delayed frames continue. A second call does nothing.
 func (i *Injection) Remove() {
 	i.mu.Lock()
-	if i.gone {
+	if i.isRemoved {
 		i.mu.Unlock()
 		return
 	}
-	i.gone = true
+	i.isRemoved = true
 	close(i.removed)
 	i.mu.Unlock()
 	i.faults.drop(i)
 }
 
-// see counts one effect; a nil injection counts nothing.
-func (i *Injection) see() {
+// countSeen counts one effect. With a nil injection it does nothing.
+func (i *Injection) countSeen() {
 	if i == nil {
 		return
 	}
@@ -140,22 +142,22 @@ func (i *Injection) see() {
 	i.changed.fire()
 }
 
-// claim tells whether the fault affects one more thing that it matches.
+// claim counts one match and reports whether the fault affects it.
 func (i *Injection) claim() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.matched++
-	if i.gone || i.matched <= i.fault.Skip || i.fault.Times > 0 && i.applied >= i.fault.Times {
+	if i.isRemoved || i.matched <= i.fault.Skip || i.fault.Times > 0 && i.applied >= i.fault.Times {
 		return false
 	}
 	i.applied++
 	return true
 }
 
-// faults are the injections at work, oldest first.
+// faults are the active injections, oldest first.
 type faults struct {
 	server *Server
-	busy   atomic.Bool // whether there is any: the common case costs one load
+	busy   atomic.Bool // whether a fault is active; without faults a request costs only this load
 
 	mu      sync.Mutex // guards the fields below
 	active  []*Injection
@@ -164,11 +166,11 @@ type faults struct {
 
 func newFaults(s *Server) *faults { return &faults{server: s} }
 
-// Inject starts a fault, and for Disconnect, Compact, Restore and Outage makes it happen at once. It panics if the
-// fault has no effect.
+// Inject activates a fault. Disconnect, Compact, Restore and Outage happen during the call. It panics if the fault has
+// no effect.
 func (s *Server) Inject(f Fault) *Injection {
 	if f.Effect == nil {
-		panic("testserver: inject: a fault needs an effect")
+		panic("testserver: inject: Fault.Effect is nil")
 	}
 	i := &Injection{fault: f, faults: s.faults, removed: make(chan struct{})}
 	if now, ok := f.Effect.(immediate); ok {
@@ -182,7 +184,7 @@ func (s *Server) Inject(f Fault) *Injection {
 	return i
 }
 
-// Heal removes every fault.
+// Heal removes all faults.
 func (s *Server) Heal() {
 	for _, i := range s.faults.list() {
 		i.Remove()
@@ -197,7 +199,7 @@ func (f *faults) drop(i *Injection) {
 	f.changed.fire()
 }
 
-// list returns the injections at work. The slice is never changed in place.
+// list returns the active injections. The slice never changes.
 func (f *faults) list() []*Injection {
 	if !f.busy.Load() {
 		return nil
@@ -207,19 +209,20 @@ func (f *faults) list() []*Injection {
 	return slices.Clip(f.active)
 }
 
-// changes returns a channel that closes when an injection comes or goes.
+// changes returns a channel that closes when a fault is injected or removed.
 func (f *faults) changes() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.changed.wait()
 }
 
-// requestFault finds the first injection with an effect of type E that affects a request.
+// requestFault returns the first injection with an effect of type E that affects a request, or nil.
 func requestFault[E Effect](f *faults, r Request) (E, *Injection) {
-	return find[E](f, func(m Match) bool { return m.request(r) && m.place(r.Namespace, r.Name) })
+	return find[E](f, func(m Match) bool { return m.request(r) && m.object(r.Namespace, r.Name) })
 }
 
-// frameFault finds the first injection with an effect of type E that affects a frame of a request's answer.
+// frameFault returns the first injection with an effect of type E that affects a frame or an item of a request's
+// answer, or nil.
 func frameFault[E Effect](f *faults, r Request, fr frame) (E, *Injection) {
 	return find[E](f, func(m Match) bool { return m.request(r) && m.frame(fr) })
 }

@@ -69,7 +69,7 @@ func TestFailWithGarbage(t *testing.T) {
 		i.Remove()
 		b.list(podsPath)
 
-		// A length that lies is a truncated answer.
+		// A Content-Length that is too large looks like a truncated answer.
 		b.Inject(testserver.Fault{Times: 1, Effect: testserver.Fail{
 			Code: 200, Body: []byte("{}"), Header: http.Header{"Content-Length": {"100"}},
 		}})
@@ -119,7 +119,7 @@ func TestDelayAndStall(t *testing.T) {
 		b.list(podsPath)
 		require.Equal(b, 5*time.Second, time.Since(started))
 
-		// Headers stall until the fault is removed.
+		// The headers stall until the fault is removed.
 		i := b.Inject(testserver.Fault{Effect: testserver.Stall{}})
 		go func() {
 			<-time.After(time.Minute)
@@ -150,7 +150,7 @@ func TestDelayAndStall(t *testing.T) {
 		require.Contains(b, <-rest, `"items"`)
 		require.NoError(b, res.Body.Close())
 
-		// A client that gives up releases it too.
+		// A client that gives up also releases the request.
 		for _, after := range []int{0, 10} {
 			i = b.Inject(testserver.Fault{Effect: testserver.Stall{After: after}})
 			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
@@ -164,7 +164,7 @@ func TestDelayAndStall(t *testing.T) {
 			require.Equal(b, 1, i.Seen())
 			i.Remove()
 		}
-		// And so does a client that leaves during a delay.
+		// A client that disconnects during a delay does the same.
 		b.Inject(testserver.Fault{Effect: testserver.Delay{For: time.Hour}})
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
@@ -187,7 +187,7 @@ func TestCutAndReset(t *testing.T) {
 		}
 		i := b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 20}})
 		body, err := read()
-		require.NoError(b, err, "in good order")
+		require.NoError(b, err, "the answer ends normally")
 		require.Equal(b, `{"kind":"PodList","a`, body)
 		require.Equal(b, 1, i.Seen())
 
@@ -196,7 +196,7 @@ func TestCutAndReset(t *testing.T) {
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 		require.Equal(b, 1, i.Seen())
 
-		// What is shorter than the cut is whole, and no effect was seen.
+		// An answer shorter than After arrives whole, and Seen does not count it.
 		i = b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 1 << 20}})
 		_, err = read()
 		require.NoError(b, err)
@@ -222,9 +222,9 @@ func TestStaleReads(t *testing.T) {
 		b.refused(404, http.MethodGet, podsPath+"/b", nil)
 		b.refused(504, http.MethodGet, podsPath+"?resourceVersion=102", nil)
 		require.Equal(b, 3, i.Seen())
-		require.Equal(b, "102", b.list(mapsPath).Metadata.ResourceVersion, "others are up to date")
+		require.Equal(b, "102", b.list(mapsPath).Metadata.ResourceVersion, "other resources are up to date")
 
-		// A watch sees the old state and nothing newer until the fault ends.
+		// A watch gets the old state, and nothing newer until the fault is removed.
 		w := b.watch(podsPath, "resourceVersion=0")
 		defer w.close()
 		w.expect("ADDED a@101")
@@ -249,7 +249,7 @@ func TestListFaults(t *testing.T) {
 		b.fill(4)
 		i := b.Inject(testserver.Fault{Effect: testserver.IgnoreLimit{}})
 		require.Len(b, b.list(podsPath, "limit=9").Items, 4)
-		require.Zero(b, i.Seen(), "there was nothing to ignore")
+		require.Zero(b, i.Seen(), "the list has no limit")
 		l := b.list(podsPath, "limit=2")
 		require.Len(b, l.Items, 4)
 		require.Empty(b, l.Metadata.Continue)
@@ -295,13 +295,14 @@ func TestRefuseStreaming(t *testing.T) {
 	})
 }
 
-// Each row opens a watch from 100 with bookmarks each second, injects a fault, and creates a, b and c at 101 to 103.
+// TestFrameFaults opens a watch from 100 with a bookmark each second, injects the fault of the row, and creates a, b
+// and c at 101 to 103.
 func TestFrameFaults(t *testing.T) {
 	added := []testserver.FrameType{testserver.FrameAdded}
 	gone := &metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
 	for name, row := range map[string]struct {
 		fault testserver.Fault
-		want  string // then EOF, reset or unexpected if it ends so
+		want  string // events, then EOF, reset or unexpected if the watch ends so
 		seen  int
 	}{
 		"none":      {testserver.Fault{Effect: testserver.Reset{}}, "ADDED a@101, ADDED b@102, ADDED c@103, BOOKMARK@103", 0},
@@ -387,7 +388,7 @@ func TestHoldUntilRemoved(t *testing.T) {
 	})
 }
 
-func TestNoEndOfInitialEvents(t *testing.T) {
+func TestDropEndOfInitialEvents(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.fill(1)
 		i := b.Inject(testserver.Fault{
@@ -395,7 +396,10 @@ func TestNoEndOfInitialEvents(t *testing.T) {
 		})
 		w := b.watch(podsPath, "allowWatchBookmarks=true", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan")
 		defer w.close()
-		w.expect("ADDED a@101", "BOOKMARK@101") // the next one is a minute later, and not the mark
+		w.expect("ADDED a@101")
+		b.ok(http.MethodPost, podsPath, pod("b"))
+		// The next bookmark comes a minute later and does not end an initial list.
+		w.expect("ADDED b@102", "BOOKMARK@102")
 		require.Equal(b, 1, i.Seen())
 	})
 }
@@ -436,7 +440,7 @@ func TestDisconnect(t *testing.T) {
 		two := b.watch(podsPath)
 		other := b.watch(mapsPath)
 		i := b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Times: 1, Effect: testserver.Disconnect{}})
-		one.expectEnd() // the oldest
+		one.expectEnd() // the oldest watch
 		require.Equal(b, 1, i.Seen())
 		i = b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Effect: testserver.Disconnect{Abrupt: true}})
 		_, err := two.next()
@@ -447,7 +451,7 @@ func TestDisconnect(t *testing.T) {
 		}})
 		other.expect("ERROR 500 InternalError")
 		other.expectEnd()
-		// It is over at once: later watches are not affected.
+		// The fault ends at once: later watches are not affected.
 		w := b.watch(podsPath)
 		synctest.Wait()
 		require.Len(b, b.Watches(), 1)
@@ -516,16 +520,16 @@ func TestRestoreGoesBack(t *testing.T) {
 		require.Equal(b, 1, i.Seen())
 		require.Equal(b, 404, b.do(http.MethodGet, "/apis/leat.example/v1/wheels", nil).code)
 
-		// A client that knows the future is told nothing until that has come again, but for bookmarks.
+		// A client with a version from before the Restore gets nothing until the server passes that version.
 		w = b.watch(podsPath, "resourceVersion=103", "allowWatchBookmarks=true")
 		defer w.close()
-		w.expect("BOOKMARK@101")
+		<-time.After(5 * time.Minute)
 		require.Equal(b, "102", b.ok(http.MethodPost, podsPath, pod("c")).GetResourceVersion())
 		b.ok(http.MethodPost, podsPath, pod("d"))
 		b.ok(http.MethodPost, podsPath, pod("e"))
-		w.expect("ADDED e@104")
+		w.expect("ADDED e@104", "BOOKMARK@104")
 		b.list(podsPath)
-		require.Equal(b, 1, i.Seen(), "the past is over")
+		require.Equal(b, 1, i.Seen(), "the server has passed its former version")
 	})
 }
 
@@ -560,11 +564,12 @@ func TestInjectionWaits(t *testing.T) {
 		require.NoError(b, i.Wait(b.Context(), 1))
 		require.NoError(b, i.Wait(b.Context(), 0))
 		require.NoError(b, <-answered)
-		require.PanicsWithValue(b, "testserver: inject: a fault needs an effect", func() { b.Inject(testserver.Fault{}) })
+		require.PanicsWithValue(b, "testserver: inject: Fault.Effect is nil", func() { b.Inject(testserver.Fault{}) })
 	})
 }
 
-// Whatever the server is doing, Run ends at once when its context does, and nothing is left behind.
+// TestRunEndsInEveryState cancels the context of Run in every state of the server. Run must return at once and leave no
+// goroutine.
 func TestRunEndsInEveryState(t *testing.T) {
 	for name, busy := range map[string]func(b *bench){
 		"idle":      func(*bench) {},
@@ -641,7 +646,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 	}
 }
 
-// A server may be stopped and run again: its storage is intact, its connections are not.
+// TestRunAgain runs a server a second time. The storage is intact, the connections are new.
 func TestRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := testserver.New(testserver.Options{})

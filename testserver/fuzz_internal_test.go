@@ -14,8 +14,8 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// FuzzHandle sends what it is given: whatever a client says, the answer is one that a client can read, nothing panics,
-// and the store stays whole.
+// FuzzHandle sends arbitrary requests. Every answer must be readable, nothing may panic, and the store must stay
+// consistent.
 func FuzzHandle(f *testing.F) {
 	const podsPath = "/api/v1/namespaces/default/pods"
 	f.Add("GET", podsPath, "limit=1&continue=eyJ2IjoibWV0YS5rOHMuaW8vdjEiLCJydiI6MTAxLCJzdGFydCI6ImEifQ", "application/json", "", "")
@@ -38,7 +38,7 @@ func FuzzHandle(f *testing.F) {
 		_, err := s.Create(pods, object{"metadata": object{"name": "a", "namespace": "default", "labels": object{"a": "b"}}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // a watch must end
+		cancel() // otherwise a watch would not end
 		r := (&http.Request{
 			Method: method, URL: &url.URL{Path: path, RawQuery: query}, Header: http.Header{}, Body: http.NoBody, Proto: "HTTP/1.1", ProtoMajor: 1,
 		}).WithContext(ctx)
@@ -79,7 +79,7 @@ type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
 
-// FuzzAccept parses Accept headers.
+// FuzzAccept parses arbitrary Accept headers.
 func FuzzAccept(f *testing.F) {
 	f.Add("application/json;q=0.5, */*")
 	f.Add("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,,;=;q=x")

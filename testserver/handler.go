@@ -15,21 +15,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// call is one request for a resource on its way through the handlers.
+// call is the state of one request for a resource.
 type call struct {
 	*Server
 	w       http.ResponseWriter
 	http    *http.Request
 	request Request
 	c       *collection
-	def     *definition // of c, when the request came
+	def     *definition // the definition of c when the request arrived
 	media   media
 
-	stale        *Injection // answers come from an old state
+	stale        *Injection // not nil if a Stale fault affects the request
 	staleDecided bool
 }
 
-// handle answers one request: authentication, faults, documents, authorization, resources.
+// handle answers a request. Its steps are authentication, faults, documents, authorization and resources.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	request := parseRequest(r)
 	user, known := s.authenticate(r)
@@ -37,7 +37,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	s.log.add(request)
 	w = s.disturb(w, r, request)
 	if w == nil {
-		return // a fault answered
+		return // a fault has answered
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	if !known && !public(request.Path) {
@@ -57,7 +57,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	s.serveResource(w, r, request)
 }
 
-// authenticate returns the user of a request; known is false for one that may not come in.
+// authenticate returns the user of a request. known is false if the request must be rejected.
 func (s *Server) authenticate(r *http.Request) (user string, known bool) {
 	if len(s.options.Tokens) == 0 {
 		return "", true
@@ -90,10 +90,10 @@ func forbidden(r Request, why error) error {
 	return apierrors.NewForbidden(schema.GroupResource{Group: r.Group, Resource: r.Resource}, r.Name, fmt.Errorf("%s: %w", who, why))
 }
 
-// serveResource finds the resource of a request and its handler.
+// serveResource finds the resource and the handler of a request, and runs the handler.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request Request) {
 	c := s.store.find(request.Group, request.Version, request.Resource)
-	if c == nil || !placed(c.def, request) {
+	if c == nil || !rightScope(c.def, request) {
 		s.notFound(w, request)
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 	}
 	var err error
 	if x.media, err = s.negotiate(request.Accept, def.custom, x.otherKinds()...); err == nil {
-		err = x.media.checkShape(request.Verb == "list" || request.Verb == "deletecollection")
+		err = x.media.checkListKind(request.Verb == "list" || request.Verb == "deletecollection")
 	}
 	if err == nil && x.media.as == tableKind {
 		x.media.include, err = includePolicy(request.Query.Get("includeObject"))
@@ -118,14 +118,14 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 	}
 	if err != nil {
 		if r.Context().Err() != nil {
-			panic(http.ErrAbortHandler) // nobody waits for an answer any more
+			panic(http.ErrAbortHandler) // the client has gone
 		}
 		s.fail(w, err)
 	}
 }
 
-// unhandled answers what no handler is for. Custom resources go another way through kube-apiserver than built-in ones,
-// and it shows.
+// unhandled answers a request that has no handler. The answers differ because kube-apiserver serves custom resources
+// with other code than built-in ones.
 func (x *call) unhandled() {
 	unknown := x.request.Subresource != "" && !x.hasSubresource()
 	switch {
@@ -140,9 +140,9 @@ func (x *call) unhandled() {
 	}
 }
 
-// placed tells whether a path names a namespace where the resource has none, or the reverse. A list across all
-// namespaces is fine.
-func placed(d *definition, r Request) bool {
+// rightScope reports whether a path fits the scope of its resource: with a namespace if the resource is namespaced, and
+// without one otherwise. Lists and watches across all namespaces need no namespace.
+func rightScope(d *definition, r Request) bool {
 	switch {
 	case isNamespace(d):
 		return r.Namespace == r.Name
@@ -186,7 +186,7 @@ func (x *call) handler() func() error {
 	return nil
 }
 
-// shape returns how this request wants its objects written.
+// shape returns the encoding that the request wants.
 func (x *call) shape() shape {
 	return shape{media: x.media, resource: x.def.in(x.request.Version), custom: x.def.custom}
 }
@@ -202,7 +202,7 @@ func (x *call) writeJSON(code int, body []byte) { writeJSON(x.w, code, body) }
 func writeJSON(w http.ResponseWriter, code int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(body, '\n')) // an error means that the client has gone
 }
 
 func notAllowed() error {
@@ -212,8 +212,8 @@ func notAllowed() error {
 	return err
 }
 
-// notFound answers a path that nothing serves: with a Status where something might be served there, and otherwise like
-// any web server.
+// notFound answers a path that the server does not serve: with a Status below known roots and groups, otherwise with
+// plain text.
 func (s *Server) notFound(w http.ResponseWriter, r Request) {
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && s.store.serves(parts[1]) {
@@ -228,7 +228,7 @@ func (s *Server) notFound(w http.ResponseWriter, r Request) {
 	_, _ = w.Write([]byte("404 page not found\n")) // as above
 }
 
-// fail writes an error as a Status.
+// fail answers with an error as a Status.
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	status := statusOf(err)
 	if status.Code == http.StatusInternalServerError {
@@ -244,7 +244,7 @@ func writeStatus(w http.ResponseWriter, status metav1.Status) {
 	writeJSON(w, int(status.Code), encodeStatus(status))
 }
 
-// statusOf returns the Status that an error stands for.
+// statusOf returns the Status of an error. An error without one is an internal error.
 func statusOf(err error) metav1.Status {
 	var known apierrors.APIStatus
 	if errors.As(err, &known) {

@@ -37,15 +37,15 @@ const (
 
 type doc = map[string]any
 
-// bench is a running server and a client of it.
+// bench is a running server with a client.
 type bench struct {
 	*testing.T
 	*testserver.Server
 	client *http.Client
-	open   []io.Closer // what the client must let go of in the end
+	open   []io.Closer // what release closes at the end
 }
 
-// inBubble runs test against a server in a synctest bubble, which fails if anything is still running at the end.
+// inBubble runs test with a server in a synctest bubble. The bubble fails if a goroutine is still running at the end.
 func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 		done := make(chan error, 1)
 		go func() { done <- srv.Run(ctx) }()
 		b := &bench{T: t, Server: srv, client: srv.Client()}
-		defer func() { // also after a failure, which would otherwise be drowned in the bubble's complaint
+		defer func() { // also after a failure; otherwise the error of the bubble would hide it
 			cancel()
 			require.NoError(t, <-done)
 			b.release()
@@ -63,14 +63,14 @@ func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 	})
 }
 
-// release lets go of the answers that were not read to their end; net/http keeps goroutines for them.
+// release closes the answers that were not read to their end, because net/http keeps goroutines for them.
 func (b *bench) release() {
 	for _, c := range b.open {
-		_ = c.Close() // it may be closed already
+		_ = c.Close() // it may already be closed
 	}
 }
 
-// answer is an HTTP answer that was read whole.
+// answer is a whole HTTP answer.
 type answer struct {
 	code   int
 	header http.Header
@@ -80,7 +80,7 @@ type answer struct {
 func (a answer) json(t *testing.T) doc {
 	t.Helper()
 	var out doc
-	require.NoError(t, utiljson.Unmarshal(a.body, &out), "%s", a.body) // whole numbers become int64
+	require.NoError(t, utiljson.Unmarshal(a.body, &out), "%s", a.body) // integers become int64
 	return out
 }
 
@@ -92,7 +92,8 @@ func (a answer) status(t *testing.T) metav1.Status {
 	return out
 }
 
-// request makes one; body may be nil, a string, or anything that encodes to JSON. Headers come in pairs.
+// request creates a request. body may be nil, a string, or a value that encodes to JSON. headers are pairs of name and
+// value.
 func (b *bench) request(method, path string, body any, headers ...string) *http.Request {
 	b.Helper()
 	var in io.Reader
@@ -123,7 +124,7 @@ func (b *bench) do(method, path string, body any, headers ...string) answer {
 	return answer{code: res.StatusCode, header: res.Header, body: out}
 }
 
-// ok makes a request that must succeed and returns the object.
+// ok sends a request that must succeed, and returns the object.
 func (b *bench) ok(method, path string, body any, headers ...string) *unstructured.Unstructured {
 	b.Helper()
 	a := b.do(method, path, body, headers...)
@@ -131,7 +132,7 @@ func (b *bench) ok(method, path string, body any, headers ...string) *unstructur
 	return &unstructured.Unstructured{Object: a.json(b.T)}
 }
 
-// refused makes a request that must fail and returns the Status.
+// refused sends a request that must fail, and returns the Status.
 func (b *bench) refused(code int, method, path string, body any, headers ...string) metav1.Status {
 	b.Helper()
 	a := b.do(method, path, body, headers...)
@@ -142,7 +143,7 @@ func (b *bench) refused(code int, method, path string, body any, headers ...stri
 	return status
 }
 
-// list is what a list answered.
+// list is the answer to a list.
 type list struct {
 	Kind       string
 	APIVersion string
@@ -168,7 +169,7 @@ func (b *bench) list(path string, query ...string) list {
 	return out
 }
 
-// queryOf writes "name=value" pairs as a query.
+// queryOf encodes "name=value" pairs as a query.
 func queryOf(pairs ...string) string {
 	if len(pairs) == 0 {
 		return ""
@@ -181,7 +182,7 @@ func queryOf(pairs ...string) string {
 	return "?" + q.Encode()
 }
 
-// stream is a watch that is being read.
+// stream is an open watch.
 type stream struct {
 	*bench
 	res   *http.Response
@@ -212,7 +213,7 @@ type event struct {
 	Object doc
 }
 
-// String writes an event as "ADDED a@101".
+// String formats an event as "ADDED a@101".
 func (e event) String() string {
 	if e.Type == "ERROR" {
 		return fmt.Sprintf("ERROR %v %v", e.Object["code"], e.Object["reason"])
@@ -229,7 +230,7 @@ func (e event) String() string {
 	return fmt.Sprintf("%s%s@%v%s", e.Type, name, meta["resourceVersion"], end)
 }
 
-// next blocks for one event.
+// next blocks until the next event arrives.
 func (s *stream) next() (event, error) {
 	line, err := s.lines.ReadBytes('\n')
 	if err != nil {
@@ -239,7 +240,7 @@ func (s *stream) next() (event, error) {
 	return e, json.Unmarshal(line, &e)
 }
 
-// expect reads as many events as are given and compares them.
+// expect reads as many events as there are in want, and compares them.
 func (s *stream) expect(want ...string) {
 	s.Helper()
 	for _, w := range want {
@@ -249,7 +250,7 @@ func (s *stream) expect(want ...string) {
 	}
 }
 
-// expectEnd requires the stream to end in good order.
+// expectEnd requires that the stream ends normally.
 func (s *stream) expectEnd() {
 	s.Helper()
 	e, err := s.next()
@@ -272,7 +273,7 @@ func configMap(name string, data ...string) doc {
 	}
 }
 
-// custom is an object of a kind of leat.example, with members in pairs.
+// custom returns an object of a kind of leat.example. members are pairs of name and value.
 func custom(kind, name string, members ...any) doc {
 	out := doc{"apiVersion": "leat.example/v1", "kind": kind, "metadata": doc{"name": name}}
 	for i := 0; i < len(members); i += 2 {

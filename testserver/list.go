@@ -16,13 +16,13 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// view is a state of one collection to read from.
+// view is a state of one collection for reads.
 type view struct {
 	version uint64
 	root    *node
 }
 
-// present returns the state that reads see: the newest, or an older one that a fault prescribes.
+// present returns the state that reads use: the newest, or an older one if a Stale fault is active.
 func (x *call) present() view {
 	if v, ok := x.faults.stale(x); ok {
 		return v
@@ -32,7 +32,7 @@ func (x *call) present() view {
 	return view{version: x.store.version, root: x.c.root}
 }
 
-// key names the object that a request is about.
+// key returns the key of the object in the request.
 func (x *call) key() api.Key {
 	if !x.def.Namespaced {
 		return api.Key{Name: x.request.Name}
@@ -45,7 +45,7 @@ func (x *call) get() error {
 	if err != nil {
 		return err
 	}
-	v, err := x.reach(x.http.Context(), want)
+	v, err := x.waitFor(x.http.Context(), want)
 	if err != nil {
 		return err
 	}
@@ -53,12 +53,12 @@ func (x *call) get() error {
 	if r == nil {
 		return apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
 	}
-	x.faults.sawPast(v.version)
+	x.faults.countPast(v.version)
 	return x.respond(http.StatusOK, r)
 }
 
-// reach waits, as long as the options say, until the server is at a version, and fails if that does not happen.
-func (x *call) reach(ctx context.Context, want uint64) (view, error) {
+// waitFor waits up to Options.VersionWait until the server is at a version. It fails if the server does not reach it.
+func (x *call) waitFor(ctx context.Context, want uint64) (view, error) {
 	v := x.present()
 	if v.version >= want {
 		return v, nil
@@ -69,7 +69,7 @@ func (x *call) reach(ctx context.Context, want uint64) (view, error) {
 	timer := time.NewTimer(x.options.VersionWait)
 	defer timer.Stop()
 	for {
-		advanced := x.store.nextVersion() // before looking, so that nothing is missed
+		advanced := x.store.nextVersion() // before the look at the version, so that no change is missed
 		if v = x.present(); v.version >= want {
 			return v, nil
 		}
@@ -87,8 +87,8 @@ func (x *call) reach(ctx context.Context, want uint64) (view, error) {
 type page struct {
 	view
 	selection
-	from  string // where it starts
-	limit int    // 0: everything
+	from  string // path of the first item
+	limit int    // 0 means no limit
 }
 
 func (x *call) list() error {
@@ -108,11 +108,11 @@ func (x *call) list() error {
 		return err
 	}
 	p.selection = sel
-	x.faults.sawPast(p.version)
+	x.faults.countPast(p.version)
 	return x.writeList(p)
 }
 
-// page finds the state that a list is answered from, and the part of it.
+// page returns the state and the part of it that answers a list.
 func (x *call) page(o metav1.ListOptions) (page, error) {
 	if o.Continue != "" {
 		return x.continued(o)
@@ -125,30 +125,30 @@ func (x *call) page(o metav1.ListOptions) (page, error) {
 	exact := o.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
 		o.ResourceVersionMatch == "" && p.limit > 0 && want > 0
 	if o.ResourceVersion == "0" && !x.options.NoWatchCache {
-		p.limit = 0 // a watch cache answers version 0 whole
+		p.limit = 0 // a watch cache ignores the limit for version 0
 	}
-	if p.view, err = x.reach(x.http.Context(), want); err != nil {
+	if p.view, err = x.waitFor(x.http.Context(), want); err != nil {
 		return page{}, err
 	}
 	if exact {
-		p.view, err = x.exactly(want)
+		p.view, err = x.exactView(want)
 	}
 	return p, err
 }
 
-// exactly returns the state at a version that the server has reached.
-func (x *call) exactly(version uint64) (view, error) {
+// exactView returns the state at a version that the server has reached.
+func (x *call) exactView(version uint64) (view, error) {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
 	root, ok := x.c.stateAt(version)
 	if !ok {
-		x.faults.sawExpired(version)
+		x.faults.countExpired(version)
 		return view{}, expired("The resourceVersion for the provided list is too old.")
 	}
 	return view{version: version, root: root}, nil
 }
 
-// continued is the page that a token asks for.
+// continued returns the page that a continue token requests.
 func (x *call) continued(o metav1.ListOptions) (page, error) {
 	t, err := decodeToken(o.Continue)
 	if err != nil {
@@ -162,17 +162,17 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 		p.view = x.present()
 		return p, nil
 	}
-	if p.view, err = x.reach(x.http.Context(), uint64(t.Version)); err != nil {
+	if p.view, err = x.waitFor(x.http.Context(), uint64(t.Version)); err != nil {
 		return page{}, err
 	}
-	if p.view, err = x.exactly(uint64(t.Version)); err != nil {
+	if p.view, err = x.exactView(uint64(t.Version)); err != nil {
 		return page{}, tokenExpired(t.Start)
 	}
 	return p, nil
 }
 
-// collect picks the records of a page, and where the next one starts: empty if there is nothing more. Once a page is full
-// nobody looks whether what follows is selected, so that the last page may be empty.
+// collect returns the records of a page and the path where the next page starts, which is empty after the last record.
+// It does not check whether the selectors match any later record, so the last page may be empty.
 func (p page) collect() (items []*record, next string) {
 	for r := range p.scan(p.root, p.from) {
 		items = append(items, r)
@@ -203,12 +203,12 @@ func (x *call) writeList(p page) error {
 	return x.writeItems(meta, items)
 }
 
-// writeItems streams a list, so that none is ever held whole.
+// writeItems streams a list, so that the server never holds a whole encoded list in memory.
 func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
 	sh := x.shape()
 	out, tail, err := sh.list(meta)
 	if err != nil {
-		return fmt.Errorf("encode list metadata: %w", err)
+		return fmt.Errorf("testserver: encode list metadata: %w", err)
 	}
 	var w io.Writer = x.w
 	if sizeOf(items) > compressFrom {
@@ -239,7 +239,7 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
 		buffer = sh.appendItem(buffer[:0], r)
 		for _, item := range x.faults.items(x, r.key, buffer) {
 			if !put(item) {
-				return nil // the client is gone, or a fault cut it off
+				return nil // the client has gone, or a fault cut the answer
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
 			return nil // as above
 		}
 	}
-	_, _ = w.Write(append(out, tail...)) // a client that is gone needs no answer
+	_, _ = w.Write(append(out, tail...)) // an error means that the client has gone
 	return nil
 }
 
@@ -260,8 +260,8 @@ func sizeOf(items []*record) int {
 	return size
 }
 
-// list returns what stands before and after the items of a list. Those of custom resources are written with sorted keys,
-// so that a client learns their kind, and their version, only after the last item.
+// list returns the JSON before and after the items of a list. The keys of custom resources are sorted, so a client gets
+// the kind and the version only after the last item.
 func (s shape) list(meta metav1.ListMeta) (head, tail []byte, err error) {
 	if s.as == tableKind {
 		return table(meta)
@@ -283,7 +283,7 @@ func (s shape) list(meta metav1.ListMeta) (head, tail []byte, err error) {
 	return head, []byte("]}\n"), err
 }
 
-// invalidDelete is the 422 for options of a deletion that contradict each other.
+// invalidDelete returns the 422 for invalid options of a deletion.
 func invalidDelete(errs field.ErrorList) error {
 	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 }

@@ -24,14 +24,14 @@ func (b *bench) fill(n int) {
 }
 
 func TestListVersions(t *testing.T) {
-	// Pods a to e are created at 101 to 105; then a is deleted at 106.
+	// The test creates pods a to e at 101 to 105 and deletes a at 106.
 	const all, limited = "b c d e", "b c"
 	for _, row := range []struct {
 		query   string // without limit
 		code    int
 		version string
 		items   string
-		limited string // items with limit=2; empty means that the code is another one
+		limited string // items with limit=2; empty means that the status code differs
 	}{
 		{"", 200, "106", all, limited},
 		{"resourceVersion=0", 200, "106", all, all}, // the watch cache ignores the limit
@@ -117,7 +117,7 @@ func TestTooLargeVersion(t *testing.T) {
 		}, status.Details.Causes)
 		require.Equal(b, "Timeout: Too large resource version: 105, current: 101", status.Message)
 
-		// A version that comes in time is waited for.
+		// A read waits for a version that the server reaches in time.
 		go func() {
 			<-time.After(time.Second)
 			b.fill(0)
@@ -146,7 +146,7 @@ func TestContinueTokensAreConsistent(t *testing.T) {
 			l := b.list(podsPath, query...)
 			require.Equal(b, "105", l.Metadata.ResourceVersion)
 			names = append(names, l.names()...)
-			// Whatever happens meanwhile belongs to another version.
+			// Writes between the pages have later versions, so they do not appear.
 			b.ok(http.MethodPost, podsPath, pod(fmt.Sprintf("a%d", page)))
 			if page == 0 {
 				require.EqualValues(b, 3, *l.Metadata.RemainingItemCount)
@@ -172,14 +172,14 @@ func TestContinueTokenRules(t *testing.T) {
 		} {
 			b.refused(code, http.MethodGet, podsPath+queryOf(query...), nil)
 		}
-		// Version 0 is let through, and without a limit the rest comes whole.
+		// resourceVersion=0 is allowed beside a token. Without a limit, the answer contains all remaining items.
 		require.Equal(b, []string{"c", "d"}, b.list(podsPath, "continue="+token, "resourceVersion=0").names())
-		// With selectors nobody counts.
+		// With selectors, the answer has no remainingItemCount.
 		l := b.list(podsPath, "limit=1", "fieldSelector=metadata.name!=a")
 		require.Equal(b, []string{"b"}, l.names())
 		require.Nil(b, l.Metadata.RemainingItemCount)
 		require.NotEmpty(b, l.Metadata.Continue)
-		// Nor does anybody look whether what follows a full page is selected.
+		// A full page has a continue token even if the selectors match no later item.
 		l = b.list(podsPath, "limit=1", "fieldSelector=metadata.name=a")
 		require.Equal(b, []string{"a"}, l.names())
 		l = b.list(podsPath, "limit=1", "fieldSelector=metadata.name=a", "continue="+l.Metadata.Continue)
@@ -197,7 +197,7 @@ func TestExpiredContinueToken(t *testing.T) {
 		status := b.refused(http.StatusGone, http.MethodGet, podsPath+queryOf("limit=2", "continue="+token), nil)
 		require.Equal(b, metav1.StatusReasonExpired, status.Reason)
 		require.NotEmpty(b, status.Continue)
-		// The token in the answer goes on in the present state.
+		// The token in the answer continues in the present state.
 		l := b.list(podsPath, "continue="+status.Continue)
 		require.Equal(b, []string{"c", "d", "z"}, l.names())
 		require.Equal(b, "105", l.Metadata.ResourceVersion)
@@ -233,7 +233,7 @@ func TestSelectors(t *testing.T) {
 		create("a-b", "three", "n1")
 		create("b", "four", "", "app", "x")
 		for _, row := range []struct{ path, query, want string }{
-			{"/api/v1/pods", "", "three one two four"}, // "a-b/" sorts before "a/": the order of keys in etcd
+			{"/api/v1/pods", "", "three one two four"}, // "a-b/" sorts before "a/", as the keys in etcd
 			{"/api/v1/namespaces/a/pods", "", "one two"},
 			{"/api/v1/namespaces/c/pods", "", ""},
 			{"/api/v1/pods", "labelSelector=app=x", "one four"},
@@ -254,7 +254,7 @@ func TestSelectors(t *testing.T) {
 	})
 }
 
-// Fields that selectors may name have the values that kube-apiserver gives them when they are missing.
+// TestFieldsOfKinds compares missing fields with the values that kube-apiserver uses for selectors.
 func TestFieldsOfKinds(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		for _, row := range []struct {
@@ -283,7 +283,7 @@ func TestFieldsOfKinds(t *testing.T) {
 	})
 }
 
-func TestListItemsAreWrittenAsKubeWritesThem(t *testing.T) {
+func TestListItemsLikeKubeAPIServer(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(mills)
 		b.fill(1)
@@ -297,12 +297,12 @@ func TestListItemsAreWrittenAsKubeWritesThem(t *testing.T) {
 		require.Equal(b, "Mill", l.Items[0]["kind"])
 		require.Equal(b, "leat.example/v1", l.Items[0]["apiVersion"])
 
-		// The metadata come first, in the order of the Go types, so that a reader may stop early.
+		// The metadata come first, in the order of the Go types, so that a reader can stop early.
 		body := string(b.do(http.MethodGet, podsPath+"/a", nil).body)
 		require.Regexp(b, `^\{"kind":"Pod","apiVersion":"v1","metadata":\{"name":"a","namespace":"default","uid":"[^"]+",`+
 			`"resourceVersion":"101","generation":1,"creationTimestamp":"2000-01-01T00:00:00Z"\},"spec":.*\}\n$`, body)
 
-		// Custom resources are maps with sorted keys, and so are their lists: the version comes last.
+		// Custom resources and their lists are maps with sorted keys, so the version comes last.
 		body = string(b.do(http.MethodGet, millsPath+"?limit=1", nil).body)
 		require.Regexp(b, `^\{"apiVersion":"leat.example/v1","items":\[\{"apiVersion":"leat.example/v1","kind":"Mill","metadata":\{`+
 			`"creationTimestamp":"2000-01-01T00:00:00Z","generation":1,"name":"m","namespace":"default","resourceVersion":"102","uid":"[^"]+"\},`+
@@ -334,7 +334,7 @@ func TestMetadataOnly(t *testing.T) {
 		require.Equal(b, "PartialObjectMetadata", item["kind"])
 		require.NotContains(b, item, "spec")
 
-		// The wrong one of the two is refused even when plain JSON would do.
+		// PartialObjectMetadata of the wrong shape is rejected even if plain JSON is the second choice.
 		b.refused(http.StatusNotAcceptable, http.MethodGet, podsPath, nil, "Accept", one+",application/json")
 		b.refused(http.StatusNotAcceptable, http.MethodGet, podsPath+"/a", nil, "Accept", many)
 
@@ -356,7 +356,7 @@ func TestAccept(t *testing.T) {
 		for accept, code := range map[string]int{
 			"":                                    200,
 			"*/*":                                 200,
-			"application/*":                       406, // custom resources know it
+			"application/*":                       406, // custom resources accept it
 			"application/json":                    200,
 			"application/yaml":                    406,
 			"text/html, */*;q=.1":                 200,
@@ -393,7 +393,7 @@ func TestDropManagedFields(t *testing.T) {
 			m := b.ok(http.MethodGet, millsPath+"/m", nil, "Accept", accept)
 			require.Equal(b, honoured, m.GetManagedFields() == nil)
 			require.Equal(b, "101", m.GetResourceVersion())
-			w := b.watchAs(accept, millsPath, "resourceVersion=101") // the object of a deletion has another version
+			w := b.watchAs(accept, millsPath, "resourceVersion=101") // the object of a DELETED event has another version
 			defer w.close()
 			require.NoError(b, b.Delete(mills, api.Key{Namespace: "default", Name: "m"}))
 			e, err := w.next()

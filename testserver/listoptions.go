@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// parseListOptions reads the parameters of a list or a watch. What is not a number is a 400.
+// parseListOptions reads the parameters of a list or a watch. An invalid number is a 400.
 func parseListOptions(q url.Values) (metav1.ListOptions, error) {
 	o := metav1.ListOptions{
 		LabelSelector:        q.Get("labelSelector"),
@@ -43,7 +43,7 @@ func parseListOptions(q url.Values) (metav1.ListOptions, error) {
 	return o, nil
 }
 
-// checkListOptions refuses combinations that make no sense, each as a cause of one 422.
+// checkListOptions rejects invalid combinations. Each is a cause of one 422.
 func checkListOptions(o metav1.ListOptions) error {
 	var errs field.ErrorList
 	forbid := func(name, why string) { errs = append(errs, field.Forbidden(field.NewPath(name), why)) }
@@ -69,7 +69,7 @@ func checkListOptions(o metav1.ListOptions) error {
 	return invalidOptions(errs)
 }
 
-// checkWatchOptions is the same for a watch. streaming tells whether the server can stream lists.
+// checkWatchOptions rejects invalid combinations for a watch. streaming says whether the server supports WatchLists.
 func checkWatchOptions(o metav1.ListOptions, streaming bool) error {
 	var errs field.ErrorList
 	forbid := func(name, why string) { errs = append(errs, field.Forbidden(field.NewPath(name), why)) }
@@ -104,8 +104,8 @@ func invalidOptions(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 }
 
-// parseVersion reads a resource version; empty is zero. What is no version is a 400 in a list; elsewhere nobody has made
-// a Status of it.
+// parseVersion parses a resource version; empty means zero. An invalid version is a 400 for a list and a 500 otherwise,
+// as in kube-apiserver.
 func parseVersion(text string, listing bool) (uint64, error) {
 	if text == "" {
 		return 0, nil
@@ -118,11 +118,11 @@ func parseVersion(text string, listing bool) (uint64, error) {
 	if listing {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", problem))
 	}
-	return 0, bare(problem)
+	return 0, storageError(problem)
 }
 
-// withDefaults gives a watch that does not say where to start the meaning that it has always had: a list first. A server
-// that cannot stream lists does the same without the mark at their end.
+// withDefaults makes a watch without a start begin with a list, as it always has. A server without WatchLists does the
+// same, but sends no bookmark after the list.
 func withDefaults(o metav1.ListOptions, streaming bool) metav1.ListOptions {
 	if streaming && o.SendInitialEvents == nil && o.ResourceVersionMatch == "" &&
 		(o.ResourceVersion == "" || o.ResourceVersion == "0") {
@@ -132,10 +132,10 @@ func withDefaults(o metav1.ListOptions, streaming bool) metav1.ListOptions {
 	return o
 }
 
-// expired is the 410 for a version that history does not reach back to.
+// expired returns the 410 for a version to which the history does not reach back.
 func expired(message string) *apierrors.StatusError { return apierrors.NewResourceExpired(message) }
 
-// tooLarge is the 504 for a version that the server has not reached in time.
+// tooLarge returns the 504 for a version that the server has not reached in time.
 func tooLarge(want, have uint64) *apierrors.StatusError {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", want, have), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{

@@ -21,13 +21,13 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// podLogs are what the containers of pods have written, which is what a kubelet would know.
+// podLogs are the logs of the containers, which in a cluster the kubelets have.
 type podLogs struct {
 	mu         sync.Mutex // guards the fields below, and the lines of each log
 	containers map[containerID]*containerLog
 }
 
-// containerID is a container of one pod: of another pod with the same name it is another container.
+// containerID identifies a container of one pod. A later pod with the same name has other containers.
 type containerID struct {
 	pod       types.UID
 	container string
@@ -40,12 +40,11 @@ type containerLog struct {
 
 type logLine struct {
 	at   time.Time
-	text string // with its line break
+	text string // with a line break
 }
 
-// AppendLog makes a container of a pod write lines, each of which gets a line break, now. Requests for its log see them,
-// and those that follow it at once. It fails with NotFound where there is no such pod; the container need not be one
-// that the pod declares.
+// AppendLog adds lines to the log of a container, with the present time and a line break each. Requests that follow the
+// log get them at once. It fails with NotFound if the pod does not exist. The pod need not declare the container.
 func (s *Server) AppendLog(pod api.Key, container string, lines ...string) error {
 	return s.directly(podResource, func(c *collection) error {
 		r := c.root.get(pathOf(pod))
@@ -69,7 +68,7 @@ func (l *podLogs) append(id containerID, lines []string) {
 	log.written.fire()
 }
 
-// log returns the log of a container, which need not have written yet. The caller holds the lock.
+// log returns the log of a container, and creates it if necessary. The caller holds the lock.
 func (l *podLogs) log(id containerID) *containerLog {
 	if l.containers == nil {
 		l.containers = map[containerID]*containerLog{}
@@ -82,36 +81,36 @@ func (l *podLogs) log(id containerID) *containerLog {
 	return log
 }
 
-// open returns a log to read from; it stays readable when the pod is gone.
+// open returns a log for reading. It stays readable after the pod is deleted.
 func (l *podLogs) open(id containerID) *containerLog {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.log(id)
 }
 
-// from returns the lines of a log from the nth on, and what closes when there are more.
+// from returns the lines of a log from index n on, and a channel that closes when lines are added.
 func (l *podLogs) from(log *containerLog, n int) ([]logLine, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(log.lines[n:]), log.written.wait()
 }
 
-// forget drops what the containers of a pod that is gone have written.
+// forget deletes the logs of a pod that was deleted.
 func (l *podLogs) forget(pod types.UID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	maps.DeleteFunc(l.containers, func(id containerID, _ *containerLog) bool { return id.pod == pod })
 }
 
-// logOptions are what a request for a log may ask for: those of corev1.PodLogOptions but for insecure connections and
-// single streams, which take a kubelet.
+// logOptions are the parameters of a request for a log: those of corev1.PodLogOptions, except for insecure connections
+// and single streams, which need a kubelet.
 type logOptions struct {
 	container  string
 	follow     bool
 	timestamps bool
 	since      time.Time
-	tail       int64 // lines; negative for all
-	limit      int64 // bytes; negative for no limit
+	tail       int64 // lines; negative means all
+	limit      int64 // bytes; negative means no limit
 }
 
 func parseLogOptions(q url.Values) (logOptions, error) {
@@ -144,8 +143,8 @@ func parseLogOptions(q url.Values) (logOptions, error) {
 	return o, nil
 }
 
-// getLog answers with what a container has written and, if it is followed, goes on with what it writes until the pod is
-// gone. With previous there is nothing: containers do not restart here.
+// getLog answers with the log of a container. With follow, it continues with new lines until the pod is deleted. With
+// previous, it fails, because containers do not restart here.
 func (x *call) getLog() error {
 	o, err := parseLogOptions(x.request.Query)
 	if err != nil {
@@ -169,7 +168,7 @@ func (x *call) getLog() error {
 	return nil
 }
 
-// containerOf settles whose log is meant: the one that the request names, or the only one that there is.
+// containerOf returns the name of the requested container: the one in the request, or the only one of the pod.
 func containerOf(pod *record, name string) (string, error) {
 	spec := mapAt(pod.tree(), "spec")
 	var names []string
@@ -190,7 +189,7 @@ func containerOf(pod *record, name string) (string, error) {
 	return name, nil
 }
 
-// streamLog writes lines until there is nothing more to come, or nobody who reads.
+// streamLog writes lines until the log is complete or the client disconnects.
 func (x *call) streamLog(ctx context.Context, pod *record, o logOptions) {
 	logs := &x.store.logs
 	log := logs.open(containerID{pod: pod.uid, container: o.container})
@@ -218,12 +217,12 @@ func (x *call) streamLog(ctx context.Context, pod *record, o logOptions) {
 				return
 			}
 		}
-		lines, more = logs.from(log, next) // once more when the pod is gone, for its last words
+		lines, more = logs.from(log, next) // after the delete of the pod, once more for the last lines
 		next += len(lines)
 	}
 }
 
-// stillThere tells whether a pod exists, and what closes when that may have changed.
+// stillThere reports whether a pod exists, and returns a channel that closes when that may have changed.
 func (x *call) stillThere(pod *record) (bool, <-chan struct{}) {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
@@ -231,13 +230,13 @@ func (x *call) stillThere(pod *record) (bool, <-chan struct{}) {
 	return err == nil && now.uid == pod.uid, x.c.wake.wait()
 }
 
-// limitedWriter writes lines until as many bytes are written as were asked for.
+// limitedWriter writes lines up to a number of bytes.
 type limitedWriter struct {
 	w    io.Writer
-	left int64 // negative for no limit
+	left int64 // bytes; negative means no limit
 }
 
-// put writes a line; false means that there is no use in another one.
+// put writes a line. It returns false if more lines are useless.
 func (l *limitedWriter) put(line logLine, o logOptions) bool {
 	if line.at.Before(o.since) {
 		return true

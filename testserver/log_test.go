@@ -75,22 +75,22 @@ func TestPodLogs(t *testing.T) {
 		require.NoError(b, b.Delete(pods, web))
 		next("five")
 		next("six")
-		require.False(b, lines.Scan(), "the pod is gone")
+		require.False(b, lines.Scan(), "the pod is deleted")
 		require.NoError(b, lines.Err())
 
 		b.ok(http.MethodPost, podsPath, doc{"metadata": meta("web"), "spec": doc{"containers": containers("mill", "weir")}})
 		require.Contains(b, b.refused(400, http.MethodGet, path, nil).Message, "choose one of: [mill weir]")
-		require.Empty(b, text("?container=mill"), "it is another pod")
+		require.Empty(b, text("?container=mill"), "the new pod has a log of its own")
 	})
 }
 
-func TestALogThatNobodyReadsAnyMore(t *testing.T) {
+func TestAbandonedLogRequestEnds(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.ok(http.MethodPost, podsPath, pod("web"))
 		res, err := b.client.Do(b.request(http.MethodGet, podsPath+"/web/log?follow=true", nil))
 		require.NoError(b, err)
 		require.NoError(b, res.Body.Close())
-		synctest.Wait() // that nothing is left is what the bubble checks in the end
+		synctest.Wait() // the bubble checks that no goroutine is left
 		require.Equal(b, 200, res.StatusCode)
 	})
 }

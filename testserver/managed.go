@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// A field path is written the way metadata.managedFields does, its elements joined by fieldSeparator: "f:name" is a
-// member, `k:{"name":"x"}` the item of a list that its keys name, and "." the thing itself.
+// fieldSeparator joins the elements of a field path. The elements are those of metadata.managedFields: "f:name" is a
+// field, `k:{"name":"x"}` is the item of a list with these keys, and "." is the value itself.
 const fieldSeparator = "\x00"
 
 // manager is one entry of metadata.managedFields.
@@ -18,16 +18,16 @@ type manager struct {
 	fields                                         map[string]bool
 }
 
-// same tells whether two entries are the same manager doing the same thing.
+// same reports whether two entries have the same manager, operation, version and subresource.
 func (m *manager) same(o *manager) bool {
 	return m.name == o.name && m.operation == o.operation && m.apiVersion == o.apiVersion && m.subresource == o.subresource
 }
 
-// recordManager notes in metadata.managedFields which fields an update or a creation set: whoever writes a field last
-// owns it. before is nil for a creation. A client that sent managedFields of its own may have changed the entries.
+// recordManager writes to metadata.managedFields which fields an update or a creation set. The last writer of a field
+// owns it. before is nil for a creation. The entries that the client sent are the starting point.
 func recordManager(d *definition, before, tree object, w write) {
 	if w.applied {
-		return // server-side apply has noted it
+		return // server-side apply has already recorded it
 	}
 	old, fresh := leavesOf(before), leavesOf(tree)
 	me := &manager{
@@ -39,11 +39,11 @@ func recordManager(d *definition, before, tree object, w write) {
 			me.fields[path] = true
 		}
 	}
-	writeManagers(tree, claim(readManagers(tree), me, fresh))
+	writeManagers(tree, takeFields(readManagers(tree), me, fresh))
 }
 
-// claim gives the fields of me to it, takes them from everyone else, and forgets fields that are gone.
-func claim(all []*manager, me *manager, fresh map[string]any) []*manager {
+// takeFields gives me its fields, takes them from all other managers, and removes fields that no longer exist.
+func takeFields(all []*manager, me *manager, fresh map[string]any) []*manager {
 	var mine *manager
 	for _, m := range all {
 		if m.same(me) {
@@ -65,13 +65,13 @@ func claim(all []*manager, me *manager, fresh map[string]any) []*manager {
 	return slices.DeleteFunc(all, func(m *manager) bool { return len(m.fields) == 0 })
 }
 
-// unmanaged are the metadata that nobody owns, because the server writes them.
+// unmanaged are the metadata without an owner, because the server writes them.
 var unmanaged = []string{
 	"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "selfLink", "managedFields",
 }
 
-// leavesOf returns the fields of an object that can be owned, each with its value.
+// leavesOf returns the fields of an object that can have an owner, with their values.
 func leavesOf(tree object) map[string]any {
 	out := map[string]any{}
 	for name, value := range tree {
@@ -118,7 +118,7 @@ func leaves(out map[string]any, path string, value any) {
 	}
 }
 
-// isFreeMap tells maps whose members anyone may choose from structs.
+// isFreeMap reports whether a path is a map whose keys users choose, instead of a struct.
 func isFreeMap(path string) bool {
 	for _, name := range []string{"labels", "annotations", "data", "matchLabels", "nodeSelector", "limits", "requests"} {
 		if strings.HasSuffix(path, "f:"+name) {
@@ -128,8 +128,8 @@ func isFreeMap(path string) bool {
 	return false
 }
 
-// listKeys returns the fields that name the items of a list, or nil where the list is owned as a whole. There are no
-// schemas here, so it goes by what the lists of the built-in types are keyed by.
+// listKeys returns the fields that identify the items of a list, or nil if the list has one owner as a whole. Without
+// schemas, it tries the keys that the lists of built-in types have.
 func listKeys(list []any) []string {
 	for _, keys := range [][]string{{"containerPort", "protocol"}, {"port", "protocol"}, {"name"}, {"type"}, {"ip"}, {"uid"}} {
 		if len(list) > 0 && uniquelyKeyed(list, keys) {
@@ -167,11 +167,11 @@ func keyOf(item object, keys []string) string {
 	for _, k := range keys {
 		key[k] = item[k]
 	}
-	encoded, _ := json.Marshal(key) // strings and numbers always have an encoding
+	encoded, _ := json.Marshal(key) // encoding strings and numbers cannot fail
 	return "k:" + string(encoded)
 }
 
-// readManagers reads metadata.managedFields; entries that make no sense are dropped.
+// readManagers parses metadata.managedFields and drops malformed entries.
 func readManagers(tree object) []*manager {
 	var out []*manager
 	for _, entry := range sliceAt(metadataOf(tree), "managedFields") {
@@ -204,7 +204,7 @@ func readFields(out map[string]bool, path string, set object) {
 	}
 }
 
-// writeManagers writes metadata.managedFields: those who apply first, as kube-apiserver has it.
+// writeManagers writes metadata.managedFields. As in kube-apiserver, the entries of server-side apply come first.
 func writeManagers(tree object, all []*manager) {
 	slices.SortStableFunc(all, func(a, b *manager) int { return strings.Compare(a.operation, b.operation) })
 	var out []any

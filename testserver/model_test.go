@@ -21,9 +21,9 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// model is what the server should hold, kept by hand.
+// model is the expected state of the server.
 type model struct {
-	objects map[string]doc // by name; their data and labels
+	objects map[string]doc // data and labels by name
 	events  []modelEvent
 }
 
@@ -31,11 +31,11 @@ type modelEvent struct {
 	version int
 	kind    string
 	name    string
-	color   string // the label after the change
-	before  string // the label before it
+	color   string // value of the label after the change
+	before  string // value of the label before the change
 }
 
-// churn makes n random changes by the API and notes what they should do.
+// churn makes n random changes with the methods of the server, and records the expected events.
 func churn(b *bench, random *rand.Rand, m *model, n int) {
 	colors := []string{"red", "blue"}
 	for range n {
@@ -75,7 +75,8 @@ func churn(b *bench, random *rand.Rand, m *model, n int) {
 	}
 }
 
-// seen is what a watch of a color (or of all, if it is empty) sees of an event; empty is nothing.
+// seen returns what a watch of a color gets of an event; an empty result means nothing. An empty color selects all
+// objects.
 func (e modelEvent) seen(color string) string {
 	kind := e.kind
 	if color != "" {
@@ -94,8 +95,8 @@ func (e modelEvent) seen(color string) string {
 	return fmt.Sprintf("%s %s@%d", kind, e.name, e.version)
 }
 
-// A watch from any version sends exactly the later events, in order, selectors included; and an exact list of any
-// version is the state that the events up to it make.
+// TestWatchReplaysExactly watches from every version. Each watch must get exactly the later events, with and without
+// selectors. An exact list of a version must show the state after the events up to it.
 func TestWatchReplaysExactly(t *testing.T) {
 	for seed := range uint64(3) {
 		inBubble(t, testserver.Options{}, func(b *bench) {
@@ -123,7 +124,7 @@ func TestWatchReplaysExactly(t *testing.T) {
 	}
 }
 
-// at returns the names that exist at a version.
+// at returns the names that exist at a version, selected by color.
 func (m *model) at(version int, color string) []string {
 	state := map[string]string{}
 	for _, e := range m.events {
@@ -145,15 +146,15 @@ func (m *model) at(version int, color string) []string {
 	return names
 }
 
-// naive is the simplest client there can be: list, watch, and list again when it is told that its version is gone.
+// naive is the simplest client: it lists, watches, and lists again after a 410.
 type naive struct {
 	*bench
-	state   map[string]string // version by name
+	state   map[string]string // versions by name
 	version string
 	lists   int
 }
 
-// run follows until the stream ends and the server stands still.
+// run lists and watches until the function until returns true. It checks that after each watch.
 func (n *naive) run(until func() bool) {
 	for !until() {
 		if n.version == "" {
@@ -185,7 +186,7 @@ func (n *naive) relist() {
 	}
 }
 
-// page makes one request of a list.
+// page sends one request of a list.
 func (n *naive) page(query []string) (out list, ok bool) {
 	res, err := n.client.Do(n.request(http.MethodGet, mapsPath+queryOf(query...), nil))
 	if err != nil {
@@ -193,7 +194,7 @@ func (n *naive) page(query []string) (out list, ok bool) {
 	}
 	defer res.Body.Close()
 	ok = json.NewDecoder(res.Body).Decode(&out) == nil && res.StatusCode == http.StatusOK
-	_, _ = io.Copy(io.Discard, res.Body) // what follows, if anything, does not matter
+	_, _ = io.Copy(io.Discard, res.Body) // the rest of the body does not matter
 	return out, ok
 }
 
@@ -229,7 +230,8 @@ func (n *naive) follow() {
 	}
 }
 
-// However the server misbehaves, short of lying, a client that lists and watches ends with what the server holds.
+// TestNaiveClientConverges injects faults, except those that send false data. A client that lists and watches must end
+// with the state of the server.
 func TestNaiveClientConverges(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(20) {
@@ -263,13 +265,14 @@ func TestNaiveClientConverges(t *testing.T) {
 			}
 			for range 30 {
 				var injected []*testserver.Injection
-				for range 2 { // two at a time: some show only beside another
+				for range 2 { // two at a time, because some errors need two faults
 					effect := effects[random.IntN(len(effects))]
 					injected = append(injected, b.Inject(testserver.Fault{
 						Match: pick, Skip: random.IntN(2), Times: 1 + random.IntN(2), Effect: effect,
 					}))
 				}
-				b.Inject(testserver.Fault{Times: random.IntN(2), Effect: testserver.Disconnect{}}).Remove() // so that there are requests
+				// The client must send new requests, because faults affect only requests.
+				b.Inject(testserver.Fault{Times: random.IntN(2), Effect: testserver.Disconnect{}}).Remove()
 				churn(b, random, m, 1+random.IntN(15))
 				<-time.After(time.Duration(random.IntN(5000)) * time.Millisecond)
 				for _, i := range injected {
@@ -294,7 +297,7 @@ func TestNaiveClientConverges(t *testing.T) {
 	}
 }
 
-// Equal seeds and equal requests give equal bytes, however often they are run.
+// TestServerIsDeterministic sends equal requests to servers with equal seeds and compares the bytes of the answers.
 func TestServerIsDeterministic(t *testing.T) {
 	run := func() (out string) {
 		inBubble(t, testserver.Options{Seed: 7, ManagedFields: true, BookmarkInterval: time.Second}, func(b *bench) {
@@ -313,7 +316,8 @@ func TestServerIsDeterministic(t *testing.T) {
 	}
 }
 
-// Many clients at once: every create succeeds once, every conflict is noticed, and nothing is lost.
+// TestConcurrentWriters has many clients. Each create must succeed once, each conflict must be reported, and no update
+// may be lost.
 func TestConcurrentWriters(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.ok(http.MethodPost, mapsPath, configMap("counter", "n", "0"))
@@ -332,7 +336,7 @@ func TestConcurrentWriters(t *testing.T) {
 	})
 }
 
-// count adds to the counter by optimistic updates.
+// count increments the counter with optimistic updates.
 func count(b *bench, rounds int) error {
 	for done := 0; done < rounds; {
 		current := b.do(http.MethodGet, mapsPath+"/counter", nil).json(b.T)

@@ -2,14 +2,13 @@ package testserver
 
 import "fmt"
 
-// names makes UIDs and the suffixes of generated names from a counter, so that two runs of a program that makes the
-// same requests in the same order get the same objects.
+// names generates UIDs and suffixes of names from a counter, so that equal requests in equal order give equal objects.
 type names struct {
 	seed    uint64
 	counter uint64
 }
 
-// suffixAlphabet has no vowels, so that no words appear, and no characters that look alike.
+// suffixAlphabet has no vowels, so suffixes are not words, and no characters that look alike.
 const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func (n *names) uid() string {
@@ -29,7 +28,7 @@ func (n *names) suffix() string {
 	return string(out[:])
 }
 
-// scramble is the finalizer of splitmix64: neighbouring inputs give unrelated outputs.
+// scramble is the finalizer of splitmix64. Its results look random, also for neighbouring inputs.
 func scramble(x uint64) uint64 {
 	x += 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9

@@ -13,11 +13,11 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// media is the representation that a client and the server agreed on. It is always JSON.
+// media is the representation of an answer. It is always JSON.
 type media struct {
 	as          string                     // "", "PartialObjectMetadata", "PartialObjectMetadataList" or "Table"
-	dropManaged bool                       // without metadata.managedFields
-	include     metav1.IncludeObjectPolicy // what a row of a table carries of its object
+	dropManaged bool                       // omit metadata.managedFields
+	include     metav1.IncludeObjectPolicy // the part of the object that a row of a table contains
 }
 
 // clause is one media range of an Accept header.
@@ -61,9 +61,9 @@ func parseAccept(header string) []clause {
 	return out
 }
 
-// negotiate picks the first clause of an Accept header that the server can satisfy: JSON, as it is or reduced to
-// metadata, or as one of the other kinds that the request can be answered with. Protobuf, CBOR and YAML are passed over.
-// Only custom resources can be asked for by "application/*": the routes of kube-apiserver's built-in ones do not know it.
+// negotiate returns the first representation in an Accept header that the server supports: JSON of the object, of its
+// metadata, or of one of kinds. It skips protobuf, CBOR and YAML. Only custom resources accept "application/*", because
+// the routes of kube-apiserver for built-in resources do not know it.
 func (s *Server) negotiate(header string, custom bool, kinds ...string) (media, error) {
 	if strings.TrimSpace(header) == "" {
 		return media{}, nil
@@ -97,9 +97,9 @@ func (s *Server) negotiate(header string, custom bool, kinds ...string) (media, 
 		"only the following media types are accepted: application/json, application/json;stream=watch")
 }
 
-// checkShape refuses a list as one object's metadata and the reverse, as kube-apiserver does after it has accepted the
-// media type: such a client does not get its second choice.
-func (m media) checkShape(list bool) error {
+// checkListKind rejects the metadata of one object for a list, and the reverse. kube-apiserver checks this after it has
+// accepted the media type, so such a client does not get its second choice.
+func (m media) checkListKind(list bool) error {
 	want := "PartialObjectMetadata"
 	if list {
 		want += "List"
@@ -111,7 +111,7 @@ func (m media) checkShape(list bool) error {
 		fmt.Sprintf("you requested %s, but the requested object is of the other kind: ask for %s", m.as, want))
 }
 
-// shape writes records the way that one request wants them.
+// shape encodes records for one request.
 type shape struct {
 	media
 	resource api.Resource
@@ -120,7 +120,7 @@ type shape struct {
 
 const partialPrefix = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":`
 
-// appendObject appends a whole object, its metadata, or a table of it alone.
+// appendObject appends a whole object, its metadata, or a table with one row.
 func (s shape) appendObject(dst []byte, r *record) []byte {
 	if s.as == tableKind {
 		return s.appendTable(dst, r)
@@ -137,7 +137,7 @@ func (s shape) appendObject(dst []byte, r *record) []byte {
 	return append(dst, r.body[r.metaEnd:]...)
 }
 
-// appendKind appends the opening brace and the two fields that say what follows.
+// appendKind appends the opening brace, kind and apiVersion.
 func (s shape) appendKind(dst []byte) []byte {
 	if s.custom && s.as == "" { // the keys of custom resources are sorted
 		dst = append(dst, `{"apiVersion":`...)
@@ -165,7 +165,7 @@ func (s shape) apiVersion() string {
 	return s.resource.GroupVersion().String()
 }
 
-// appendItem appends an object as a list holds it: kube-apiserver's built-in types do not say their kind there.
+// appendItem appends an item of a list. Items of built-in types have no kind and apiVersion, as in kube-apiserver.
 func (s shape) appendItem(dst []byte, r *record) []byte {
 	if s.as == tableKind {
 		return s.appendRow(dst, r)
@@ -179,12 +179,13 @@ func (s shape) appendItem(dst []byte, r *record) []byte {
 	return append(dst, r.body[r.metaEnd:]...)
 }
 
-// bare is how kube-apiserver answers an error of its storage that nobody has made a Status of: a 500 without a reason.
-func bare(err error) error {
+// storageError returns the 500 without a reason with which kube-apiserver answers errors of its storage that are not a
+// Status.
+func storageError(err error) error {
 	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }
 
-// statusError is an error that apimachinery has no constructor for.
+// statusError returns an error for which apimachinery has no constructor.
 func statusError(code int, reason metav1.StatusReason, message string) *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,

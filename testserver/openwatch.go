@@ -7,23 +7,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watches are the watches that are open.
+// watches are the open watches, oldest first.
 type watches struct {
 	mu   sync.Mutex // guards open
 	open []*openWatch
 }
 
-// openWatch lets a fault end a watch that is waiting.
+// openWatch is the entry of one open watch. A fault uses it to end the watch.
 type openWatch struct {
 	request Request
-	ended   chan struct{} // closed once ending is set
+	ended   chan struct{} // closes after ending is set
 	ending  ending
 }
 
-// ending is how a fault ends a watch.
+// ending says how a watch ends.
 type ending struct {
 	injection *Injection
-	status    *metav1.Status // sent as an ERROR event first
+	status    *metav1.Status // if not nil, sent first as an ERROR event
 	abrupt    bool
 }
 
@@ -41,7 +41,7 @@ func (ws *watches) remove(w *openWatch) {
 	ws.open = slices.DeleteFunc(ws.open, func(o *openWatch) bool { return o == w })
 }
 
-// end ends the open watches that pick chooses, oldest first.
+// end ends the open watches that pick selects, oldest first.
 func (ws *watches) end(pick func(Request) (ending, bool)) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -58,7 +58,7 @@ func (ws *watches) end(pick func(Request) (ending, bool)) {
 	}
 }
 
-// Watches returns the requests of the watches that are open, oldest first.
+// Watches returns the requests of the open watches, oldest first.
 func (s *Server) Watches() []Request {
 	s.watches.mu.Lock()
 	defer s.watches.mu.Unlock()

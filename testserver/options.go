@@ -7,76 +7,84 @@ import (
 	"go.uber.org/zap"
 )
 
-// Options shape a Server. The zero value is a server that behaves like a kube-apiserver with its defaults, without
-// authentication, on which every namespace exists.
+// Options are the settings of a Server. The zero value behaves like a kube-apiserver with its defaults, but requests
+// need no authentication and every namespace exists.
 type Options struct {
-	// FirstVersion is the resource version of the server before its first write. Zero means 100; the namespaces that
-	// every server has take the four versions up to it.
+	// FirstVersion is the resource version of the server before the first write. The four namespaces that New creates
+	// have the versions up to it. Zero means 100; the smallest possible value is 4.
 	FirstVersion uint64
-	// Seed makes UIDs and generated names; equal seeds and equal requests give equal objects.
+	// Seed determines UIDs and generated names. Equal seeds and equal requests give equal objects.
 	Seed uint64
-	// History is how many changes of each resource are kept. A watch, an exact list or a continue token from before
-	// them is expired. Zero means 10,000.
+	// History is the number of changes that are kept of each resource. Older watches, exact lists and continue tokens
+	// are expired: they get 410. Zero means 10,000.
 	History int
-	// BookmarkInterval is the time between the bookmarks of a watch that allows them. Zero means a minute, a negative
-	// value that there are none.
+	// BookmarkInterval is the time between the bookmarks of a watch that allows them. Zero means one minute; a negative
+	// value means no bookmarks, except the one that ends an initial list.
 	BookmarkInterval time.Duration
-	// WatchTimeout ends a watch that names no timeoutSeconds. Zero means 30 minutes.
+	// WatchTimeout ends a watch that has no timeoutSeconds. Zero means 30 minutes.
 	WatchTimeout time.Duration
-	// VersionWait is how long a read waits for a version from the future before it is answered with "Too large resource
-	// version". Zero means 3 seconds, a negative value not at all.
+	// VersionWait is the time that a read waits for a version that the server has not reached. Then the answer is 504
+	// "Too large resource version". Zero means 3 seconds; a negative value means that reads do not wait.
 	VersionWait time.Duration
-	// WatchBacklog is how many changes a watch may lie behind, because its client does not read, before it is closed.
-	// Zero means that it never is.
+	// WatchBacklog is the number of changes that a watch may be behind when its client does not read. The server closes
+	// the watch if there are more. Zero means no limit.
 	WatchBacklog int
 
-	// StrictNamespaces refuses objects in namespaces that do not exist.
+	// StrictNamespaces rejects new objects in namespaces that do not exist, with 404.
 	StrictNamespaces bool
 	// ManagedFields records in metadata.managedFields which manager wrote which fields, as kube-apiserver does. Without
-	// it only server-side apply does, and what clients send is kept.
+	// it, only server-side apply records them, and entries that clients send are kept.
 	ManagedFields bool
-	// ImmediateDeletion makes pods go at once when they are deleted, in one change, as if kubelets had no part in it.
-	// Without it a pod is first marked as being deleted, as kube-apiserver has it, and one on a node stays until it is
-	// deleted with a grace period of zero.
+	// ImmediateDeletion removes a pod in one change when it is deleted, as if no kubelet were involved. Without it, the
+	// server first marks the pod, as kube-apiserver does; a pod on a node stays until it is deleted with a grace period
+	// of zero.
 	ImmediateDeletion bool
-	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, as kube-apiserver has
-	// it, the answer is 200 and the 410 is an ERROR event.
+	// ExpiredStatus answers a watch from an expired version with HTTP status 410. Without it, the answer is 200 with an
+	// ERROR event that contains the 410, as in kube-apiserver.
 	ExpiredStatus bool
-	// NoWatchCache applies limit to lists with resourceVersion=0 too, as servers without a watch cache do.
+	// NoWatchCache applies limit also to lists with resourceVersion=0, as servers without a watch cache do.
 	NoWatchCache bool
-	// NoStreamingLists refuses sendInitialEvents with 422, as servers without the WatchList feature do.
+	// NoStreamingLists rejects sendInitialEvents with 422, as servers without the WatchList feature (KEP-3157) do.
 	NoStreamingLists bool
-	// NoAggregatedDiscovery answers /api and /apis with the plain documents only, as servers before Kubernetes 1.27 do.
+	// NoAggregatedDiscovery answers /api and /apis only with the plain documents, as servers before Kubernetes 1.27 do.
 	NoAggregatedDiscovery bool
-	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it the parameter is
-	// ignored, as by servers that do not know it.
+	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it, the server ignores
+	// the parameter, as older servers do.
 	DropFields bool
-	// Compress gzips lists of more than 128 KiB, and watches, for clients that accept it.
+	// Compress gzips watches, and lists of more than 128 KiB, for clients that accept it.
 	Compress bool
 
-	// TLS serves over TLS, in memory and on listeners, with a certificate that New makes and Server.CA vouches for.
+	// TLS serves over TLS, in memory and on listeners. New creates the certificate; clients need Server.CA to trust it.
 	TLS bool
 	// HTTP2 offers HTTP/2. It implies TLS.
 	HTTP2 bool
 
-	// Tokens are the bearer tokens that the server knows, each with its user. When there is any, a request without one
-	// of them is answered with 401.
+	// AllowedHosts are more host names for a listener that Serve gets: "name", which allows any port, or "name:port".
+	// Serve rejects web pages of other origins; manager.ServerOptions.SameOrigin lists the hosts that are always
+	// allowed. Run rejects nothing, because no browser reaches it.
+	AllowedHosts []string
+
+	// Tokens are the accepted bearer tokens, each with its user. If there is at least one, requests without an accepted
+	// token get 401, except those for health and version.
 	Tokens Tokens
-	// Authorize decides about requests for resources. An error is a 403 that carries its text. Nil allows everything.
+	// Authorize decides about requests for resources. An error is answered with 403 and its text. Nil allows
+	// everything.
 	Authorize func(Request) error
 
-	// RequestLog is how many requests are remembered. Zero means 10,000, a negative value none.
+	// RequestLog is the number of requests that Server.Requests can return. Zero means 10,000; a negative value means
+	// none.
 	RequestLog int
-	// GitVersion is what /version tells. Empty means the version of kube-apiserver whose behaviour is followed.
+	// GitVersion is the version in the answer of /version. Empty means the version of kube-apiserver that this package
+	// imitates.
 	GitVersion string
-	// Logger hears of failures that no client can be told of. Nil is silent.
+	// Logger logs answers with status 500 and errors of net/http. Nil logs nothing.
 	Logger *zap.Logger
 }
 
 // Tokens maps bearer tokens to user names. It never prints a token.
 type Tokens map[string]string
 
-// Format prints how many tokens there are.
+// Format prints the number of tokens.
 func (t Tokens) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d tokens", len(t)) }
 
 const (

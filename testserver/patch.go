@@ -13,11 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxPatchOperations is how many operations kube-apiserver lets a JSON patch have.
+// maxPatchOperations is the largest number of operations that kube-apiserver accepts in a JSON patch.
 const maxPatchOperations = 10_000
 
-// patch changes an object by a JSON patch, a merge patch or server-side apply. Strategic merge patches need the schemas of the built-in
-// types, which are not here: for every resource they are what kube-apiserver answers for custom ones, a 415.
+// patch applies a JSON patch, a merge patch or server-side apply. Strategic merge patches need the schemas of the
+// built-in types. The server has no schemas, so it answers 415, as kube-apiserver does for custom resources.
 func (x *call) patch() error {
 	kind := types.PatchType(x.contentType())
 	if kind == types.ApplyYAMLPatchType {
@@ -46,8 +46,8 @@ func (x *call) patch() error {
 	return x.respond(http.StatusOK, r)
 }
 
-// patched applies change to what is stored. Nothing comes between reading and writing, so there is nothing to retry; a
-// patch that carries a resource version is checked against it like an update.
+// patched applies change to the stored object. It holds the lock from read to write, so there is nothing to retry. A
+// resource version in the patch is checked as in an update.
 func (x *call) patched(w write, change func(object) (object, error)) (*record, error) {
 	x.store.mu.Lock()
 	defer x.store.mu.Unlock()
@@ -66,7 +66,7 @@ func (x *call) patched(w write, change func(object) (object, error)) (*record, e
 	return out, err
 }
 
-// typed returns an object with the kind and the version that it has in this request.
+// typed returns an object with the kind and apiVersion of this request.
 func (x *call) typed(r *record) object {
 	tree := r.tree()
 	as := x.def.in(x.request.Version)
@@ -74,7 +74,7 @@ func (x *call) typed(r *record) object {
 	return tree
 }
 
-// changeOf returns the change that a patch of a kind makes.
+// changeOf returns the change of a patch of the given type.
 func changeOf(kind types.PatchType, body []byte) (func(object) (object, error), error) {
 	switch kind {
 	case types.JSONPatchType:
@@ -85,8 +85,8 @@ func changeOf(kind types.PatchType, body []byte) (func(object) (object, error), 
 	return nil, unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType))
 }
 
-// jsonPatch returns the change that an RFC 6902 patch makes. A patch that does not apply is a 422, one that is no patch
-// a 400.
+// jsonPatch returns the change of an RFC 6902 patch. A malformed patch is a 400, and one that cannot be applied is a
+// 422.
 func jsonPatch(body []byte) (func(object) (object, error), error) {
 	patch, err := jsonpatch.DecodePatch(body)
 	if err != nil {
@@ -96,23 +96,23 @@ func jsonPatch(body []byte) (func(object) (object, error), error) {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
 	}
-	return applied(patch.Apply), nil
+	return objectChange(patch.Apply), nil
 }
 
-// mergePatch returns the change that an RFC 7386 patch makes.
+// mergePatch returns the change of an RFC 7386 patch.
 func mergePatch(body []byte) (func(object) (object, error), error) {
 	if _, err := decodeObject(body); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
-	return applied(func(before []byte) ([]byte, error) { return jsonpatch.MergePatch(before, body) }), nil
+	return objectChange(func(before []byte) ([]byte, error) { return jsonpatch.MergePatch(before, body) }), nil
 }
 
-// applied lifts a change of bytes to objects.
-func applied(change func([]byte) ([]byte, error)) func(object) (object, error) {
+// objectChange converts a change of JSON into a change of objects.
+func objectChange(change func([]byte) ([]byte, error)) func(object) (object, error) {
 	return func(before object) (object, error) {
 		encoded, err := json.Marshal(before)
 		if err != nil {
-			return nil, fmt.Errorf("encode an object for a patch: %w", err)
+			return nil, fmt.Errorf("testserver: encode an object for a patch: %w", err)
 		}
 		changed, err := change(encoded)
 		if err != nil {
@@ -126,16 +126,16 @@ func applied(change func([]byte) ([]byte, error)) func(object) (object, error) {
 	}
 }
 
-// unappliable is the 422 for a patch that does not fit the object.
+// unappliable returns the 422 for a patch that cannot be applied to the object.
 func unappliable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
 }
 
-// checkPatched refuses what a patch has made of an object when that is no object of the kind any more, or another one.
+// checkPatched rejects a patched object that is malformed, of another kind, or another object.
 func checkPatched(d *definition, served string, old *record, after object) error {
 	patched, err := json.Marshal(after)
 	if err != nil {
-		return fmt.Errorf("encode a patched object: %w", err)
+		return fmt.Errorf("testserver: encode a patched object: %w", err)
 	}
 	r := d.in(served)
 	kind, version := stringAt(after, "kind"), stringAt(after, "apiVersion")

@@ -35,7 +35,7 @@ func TestPatch(t *testing.T) {
 		// A patch that changes nothing writes nothing.
 		u = b.ok(http.MethodPatch, mapsPath+"/a", `{"data":{"two":"4"}}`, "Content-Type", mergePatch)
 		require.Equal(b, "103", u.GetResourceVersion())
-		// A patch that carries a version is checked against it.
+		// A version in a patch is checked.
 		b.refused(409, http.MethodPatch, mapsPath+"/a", `{"metadata":{"resourceVersion":"102"},"data":{"z":"z"}}`, "Content-Type", mergePatch)
 	})
 }
@@ -73,7 +73,7 @@ func TestPatchRefusals(t *testing.T) {
 	})
 }
 
-// managers writes metadata.managedFields for people: who, how, and what.
+// managers formats metadata.managedFields for people: manager, operation and fields.
 func managers(u *unstructured.Unstructured) []string {
 	var out []string
 	for _, m := range u.GetManagedFields() {
@@ -99,7 +99,7 @@ func TestManagedFields(t *testing.T) {
 		require.Equal(b, "apps/v1", u.GetManagedFields()[0].APIVersion)
 		require.Equal(b, metav1.Now().UTC().Truncate(time.Second), u.GetManagedFields()[0].Time.UTC())
 
-		// Whoever writes a field last owns it.
+		// The last writer of a field owns it.
 		b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=two", `{"spec":{"replicas":2}}`, "Content-Type", mergePatch)
 		u = b.ok(http.MethodPatch, deploymentsPath+"/d/status", `{"status":{"ready":1}}`, "Content-Type", mergePatch, "User-Agent", "three/v1 (x)")
 		require.Equal(b, []string{
@@ -108,7 +108,7 @@ func TestManagedFields(t *testing.T) {
 			`two Update {"f:spec":{"f:replicas":{}}}`,
 		}, managers(u))
 
-		// Updates by clients that leave managedFields out do not lose them; one empty entry forgets them.
+		// An update without managedFields keeps the entries. One empty entry deletes them.
 		u.SetManagedFields(nil)
 		u = b.ok(http.MethodPut, deploymentsPath+"/d", u)
 		require.Len(b, u.GetManagedFields(), 3)
@@ -118,7 +118,7 @@ func TestManagedFields(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		entry := doc{"manager": "me", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": doc{"f:data": doc{}}}
 		u := b.ok(http.MethodPost, mapsPath, doc{"metadata": meta("a", "managedFields", []any{entry})})
-		require.Equal(b, []string{`me Update {"f:data":{}}`}, managers(u), "what is sent is kept")
+		require.Equal(b, []string{`me Update {"f:data":{}}`}, managers(u), "the entries of the client are kept")
 	})
 }
 
@@ -138,16 +138,16 @@ func TestApply(t *testing.T) {
 		require.Len(b, u.GetManagedFields(), 1)
 		require.Equal(b, metav1.ManagedFieldsOperationApply, u.GetManagedFields()[0].Operation)
 
-		// The same again writes nothing, even later.
+		// The same configuration again writes nothing, also later.
 		<-time.After(time.Minute)
 		const first = "metadata: {labels: {a: b}}\nspec: {replicas: 1, items: [{name: p, v: 1}]}\n"
 		require.Equal(b, "101", apply("one", first).GetResourceVersion())
 
-		// Another manager adds an item and shares a value.
+		// Another manager adds an item and applies an equal value.
 		u = apply("two", "spec: {replicas: 1, items: [{name: q, v: 2}]}\n")
 		require.Equal(b, []any{doc{"name": "p", "v": int64(1)}, doc{"name": "q", "v": int64(2)}}, u.Object["spec"].(doc)["items"])
 
-		// Another value is a conflict, unless it is forced.
+		// A different value is a conflict, unless force is set.
 		status := b.refused(409, http.MethodPatch, deploymentsPath+"/d?fieldManager=three",
 			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":5,"items":[{"name":"p","v":9}]}}`, "Content-Type", applyPatch)
 		require.Equal(b, metav1.StatusReasonConflict, status.Reason)
@@ -162,7 +162,7 @@ func TestApply(t *testing.T) {
 		u = apply("three", "spec: {replicas: 5}\n", "force=true")
 		require.EqualValues(b, 5, u.Object["spec"].(doc)["replicas"])
 
-		// What a manager no longer applies goes, unless somebody else owns it.
+		// A field that a manager omits is removed, unless another manager owns it.
 		u = apply("one", "metadata: {labels: {c: d}}\nspec: {replicas: 5}\n")
 		require.Equal(b, map[string]string{"c": "d"}, u.GetLabels())
 		require.Equal(b, []any{doc{"name": "q", "v": int64(2)}}, u.Object["spec"].(doc)["items"])
@@ -174,11 +174,11 @@ func TestApply(t *testing.T) {
 			`two Apply {"f:spec":{".":{}}}`,
 		}, managersOf(u, "Apply"))
 
-		// An update takes fields from those who applied them.
+		// An update takes fields from the managers that applied them.
 		b.ok(http.MethodPatch, deploymentsPath+"/d?fieldManager=editor", `{"spec":{"replicas":6}}`, "Content-Type", mergePatch)
 		b.refused(409, http.MethodPatch, deploymentsPath+"/d?fieldManager=one",
 			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":5}}`, "Content-Type", applyPatch)
-		// Status has its own.
+		// The status has its own entry.
 		u = b.ok(http.MethodPatch, deploymentsPath+"/d/status?fieldManager=one",
 			`{"apiVersion":"apps/v1","kind":"Deployment","spec":{"replicas":9},"status":{"ready":3}}`, "Content-Type", applyPatch)
 		require.Equal(b, doc{"ready": int64(3)}, u.Object["status"])

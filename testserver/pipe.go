@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pipeBuffer is what one direction of a connection holds before a writer blocks, as a socket buffer would.
+// pipeBuffer is the size in bytes of the buffer of one direction. A writer blocks when it is full, as with a socket.
 const pipeBuffer = 64 << 10
 
 // pipeAddr is the address of both ends of every connection in memory.
@@ -19,20 +19,20 @@ type pipeAddr struct{}
 func (pipeAddr) Network() string { return "pipe" }
 func (pipeAddr) String() string  { return pipeHost }
 
-// stream is one direction of a connection: a ring of bytes between one reader and one writer. Whoever blocks does so in
-// a sync.Cond, which a synctest bubble counts as durably blocked; a socket, or net.Pipe with its rendezvous, would
-// either freeze the bubble's clock or deadlock where both ends write first, as TLS does.
+// stream is one direction of a connection: a ring of bytes between one reader and one writer. They block in a
+// sync.Cond, because a synctest bubble counts that as durably blocked. A socket would stop the clock of the bubble;
+// net.Pipe, which has no buffer, would deadlock if both ends write first, as in TLS.
 type stream struct {
 	mu      sync.Mutex // guards the fields below
-	changed sync.Cond  // on mu
+	changed sync.Cond  // uses mu
 	ring    []byte     // nil until the first write
-	start   int        // where the oldest byte stands
-	length  int        // how many bytes are buffered
+	start   int        // index of the oldest byte
+	length  int        // number of buffered bytes
 
-	writerDone   bool // no more bytes will come: the reader sees the end after what is buffered
-	writerClosed bool // the writer closed its whole connection
-	readerClosed bool // the reader closed its connection: a write fails
-	reset        bool // the connection was torn down: both sides fail, the reader after what had arrived
+	writerDone   bool // the reader gets EOF after the buffered bytes
+	writerClosed bool // the writer closed the whole connection
+	readerClosed bool // the reader closed the connection: writes fail
+	reset        bool // the connection was reset: both sides fail, the reader after the buffered bytes
 
 	readLimit, writeLimit deadline
 }
@@ -43,16 +43,16 @@ func newStream() *stream {
 	return s
 }
 
-// deadline is a point in time after which a side no longer waits; the timer only wakes who waits for it. Its fields are
-// guarded by the stream's mutex.
+// deadline is the time after which a side does not wait. Its timer wakes the waiting side. The stream's mutex guards
+// it.
 type deadline struct {
-	at    time.Time // zero: never
+	at    time.Time // zero means never
 	timer *time.Timer
 }
 
 func (d *deadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
 
-// setDeadline moves a deadline and wakes who waits, because the new one may be earlier than the one waited for.
+// setDeadline moves a deadline and wakes the waiting side, because the new deadline may be earlier.
 func (s *stream) setDeadline(d *deadline, at time.Time) {
 	s.update(func(s *stream) {
 		if d.timer != nil {
@@ -125,7 +125,7 @@ func (s *stream) write(p []byte) (int, error) {
 	}
 }
 
-// put buffers as much of p as there is room for.
+// put buffers as many bytes of p as fit.
 func (s *stream) put(p []byte) int {
 	if s.ring == nil {
 		s.ring = make([]byte, pipeBuffer)
@@ -145,7 +145,7 @@ func (s *stream) put(p []byte) int {
 	return stored
 }
 
-// update changes flags under the lock and wakes both sides.
+// update changes fields under the lock and wakes both sides.
 func (s *stream) update(change func(*stream)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,22 +172,22 @@ func (c *pipeConn) Write(p []byte) (int, error) {
 	return n, opError("write", err)
 }
 
-// Close ends both directions; the peer reads what was written before it and then the end.
+// Close ends both directions. The peer reads the buffered bytes and then EOF.
 func (c *pipeConn) Close() error {
 	c.out.update(func(s *stream) { s.writerDone, s.writerClosed = true, true })
 	c.in.update(func(s *stream) { s.readerClosed = true })
 	return nil
 }
 
-// CloseWrite ends one direction, as a TCP connection can: the peer may still answer.
+// CloseWrite ends one direction, as with a TCP connection. The peer may still write.
 func (c *pipeConn) CloseWrite() error {
 	c.out.update(func(s *stream) { s.writerDone = true })
 	return nil
 }
 
-// Reset tears the connection down as a TCP RST does. What had arrived before it can still be read, as on Linux, so that
-// what a client sees does not depend on who runs first. The peer's side goes first, lest it reads what this side's
-// server still writes when it notices.
+// Reset ends the connection as a TCP RST does. As on Linux, buffered bytes can still be read; so what a client sees
+// does not depend on scheduling. It ends the outgoing stream first, because otherwise the peer could read what this
+// side's server writes after it noticed the reset.
 func (c *pipeConn) Reset() {
 	for _, s := range []*stream{c.out, c.in} {
 		s.update(func(s *stream) { s.reset = true })
@@ -213,7 +213,7 @@ func (c *pipeConn) SetWriteDeadline(at time.Time) error {
 	return nil
 }
 
-// opError dresses an error as package net does, so that callers recognize resets and time-outs; io.EOF stays bare.
+// opError wraps an error as package net does, so that callers recognize resets and timeouts. It does not wrap io.EOF.
 func opError(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -221,7 +221,7 @@ func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "pipe", Addr: pipeAddr{}, Err: err}
 }
 
-// pipeListener hands the server ends of new connections to Accept.
+// pipeListener passes the server ends of new connections to Accept.
 type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -248,7 +248,7 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
 
-// dial waits until the connection is accepted, the listener is closed, or ctx ends.
+// dial blocks until the connection is accepted, the listener is closed, or ctx ends.
 func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
 	client, server := newPipe()
 	select {

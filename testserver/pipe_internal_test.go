@@ -18,7 +18,7 @@ import (
 func TestPipeCarriesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, server := newPipe()
-		sent := bytes.Repeat([]byte("0123456789abcdefg"), 100_000) // many times the buffer, and no multiple of it
+		sent := bytes.Repeat([]byte("0123456789abcdefg"), 100_000) // many times the buffer, but not a multiple of it
 		go func() {
 			_, err := client.Write(sent)
 			require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestPipeCarriesBytes(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(sent, got))
 
-		// The other direction still works after the half-close.
+		// After CloseWrite, the other direction still works.
 		_, err = server.Write([]byte("answer"))
 		require.NoError(t, err)
 		require.NoError(t, server.Close())
@@ -73,7 +73,7 @@ func TestPipeDeadlines(t *testing.T) {
 		_, err = client.Write(make([]byte, 1))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 
-		// A deadline that is moved wakes who waits, and a cleared one lets them go on.
+		// A moved deadline wakes the waiting side; a cleared deadline lets it continue.
 		require.NoError(t, client.SetDeadline(time.Time{}))
 		go func() {
 			<-time.After(time.Minute)
@@ -124,7 +124,7 @@ func TestPipeEnds(t *testing.T) {
 	}
 }
 
-func TestResetComesAfterWhatHadArrived(t *testing.T) {
+func TestResetKeepsBufferedBytes(t *testing.T) {
 	client, server := newPipe()
 	_, err := server.Write([]byte("early"))
 	require.NoError(t, err)
@@ -140,7 +140,7 @@ func TestPipeListener(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err := l.dial(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "nobody accepts")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "no Accept is running")
 		accepted := make(chan net.Conn)
 		go func() {
 			c, err := l.Accept()

@@ -16,26 +16,26 @@ import (
 // object is the parsed JSON of an object: maps, slices, strings, bools, int64 and float64.
 type object = map[string]any
 
-// record is one version of one object. It is encoded once, when it is written, without its kind and apiVersion, which
-// depend on the version that a client asks for, and with its metadata first, so that metadata alone can be cut out of
-// it. A record never changes.
+// record is one version of one object. It is encoded once, when it is written, without kind and apiVersion, because
+// these depend on the version that a client requests. The metadata come first, so that they can be sent alone. A record
+// never changes.
 type record struct {
-	path       string // "namespace/name", or "name": the order of lists
+	path       string // "namespace/name", or "name"; lists are sorted by it
 	key        api.Key
 	uid        types.UID
 	version    uint64
 	labels     map[string]string
-	fields     []fieldValue // what field selectors may ask for besides name and namespace
+	fields     []fieldValue // values for field selectors, except name and namespace
 	finalizers bool
 	deleting   bool // has a deletionTimestamp
 
 	body    []byte // {"metadata":{…},…}
 	metaEnd int    // the metadata are body[metaStart:metaEnd]
-	digits  span   // of body: the resource version
-	managed span   // of body: `,"managedFields":…`, or nothing
+	digits  span   // the resource version in body
+	managed span   // `,"managedFields":…` in body, or empty
 }
 
-// span is a part of a slice of bytes.
+// span is a part of a byte slice.
 type span struct{ start, end int }
 
 // fieldValue is one selectable field.
@@ -43,20 +43,20 @@ type fieldValue struct{ name, value string }
 
 const metaStart = len(`{"metadata":`)
 
-// metadataOrder is the order in which kube-apiserver writes the metadata of its built-in types, but for managedFields,
-// which come last. Those of custom resources are sorted.
+// metadataOrder is the order in which kube-apiserver writes the metadata of built-in types. managedFields come last.
+// The metadata of custom resources are sorted.
 var metadataOrder = []string{
 	"name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "generation", "creationTimestamp",
 	"deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "ownerReferences", "finalizers",
 }
 
-// newRecord encodes tree as the given version of an object. The tree must have gone through validation: its metadata
-// are an object, with strings where strings belong. It may be used and changed afterwards.
+// newRecord encodes tree as the given version of an object. The tree must be validated: its metadata are an object with
+// values of the right types. The caller may change the tree afterwards.
 func newRecord(d *definition, tree object, version uint64) (*record, error) {
 	meta := metadataOf(tree)
 	meta["resourceVersion"] = strconv.FormatUint(version, 10)
 	if version == 0 {
-		delete(meta, "resourceVersion") // a dry run creates nothing that could have one
+		delete(meta, "resourceVersion") // an object that a dry run creates has no version
 	}
 	r := &record{
 		key:        api.Key{Namespace: stringAt(meta, "namespace"), Name: stringAt(meta, "name")},
@@ -86,7 +86,7 @@ func (r *record) encode(d *definition, tree, meta object) error {
 		case "resourceVersion":
 			end := len(e.out) - 1
 			r.digits = span{end - len(stringAt(meta, name)), end}
-		case "managedFields": // never the first
+		case "managedFields": // never the first field
 			r.managed = span{before, len(e.out)}
 		}
 	}
@@ -107,13 +107,13 @@ func (r *record) encode(d *definition, tree, meta object) error {
 	return e.err
 }
 
-// metadataNames returns the names of the metadata in the order in which they are written.
+// metadataNames returns the names of the metadata in the order of encoding.
 func metadataNames(d *definition, meta object) []string {
 	sorted := slices.Sorted(maps.Keys(meta))
 	if d.custom {
 		return sorted
 	}
-	place := func(name string) int {
+	position := func(name string) int {
 		if i := slices.Index(metadataOrder, name); i >= 0 {
 			return i
 		}
@@ -122,11 +122,11 @@ func metadataNames(d *definition, meta object) []string {
 		}
 		return len(metadataOrder)
 	}
-	slices.SortStableFunc(sorted, func(a, b string) int { return place(a) - place(b) })
+	slices.SortStableFunc(sorted, func(a, b string) int { return position(a) - position(b) })
 	return sorted
 }
 
-// encoder appends JSON. Its first error sticks.
+// encoder appends JSON. It keeps the first error.
 type encoder struct {
 	out   []byte
 	first bool // no comma before the next member
@@ -143,7 +143,7 @@ func (e *encoder) member(name string, value any) {
 		e.out = append(e.out, ',')
 	}
 	e.first = false
-	key, _ := json.Marshal(name) // a string always has an encoding
+	key, _ := json.Marshal(name) // encoding a string cannot fail
 	encoded, err := json.Marshal(value)
 	if err != nil && e.err == nil {
 		e.err = fmt.Errorf("testserver: encode %s: %w", name, err)
@@ -151,16 +151,16 @@ func (e *encoder) member(name string, value any) {
 	e.out = append(append(append(e.out, key...), ':'), encoded...)
 }
 
-// tree decodes the record into an object that the caller owns. Kind and apiVersion are not in it.
+// tree decodes the record without kind and apiVersion. The caller owns the result.
 func (r *record) tree() object {
 	tree, err := decodeObject(r.body)
 	if err != nil {
-		panic(fmt.Sprintf("testserver: a record that was encoded here does not decode: %v", err))
+		panic(fmt.Sprintf("testserver: decode a record that this server encoded: %v", err))
 	}
 	return tree
 }
 
-// metadata returns the encoded metadata in two parts.
+// metadata returns the encoded metadata in two parts; if withoutManaged, without managedFields.
 func (r *record) metadata(withoutManaged bool) (head, tail []byte) {
 	if withoutManaged {
 		return r.body[metaStart:r.managed.start], r.body[r.managed.end:r.metaEnd]
@@ -168,7 +168,7 @@ func (r *record) metadata(withoutManaged bool) (head, tail []byte) {
 	return r.body[metaStart:r.metaEnd], nil
 }
 
-// at returns the record as the object of an event of another version: a deletion carries the version of the deletion.
+// at returns a copy of the record with another version. A DELETED event carries the version of the delete.
 func (r *record) at(version uint64) *record {
 	digits := strconv.FormatUint(version, 10)
 	moved := *r
@@ -184,10 +184,10 @@ func (r *record) at(version uint64) *record {
 	return &moved
 }
 
-// pathOf gives the order of lists: kube-apiserver's is that of its keys in etcd.
+// pathOf returns the sort key of an object in lists. The order is that of the keys of kube-apiserver in etcd.
 func pathOf(k api.Key) string { return api.FormatKey(k) }
 
-// decodeObject parses one JSON object; integers become int64.
+// decodeObject parses one JSON object. Integers become int64.
 func decodeObject(data []byte) (object, error) {
 	var tree object
 	if err := utiljson.Unmarshal(data, &tree); err != nil {
@@ -199,7 +199,7 @@ func decodeObject(data []byte) (object, error) {
 	return tree, nil
 }
 
-// metadataOf returns the metadata of tree, which it makes if there are none.
+// metadataOf returns the metadata of tree, and adds empty ones if they are missing.
 func metadataOf(tree object) object {
 	meta, ok := tree["metadata"].(object)
 	if !ok {
@@ -224,7 +224,7 @@ func mapAt(m object, name string) object {
 	return s
 }
 
-// intAt reads a whole number; ok is false where there is none.
+// intAt returns a whole number; ok is false if there is no such number.
 func intAt(m object, name string) (n int64, ok bool) {
 	switch v := m[name].(type) {
 	case int64:
@@ -250,7 +250,7 @@ func labelsOf(meta object) map[string]string {
 	return out
 }
 
-// setOrDrop sets a member, or removes it where there is no value, so that objects carry no empty fields.
+// setOrDrop sets a member, or deletes it if value is nil, so that objects contain no empty fields.
 func setOrDrop(m object, name string, value any) {
 	if value == nil {
 		delete(m, name)

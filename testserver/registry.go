@@ -16,21 +16,21 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// write is how an object is to be written.
+// write describes how to write an object.
 type write struct {
-	served      string // the version of the API that the object was sent in
+	served      string // the version of the API in which the object was sent
 	subresource string // "" or "status"
 	manager     string // field manager, for managedFields
 	dryRun      bool
-	direct      bool // from Go: status is written with the rest, and pods do not linger
-	upsert      bool // an update may create, as server-side apply does
-	applied     bool // by server-side apply, which keeps the record of managers itself
-	typed       bool // kind and apiVersion have been checked
+	direct      bool // by a method in Go: status is written with the rest, and pods do not wait for a kubelet
+	upsert      bool // an update may create the object, as in server-side apply
+	applied     bool // by server-side apply, which has already updated managedFields
+	typed       bool // kind and apiVersion are already checked
 }
 
 var errModified = errors.New("the object has been modified; please apply your changes to the latest version and try again")
 
-// create stores a new object. The caller holds the lock and gives the tree away.
+// create stores a new object. The caller holds the lock and does not use tree afterwards.
 func (s *store) create(c *collection, namespace string, tree object, w write) (*record, error) {
 	if err := s.prepareNew(c, namespace, tree, w); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *store) create(c *collection, namespace string, tree object, w write) (*
 	return s.stored(c)(s.put(c, nil, tree))
 }
 
-// prepareNew checks tree and gives it everything that the server gives a new object.
+// prepareNew checks tree and adds the fields that the server sets in a new object.
 func (s *store) prepareNew(c *collection, namespace string, tree object, w write) error {
 	if err := checkShape(tree); err != nil {
 		return err
@@ -62,12 +62,12 @@ func (s *store) prepareNew(c *collection, namespace string, tree object, w write
 	if err := checkKind(c.def, tree, w); err != nil {
 		return err
 	}
-	if err := checkPlace(c.def, tree, api.Key{Namespace: namespace}); err != nil {
+	if err := checkIdentity(c.def, tree, api.Key{Namespace: namespace}); err != nil {
 		return err
 	}
 	meta := metadataOf(tree)
 	if stringAt(meta, "resourceVersion") != "" {
-		return bare(errors.New("resourceVersion should not be set on objects to be created"))
+		return storageError(errors.New("resourceVersion should not be set on objects to be created"))
 	}
 	s.generateName(c, meta)
 	if err := checkNames(c.def, meta); err != nil {
@@ -109,7 +109,7 @@ func (s *store) generateName(c *collection, meta object) {
 	}
 }
 
-// resetStatus takes a status off that the creator may not set, because status has a subresource of its own.
+// resetStatus removes a status that the creator may not set because status is a subresource.
 func resetStatus(d *definition, tree object, w write) {
 	if d.NoStatus || w.direct && tree["status"] != nil {
 		return
@@ -120,7 +120,7 @@ func resetStatus(d *definition, tree object, w write) {
 	}
 }
 
-// checkNamespace refuses new objects in a namespace that is going away or, if the server is strict, that is not there.
+// checkNamespace rejects new objects in a namespace that is being deleted or, if the server is strict, does not exist.
 func (s *store) checkNamespace(d *definition, namespace, name string) error {
 	if !d.Namespaced {
 		return nil
@@ -142,8 +142,8 @@ func (s *store) checkNamespace(d *definition, namespace, name string) error {
 	return nil
 }
 
-// update replaces an object, or its status. created tells that there was none and that the resource, or w, allows an
-// update to create it. The caller holds the lock and gives the tree away.
+// update replaces an object or its status. If the object does not exist, and the resource or w allows it, update
+// creates the object and created is true. The caller holds the lock and does not use tree afterwards.
 func (s *store) update(c *collection, key api.Key, tree object, w write) (r *record, created bool, err error) {
 	if err := checkShape(tree); err != nil {
 		return nil, false, err
@@ -151,7 +151,7 @@ func (s *store) update(c *collection, key api.Key, tree object, w write) (r *rec
 	if err := checkKind(c.def, tree, w); err != nil {
 		return nil, false, err
 	}
-	if err := checkPlace(c.def, tree, key); err != nil {
+	if err := checkIdentity(c.def, tree, key); err != nil {
 		return nil, false, err
 	}
 	old := c.root.get(pathOf(key))
@@ -172,7 +172,7 @@ func (s *store) update(c *collection, key api.Key, tree object, w write) (r *rec
 	return r, false, err
 }
 
-// checkPreconditions compares the UID and the version that an update carries with what is stored.
+// checkPreconditions compares the UID and the version of an update with those of the stored object.
 func checkPreconditions(d *definition, old *record, tree object, w write) error {
 	meta := metadataOf(tree)
 	if uid := stringAt(meta, "uid"); uid != "" && types.UID(uid) != old.uid {
@@ -185,14 +185,14 @@ func checkPreconditions(d *definition, old *record, tree object, w write) error 
 		if d.unconditional || w.direct || w.upsert {
 			return nil
 		}
-		kind := schema.GroupKind{Group: d.Group, Kind: d.Plural} // kube-apiserver names the resource here
+		kind := schema.GroupKind{Group: d.Group, Kind: d.Plural} // kube-apiserver writes the resource here
 		return apierrors.NewInvalid(kind, old.key.Name, field.ErrorList{
 			field.Invalid(metaPath.Child("resourceVersion"), 0, "must be specified for an update"),
 		})
 	}
 	parsed, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {
-		return bare(err)
+		return storageError(err)
 	}
 	if parsed != old.version {
 		return apierrors.NewConflict(d.GroupResource(), old.key.Name, errModified)
@@ -200,8 +200,8 @@ func checkPreconditions(d *definition, old *record, tree object, w write) error 
 	return nil
 }
 
-// replace merges tree into what is stored: each kind of update leaves alone what it must not touch. What changes
-// nothing writes nothing.
+// replace stores tree instead of old, except for the fields that this kind of update must not change. An update that
+// changes nothing writes nothing.
 func (s *store) replace(c *collection, old *record, tree object, w write) (*record, error) {
 	d := c.def
 	before := old.tree()
@@ -217,7 +217,7 @@ func (s *store) replace(c *collection, old *record, tree object, w write) (*reco
 	if reflect.DeepEqual(before, tree) {
 		return old, nil
 	}
-	if d.generation && contentChanged(d, before, tree) {
+	if d.generation && w.subresource == "" && contentChanged(d, before, tree) {
 		generation, _ := intAt(mapAt(before, "metadata"), "generation")
 		meta["generation"] = generation + 1
 	}
@@ -232,13 +232,13 @@ func (s *store) replace(c *collection, old *record, tree object, w write) (*reco
 	if w.dryRun {
 		return newRecord(d, tree, old.version)
 	}
-	if old.deleting && len(sliceAt(meta, "finalizers")) == 0 && !lingers(meta) {
+	if old.deleting && len(sliceAt(meta, "finalizers")) == 0 && !waitsForKubelet(meta) {
 		return s.finish(c, old), nil
 	}
 	return s.stored(c)(s.put(c, old, tree))
 }
 
-// stored does what the server does once it has written an object: a CustomResourceDefinition becomes a resource.
+// stored finishes a write: a CustomResourceDefinition becomes a resource.
 func (s *store) stored(c *collection) func(*record, error) (*record, error) {
 	return func(r *record, err error) (*record, error) {
 		if err == nil && isCRD(c.def) {
@@ -248,9 +248,8 @@ func (s *store) stored(c *collection) func(*record, error) (*record, error) {
 	}
 }
 
-// merged returns what an update makes of an object: before with another status, or tree with the old status, and in
-// either case with the metadata that only the server writes. (For some built-in kinds kube-apiserver lets an update of
-// the status change labels too. No client should count on it, and here none can.)
+// merged returns the result of an update: before with the new status, or tree with the old status. In both cases, the
+// metadata that only the server writes stay the same.
 func merged(d *definition, before, tree object, w write) object {
 	oldMeta, meta := mapAt(before, "metadata"), metadataOf(tree)
 	for _, name := range []string{
@@ -265,17 +264,29 @@ func merged(d *definition, before, tree object, w write) object {
 	if w.subresource == "status" {
 		out := maps.Clone(before)
 		setOrDrop(out, "status", tree["status"])
-		newMeta := maps.Clone(oldMeta)
-		setOrDrop(newMeta, "managedFields", meta["managedFields"])
-		out["metadata"] = newMeta
+		out["metadata"] = statusMetadata(d, oldMeta, meta)
 		return out
 	}
 	setOrDrop(tree, "status", before["status"])
 	return tree
 }
 
-// keepManagers keeps metadata.managedFields through updates by clients that leave them out. One empty entry is how a
-// client asks for them to be forgotten.
+// statusMetadata returns the metadata after an update of the status. Custom resources keep theirs. Built-in resources
+// take the new metadata, except for statusKeeps; the deployment controller of Kubernetes writes an annotation in this
+// way.
+func statusMetadata(d *definition, before, sent object) object {
+	if d.custom {
+		kept := maps.Clone(before)
+		setOrDrop(kept, "managedFields", sent["managedFields"])
+		return kept
+	}
+	for _, name := range d.statusKeeps {
+		setOrDrop(sent, name, before[name])
+	}
+	return sent
+}
+
+// keepManagers keeps metadata.managedFields if a client omits them. A client deletes them by sending one empty entry.
 func keepManagers(meta, oldMeta object) {
 	sent := sliceAt(meta, "managedFields")
 	if len(sent) == 0 {
@@ -287,7 +298,7 @@ func keepManagers(meta, oldMeta object) {
 	}
 }
 
-// checkFinalizers refuses new finalizers on an object that is being deleted.
+// checkFinalizers rejects new finalizers on an object that is being deleted.
 func checkFinalizers(d *definition, old *record, before, meta object) error {
 	if !old.deleting {
 		return nil
@@ -305,8 +316,11 @@ func checkFinalizers(d *definition, old *record, before, meta object) error {
 	return nil
 }
 
-// contentChanged tells whether anything that generation counts has changed.
+// contentChanged reports whether a field changed that metadata.generation counts.
 func contentChanged(d *definition, before, after object) bool {
+	if d.annotated && !maps.EqualFunc(annotationsOf(before), annotationsOf(after), equal) {
+		return true
+	}
 	skip := func(name string) bool { return name == "metadata" || name == "status" && !d.NoStatus }
 	for name, value := range after {
 		if !skip(name) && !reflect.DeepEqual(before[name], value) {
@@ -320,3 +334,7 @@ func contentChanged(d *definition, before, after object) bool {
 	}
 	return false
 }
+
+func annotationsOf(tree object) object { return mapAt(mapAt(tree, "metadata"), "annotations") }
+
+func equal(a, b any) bool { return reflect.DeepEqual(a, b) }

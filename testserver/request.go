@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Request is what the server saw of one request. Credentials are not in it.
+// Request describes a request that the server received. It does not contain credentials.
 type Request struct {
 	Method      string
 	Path        string
@@ -20,15 +20,15 @@ type Request struct {
 	User        string // empty without authentication
 	At          time.Time
 
-	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or "deletecollection" for a resource, and
-	// the method in lower case for anything else.
+	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or "deletecollection" for a resource. For
+	// other requests it is the method in lower case.
 	Verb string
-	// Group, Version, Resource (the plural name), Subresource, Namespace and Name say what the request is about. They
-	// are empty for requests that are not about a resource.
+	// Group, Version, Resource (the plural name), Subresource, Namespace and Name identify the object or collection.
+	// They are empty for requests that are not about a resource.
 	Group, Version, Resource, Subresource, Namespace, Name string
 }
 
-// resourceName is "pods" or "deployments.apps".
+// resourceName returns "pods" or "deployments.apps".
 func (r Request) resourceName() string {
 	if r.Group == "" {
 		return r.Resource
@@ -36,7 +36,7 @@ func (r Request) resourceName() string {
 	return r.Resource + "." + r.Group
 }
 
-// parseRequest reads the path the way kube-apiserver does.
+// parseRequest interprets the path as kube-apiserver does.
 func parseRequest(r *http.Request) Request {
 	out := Request{
 		Method:      r.Method,
@@ -59,16 +59,17 @@ func parseRequest(r *http.Request) Request {
 	}
 	watching := false
 	if parts[0] == "watch" && len(parts) > 1 {
-		watching, parts = true, parts[1:] // the old form, /api/v1/watch/pods
+		watching, parts = true, parts[1:] // the old form: /api/v1/watch/pods
 	}
-	out.parsePlace(parts)
+	out.parseTarget(parts)
 	out.parseVerb(watching)
 	return out
 }
 
-func (r *Request) parsePlace(parts []string) {
+func (r *Request) parseTarget(parts []string) {
 	if parts[0] == "namespaces" && len(parts) > 1 {
-		// namespaces/x/pods is about pods; namespaces/x, namespaces/x/status and namespaces/x/finalize are about x.
+		// namespaces/x/pods is about pods; namespaces/x, namespaces/x/status and namespaces/x/finalize are about the
+		// namespace.
 		if len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
 			r.Namespace, parts = parts[1], parts[2:]
 		} else {
@@ -105,7 +106,7 @@ func (r *Request) parseVerb(watching bool) {
 	}
 }
 
-// boolParam reads a flag as the API machinery does: present and neither "0" nor "false" is true.
+// boolParam reads a flag as the API machinery does: true if it is present and not "0" or "false".
 func boolParam(q url.Values, name string) bool {
 	values, ok := q[name]
 	if !ok || len(values) == 0 {
@@ -114,7 +115,7 @@ func boolParam(q url.Values, name string) bool {
 	return values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
-// requestLog remembers the last requests.
+// requestLog keeps the last requests.
 type requestLog struct {
 	mu    sync.Mutex // guards the fields below
 	limit int
@@ -133,15 +134,15 @@ func (l *requestLog) add(r Request) {
 	l.seen = append(l.seen, r)
 }
 
-// Requests returns the requests that arrived since the last ForgetRequests, oldest first, as far as Options.RequestLog
-// reaches.
+// Requests returns the requests since the last ForgetRequests, oldest first. If there were more than
+// Options.RequestLog, the oldest are missing.
 func (s *Server) Requests() []Request {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	return slices.Clone(s.log.seen)
 }
 
-// ForgetRequests empties the log of requests.
+// ForgetRequests empties the log that Requests returns.
 func (s *Server) ForgetRequests() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()

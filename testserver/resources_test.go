@@ -102,14 +102,14 @@ func TestVersionsOfAResource(t *testing.T) {
 func TestDefinePanics(t *testing.T) {
 	srv := testserver.New(testserver.Options{})
 	srv.Register(mills)
-	require.PanicsWithValue(t, "testserver: define mills.leat.example: it is defined already", func() { srv.Register(mills) })
+	require.PanicsWithValue(t, "testserver: define mills.leat.example: the resource is already defined", func() { srv.Register(mills) })
 	require.Panics(t, func() { srv.Register(pods) })
 	require.PanicsWithValue(t, `testserver: define "x": a resource needs a version, a kind and a plural name`, func() {
 		srv.Register(api.Resource{Plural: "x"})
 	})
 }
 
-// crd is a CustomResourceDefinition for wheels.leat.example.
+// crd returns a CustomResourceDefinition for wheels.leat.example.
 func crd(versions ...doc) doc {
 	list := []any{}
 	for _, v := range versions {
@@ -154,7 +154,7 @@ func TestCustomResourceDefinitions(t *testing.T) {
 		require.EqualValues(b, 3, b.ok(http.MethodGet, wheelsPath+"/big", nil).Object["spec"].(doc)["replicas"])
 		b.ok(http.MethodPatch, wheelsPath+"/big/status", `{"status":{"x":1}}`, "Content-Type", mergePatch)
 
-		// An update changes what is served, and keeps the objects.
+		// An update changes the served resource and keeps the objects.
 		u = b.ok(http.MethodGet, crdPath+"/wheels.leat.example", nil)
 		since := u.Object["status"].(doc)["conditions"].([]any)[0].(doc)["lastTransitionTime"]
 		u.Object["spec"].(doc)["versions"] = []any{doc{"name": "v1", "served": true, "storage": true}}
@@ -164,7 +164,7 @@ func TestCustomResourceDefinitions(t *testing.T) {
 		require.Equal(b, 404, b.do(http.MethodGet, wheelsPath+"/big/status", nil).code)
 		require.Len(b, b.list(wheelsPath).Items, 2)
 
-		// Deleting it deletes the objects and ends the watches.
+		// Deleting the definition deletes the objects and ends the watches.
 		w := b.watch(wheelsPath, "resourceVersion="+b.ResourceVersion())
 		b.ok(http.MethodDelete, crdPath+"/wheels.leat.example", nil)
 		w.expectEnd()

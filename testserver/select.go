@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// selection is which objects of a collection a request is about.
+// selection are the objects of a collection that a request selects.
 type selection struct {
-	namespace string // "" is all of them
+	namespace string // "" means all namespaces
 	labels    labels.Selector
 	fields    fields.Selector
 }
 
-// newSelection parses selectors; a field that the resource cannot be selected by is a 400.
+// newSelection parses selectors. A field that the resource does not support is a 400.
 func newSelection(d *definition, namespace, label, field string) (selection, error) {
 	s := selection{namespace: namespace, labels: labels.Everything(), fields: fields.Everything()}
 	var err error
@@ -43,7 +43,7 @@ func newSelection(d *definition, namespace, label, field string) (selection, err
 	return s, nil
 }
 
-// everything tells that only the namespace selects.
+// everything reports whether there are no selectors besides the namespace.
 func (s selection) everything() bool { return s.labels.Empty() && s.fields.Empty() }
 
 func (s selection) matches(r *record) bool {
@@ -51,7 +51,7 @@ func (s selection) matches(r *record) bool {
 		s.labels.Matches(labels.Set(r.labels)) && (s.fields.Empty() || s.fields.Matches(recordFields{r}))
 }
 
-// bounds are the paths between which the selected objects are: "0" is the character after "/".
+// bounds returns the paths between which the selected objects are. "0" is the character after "/".
 func (s selection) bounds() (from, until string) {
 	if s.namespace == "" {
 		return "", ""
@@ -59,7 +59,7 @@ func (s selection) bounds() (from, until string) {
 	return s.namespace + "/", s.namespace + "0"
 }
 
-// scan yields the selected records of a state from a path on.
+// scan yields the selected records of a state, beginning at path from.
 func (s selection) scan(root *node, from string) iter.Seq[*record] {
 	first, until := s.bounds()
 	return func(yield func(*record) bool) {
@@ -71,7 +71,7 @@ func (s selection) scan(root *node, from string) iter.Seq[*record] {
 	}
 }
 
-// remaining counts the records from a path on, whatever the selectors.
+// remaining counts the records from path from to the end of the namespace. It ignores the selectors.
 func (s selection) remaining(root *node, from string) int {
 	_, until := s.bounds()
 	if until == "" {
@@ -80,7 +80,7 @@ func (s selection) remaining(root *node, from string) int {
 	return root.rank(until) - root.rank(from)
 }
 
-// recordFields shows a record to a field selector.
+// recordFields gives field selectors access to a record.
 type recordFields struct{ *record }
 
 func (f recordFields) Has(name string) bool { _, ok := f.look(name); return ok }

@@ -8,22 +8,30 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/sameorigin"
 )
 
-// pipeHost is the host name under which the server is reached in memory.
+// pipeHost is the host name of the server in memory.
 const pipeHost = "testserver"
 
-// ErrRunning is what Run returns when the server runs already.
-var ErrRunning = errors.New("testserver: already running")
+// Timeouts of kube-apiserver, used on listeners.
+const (
+	readHeaderTimeout = 32 * time.Second
+	idleTimeout       = 90 * time.Second
+)
+
+// ErrRunning is the error of Run if the server is already running.
+var ErrRunning = errors.New("testserver: Run is already running")
 
 var firstNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
 
-// Server is a Kubernetes API server in memory.
-// It corresponds to envtest's control plane of controller-runtime, without processes and on any clock.
+// Server is a Kubernetes API server in memory. It corresponds to the control plane of envtest in controller-runtime,
+// but it needs no processes and works with the clock of a synctest bubble.
 type Server struct {
 	options Options
 	store   *store
@@ -35,12 +43,12 @@ type Server struct {
 	mu      sync.Mutex // guards the fields below
 	pipe    *pipeListener
 	running bool
-	used    bool // pipe was served once
+	used    bool // a Run has used pipe
 	conns   map[net.Conn]struct{}
 }
 
-// New makes a server with the built-in resources and the namespaces that every cluster has. It serves once Run is
-// called.
+// New creates a server with the built-in resources and the namespaces of every cluster. It serves requests after Run or
+// Serve is called.
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{options: o, store: newStore(o), pipe: newPipeListener(), conns: map[net.Conn]struct{}{}}
@@ -58,22 +66,22 @@ func New(o Options) *Server {
 	for _, name := range firstNamespaces {
 		tree := object{"metadata": object{"name": name}}
 		if _, err := s.store.create(s.store.collections[namespacesResource], "", tree, write{}); err != nil {
-			panic(fmt.Sprintf("testserver: namespace %s: %v", name, err))
+			panic(fmt.Sprintf("testserver: create namespace %s: %v", name, err))
 		}
 	}
 	s.store.compact()
 	return s
 }
 
-// Register adds custom resources, each with a status subresource. It panics for a resource without version, kind or
-// plural name, or that is there already; see Define for more choices.
+// Register adds custom resources with a status subresource. It panics if a resource lacks version, kind or plural name,
+// or is already defined. Define has more settings.
 func (s *Server) Register(resources ...api.Resource) {
 	for _, r := range resources {
 		s.Define(Definition{Resource: r})
 	}
 }
 
-// Define adds a custom resource. It panics if it lacks a version, a kind or a plural name, or if its name is taken.
+// Define adds a custom resource. It panics if the resource lacks version, kind or plural name, or is already defined.
 func (s *Server) Define(d Definition) {
 	def, err := customDefinition(d)
 	if err != nil {
@@ -82,14 +90,14 @@ func (s *Server) Define(d Definition) {
 	s.store.mu.Lock()
 	defer s.store.mu.Unlock()
 	if c := s.store.collections[def.GroupResource()]; c != nil && !c.retired {
-		panic(fmt.Sprintf("testserver: define %s: it is defined already", def.Resource))
+		panic(fmt.Sprintf("testserver: define %s: the resource is already defined", def.Resource))
 	}
 	s.store.define(def)
 }
 
-// Run serves the connections that Client and Dial make, until ctx ends. It returns once every goroutine that it
-// started is gone: nil after a cancellation, ErrRunning if the server runs already. Run may be called again, which is a
-// server that was restarted with its storage intact.
+// Run serves the connections of Client and Dial until ctx ends. It returns nil after all goroutines that it started
+// have ended, or ErrRunning if the server is already running. A second Run after the first is like a restart: the
+// storage is intact, the connections are new.
 func (s *Server) Run(ctx context.Context) error {
 	l, err := s.listen()
 	if err != nil {
@@ -100,10 +108,10 @@ func (s *Server) Run(ctx context.Context) error {
 		defer s.mu.Unlock()
 		s.running = false
 	}()
-	return s.Serve(ctx, l)
+	return s.serve(ctx, l, func(*http.Server) {})
 }
 
-// listen takes the listener in memory, or a new one if it was used.
+// listen returns the listener in memory, and replaces it first if an earlier Run used it.
 func (s *Server) listen() (*pipeListener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,17 +125,35 @@ func (s *Server) listen() (*pipeListener, error) {
 	return s.pipe, nil
 }
 
-// Serve serves the connections that l accepts, which it closes in the end, until ctx ends; then it cuts them, and
-// returns nil once every goroutine that it started is gone. It may run beside Run and beside other calls of Serve.
+// Serve serves the connections that l accepts until ctx ends. It then closes l and all connections, and returns nil
+// after all goroutines that it started have ended. It fails if Options.AllowedHosts has a malformed entry or l fails.
+// It may run beside Run and beside other calls of Serve.
+//
+// Browsers can reach a listener. So Serve rejects web pages of other origins (see Options.AllowedHosts) and closes
+// connections that are idle or send their headers too slowly, with the timeouts of kube-apiserver.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	guard, err := sameorigin.New(s.options.AllowedHosts)
+	if err != nil {
+		_ = l.Close() // the other error says more
+		return fmt.Errorf("testserver: serve: %w", err)
+	}
+	return s.serve(ctx, l, func(server *http.Server) {
+		server.Handler = guard.Handler(l.Addr(), server.Handler)
+		server.ReadHeaderTimeout, server.IdleTimeout = readHeaderTimeout, idleTimeout
+	})
+}
+
+// serve serves connections as Run and Serve do. configure may change the HTTP server before it starts.
+func (s *Server) serve(ctx context.Context, l net.Listener, configure func(*http.Server)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var active tracker
 	server := s.httpServer(ctx, &active)
+	configure(server)
 	closed := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(closed)
-		_ = server.Close() // errors of closing say nothing that matters to anyone now
+		_ = server.Close() // all connections end in any case
 	})
 	var err error
 	if s.cert != nil {
@@ -163,7 +189,7 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 				active.add(1)
 				s.connected(c)
 			case http.StateHijacked:
-				active.add(-1) // its handler still counts, and disconnects it
+				active.add(-1) // its handler still counts it, and calls disconnected
 			case http.StateClosed:
 				s.disconnected(c)
 				active.add(-1)
@@ -185,7 +211,7 @@ func (s *Server) protocols() *http.Protocols {
 	return p
 }
 
-// URL is where Client reaches the server; there is no such host on any network.
+// URL returns the base URL for Client. No network has this host.
 func (s *Server) URL() string {
 	if s.cert != nil {
 		return "https://" + pipeHost
@@ -193,8 +219,7 @@ func (s *Server) URL() string {
 	return "http://" + pipeHost
 }
 
-// Client returns an HTTP client, with connections of its own, that reaches the server in memory. Its connections end
-// with Run.
+// Client returns a new HTTP client that reaches the server in memory. Its connections end with Run.
 func (s *Server) Client() *http.Client {
 	t := &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
@@ -207,8 +232,9 @@ func (s *Server) Client() *http.Client {
 	return &http.Client{Transport: t}
 }
 
-// Dial connects to the server in memory, without TLS: a caller of a server with TLS shakes hands itself, with
-// TLSConfig. It waits until Run accepts, and fails with ECONNREFUSED once Run has ended.
+// Dial connects to the server in memory. It blocks until Run accepts the connection or ctx ends, and fails with
+// ECONNREFUSED after Run has ended. The connection is without TLS: if the server uses TLS, the caller does the
+// handshake with TLSConfig.
 func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
 	if s.faults.refuses() {
 		return nil, errRefused
@@ -219,7 +245,7 @@ func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
 	return pipe.dial(ctx)
 }
 
-// TLSConfig returns what a client needs to trust the server, or nil if the server has no TLS.
+// TLSConfig returns the configuration with which a client trusts the server, or nil if the server has no TLS.
 func (s *Server) TLSConfig() *tls.Config {
 	if s.cert == nil {
 		return nil
@@ -227,7 +253,7 @@ func (s *Server) TLSConfig() *tls.Config {
 	return &tls.Config{RootCAs: s.cert.pool, ServerName: pipeHost, MinVersion: tls.VersionTLS12}
 }
 
-// CA returns the certificate that vouches for the server, in PEM, or nil if the server has no TLS. A kubeconfig holds
+// CA returns the certificate of the server's authority in PEM, or nil if the server has no TLS. A kubeconfig contains
 // it as certificate-authority-data.
 func (s *Server) CA() []byte {
 	if s.cert == nil {
@@ -236,8 +262,8 @@ func (s *Server) CA() []byte {
 	return s.cert.pem
 }
 
-// connected remembers a connection, for an Outage to reset; one that comes during an outage, which only a real listener
-// accepts, is reset at once.
+// connected remembers a connection, so that an Outage can reset it. During an Outage it resets the connection at once;
+// only a real listener accepts one then.
 func (s *Server) connected(c net.Conn) {
 	if s.faults.refuses() {
 		resetterOf(c).Reset()
@@ -253,15 +279,15 @@ func (s *Server) disconnected(c net.Conn) {
 	delete(s.conns, c)
 }
 
-// connKey finds the connection of a request in its context, so that a fault can tear it down.
+// connKey is the key of a request's connection in its context. Faults use it to reset the connection.
 type connKey struct{}
 
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// tracker counts goroutines and waits until there are none. Unlike a sync.WaitGroup it may be added to while somebody
-// waits, which an HTTP/2 connection that ends does.
+// tracker counts goroutines and waits until all have ended. Unlike sync.WaitGroup, it allows add during wait; HTTP/2
+// connections that end need this.
 type tracker struct {
 	mu    sync.Mutex // guards count
 	count int

@@ -52,7 +52,7 @@ func TestRealListener(t *testing.T) {
 	}
 }
 
-// On real sockets a reset is a reset too.
+// TestFaultsOnARealListener injects faults on real sockets. A reset must arrive as a reset.
 func TestFaultsOnARealListener(t *testing.T) {
 	srv := testserver.New(testserver.Options{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -2,23 +2,23 @@ package testserver
 
 import "net/http"
 
-// sink is where the frames of a watch go: an HTTP response or a WebSocket.
+// sink receives the frames of a watch: an HTTP response or a WebSocket.
 type sink interface {
-	// send writes one frame whole.
+	// send writes one complete frame.
 	send(frame []byte) error
-	// cut writes a part of a frame, after which the watch ends.
+	// cut writes a part of a frame. The watch ends after it.
 	cut(part []byte)
 	// listed marks the end of the initial list.
 	listed()
-	// flush hands on what is buffered.
+	// flush sends buffered bytes.
 	flush()
-	// end closes in good order; abort tears the connection down.
+	// end closes the stream normally; abort resets the connection.
 	end()
 	abort()
-	// release lets go of everything that the sink holds, however the watch ended.
+	// release frees everything that the sink owns. The watcher calls it in every case.
 	release()
-	// gone closes when the client is no longer there.
-	gone() <-chan struct{}
+	// disconnected returns a channel that closes when the client has disconnected.
+	disconnected() <-chan struct{}
 }
 
 // httpSink streams frames in a chunked response.
@@ -29,19 +29,19 @@ type httpSink struct {
 	gzip    *gzipWriter // nil without compression
 }
 
-func (h *httpSink) send(frame []byte) error { _, err := h.w.Write(frame); return err }
-func (h *httpSink) cut(part []byte)         { _, _ = h.w.Write(part); h.flush() } // it ends in any case
-func (h *httpSink) flush()                  { _ = h.control.Flush() }             // a client that is gone shows at the next write
-func (h *httpSink) release()                {}
-func (h *httpSink) gone() <-chan struct{}   { return h.r.Context().Done() }
+func (h *httpSink) send(frame []byte) error       { _, err := h.w.Write(frame); return err }
+func (h *httpSink) cut(part []byte)               { _, _ = h.w.Write(part); h.flush() } // the watch ends in any case
+func (h *httpSink) flush()                        { _ = h.control.Flush() }             // if the client has gone, the next write fails
+func (h *httpSink) release()                      {}
+func (h *httpSink) disconnected() <-chan struct{} { return h.r.Context().Done() }
 
-// abort hands on what was sent before it, so that what a client sees does not depend on when it was buffered.
+// abort flushes first, so that what a client receives does not depend on buffering.
 func (h *httpSink) abort() {
 	h.flush()
 	resetRequest(h.r)
 }
 
-// listed starts another member of a compressed stream once the initial list is complete.
+// listed starts another gzip member after the initial list.
 func (h *httpSink) listed() {
 	if h.gzip != nil {
 		h.gzip.finish()
@@ -50,7 +50,7 @@ func (h *httpSink) listed() {
 
 func (h *httpSink) end() { h.listed() }
 
-// openSink begins the answer of a watch.
+// openSink begins the answer of a watch. It returns nil if a WebSocket handshake failed and was answered.
 func (x *call) openSink() (sink, error) {
 	if isWebSocket(x.http) {
 		return x.upgrade()

@@ -12,8 +12,8 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Snapshot is the state of the whole server at one version. It costs next to nothing, never changes, and does not depend
-// on the history that the server keeps.
+// Snapshot is the state of the whole server at one version. It never changes, and the server's history need not reach
+// back to it. It is cheap because it shares its memory with the server.
 type Snapshot struct {
 	version     uint64
 	roots       map[schema.GroupResource]*node
@@ -49,10 +49,10 @@ func (s *Snapshot) Resources() []api.Resource {
 	return out
 }
 
-// Len counts the objects of a resource.
+// Len returns the number of objects of a resource.
 func (s *Snapshot) Len(r api.Resource) int { return s.roots[r.GroupResource()].len() }
 
-// Get returns one object.
+// Get returns one object; ok is false if it does not exist.
 func (s *Snapshot) Get(r api.Resource, key api.Key) (*unstructured.Unstructured, bool) {
 	rec := s.roots[r.GroupResource()].get(pathOf(key))
 	if rec == nil {
@@ -81,8 +81,7 @@ func (s *Snapshot) Versions(r api.Resource) map[api.Key]string {
 	return out
 }
 
-// restore makes a snapshot the present state. The history is gone, and every watch has lost its place. The caller holds
-// the lock.
+// restore makes a snapshot the present state. It deletes the history and ends every watch. The caller holds the lock.
 func (s *store) restore(to *Snapshot) {
 	s.version = to.version
 	for gr, c := range s.collections {

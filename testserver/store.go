@@ -8,48 +8,48 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// store holds every object of the server under one version counter, as etcd does under one revision.
+// store contains all objects of the server. All share one version counter, as in etcd.
 type store struct {
 	mu          sync.Mutex // guards the fields below, and the links between changes
 	version     uint64
 	collections map[schema.GroupResource]*collection
 	order       []*collection // in the order of registration, for discovery
-	history     int           // changes kept of each collection
-	advanced    signal        // fires with every change of the version
+	history     int           // number of changes that a collection keeps
+	advanced    signal        // fires when the version changes
 	names       names
-	logs        podLogs // guarded by itself
-	strict      bool    // namespaces must exist
-	managed     bool    // writes record managedFields
-	immediate   bool    // pods do not wait for a kubelet
+	logs        podLogs // has a lock of its own
+	strict      bool    // new objects need an existing namespace
+	managed     bool    // writes are recorded in managedFields
+	immediate   bool    // pods are deleted without waiting for a kubelet
 }
 
-// collection is one resource: its present state, and the changes that led there.
+// collection is one resource: its present state and the changes that led to it.
 type collection struct {
 	def *definition
-	// root is the present state. tail is the last change; base is the newest change that was forgotten, or a change of
-	// nothing. From base on, changes link to the next: a watch is a pointer into that list, so that forgetting the
-	// oldest changes never takes anything from a watch that is under way.
+	// root is the present state. tail is the last change. base is the newest forgotten change, or a change without
+	// content. Each change from base on links to the next one. A watch is a pointer into this list, so forgetting the
+	// oldest changes takes nothing from an open watch.
 	root       *node
 	base, tail *change
 	kept       int
 	wake       signal
-	retired    bool // no longer served
-	epoch      int  // counts restores: a watch of an earlier epoch has lost its place
+	retired    bool // not served any more
+	epoch      int  // number of restores; a watch of an earlier epoch must end
 }
 
-// change is one step of a collection's history.
+// change is one change of a collection.
 type change struct {
 	version uint64
-	number  uint64  // counts the changes of the collection
+	number  uint64  // number of this change in the collection
 	before  *record // nil for a creation
 	after   *record // nil for a deletion
-	gone    *record // of a deletion: the last state, with the deletion's version
-	root    *node   // the state after this change
+	deleted *record // of a deletion: the last state, with the version of the deletion
+	root    *node   // the state after the change
 	next    *change
 }
 
-// signal wakes whoever waits for the next change of something. It makes its channel only for those who wait, and it is
-// guarded by the mutex of what it belongs to.
+// signal wakes goroutines at the next change of something. It creates its channel only if a goroutine waits. The mutex
+// of its owner guards it.
 type signal struct{ c chan struct{} }
 
 func (s *signal) wait() <-chan struct{} {
@@ -78,7 +78,7 @@ func newStore(o Options) *store {
 	}
 }
 
-// define adds a collection, or replaces the definition of one that is there. The caller holds the lock.
+// define adds a collection, or replaces the definition of an existing one. The caller holds the lock.
 func (s *store) define(d *definition) *collection {
 	gr := d.GroupResource()
 	if c, ok := s.collections[gr]; ok {
@@ -96,8 +96,8 @@ func (s *store) define(d *definition) *collection {
 	return c
 }
 
-// retire takes a collection out of service and ends its watches; its history stays for snapshots. The caller holds
-// the lock and has removed the objects.
+// retire stops serving a collection and ends its watches. It keeps the collection for snapshots. The caller holds the
+// lock and has removed the objects.
 func (s *store) retire(c *collection) {
 	c.retired = true
 	s.order = slices.DeleteFunc(s.order, func(o *collection) bool { return o == c })
@@ -115,7 +115,7 @@ func (s *store) find(group, version, plural string) *collection {
 	return c
 }
 
-// put makes tree the next version of its object and returns its record. The caller holds the lock.
+// put stores tree as the next version of its object and returns the record. The caller holds the lock.
 func (s *store) put(c *collection, before *record, tree object) (*record, error) {
 	after, err := newRecord(c.def, tree, s.version+1)
 	if err != nil {
@@ -126,11 +126,11 @@ func (s *store) put(c *collection, before *record, tree object) (*record, error)
 	return after, nil
 }
 
-// drop removes an object and returns its last state under the version of the deletion. The caller holds the lock.
+// drop removes an object and returns its last state with the version of the deletion. The caller holds the lock.
 func (s *store) drop(c *collection, before *record) *record {
 	gone := before.at(s.version + 1)
 	c.root = c.root.remove(before.path)
-	s.append(c, &change{before: before, gone: gone})
+	s.append(c, &change{before: before, deleted: gone})
 	s.logs.forget(before.uid)
 	return gone
 }
@@ -149,19 +149,18 @@ func (s *store) append(c *collection, ch *change) {
 	s.advanced.fire()
 }
 
-// compact forgets all history: a watch or an exact read of an older version than the present one is expired. The
-// caller holds the lock.
+// compact forgets all history: watches and exact reads of older versions are expired. The caller holds the lock.
 func (s *store) compact() {
 	for _, c := range s.collections {
 		base := &change{version: s.version, number: c.tail.number, root: c.root}
-		// Watches under way hold the old tail: whatever comes next must be reachable from it too.
+		// Open watches point to the old tail, so later changes must be reachable from it too.
 		c.tail.next, c.base, c.tail, c.kept = base, base, base, 0
 		c.wake.fire()
 	}
 }
 
-// stateAt returns the state of a collection at a version; ok is false when its history does not reach back so far. The
-// caller holds the lock and has checked that the version is not in the future.
+// stateAt returns the state of a collection at a version. ok is false if the history does not reach back to it. The
+// caller holds the lock and has checked that the server has reached the version.
 func (c *collection) stateAt(version uint64) (root *node, ok bool) {
 	last, ok := c.after(version)
 	if !ok {
@@ -170,7 +169,8 @@ func (c *collection) stateAt(version uint64) (root *node, ok bool) {
 	return last.root, true
 }
 
-// after returns the change from which a watch of what follows version starts. The caller holds the lock.
+// after returns the last change up to a version: a watch of later changes starts there. ok is false if the history does
+// not reach back to it. The caller holds the lock.
 func (c *collection) after(version uint64) (cursor *change, ok bool) {
 	if version < c.base.version {
 		return nil, false
@@ -182,15 +182,15 @@ func (c *collection) after(version uint64) (cursor *change, ok bool) {
 	return at, true
 }
 
-// nextVersion returns a channel that closes with the next change of the version.
+// nextVersion returns a channel that closes when the version changes.
 func (s *store) nextVersion() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.advanced.wait()
 }
 
-// empty tells that a change is a mark in the history and no event.
-func (ch *change) empty() bool { return ch.after == nil && ch.gone == nil }
+// empty reports whether a change has no content and sends no event.
+func (ch *change) empty() bool { return ch.after == nil && ch.deleted == nil }
 
-// now is the time that objects are stamped with: whole seconds, in UTC.
+// now returns the present time as objects contain it: in UTC and whole seconds.
 func now() string { return time.Now().UTC().Format(time.RFC3339) }

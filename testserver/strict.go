@@ -11,9 +11,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// validateFields does with members that a body names twice what the request asks for: Strict refuses it, Warn, which is
-// the default, tells of them in a header, and Ignore lets the last of them win in silence (KEP-2885). Members that no
-// type declares are always let through: there are no schemas here.
+// validateFields handles fields that occur twice in a body as the request demands (KEP-2885). Strict rejects the
+// request; Warn, the default, sends Warning headers; Ignore uses the last value. Unknown fields always pass, because
+// the server has no schemas.
 func (x *call) validateFields(body []byte) error {
 	directive := x.request.Query.Get("fieldValidation")
 	if directive == metav1.FieldValidationIgnore {
@@ -35,12 +35,12 @@ func (x *call) validateFields(body []byte) error {
 	return nil
 }
 
-// duplicates returns a line for each member of a JSON document that its object has already. What is wrong with the
-// document otherwise is for a decoder to say.
+// duplicates returns a message for each field that occurs twice in one object of a JSON document. It ignores all other
+// errors, which the decoder reports.
 func duplicates(body []byte) []string {
 	d := duplicateFinder{tokens: json.NewDecoder(bytes.NewReader(body))}
 	d.tokens.UseNumber()
-	_ = d.value("") // as above
+	_ = d.value("") // the decoder reports the error
 	return d.found
 }
 
@@ -77,7 +77,7 @@ func (d *duplicateFinder) members(path string) error {
 		if err != nil {
 			return err
 		}
-		name, _ := token.(string) // the decoder lets nothing else stand here
+		name, _ := token.(string) // the decoder allows only strings here
 		at := strings.TrimPrefix(path+"."+name, ".")
 		if seen[name] {
 			d.found = append(d.found, fmt.Sprintf("duplicate field %q", at))

@@ -16,10 +16,10 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// subresource is a part of an object, or an action on it, with a path of its own.
+// subresource is a part of an object, or an action on it, with its own path.
 type subresource struct {
 	name                 string
-	kind, group, version string // empty: those of the object
+	kind, group, version string // empty means those of the object
 	verbs                metav1.Verbs
 }
 
@@ -38,7 +38,7 @@ var (
 	}
 )
 
-// subresources returns those of a resource.
+// subresources returns the subresources of a resource.
 func (d *definition) subresources() []subresource {
 	var out []subresource
 	if !d.NoStatus {
@@ -77,7 +77,7 @@ func (x *call) subresource() func() error {
 func (x *call) respondTree(code int, tree object) error {
 	body, err := json.Marshal(tree)
 	if err != nil {
-		return fmt.Errorf("encode the answer: %w", err)
+		return fmt.Errorf("testserver: encode the answer: %w", err)
 	}
 	x.writeJSON(code, body)
 	return nil
@@ -91,7 +91,7 @@ func (x *call) existing() (*record, error) {
 	return nil, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
 }
 
-// scaleOf shows an object as a Scale.
+// scaleOf converts an object into a Scale.
 func scaleOf(r *record) object {
 	tree := r.tree()
 	meta, spec, status := metadataOf(tree), mapAt(tree, "spec"), mapAt(tree, "status")
@@ -155,7 +155,7 @@ func (x *call) patchScale() error {
 	return x.rescale(change)
 }
 
-// rescale writes the replicas of a changed Scale into the object.
+// rescale changes the Scale of an object and writes its replicas into the object.
 func (x *call) rescale(change func(object) (object, error)) error {
 	w, err := x.write()
 	if err != nil {
@@ -186,7 +186,7 @@ func (x *call) rescale(change func(object) (object, error)) error {
 	return x.respondTree(http.StatusOK, scaleOf(r))
 }
 
-// evict deletes a pod; there are no disruption budgets here that could refuse.
+// evict deletes a pod. There are no disruption budgets, so an eviction is never rejected for them.
 func (x *call) evict() error {
 	w, err := x.write()
 	if err != nil {
@@ -215,13 +215,13 @@ func (x *call) evict() error {
 	return x.created()
 }
 
-// created answers an action that has nothing to show.
+// created answers an action that returns no object.
 func (x *call) created() error {
 	x.writeJSON(http.StatusCreated, encodeStatus(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}))
 	return nil
 }
 
-// bind gives a pod its node, once.
+// bind assigns a pod to a node. A second bind is a conflict.
 func (x *call) bind() error {
 	w, err := x.write()
 	if err != nil {
@@ -252,7 +252,7 @@ func (x *call) bind() error {
 	return x.created()
 }
 
-// token answers a TokenRequest with a token that says whose it is and opens nothing.
+// token answers a TokenRequest. The token names its service account; the server does not accept it.
 func (x *call) token() error {
 	if _, err := x.write(); err != nil {
 		return err

@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// tableKind is what a client asks for that wants a server to lay out the lines to print.
+// tableKind is the kind that a client requests if the server should lay out the lines to print.
 const tableKind = "Table"
 
-// tableColumns are the columns of every resource: those that all tables of kube-apiserver have. What else it shows of
-// its built-in types is written by hand, type by type.
+// tableColumns are the columns of every resource: those that all tables of kube-apiserver have. The other columns of
+// kube-apiserver are written by hand for each built-in type.
 const tableColumns = `"columnDefinitions":[` +
 	`{"name":"Name","type":"string","format":"name","description":"The name of the object, unique within its resource and namespace.","priority":0},` +
 	`{"name":"Age","type":"string","format":"","description":"The time since the object was created.","priority":0}]`
 
-// otherKinds are what the objects of a request may be turned into, besides their metadata. A watch of tables is not here.
+// otherKinds returns the kinds, besides metadata, into which this request can convert its objects. Watches of tables
+// are not supported.
 func (x *call) otherKinds() []string {
 	if x.request.Verb == "watch" || x.request.Subresource != "" && x.request.Subresource != "status" {
 		return nil
@@ -27,7 +28,7 @@ func (x *call) otherKinds() []string {
 	return []string{tableKind}
 }
 
-// includePolicy reads how much of its object a row of a table is to carry.
+// includePolicy parses how much of its object a row of a table contains.
 func includePolicy(text string) (metav1.IncludeObjectPolicy, error) {
 	switch policy := metav1.IncludeObjectPolicy(text); policy {
 	case "":
@@ -38,7 +39,7 @@ func includePolicy(text string) (metav1.IncludeObjectPolicy, error) {
 	return "", apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", text))
 }
 
-// appendTable appends a table of one object.
+// appendTable appends a table with one row.
 func (s shape) appendTable(dst []byte, r *record) []byte {
 	dst = append(dst, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`...)
 	dst = append(append(dst, r.body[r.digits.start:r.digits.end]...), `"},`...)
@@ -46,7 +47,7 @@ func (s shape) appendTable(dst []byte, r *record) []byte {
 	return append(s.appendRow(dst, r), "]}"...)
 }
 
-// table returns what stands before and after the rows of a list.
+// table returns the JSON before and after the rows of a list.
 func table(meta metav1.ListMeta) (head, tail []byte, err error) {
 	encoded, err := json.Marshal(meta)
 	head = append([]byte(`{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":`), encoded...)
@@ -54,9 +55,9 @@ func table(meta metav1.ListMeta) (head, tail []byte, err error) {
 	return head, []byte("]}\n"), err
 }
 
-// appendRow appends the line of one object.
+// appendRow appends the row of one object.
 func (s shape) appendRow(dst []byte, r *record) []byte {
-	cells, _ := json.Marshal([]string{r.key.Name, age(r)}) // strings always have an encoding
+	cells, _ := json.Marshal([]string{r.key.Name, age(r)}) // encoding strings cannot fail
 	dst = append(append(dst, `{"cells":`...), cells...)
 	dst = append(dst, `,"object":`...)
 	row := s
@@ -71,7 +72,7 @@ func (s shape) appendRow(dst []byte, r *record) []byte {
 	return append(row.appendObject(dst, r), '}')
 }
 
-// age is the time since an object was created, as people read it.
+// age returns the time since an object was created, for people.
 func age(r *record) string {
 	created, err := time.Parse(time.RFC3339, stringAt(metadataOf(r.tree()), "creationTimestamp"))
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// certificate is the identity of a server: one self-signed certificate that is also its own authority.
+// certificate is the identity of a server: a self-signed certificate that is its own authority.
 type certificate struct {
 	pair tls.Certificate
 	pool *x509.CertPool
 	pem  []byte
 }
 
-// newCertificate makes a certificate for the name of the server in memory and for loopback. It is valid for all times
-// that a fake clock may show.
+// newCertificate creates a certificate for the server in memory and for loopback. It is valid at every time that the
+// clock of a synctest bubble may show.
 func newCertificate() *certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -6,10 +6,9 @@ import (
 	"math/bits"
 )
 
-// node is a persistent treap of records, ordered by path: an insertion or a removal copies the path from the root to
-// the place of change and shares the rest, so that every version of a collection can be kept for the price of its
-// changes. That is what gives continue tokens, exact reads and snapshots a consistent state. The priority is a hash of
-// the path, so that the shape depends on the contents alone.
+// node is a persistent treap of records, sorted by path. An insertion or a removal copies the nodes from the root to
+// the changed one and shares the rest, so keeping every version costs only the changes. Continue tokens, exact reads
+// and snapshots use this. The priority is a hash of the path, so the shape depends only on the content.
 type node struct {
 	record      *record
 	priority    uint64
@@ -50,7 +49,7 @@ func (n *node) get(path string) *record {
 	return nil
 }
 
-// split divides into what is below path and what is not.
+// split returns the records below path and the others.
 func (n *node) split(path string) (below, rest *node) {
 	if n == nil {
 		return nil, nil
@@ -63,7 +62,7 @@ func (n *node) split(path string) (below, rest *node) {
 	return below, n.with(rest, n.right)
 }
 
-// join is the inverse of split: everything in n is below everything in o.
+// join is the inverse of split. Every path in n is below every path in o.
 func (n *node) join(o *node) *node {
 	switch {
 	case n == nil:
@@ -77,7 +76,7 @@ func (n *node) join(o *node) *node {
 	}
 }
 
-// set returns the tree with r in the place of whatever was at its path.
+// set returns the tree with r instead of the record at its path.
 func (n *node) set(r *record) *node {
 	return n.insert(&node{record: r, priority: priorityOf(r.path), size: 1})
 }
@@ -100,7 +99,7 @@ func (n *node) insert(fresh *node) *node {
 	}
 }
 
-// remove returns the tree without what is at path.
+// remove returns the tree without the record at path.
 func (n *node) remove(path string) *node {
 	switch {
 	case n == nil:
@@ -114,7 +113,7 @@ func (n *node) remove(path string) *node {
 	}
 }
 
-// rank counts the records below path.
+// rank returns the number of records below path.
 func (n *node) rank(path string) int {
 	count := 0
 	for n != nil {
@@ -128,7 +127,7 @@ func (n *node) rank(path string) int {
 	return count
 }
 
-// scan yields the records from (inclusive) to until (exclusive; empty means the end), in order.
+// scan yields the records from path from (inclusive) to path until (exclusive; empty means the end), in order.
 func (n *node) scan(from, until string) iter.Seq[*record] {
 	return func(yield func(*record) bool) { n.walk(from, until, yield) }
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// checkTree compares a tree with a map, and its shape with what a treap promises.
+// checkTree compares a tree with a map, and its shape with the rules of a treap.
 func checkTree(t *testing.T, root *node, model map[string]*record) {
 	t.Helper()
 	require.Equal(t, len(model), root.len())
@@ -40,7 +40,7 @@ func checkTree(t *testing.T, root *node, model map[string]*record) {
 	check(root)
 }
 
-// apply makes one change to a tree and to its model.
+// step makes one change to a tree and to its model.
 func step(root *node, model map[string]*record, path string, remove bool) *node {
 	if remove {
 		delete(model, path)
@@ -68,7 +68,7 @@ func TestTreeAgreesWithMap(t *testing.T) {
 		}
 	}
 	for _, v := range kept {
-		checkTree(t, v.root, v.model) // old versions are untouched
+		checkTree(t, v.root, v.model) // later changes do not affect old versions
 	}
 }
 
@@ -95,11 +95,11 @@ func TestTreeScansRanges(t *testing.T) {
 		require.Equal(t, row.want, got, "%q to %q", row.from, row.until)
 	}
 	for range root.scan("", "") {
-		break // a scan may be left
+		break // a loop over a scan may stop early
 	}
 }
 
-// FuzzTree makes the changes that its input spells and compares the tree with a map.
+// FuzzTree decodes changes from its input and compares the tree with a map.
 func FuzzTree(f *testing.F) {
 	f.Add([]byte("abcABC"))
 	f.Add([]byte{0, 1, 2, 128, 129, 1, 1, 129})

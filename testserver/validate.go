@@ -15,7 +15,7 @@ import (
 
 var metaPath = field.NewPath("metadata")
 
-// checkShape refuses metadata whose fields have the wrong types, as a typed decoder would, and drops what is empty.
+// checkShape rejects metadata with fields of wrong types, as a typed decoder does, and removes empty fields.
 func checkShape(tree object) error {
 	if m, ok := tree["metadata"]; ok && m != nil {
 		if _, ok := m.(object); !ok {
@@ -78,8 +78,8 @@ func wrongType(path, want string) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided cannot be decoded: %s must be %s", path, want))
 }
 
-// checkKind refuses an object of another kind or version than the request is about; custom resources must say theirs.
-// Kind and apiVersion are taken off: what is stored has neither.
+// checkKind rejects an object of another kind or version than that of the request. Custom resources must have both
+// fields. It removes kind and apiVersion, because stored objects have neither.
 func checkKind(d *definition, tree object, w write) error {
 	r := d.in(w.served)
 	kind, version := stringAt(tree, "kind"), stringAt(tree, "apiVersion")
@@ -114,8 +114,8 @@ func checkCustomKind(r api.Resource, kind, version, name string) error {
 	return nil
 }
 
-// checkPlace makes the name and the namespace of tree those of the request, and refuses others.
-func checkPlace(d *definition, tree object, key api.Key) error {
+// checkIdentity sets the name and the namespace of the request in tree, and rejects different ones.
+func checkIdentity(d *definition, tree object, key api.Key) error {
 	meta := metadataOf(tree)
 	if !d.Namespaced {
 		delete(meta, "namespace")
@@ -136,7 +136,7 @@ func checkPlace(d *definition, tree object, key api.Key) error {
 	return nil
 }
 
-// checkNames returns what kube-apiserver would find invalid in names and labels.
+// checkNames returns the errors that kube-apiserver finds in names and labels.
 func checkNames(d *definition, meta object) error {
 	var errs field.ErrorList
 	name := stringAt(meta, "name")
@@ -159,7 +159,7 @@ func checkNames(d *definition, meta object) error {
 	return nil
 }
 
-// invalid is a 422 with one cause.
+// invalid returns a 422 with one cause.
 func invalid(d *definition, name string, problem *field.Error) error {
 	return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, field.ErrorList{problem})
 }

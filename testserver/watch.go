@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// watcher serves one watch. It is a cursor in the history of its collection, moved by the goroutine of its request, so
-// that watches cost no goroutine and no queue of their own.
+// watcher serves one watch. It is a cursor in the history of its collection. The goroutine of the request moves the
+// cursor, so a watch needs no other goroutine and no queue.
 type watcher struct {
 	*call
 	sink      sink
@@ -19,26 +19,26 @@ type watcher struct {
 	shape     shape
 	bookmarks bool
 
-	initial  []*record // of the initial list, still to be sent
-	endMark  bool      // the initial list ends with a bookmark
-	cursor   *change   // the last change that was handed out
-	from     uint64    // changes up to here are not sent: the client asked to start later
-	version  uint64    // up to where the client knows everything
-	epoch    int
-	deadline <-chan time.Time
-	nextMark *time.Timer // nil without bookmarks
-	lastMark *time.Timer // shortly before the deadline
+	initial      []*record // objects of the initial list that are not sent yet
+	endBookmark  bool      // a bookmark ends the initial list
+	cursor       *change   // the last change that was looked at
+	from         uint64    // changes up to this version are not sent, because the client asked for later ones
+	version      uint64    // the client knows all changes up to this version
+	epoch        int
+	deadline     <-chan time.Time
+	nextBookmark *time.Timer // nil without bookmarks
+	lastBookmark *time.Timer // shortly before the deadline; nil without bookmarks
 
-	short ending // how the deadline ends the watch
-	due   due    // what has come due and waits until all changes are sent
+	short ending // how the watch ends at the deadline
+	due   due    // what must be done after all changes are sent
 
-	held   []heldFrame
-	buffer []byte
-	open   *openWatch
+	delayed []delayedFrame
+	buffer  []byte
+	open    *openWatch
 }
 
-// watch answers a watch; errors that are known only after the request was read are events of the stream, as
-// kube-apiserver has it, because by then the answer has begun.
+// watch answers a watch. Errors in the parameters are answers with a status. An expired or unreachable version is an
+// ERROR event, because kube-apiserver has begun the answer by then.
 func (x *call) watch() error {
 	o, err := parseListOptions(x.request.Query)
 	if err != nil {
@@ -71,7 +71,7 @@ func (x *call) watch() error {
 		return err
 	}
 	if w.sink == nil {
-		return nil // the handshake failed and has been answered
+		return nil // the handshake failed and was answered
 	}
 	defer w.sink.release()
 	if failure != nil {
@@ -84,15 +84,15 @@ func (x *call) watch() error {
 	return nil
 }
 
-// position finds where the watch starts: with the present state, or after a version.
+// position sets the start of the watch: the present state, or the changes after a version.
 func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version uint64) error {
-	// A watch that does not say where to start begins with a list, streamed or not.
+	// A watch without a version begins with the present state, also without sendInitialEvents.
 	legacy := o.SendInitialEvents == nil && version == 0
 	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
 	if !legacy && !streamed && version > 0 {
 		return w.resume(version)
 	}
-	v, err := w.reach(ctx, version)
+	v, err := w.waitFor(ctx, version)
 	if err != nil {
 		return err
 	}
@@ -100,26 +100,26 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 	defer w.store.mu.Unlock()
 	cursor, ok := w.c.after(v.version)
 	if !ok {
-		w.faults.sawExpired(v.version)
+		w.faults.countExpired(v.version)
 		return expiredWatch(v.version, w.c.base.version)
 	}
 	w.cursor, w.version, w.from, w.epoch = cursor, v.version, v.version, w.c.epoch
-	w.faults.sawPast(v.version)
+	w.faults.countPast(v.version)
 	if legacy || streamed {
 		w.initial = slices.Collect(w.selection.scan(v.root, ""))
-		w.endMark = w.bookmarks && streamed
+		w.endBookmark = w.bookmarks && streamed
 	}
 	return nil
 }
 
-// resume positions the watch after a version that the client knows. One from the future is no error: nothing is sent
-// until that version has passed.
+// resume sets the start after a version that the client knows. A version that the server has not reached is no error:
+// the watch sends the changes after it.
 func (w *watcher) resume(version uint64) error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
 	cursor, ok := w.c.after(version)
 	if !ok {
-		w.faults.sawExpired(version)
+		w.faults.countExpired(version)
 		return expiredWatch(version, w.c.base.version)
 	}
 	w.cursor, w.version, w.from, w.epoch = cursor, version, version, w.c.epoch
@@ -131,7 +131,8 @@ func expiredWatch(version, oldest uint64) error {
 		strconv.FormatUint(oldest, 10) + ")")
 }
 
-// run sends the initial list and then every change, until the watch times out, is cut, or its client goes.
+// run sends the initial list and then every change, until the watch times out, a fault ends it, or the client
+// disconnects.
 func (w *watcher) run(o metav1.ListOptions) {
 	timeout := w.options.WatchTimeout
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
@@ -144,7 +145,7 @@ func (w *watcher) run(o metav1.ListOptions) {
 	end := time.NewTimer(timeout)
 	defer end.Stop()
 	w.deadline = end.C
-	defer w.startMarks(timeout)()
+	defer w.startBookmarks(timeout)()
 	w.sink.flush()
 	if !w.sendInitial() {
 		return
@@ -153,21 +154,21 @@ func (w *watcher) run(o metav1.ListOptions) {
 	}
 }
 
-// startMarks arms the timers of bookmarks: one each interval, and one two seconds before the end, so that the client
-// resumes from as late a version as possible.
-func (w *watcher) startMarks(timeout time.Duration) (stop func()) {
+// startBookmarks starts the timers of bookmarks: one for each interval, and one that fires two seconds before the end.
+// The last bookmark lets the client resume from a late version.
+func (w *watcher) startBookmarks(timeout time.Duration) (stop func()) {
 	const early = 2 * time.Second
 	if !w.bookmarks || w.options.BookmarkInterval < 0 {
 		return func() {}
 	}
-	w.nextMark = time.NewTimer(w.options.BookmarkInterval)
-	w.lastMark = time.NewTimer(timeout - early)
+	w.nextBookmark = time.NewTimer(w.options.BookmarkInterval)
+	w.lastBookmark = time.NewTimer(timeout - early)
 	if timeout <= early {
-		w.lastMark.Stop()
+		w.lastBookmark.Stop()
 	}
 	return func() {
-		w.nextMark.Stop()
-		w.lastMark.Stop()
+		w.nextBookmark.Stop()
+		w.lastBookmark.Stop()
 	}
 }
 
@@ -178,7 +179,7 @@ func (w *watcher) sendInitial() bool {
 		}
 	}
 	w.initial = nil
-	if w.endMark && !w.sendBookmark(true) {
+	if w.endBookmark && !w.sendBookmark(true) {
 		return false
 	}
 	w.sink.flush()
@@ -186,16 +187,16 @@ func (w *watcher) sendInitial() bool {
 	return true
 }
 
-// next is what has happened since the last step.
+// next is the result of poll.
 type next struct {
 	change  *change
-	version uint64 // of the server, when there is no change
+	version uint64 // of the server, if there is no change
 	wake    <-chan struct{}
-	ended   bool // the resource is gone, or the client has fallen too far behind
-	cut     bool // the server was restored
+	ended   bool // the resource is not served any more, or the client is too far behind
+	cut     bool // a Restore happened
 }
 
-// poll takes the next change, or says what to wait for.
+// poll returns the next change, or the channel to wait on.
 func (w *watcher) poll(limit uint64) next {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
@@ -214,29 +215,29 @@ func (w *watcher) poll(limit uint64) next {
 	return next{version: min(w.store.version, limit), wake: w.c.wake.wait()}
 }
 
-// lagging tells that the client has not read for so long that too much has piled up.
+// lagging reports whether the client is behind by more than Options.WatchBacklog.
 func (w *watcher) lagging() bool {
 	limit := w.options.WatchBacklog
 	return limit > 0 && w.c.tail.number-w.cursor.number > uint64(limit)
 }
 
-// due are the things that a watch does once it has nothing to send. They are noted when they happen and looked at in a
-// fixed order, because a select among several that are ready picks any: what a watch sends must not depend on that.
+// due are actions that a watch performs when it has no change to send. They are noted first and performed in a fixed
+// order. A select picks at random among ready channels, and what a watch sends must not depend on that.
 type due struct{ bookmark, deadline bool }
 
-// step sends one change, or does what is due, or flushes and waits; it returns false once the watch has ended.
+// step sends one change, or performs a due action, or flushes and waits. It returns false if the watch has ended.
 func (w *watcher) step() bool {
 	select {
 	case <-w.open.ended:
 		w.finish(w.open.ending)
 		return false
-	case <-w.sink.gone():
+	case <-w.sink.disconnected():
 		return false
 	default:
 	}
-	faultsChanged := w.faults.changes() // before looking, so that nothing is missed
-	w.collect()
-	n := w.poll(w.faults.horizon(w.call))
+	faultsChanged := w.faults.changes() // before the look at the faults, so that no change is missed
+	w.noteDue()
+	n := w.poll(w.faults.newestVisible(w.call))
 	switch {
 	case n.cut:
 		w.finish(ending{abrupt: true})
@@ -247,19 +248,29 @@ func (w *watcher) step() bool {
 	case n.change != nil:
 		w.version = n.change.version
 		return w.sendChange(n.change)
-	case !w.releaseHeld(false):
+	case !w.sendDelayed(false):
 		return false
 	case w.due.deadline:
 		w.finish(w.short)
 		return false
 	case w.due.bookmark:
 		w.due.bookmark = false
-		w.version = n.version
-		return w.sendBookmark(false)
+		return w.bookmarkAt(n.version)
 	}
 	w.sink.flush()
 	w.wait(n.wake, faultsChanged)
 	return true
+}
+
+// bookmarkAt sends a bookmark with a version, unless the watch began with that version or a later one. A watch from the
+// server's own version gets its first bookmark after the next change. A watch from a future version gets nothing until
+// the server passes that version. kube-apiserver does the same.
+func (w *watcher) bookmarkAt(version uint64) bool {
+	if version <= w.from {
+		return true
+	}
+	w.version = version
+	return w.sendBookmark(false)
 }
 
 // wait blocks until there may be something to do.
@@ -267,49 +278,50 @@ func (w *watcher) wait(wake, faultsChanged <-chan struct{}) {
 	select {
 	case <-wake:
 	case <-faultsChanged:
-	case <-w.mark(w.nextMark):
-		w.markDue()
-	case <-w.mark(w.lastMark):
+	case <-w.channel(w.nextBookmark):
+		w.bookmarkDue()
+	case <-w.channel(w.lastBookmark):
 		w.due.bookmark = true
 	case <-w.deadline:
 		w.due.deadline = true
 	case <-w.open.ended:
-	case <-w.sink.gone():
+	case <-w.sink.disconnected():
 	}
 }
 
-// collect notes what else has come due at the same time.
-func (w *watcher) collect() {
+// noteDue notes all actions that are due, without blocking.
+func (w *watcher) noteDue() {
 	select {
 	case <-w.deadline:
 		w.due.deadline = true
 	default:
 	}
 	select {
-	case <-w.mark(w.nextMark):
-		w.markDue()
+	case <-w.channel(w.nextBookmark):
+		w.bookmarkDue()
 	default:
 	}
 	select {
-	case <-w.mark(w.lastMark):
+	case <-w.channel(w.lastBookmark):
 		w.due.bookmark = true
 	default:
 	}
 }
 
-func (w *watcher) markDue() {
-	w.nextMark.Reset(w.options.BookmarkInterval)
+func (w *watcher) bookmarkDue() {
+	w.nextBookmark.Reset(w.options.BookmarkInterval)
 	w.due.bookmark = true
 }
 
-func (w *watcher) mark(t *time.Timer) <-chan time.Time {
+func (w *watcher) channel(t *time.Timer) <-chan time.Time {
 	if t == nil {
 		return nil
 	}
 	return t.C
 }
 
-// sendChange sends what a change means to this watch: an object that starts or stops being selected comes and goes.
+// sendChange sends the event of a change as this watch sees it. An object that begins to match the selectors is ADDED,
+// and one that no longer matches is DELETED.
 func (w *watcher) sendChange(ch *change) bool {
 	var before, after bool
 	if ch.before != nil {
@@ -323,15 +335,15 @@ func (w *watcher) sendChange(ch *change) bool {
 		return w.sendObject(watch.Modified, ch.after)
 	case after:
 		return w.sendObject(watch.Added, ch.after)
-	case before && ch.gone != nil:
-		return w.sendObject(watch.Deleted, ch.gone)
+	case before && ch.deleted != nil:
+		return w.sendObject(watch.Deleted, ch.deleted)
 	case before:
 		return w.sendObject(watch.Deleted, ch.before.at(ch.version))
 	}
 	return true
 }
 
-// sendObject sends one event through the faults; false means that the watch has ended.
+// sendObject sends one event after the faults. It returns false if the watch has ended.
 func (w *watcher) sendObject(kind watch.EventType, r *record) bool {
 	w.buffer = append(append(append(w.buffer[:0], `{"type":"`...), kind...), `","object":`...)
 	w.buffer = append(w.shape.appendObject(w.buffer, r), "}\n"...)
@@ -361,12 +373,12 @@ func (w *watcher) sendStatus(status *metav1.Status) {
 	}
 }
 
-// finish ends the watch the way a fault wants it.
+// finish ends the watch as e says.
 func (w *watcher) finish(e ending) {
 	if e.status != nil {
 		w.sendStatus(e.status)
 	}
-	e.injection.see()
+	e.injection.countSeen()
 	if e.abrupt {
 		w.sink.abort()
 		return

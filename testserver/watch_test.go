@@ -16,7 +16,7 @@ import (
 )
 
 func TestWatchStarts(t *testing.T) {
-	// Pods a, b and c are created at 101 to 103 and a is deleted at 104; once the watch is open, d is created at 105.
+	// The test creates pods a, b and c at 101 to 103, deletes a at 104, opens the watch, and creates d at 105.
 	const streamed = "sendInitialEvents=true resourceVersionMatch=NotOlderThan"
 	const unstreamed = "sendInitialEvents=false resourceVersionMatch=NotOlderThan"
 	for _, row := range []struct{ query, want string }{
@@ -28,7 +28,7 @@ func TestWatchStarts(t *testing.T) {
 		{"resourceVersion=0 allowWatchBookmarks=true", "ADDED b@102, ADDED c@103, BOOKMARK@104 end, ADDED d@105"},
 		{"allowWatchBookmarks=true " + streamed, "ADDED b@102, ADDED c@103, BOOKMARK@104 end, ADDED d@105"},
 		{"resourceVersion=103 allowWatchBookmarks=1 " + streamed, "ADDED b@102, ADDED c@103, BOOKMARK@104 end, ADDED d@105"},
-		{streamed, "ADDED b@102, ADDED c@103, ADDED d@105"}, // no bookmarks, so no mark either
+		{streamed, "ADDED b@102, ADDED c@103, ADDED d@105"}, // no bookmarks, so none ends the initial list
 		{"resourceVersion=102 " + unstreamed, "ADDED c@103, DELETED a@104, ADDED d@105"},
 		{unstreamed, "ADDED d@105"},
 		{"resourceVersion=0 " + unstreamed, "ADDED d@105"},
@@ -62,7 +62,7 @@ func TestWatchRefusals(t *testing.T) {
 		"sendInitialEvents=false":                                         422,
 		"resourceVersionMatch=NotOlderThan":                               422,
 		"resourceVersionMatch=NotOlderThan continue=x":                    422,
-		"resourceVersion=x":                                               500, // kube-apiserver has no better answer
+		"resourceVersion=x":                                               500, // kube-apiserver answers the same
 		"continue=x":                                                      422,
 		"fieldSelector=spec.color=red":                                    400,
 		"timeoutSeconds=soon":                                             400,
@@ -82,7 +82,9 @@ func TestWatchRefusals(t *testing.T) {
 	inBubble(t, testserver.Options{NoStreamingLists: true}, func(b *bench) {
 		b.fill(1)
 		w := b.watch(podsPath, "resourceVersion=0", "allowWatchBookmarks=true")
-		w.expect("ADDED a@101", "BOOKMARK@101") // a minute later, and without the mark
+		w.expect("ADDED a@101")
+		b.ok(http.MethodPost, podsPath, pod("b"))
+		w.expect("ADDED b@102", "BOOKMARK@102") // a minute later; it does not end an initial list
 		status := b.refused(422, http.MethodGet, podsPath+queryOf("watch=1", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan"), nil)
 		require.Equal(b, metav1.StatusReasonInvalid, status.Reason)
 		require.Equal(b, "sendInitialEvents", status.Details.Causes[0].Field)
@@ -96,6 +98,18 @@ func TestWatchFromTheFuture(t *testing.T) {
 		b.fill(3)
 		w.expect("ADDED c@103")
 		w.expect("BOOKMARK@103")
+	})
+}
+
+// TestWatchFromTheFutureIsSilent expects what kube-apiserver does: 200, and nothing until the version has passed or the
+// watch times out.
+func TestWatchFromTheFutureIsSilent(t *testing.T) {
+	inBubble(t, testserver.Options{BookmarkInterval: time.Second}, func(b *bench) {
+		started := time.Now()
+		w := b.watch(podsPath, "resourceVersion=102", "allowWatchBookmarks=true", "timeoutSeconds=300")
+		b.fill(2)
+		w.expectEnd()
+		require.Equal(b, 5*time.Minute, time.Since(started))
 	})
 }
 
@@ -127,18 +141,19 @@ func TestBookmarks(t *testing.T) {
 	inBubble(t, testserver.Options{BookmarkInterval: 10 * time.Second}, func(b *bench) {
 		started := time.Now()
 		at := func() int { return int(time.Since(started) / time.Second) }
-		w := b.watch(podsPath, "resourceVersion=100", "allowWatchBookmarks=true", "timeoutSeconds=25")
-		plain := b.watch(podsPath, "resourceVersion=100", "timeoutSeconds=25")
-		w.expect("BOOKMARK@100")
-		require.Equal(b, 10, at())
+		w := b.watch(podsPath, "resourceVersion=100", "allowWatchBookmarks=true", "timeoutSeconds=35")
+		plain := b.watch(podsPath, "resourceVersion=100", "timeoutSeconds=35")
+		<-time.After(15 * time.Second) // there is no bookmark with the version that the client has
 		_, err := b.Create(configMaps, configMap("elsewhere"))
 		require.NoError(b, err)
-		w.expect("BOOKMARK@101") // another resource's changes move the version too
+		w.expect("BOOKMARK@101") // changes of other resources also move the version
 		require.Equal(b, 20, at())
+		w.expect("BOOKMARK@101")
+		require.Equal(b, 30, at())
 		w.expect("BOOKMARK@101") // shortly before the end
-		require.Equal(b, 23, at())
+		require.Equal(b, 33, at())
 		w.expectEnd()
-		require.Equal(b, 25, at())
+		require.Equal(b, 35, at())
 		plain.expectEnd()
 	})
 	inBubble(t, testserver.Options{BookmarkInterval: -1}, func(b *bench) {
@@ -160,9 +175,9 @@ func TestWatchSelectorsFollowChanges(t *testing.T) {
 		key := api.Key{Namespace: "default", Name: "a"}
 		_, err := b.Create(pods, pod("a", "app", "x")) // 101
 		require.NoError(b, err)
-		b.edit(pods, key, "metadata.labels.app", "y")        // 102: leaves label
-		b.edit(pods, key, "status.phase", "Running")         // 103: enters field
-		b.edit(pods, key, "metadata.labels.app", "x")        // 104: enters label
+		b.edit(pods, key, "metadata.labels.app", "y")        // 102: the label no longer matches
+		b.edit(pods, key, "status.phase", "Running")         // 103: the field matches
+		b.edit(pods, key, "metadata.labels.app", "x")        // 104: the label matches again
 		b.edit(pods, key, "metadata.annotations.note", "hi") // 105
 		require.NoError(b, b.Delete(pods, key))              // 106
 		_, err = b.Create(pods, pod("b"))                    // 107
@@ -184,14 +199,15 @@ func TestWatchSelectorsFollowChanges(t *testing.T) {
 	})
 }
 
-// A deletion that a selector makes carries the state that was selected, under the version of the change.
-func TestSynthesisedDeletionCarriesTheOldState(t *testing.T) {
+// TestDeletedBySelectorCarriesOldState checks that the DELETED event of an object that leaves a selection has the last
+// selected state, and the version of the change.
+func TestDeletedBySelectorCarriesOldState(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		_, err := b.Create(pods, pod("a", "app", "x"))
 		require.NoError(b, err)
 		w := b.watch(podsPath, "resourceVersion=101", "labelSelector=app=x")
 		defer w.close()
-		for range 900 { // so that the version grows by a digit
+		for range 900 { // until the version has one more digit
 			_, err := b.Create(configMaps, doc{"metadata": doc{"generateName": "m-", "namespace": "default"}})
 			require.NoError(b, err)
 		}
@@ -205,7 +221,7 @@ func TestSynthesisedDeletionCarriesTheOldState(t *testing.T) {
 	})
 }
 
-// edit sets one field, given as a dotted path, by the direct API.
+// edit sets one field, with a dotted path, by Server.Edit.
 func (b *bench) edit(r api.Resource, key api.Key, path string, value any) {
 	b.Helper()
 	current, err := b.Get(r, key)
@@ -229,7 +245,7 @@ func TestCompactionSparesOpenWatches(t *testing.T) {
 	inBubble(t, testserver.Options{History: 2}, func(b *bench) {
 		w := b.watch(podsPath, "resourceVersion=100")
 		defer w.close()
-		b.fill(10) // the watch has no time to follow, and history is two changes long
+		b.fill(10) // the watch has no time to read, and the history has two changes
 		b.Inject(testserver.Fault{Effect: testserver.Compact{}})
 		b.edit(pods, api.Key{Namespace: "default", Name: "a"}, "spec.nodeName", "n")
 		for i := range 10 {
@@ -244,7 +260,7 @@ func TestSlowWatchIsClosed(t *testing.T) {
 		w := b.watch(mapsPath, "resourceVersion=100")
 		defer w.close()
 		big := strings.Repeat("x", 16<<10)
-		for i := range 200 { // more than the pipe holds, so that the watch blocks, and then more than the backlog
+		for i := range 200 { // first more than the pipe can buffer, so that the watch blocks, then more than the backlog
 			_, err := b.Create(configMaps, configMap(fmt.Sprintf("m%03d", i), "text", big))
 			require.NoError(b, err)
 			synctest.Wait()

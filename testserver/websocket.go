@@ -10,12 +10,12 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// isWebSocket tells whether a request asks for a WebSocket.
+// isWebSocket reports whether a request asks for a WebSocket.
 func isWebSocket(r *http.Request) bool {
 	return strings.EqualFold(r.Header.Get("Upgrade"), "websocket") && wants(r.Header.Get("Connection"), "upgrade")
 }
 
-// wants tells whether a comma-separated header names a value.
+// wants reports whether a comma-separated header contains a value.
 func wants(header, value string) bool {
 	for part := range strings.SplitSeq(header, ",") {
 		if strings.EqualFold(strings.TrimSpace(part), value) {
@@ -25,9 +25,9 @@ func wants(header, value string) bool {
 	return false
 }
 
-// upgrade shakes hands as kube-apiserver does: an Origin that is missing or no URL is refused with 403, and more than
-// one sub-protocol with 400, both with an empty body; one sub-protocol is echoed. A nil sink without an error means that
-// the handshake was refused.
+// upgrade performs the handshake as kube-apiserver does. A missing or malformed Origin gets 403, and more than one
+// sub-protocol gets 400, both with an empty body. A single sub-protocol is echoed. If upgrade rejects the handshake, it
+// answers the request and returns a nil sink without an error.
 func (x *call) upgrade() (sink, error) {
 	if _, err := url.ParseRequestURI(x.http.Header.Get("Origin")); err != nil {
 		x.w.WriteHeader(http.StatusForbidden)
@@ -49,20 +49,20 @@ func (x *call) upgrade() (sink, error) {
 	}
 	s := &wsSink{conn: conn, done: make(chan struct{}), closed: make(chan struct{})}
 	s.running.Go(s.read)
-	s.running.Go(func() { s.guard(x.http.Context().Done()) })
+	s.running.Go(func() { s.closeOnStop(x.http.Context().Done()) })
 	return s, nil
 }
 
-// wsSink sends each frame as a text message. It has two goroutines, which release waits for.
+// wsSink sends each frame as a text message. It has two goroutines; release waits for them.
 type wsSink struct {
 	conn    *websocket.Conn
 	running sync.WaitGroup
-	done    chan struct{} // closes when the client has gone, or sent a close frame
-	closed  chan struct{} // closes when this side has closed
+	done    chan struct{} // closes when the client disconnects or sends a close frame
+	closed  chan struct{} // closes when the server closes the connection
 	once    sync.Once
 }
 
-// read answers pings and the closing handshake; whatever else the client sends is ignored.
+// read answers pings and close frames, and ignores everything else that the client sends.
 func (s *wsSink) read() {
 	defer close(s.done)
 	for {
@@ -72,8 +72,8 @@ func (s *wsSink) read() {
 	}
 }
 
-// guard closes the connection when the server stops: nobody else closes what was hijacked from it.
-func (s *wsSink) guard(stopped <-chan struct{}) {
+// closeOnStop closes the connection when the server stops, because net/http does not close hijacked connections.
+func (s *wsSink) closeOnStop(stopped <-chan struct{}) {
 	select {
 	case <-stopped:
 		s.close()
@@ -85,15 +85,15 @@ func (s *wsSink) send(frame []byte) error {
 	return s.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
-func (s *wsSink) cut(part []byte)       { _ = s.send(part) } // it ends in any case
-func (s *wsSink) flush()                {}
-func (s *wsSink) listed()               {}
-func (s *wsSink) gone() <-chan struct{} { return s.done }
+func (s *wsSink) cut(part []byte)               { _ = s.send(part) } // the watch ends in any case
+func (s *wsSink) flush()                        {}
+func (s *wsSink) listed()                       {}
+func (s *wsSink) disconnected() <-chan struct{} { return s.done }
 
-// end sends a close frame with code 1000 and closes.
+// end sends a close frame with code 1000 and closes the connection.
 func (s *wsSink) end() {
 	text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
-	_ = s.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // it closes in any case
+	_ = s.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // the connection closes in any case
 	s.close()
 }
 
@@ -109,7 +109,7 @@ func (s *wsSink) release() {
 
 func (s *wsSink) close() {
 	s.once.Do(func() {
-		_ = s.conn.Close() // there is nobody left to tell
+		_ = s.conn.Close() // the result no longer matters
 		close(s.closed)
 	})
 }

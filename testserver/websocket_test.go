@@ -40,7 +40,7 @@ func (b *bench) dialWebSocket(path string, query ...string) *websocket.Conn {
 	return conn
 }
 
-// expectMessages reads as many events as are given.
+// expectMessages reads as many events as there are in want, and compares them.
 func expectMessages(t *testing.T, c *websocket.Conn, want ...string) {
 	t.Helper()
 	for _, w := range want {
@@ -100,10 +100,10 @@ func TestWebSocketHandshake(t *testing.T) {
 			}
 			require.Zero(b, res.ContentLength, row.name)
 		}
-		// What cannot be upgraded is refused too.
+		// A request that cannot be upgraded is rejected too.
 		a := b.do(http.MethodGet, podsPath+"?watch=1", nil, "Connection", "Upgrade", "Upgrade", "websocket", "Origin", "http://x")
 		require.Equal(b, 400, a.code)
-		// Errors that are known before the stream begins are plain answers.
+		// Errors before the start of the stream are plain answers.
 		_, res, err := b.dialer().DialContext(b.Context(), "ws://testserver"+podsPath+"?watch=1&timeoutSeconds=x", http.Header{"Origin": {"http://x"}})
 		require.Error(b, err)
 		require.Equal(b, 400, res.StatusCode)
@@ -131,13 +131,13 @@ func TestWebSocketFaults(t *testing.T) {
 		expectMessages(t, c, "ERROR 410 Expired")
 		require.NoError(b, c.Close())
 
-		// Faults on the bytes of a body have nothing to do with it.
+		// Faults on the bytes of a body do not affect WebSockets.
 		cut := b.Inject(testserver.Fault{Effect: testserver.Cut{After: 1}})
 		c = b.dialWebSocket(podsPath, "resourceVersion=101")
 		expectMessages(t, c, "ADDED b@102")
 		require.Zero(b, cut.Seen())
 
-		// A client that leaves ends the watch.
+		// A client that disconnects ends the watch.
 		c = b.dialWebSocket(podsPath)
 		require.NoError(b, c.Close())
 		<-time.After(time.Second)

@@ -17,10 +17,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxBody is the largest request that kube-apiserver reads.
+// maxBody is the largest size in bytes of a request body that kube-apiserver accepts.
 const maxBody = 3 << 20
 
-// body reads the request.
+// body reads the body of the request.
 func (x *call) body() ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(x.http.Body, maxBody+1))
 	if err != nil {
@@ -32,7 +32,7 @@ func (x *call) body() ([]byte, error) {
 	return body, nil
 }
 
-// contentType returns the media type of the request without parameters; JSON when it says none.
+// contentType returns the media type of the request without parameters. Without the header it is JSON.
 func (x *call) contentType() string {
 	header := x.request.ContentType
 	if header == "" {
@@ -45,7 +45,7 @@ func (x *call) contentType() string {
 	return kind
 }
 
-// object reads the request as one object.
+// object reads the body of the request as one object.
 func (x *call) object() (object, error) {
 	body, err := x.body()
 	if err != nil {
@@ -70,7 +70,7 @@ func (x *call) object() (object, error) {
 	return tree, x.validateFields(body)
 }
 
-// unsupported is the 415 that lists what the server does read.
+// unsupported returns the 415 that lists the supported types.
 func unsupported(kinds ...string) error {
 	return statusError(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(kinds, ", "))
@@ -107,7 +107,7 @@ func (x *call) update() error {
 	})
 }
 
-// submit writes the object that the request carries, under the lock, and answers with what was stored.
+// submit reads the object in the request, calls store under the lock, and answers with the stored object.
 func (x *call) submit(store func(object, write) (r *record, created bool, err error)) error {
 	w, err := x.write()
 	if err != nil {
@@ -133,7 +133,7 @@ func codeOf(created bool) int {
 	return http.StatusOK
 }
 
-// deleteOptions reads them from the body or, when there is none, from the query.
+// deleteOptions reads the options from the body, or from the query if there is no body.
 func (x *call) deleteOptions() (metav1.DeleteOptions, error) {
 	var o metav1.DeleteOptions
 	body, err := x.body()

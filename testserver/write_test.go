@@ -3,6 +3,7 @@ package testserver_test
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestCreate(t *testing.T) {
 		require.EqualValues(b, 1, u.GetGeneration())
 		require.Equal(b, time.Now().UTC().Format(time.RFC3339), u.GetCreationTimestamp().UTC().Format(time.RFC3339))
 		require.Nil(b, u.GetDeletionTimestamp())
-		require.Equal(b, doc{"phase": "Pending"}, u.Object["status"], "the status has a subresource of its own")
+		require.Equal(b, doc{"phase": "Pending"}, u.Object["status"], "the status is a subresource")
 		require.NotContains(b, u.Object["metadata"], "annotations")
 		require.NotContains(b, u.Object["metadata"], "selfLink")
 		require.Equal(b, "101", b.ResourceVersion())
@@ -128,14 +129,15 @@ func TestWriteRefusals(t *testing.T) {
 		b.refused(415, http.MethodPost, podsPath, "x", "Content-Type", "broken/")
 		b.refused(415, http.MethodDelete, podsPath+"/a", "x", "Content-Type", "application/yaml")
 		b.refused(400, http.MethodPost, podsPath, "\tx", "Content-Type", "application/yaml")
-		// Nothing of all this left a trace.
+		// None of these requests changed anything.
 		require.Equal(b, "101", b.ResourceVersion())
-		// A namespace that a cluster-scoped object brings along is dropped.
+		// A namespace in a cluster-scoped object is removed.
 		require.Empty(b, b.ok(http.MethodPost, "/api/v1/nodes", doc{"metadata": meta("x", "namespace", "other")}).GetNamespace())
 	})
 }
 
-// Custom resources go another way through kube-apiserver than built-in ones, and it shows.
+// TestCustomResourceRefusals checks errors in which custom resources differ from built-in ones, because kube-apiserver
+// serves them with other code.
 func TestCustomResourceRefusals(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.Register(mills)
@@ -192,7 +194,8 @@ func TestUpdate(t *testing.T) {
 		require.Equal(b, 2000, u.GetCreationTimestamp().UTC().Year())
 		require.Equal(b, doc{"phase": "Pending"}, u.Object["status"])
 
-		// The same again is a conflict, and without a version unconditional; what changes nothing writes nothing.
+		// The same object again is a conflict. Without a version there is no check, and an update that changes nothing
+		// writes nothing.
 		status := b.refused(409, http.MethodPut, podsPath+"/a", created)
 		require.Contains(b, status.Message, "the object has been modified; please apply your changes to the latest version")
 		u.SetResourceVersion("")
@@ -200,14 +203,14 @@ func TestUpdate(t *testing.T) {
 		u.SetLabels(map[string]string{"app": "x"})
 		u = b.ok(http.MethodPut, podsPath+"/a", u)
 		require.Equal(b, "103", u.GetResourceVersion())
-		require.EqualValues(b, 2, u.GetGeneration(), "metadata do not count")
+		require.EqualValues(b, 2, u.GetGeneration(), "the generation does not count metadata")
 
-		// Custom resources, leases and service accounts want a version.
+		// Custom resources, leases and service accounts need a version.
 		b.ok(http.MethodPost, millsPath, custom("Mill", "m"))
 		status = b.refused(422, http.MethodPut, millsPath+"/m", custom("Mill", "m"))
 		require.Equal(b, "metadata.resourceVersion", status.Details.Causes[0].Field)
 
-		// Some kinds are created by an update.
+		// An update creates objects of some kinds.
 		a := b.do(http.MethodPut, leasesPath+"/l", doc{"metadata": meta("l", "resourceVersion", "3")})
 		require.Equal(b, http.StatusCreated, a.code, "%s", a.body)
 	})
@@ -234,7 +237,7 @@ func TestStatusSubresource(t *testing.T) {
 		s.Object["status"] = doc{"turns": 99}
 		s.Object["spec"] = doc{"wheels": 2}
 		s = b.ok(http.MethodPut, millsPath+"/m", s)
-		require.Equal(b, doc{"turns": int64(7)}, s.Object["status"], "and the reverse")
+		require.Equal(b, doc{"turns": int64(7)}, s.Object["status"], "the status is ignored")
 		require.Equal(b, doc{"wheels": int64(2)}, s.Object["spec"])
 		require.EqualValues(b, 2, s.GetGeneration())
 
@@ -247,7 +250,7 @@ func TestStatusSubresource(t *testing.T) {
 		stale.SetResourceVersion("101")
 		b.refused(409, http.MethodPut, millsPath+"/m/status", stale)
 
-		// Without the subresource status is a field like any other.
+		// Without the subresource, status is a normal field.
 		const plains = "/apis/leat.example/v1/namespaces/default/plains"
 		p := b.ok(http.MethodPost, plains, custom("Plain", "p", "status", doc{"x": 1}))
 		require.Equal(b, doc{"x": int64(1)}, p.Object["status"])
@@ -295,17 +298,17 @@ func TestDelete(t *testing.T) {
 		require.Equal(b, "DELETED a@102", e.String())
 		require.Equal(b, doc{"k": "v"}, e.Object["data"], "the last state")
 
-		// Some kinds answer with the object.
+		// Some kinds answer with the deleted object.
 		b.ok(http.MethodPost, podsPath, pod("p"))
 		ps := b.watch(podsPath, "resourceVersion=103")
 		defer ps.close()
 		u := b.ok(http.MethodDelete, podsPath+"/p", nil)
 		require.Equal(b, "Pod", u.GetKind())
 		require.EqualValues(b, 0, *u.GetDeletionGracePeriodSeconds())
-		ps.expect("MODIFIED p@104", "DELETED p@105") // a pod is marked first, always
+		ps.expect("MODIFIED p@104", "DELETED p@105") // a pod is always marked first
 		b.ok(http.MethodPost, podsPath, pod("p"))
 		require.NoError(b, b.Delete(pods, api.Key{Namespace: "default", Name: "p"}))
-		ps.expect("ADDED p@106", "DELETED p@107") // but for the direct way
+		ps.expect("ADDED p@106", "DELETED p@107") // except by Server.Delete
 	})
 }
 
@@ -330,7 +333,7 @@ func TestFinalizers(t *testing.T) {
 		require.Equal(b, time.Now().UTC(), u.GetDeletionTimestamp().UTC())
 		require.EqualValues(b, 0, *u.GetDeletionGracePeriodSeconds())
 		require.EqualValues(b, 2, u.GetGeneration())
-		// Deleting it again changes nothing.
+		// A second delete changes nothing.
 		<-time.After(time.Minute)
 		require.Equal(b, u.Object, b.ok(http.MethodDelete, deploymentsPath+"/d", nil).Object)
 
@@ -339,7 +342,7 @@ func TestFinalizers(t *testing.T) {
 		status := b.refused(422, http.MethodPut, deploymentsPath+"/d", more)
 		require.Equal(b, "metadata.finalizers", status.Details.Causes[0].Field)
 
-		// The timestamp cannot be taken back.
+		// An update cannot remove the deletionTimestamp.
 		fewer := u.DeepCopy()
 		fewer.SetFinalizers([]string{"x/b"})
 		fewer.SetDeletionTimestamp(nil)
@@ -406,7 +409,7 @@ func TestGracePeriods(t *testing.T) {
 		pod       doc
 		query     string
 		immediate bool
-		want      int // -1: gone
+		want      int // -1 means that the pod is removed at once
 	}{
 		"no node":        {pod("a"), "", false, -1},
 		"no node, asked": {pod("a"), "?gracePeriodSeconds=9", false, -1},
@@ -429,11 +432,11 @@ func TestGracePeriods(t *testing.T) {
 				u := b.ok(http.MethodGet, podsPath+"/a", nil)
 				require.EqualValues(b, row.want, *u.GetDeletionGracePeriodSeconds())
 				require.Equal(b, time.Now().Add(time.Duration(row.want)*time.Second).UTC(), u.GetDeletionTimestamp().UTC())
-				// A longer time is not given, a shorter one is.
+				// A second delete can shorten the grace period, but not extend it.
 				require.Equal(b, u.Object, b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=600", nil).Object)
 				u = b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=1", nil)
 				require.EqualValues(b, 1, *u.GetDeletionGracePeriodSeconds())
-				// The kubelet confirms.
+				// The kubelet confirms the deletion.
 				b.ok(http.MethodDelete, podsPath+"/a?gracePeriodSeconds=0", nil)
 				b.refused(404, http.MethodGet, podsPath+"/a", nil)
 			})
@@ -490,14 +493,14 @@ func TestNamespaces(t *testing.T) {
 		require.Equal(b, u.Object, b.ok(http.MethodGet, "/api/v1/namespaces/mill", nil).Object)
 		require.Equal(b, u.Object, b.ok(http.MethodGet, "/api/v1/namespaces/mill/status", nil).Object)
 		require.Equal(b, 404, b.do(http.MethodGet, "/api/v1/namespaces/mill/namespaces", nil).code)
-		// An empty one goes at once, after it was seen to go.
+		// An empty namespace is marked and then removed at once.
 		w := b.watch("/api/v1/namespaces", "resourceVersion=101")
 		defer w.close()
 		u = b.ok(http.MethodDelete, "/api/v1/namespaces/mill", nil)
 		require.Equal(b, doc{"phase": "Terminating"}, u.Object["status"])
 		w.expect("MODIFIED mill@102", "DELETED mill@103")
 		b.refused(404, http.MethodGet, "/api/v1/namespaces/mill", nil)
-		// Others need not exist.
+		// Other namespaces need not exist.
 		b.ok(http.MethodPost, "/api/v1/namespaces/anywhere/configmaps", doc{"metadata": meta("x")})
 	})
 	inBubble(t, testserver.Options{StrictNamespaces: true}, func(b *bench) {
@@ -538,7 +541,7 @@ func TestDirectAPI(t *testing.T) {
 		p["status"] = doc{"phase": "Running"}
 		u, err := b.Create(pods, p)
 		require.NoError(b, err)
-		require.Equal(b, "Running", u.Object["status"].(doc)["phase"], "a status may come along")
+		require.Equal(b, "Running", u.Object["status"].(doc)["phase"], "Create keeps the status")
 		_, err = b.Create(pods, p)
 		require.ErrorContains(b, err, "already exists")
 		u, err = b.Edit(pods, key, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) })
@@ -567,7 +570,7 @@ func TestDirectAPI(t *testing.T) {
 		_, err = b.Create(mills, doc{})
 		require.ErrorContains(b, err, "mills.leat.example is not served")
 		_, err = b.Create(pods, 7)
-		require.ErrorContains(b, err, "is not an object")
+		require.ErrorContains(b, err, "does not encode to a JSON object")
 		_, err = b.Update(pods, make(chan int))
 		require.ErrorContains(b, err, "encode")
 	})
@@ -602,5 +605,76 @@ func TestSnapshots(t *testing.T) {
 		}
 		require.Equal(b, []api.Resource{namespaces, pods}, old.Resources())
 		require.Equal(b, "105", b.Snapshot().ResourceVersion())
+	})
+}
+
+// TestStatusOfBuiltins sends metadata with a status. Built-in resources take them, except for a few fields.
+func TestStatusOfBuiltins(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.Define(testserver.Definition{Resource: mills})
+		for path, kept := range map[string][]string{
+			deploymentsPath: {"labels"}, podsPath: {"ownerReferences"}, millsPath: {"labels", "annotations", "finalizers", "ownerReferences"},
+			"/apis/apps/v1/namespaces/default/replicasets": nil, "/api/v1/namespaces/default/services": nil,
+		} {
+			before := b.ok(http.MethodPost, path, empty(path))
+			sent := before.DeepCopy()
+			fields := doc{
+				"labels": doc{"a": "b"}, "annotations": doc{"a": "b"}, "finalizers": []any{"example.org/a"},
+				"ownerReferences": []any{doc{"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "u"}},
+			}
+			for name, value := range fields {
+				sent.Object["metadata"].(doc)[name] = value
+			}
+			sent.Object["status"], sent.Object["spec"] = doc{"x": "y"}, doc{"x": "y"}
+			after := b.ok(http.MethodPut, path+"/x/status", sent)
+			require.Equal(b, doc{"x": "y"}, after.Object["status"], path)
+			require.NotContains(b, after.Object, "spec", path)
+			require.Equal(b, before.GetGeneration(), after.GetGeneration(), path)
+			require.Equal(b, before.GetUID(), after.GetUID(), path)
+			for name, value := range fields {
+				if slices.Contains(kept, name) {
+					require.NotContains(b, after.Object["metadata"], name, path)
+				} else {
+					require.Equal(b, value, after.Object["metadata"].(doc)[name], "%s %s", path, name)
+				}
+			}
+			after = b.ok(http.MethodPatch, path+"/x/status?fieldManager=m&force=true", doc{
+				"apiVersion": before.GetAPIVersion(), "kind": before.GetKind(),
+				"metadata": meta("x", "labels", doc{"applied": "yes"}, "annotations", doc{"applied": "yes"}),
+			}, "Content-Type", "application/apply-patch+yaml")
+			require.Equal(b, !slices.Contains(kept, "labels"), after.GetLabels()["applied"] == "yes", path)
+			require.Equal(b, !slices.Contains(kept, "annotations"), after.GetAnnotations()["applied"] == "yes", path)
+		}
+	})
+}
+
+// empty returns an object without content for a path. Custom resources need kind and apiVersion.
+func empty(path string) doc {
+	if path == millsPath {
+		return custom("Mill", "x")
+	}
+	return doc{"metadata": meta("x")}
+}
+
+// TestAnnotationsInGeneration annotates objects. Of the built-in resources, only Deployments count that in their
+// generation.
+func TestAnnotationsInGeneration(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.Define(testserver.Definition{Resource: mills})
+		for path, counted := range map[string]bool{
+			deploymentsPath: true, podsPath: false, millsPath: false, "/apis/apps/v1/namespaces/default/replicasets": false,
+		} {
+			b.ok(http.MethodPost, path, empty(path))
+			generation := int64(1)
+			for _, annotations := range []string{`{"a":"b"}`, `{"a":"c"}`, `{"a":null}`} {
+				u := b.ok(http.MethodPatch, path+"/x", `{"metadata":{"annotations":`+annotations+`}}`, "Content-Type", mergePatch)
+				if counted {
+					generation++
+				}
+				require.Equal(b, generation, u.GetGeneration(), "%s %s", path, annotations)
+			}
+			u := b.ok(http.MethodPatch, path+"/x", `{"metadata":{"annotations":{},"labels":{"a":"b"}}}`, "Content-Type", mergePatch)
+			require.Equal(b, generation, u.GetGeneration(), "%s: none are none, and labels do not count", path)
+		}
 	})
 }

@@ -2,16 +2,16 @@ package workqueue
 
 import "time"
 
-// alarm is the queue's one timer. It runs a function on a goroutine of its own when an entry is due, so that Len and
-// the metrics move although nobody waits in Get; between alarms there is no goroutine.
+// alarm is the queue's only timer. It runs a function on a goroutine of its own when an entry is due, so that Len and
+// the metrics change even if no worker waits in Get. Between alarms there is no goroutine.
 type alarm struct {
 	ring  func()
-	timer *time.Timer // nil until it is first set
-	at    stamp       // when it will ring; zero when it will not, or is ringing
+	timer *time.Timer // nil before the first set
+	at    stamp       // the time of the next ring; zero if no ring is set, or during a ring
 }
 
-// set makes the alarm ring at a time at the latest. It may ring earlier, for an entry that has left: that costs less
-// than moving it whenever one leaves.
+// set makes the alarm ring at the given time or earlier. It may ring too early, for an entry that has left the heap;
+// that costs less than moving the alarm whenever an entry leaves.
 func (a *alarm) set(at, now stamp) {
 	if a.at != 0 && a.at <= at {
 		return
@@ -31,17 +31,17 @@ func (a *alarm) stop() {
 	a.at = 0
 }
 
-// ringBatch bounds how many entries become ready while the lock is held, so that a million that are due together stop
-// nobody for long.
+// ringBatch limits how many entries become ready under one hold of the lock. Otherwise a million entries that are due
+// together would block all other callers for long.
 const ringBatch = 256
 
-// ring does what is due.
+// ring makes all entries ready that are due.
 func (q *Queue[K]) ring() {
 	for q.ringSome() {
 	}
 }
 
-// ringSome makes up to ringBatch entries ready that are due, and says whether there may be more.
+// ringSome makes up to ringBatch due entries ready, and reports whether more may be due.
 func (q *Queue[K]) ringSome() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +61,7 @@ func (q *Queue[K]) ringSome() bool {
 	return true
 }
 
-// setAlarm sets the alarm for what comes next, if anything.
+// setAlarm sets the alarm for the next delayed entry and the next trim, if any.
 func (q *Queue[K]) setAlarm(now stamp) {
 	if !q.delays.empty() {
 		q.alarm.set(q.delays.first(), now)
@@ -71,7 +71,7 @@ func (q *Queue[K]) setAlarm(now stamp) {
 	}
 }
 
-// undelay takes an entry out of the heap.
+// undelay removes an entry from the heap.
 func (q *Queue[K]) undelay(e *entry[K]) {
 	q.delays.remove(e)
 	if q.delays.empty() && q.trimAt == 0 {

@@ -15,7 +15,7 @@ func podCause() workqueue.Cause {
 	return workqueue.Cause{Source: "pods", Event: "update", Object: "default/web-0", Version: "4711", At: time.Unix(1, 0)}
 }
 
-// BenchmarkQueue is the round of one key through a queue that nobody else uses.
+// BenchmarkQueue measures the round of one key through a queue that has no other user.
 func BenchmarkQueue(b *testing.B) {
 	keys := make([]string, 64)
 	for i := range keys {
@@ -46,8 +46,8 @@ func BenchmarkQueue(b *testing.B) {
 	}
 }
 
-// BenchmarkQueueContended is the time of a Done: producers add keys that none has added before, as fast as they can,
-// while consumers take them.
+// BenchmarkQueueContended measures the time of a Done. Producers add new keys as fast as they can, and consumers take
+// them.
 func BenchmarkQueueContended(b *testing.B) {
 	for _, priorities := range []int{1, 3} {
 		b.Run(fmt.Sprintf("producers=4/consumers=4/priorities=%d", priorities), func(b *testing.B) {
@@ -93,7 +93,7 @@ func BenchmarkQueueContended(b *testing.B) {
 	}
 }
 
-// BenchmarkQueuePriorities is the round of one key through a queue in which many of several priorities wait.
+// BenchmarkQueuePriorities measures the round of one key through a queue with many waiting keys of several priorities.
 func BenchmarkQueuePriorities(b *testing.B) {
 	for _, classes := range []int{1, 3, 1000} {
 		b.Run(fmt.Sprintf("ready=10000/priorities=%d", classes), func(b *testing.B) {
@@ -116,7 +116,7 @@ func BenchmarkQueuePriorities(b *testing.B) {
 	}
 }
 
-// BenchmarkQueueAddAfter adds to a queue in which a million keys wait.
+// BenchmarkQueueAddAfter adds to a queue with a million delayed keys.
 func BenchmarkQueueAddAfter(b *testing.B) {
 	const waiting = 1_000_000
 	q := workqueue.New[string](workqueue.Options{})

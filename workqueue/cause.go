@@ -5,29 +5,29 @@ import (
 	"time"
 )
 
-// Cause says why a key was added. The queue carries causes and never looks into them; a zero Cause is none.
-// Nothing in client-go or controller-runtime corresponds to it.
+// Cause tells why a key was added. The queue carries causes and does not interpret them. A zero Cause is ignored.
+// client-go and controller-runtime have nothing like it.
 type Cause struct {
-	Source  string    // who saw it: "pods", "configmaps"
-	Event   string    // what was seen: "add", "update", "resync"
-	Object  string    // on what: "default/web-0"
-	Version string    // the resource version that was seen
-	At      time.Time // when it was seen, by the clock of whoever saw it
+	Source  string    // the observer: "pods", "configmaps"
+	Event   string    // the kind of event: "add", "update", "resync"
+	Object  string    // the object of the event: "default/web-0"
+	Version string    // the resource version of the object
+	At      time.Time // the time of the event, by the observer's clock
 }
 
 func (c *Cause) isZero() bool {
 	return c.Source == "" && c.Event == "" && c.Object == "" && c.Version == "" && c.At.IsZero()
 }
 
-// defaultCauses is the number of causes kept where Options does not say.
+// defaultCauses is the default of Options.MaxCauses.
 const defaultCauses = 4
 
-// roomyCauses is the largest list that an entry keeps when it is reused, so that a queue with a great MaxCauses does
-// not hold on to what one burst needed.
+// roomyCauses is the longest list that an entry keeps when it is reused. Otherwise a queue with a large MaxCauses would
+// keep the memory that one burst needed.
 const roomyCauses = 8
 
-// causeList holds the causes of the adds that one hand-out answers: the first few, and the number of the others.
-// The one cause of an add that met no other needs no array besides the list itself. The zero value is empty.
+// causeList holds the causes of the adds that one hand-out answers: the first ones, and the number of the others. A
+// single cause needs no array besides the list itself. The zero value is empty.
 type causeList struct {
 	kept    []Cause
 	omitted int
@@ -42,13 +42,13 @@ func (l *causeList) add(c *Cause, limit int) {
 	switch cap(l.kept) {
 	case 0:
 		l.kept = l.first[:0]
-	case len(l.kept): // the first growth is the last, where MaxCauses is the usual
+	case len(l.kept): // allocated once if MaxCauses has its default
 		l.kept = slices.Grow(l.kept, max(min(limit, defaultCauses)-len(l.kept), 1))
 	}
 	l.kept = append(l.kept, *c)
 }
 
-// reset forgets the causes, their strings included, and keeps the room.
+// reset removes the causes, including their strings, and keeps the memory.
 func (l *causeList) reset() {
 	clear(l.kept)
 	l.kept = l.kept[:0]

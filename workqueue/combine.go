@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// MaxOf returns a limiter that asks all of the given ones, and returns the longest delay and the most failures. Of
-// none it never delays.
-// It corresponds to NewTypedMaxOfRateLimiter of client-go.
+// MaxOf returns a limiter that calls all given limiters and returns the longest delay and the largest number of
+// failures. Without limiters it never delays. It corresponds to NewTypedMaxOfRateLimiter of client-go.
 func MaxOf[K comparable](limiters ...RateLimiter[K]) RateLimiter[K] {
 	return maxOf[K](limiters)
 }
@@ -36,8 +35,8 @@ func (m maxOf[K]) NumRequeues(key K) int {
 	return most
 }
 
-// WithMaxWait returns a limiter that never delays longer than the given time, whatever the given one says.
-// It corresponds to NewTypedWithMaxWaitRateLimiter of client-go.
+// WithMaxWait returns a limiter that limits the delays of l to longest. It corresponds to
+// NewTypedWithMaxWaitRateLimiter of client-go.
 func WithMaxWait[K comparable](l RateLimiter[K], longest time.Duration) RateLimiter[K] {
 	return maxWait[K]{l, longest}
 }
@@ -51,12 +50,11 @@ func (l maxWait[K]) When(key K) time.Duration {
 	return min(l.RateLimiter.When(key), l.longest)
 }
 
-// WithJitter returns a limiter that shortens each delay of the given one by a random part of it, of at most the given
-// fraction, which is from 0 to 1.
-// Nothing in client-go corresponds to it.
+// WithJitter returns a limiter that shortens each delay of l by a random part. The part is at most the given fraction,
+// which must be from 0 to 1; otherwise WithJitter panics. client-go has nothing like it.
 func WithJitter[K comparable](l RateLimiter[K], fraction float64) RateLimiter[K] {
 	if !(fraction >= 0 && fraction <= 1) {
-		panic(fmt.Sprintf("workqueue: the fraction of a jitter is from 0 to 1, not %v", fraction))
+		panic(fmt.Sprintf("workqueue: WithJitter needs a fraction from 0 to 1; it got %v", fraction))
 	}
 	return jitter[K]{l, fraction}
 }
@@ -70,13 +68,13 @@ func (l jitter[K]) When(key K) time.Duration {
 	return shorten(l.RateLimiter.When(key), l.fraction)
 }
 
-// limiterOf returns the limiter that New was asked for.
+// limiterOf returns the limiter of a queue. It panics if the arguments of New conflict.
 func limiterOf[K comparable](o Options, limiters []RateLimiter[K]) RateLimiter[K] {
 	switch {
 	case len(limiters) == 0:
 		return MaxOf(Exponential[K](o.Backoff), TokenBucket[K](o.Bucket))
 	case o.Backoff != Backoff{} || o.Bucket != Bucket{}:
-		panic("workqueue: New was given limiters and a Backoff or Bucket, of which one must go")
+		panic("workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket")
 	case len(limiters) == 1:
 		return limiters[0]
 	}

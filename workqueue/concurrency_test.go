@@ -15,8 +15,8 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// Producers change the state of keys and add them in every way; workers read the state. No key is ever in the hands of
-// two workers, and when all is done each key's last state has been seen.
+// Producers change the state of keys and add the keys in every way; workers read the state. Two workers never have the
+// same key, and at the end a worker has seen the last state of every key.
 func TestNeverTwoWorkersOnOneKeyAndNoneLost(t *testing.T) {
 	const producers, workers, keys, adds = 4, 4, 20, 3000
 	for name, o := range map[string]workqueue.Options{"metrics off": {}, "metrics on": {Metrics: &workqueue.Metrics{}}} {
@@ -50,7 +50,7 @@ func TestNeverTwoWorkersOnOneKeyAndNoneLost(t *testing.T) {
 							return
 						}
 						if hands[work.Key].Add(1) != 1 {
-							t.Errorf("key %d is in two hands", work.Key)
+							t.Errorf("two workers have key %d", work.Key)
 						}
 						seen[work.Key].Store(state[work.Key].Load())
 						for _, c := range work.Causes {
@@ -66,7 +66,7 @@ func TestNeverTwoWorkersOnOneKeyAndNoneLost(t *testing.T) {
 			}
 			producing.Wait()
 			for key := range keys {
-				q.Add(key) // so that no key waits, for a drain would drop it
+				q.Add(key) // so that no key is delayed, because a drain would drop it
 			}
 			require.NoError(t, q.ShutDownWithDrain(t.Context()))
 			working.Wait()
@@ -78,7 +78,7 @@ func TestNeverTwoWorkersOnOneKeyAndNoneLost(t *testing.T) {
 	}
 }
 
-// A Get that is woken for a key, and cancelled before it can take it, wakes another in its place.
+// A Get that is woken for a key, and cancelled before it can take the key, wakes another Get.
 func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 	passedOn := 0
 	for range 200 {
@@ -98,11 +98,11 @@ func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 			brief, cancel := context.WithCancel(t.Context())
 			go worker(lasting)
 			synctest.Wait()
-			go worker(brief) // waits last, and so is woken first
+			go worker(brief) // parks last, so it is woken first
 			synctest.Wait()
 			cancel()
-			q.Add("a")                     // wakes the one that is about to end
-			require.Equal(t, "a", <-taken) // were the wake-up lost, the bubble would be stuck here
+			q.Add("a")                     // wakes the Get that is about to end
+			require.Equal(t, "a", <-taken) // a lost wake-up would block the bubble here
 			synctest.Wait()
 			if len(cancelled) == 1 {
 				passedOn++
@@ -114,14 +114,15 @@ func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 	require.Positive(t, passedOn, "the case that this test is for did not happen")
 }
 
-// As above, with many of them and real threads.
+// The same with many Gets and real threads.
 func TestWakeUpsAreNotLostUnderCancellation(t *testing.T) {
 	const keys = 2000
 	q := workqueue.New[int](workqueue.Options{})
+	defer q.ShutDown() // see heap
 	var waiting sync.WaitGroup
 	var taken atomic.Int64
 	all := make(chan struct{})
-	for range 2 { // these wait for ever
+	for range 2 { // these wait without a time limit
 		waiting.Go(func() {
 			for {
 				work, err := q.Get(t.Context())
@@ -163,7 +164,7 @@ func TestWakeUpsAreNotLostUnderCancellation(t *testing.T) {
 	requireEmpty(t, q)
 }
 
-// As many waiting Gets are woken as keys become ready at once.
+// If several keys become ready at once, the same number of waiting Gets wake up.
 func TestEveryWaiterGetsAKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 300
@@ -175,7 +176,7 @@ func TestEveryWaiterGetsAKey(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				keys <- work.Key // and is not Done: each key needs a Get of its own
+				keys <- work.Key // no Done: each key needs its own Get
 			}()
 		}
 		synctest.Wait()
@@ -194,7 +195,7 @@ func TestEveryWaiterGetsAKey(t *testing.T) {
 	})
 }
 
-// Gets that wait may give up in any order.
+// Waiting Gets may give up in any order.
 func TestWaitersGiveUpInAnyOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{})

@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// A delayed key becomes ready at its time although nobody waits in Get.
+// A delayed key becomes ready at its time even if no worker waits in Get.
 func TestDelayedKeyBecomesReadyByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{})
@@ -77,7 +77,7 @@ func TestEarliestDelayWins(t *testing.T) {
 	})
 }
 
-// A debounce that every event puts off may be put off for ever; this one keeps the first time it was asked for.
+// A debounce that every event extends may never end. This one keeps the first time.
 func TestSteadyAddsDoNotPostpone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
@@ -100,7 +100,7 @@ func TestSteadyAddsDoNotPostpone(t *testing.T) {
 	})
 }
 
-func TestAddTakesTheWaitingAway(t *testing.T) {
+func TestAddEndsTheDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, start := workqueue.New[string](workqueue.Options{}), time.Now()
 		q.AddAfter("a", time.Second)
@@ -112,7 +112,7 @@ func TestAddTakesTheWaitingAway(t *testing.T) {
 		requireEmpty(t, q)
 
 		q.Add("a")
-		q.AddAfter("a", time.Second) // a key that is ready needs no time
+		q.AddAfter("a", time.Second) // a ready key ignores the delay
 		require.Equal(t, []string{"a"}, getAll(t, q, 1))
 		<-time.After(time.Minute)
 		synctest.Wait()
@@ -128,7 +128,7 @@ func TestDelayDuringProcessing(t *testing.T) {
 		q.AddAfter("a", time.Second)
 		<-time.After(2 * time.Second)
 		synctest.Wait()
-		require.Zero(t, q.Len(), "due, and still in work")
+		require.Zero(t, q.Len(), "due, but still being processed")
 		require.Equal(t, 1, q.Stats().Depth)
 		q.Done("a")
 		require.Equal(t, 1, q.Len())
@@ -136,7 +136,7 @@ func TestDelayDuringProcessing(t *testing.T) {
 		get(t, q)
 		q.AddAfter("a", time.Second)
 		q.Done("a")
-		require.Zero(t, q.Len(), "done, and not due")
+		require.Zero(t, q.Len(), "done, but not due")
 		start := time.Now()
 		get(t, q)
 		require.Equal(t, time.Second, time.Since(start))
@@ -157,14 +157,14 @@ func TestCancel(t *testing.T) {
 		requireEmpty(t, q)
 
 		q.Add("a")
-		require.False(t, q.Cancel("a"), "ready is ready")
-		require.Empty(t, get(t, q).Causes, "the cause went with what was cancelled")
-		require.False(t, q.Cancel("a"), "in work")
+		require.False(t, q.Cancel("a"), "a ready key stays ready")
+		require.Empty(t, get(t, q).Causes, "Cancel removed the cause")
+		require.False(t, q.Cancel("a"), "being processed")
 		q.AddAfter("a", time.Second)
-		require.True(t, q.Cancel("a"), "in work, and delayed")
+		require.True(t, q.Cancel("a"), "being processed and delayed")
 		q.AddAfter("a", time.Second)
 		q.Add("a")
-		require.False(t, q.Cancel("a"), "in work, and to run again")
+		require.False(t, q.Cancel("a"), "being processed and added again")
 		q.Done("a")
 		require.Equal(t, []string{"a"}, getAll(t, q, 1))
 		requireEmpty(t, q)
@@ -194,7 +194,8 @@ func TestCancelOutOfTheMiddle(t *testing.T) {
 	})
 }
 
-// The timer runs only while a key waits: it keeps its queue alive, even one that nobody else knows any more.
+// The timer runs only while a key is delayed. A running timer keeps its queue in memory, even if nothing else refers to
+// it.
 func TestTimerStopsWithTheLastDelay(t *testing.T) {
 	for name, leave := range map[string]func(q *workqueue.Queue[string], key string){
 		"cancelled": func(q *workqueue.Queue[string], key string) { q.Cancel(key) },

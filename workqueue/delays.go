@@ -1,20 +1,21 @@
 package workqueue
 
-// arity is the number of children of a node of the heap. Four slots are one cache line, and a heap of four is half as
-// deep as one of two.
+// arity is the number of children of a heap node. Four slots fill one cache line, and a heap with four children per
+// node is half as deep as a binary one.
 const arity = 4
 
-// dueLength is the number of slots that are allocated together. An array of a million would have to be copied to grow.
+// dueLength is the number of slots that are allocated together. One array for a million slots would have to be copied
+// to grow.
 const dueLength = 128
 
-// dueSlot is an entry in the heap, with its time beside it so that a comparison need not visit the entry.
+// dueSlot is an entry in the heap. It holds the due time too, so that a comparison need not read the entry.
 type dueSlot struct {
 	at    stamp
 	entry id
 }
 
-// delayHeap orders the delayed entries by when they are due, and those that are due at once by when they were added.
-// Entries know their index, so that one can be advanced or removed.
+// delayHeap orders the delayed entries by due time; entries with the same due time keep the order of their adds. An
+// entry knows its index, so that it can be moved or removed.
 type delayHeap[K comparable] struct {
 	slab   *slab[K]
 	pages  []*[dueLength]dueSlot
@@ -36,17 +37,17 @@ func (h *delayHeap[K]) slot(i int) *dueSlot { return &h.pages[uint(i)/dueLength]
 
 func (h *delayHeap[K]) empty() bool { return h.length == 0 }
 
-// first returns when the first entry is due. There must be one.
+// first returns the due time of the first entry. The heap must not be empty.
 func (h *delayHeap[K]) first() stamp { return h.slot(0).at }
 
-// pop takes the first entry out.
+// pop removes the first entry and returns it.
 func (h *delayHeap[K]) pop() *entry[K] {
 	e := h.slab.at(h.slot(0).entry)
 	h.remove(e)
 	return e
 }
 
-// advance makes an entry due earlier than it was.
+// advance makes an entry due earlier.
 func (h *delayHeap[K]) advance(e *entry[K], at stamp) {
 	h.up(int(e.heapIndex), dueSlot{at, e.id})
 }
@@ -63,7 +64,7 @@ func (h *delayHeap[K]) remove(e *entry[K]) {
 	}
 }
 
-// up puts s where i is, or nearer to the root.
+// up stores s at index i, or closer to the root.
 func (h *delayHeap[K]) up(i int, s dueSlot) {
 	for i > 0 {
 		parent := (i - 1) / arity
@@ -77,7 +78,7 @@ func (h *delayHeap[K]) up(i int, s dueSlot) {
 	h.place(i, s)
 }
 
-// down puts s where i is, or further from the root.
+// down stores s at index i, or farther from the root.
 func (h *delayHeap[K]) down(i int, s dueSlot) {
 	for {
 		first := i*arity + 1
@@ -104,14 +105,14 @@ func (h *delayHeap[K]) place(i int, s dueSlot) {
 	h.slab.at(s.entry).heapIndex = int32(i)
 }
 
-// trim gives pages back, but for room for so many entries.
+// trim releases the pages that a heap of room entries does not need.
 func (h *delayHeap[K]) trim(room int) {
 	if needed := (room + dueLength - 1) / dueLength; needed < len(h.pages) {
 		h.pages = append(make([]*[dueLength]dueSlot, 0, needed), h.pages[:needed]...)
 	}
 }
 
-// all goes through the entries, in no order.
+// all yields the entries in no particular order.
 func (h *delayHeap[K]) all(yield func(*entry[K]) bool) {
 	for i := range h.length {
 		if !yield(h.slab.at(h.slot(i).entry)) {
@@ -120,7 +121,7 @@ func (h *delayHeap[K]) all(yield func(*entry[K]) bool) {
 	}
 }
 
-// clear forgets every entry, and gives the room back.
+// clear removes every entry and releases the memory.
 func (h *delayHeap[K]) clear() { h.pages, h.length = nil, 0 }
 
 func (h *delayHeap[K]) less(a, b dueSlot) bool {

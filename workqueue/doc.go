@@ -1,73 +1,56 @@
-// Package workqueue is a queue of keys for workers: it hands each key to one worker at a time, and never more often
-// than it must.
-//
-// # Place in the pipeline
-//
-// Between the handlers of an informer, which add the keys of what has changed, and the workers of a controller, which
-// reconcile them. It knows nothing of Kubernetes, and imports nothing of ours.
-//
-// # Guarantees
-//
-//  1. A key is never in the hands of two workers at once, and what was added last is seen by a hand-out after it
-//     (TestNeverTwoWorkersOnOneKeyAndNoneLost).
-//  2. An add of a key that is ready changes nothing but its causes and its priority (TestAddsCoalesceWhileQueued); an
-//     add of a key that is being processed makes it ready at its Done, exactly once (TestAddWhileProcessingRunsOnceMore).
-//  3. A delay ends exactly when it should, whether or not anybody waits (TestDelaysAreExact,
-//     TestDelayedKeyBecomesReadyByItself). Of several the earliest counts (TestEarliestDelayWins), so that steady adds
-//     put nothing off (TestSteadyAddsDoNotPostpone). Add makes a delayed key ready (TestAddTakesTheWaitingAway) and
-//     Cancel takes it back (TestCancel).
-//  4. The more urgent key goes first (TestUrgentKeysGoFirst), within a priority the one that came to it first, and no
-//     key waits longer than for Options.Ageing × (1 + the keys that were ready before it) hand-outs, whatever is added
-//     meanwhile (TestLowestClassIsServedUnderFullLoad, TestAgeingBoundHoldsForEveryKey). The price is that an urgent key
-//     may wait for one turn of a less urgent one (TestBacklogDoesNotHoldUpUrgentKeys).
-//  5. After ShutDown nothing is taken in, and what is ready is still handed out (TestShutDownHandsOutWhatIsReady);
-//     a drain ends when nothing is queued and nothing is processed, and not before (TestDrain, TestDrainWithWorkers).
-//     Keys that are delayed are dropped by both.
-//  6. No wake-up is lost, not even with a Get that is cancelled as it is woken (TestWakeUpIsNotLostWithItsGet).
-//  7. A key carries the first Options.MaxCauses causes of the adds that made it ready, and the number of the others
-//     (TestCausesTravelWithKeys).
-//  8. What has left the queue is not kept alive by it (TestWhatLeftIsNotRetained, TestCausesAreNotRetained). What a burst
-//     needed is used again while bursts come and go (TestRoomIsUsedAgain, TestBacklogThatComesAndGoesDoesNotAllocate),
-//     and given back when none has for half a minute (TestBurstIsGivenBack, TestKeysSurviveATrim); limiters give it back
-//     at once (TestBurstOfFailuresIsGivenBack). The timer, and by it the queue, is kept only while a key waits or
-//     something is to be given back (TestTimerStopsWithTheLastDelay).
-//  9. Add, Get and Done of a queue in use do not allocate, causes included (TestAddGetDoneDoNotAllocate,
-//     TestSteadyBacklogDoesNotAllocate).
-//  10. The clock is read for delays and metrics only (TestClockIsReadOnlyForDelaysAndMetrics), and every ten seconds
-//     while a queue has more room than it needs.
-//
-// All of them together are checked against a plain model, operation by operation (TestModel, FuzzModel).
-//
-// # Concurrency
-//
-// Everything may be called from any goroutine. Only Get and ShutDownWithDrain block, until their context ends at the
-// latest. A queue owns no goroutine: a timer makes delayed keys ready, and needs one for that moment only
-// (TestNoGoroutine). There is one lock. A RateLimiter and the functions of Metrics are called without it, and may use the
-// queue (TestLimiterMayUseTheQueue, TestHooksMayUseTheQueue).
-//
-// Keys that are added by one goroutine at one priority are handed out in the order in which they were added; those that
-// are due at the same time, in the order in which they were delayed (TestEqualDelaysKeepTheirOrder). Which of several
-// waiting Gets receives a key is not said.
-//
-// # Differences from client-go
-//
-// One type takes the place of Interface, DelayingInterface and RateLimitingInterface, and of the priority queue of
-// controller-runtime.
-//
-//   - Of a key there is one pending hand-out, not one among the ready and another among the delayed: an add that is due
-//     earlier takes the place of a later one. A handler that adds a key now and again after a delay wants the delay asked
-//     for by the work itself.
-//   - Get returns ErrShutDown only when nothing that is processed will run again, so a dispatcher that ends there has
-//     missed nothing (TestGetWaitsForWhatWillRunAgain). A drain takes a context and waits for what is queued, too.
-//   - Done of a key that is not being processed panics.
-//   - Priorities age. The priority queue of controller-runtime starves what is less urgent, and drops what is queued when
-//     it is shut down.
-//   - Gauges are asked for with Stats. There is no goroutine that refreshes them.
-//   - There is no pluggable order of the queue, which priorities take the place of, and no ParallelizeUntil, for which
-//     see errgroup.Group.SetLimit in golang.org/x/sync.
+// Package workqueue is a queue of keys for workers. It hands each key to one worker at a time, and no more often than
+// necessary. Handlers of an informer add the keys of changed objects; workers of a controller take them. The package
+// knows nothing of Kubernetes and imports no other package of leat.
 //
 // # Example
 //
-// See Example for a worker, ExampleQueue_AddWith for priorities and causes, and ExampleQueue_ShutDownWithDrain for an
-// orderly end.
+//	queue := workqueue.New[string](workqueue.Options{})
+//	queue.Add("default/web")
+//	work, err := queue.Get(ctx) // blocks until a key is ready; ErrShutDown ends the worker
+//	...
+//	queue.Forget(work.Key) // after success; queue.AddRateLimited(work.Key) after a failure
+//	queue.Done(work.Key)
+//
+// See Example for a worker, ExampleQueue_AddWith for priorities and causes, ExampleQueue_ShutDownWithDrain for an
+// orderly end, and ExampleMaxOf for limiters.
+//
+// # Promises
+//
+//  1. Two workers never have the same key at once, and no add is lost: a hand-out follows it.
+//  2. Adds of one key coalesce. An add of a ready key adds its cause and its priority; an add of a key that is being
+//     processed makes the key ready at its Done, once.
+//  3. A delay ends exactly on time. Of several delays of one key, the earliest counts; Add ends the delay at once.
+//  4. Keys with a higher priority go first, and no key starves: it leaves within Options.Ageing × (1 + the number of
+//     keys that were ready before it) hand-outs. The price: an urgent key may wait for one less urgent key.
+//  5. After ShutDown, the queue ignores adds, drops delayed keys and hands out the ready keys. A drain ends when no key
+//     is ready or being processed.
+//  6. A key carries the causes of the adds that made it ready: the first Options.MaxCauses, and the number of the
+//     others.
+//  7. The queue keeps no reference to a key that has left, and releases the memory of a burst within half a minute.
+//  8. Add, Get and Done do not allocate in a queue in steady use. They read the clock only for delays and metrics.
+//
+// # Concurrency
+//
+// All methods may be called on any goroutine. Only Get and ShutDownWithDrain block, at most until their context ends. A
+// queue owns no goroutine; a timer makes delayed keys ready and needs a goroutine only for that moment. The queue has
+// one lock. It calls a RateLimiter and the functions of Metrics without this lock, so they may use the queue.
+//
+// Keys that one goroutine adds with one priority are handed out in the order of the adds; keys that are due at the same
+// time, in the order in which they were delayed. Which of several waiting Gets receives a key is not defined.
+//
+// # Differences from client-go
+//
+// One type replaces Interface, DelayingInterface and RateLimitingInterface, and the priority queue of
+// controller-runtime.
+//
+//   - A key has one pending hand-out. In client-go it can be ready and delayed at once. A handler that adds a key now
+//     and again after a delay should let the worker request the delay.
+//   - Get returns ErrShutDown only when no key that is being processed will run again. A drain takes a context and also
+//     waits for queued keys.
+//   - Done panics if the key is not being processed.
+//   - Priorities age. The priority queue of controller-runtime starves less urgent keys, and drops queued keys at
+//     shutdown.
+//   - Stats returns the gauges when it is called. No goroutine refreshes them.
+//   - Priorities replace a pluggable order. Instead of ParallelizeUntil, use errgroup.Group.SetLimit of
+//     golang.org/x/sync.
 package workqueue

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// stamp is a time in nanoseconds since a queue's base, which is cheaper to take and to compare than a time.Time.
-// Zero means that the clock was not read.
+// stamp is a time in nanoseconds since a queue's base. It is cheaper to read and to compare than a time.Time. Zero
+// means that the queue did not read the clock.
 type stamp int64
 
-// add returns the stamp a time later, or the last there is.
+// add returns the stamp that is later by d, or the largest stamp.
 func (s stamp) add(d time.Duration) stamp {
 	if s > math.MaxInt64-stamp(d) {
 		return math.MaxInt64
@@ -17,7 +17,7 @@ func (s stamp) add(d time.Duration) stamp {
 	return s + stamp(d)
 }
 
-// time turns a stamp that counts from base into a time.
+// time converts a stamp that counts from base to a time.Time.
 func (s stamp) time(base time.Time) time.Time {
 	if s == 0 {
 		return time.Time{}
@@ -25,23 +25,23 @@ func (s stamp) time(base time.Time) time.Time {
 	return base.Add(time.Duration(s))
 }
 
-// pending is what has been asked for a key and not been handed out.
+// pending is the request for a key that is not handed out yet.
 type pending uint8
 
 const (
-	idle    pending = iota // nothing
-	delayed                // to become ready at a time: the entry is in the heap
-	queued                 // ready: the entry is in the lists of readyQueue
-	rerun                  // to become ready when its processing is done
+	idle    pending = iota // no request
+	delayed                // the key becomes ready at a time; the entry is in the heap
+	queued                 // the key is ready; the entry is in the lists of readyQueue
+	rerun                  // the key becomes ready at its Done
 )
 
-// id names an entry within its queue; zero names none. Entries refer to each other by their ids, which are half as
-// large as pointers and are nothing to the garbage collector.
+// id identifies an entry within its queue; zero means no entry. Entries refer to each other by id, because an id has
+// half the size of a pointer and the garbage collector ignores it.
 type id uint32
 
-// entry is everything that the queue knows of a key. There is one from a key's first add to the moment when nothing
-// is pending for it and nobody processes it. Pending and processing are independent of each other, but that an entry
-// is never queued while it is processed: this is what keeps a key from being processed twice at once.
+// entry is the state of a key. It exists from the first add until nothing is pending for the key and no worker
+// processes it. Pending and processing are independent, with one exception: an entry is never queued while it is
+// processed. This rule keeps two workers from processing one key at once.
 type entry[K comparable] struct {
 	key   K
 	id    id
@@ -50,19 +50,19 @@ type entry[K comparable] struct {
 
 	pending    pending
 	processing bool
-	heapIndex  int32  // where in the heap, while delayed
-	priority   int    // the highest of the adds that are pending
-	order      uint64 // among entries that are due at the same time, while delayed
+	heapIndex  int32  // index in the heap, while delayed
+	priority   int    // the highest priority of the pending adds
+	order      uint64 // order among entries with the same due time, while delayed
 
-	added   stamp // when the first of the pending adds was made
-	ready   stamp // when the entry became, or will become, ready
-	started stamp // when it was handed out
+	added   stamp // time of the first pending add
+	ready   stamp // when the entry became ready, or will become ready
+	started stamp // time of the hand-out
 
-	causes *causeList // of the adds that are pending; nil until there was one
-	held   *causeList // of the adds that the current processing answers; the worker reads it until Done
+	causes *causeList // causes of the pending adds; nil before the first cause
+	held   *causeList // causes of the adds that the current processing answers; the worker reads it until Done
 }
 
-// dropPending forgets what was asked for.
+// dropPending removes the pending request and its causes.
 func (e *entry[K]) dropPending() {
 	e.pending = idle
 	if e.causes != nil {
@@ -70,11 +70,11 @@ func (e *entry[K]) dropPending() {
 	}
 }
 
-// link is one place in one list.
+// link is the position of an entry in one list.
 type link struct{ prev, next id }
 
-// An entry has two links, so that it can be found by its class and by its age.
+// An entry has two links, because it is in two lists: one by class and one by age.
 const (
 	byClass = iota // the FIFO of its priority
-	byAge          // the FIFO of all that are ready, or of all that are processed, or the free ones of a chunk
+	byAge          // the FIFO of all ready entries, of all processed entries, or of the free entries of a chunk
 )

@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// A worker takes keys until the queue is shut down. What fails is tried again, later each time.
+// A worker takes keys until the queue is shut down. A failed key comes again, later each time.
 func Example() {
 	q := workqueue.New[string](workqueue.Options{Backoff: workqueue.Backoff{Base: time.Millisecond}})
 	q.Add("default/web")
@@ -47,7 +47,7 @@ func Example() {
 	// default/db is done, failures before: 2
 }
 
-// The queue can say why a key is there, and takes what is urgent first.
+// The queue tells why a key is there, and hands out urgent keys first.
 func ExampleQueue_AddWith() {
 	q := workqueue.New[string](workqueue.Options{})
 	for _, name := range []string{"default/a", "default/b", "default/c"} {
@@ -80,7 +80,7 @@ func ExampleQueue_AddWith() {
 	//   pods initial list 1000
 }
 
-// A drain lets the workers finish what is queued and ends when they have.
+// A drain ends when the workers have finished everything that is queued.
 func ExampleQueue_ShutDownWithDrain() {
 	q := workqueue.New[int](workqueue.Options{})
 	for key := range 100 {
@@ -92,7 +92,7 @@ func ExampleQueue_ShutDownWithDrain() {
 			for {
 				work, err := q.Get(context.Background())
 				if err != nil {
-					return // workqueue.ErrShutDown, as the context does not end
+					return // ErrShutDown, because the context does not end
 				}
 				q.Done(work.Key)
 			}
@@ -107,8 +107,8 @@ func ExampleQueue_ShutDownWithDrain() {
 	// left: 0 error: <nil>
 }
 
-// Limiters combine: the first three failures of a key are forgiven quickly, none waits longer than half a minute, and
-// all keys together are tried no more than twice a second.
+// Limiters combine. The first three retries of a key come quickly, no key waits longer than half a minute, and all keys
+// together have at most two retries per second.
 func ExampleMaxOf() {
 	limiter := workqueue.MaxOf(
 		workqueue.WithMaxWait(workqueue.FastSlow[string](10*time.Millisecond, time.Hour, 3), 30*time.Second),

@@ -29,7 +29,7 @@ func getAll[K comparable](t testing.TB, q *workqueue.Queue[K], n int) (keys []K)
 	return keys
 }
 
-// requireEmpty checks that nothing is ready, delayed or in work.
+// requireEmpty checks that no key is ready, delayed or being processed.
 func requireEmpty[K comparable](t testing.TB, q *workqueue.Queue[K]) {
 	t.Helper()
 	s := q.Stats()

@@ -17,8 +17,8 @@ import (
 
 type large struct{ _ [1 << 12]byte }
 
-// What left a queue, in whatever way, is not kept alive by any array or list behind it.
-func TestWhatLeftIsNotRetained(t *testing.T) {
+// No array or list keeps a key alive after it has left the queue in any way.
+func TestFinishedKeysAreNotRetained(t *testing.T) {
 	q := workqueue.New[*large](workqueue.Options{})
 	var gone []weak.Pointer[large]
 	leave := func(f func(key *large)) {
@@ -91,10 +91,11 @@ func TestCausesAreNotRetained(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// Room that a key left is used for the next one, however often and in whatever order keys come and go.
-func TestRoomIsUsedAgain(t *testing.T) {
+// The room of a finished key is reused, however often and in whatever order keys come and go.
+func TestMemoryIsReused(t *testing.T) {
 	const keys = 1000
 	q, next := workqueue.New[int](workqueue.Options{}), 0
+	defer q.ShutDown() // see heap
 	add := func(n int) {
 		for range n {
 			q.AddAfter(next, time.Hour)
@@ -107,14 +108,14 @@ func TestRoomIsUsedAgain(t *testing.T) {
 		require.True(t, q.Cancel(key))
 	}
 	add(keys / 2)
-	require.Equal(t, chunks, q.Chunks(), "half of every chunk was free")
+	require.Equal(t, chunks, q.Chunks(), "half of each chunk was free")
 	for range 10 {
 		for key := range next {
 			q.Cancel(key)
 		}
 		next = 0
 		add(keys)
-		require.Equal(t, chunks, q.Chunks(), "those that were given back leave gaps, which are filled")
+		require.Equal(t, chunks, q.Chunks(), "new chunks fill the gaps of the released ones")
 	}
 	for key := range next {
 		q.Cancel(key)
@@ -122,11 +123,11 @@ func TestRoomIsUsedAgain(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		q.Add(1)
 		q.Done(get(t, q).Key)
-	}), "something is kept")
+	}), "a key is kept alive")
 }
 
-// What is kept for the next keys is little, however many causes there were room for.
-func TestLittleIsKeptOfCauses(t *testing.T) {
+// Entries keep little memory for causes, even if MaxCauses is large.
+func TestCausesKeepLittleMemory(t *testing.T) {
 	const keys, causes = 100, 1000
 	q := workqueue.New[int](workqueue.Options{MaxCauses: causes})
 	before := heap()
@@ -142,8 +143,8 @@ func TestLittleIsKeptOfCauses(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-// Limiters give back what a burst of failures needed, although one key has not succeeded yet.
-func TestBurstOfFailuresIsGivenBack(t *testing.T) {
+// A limiter releases the memory of a burst of failures, even if one key has not succeeded yet.
+func TestMemoryOfFailuresIsReleased(t *testing.T) {
 	const keys = 50_000
 	l := workqueue.Exponential[int](workqueue.Backoff{})
 	before := heap()
@@ -163,8 +164,8 @@ func TestBurstOfFailuresIsGivenBack(t *testing.T) {
 	runtime.KeepAlive(l)
 }
 
-// A queue that was large gives its memory back, within half a minute.
-func TestBurstIsGivenBack(t *testing.T) {
+// A queue that was large releases its memory within half a minute.
+func TestMemoryOfABurstIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[int](workqueue.Options{})
 		before := heap()
@@ -188,16 +189,16 @@ func TestBurstIsGivenBack(t *testing.T) {
 			<-time.After(25 * time.Second)
 			synctest.Wait()
 			require.Less(t, heap()-before, int64(keys*5))
-			require.False(t, q.StopTimer(), "there is nothing more to give back")
+			require.False(t, q.StopTimer(), "there is no more memory to release")
 		}
 		runtime.KeepAlive(q)
 	})
 }
 
-// What is given back is not what is in use: keys that stay through it, and those that come after, are all handed out.
+// A trim does not touch memory in use: keys that stay and keys that come later are all handed out.
 func TestKeysSurviveATrim(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const keys, part = 5120, 512 // as many stay as a table of that size would be full of
+		const keys, part = 5120, 512 // the remaining keys nearly fill a table of their size
 		q, chunks := workqueue.New[int](workqueue.Options{}), 0
 		for round := range 3 {
 			for key := range keys {
@@ -217,7 +218,7 @@ func TestKeysSurviveATrim(t *testing.T) {
 			for key := keys; key < 2*keys; key++ {
 				q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
 			}
-			require.LessOrEqual(t, q.Chunks(), chunks+part/32, "what was given back leaves gaps, which are filled")
+			require.LessOrEqual(t, q.Chunks(), chunks+part/32, "new chunks fill the gaps of the released ones")
 			for i, key := range getAll(t, q, keys) {
 				require.Equal(t, keys+i, key)
 			}
@@ -230,7 +231,7 @@ func TestKeysSurviveATrim(t *testing.T) {
 	})
 }
 
-// A queue whose backlog comes and goes keeps the room for it, for as long as it does, and needs no more.
+// A queue whose backlog comes and goes keeps its memory meanwhile and allocates no more.
 func TestBacklogThatComesAndGoesDoesNotAllocate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 5000
@@ -258,7 +259,37 @@ func TestBacklogThatComesAndGoesDoesNotAllocate(t *testing.T) {
 	})
 }
 
-// A queue that was shut down has no timer that would keep it alive, however much room it had.
+// Keys that become due soon after a burst do not release its memory earlier.
+func TestMemoryIsKeptForAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const keys = 5000
+		q := workqueue.New[int](workqueue.Options{})
+		burst := func() {
+			for key := range keys {
+				q.Add(key)
+			}
+			for range keys {
+				q.Done(get(t, q).Key)
+			}
+		}
+		burst()
+		for range 5 {
+			q.AddAfter(0, time.Second)
+			q.Done(get(t, q).Key)
+		}
+		before := mallocs()
+		burst()
+		require.Less(t, mallocs()-before, uint64(keys/100))
+	})
+}
+
+func mallocs() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.Mallocs
+}
+
+// A queue that was shut down has no timer that would keep it in memory, however large it was.
 func TestShutDownQueueIsNotTrimmed(t *testing.T) {
 	q := workqueue.New[int](workqueue.Options{})
 	for key := range 2000 {
@@ -271,6 +302,9 @@ func TestShutDownQueueIsNotTrimmed(t *testing.T) {
 	require.False(t, q.StopTimer())
 }
 
+// heap returns the bytes of the process that are in use. They are those of all tests, as the allocations are that
+// testing.AllocsPerRun counts. So a test on real time shuts a large queue down: the timer of a queue that was forgotten
+// would give room back 10 and 20 seconds later, in the middle of a test that measures.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -278,17 +312,25 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The queue owns no goroutine: with a key that waits and nobody in Get there is not one more than before.
+// The queue owns no goroutine: a delayed key and no Get add no goroutine.
 func TestNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		before := runtime.NumGoroutine()
 		q := workqueue.New[string](workqueue.Options{Metrics: &workqueue.Metrics{}})
 		q.AddAfter("a", time.Second)
-		require.Equal(t, before, runtime.NumGoroutine())
+		requireNoGoroutine(t)
 		<-time.After(2 * time.Second)
 		synctest.Wait()
 		require.Equal(t, 1, q.Len())
-		require.Equal(t, before, runtime.NumGoroutine())
+		requireNoGoroutine(t)
 		q.ShutDown()
 	})
+}
+
+// requireNoGoroutine looks for goroutines that run code of the package or that the package has started. A count would
+// not do: runtime.NumGoroutine counts a goroutine for a moment after its end.
+func requireNoGoroutine(t *testing.T) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	stacks = stacks[:runtime.Stack(stacks, true)]
+	require.NotContains(t, string(stacks), "leat/workqueue.")
 }

@@ -2,14 +2,14 @@ package workqueue
 
 import "time"
 
-// Metrics switches the measuring of times on and says who is told of them. Its functions may be nil; they are called
-// without any lock of the queue, on the goroutine of Get or Done, and from many at once.
-// It corresponds to MetricsProvider of client-go; what is a number at a moment is asked for with Stats instead.
+// Metrics makes the queue measure times, and receives them. Each function may be nil. The queue calls the functions
+// without a lock, on the goroutine of Get or Done, and concurrently. It corresponds to MetricsProvider of client-go;
+// numbers at one moment are in Stats instead.
 type Metrics struct {
-	// QueueDuration is told how long a key was ready before it was handed out: workqueue_queue_duration_seconds. The
-	// time counts from when the key was added, or due, even while the key was still being processed.
+	// QueueDuration gets the time from when a key became due to its hand-out: workqueue_queue_duration_seconds. The
+	// time starts with the add, or with the end of its delay, even if the key was still being processed then.
 	QueueDuration func(d time.Duration, priority int)
-	// WorkDuration is told how long it was from Get to Done: workqueue_work_duration_seconds.
+	// WorkDuration gets the time from Get to Done: workqueue_work_duration_seconds.
 	WorkDuration func(d time.Duration)
 }
 
@@ -27,21 +27,21 @@ func (m *Metrics) observeWorked(d time.Duration) {
 
 // Stats are the numbers of a queue at one moment.
 type Stats struct {
-	// Depth counts the keys that are ready, and those that will be when their processing is Done: workqueue_depth.
+	// Depth counts the keys that are ready, and those that become ready at their Done: workqueue_depth.
 	Depth int
-	// ByPriority counts the same keys by priority; a priority without keys is missing. If Options.Metrics is nil, those
-	// that are not ready yet are left out.
+	// ByPriority counts the same keys by priority; a priority without keys is missing. If Options.Metrics is nil, it
+	// omits the keys that become ready at their Done.
 	ByPriority map[int]int
-	// Delayed counts the keys that wait for their time.
+	// Delayed counts the keys whose delay has not ended.
 	Delayed int
 	// Processing counts the keys that were handed out and are not Done.
 	Processing int
-	// Adds counts, since New, the adds that did not coalesce with another; a delayed one counts when it is due:
+	// Adds counts, since New, the adds that did not coalesce with another add. A delayed add counts when it is due:
 	// workqueue_adds_total.
 	Adds uint64
 	// Retries counts, since New, the adds with a delay or a rate limit: workqueue_retries_total.
 	Retries uint64
-	// UnfinishedWork is how long the keys that are being processed have been so, together:
+	// UnfinishedWork is the sum of the times since Get over all keys that are being processed:
 	// workqueue_unfinished_work_seconds. It is zero if Options.Metrics is nil.
 	UnfinishedWork time.Duration
 	// LongestRunning is the longest of these times: workqueue_longest_running_processor_seconds. It is zero if
@@ -49,9 +49,8 @@ type Stats struct {
 	LongestRunning time.Duration
 }
 
-// Stats returns the numbers as they are now. It takes a time that grows with the number of keys that are being
-// processed, not of those that wait.
-// It takes the place of the goroutine with which client-go refreshes its gauges every 500 ms.
+// Stats returns the current numbers. Its cost grows with the number of keys that are being processed, not with the
+// number of waiting keys. It replaces the goroutine that refreshes client-go's gauges every 500 ms.
 func (q *Queue[K]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -74,7 +73,7 @@ func (q *Queue[K]) Stats() Stats {
 	return s
 }
 
-// addProcessing adds what is known of the keys that are being processed.
+// addProcessing adds the times of the keys that are being processed.
 func (q *Queue[K]) addProcessing(s *Stats) {
 	now := q.now()
 	for i := q.processing.head; i != 0; {

@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// recorder keeps what the hooks were told.
+// recorder keeps the values that the hooks received.
 type recorder struct {
 	queued, worked []time.Duration
 	priorities     []int
@@ -38,7 +38,7 @@ func TestMetrics(t *testing.T) {
 
 		work := get(t, q)
 		require.Equal(t, []time.Duration{50 * time.Microsecond}, r.queued)
-		q.Add("a") // to run again: in the depth, and its time in the queue begins
+		q.Add("a") // counts in the depth; its time in the queue begins
 		require.Equal(t, workqueue.Stats{Depth: 1, Adds: 2, Processing: 1, ByPriority: map[int]int{0: 1}}, q.Stats())
 		<-time.After(25 * time.Microsecond)
 		require.Equal(t, 25*time.Microsecond, q.Stats().UnfinishedWork)
@@ -55,7 +55,7 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// What is to run again has the priority with which it was added meanwhile.
+// A key that will run again has the priority of its new add.
 func TestDepthByPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{Metrics: &workqueue.Metrics{}})
@@ -85,7 +85,7 @@ func TestMetricsOfDelays(t *testing.T) {
 		<-time.After(3 * time.Second)
 		require.Equal(t, workqueue.Stats{Delayed: 1, Depth: 2, Adds: 2, Retries: 3, ByPriority: map[int]int{0: 2}}, q.Stats())
 		require.Equal(t, []string{"b", "a"}, getAll(t, q, 2))
-		require.Equal(t, []time.Duration{3*time.Second - 5*ms, 2 * time.Second}, r.queued, "a delay is no time in the queue")
+		require.Equal(t, []time.Duration{3*time.Second - 5*ms, 2 * time.Second}, r.queued, "a delay does not count as time in the queue")
 		<-time.After(2 * time.Hour)
 		require.Equal(t, map[int]int{-7: 1}, q.Stats().ByPriority)
 		getAll(t, q, 1)
@@ -126,11 +126,11 @@ func TestStatsWithoutMetrics(t *testing.T) {
 		q.Add("a")
 		get(t, q)
 		<-time.After(time.Second)
-		require.Equal(t, workqueue.Stats{Processing: 1, Adds: 1, ByPriority: map[int]int{}}, q.Stats(), "no clock was read")
+		require.Equal(t, workqueue.Stats{Processing: 1, Adds: 1, ByPriority: map[int]int{}}, q.Stats(), "the queue did not read the clock")
 	})
 }
 
-// A hook may call the queue back: it is called without any lock.
+// A hook may call the queue, because the queue calls it without a lock.
 func TestHooksMayUseTheQueue(t *testing.T) {
 	var q *workqueue.Queue[string]
 	var lengths []int

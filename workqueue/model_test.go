@@ -14,20 +14,20 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// model says what a queue should do, with nothing but slices that are searched from end to end.
+// model states what a queue should do. It uses only slices and linear search.
 type model struct {
 	ageing, maxCauses int
 	backoff           workqueue.Backoff
 
 	now     time.Time
-	keys    []*modelKey // in the order of their first add; a key that nothing is known of is not in it
-	order   int         // of becoming ready, of entering a class, of being delayed
+	keys    []*modelKey // in the order of their first add; a key without any state is missing
+	order   int         // counts becoming ready, entering a class and being delayed
 	passed  int
 	closed  bool
 	adds    uint64
 	retries uint64
 	fails   map[byte]int
-	queued  []time.Duration // what the hook should have been told
+	queued  []time.Duration // the durations that the hook should have received
 	worked  []time.Duration
 }
 
@@ -40,7 +40,7 @@ type modelKey struct {
 	omitted                 int
 	added, ready, started   time.Time
 	aged, entered, deferred int
-	turns, within           int // since it became ready, and at most
+	turns, within           int // turns since it became ready, and the largest allowed number
 }
 
 func (m *model) find(key byte) *modelKey {
@@ -182,7 +182,7 @@ func (m *model) shutDown() {
 	}
 }
 
-// sweep forgets the keys of which nothing is known any more.
+// sweep removes the keys that have no state any more.
 func (m *model) sweep() {
 	m.keys = slices.DeleteFunc(m.keys, func(k *modelKey) bool { return k.pending == "" && !k.processing })
 }
@@ -206,7 +206,7 @@ func (m *model) stats() workqueue.Stats {
 	return s
 }
 
-// runModel plays operations, four bytes each, against a queue and the model, and compares them after each one.
+// runModel runs operations, four bytes each, on a queue and on the model, and compares them after each one.
 func runModel(t *testing.T, ops []byte) {
 	m := &model{
 		ageing: 3, maxCauses: 2, now: time.Now(), fails: map[byte]int{},
@@ -305,7 +305,7 @@ func finish(t *testing.T, q *workqueue.Queue[byte], m *model, which int) {
 	}
 }
 
-// The queue does what a plain model of it does, whatever is done to it, to the nanosecond.
+// After any operations, the queue agrees with a plain model, to the nanosecond.
 func TestModel(t *testing.T) {
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 0))

@@ -11,7 +11,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// noAgeing is an ageing so long that no test sees it.
+// noAgeing is an ageing so large that no test sees its effect.
 const noAgeing = math.MaxInt
 
 func TestUrgentKeysGoFirst(t *testing.T) {
@@ -29,12 +29,12 @@ func TestPriorityOnlyRises(t *testing.T) {
 	q.AddWith("initial", workqueue.Item{Priority: -100})
 	q.AddWith("other", workqueue.Item{Priority: -100})
 	q.Add("event")
-	q.Add("other") // an event makes it as urgent as any
+	q.Add("other") // an event raises it to priority 0
 	q.AddWith("event", workqueue.Item{Priority: -100})
 	require.Equal(t, map[int]int{0: 2, -100: 1}, q.Stats().ByPriority)
 	work := get(t, q)
 	require.Equal(t, "event", work.Key)
-	require.Zero(t, work.Priority, "what is urgent does not become less so")
+	require.Zero(t, work.Priority, "a priority never falls")
 	require.Equal(t, "other", get(t, q).Key)
 	work = get(t, q)
 	require.Equal(t, "initial", work.Key)
@@ -53,7 +53,7 @@ func TestPriorityOfRerunIsItsOwn(t *testing.T) {
 	require.Equal(t, -3, get(t, q).Priority)
 }
 
-// With the highest class full at every moment, each lower class is served within the bound that Options.Ageing gives.
+// Each lower class is served within the bound of Options.Ageing, even if the highest class always has a ready key.
 func TestLowestClassIsServedUnderFullLoad(t *testing.T) {
 	for _, ageing := range []int{0, 1, 2, 8, 100} {
 		turns := ageing
@@ -86,12 +86,13 @@ func TestLowestClassIsServedUnderFullLoad(t *testing.T) {
 	}
 }
 
-// The bound holds for every key whatever is added and raised meanwhile, and the urgent keep their share of the turns.
+// The bound holds for every key, whatever is added and raised meanwhile, and urgent keys keep their share of the turns.
 func TestAgeingBoundHoldsForEveryKey(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		ageing := 1 + random.IntN(10)
 		q := workqueue.New[int](workqueue.Options{Ageing: ageing})
+		defer q.ShutDown() // see heap
 		type promise struct{ since, within int }
 		promises, turn := map[int]promise{}, 0
 		for key := range 1000 {
@@ -119,7 +120,7 @@ func TestAgeingBoundHoldsForEveryKey(t *testing.T) {
 	}
 }
 
-// A great backlog of unimportant keys holds an urgent one up by one turn at most.
+// A large backlog of unimportant keys delays an urgent key by at most one turn.
 func TestBacklogDoesNotHoldUpUrgentKeys(t *testing.T) {
 	q := workqueue.New[int](workqueue.Options{})
 	for key := range 10_000 {
@@ -149,6 +150,7 @@ func TestAgeingOneIsFIFO(t *testing.T) {
 func TestManyClasses(t *testing.T) {
 	const keys = 2000
 	q := workqueue.New[int](workqueue.Options{Ageing: noAgeing})
+	defer q.ShutDown() // see heap
 	for key := range keys {
 		q.AddWith(key, workqueue.Item{Priority: key * 7919 % keys})
 	}

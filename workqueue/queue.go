@@ -8,72 +8,86 @@ import (
 	"time"
 )
 
+// The states of a key's entry:
+//
+//	                nothing pending           waiting               ready
+//
+//	not processed   (no entry) ──AddAfter──▶ delayed ──due, Add──▶ queued ──┐
+//	                    ▲                       ▲                     ▲     │
+//	                    │ Done                  │ Done                │ Done│ Get
+//	                    │                       │                     │     │
+//	processed         idle ─────AddAfter───▶ delayed ──due, Add──▶ rerun    │
+//	                    ▲                                                   │
+//	                    └───────────────────────────────────────────────────┘
+//
+// Add of an entry with nothing pending goes straight to the right column. Cancel goes back to the left column. Get only
+// takes queued entries, so an entry that is processed is never handed out a second time.
+
 // Options are the settings of a queue. The zero value is what client-go calls its default controller queue.
 type Options struct {
-	// Name tells queues apart in metrics; see Queue.Name. It may be empty.
+	// Name distinguishes queues in metrics; see Queue.Name. It may be empty.
 	Name string
 
-	// Backoff and Bucket are the rate limits of AddRateLimited: the longer of the two delays counts. Both must be zero
-	// when New is given limiters.
+	// Backoff and Bucket are the rate limits of AddRateLimited; the longer of their delays counts. Both must be zero if
+	// New gets limiters.
 	Backoff Backoff
 	Bucket  Bucket
 
-	// MaxCauses is how many causes a key keeps when adds coalesce: the first ones; the others are counted. Zero means
-	// 4, a negative number none.
+	// MaxCauses is the number of causes that a key keeps when adds coalesce. The key keeps the first causes and counts
+	// the others. Zero means 4. A negative number means that no causes are kept.
 	MaxCauses int
 
-	// Ageing keeps low priorities from starving: of any so many turns in a row, one at least goes to the key that has
-	// been ready the longest. Zero means 8; one makes a plain FIFO of the queue; a negative number panics.
+	// Ageing keeps low priorities from starving: of every Ageing hand-outs in a row, at least one goes to the key that
+	// has been ready the longest. Zero means 8. One turns the queue into a plain FIFO. A negative number panics.
 	Ageing int
 
-	// Metrics switches the measuring of times on. Nil reads no clock but for delays.
+	// Metrics receives measured times. If it is nil, the queue reads the clock only for delays.
 	Metrics *Metrics
 }
 
-// Item is how a key is added. The zero value is a plain Add.
-// It corresponds to priorityqueue.AddOpts of controller-runtime.
+// Item tells how to add a key. The zero value is a plain Add. It corresponds to priorityqueue.AddOpts of
+// controller-runtime.
 type Item struct {
-	// After delays the key by so much from now. Zero or less is no delay.
+	// After is the delay from now. Zero or less means no delay.
 	After time.Duration
-	// Priority is higher for what is more urgent.
+	// Priority orders the ready keys: the key with the higher number goes first.
 	Priority int
-	// RateLimited delays the key by what the queue's RateLimiter says, and makes it count the failure. With After the
-	// longer of the two counts. (In controller-runtime it is the shorter.)
+	// RateLimited counts a failure of the key and delays the key as the RateLimiter says. With After, the longer delay
+	// counts; in controller-runtime it is the shorter.
 	RateLimited bool
-	// Cause says why; zero says nothing.
+	// Cause tells why the key is added. A zero Cause is ignored.
 	Cause Cause
 }
 
-// Work is a key that was handed out, and what is known of why. It must be given back with Done(work.Key).
+// Work is a key that was handed out, with its causes. The worker must give it back with Done(work.Key).
 type Work[K comparable] struct {
 	Key K
-	// Causes are the first causes of the adds that this hand-out answers, oldest first. The slice belongs to the queue
-	// and is reused after Done: whoever needs it longer clones it.
+	// Causes are the first causes of the adds that this hand-out answers, oldest first. The queue owns the slice and
+	// reuses it after Done; clone it to keep it longer.
 	Causes []Cause
 	// CausesOmitted counts the causes beyond Options.MaxCauses.
 	CausesOmitted int
-	// Priority is the highest of the adds that this hand-out answers.
+	// Priority is the highest priority of the adds that this hand-out answers.
 	Priority int
-	// Added is when the first of these adds was made, and Ready when the key was due. Each is zero where the queue had
-	// no need to read the clock: Options.Metrics is nil, and the key was not delayed, or an Add took the waiting away.
-	// Cause.At is independent of it.
+	// Added is the time of the first of these adds, and Ready the time when the key was due. Each is zero if the queue
+	// did not read the clock: Options.Metrics is nil, and the key was not delayed or an Add ended its delay. Cause.At
+	// does not depend on this.
 	Added, Ready time.Time
 }
 
-// Queue hands keys out to workers, each key to one worker at a time, and never more often than it must.
+// Queue hands out keys to workers, each key to one worker at a time, and no more often than necessary.
 //
-// Of a key there is at most one pending hand-out: adds that come before it coalesce into it. It is due at the earliest
-// time that any of them asked for, has the highest priority that any of them gave, and carries their causes. A key that
-// is added while it is processed is handed out again after its Done.
+// A key has at most one pending hand-out. Adds before it coalesce into it: the earliest time and the highest priority
+// win, and it carries the causes of all. A key that is added while it is processed is handed out again after its Done.
 //
-// It corresponds to TypedRateLimitingInterface of client-go and to PriorityQueue of controller-runtime, in one type.
-// It owns no goroutine, and needs no Run.
+// Queue corresponds to TypedRateLimitingInterface of client-go and to PriorityQueue of controller-runtime, in one type.
+// It owns no goroutine and needs no Run.
 type Queue[K comparable] struct {
 	name      string
 	limiter   RateLimiter[K]
 	maxCauses int
 	metrics   *Metrics
-	base      time.Time // what stamps count from
+	base      time.Time // stamps count from here
 	seed      maphash.Seed
 
 	mu         sync.Mutex // guards the fields below
@@ -82,23 +96,23 @@ type Queue[K comparable] struct {
 	ready      readyQueue[K]
 	delays     delayHeap[K]
 	alarm      alarm
-	trimAt     stamp // when room is to be given back; zero if none is
-	inWork     int   // entries that are processed
-	processing list  // these, who was handed out first first; kept for the metrics only
-	reruns     int   // entries whose pending is rerun
+	trimAt     stamp // time of the next trim; zero if no trim is planned
+	inWork     int   // number of entries that are processed
+	processing list  // these entries in the order of their hand-out; used for metrics only
+	reruns     int   // number of entries whose pending is rerun
 	waiters    waiters
 	adds       uint64
 	retries    uint64
 	closed     bool
-	drain      *drain // nil when nobody drains
+	drain      *drain // nil if no drain is under way
 }
 
-// New returns an empty queue. With limiters, the longest delay that any of them asks for counts (see MaxOf), and
-// Options.Backoff and Options.Bucket must be zero.
-// It corresponds to NewTypedRateLimitingQueueWithConfig of client-go.
+// New returns an empty queue. If there are several limiters, the longest of their delays counts (see MaxOf). With
+// limiters, Options.Backoff and Options.Bucket must be zero; otherwise New panics. It corresponds to
+// NewTypedRateLimitingQueueWithConfig of client-go.
 func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 	if o.Ageing < 0 {
-		panic("workqueue: Options.Ageing is negative, and without ageing low priorities would starve")
+		panic("workqueue: Options.Ageing is negative; without ageing low priorities would starve")
 	}
 	q := &Queue[K]{
 		name:      o.Name,
@@ -123,22 +137,22 @@ func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 // Name returns Options.Name.
 func (q *Queue[K]) Name() string { return q.name }
 
-// Add makes a key ready, now, at priority zero and without a cause.
+// Add makes a key ready now, with priority 0 and without a cause.
 func (q *Queue[K]) Add(key K) { q.AddWith(key, Item{}) }
 
-// AddAfter makes a key ready after a time, unless it will be sooner; a time of zero or less is now.
+// AddAfter makes a key ready after the given time, unless it becomes ready earlier. Zero or less means now.
 func (q *Queue[K]) AddAfter(key K, after time.Duration) { q.AddWith(key, Item{After: after}) }
 
-// AddRateLimited counts a failure of a key and makes it ready when its RateLimiter says.
+// AddRateLimited counts a failure of a key and makes it ready after the delay that the RateLimiter returns.
 func (q *Queue[K]) AddRateLimited(key K) { q.AddWith(key, Item{RateLimited: true}) }
 
-// AddWith adds a key. It never blocks. After ShutDown it does nothing.
-// An add coalesces with what is pending for the key: the earlier time, the higher priority and both causes win. So an
-// Add of a key that waits takes the waiting away, unlike in client-go, where the key is handed out twice.
+// AddWith adds a key. It never blocks. After ShutDown it does nothing. An add coalesces with the pending adds of the
+// key: the earlier time and the higher priority win, and both causes are kept. So an Add of a delayed key ends the
+// delay; in client-go, the key would be handed out twice.
 func (q *Queue[K]) AddWith(key K, item Item) {
 	delay := max(item.After, 0)
 	if item.RateLimited {
-		delay = max(delay, q.limiter.When(key)) // without the lock: it may be the user's code
+		delay = max(delay, q.limiter.When(key)) // without the lock, because it may be user code
 	}
 	hash, now := q.hash(key), stamp(0)
 	if delay > 0 || q.metrics != nil {
@@ -156,15 +170,14 @@ func (q *Queue[K]) AddWith(key K, item Item) {
 	q.mu.Unlock()
 }
 
-// Forget makes the RateLimiter forget the failures of a key. What is pending for it stays.
+// Forget makes the RateLimiter forget the failures of a key. It does not change what is pending.
 func (q *Queue[K]) Forget(key K) { q.limiter.Forget(key) }
 
 // NumRequeues returns how many failures of a key the RateLimiter remembers.
 func (q *Queue[K]) NumRequeues(key K) int { return q.limiter.NumRequeues(key) }
 
-// Cancel takes back the delayed add of a key, with its causes, and says whether there was one. A key that is ready
-// already stays so, and so does what the RateLimiter remembers.
-// Nothing in client-go corresponds to it.
+// Cancel removes the delayed add of a key, with its causes, and reports whether there was one. It changes neither a key
+// that is already ready nor the failures that the RateLimiter counted. client-go has nothing like it.
 func (q *Queue[K]) Cancel(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -178,10 +191,10 @@ func (q *Queue[K]) Cancel(key K) bool {
 	return true
 }
 
-// Get waits for a key to be ready and hands it out; the caller must give it back with Done. The most urgent class
-// goes first, within it the key that came to it first; but see Options.Ageing. Get returns the context's error when
-// the context has ended, and ErrShutDown when the queue is shut down, nothing is ready, and nothing that is processed
-// will be ready again.
+// Get blocks until a key is ready and hands it out. The caller must give it back with Done. The key with the highest
+// priority goes first; within a priority, the key that entered it first; Options.Ageing adds an exception. Get returns
+// the context's error when the context has ended. It returns ErrShutDown when the queue is shut down, no key is ready,
+// and no key that is being processed will be ready again.
 func (q *Queue[K]) Get(ctx context.Context) (work Work[K], err error) {
 	if err = ctx.Err(); err != nil {
 		return work, err
@@ -201,8 +214,8 @@ func (q *Queue[K]) Get(ctx context.Context) (work Work[K], err error) {
 	return work, nil
 }
 
-// Done gives a key back. If it was added meanwhile it is ready now, once. Done of a key that is not being processed
-// panics: were it let pass, the next worker could be given a key that another one still works on.
+// Done gives a key back. If the key was added meanwhile, it becomes ready now, once. Done panics if the key is not
+// being processed. Otherwise the next worker could get a key that another worker still processes.
 func (q *Queue[K]) Done(key K) {
 	hash, now := q.hash(key), stamp(0)
 	if q.metrics != nil {
@@ -222,14 +235,14 @@ func (q *Queue[K]) Done(key K) {
 	}
 }
 
-// Len returns the number of keys that are ready. Keys that wait, or are processed, are not among them; see Stats.
+// Len returns the number of ready keys. Delayed keys and keys that are being processed are not counted; see Stats.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.ready.length
 }
 
-// wait gives the lock up until something may be ready. It returns an error, with the lock, if Get should.
+// wait releases the lock until a key may be ready, and returns with the lock held. Get must return its error.
 func (q *Queue[K]) wait(ctx context.Context) error {
 	if q.closed && q.reruns == 0 {
 		return ErrShutDown
@@ -249,7 +262,7 @@ func (q *Queue[K]) wait(ctx context.Context) error {
 	}
 }
 
-// start makes a ready entry one that is processed, tells the worker of it, and returns how long it was ready.
+// start marks a ready entry as processed, fills in the worker's Work, and returns how long the entry was ready.
 func (q *Queue[K]) start(e *entry[K], work *Work[K]) (queued time.Duration) {
 	e.pending, e.processing = idle, true
 	q.inWork++
@@ -269,7 +282,7 @@ func (q *Queue[K]) start(e *entry[K], work *Work[K]) (queued time.Duration) {
 	return time.Duration(e.started - e.ready)
 }
 
-// finish ends the processing of an entry, which has the given slot of the table.
+// finish ends the processing of an entry, which is in the given slot of the table.
 func (q *Queue[K]) finish(slot int, e *entry[K]) {
 	e.processing = false
 	q.inWork--
@@ -279,7 +292,7 @@ func (q *Queue[K]) finish(slot int, e *entry[K]) {
 	if e.held != nil {
 		e.held.reset()
 		if e.causes == nil {
-			e.causes, e.held = e.held, nil // or the next add would need a second list
+			e.causes, e.held = e.held, nil // otherwise the next add would need a second list
 		}
 	}
 	switch e.pending {
@@ -287,7 +300,7 @@ func (q *Queue[K]) finish(slot int, e *entry[K]) {
 		q.reruns--
 		q.enqueue(e)
 		if q.closed && q.reruns == 0 {
-			q.waiters.wakeAll() // all but one will find that nothing comes any more
+			q.waiters.wakeAll() // no further key will come; they return ErrShutDown
 		}
 	case idle:
 		q.release(slot, e)
@@ -295,7 +308,7 @@ func (q *Queue[K]) finish(slot int, e *entry[K]) {
 	}
 }
 
-// add joins an add to what is pending for the entry.
+// add merges an add into the pending adds of the entry.
 func (q *Queue[K]) add(e *entry[K], item *Item, now stamp, delay time.Duration) {
 	if item.RateLimited || item.After > 0 {
 		q.retries++
@@ -324,7 +337,7 @@ func (q *Queue[K]) raise(e *entry[K], priority int) {
 	}
 }
 
-// addLater makes an entry due after a time, unless it will be ready sooner.
+// addLater makes an entry due after a time, unless it becomes ready earlier.
 func (q *Queue[K]) addLater(e *entry[K], now stamp, delay time.Duration) {
 	due := now.add(delay)
 	switch {
@@ -340,7 +353,7 @@ func (q *Queue[K]) addLater(e *entry[K], now stamp, delay time.Duration) {
 	q.alarm.set(q.delays.first(), now)
 }
 
-// becomeReady counts an add whose time has come.
+// becomeReady counts an add whose time has come, and makes its entry ready.
 func (q *Queue[K]) becomeReady(e *entry[K], at stamp) {
 	q.adds++
 	e.ready = at
@@ -358,7 +371,7 @@ func (q *Queue[K]) enqueue(e *entry[K]) {
 	q.waiters.wakeFor(q.ready.length)
 }
 
-// dropPending takes back what was asked for an entry that is in neither the heap nor the lists.
+// dropPending removes the pending request of an entry that is in neither the heap nor the lists.
 func (q *Queue[K]) dropPending(e *entry[K]) {
 	e.dropPending()
 	if !e.processing {
@@ -366,7 +379,7 @@ func (q *Queue[K]) dropPending(e *entry[K]) {
 	}
 }
 
-// hash needs no lock. It panics where a Go map would: when K is an interface type and the key is not comparable.
+// hash needs no lock. Like a Go map, it panics if K is an interface type and the key is not comparable.
 func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) | occupied }
 
 func (q *Queue[K]) now() stamp { return stamp(time.Since(q.base)) }

@@ -31,7 +31,7 @@ func TestAddWhileProcessingRunsOnceMore(t *testing.T) {
 	for range 3 {
 		q.Add("a")
 	}
-	require.Zero(t, q.Len(), "it is being processed, and must not be handed out twice at once")
+	require.Zero(t, q.Len(), "a key that is being processed must not be handed out again")
 	require.Equal(t, 1, q.Stats().Depth)
 	q.Done(work.Key)
 	require.Equal(t, []string{"a"}, getAll(t, q, 1))
@@ -56,7 +56,7 @@ func TestWorkersShareKeys(t *testing.T) {
 	require.Equal(t, "b", second.Key)
 	q.Add("a")
 	q.Done("b")
-	require.Zero(t, q.Len(), "a still belongs to the first worker")
+	require.Zero(t, q.Len(), "the first worker still has a")
 	q.Done("a")
 	require.Equal(t, 1, q.Len())
 }
@@ -66,13 +66,13 @@ func TestCausesTravelWithKeys(t *testing.T) {
 	for i := range 5 {
 		q.AddWith("a", workqueue.Item{Cause: causeOf(fmt.Sprint(i))})
 	}
-	q.Add("a") // has no cause, and so none is omitted
+	q.Add("a") // has no cause, so no cause is omitted
 	work := get(t, q)
 	require.Equal(t, []workqueue.Cause{causeOf("0"), causeOf("1")}, work.Causes)
 	require.Equal(t, 3, work.CausesOmitted)
 
 	q.AddWith("a", workqueue.Item{Cause: causeOf("5")})
-	require.Equal(t, []workqueue.Cause{causeOf("0"), causeOf("1")}, work.Causes, "an add during work must not touch what the worker holds")
+	require.Equal(t, []workqueue.Cause{causeOf("0"), causeOf("1")}, work.Causes, "an add during processing must not change the worker's slice")
 	q.Done("a")
 	work = get(t, q)
 	require.Equal(t, []workqueue.Cause{causeOf("5")}, work.Causes)
@@ -80,6 +80,19 @@ func TestCausesTravelWithKeys(t *testing.T) {
 	q.Done("a")
 
 	q.Add("a")
+	require.Empty(t, get(t, q).Causes)
+}
+
+// A cause counts if it has anything in it.
+func TestCausesOfOneField(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	for _, c := range []workqueue.Cause{{Source: "a"}, {Event: "a"}, {Object: "a"}, {Version: "a"}, {At: time.Unix(1, 0)}} {
+		q.AddWith("a", workqueue.Item{Cause: c})
+		work := get(t, q)
+		require.Equal(t, []workqueue.Cause{c}, work.Causes)
+		q.Done(work.Key)
+	}
+	q.AddWith("a", workqueue.Item{})
 	require.Empty(t, get(t, q).Causes)
 }
 
@@ -151,7 +164,7 @@ func TestGetEndsWithItsContext(t *testing.T) {
 
 		q.Add("a")
 		_, err = q.Get(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "a worker that should end gets no work, although there is some")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "an ended context wins over a ready key")
 		require.Equal(t, []string{"a"}, getAll(t, q, 1))
 	})
 }
@@ -160,10 +173,10 @@ func TestDoneOfUnknownKeyPanics(t *testing.T) {
 	q := workqueue.New[string](workqueue.Options{})
 	require.PanicsWithValue(t, "workqueue: Done of a, which is not being processed", func() { q.Done("a") })
 	q.Add("a")
-	require.Panics(t, func() { q.Done("a") }, "it is ready, and nobody has it")
+	require.Panics(t, func() { q.Done("a") }, "the key is ready, but no worker has it")
 	require.Equal(t, []string{"a"}, getAll(t, q, 1))
 	require.Panics(t, func() { q.Done("a") }, "twice")
-	q.Add("b") // no lock was left behind
+	q.Add("b") // the panic left no lock behind
 	require.Equal(t, 1, q.Len())
 }
 
@@ -180,10 +193,17 @@ func TestMisusePanics(t *testing.T) {
 		"ageing":                func() { workqueue.New[string](workqueue.Options{Ageing: -1}) },
 		"jitter of a backoff":   func() { workqueue.New[string](workqueue.Options{Backoff: workqueue.Backoff{Jitter: 1.1}}) },
 		"base of a backoff":     func() { workqueue.Exponential[string](workqueue.Backoff{Base: -1}) },
+		"max of a backoff":      func() { workqueue.Exponential[string](workqueue.Backoff{Max: -1}) },
+		"negative jitter":       func() { workqueue.Exponential[string](workqueue.Backoff{Jitter: -0.1}) },
 		"jitter of a limiter":   func() { workqueue.WithJitter(l, -0.1) },
+		"too much jitter":       func() { workqueue.WithJitter(l, 1.1) },
 		"limiters and a Bucket": func() { workqueue.New(workqueue.Options{Bucket: workqueue.Bucket{QPS: 1}}, l) },
 	} {
 		require.Panics(t, f, name)
+	}
+	for _, fraction := range []float64{0, 1} {
+		require.NotPanics(t, func() { workqueue.WithJitter(l, fraction) })
+		require.NotPanics(t, func() { workqueue.Exponential[string](workqueue.Backoff{Jitter: fraction}) })
 	}
 }
 
@@ -195,6 +215,7 @@ func TestName(t *testing.T) {
 func TestManyKeys(t *testing.T) {
 	const keys = 5_000
 	q := workqueue.New[int](workqueue.Options{})
+	defer q.ShutDown() // see heap
 	for round := range 3 {
 		for i := range keys {
 			q.Add(i * 7919)
@@ -242,7 +263,7 @@ func TestAddGetDoneDoNotAllocate(t *testing.T) {
 	}
 }
 
-// Nor does a queue whose backlog stays as long as it is.
+// A queue whose backlog keeps its size does not allocate either.
 func TestSteadyBacklogDoesNotAllocate(t *testing.T) {
 	q, next := workqueue.New[int](workqueue.Options{}), 0
 	turn := func() {

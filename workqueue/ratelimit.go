@@ -9,29 +9,28 @@ import (
 	"time"
 )
 
-// RateLimiter says how long a key that failed should wait before it is tried again. It must be safe for concurrent
-// use; a queue calls it without holding any lock.
-// It corresponds to TypedRateLimiter of client-go.
+// RateLimiter decides how long a failed key waits before the next attempt. It must be safe for concurrent use; a queue
+// calls it without holding a lock. It corresponds to TypedRateLimiter of client-go.
 type RateLimiter[K comparable] interface {
-	// When counts one failure of a key and returns how long to wait. Zero or less is not at all.
+	// When counts one failure of a key and returns the delay. Zero or less means no delay.
 	When(key K) time.Duration
-	// Forget forgets the failures of a key, for it has succeeded, or will not be tried again.
+	// Forget resets the failures of a key that has succeeded or will not be tried again.
 	Forget(key K)
-	// NumRequeues returns the failures counted since the key was last forgotten.
+	// NumRequeues returns the failures counted since the last Forget.
 	NumRequeues(key K) int
 }
 
-// Backoff is a delay that doubles with each failure of a key: Base, 2·Base, 4·Base, and so on, up to Max. The zero
-// value is 5 ms up to 1000 s.
+// Backoff is a delay that doubles with each failure of a key, from Base up to Max. The zero value starts at 5 ms and
+// ends at 1000 s.
 type Backoff struct {
 	Base time.Duration // the delay after the first failure; zero means 5 ms
 	Max  time.Duration // the longest delay; zero means 1000 s
-	// Jitter is the fraction, from 0 to 1, by which a delay may be shortened at random, so that keys that failed
-	// together are not tried again together. (Shortened: Max stays the longest delay.)
+	// Jitter is the fraction, from 0 to 1, by which a delay may be shortened at random. It spreads keys that failed
+	// together. It never lengthens a delay, so Max remains the longest.
 	Jitter float64
 }
 
-// Delay returns how long to wait after so many failures; no failure is no delay.
+// Delay returns the delay after the given number of failures; it is 0 after no failure.
 func (b Backoff) Delay(failures int) time.Duration {
 	if failures <= 0 {
 		return 0
@@ -56,11 +55,11 @@ func (b Backoff) orDefault() Backoff {
 
 func (b Backoff) check() {
 	if b.Base < 0 || b.Max < 0 || !(b.Jitter >= 0 && b.Jitter <= 1) {
-		panic(fmt.Sprintf("workqueue: a Backoff needs times that are not negative and a Jitter from 0 to 1, not %+v", b))
+		panic(fmt.Sprintf("workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got %+v", b))
 	}
 }
 
-// shorten takes a random part, of at most the fraction jitter, off a delay.
+// shorten subtracts a random part from a delay, at most the fraction jitter.
 func shorten(d time.Duration, jitter float64) time.Duration {
 	if jitter == 0 || d <= 0 {
 		return d
@@ -68,17 +67,16 @@ func shorten(d time.Duration, jitter float64) time.Duration {
 	return d - time.Duration(rand.Float64()*jitter*float64(d))
 }
 
-// Exponential returns a limiter that counts the failures of each key and delays it by what the Backoff says. Keys
-// that are never forgotten are remembered for ever.
-// It corresponds to NewTypedItemExponentialFailureRateLimiter of client-go, whose default item based limiter is a Base of
-// 1 ms.
+// Exponential returns a limiter that counts the failures of each key and delays the key as the Backoff says. It
+// remembers a key until Forget. It corresponds to NewTypedItemExponentialFailureRateLimiter of client-go, whose default
+// has a Base of 1 ms.
 func Exponential[K comparable](b Backoff) RateLimiter[K] {
 	b.check()
 	return &perKey[K]{delay: b.Delay}
 }
 
-// FastSlow returns a limiter that delays a key by fast for its first so many failures, and by slow after that.
-// It corresponds to NewTypedItemFastSlowRateLimiter of client-go.
+// FastSlow returns a limiter that delays a key by fast for its first fastAttempts failures, and by slow afterwards. It
+// corresponds to NewTypedItemFastSlowRateLimiter of client-go.
 func FastSlow[K comparable](fast, slow time.Duration, fastAttempts int) RateLimiter[K] {
 	return &perKey[K]{delay: func(failures int) time.Duration {
 		if failures <= fastAttempts {
@@ -88,16 +86,16 @@ func FastSlow[K comparable](fast, slow time.Duration, fastAttempts int) RateLimi
 	}}
 }
 
-// roomyMap is the number of failing keys from which on the map of their failures is given back when it is mostly empty.
+// roomyMap is the number of failing keys above which a mostly empty map is replaced by a smaller one.
 const roomyMap = 1024
 
-// perKey counts the failures of each key; the delay depends on nothing else.
+// perKey counts the failures of each key. The delay depends only on this count.
 type perKey[K comparable] struct {
 	delay func(failures int) time.Duration
 
 	mu       sync.Mutex // guards the fields below
 	failures map[K]int
-	most     int // keys in failures since it was made
+	most     int // largest number of keys since the map was made
 }
 
 func (l *perKey[K]) When(key K) time.Duration {
@@ -122,7 +120,7 @@ func (l *perKey[K]) Forget(key K) {
 	l.shrink()
 }
 
-// shrink gives back what a burst of failures made the map grow to, which deleting does not.
+// shrink releases the memory of a burst of failures. Deleting from a Go map does not release it.
 func (l *perKey[K]) shrink() {
 	if l.most < roomyMap || len(l.failures) >= l.most/4 {
 		return
@@ -138,15 +136,16 @@ func (l *perKey[K]) NumRequeues(key K) int {
 	return l.failures[key]
 }
 
-// Bucket bounds the retries of all keys together: it holds up to Burst tokens, gains QPS of them a second, and a retry
-// that finds none waits for its own. The zero value is 10 a second with a burst of 100; a negative QPS is no bound.
+// Bucket limits the retries of all keys together. It holds up to Burst tokens and gains QPS tokens per second; a retry
+// without a token waits for its own. The zero value is 10 per second with a burst of 100. A negative QPS means no
+// limit.
 type Bucket struct {
 	QPS   float64
-	Burst int // zero means 100; a negative number none
+	Burst int // zero means 100; a negative number means no burst
 }
 
-// TokenBucket returns a limiter that delays keys, whichever they are, by what the Bucket says. It counts no failures.
-// It corresponds to TypedBucketRateLimiter of client-go.
+// TokenBucket returns a limiter that delays all keys together as the Bucket says. It counts no failures. It corresponds
+// to TypedBucketRateLimiter of client-go.
 func TokenBucket[K comparable](b Bucket) RateLimiter[K] {
 	if b.QPS == 0 {
 		b.QPS = 10
@@ -162,14 +161,14 @@ func TokenBucket[K comparable](b Bucket) RateLimiter[K] {
 	return &bucket[K]{every: every, slack: time.Duration(min(slack, math.MaxInt64/2))}
 }
 
-// longestToken keeps sums of tokens within a time.Duration, and is longer than anyone waits.
+// longestToken keeps sums of token times within a time.Duration. It is longer than any useful delay.
 const longestToken = 30 * 24 * time.Hour
 
-// bucket is a token bucket kept as one time: that at which it would be full again, had nobody waited. A retry moves
-// it on by one token's time, and waits for as much of it as lies beyond a full bucket's worth.
+// bucket is a token bucket that stores one time: when it would be full again if every retry took its token at once. A
+// retry moves this time on by the time of one token. It waits for the part beyond the time of a full bucket.
 type bucket[K comparable] struct {
-	every time.Duration // the time of one token
-	slack time.Duration // the time of Burst tokens
+	every time.Duration // time of one token
+	slack time.Duration // time of Burst tokens
 
 	mu   sync.Mutex // guards full
 	full time.Time

@@ -13,7 +13,7 @@ import (
 
 const ms = time.Millisecond
 
-// delays asks a limiter n times for one key.
+// delays calls a limiter n times for one key.
 func delays(l workqueue.RateLimiter[string], key string, n int) (d []time.Duration) {
 	for range n {
 		d = append(d, l.When(key))
@@ -25,7 +25,7 @@ func TestExponential(t *testing.T) {
 	l := workqueue.Exponential[string](workqueue.Backoff{Base: ms, Max: time.Second})
 	require.Equal(t, []time.Duration{1 * ms, 2 * ms, 4 * ms, 8 * ms, 16 * ms}, delays(l, "one", 5))
 	require.Equal(t, 5, l.NumRequeues("one"))
-	require.Equal(t, []time.Duration{1 * ms, 2 * ms}, delays(l, "two", 2), "keys do not know of each other")
+	require.Equal(t, []time.Duration{1 * ms, 2 * ms}, delays(l, "two", 2), "keys do not affect each other")
 	require.Equal(t, []time.Duration{32 * ms, 64 * ms, 128 * ms, 256 * ms, 512 * ms, time.Second, time.Second}, delays(l, "one", 7))
 	l.Forget("one")
 	require.Zero(t, l.NumRequeues("one"))
@@ -54,7 +54,7 @@ func TestExponentialDoesNotOverflow(t *testing.T) {
 			require.Positive(t, d)
 			require.LessOrEqual(t, d, b.Max)
 			require.GreaterOrEqual(t, d, last)
-			require.True(t, d == b.Max || last == 0 || d == 2*last, "neither Max nor twice what was before")
+			require.True(t, d == b.Max || last == 0 || d == 2*last, "neither Max nor twice the previous delay")
 			last = d
 		}
 		require.Equal(t, b.Max, last)
@@ -105,7 +105,7 @@ func TestJitterOnlyShortens(t *testing.T) {
 			require.GreaterOrEqual(t, d, 800*ms, name)
 			seen[d] = true
 		}
-		require.Greater(t, len(seen), 900, "%s: keys that failed together should part", name)
+		require.Greater(t, len(seen), 900, "%s: keys that failed together should be spread", name)
 		require.Equal(t, 1000, l.NumRequeues("a"))
 		l.Forget("a")
 		require.Zero(t, l.NumRequeues("a"))
@@ -148,7 +148,7 @@ func TestTokenBucketLimits(t *testing.T) {
 	})
 }
 
-// Unless told otherwise a queue delays a key by the longer of an exponential and of its turn in a common bucket.
+// By default, the delay of a key is the longer of an exponential backoff and its turn in a common bucket.
 func TestDefaultLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, start := workqueue.New[int](workqueue.Options{}), time.Now()
@@ -197,7 +197,7 @@ func TestRateLimitOptions(t *testing.T) {
 		start := time.Now()
 		q.AddRateLimited("a")
 		getAll(t, q, 1)
-		require.Equal(t, time.Minute, time.Since(start), "the longest of many counts")
+		require.Equal(t, time.Minute, time.Since(start), "the longest delay counts")
 	})
 }
 
@@ -214,7 +214,7 @@ func TestAfterAndRateLimitTogether(t *testing.T) {
 	})
 }
 
-// A limiter may call the queue back: it is asked without any lock.
+// A limiter may call the queue, because the queue calls it without a lock.
 func TestLimiterMayUseTheQueue(t *testing.T) {
 	l := &curious{}
 	q := workqueue.New[string](workqueue.Options{}, l)

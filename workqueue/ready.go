@@ -5,32 +5,32 @@ import (
 	"slices"
 )
 
-// defaultAgeing is the ageing where Options does not say.
+// defaultAgeing is the default of Options.Ageing.
 const defaultAgeing = 8
 
-// class holds the ready keys of one priority in the order in which they came to it.
+// class holds the ready keys of one priority, in the order in which they entered the class.
 type class struct {
 	priority int
 	entries  list
 	length   int
 }
 
-// readyQueue decides who is next: the first of the highest class, and at every ageing-th turn at the latest whoever
-// has been ready the longest, in whatever class.
+// readyQueue chooses the next key. It takes the first key of the highest class. At least once in `ageing` turns, it
+// takes the key that has been ready the longest, in any class.
 //
-// Strict priorities would starve the lower classes under load. Deadlines computed from a priority and an age would
-// not, but they would let a great backlog of unimportant keys, such as an initial list, go before an urgent one. A
-// share of the turns does neither, reads no clock, and gives a bound that does not depend on how many classes there are:
-// as long as a key is ready, the key that has been ready the longest is that key or an older one, and one such leaves
-// within any `ageing` turns; so a key leaves within ageing × (1 + the number of keys that were ready before it) turns.
+// Strict priorities would starve the lower classes under load. Deadlines computed from priority and age would not, but
+// a large backlog of unimportant keys, such as an initial list, would then go before an urgent key. A share of the
+// turns avoids both, reads no clock, and gives a bound that does not depend on the number of classes. The bound: a key
+// leaves within ageing × (1 + the number of keys that were ready before it) turns. The reason: while a key is ready,
+// the oldest ready key is this key or an older one, and the oldest leaves within `ageing` turns.
 type readyQueue[K comparable] struct {
 	slab    *slab[K]
-	classes []class // ascending by priority; there are few, so a slice does; none is empty, but for a single one
+	classes []class // ascending by priority; a slice, because there are few; only a single class may be empty
 	ages    list
 	length  int
 
 	ageing int
-	passed int // turns in a row in which the oldest was passed over
+	passed int // turns in a row that did not take the oldest key
 }
 
 func (r *readyQueue[K]) push(e *entry[K]) {
@@ -39,7 +39,7 @@ func (r *readyQueue[K]) push(e *entry[K]) {
 	r.length++
 }
 
-// pop takes the next entry out. There must be one.
+// pop removes the next entry and returns it. The queue must not be empty.
 func (r *readyQueue[K]) pop() *entry[K] {
 	i := len(r.classes) - 1
 	next, oldest := r.classes[i].entries.head, r.ages.head
@@ -60,17 +60,17 @@ func (r *readyQueue[K]) pop() *entry[K] {
 	return e
 }
 
-// raise moves an entry to the end of a higher class. It keeps its age.
+// raise moves an entry to the end of a higher class. The entry keeps its age.
 func (r *readyQueue[K]) raise(e *entry[K], priority int) {
 	r.leave(e, r.find(e.priority))
 	e.priority = priority
 	r.enter(e)
 }
 
-// enter puts an entry at the end of its class.
+// enter appends an entry to its class.
 func (r *readyQueue[K]) enter(e *entry[K]) {
 	i := len(r.classes) - 1
-	if i < 0 || r.classes[i].priority != e.priority { // nearly always it is the highest class, or the only one
+	if i < 0 || r.classes[i].priority != e.priority { // usually it is the highest class, or the only one
 		i = r.class(e.priority)
 	}
 	c := &r.classes[i]
@@ -78,7 +78,7 @@ func (r *readyQueue[K]) enter(e *entry[K]) {
 	c.length++
 }
 
-// leave takes an entry out of its class, which is the i-th.
+// leave removes an entry from its class, which has index i.
 func (r *readyQueue[K]) leave(e *entry[K], i int) {
 	c := &r.classes[i]
 	r.slab.remove(&c.entries, e, byClass)
@@ -88,7 +88,7 @@ func (r *readyQueue[K]) leave(e *entry[K], i int) {
 	}
 }
 
-// class returns where the class of a priority is. It is made if there is none.
+// class returns the index of the class of a priority. It creates the class if necessary.
 func (r *readyQueue[K]) class(priority int) int {
 	i := r.find(priority)
 	switch {
@@ -101,7 +101,7 @@ func (r *readyQueue[K]) class(priority int) int {
 	return i
 }
 
-// find returns where the class of a priority is, or belongs.
+// find returns the index of the class of a priority, or the index where the class belongs.
 func (r *readyQueue[K]) find(priority int) int {
 	i, _ := slices.BinarySearchFunc(r.classes, priority, func(c class, p int) int {
 		return cmp.Compare(c.priority, p)

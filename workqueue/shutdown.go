@@ -2,16 +2,15 @@ package workqueue
 
 import "context"
 
-// drain is what ShutDownWithDrain waits for.
+// drain is the state of a running ShutDownWithDrain. Several callers may wait for it.
 type drain struct {
 	ended chan struct{}
-	err   error // a DrainError if the queue is not empty; written before ended is closed
+	err   error // a DrainError if keys are left; written before ended is closed
 }
 
-// ShutDown ends the queue: adds are ignored from now on, keys that wait for their time are dropped, keys that are
-// ready are still handed out, and then Get returns ErrShutDown. It waits for nothing, may be called again, and cuts
-// short a drain that is under way.
-// It corresponds to ShutDown of client-go; controller-runtime's priority queue drops what is ready, too.
+// ShutDown ends the queue. From now on it ignores adds. It drops the delayed keys, hands out the ready keys, and then
+// Get returns ErrShutDown. ShutDown does not block and may be called again. It ends a drain that is under way. It
+// corresponds to ShutDown of client-go; controller-runtime's priority queue also drops the ready keys.
 func (q *Queue[K]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -23,11 +22,12 @@ func (q *Queue[K]) ShutDown() {
 	}
 }
 
-// ShutDownWithDrain is ShutDown, and then waits until every key that was ready has been handed out and every key that
-// was handed out is Done, those among them that were added again included; so workers must go on with Get until it
-// says ErrShutDown. (Keys that wait for their time are dropped: their wait may be longer than anyone's patience.)
-// It returns nil, or a DrainError when the context ended first or ShutDown was called.
-// It corresponds to ShutDownWithDrain of client-go, which does not wait for what is queued (kubernetes#141079).
+// ShutDownWithDrain does the same as ShutDown and then blocks until the queue is empty: every ready key was handed out,
+// and every key that was handed out is Done, including keys that were added again while they were processed. So workers
+// must call Get until it returns ErrShutDown. Delayed keys are dropped, because their delay may be long.
+//
+// It returns nil, or a DrainError if the context ended first or ShutDown was called. It corresponds to
+// ShutDownWithDrain of client-go, which does not wait for queued keys (kubernetes#141079).
 func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	d := q.beginDrain()
 	if d == nil {
@@ -60,7 +60,7 @@ func (q *Queue[K]) beginDrain() *drain {
 	return q.drain
 }
 
-// endDrain ends a drain if there is one and nothing is left.
+// endDrain ends the drain, if any, when no entry is left.
 func (q *Queue[K]) endDrain() {
 	if q.drain != nil && q.table.used == 0 {
 		close(q.drain.ended)
@@ -68,7 +68,7 @@ func (q *Queue[K]) endDrain() {
 	}
 }
 
-// close refuses adds, drops the delayed keys and wakes everybody who waits.
+// close makes the queue ignore adds, drops the delayed keys and wakes all waiting Gets.
 func (q *Queue[K]) close() {
 	if q.closed {
 		return
@@ -83,7 +83,7 @@ func (q *Queue[K]) close() {
 	q.waiters.wakeAll()
 }
 
-// left says what a drain left undone.
+// left returns the error of a drain that ends now.
 func (q *Queue[K]) left(err error) *DrainError {
 	return &DrainError{Ready: q.ready.length, Processing: q.inWork, Err: err}
 }

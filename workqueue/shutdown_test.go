@@ -48,7 +48,7 @@ func TestShutDownWakesEveryGet(t *testing.T) {
 	})
 }
 
-// A Get does not say that all is over while a key is in work that will be ready again.
+// Get does not return ErrShutDown while a key is being processed that will be ready again.
 func TestGetWaitsForWhatWillRunAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{})
@@ -81,7 +81,7 @@ func TestGetWaitsForWhatWillRunAgain(t *testing.T) {
 	})
 }
 
-// drainOf starts a drain and waits until it waits.
+// drainOf starts a drain and returns when it blocks.
 func drainOf(ctx context.Context, q *workqueue.Queue[string]) <-chan error {
 	drained := make(chan error, 1)
 	go func() { drained <- q.ShutDownWithDrain(ctx) }()
@@ -101,7 +101,7 @@ func requireWaits(t *testing.T, drained <-chan error) {
 
 func TestDrain(t *testing.T) {
 	for name, test := range map[string]func(t *testing.T, q *workqueue.Queue[string]){
-		"waits for what is processed": func(t *testing.T, q *workqueue.Queue[string]) {
+		"waits for keys that are being processed": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			q.Add("b")
 			get(t, q)
@@ -114,7 +114,7 @@ func TestDrain(t *testing.T) {
 			q.Done("b")
 			require.NoError(t, <-drained)
 		},
-		"waits for what is queued and nobody processes": func(t *testing.T, q *workqueue.Queue[string]) {
+		"waits for queued keys that no worker has taken": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			q.Add("b")
 			drained := drainOf(t.Context(), q)
@@ -124,7 +124,7 @@ func TestDrain(t *testing.T) {
 			require.Equal(t, []string{"b"}, getAll(t, q, 1))
 			require.NoError(t, <-drained)
 		},
-		"waits for what is queued and what is processed": func(t *testing.T, q *workqueue.Queue[string]) {
+		"waits for queued keys and for keys that are being processed": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			q.Add("b")
 			get(t, q)
@@ -134,7 +134,7 @@ func TestDrain(t *testing.T) {
 			require.Equal(t, []string{"b"}, getAll(t, q, 1))
 			require.NoError(t, <-drained)
 		},
-		"waits for what was added while it was processed": func(t *testing.T, q *workqueue.Queue[string]) {
+		"waits for keys that were added while they were processed": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			get(t, q)
 			q.Add("a")
@@ -146,7 +146,7 @@ func TestDrain(t *testing.T) {
 			_, err := q.Get(t.Context())
 			require.ErrorIs(t, err, workqueue.ErrShutDown)
 		},
-		"drops what is delayed, and its timer": func(t *testing.T, q *workqueue.Queue[string]) {
+		"drops delayed keys and their timer": func(t *testing.T, q *workqueue.Queue[string]) {
 			start := time.Now()
 			q.AddAfter("a", time.Hour)
 			q.Add("b")
@@ -157,7 +157,7 @@ func TestDrain(t *testing.T) {
 			require.NoError(t, <-drained)
 			require.Zero(t, time.Since(start))
 		},
-		"is over at once when the queue is empty": func(t *testing.T, q *workqueue.Queue[string]) {
+		"ends at once if the queue is empty": func(t *testing.T, q *workqueue.Queue[string]) {
 			ended, cancel := context.WithCancel(t.Context())
 			cancel()
 			require.NoError(t, q.ShutDownWithDrain(ended))
@@ -177,9 +177,9 @@ func TestDrain(t *testing.T) {
 			var left *workqueue.DrainError
 			require.True(t, errors.As(err, &left))
 			require.Equal(t, workqueue.DrainError{Ready: 2, Processing: 1, Err: context.DeadlineExceeded}, *left)
-			require.EqualError(t, err, "workqueue: drain ended with 2 keys ready and 1 in work: context deadline exceeded")
+			require.EqualError(t, err, "workqueue: drain ended with 2 keys ready and 1 being processed: context deadline exceeded")
 		},
-		"is cut short by ShutDown": func(t *testing.T, q *workqueue.Queue[string]) {
+		"ends with ShutDown": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			get(t, q)
 			drained := drainOf(t.Context(), q)
@@ -188,11 +188,11 @@ func TestDrain(t *testing.T) {
 			require.ErrorIs(t, <-drained, workqueue.ErrShutDown)
 			q.Done("a")
 		},
-		"is not what ShutDown does": func(t *testing.T, q *workqueue.Queue[string]) {
+		"is not part of ShutDown": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			q.Add("b")
 			get(t, q)
-			q.ShutDown() // the test would hang
+			q.ShutDown() // a drain would block the test
 			require.Equal(t, 1, q.Stats().Processing)
 			require.Equal(t, 1, q.Len())
 			q.Done("a")
@@ -205,7 +205,7 @@ func TestDrain(t *testing.T) {
 			getAll(t, q, 1)
 			require.NoError(t, <-drained)
 		},
-		"may be waited for by many": func(t *testing.T, q *workqueue.Queue[string]) {
+		"may have many callers": func(t *testing.T, q *workqueue.Queue[string]) {
 			q.Add("a")
 			ctx, cancel := context.WithCancel(t.Context())
 			first, second, third := drainOf(t.Context(), q), drainOf(t.Context(), q), drainOf(ctx, q)
@@ -223,15 +223,15 @@ func TestDrain(t *testing.T) {
 				test(t, q)
 				q.Add("late")
 				q.AddAfter("late", time.Second)
-				require.Zero(t, q.Stats().Delayed, "a queue that is shut down takes nothing")
-				q.ShutDown() // harms nothing, whatever became of the drain
+				require.Zero(t, q.Stats().Delayed, "a queue that was shut down ignores adds")
+				q.ShutDown() // does nothing more, however the drain ended
 				q.ShutDown()
 			})
 		})
 	}
 }
 
-// A drain whose context ends just as the queue becomes empty has succeeded, if nothing is left when it looks.
+// A drain whose context ends just as the queue becomes empty succeeds if no key is left when it looks.
 func TestDrainThatEndsWithNothingLeft(t *testing.T) {
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestDrainThatEndsWithNothingLeft(t *testing.T) {
 	}
 }
 
-// Workers that go on until Get says that it is over finish everything, delayed keys apart, and all end.
+// Workers that call Get until ErrShutDown finish all keys, except delayed ones, and then all of them end.
 func TestDrainWithWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 100
@@ -293,7 +293,7 @@ func TestShutDownLeavesNothingBehind(t *testing.T) {
 		q.AddAfter("a", time.Hour)
 		q.ShutDown()
 		requireEmpty(t, q)
-		require.False(t, q.StopTimer(), "it would keep the queue alive for an hour")
-		require.Zero(t, time.Since(start)) // the bubble ends here: with a goroutine left it would fail
+		require.False(t, q.StopTimer(), "a timer would keep the queue in memory for an hour")
+		require.Zero(t, time.Since(start)) // the bubble ends here and fails if a goroutine is left
 	})
 }

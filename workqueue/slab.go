@@ -3,25 +3,25 @@ package workqueue
 // chunkLength is the number of entries that are allocated together.
 const chunkLength = 64
 
-// slab is where the entries of a queue live. They are allocated by the chunk, used again, and given back by the chunk;
-// see Queue.trim. What refers to an entry from within the queue is its id, so that a backlog of a million
-// keys is some thousand objects to the garbage collector, and few pointers.
+// slab stores the entries of a queue. It allocates, reuses and releases them in chunks; see Queue.trim. References
+// between entries are ids, so a backlog of a million keys is a few thousand objects for the garbage collector, and few
+// pointers.
 type slab[K comparable] struct {
-	chunks []*chunk[K] // nil where one was given back
-	gaps   []int       // the indexes of these
-	open   *chunk[K]   // the chunks that have a free entry
-	room   int         // entries in all chunks
-	used   int         // those of them that are not free
-	peak   int         // the most that were used since the last trim
+	chunks []*chunk[K] // nil for a chunk that was released
+	gaps   []int       // indexes of the released chunks
+	open   *chunk[K]   // chunks that have a free entry
+	room   int         // number of entries in all chunks
+	used   int         // number of entries that are not free
+	peak   int         // largest value of used since the last trim
 }
 
 type chunk[K comparable] struct {
 	entries    [chunkLength]entry[K]
-	causes     *[chunkLength]causeList // one for each entry; nil until one of them needs it
+	causes     *[chunkLength]causeList // one for each entry; nil until an entry needs its list
 	index      int                     // in slab.chunks
 	free       id                      // linked by age
 	used       int
-	prev, next *chunk[K] // among the open ones
+	prev, next *chunk[K] // in the list of open chunks
 }
 
 // at returns the entry of an id, which must not be zero.
@@ -32,7 +32,7 @@ func (s *slab[K]) at(i id) *entry[K] {
 // chunkOf returns the chunk of an entry.
 func (s *slab[K]) chunkOf(e *entry[K]) *chunk[K] { return s.chunks[(e.id-1)/chunkLength] }
 
-// take returns an entry that is free.
+// take returns a free entry.
 func (s *slab[K]) take() *entry[K] {
 	if s.open == nil {
 		s.grow()
@@ -49,7 +49,7 @@ func (s *slab[K]) take() *entry[K] {
 	return e
 }
 
-// put frees an entry of which all but the key is either zero or set before it is read.
+// put frees an entry. It clears only the key; the caller has cleared every other field that is read before it is set.
 func (s *slab[K]) put(e *entry[K]) {
 	var none K
 	e.key = none
@@ -62,7 +62,7 @@ func (s *slab[K]) put(e *entry[K]) {
 	s.used--
 }
 
-// trim gives chunks back that are free, but for room for so many entries.
+// trim releases free chunks, but keeps room for the given number of entries.
 func (s *slab[K]) trim(room int) {
 	s.gaps = nil
 	for i, c := range s.chunks {
@@ -87,7 +87,7 @@ func (s *slab[K]) grow() {
 		s.chunks = append(s.chunks, c)
 	}
 	for i := range c.entries {
-		e := &c.entries[chunkLength-1-i] // so that the first is taken first
+		e := &c.entries[chunkLength-1-i] // so that the first entry is taken first
 		e.id = id(c.index*chunkLength + chunkLength - i)
 		c.free, e.links[byAge].next = e.id, c.free
 	}
@@ -123,7 +123,8 @@ func (s *slab[K]) note(e *entry[K], cause *Cause, limit int) {
 	e.causes.add(cause, limit)
 }
 
-// causeList returns a list for an entry that has none for what is pending: that of its place, or a second one.
+// causeList returns an empty list for the pending causes of an entry: the list of its place in the chunk, or a new one
+// if the worker still reads that list.
 func (s *slab[K]) causeList(e *entry[K]) *causeList {
 	if e.held != nil {
 		return &causeList{}
@@ -135,8 +136,8 @@ func (s *slab[K]) causeList(e *entry[K]) *causeList {
 	return &c.causes[(e.id-1)%chunkLength]
 }
 
-// list is a FIFO through the entries themselves: taking one out of the middle costs nothing, and no array behind it
-// holds what has left. Its length is kept by whoever needs it.
+// list is a FIFO whose links are in the entries. Removing from the middle is cheap, and no array keeps removed entries
+// alive. The owner of a list counts its length if it needs it.
 type list struct{ head, tail id }
 
 func (s *slab[K]) push(l *list, e *entry[K], by int) {

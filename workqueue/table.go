@@ -7,22 +7,23 @@ const (
 	occupied = 1 << 31
 )
 
-// table finds the entry of a key: open addressing with linear probing, at most three quarters full.
+// table finds the entry of a key. It uses open addressing with linear probing, and is at most three quarters full.
 //
-// A Go map would do, and did. But each add and Done would hash the key twice, under the queue's lock, where here it is
-// hashed once, before; and a map never gives back what a burst of keys made it grow to.
+// A Go map would also work. But it would hash the key twice for each add and Done, under the queue's lock; the table
+// hashes once, before taking the lock. And a map never releases the memory that a burst of keys needed.
 type table[K comparable] struct {
 	slab *slab[K]
 	used int
 
-	// The slots, whose number is a power of two. The hashes stand by themselves, so that a look-up reads little memory
-	// when there are a million keys, and growing visits no entry.
+	// The number of slots is a power of two. The hashes have an array of their own, so that a look-up among a million
+	// keys reads little memory and growing does not visit the entries.
 	hashes []uint32
 	ids    []id
 }
 
-// capacity is how many of so many slots may be used. At three quarters a search for what is not there looks at nine hashes
-// on average, which share a cache line or two; to keep more slots empty would cost more in memory than it saves.
+// capacity returns how many of the given slots may be used. At three quarters, a search for a missing key reads nine
+// hashes on average, which are in one or two cache lines. Keeping more slots empty would need more memory and save
+// little time.
 func capacity(slots int) int { return slots / 4 * 3 }
 
 func newTable[K comparable](entries *slab[K]) table[K] {
@@ -31,7 +32,7 @@ func newTable[K comparable](entries *slab[K]) table[K] {
 	return t
 }
 
-// probe returns the slot of a key: the one that holds it, or the empty one where it belongs.
+// probe returns the slot that holds a key, or the empty slot where the key belongs.
 func (t *table[K]) probe(key K, hash uint32) int {
 	mask := len(t.hashes) - 1
 	for i := int(hash) & mask; ; i = (i + 1) & mask {
@@ -41,7 +42,7 @@ func (t *table[K]) probe(key K, hash uint32) int {
 	}
 }
 
-// find returns the slot and the entry of a key. The entry is nil if there is none.
+// find returns the slot and the entry of a key. The entry is nil if the table does not have the key.
 func (t *table[K]) find(key K, hash uint32) (slot int, e *entry[K]) {
 	slot = t.probe(key, hash)
 	if t.hashes[slot] != 0 {
@@ -60,7 +61,7 @@ func (t *table[K]) slotOf(e *entry[K]) int {
 	return i
 }
 
-// obtain returns the entry of a key, which is made if there is none.
+// obtain returns the entry of a key, and creates it if necessary.
 func (t *table[K]) obtain(key K, hash uint32) *entry[K] {
 	i := t.probe(key, hash)
 	if t.hashes[i] != 0 {
@@ -76,17 +77,17 @@ func (t *table[K]) obtain(key K, hash uint32) *entry[K] {
 	return e
 }
 
-// release forgets an entry of which nothing is pending or processed, and everything that it refers to.
+// release removes an entry that is neither pending nor processed, with everything that it refers to.
 func (t *table[K]) release(slot int, e *entry[K]) {
 	t.clear(slot)
 	t.slab.put(e)
 }
 
-// clear empties a slot, and moves what follows it without a gap to where it now belongs.
+// clear empties a slot. It then moves the following entries to where they now belong, up to the next empty slot.
 func (t *table[K]) clear(gap int) {
 	mask := len(t.hashes) - 1
 	for i := (gap + 1) & mask; t.hashes[i] != 0; i = (i + 1) & mask {
-		// What is in slot i may move to the gap, unless its home lies behind the gap.
+		// The entry in slot i may move to the gap, unless its home is behind the gap.
 		if home := int(t.hashes[i]) & mask; (i-home)&mask >= (i-gap)&mask {
 			t.hashes[gap], t.ids[gap] = t.hashes[i], t.ids[i]
 			gap = i
@@ -96,7 +97,7 @@ func (t *table[K]) clear(gap int) {
 	t.used--
 }
 
-// trim leaves room for so many entries.
+// trim shrinks the table to the size that the given number of entries needs.
 func (t *table[K]) trim(room int) {
 	slots := smallestTable
 	for capacity(slots) < room {

@@ -3,14 +3,14 @@ package workqueue
 import "time"
 
 const (
-	// roomy is the number of entries that a queue keeps room for, however few are in use.
+	// roomy is the number of entries that a queue always keeps room for.
 	roomy = 256
-	// trimAfter is how long room beyond that is kept although it is not needed. Were it given back at once, a queue
-	// whose backlog comes and goes would allocate its memory again and again.
+	// trimAfter is how long the queue keeps more room than that without using it. If it released the room at once, a
+	// queue whose backlog comes and goes would allocate memory again and again.
 	trimAfter = 10 * time.Second
 )
 
-// release forgets an entry of which nothing is pending or processed.
+// release removes an entry that is neither pending nor processed.
 func (q *Queue[K]) release(slot int, e *entry[K]) {
 	q.table.release(slot, e)
 	if q.trimAt == 0 && q.isRoomy() && !q.closed {
@@ -18,7 +18,7 @@ func (q *Queue[K]) release(slot int, e *entry[K]) {
 	}
 }
 
-// isRoomy tells whether there is much more room than entries.
+// isRoomy reports whether the queue has much more room than entries.
 func (q *Queue[K]) isRoomy() bool { return q.slab.room > roomy && q.slab.room > 2*q.slab.used }
 
 func (q *Queue[K]) planTrim(now stamp) {
@@ -26,8 +26,8 @@ func (q *Queue[K]) planTrim(now stamp) {
 	q.alarm.set(q.trimAt, now)
 }
 
-// trim gives back the room that has not been needed since the last trim. So what a burst needed is given back with the
-// second trim after it, at the latest.
+// trim releases the room that was not needed since the last trim. So the second trim after a burst releases the room of
+// the burst, at the latest.
 func (q *Queue[K]) trim(now stamp) {
 	room, least := max(q.slab.peak, roomy), max(q.slab.used, roomy)
 	q.slab.trim(room)

@@ -1,24 +1,25 @@
 package workqueue
 
-// maxFreeWaiters is the number of waiters that a queue keeps for the next Gets.
+// maxFreeWaiters is the number of waiters that a queue keeps for later Gets.
 const maxFreeWaiters = 64
 
-// waiter is a Get that waits. A token in wake means that it should look again.
+// waiter is a Get that waits. A token in wake means that the Get should look again.
 type waiter struct {
-	wake       chan struct{} // holds one, so that waking never blocks
+	wake       chan struct{} // holds one token, so that waking never blocks
 	prev, next *waiter
 	parked     bool
 }
 
-// waiters are the Gets that wait. Two numbers keep a wake-up from being lost: as long as any waiter is parked, at
-// least as many have been woken and not come back as there are keys ready. A push wakes one where that would cease to
-// hold, and so does a waiter that comes back only to say that its context has ended. A Get that never waited may take
-// a key meanwhile (a worker that runs is cheaper than one that must be scheduled); then a woken one parks again.
+// waiters are the Gets that wait. One rule keeps a wake-up from being lost: while any waiter is parked, the number of
+// waiters that were woken and have not returned is at least the number of ready keys. A push wakes one waiter if the
+// rule would no longer hold. So does a waiter that returns only because its context has ended. Meanwhile, a Get that
+// never waited may take a key, because a running worker is cheaper than one that must be scheduled; the woken waiter
+// then parks again.
 //
-// A sync.Cond would need a goroutine, or an allocation, to end a wait with a context.
+// A sync.Cond would need a goroutine or an allocation to end a wait with a context.
 type waiters struct {
-	top    *waiter // parked last, woken first: it is the warmest
-	waking int     // woken, and not come back
+	top    *waiter // the last one parked is woken first, because its caches are warm
+	waking int     // number of waiters that were woken and have not returned
 	free   *waiter
 	frees  int
 }
@@ -34,7 +35,7 @@ func (ws *waiters) get() *waiter {
 	return w
 }
 
-// comeBack takes a waiter back that was woken and has taken its token.
+// comeBack takes back a waiter that was woken and has taken its token.
 func (ws *waiters) comeBack(w *waiter) {
 	ws.waking--
 	ws.put(w)
@@ -68,14 +69,14 @@ func (ws *waiters) unpark(w *waiter) {
 	w.prev, w.next, w.parked = nil, nil, false
 }
 
-// wakeFor wakes one waiter if fewer are awake than there are keys ready.
+// wakeFor wakes one waiter if fewer waiters are awake than keys are ready.
 func (ws *waiters) wakeFor(ready int) {
 	if ws.top != nil && ws.waking < ready {
 		ws.wakeTop()
 	}
 }
 
-// wakeAll makes everybody look again.
+// wakeAll makes all waiting Gets look again.
 func (ws *waiters) wakeAll() {
 	for ws.top != nil {
 		ws.wakeTop()
@@ -89,12 +90,12 @@ func (ws *waiters) wakeTop() {
 	w.wake <- struct{}{}
 }
 
-// giveUp takes a waiter back whose context has ended, woken or not.
+// giveUp takes back a waiter whose context has ended, whether it was woken or not.
 func (ws *waiters) giveUp(w *waiter, ready int) {
 	if w.parked {
 		ws.unpark(w)
 	} else {
-		<-w.wake // the token is there: it was sent under the lock that the caller holds
+		<-w.wake // the token is there, because it was sent under the lock that the caller holds
 		ws.waking--
 		ws.wakeFor(ready)
 	}

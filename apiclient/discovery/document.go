@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // acceptAggregated asks for aggregated discovery in the form of Kubernetes 1.30, else of 1.27, else for the documents
@@ -78,13 +79,13 @@ func decode(path string, body []byte, wanted string, into any) error {
 	var head struct{ Kind string }
 	err := json.Unmarshal(body, &head)
 	if err == nil && head.Kind != "" && head.Kind != wanted {
-		return malformed(path, fmt.Errorf("it is of kind %q, not %q", head.Kind, wanted))
+		return malformed(path, fmt.Errorf("it is of kind %.64q, not %q", head.Kind, wanted))
 	}
 	if err == nil {
 		err = json.Unmarshal(body, into)
 	}
 	if err != nil {
-		return malformed(path, err)
+		return malformed(path, quote.JSON(err))
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ func (v *version) read(body []byte) error {
 		return err
 	}
 	if list.GroupVersion != "" && list.GroupVersion != v.String() {
-		return malformed(v.path(), fmt.Errorf("it is about %q", list.GroupVersion))
+		return malformed(v.path(), fmt.Errorf("it is about %.64q", list.GroupVersion))
 	}
 	subresources := map[string][]metav1.APIResource{}
 	for _, r := range list.APIResources {
@@ -251,9 +252,12 @@ func segments(names []string) []string {
 	return slices.DeleteFunc(names, func(s string) bool { return !isSegment(s) })
 }
 
+// maxSegment is how long a name may be, in bytes: the longest is that of a group, which is a DNS subdomain.
+const maxSegment = 253
+
 // isSegment tells whether s is fit for a path and for a terminal: a name as Kubernetes allows it, and no more.
 func isSegment(s string) bool {
-	if s == "" || s[0] == '.' {
+	if s == "" || len(s) > maxSegment || s[0] == '.' {
 		return false
 	}
 	return strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") == ""

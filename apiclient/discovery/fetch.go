@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // root is /api or /apis as it was last read, with all that is below it.
@@ -109,7 +110,7 @@ func (f fetch) document(ctx context.Context, path string, known *root) (apiclien
 func parse(path string, d apiclient.Document) (groups []*group, aggregated bool, err error) {
 	var head struct{ Kind string }
 	if err := json.Unmarshal(d.Body, &head); err != nil {
-		return nil, false, malformed(path, err)
+		return nil, false, malformed(path, quote.JSON(err))
 	}
 	switch {
 	case isAggregated(d.ContentType, head.Kind):

@@ -26,7 +26,10 @@
 //     (TestCertificates).
 //  7. Everything that can be wrong with a plugin is an error of its own, on one line, that quotes nothing of the answer
 //     but version and kind (TestBadAnswersAreErrorsOfTheirOwn, FuzzAnswers, TestFailuresSayWhatThePluginSaid, TestLongComplaintsAreCut,
-//     TestACommandThatIsMissingComesWithItsHint, TestTooMuchOutputIsNotRead).
+//     TestACommandThatIsMissingComesWithItsHint, TestTooMuchOutputIsNotRead). Secrets that a plugin writes to standard error
+//     are hidden: known ones in every encoding, values behind names such as token or password, and long texts that look
+//     random. Error codes, causes and paths of files stay (TestSecretsInComplaintsAreHidden, TestRandomTextsAreHidden,
+//     TestKnownSecretsAreHiddenInEveryForm, TestMessagesStayReadable, FuzzRedact).
 //  8. No command is taken from the current folder, and none runs that the policy does not allow by the path that is run
 //     (TestWhereCommandsAreLookedFor, TestPoliciesDecideByWhatIsRun).
 //  9. A plugin reads the program's standard input only if it may and if that is a terminal

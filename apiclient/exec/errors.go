@@ -24,9 +24,9 @@ var (
 )
 
 // Error says which plugin did not give credentials and why. Nothing of what the plugin printed to standard output is in
-// it. The first lines that it wrote to standard error are, as they are what its author wanted the user to read; values
-// of the variables that the kubeconfig gives it are taken out of them, and so are arguments that are secrets by the names
-// of their options, and what looks like credentials.
+// it. The first lines that it wrote to standard error are, as they are what its author wanted the user to read. Values of
+// the variables that the kubeconfig gives it are taken out of them, in every usual encoding, and so are arguments and
+// inherited variables that are secrets by their names, values behind such names, and long texts that look random.
 type Error struct {
 	// Command is the plugin's, as the kubeconfig has it.
 	Command string

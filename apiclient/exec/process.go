@@ -63,6 +63,12 @@ func (p *Plugin) prepare() (*process, error) {
 		pr.secrets = append(pr.secrets, v.Value.Reveal())
 	}
 	pr.secrets = append(pr.secrets, secretsOf(p.o.Args)...)
+	pr.secrets = append(pr.secrets, inheritedSecrets(os.Environ())...)
+	if c := p.o.Cluster; c != nil && c.ProxyURL != nil {
+		if password, ok := c.ProxyURL.User.Password(); ok {
+			pr.secrets = append(pr.secrets, password)
+		}
+	}
 	pr.env = append(pr.env, infoVariable+"="+string(info)) // of two of one name the last counts
 	if interactive {
 		pr.stdin = p.o.Terms.Stdin

@@ -1,58 +1,149 @@
 package exec
 
 import (
+	"encoding/base64"
 	"regexp"
 	"strings"
 )
 
-// hidden stands for what is not quoted.
+// hidden replaces a secret.
 const hidden = "(not shown)"
 
-// shortestSecret spares words such as "no" and "1", which say nothing, and without which a message says nothing either.
-const shortestSecret = 4
-
-// secretive is how options and fields are called that hold secrets.
-const secretive = `(?:token|secret|password|passwd|api[-_]?key|KeyData)`
-
-// credentialForms are what credentials look like, for a plugin that quotes its own answer, or those of whom it asked:
-// members of JSON, whose quotes may be escaped, parameters, headers, JSON web tokens (RFC 7519) and private keys. What
-// stands before the first group's end is kept.
-var credentialForms = []*regexp.Regexp{
-	regexp.MustCompile(`(?s)()-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`),
-	regexp.MustCompile(`(?i)(` + secretive + `\\*"\s*:\s*\\*")(?:[^"\\]|\\[^"\\])+`),
-	regexp.MustCompile(`(?i)(` + secretive + `=)[^\s&"']+`),
-	regexp.MustCompile(`(?i)(\bbearer )[\w.~+/=-]{8,}`),
-	regexp.MustCompile(`()\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?`),
-}
-
-// redact removes from what a plugin complained of the secrets that are known, and what looks like credentials.
+// redact removes secrets from the standard error of a plugin. The rule is conservative. It replaces
+//
+//   - the known secrets, in every usual encoding (hideKnown),
+//   - private keys, JSON web tokens (RFC 7519), the user of a URL, and what follows Authorization, Cookie, Bearer, Basic
+//     and curl's -u,
+//   - the value behind a name that means a secret, such as token, password or AWS_SECRET_ACCESS_KEY (hideNamed),
+//   - every long unbroken text that looks random, except in the path of a file.
+//
+// Price: identifiers of requests are hidden, and so is a word behind a name such as "token: ". Prose, error codes and
+// paths stay.
 func redact(text string, secrets []string) string {
-	for _, s := range secrets {
-		if len(s) >= shortestSecret {
-			text = strings.ReplaceAll(text, s, hidden)
-		}
+	text = hideKnown(text, secrets)
+	for _, shape := range shapes {
+		text = shape.ReplaceAllString(text, "${1}"+hidden+"${2}")
 	}
-	for _, form := range credentialForms {
-		text = form.ReplaceAllString(text, "${1}"+hidden)
-	}
-	return text
+	text = hideHeaders(text)
+	text = hideNamed(text)
+	text = schemes.ReplaceAllStringFunc(text, hideScheme)
+	return hideRandom(text)
 }
 
-// secretOption matches an option that is followed by a secret, in the same argument or in the next.
-var secretOption = regexp.MustCompile(`(?i)^-.*` + secretive + `(?:=(.*))?$`)
+// shapes are secrets with a form of their own. The groups are kept.
+var shapes = []*regexp.Regexp{
+	regexp.MustCompile(`(?s)()-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)()`),
+	regexp.MustCompile(`(?s)^().*-----END [A-Z0-9 ]*PRIVATE KEY-----()`), // the beginning was cut
+	regexp.MustCompile(`()\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)*()`),
+	regexp.MustCompile(`(://)[^\s/"'<>]*(@)`),
+	regexp.MustCompile(`(\b[\w.+-]+:)[^\s@/:"'<>]+(@[\w-]+\.)`),
+	regexp.MustCompile(`(?i)([?&](?:code|key|sig|auth|pass|pw|ticket|session)=)[^\s&"'<>#]+()`),
+	regexp.MustCompile(`((?:^|[\s"'\[])(?:-u|-U|--user|--proxy-user)[\s=,"']*[^\s:"',]+:)[^\s"',\]]+()`),
+	regexp.MustCompile(`((?:^|[\s"'\[])(?:--user|--proxy-user|-u|-U)[\s=]+["'][^:"']+:)[^"']+()`),
+	regexp.MustCompile(`((?:^|\s)-p[\s=]+)[^\s/.~-][^\s]*()`),
+}
 
-// secretsOf finds the arguments that are secrets by the names of their options.
-func secretsOf(args []string) []string {
-	var secrets []string
-	for i, arg := range args {
-		m := secretOption.FindStringSubmatch(arg)
-		switch {
-		case m == nil:
-		case m[1] != "":
-			secrets = append(secrets, m[1])
-		case i+1 < len(args):
-			secrets = append(secrets, args[i+1])
+// header matches the headers of HTTP whose whole value is secret, up to the value. The scheme is kept.
+var header = regexp.MustCompile(`(?i)\b(?:(?:proxy-)?authorization|(?:set-)?cookie2?)[\\"'\]]*\s*(?::|=>|=)[\\"'\[\s]*(?:(?:basic|bearer|digest|negotiate|ntlm|token|apikey|aws4-hmac-sha256)\s+)?`)
+
+// hideHeaders hides the value of such a header, up to the quote or the bracket that ends it, or else to the end of the line.
+func hideHeaders(text string) string {
+	return replaceIn(text, header, func(text string, from, to int) (skip, n int) {
+		rest, match := firstLine(text[to:]), text[from:to]
+		opening := match[strings.IndexAny(match, ":="):]
+		if from > 0 && !strings.ContainsAny(opening, openings) {
+			opening = text[from-1 : from]
+		}
+		if i := strings.IndexAny(opening, openings); i >= 0 {
+			if n = strings.IndexByte(rest, closings[strings.IndexByte(openings, opening[i])]); n >= 0 {
+				return 0, len(strings.TrimRight(rest[:n], `\`))
+			}
+		}
+		return 0, len(rest)
+	})
+}
+
+const (
+	openings = "\"'`[{("
+	closings = "\"'`]})"
+)
+
+// schemes matches an authentication scheme and a word.
+var schemes = regexp.MustCompile(`(?i)\b(?:bearer|basic|negotiate)\s+[\w.~+/=-]{8,}`)
+
+// schemeWords follow the name of a scheme in prose.
+var schemeWords = regexp.MustCompile(`(?i)^(?:tokens?|auth(?:entication|orization)?|credentials?|realm=?|scheme)$`)
+
+// hideScheme hides the word behind a scheme. Behind Basic it must be base64 with a colon in it, or look random.
+func hideScheme(match string) string {
+	i := strings.IndexAny(match, " \t\n") + 1
+	scheme, word := match[:i], match[i:]
+	if schemeWords.MatchString(strings.TrimSpace(word)) {
+		return match
+	}
+	decoded, err := base64.StdEncoding.DecodeString(strings.TrimSpace(word))
+	isPair := err == nil && strings.Contains(string(decoded), ":")
+	if strings.EqualFold(strings.TrimSpace(scheme), "basic") && !isPair && transitions(word) < 2 {
+		return match
+	}
+	return scheme + hidden
+}
+
+const (
+	shortestRandom = 20   // characters of a text that is hidden because it looks random
+	randomness     = 0.19 // transitions per character; random text has 0.25 to 0.5, an identifier 0.1
+)
+
+var (
+	unbroken = regexp.MustCompile(`[\w+/%~-]{20,}`)
+	// plainSegments matches the beginning of a path of plain words, which says nothing about the rest.
+	plainSegments = regexp.MustCompile(`^(?:[a-z]*/)+`)
+	// filePath matches the beginning of a path. A random text that begins with a slash rarely goes on with a plain word.
+	filePath = regexp.MustCompile(`^(?:file://)?(?:/|\.{1,2}/|~/|[A-Za-z]:[\\/]+|\\\\)[A-Za-z]?[a-z]*(?:[./\\]|$)`)
+)
+
+// hideRandom hides every unbroken text that looks random, except in the path of a file.
+func hideRandom(text string) string {
+	var b strings.Builder
+	last := 0
+	for _, at := range unbroken.FindAllStringIndex(text, -1) {
+		word := text[strings.LastIndexAny(text[:at[0]], " \t\n\"'`=(<[{,")+1:]
+		if !isRandom(text[at[0]:at[1]]) || filePath.MatchString(word) {
+			continue
+		}
+		b.WriteString(text[last:at[0]] + hidden)
+		last = at[1]
+	}
+	return b.String() + text[last:]
+}
+
+func isRandom(s string) bool {
+	s = strings.TrimPrefix(s, plainSegments.FindString(s))
+	return len(s) >= shortestRandom && float64(transitions(s)) >= randomness*float64(len(s)-1)
+}
+
+// transitions counts the places where a digit meets a letter, or an upper-case letter follows a lower-case one. Words and
+// names have few.
+func transitions(s string) int {
+	n := 0
+	for i := 1; i < len(s); i++ {
+		a, b := classOf(s[i-1]), classOf(s[i])
+		if a != 0 && b != 0 && a != b && (a != 'A' || b != 'a') {
+			n++
 		}
 	}
-	return secrets
+	return n
+}
+
+// classOf returns 'a', 'A' or '0' for the kinds of letters and digits, and 0 for anything else.
+func classOf(c byte) byte {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return 'a'
+	case c >= 'A' && c <= 'Z':
+		return 'A'
+	case c >= '0' && c <= '9':
+		return '0'
+	}
+	return 0
 }

@@ -14,10 +14,12 @@ import (
 	ws "github.com/gorilla/websocket"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 const (
 	maxErrorBody     = 64 << 10         // of the answer to a failed handshake; a Status with many causes fits
+	maxQuotedURL     = 512              // bytes of a URL in an error
 	errorBodyTimeout = 10 * time.Second // for it may never end
 
 	// readBuffer is what a connection keeps while it is idle. What a frame has beyond it is read past it, so that a larger
@@ -57,6 +59,7 @@ func (p pulse) open(req *http.Request, o apiclient.Opening) (io.ReadCloser, stri
 	if err != nil {
 		return nil, "", err
 	}
+	o.OnOpen()
 	s := newStream(req.Context(), conn, w, p, o.MaxObjectBytes)
 	return s, s.mediaType(), nil
 }
@@ -88,7 +91,7 @@ func connect(req *http.Request, o apiclient.Opening) (*ws.Conn, *wire, error) {
 	case h.err != nil:
 		return nil, nil, h.err
 	case errors.Is(err, ws.ErrBadHandshake):
-		reason := fmt.Sprintf("which switches to %q in another way than a WebSocket", resp.Header.Get("Upgrade"))
+		reason := fmt.Sprintf("which switches to %.64q in another way than a WebSocket", resp.Header.Get("Upgrade"))
 		return nil, nil, &UpgradeError{StatusCode: resp.StatusCode, Reason: reason}
 	case err != nil:
 		return nil, nil, fmt.Errorf("websocket: handshake: %w", err)
@@ -171,7 +174,7 @@ func (h *handshake) accept(resp *http.Response) (io.ReadWriteCloser, error) {
 	// What was not asked for must not be answered (RFC 6455, 4.1). The library would believe an extension, and inflate.
 	for _, name := range []string{"Sec-Websocket-Extensions", "Sec-Websocket-Protocol"} {
 		if v := resp.Header.Get(name); v != "" {
-			return nil, &UpgradeError{StatusCode: resp.StatusCode, Reason: fmt.Sprintf("with %s %q, which was not asked for", name, v)}
+			return nil, &UpgradeError{StatusCode: resp.StatusCode, Reason: fmt.Sprintf("with %s %.64q, which was not asked for", name, v)}
 		}
 	}
 	conn, ok := resp.Body.(io.ReadWriteCloser)
@@ -186,7 +189,9 @@ func (h *handshake) accept(resp *http.Response) (io.ReadWriteCloser, error) {
 
 // redirected refuses to follow: another place must not see the credentials, and the right one asks for no detour.
 func (h *handshake) redirected(resp *http.Response) error {
-	bare := func(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String() }
+	bare := func(u *url.URL) string {
+		return quote.Short((&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String(), maxQuotedURL)
+	}
 	to, err := h.request.URL.Parse(resp.Header.Get("Location"))
 	if err != nil {
 		return &UpgradeError{StatusCode: resp.StatusCode, Reason: "whose Location is no URL"}

@@ -171,6 +171,8 @@ func (s *stream) endOf(err error) error {
 	}
 	var closed *ws.CloseError
 	switch {
+	case errors.As(err, &closed) && s.wire.frames.halfCode:
+		return fmt.Errorf("%w: a close frame of one byte, which is no code", ErrProtocol)
 	case errors.As(err, &closed):
 		return closeError(closed)
 	case errors.Is(err, io.ErrUnexpectedEOF):

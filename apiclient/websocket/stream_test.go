@@ -29,6 +29,16 @@ func TestHowAConnectionEnds(t *testing.T) {
 			_, _, _ = c.NextReader() // until the client has closed
 		}
 	}
+	rawly := func(writes ...string) func(*ws.Conn) {
+		return func(c *ws.Conn) {
+			_ = c.WriteMessage(ws.TextMessage, event("6"))
+			for _, w := range writes {
+				_, _ = io.WriteString(c.NetConn(), w)
+			}
+			_, _, _ = c.NextReader() // until the client has closed
+		}
+	}
+	spaces := func(n int) string { return strings.Repeat(" ", n) }
 	unexpected := func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
 	cases := []struct {
 		name string
@@ -44,6 +54,18 @@ func TestHowAConnectionEnds(t *testing.T) {
 		{"try again", closeWith(ws.CloseTryAgainLater, "busy"), apierrors.IsServiceUnavailable, "code 1013: busy"},
 		{"too big", closeWith(ws.CloseMessageTooBig, ""), unexpected, "code 1009"},
 		{"policy", closeWith(ws.ClosePolicyViolation, "no"), unexpected, "code 1008: no"},
+		{"with half a code", rawly("\x88\x01\x03"), isProtocol, "a close frame of one byte"},
+		{
+			"with half a code, behind other frames", rawly("\x89\x01p", "\x8a\x00", "\x01\x7e\x01\x00"+spaces(256), "\x80\x7f\x00\x00\x00\x00\x00\x01\x00\x00"+spaces(1<<16), "\x88", "\x01\x03"),
+			isProtocol, "a close frame of one byte",
+		},
+		{"without a code, and then half of one", rawly("\x88\x00", "\x88\x01\x03"), nil, ""},
+		{"half a code in a text", rawly("\x81\x04 \x88\x01 "), func(err error) bool { return errors.Is(err, codec.ErrMalformed) }, ""},
+		{"a code that nobody may send", rawly("\x88\x02\x03\xed"), isProtocol, "bad close code 1005"},
+		{"a code that nobody knows", rawly("\x88\x02\x03\xe7"), isProtocol, "bad close code 999"},
+		{"a code that is kept free", rawly("\x88\x02\x03\xec"), isProtocol, "bad close code 1004"},
+		{"a reason that is no text", rawly("\x88\x04\x03\xe8\xff\xfe"), isProtocol, "invalid utf8"},
+		{"a reason that is too long", rawly("\x88\x7e\x00\x80\x03\xe8" + spaces(126)), isProtocol, "len > 125"},
 		{"unknown code", closeWith(4000, "odd"), unexpected, "code 4000: odd"},
 		{"abruptly", func(c *ws.Conn) { _ = c.WriteMessage(ws.TextMessage, event("6")) }, unexpected, "broke off"},
 		{"inside a message", func(c *ws.Conn) {
@@ -198,7 +220,7 @@ func TestMessages(t *testing.T) {
 		{"a ping in fragments", [][]byte{frame(false, ping, "")}, nil, isProtocol},
 		{"a negative length", [][]byte{{0x82, 127, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0}}, nil, isProtocol},
 		{"lengths that add up to a negative one", [][]byte{frame(false, text, six), {0x80, 127, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, both[:1], isProtocol},
-		{"half a close code", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03")}, both[:1], nil},
+		{"half a close code", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03")}, both[:1], isProtocol},
 		{"a close code that none may send", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03\xee")}, both[:1], isProtocol},
 		{"a reason that is no text", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03\xe8\xff")}, both[:1], isProtocol},
 	}

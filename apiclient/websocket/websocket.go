@@ -37,6 +37,14 @@ func Watch[T any](source Source[T]) *ListerWatcher[T] {
 // Resource returns what is listed and watched.
 func (w *ListerWatcher[T]) Resource() api.Resource { return w.source.Resource() }
 
+// Namespace returns the namespace that the wrapped source is confined to, or "".
+func (w *ListerWatcher[T]) Namespace() string {
+	if confined, ok := w.source.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
+}
+
 // identity keeps a watch over WebSocket apart from one over HTTP.
 type identity struct{ source any }
 

@@ -29,6 +29,7 @@ type wire struct {
 	shaking *handshake // nil once there is a connection
 	head    []byte     // of the answer, still to be read
 	conn    io.ReadWriteCloser
+	frames  frames // of the reader alone
 
 	begun            time.Time
 	reading, writing atomic.Int64                // when the one that waits began to, after begun; 0 where none does
@@ -62,7 +63,9 @@ func (w *wire) Read(p []byte) (int, error) {
 	w.head = nil
 	w.reading.Store(w.now())
 	defer w.reading.Store(0)
-	return w.conn.Read(p)
+	n, err := w.conn.Read(p)
+	w.frames.follow(p[:n])
+	return n, err
 }
 
 // now is the time after begun, and never 0.

@@ -180,6 +180,7 @@ func TestBadInputGetsOneClearLine(t *testing.T) {
 		{[]string{"demo", "x"}, 2, "takes no argument"},
 		{[]string{"serve", "--listen", "0.0.0.0:0"}, 2, "it needs a --token"},
 		{[]string{"serve", "--listen", "nowhere"}, 1, "--listen: "},
+		{[]string{"serve", "--allow-host", "http://leat.example"}, 2, "--allow-host: "},
 		{[]string{"serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", "/no/such/folder/x"}, 1, "--kubeconfig-out: "},
 		{[]string{"watch", "podz", "--kubeconfig", path}, 1, `unknown resource "podz"`},
 		{[]string{"watch", "pods", "--kubeconfig", "/no/such/file"}, 1, "/no/such/file"},

@@ -63,7 +63,7 @@ func (s *scraper) during(ctx context.Context, do func(context.Context) error) er
 func (s *scraper) answer(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", metrics.Handler(s))
-	server, err := manager.NewServer("metrics", manager.ServerOptions{Listener: s.listener, Handler: mux})
+	server, err := manager.NewServer("metrics", manager.ServerOptions{Listener: s.listener, Handler: mux, SameOrigin: true})
 	if err != nil {
 		return err
 	}

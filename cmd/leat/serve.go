@@ -11,16 +11,18 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/internal/sameorigin"
 	"github.com/leatproject/leat/testserver"
 )
 
 // serveOptions are the flags of leat serve.
 type serveOptions struct {
-	listen     string
-	kubeconfig string
-	token      string
-	tls        bool
-	metrics    string
+	listen       string
+	allowedHosts []string
+	kubeconfig   string
+	token        string
+	tls          bool
+	metrics      string
 }
 
 func newServe() *cobra.Command {
@@ -30,7 +32,8 @@ func newServe() *cobra.Command {
 		Short: "Serve a Kubernetes API from memory",
 		Long: `Serve a Kubernetes API from memory until interrupted, and write a kubeconfig for it. It has the common built-in
 resources, takes CustomResourceDefinitions, speaks JSON, and forgets everything when it ends. leat watch and kubectl can
-use it, but for the few commands of kubectl that insist on protobuf.`,
+use it, but for the few commands of kubectl that insist on protobuf. Web pages cannot: a request that a browser sends for a
+page of another origin is refused.`,
 		Example: `  leat serve --listen 127.0.0.1:8080 --kubeconfig-out leat.kubeconfig
   leat watch configmaps -A --kubeconfig leat.kubeconfig`,
 		Args: noArgs,
@@ -40,6 +43,7 @@ use it, but for the few commands of kubectl that insist on protobuf.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
+	f.StringArrayVar(&o.allowedHosts, "allow-host", nil, "further host or host:port that requests may name, such as that of a tunnel or a proxy; may be repeated")
 	f.StringVar(&o.kubeconfig, "kubeconfig-out", "leat.kubeconfig", "where to write a kubeconfig; empty writes none")
 	f.StringVar(&o.token, "token", "", "bearer token that clients must send")
 	f.BoolVar(&o.tls, "tls", false, "serve over TLS and HTTP/2, with a certificate of its own")
@@ -48,6 +52,9 @@ use it, but for the few commands of kubectl that insist on protobuf.`,
 }
 
 func (o serveOptions) run(ctx context.Context, stdout io.Writer) error {
+	if _, err := sameorigin.New(o.allowedHosts); err != nil {
+		return usagef("--allow-host: %w", err)
+	}
 	listener, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
@@ -78,7 +85,7 @@ func (o serveOptions) run(ctx context.Context, stdout io.Writer) error {
 }
 
 func (o serveOptions) server() testserver.Options {
-	so := testserver.Options{TLS: o.tls, HTTP2: o.tls, ManagedFields: true, ImmediateDeletion: true}
+	so := testserver.Options{TLS: o.tls, HTTP2: o.tls, ManagedFields: true, ImmediateDeletion: true, AllowedHosts: o.allowedHosts}
 	if o.token != "" {
 		so.Tokens = testserver.Tokens{o.token: "admin"}
 	}

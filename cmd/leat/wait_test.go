@@ -69,14 +69,14 @@ func TestWait(t *testing.T) {
 		{"pods/none --for delete", 0, "pod/none condition met\n", ""},
 		{"pods -l app=none --for delete", 0, "", ""},
 		{"namespaces/default --for create", 0, "namespace/default condition met\n", ""},
-		{"pods -l app=none --for condition=Ready", 1, "", "wait for condition Ready=True of pods with app=none: await: nothing is selected"},
+		{"pods -l app=none --for condition=Ready", 1, "", "wait for condition Ready=True of pods with app=none: await: the selection is empty"},
 		{"pods db --for condition=Ready --timeout 0", 1, "", "condition Ready=True of pods default/db: not yet; still waiting for default/db (Ready=False)"},
 		{"pods/web pods/db --for condition=Ready --timeout 1500ms", 1, "pod/web condition met\n", "timed out after 1.5s waiting for condition Ready=True of pods default/db; still waiting for default/db (Ready=False)"},
 		{"pods --all --for condition=Ready --timeout 1500ms", 1, "", "timed out after 1.5s waiting for condition Ready=True of all pods; still waiting for default/db (Ready=False)"},
-		{"pods/none --for create --timeout 1500ms", 1, "", "timed out after 1.5s waiting for creation of pods default/none; still waiting for default/none (which does not exist)"},
+		{"pods/none --for create --timeout 1500ms", 1, "", "timed out after 1.5s waiting for creation of pods default/none; still waiting for default/none (does not exist)"},
 		{"pods/web --for delete --timeout 1500ms -n default", 1, "", "timed out after 1.5s waiting for deletion of pods default/web; still waiting for default/web (at version "},
 		{"pods/web --for jsonpath={.spec} --timeout 0", 0, "pod/web condition met\n", ""},
-		{"pods/web --for jsonpath={.status}=x --timeout 0", 1, "", "await: {.status} leads to an object, and only a value can be compared"},
+		{"pods/web --for jsonpath={.status}=x --timeout 0", 1, "", "await: {.status} leads to an object; only a plain value can be compared"},
 		{"podz/web --for create", 1, "", `unknown resource "podz"`},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestWaitForWhatHappens(t *testing.T) {
 	_, gone := begin(t.Context(), "pods -l app=web --for delete")
 	errs, never := begin(t.Context(), "pods/web pods/db --for jsonpath={.status.phase}=Failed")
 	errs.await(t, "leat: waiting for {.status.phase}=Failed: ")
-	errs.await(t, `pods: default/db (which does not exist); pods: default/web ({.status.phase} is "Pending")`)
+	errs.await(t, `pods: default/db (does not exist); pods: default/web ({.status.phase} is "Pending")`)
 	setPod(t, pods, "web", corev1.PodRunning)
 	require.Zero(t, <-ready)
 	require.NoError(t, pods.Delete(t.Context(), api.Key{Name: "web"}, metav1.DeleteOptions{}))
@@ -117,7 +117,7 @@ func TestWaitForWhatHappens(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	errs, never = begin(ctx, "pods/none --for create")
-	errs.await(t, "waiting for creation: pods: default/none (which does not exist)")
+	errs.await(t, "waiting for creation: pods: default/none (does not exist)")
 	cancel()
 	require.Equal(t, 1, <-never, "what was waited for has not happened")
 	require.Contains(t, errs.String(), "leat: interrupted waiting for creation of pods default/none; still waiting for")
@@ -134,7 +134,7 @@ func TestWaitNeedsAClearCommandLine(t *testing.T) {
 		"pods/web --for create=now":             `--for "create=now": it is create, delete`,
 		"pods/web --for condition":              `--for "condition": it is create, delete`,
 		"pods/web --for condition=Ready=":       `--for "condition=Ready=": it is create, delete`,
-		"pods/web --for jsonpath=":              `--for "jsonpath=": await: path "" at byte 0: it is empty`,
+		"pods/web --for jsonpath=":              `--for "jsonpath=": await: path "" at byte 0: the path is empty`,
 		"pods/web --for jsonpath={.a":           "the closing brace is missing",
 		"pods/web --for create -l a=b":          "names exclude -l",
 		"pods web --for create --all":           "names exclude -l",
@@ -171,10 +171,10 @@ func TestWaitTellsAfterAWhile(t *testing.T) {
 		web := await.Waiting{Key: api.Key{Name: "web"}}
 		p.waiting(pods, []await.Waiting{web})
 		require.Empty(t, pass(1900*time.Millisecond), "whoever waits for a moment wants no word")
-		require.Equal(t, "leat: waiting for creation: pods: web (which does not exist)\n", pass(200*time.Millisecond))
+		require.Equal(t, "leat: waiting for creation: pods: web (does not exist)\n", pass(200*time.Millisecond))
 		require.Empty(t, pass(time.Minute), "nothing is new")
 		p.failed(nodes, errors.New("no\nanswer"))
-		require.Equal(t, "leat: waiting for creation: nodes: no; answer; pods: web (which does not exist)\n", pass(2*time.Second))
+		require.Equal(t, "leat: waiting for creation: nodes: no; answer; pods: web (does not exist)\n", pass(2*time.Second))
 		p.over(pods)
 		p.waiting(nodes, nil)
 		require.Equal(t, "leat: waiting for creation: nodes: the first of them\n", pass(2*time.Second))

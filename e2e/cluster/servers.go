@@ -15,6 +15,7 @@ const (
 	etcdLog      = "etcd.log"
 	apiServerLog = "kube-apiserver.log"
 	etcdData     = "etcd"
+	etcdBackup   = "etcd-backup"
 	caFile       = "ca.crt"
 	certFile     = "serving.crt"
 	keyFile      = "serving.key"

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +29,7 @@ func TestRollOut(t *testing.T) {
 		require.Equal(w, "True MinimumReplicasAvailable", w.condition(appsv1.DeploymentAvailable))
 		require.Equal(w, "1", d.Annotations["deployment.kubernetes.io/revision"])
 		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
+		require.EqualValues(w, 1, d.Generation, "the revision is written with the status, which is no new generation")
 
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 3/3 web:1", "2: 0/2 web:2"}, w.sets(), "one more, and one fewer")
@@ -35,6 +38,7 @@ func TestRollOut(t *testing.T) {
 		w.pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
 		require.Equal(w, "2", w.deployment().Annotations["deployment.kubernetes.io/revision"])
+		require.EqualValues(w, 2, w.deployment().Generation)
 		require.Len(w, w.pods(), 4)
 		require.Equal(w, []string{"ScalingReplicaSet"}, w.told("Deployment"))
 		require.Equal(w, []string{"SuccessfulCreate", "SuccessfulDelete"}, w.told("ReplicaSet"))
@@ -76,8 +80,8 @@ func TestProgressDeadlineIsExact(t *testing.T) {
 			d.Spec.ProgressDeadlineSeconds = &seconds
 			image("web:broken")(d)
 		})
-		// The fourth Pod of the set made progress at the first moment. The deadline, and the second that makes up for the
-		// fractions which a condition has lost, are counted from then.
+		// The fourth Pod of the set made progress at the first moment. The deadline, and the second that makes up for
+		// the fractions which a condition has lost, are counted from then.
 		w.pass(61*time.Second - time.Nanosecond)
 		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
 		w.pass(time.Nanosecond)
@@ -189,6 +193,68 @@ func backTo(revision string) func(*appsv1.Deployment) {
 			d.Annotations = map[string]string{}
 		}
 		d.Annotations[appsv1.DeprecatedRollbackTo] = revision
+	}
+}
+
+// TestRollbackKeepsThePresentTemplate rolls back a Deployment whose template was changed while it was paused, or
+// together with the request: what nothing has run of yet becomes a revision that one can go back to, and the last one
+// is the one before it.
+func TestRollbackKeepsThePresentTemplate(t *testing.T) {
+	resume := func(d *appsv1.Deployment) { d.Spec.Paused = false }
+	both := func(a, b func(*appsv1.Deployment)) func(*appsv1.Deployment) {
+		return func(d *appsv1.Deployment) { a(d); b(d) }
+	}
+	for name, change := range map[string]func(w *world){
+		"paused": func(w *world) {
+			w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
+			w.edit(image("web:3"))
+			w.edit(backTo("0"))
+			w.pass(time.Minute)
+			require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets(), "paused, nothing happens")
+			w.edit(resume)
+		},
+		"paused, and asked when it is resumed": func(w *world) {
+			w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
+			w.edit(image("web:3"))
+			w.edit(both(resume, backTo("0")))
+		},
+		"at once": func(w *world) { w.edit(both(image("web:3"), backTo("0"))) },
+		"to an older one, which nobody has": func(w *world) {
+			w.edit(both(image("web:3"), backTo("17")))
+			w.pass(time.Minute)
+			require.Equal(w, []string{"1: 0/0 web:1", "2: 0/0 web:2", "3: 4/4 web:3"}, w.sets(), "it is rolled out")
+			w.edit(backTo("2"))
+		},
+		"a template that was one before": func(w *world) {
+			w.edit(both(image("web:1"), backTo("0")))
+			w.pass(time.Minute)
+			require.Equal(w, []string{"3: 0/0 web:1", "4: 4/4 web:2"}, w.sets())
+			w.edit(image("web:3"))
+			w.pass(time.Minute)
+			w.edit(backTo("4"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, testserver.Options{}, func(w *world) {
+				w.start()
+				w.deploy(asIs)
+				w.pass(time.Minute)
+				w.edit(image("web:2"))
+				w.pass(time.Minute)
+				change(w)
+				w.pass(time.Minute)
+				sets := w.sets()
+				running := slices.IndexFunc(sets, func(s string) bool { return strings.HasSuffix(s, "4/4 web:2") })
+				require.GreaterOrEqual(w, running, 0, sets)
+				require.True(w, slices.ContainsFunc(sets, func(s string) bool { return strings.HasSuffix(s, "0/0 web:3") }), sets)
+				require.Len(w, sets, 3)
+				require.Contains(w, w.told("Deployment"), "DeploymentRollback")
+				for _, p := range w.pods() {
+					require.Equal(w, "web:2", p.Spec.Containers[0].Image)
+				}
+				require.Empty(w, w.failures())
+			})
+		})
 	}
 }
 

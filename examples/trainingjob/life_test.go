@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/trainingjob/job"
@@ -117,6 +119,47 @@ func TestWorkersComeAndGo(t *testing.T) {
 		require.Equal(w, []string{"chief-0"}, w.pods(), "what somebody deletes is made again")
 		require.Equal(w, []string{"chief-0"}, w.services())
 		require.Zero(w, w.job().Status.Restarts)
+		require.Empty(w, w.failures())
+	})
+}
+
+// TestDynamicWorkers changes the number of workers of a job that runs: the other Pods are not restarted, and the job goes
+// on to succeed with its worker 0.
+func TestDynamicWorkers(t *testing.T) {
+	inWorld(t, testserver.Options{}, func(w *world) {
+		w.start()
+		w.submit(func(j *job.TrainingJob) {
+			j.Spec.EnableDynamicWorker = true
+			j.Spec.Replicas[job.PS] = j.Spec.Replicas[job.Chief]
+			j.Spec.Replicas[job.Evaluator] = j.Spec.Replicas[job.Chief]
+			delete(j.Spec.Replicas, job.Chief)
+		})
+		fixed := []string{"evaluator-0", "ps-0", "worker-0"}
+		w.runs("ps-0", "worker-0", "worker-1", "evaluator-0")
+		uid := func(name string) types.UID {
+			u, err := w.server.Get(training.Pods, api.Key{Namespace: "lab", Name: "mnist-" + name})
+			require.NoError(w, err)
+			return u.GetUID()
+		}
+		before := map[string]types.UID{}
+		for _, name := range fixed {
+			before[name] = uid(name)
+		}
+		w.edit(scaleWorkers(4))
+		require.Equal(w, append(slices.Clone(fixed), "worker-1", "worker-2", "worker-3"), w.pods())
+		w.runs("worker-2", "worker-3")
+		require.EqualValues(w, 4, w.job().Status.Replicas[job.Worker].Active)
+		w.edit(scaleWorkers(1))
+		require.Equal(w, fixed, w.pods())
+		require.Equal(w, fixed, w.services())
+		for name, was := range before {
+			require.Equal(w, was, uid(name), name)
+		}
+		require.Equal(w, "Created Running", w.state())
+		require.Zero(w, w.job().Status.Restarts)
+		w.ends("worker-0", corev1.PodSucceeded, 0)
+		require.Equal(w, "Created Succeeded", w.state())
+		require.Equal(w, []string{"worker-0"}, w.pods(), "the evaluator goes with the parameter server")
 		require.Empty(w, w.failures())
 	})
 }

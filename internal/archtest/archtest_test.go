@@ -23,20 +23,32 @@ func requireNone(t *testing.T, found []finding) {
 	require.Empty(t, text.String())
 }
 
-func TestImports(t *testing.T) { requireNone(t, checkImports(read(t, os.DirFS(root)))) }
-
-func TestExportedSymbolsAreDocumented(t *testing.T) {
-	requireNone(t, checkComments(read(t, os.DirFS(root))))
+// repository returns the source of the repository.
+func repository(t *testing.T) *source {
+	t.Helper()
+	s := read(t, os.DirFS(root))
+	s.unwritten = unwritten
+	return s
 }
 
-func TestPackageCards(t *testing.T) { requireNone(t, checkCards(read(t, os.DirFS(root)))) }
+func TestImports(t *testing.T) { requireNone(t, checkImports(repository(t))) }
 
-func TestStyle(t *testing.T) { requireNone(t, checkStyle(read(t, os.DirFS(root)))) }
+func TestExportedSymbolsAreDocumented(t *testing.T) {
+	requireNone(t, checkComments(repository(t)))
+}
+
+func TestPackageCards(t *testing.T) { requireNone(t, checkCards(repository(t))) }
+
+func TestPromises(t *testing.T) { requireNone(t, checkPromiseTable(repository(t))) }
+
+func TestProse(t *testing.T) { requireNone(t, checkProse(t, repository(t))) }
+
+func TestStyle(t *testing.T) { requireNone(t, checkStyle(repository(t))) }
 
 func TestModule(t *testing.T) { requireNone(t, checkModule(t, os.DirFS(root))) }
 
 func TestCoreLinks(t *testing.T) {
-	packages := read(t, os.DirFS(root)).packages()
+	packages := repository(t).packages()
 	for _, pkg := range core {
 		if _, there := packages[pkg]; there {
 			require.Empty(t, forbiddenIn(linked(t, pkg)), "what %s links and must not", pkg)

@@ -1,22 +1,19 @@
-// Package archtest holds the repository to what its design promises about the code itself: who imports whom, what is
-// documented, and what is not done. It has tests only, and every finding names a file, a line and what to do about it.
+// Package archtest checks the rules of the design that concern the code itself: imports, documentation, and constructs
+// that the code must not use. It has only tests. They read the source of the whole repository and call the go command.
+// Every finding names a file, a line and what to do.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Beside it. The tests read the source of the whole repository and ask the go command what the core links.
-//
-// # Guarantees
-//
-//  1. Packages import what the table in table_test.go allows and nothing else, and every package is in it
-//     (TestImports).
-//  2. The core links no client-go, no k8s.io/api, no cobra and no Prometheus, not even through others (TestCoreLinks),
-//     and go.mod names neither client-go nor controller-runtime (TestModule).
-//  3. Every direct dependency has its row, and its reason, in docs/dependencies.md (TestModule).
-//  4. Every exported symbol has a doc comment (TestExportedSymbolsAreDocumented), and every package a doc.go whose
-//     sections are in order and whose guarantees name tests that exist (TestPackageCards).
-//  5. No test sleeps, nothing has an init function or keeps a context, and files and functions stay readable
-//     (TestStyle).
-//  6. Each of these rules finds what it is there to find (TestRulesFindWhatTheyForbid).
+//  1. Packages import only what the table in table_test.go allows, and every package is in that table.
+//  2. The core links no client-go, k8s.io/api, cobra or Prometheus, not even indirectly, and go.mod requires neither
+//     client-go nor controller-runtime.
+//  3. Every direct dependency has a row with its reason in docs/dependencies.md.
+//  4. Every exported symbol has a doc comment, and every package has a doc.go with the right sections.
+//  5. Every promise of a doc.go has a row in docs/promises.md, and every test that a row names exists.
+//  6. Comments and pages follow the style sheet in CONTRIBUTING.md, as far as a program can check it.
+//  7. No test sleeps, no package has an init function, no struct contains a context, and files and functions have a
+//     limited length.
+//  8. Each rule finds what it forbids.
 //
 // # Concurrency
 //

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// headings are the sections of a package's card, in their order. Others may stand between them.
-var headings = []string{"Place in the pipeline", "Guarantees", "Concurrency", "Differences from client-go", "Example"}
+// headings are the sections of a doc.go in their order. Other sections may stand between them.
+var headings = []string{"Example", "Promises", "Concurrency", "Differences from client-go"}
 
 // checkComments finds exported symbols without a doc comment: functions, types, their methods, the methods of
 // interfaces, constants and variables. A comment on a group of constants or variables covers all of them.
@@ -87,8 +87,8 @@ func (s *source) checkSpec(f *file, d *ast.GenDecl, spec ast.Spec) []finding {
 	return found
 }
 
-// checkInterface asks of each method what it does. An interface whose methods are the accessors of an object is
-// documented as a whole.
+// checkInterface requires a doc comment for each method. An interface with the accessors of an object needs only one
+// comment.
 func (s *source) checkInterface(f *file, name string, i *ast.InterfaceType) []finding {
 	var found []finding
 	for _, m := range i.Methods.List {
@@ -119,7 +119,11 @@ func checkCards(s *source) []finding {
 			found = append(found, s.at(files[0], files[0].Package, "package %s has no doc.go with a package comment", pkg))
 			continue
 		}
-		if card.Name.Name != "main" {
+		switch {
+		case card.Name.Name == "main":
+		case s.isUnwritten(card.path):
+			found = append(found, s.checkOldCard(card, packages)...)
+		default:
 			found = append(found, s.checkCard(card, packages)...)
 		}
 	}
@@ -152,35 +156,58 @@ func sectionsOf(doc *ast.CommentGroup) []section {
 	return sections
 }
 
-// checkCard checks one package comment. The last two sections may be missing: from internal packages, which have no
-// counterpart anywhere, and where there is nothing to show.
+// maxCard is the largest number of lines of a doc.go, and maxPromises the largest number of its promises. A reader
+// should see the whole page at once.
+const (
+	maxCard     = 70
+	maxPromises = 8
+)
+
+// checkCard checks one package comment. Internal packages need no example.
 func (s *source) checkCard(card *file, packages map[string][]*file) []finding {
 	var found []finding
-	sections := sectionsOf(card.Doc)
-	required := headings[:4]
-	if strings.HasPrefix(card.pkg, "internal/") {
-		required = headings[:3]
+	if lines := s.set.Position(card.Package).Line; lines > maxCard {
+		found = append(found, s.at(card, card.Package, "doc.go has %d lines; %d are the most", lines, maxCard))
 	}
+	sections := sectionsOf(card.Doc)
 	last := -1
 	for _, sec := range sections {
 		i := slices.Index(headings, sec.heading)
-		switch {
-		case i < 0:
+		if i < 0 {
 			continue
-		case i <= last:
-			found = append(found, s.at(card, sec.pos, "section %q stands out of order; it is %s", sec.heading, strings.Join(headings, ", ")))
+		}
+		if i <= last {
+			found = append(found, s.at(card, sec.pos, "section %q is out of order; the order is %s", sec.heading, strings.Join(headings, ", ")))
 		}
 		last = max(last, i)
+		switch sec.heading {
+		case "Promises":
+			found = append(found, s.checkPromises(card, sec)...)
+		case "Example":
+			found = append(found, s.checkNames(card, sec, exampleNames, packages)...)
+		}
+	}
+	required := []string{"Example", "Promises", "Concurrency"}
+	if strings.HasPrefix(card.pkg, "internal/") {
+		required = required[1:]
+	}
+	for _, heading := range required {
+		if !slices.ContainsFunc(sections, func(sec section) bool { return sec.heading == heading }) {
+			found = append(found, s.at(card, card.Doc.Pos(), "the comment of package %s has no section %q", card.pkg, heading))
+		}
+	}
+	return found
+}
+
+// checkOldCard checks a package comment that is not rewritten yet: its guarantees name their tests themselves.
+func (s *source) checkOldCard(card *file, packages map[string][]*file) []finding {
+	var found []finding
+	for _, sec := range sectionsOf(card.Doc) {
 		switch sec.heading {
 		case "Guarantees":
 			found = append(found, s.checkGuarantees(card, sec, packages)...)
 		case "Example":
 			found = append(found, s.checkNames(card, sec, exampleNames, packages)...)
-		}
-	}
-	for _, heading := range required {
-		if !slices.ContainsFunc(sections, func(sec section) bool { return sec.heading == heading }) {
-			found = append(found, s.at(card, card.Doc.Pos(), "the comment of package %s has no section %q", card.pkg, heading))
 		}
 	}
 	return found
@@ -192,7 +219,7 @@ var (
 	exampleNames = regexp.MustCompile(`\b(?:(\w+)\.)?(Example(?:_?[A-Z]\w*)?)\b`)
 )
 
-// checkGuarantees asks for guarantees that are numbered and that each name a test.
+// checkGuarantees requires guarantees with numbers that each name a test.
 func (s *source) checkGuarantees(card *file, sec section, packages map[string][]*file) []finding {
 	found := s.checkNames(card, sec, testNames, packages)
 	count := 0
@@ -221,8 +248,8 @@ func (s *source) checkGuarantees(card *file, sec section, packages map[string][]
 	return found
 }
 
-// checkNames finds names of tests that do not exist. A name belongs to the package itself, or to another that stands
-// before it, as in informer.TestSimulation.
+// checkNames finds names of tests that do not exist. A name belongs to the package itself, or to the package that
+// stands before it, as in informer.TestSimulation.
 func (s *source) checkNames(card *file, sec section, names *regexp.Regexp, packages map[string][]*file) []finding {
 	var found []finding
 	for _, l := range sec.lines {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// forbiddenNames are names of packages that say nothing about what is in them.
+// forbiddenNames are names of packages that say nothing about their content.
 var forbiddenNames = strings.Fields("util utils common helper helpers misc base shared")
 
-// checkImports finds imports that the table does not allow, and packages that are not in it.
+// checkImports finds imports that the table does not allow, and packages that are not in the table.
 func checkImports(s *source) []finding {
 	var found []finding
 	unknown := map[string]bool{}
@@ -38,7 +38,7 @@ func checkImports(s *source) []finding {
 	return found
 }
 
-// objection says what is wrong with an import, if anything.
+// objection returns the reason against an import, or "".
 func objection(f *file, l layer, known bool, imported string) string {
 	if own, ok := strings.CutPrefix(imported, module+"/"); ok {
 		if known && !matches(strings.Fields(l.mayImport), own) {
@@ -65,7 +65,7 @@ func objection(f *file, l layer, known bool, imported string) string {
 	return ""
 }
 
-// checkStyle finds what the design rules out in the code itself.
+// checkStyle finds constructs that the design forbids.
 func checkStyle(s *source) []finding {
 	var found []finding
 	for _, f := range s.files {

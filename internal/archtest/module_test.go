@@ -35,7 +35,7 @@ func requirements(t *testing.T, root fs.FS) []requirement {
 
 var dependencyRow = regexp.MustCompile("^\\| `([^`]+)` \\|(.*)\\|(.*)\\|\\s*$")
 
-// checkModule compares go.mod with what the design rules out, and with docs/dependencies.md.
+// checkModule compares go.mod with the modules that the design forbids, and with docs/dependencies.md.
 func checkModule(t *testing.T, root fs.FS) []finding {
 	t.Helper()
 	document, err := fs.ReadFile(root, "docs/dependencies.md")
@@ -71,7 +71,7 @@ func checkModule(t *testing.T, root fs.FS) []finding {
 	return found
 }
 
-// linked returns the packages that a package links, tests aside.
+// linked returns the packages that a package links, without tests.
 func linked(t *testing.T, pkg string) []string {
 	t.Helper()
 	var failure strings.Builder
@@ -82,7 +82,7 @@ func linked(t *testing.T, pkg string) []string {
 	return strings.Fields(string(output))
 }
 
-// forbiddenIn returns what must not be linked.
+// forbiddenIn returns the packages that must not be linked.
 func forbiddenIn(packages []string) []string {
 	var found []string
 	for _, pkg := range packages {

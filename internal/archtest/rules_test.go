@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// tree makes a repository of a text: "-- name --" begins a file, as in the txtar format.
+// tree makes a repository from a text. A line "-- name --" begins a file, as in the txtar format.
 func tree(text string) fstest.MapFS {
 	files := fstest.MapFS{}
 	for _, part := range strings.Split(text, "\n-- ")[1:] {
@@ -29,18 +29,19 @@ func strs(found []finding) []string {
 	return list
 }
 
-// card is a package comment as it should be.
+// card is a correct package comment.
 const card = `
 // Package %[1]s is an example.
 //
-// # Place in the pipeline
+// # Example
 //
-// Nowhere.
+// See Example and ExampleThing_Do.
 //
-// # Guarantees
+// # Promises
 //
-//  1. It holds (TestHolds, informer.TestOther),
+//  1. It holds,
 //     also here.
+//  2. It stays.
 //
 // # Concurrency
 //
@@ -49,11 +50,17 @@ const card = `
 // # Differences from client-go
 //
 // Many.
-//
-// # Example
-//
-// See Example and ExampleThing_Do.
 package %[1]s`
+
+// missingRows returns the findings for a package with n promises, 1 to n, too many and without rows.
+func missingRows(pkg string, n int) []string {
+	found := []string{fmt.Sprintf("%s/doc.go:5: %d promises; 8 are the most", pkg, n)}
+	for i := range n {
+		found = append(found, fmt.Sprintf("%s/doc.go:%d: %s needs a row that names the tests: | %s | %d | … |", pkg, 7+i, promisesPath, pkg, i+1))
+	}
+	slices.Sort(found)
+	return found
+}
 
 func TestRulesFindWhatTheyForbid(t *testing.T) {
 	for _, c := range []struct {
@@ -111,7 +118,7 @@ import "github.com/stretchr/testify/require"
 package cache
 import "go.uber.org/zap/zapcore"
 `, []string{
-			"cache/a.go:2: cache may not import go.uber.org/zap/zapcore; only apiclient apiclient/* reflector informer controller client leaderelection recorder manager metrics testserver cmd/* examples/* may",
+			"cache/a.go:2: cache may not import go.uber.org/zap/zapcore; only apiclient apiclient/* reflector informer controller client leaderelection recorder manager metrics testserver cmd/* examples/* internal/soak may",
 			"informer/a.go:2: informer may not import k8s.io/api/core/v1; only leaderelection recorder internal/listerwatchertest cmd/* examples/* may",
 			"informer/a.go:3: informer may not import sigs.k8s.io/yaml; only apiclient/kubeconfig testserver cmd/* examples/* may",
 			"informer/a.go:4: informer may not import k8s.io/client-go/rest; nothing in this repository may",
@@ -186,6 +193,24 @@ package cache_test
 func TestHolds() {}
 func Example() {}
 func ExampleThing_Do() {}
+-- docs/promises.md --
+| package | promise | tests |
+|---|---|---|
+| cache | It holds, also here. | TestHolds |
+| cache | It stays. | TestHolds |
+| informer | It holds, also here. | TestHolds |
+| informer | It stays. | TestHolds |
+| internal/trie | One. | TestOne |
+-- old/doc.go --
+// Package old is not rewritten.
+//
+// # Guarantees
+//
+//  1. One (TestHolds, informer.TestOther).
+package old
+-- old/a_test.go --
+package old_test
+func TestHolds() {}
 -- informer/doc.go --` + fmt.Sprintf(card, "informer") + `
 -- informer/a_test.go --
 package informer_test
@@ -197,13 +222,11 @@ func ExampleThing_Do() {}
 // Command leat has a comment of its own kind.
 package main
 -- internal/trie/doc.go --
-// Package trie has no counterpart.
+// Package trie has no example.
 //
-// # Place in the pipeline
+// # Promises
 //
-// # Guarantees
-//
-//  1. One (TestOne).
+//  1. One.
 //
 // # Concurrency
 package trie
@@ -225,57 +248,149 @@ package reflector
 			"cache/a.go:2: package cache has no doc.go with a package comment",
 			"deltafifo/doc.go:1: package deltafifo has no doc.go with a package comment",
 			`reflector/doc.go:1: the comment of package reflector has no section "Concurrency"`,
-			`reflector/doc.go:1: the comment of package reflector has no section "Differences from client-go"`,
-			`reflector/doc.go:1: the comment of package reflector has no section "Guarantees"`,
-			`reflector/doc.go:1: the comment of package reflector has no section "Place in the pipeline"`,
+			`reflector/doc.go:1: the comment of package reflector has no section "Example"`,
+			`reflector/doc.go:1: the comment of package reflector has no section "Promises"`,
 		}},
 		{"cards that are wrong", checkCards, `
 -- cache/doc.go --
 // Package cache is an example.
+//
+// # Promises
+//
+//  1. One.
+//  3. Two.
+//
+// # Example
+//
+// See ExampleNone.
+//
+// # Concurrency
+//
+// # Differences from client-go
+package cache
+-- docs/promises.md --
+| cache | One. | TestOne |
+-- api/doc.go --
+// Package api is an example.
+//
+// # Example
+//
+// # Promises
+//
+// Many.
+//
+// # Concurrency
+` + strings.Repeat("//\n", 70) + `package api
+-- trie/doc.go --
+// Package trie is an example.
+//
+// # Example
+//
+// # Promises
+//
+//  1. 1
+//  2. 2
+//  3. 3
+//  4. 4
+//  5. 5
+//  6. 6
+//  7. 7
+//  8. 8
+//  9. 9
+//
+// # Concurrency
+package trie
+-- old/doc.go --
+// Package old is not rewritten.
 //
 // # Guarantees
 //
 //  1. One (TestOne).
 //  2. Two.
 //  4. Four (TestFour, FuzzFour).
-//
-// # Place in the pipeline
-//
-// # Extra
-//
-// # Concurrency
-//
-// # Differences from client-go
-//
-// # Example
-//
-// See ExampleNone.
+package old
+-- old/a_test.go --
+package old_test
+func TestOne() {}
+func (t) TestFour() {}
+func FuzzFour() {}
+`, append([]string{
+			`api/doc.go:5: the promises are not numbered, as "//  1. "`,
+			"api/doc.go:80: doc.go has 80 lines; 70 are the most",
+			"cache/doc.go:10: there is no ExampleNone in the tests of cache",
+			"cache/doc.go:6: docs/promises.md needs a row that names the tests: | cache | Two. | … |",
+			"cache/doc.go:6: promise 2 has the number 3",
+			`cache/doc.go:8: section "Example" is out of order; the order is Example, Promises, Concurrency, Differences from client-go`,
+			"old/doc.go:6: guarantee 2 names no test",
+			"old/doc.go:7: guarantee 3 is numbered 4",
+			"old/doc.go:7: there is no TestFour in the tests of old",
+		}, missingRows("trie", 9)...)},
+		{"promises", checkPromiseTable, `
+-- cache/a.go --
 package cache
 -- cache/a_test.go --
 package cache_test
 func TestOne() {}
 func (t) TestFour() {}
-func FuzzFour() {}
--- api/doc.go --
-// Package api is an example.
-//
-// # Place in the pipeline
-//
-// # Guarantees
-//
-// Many.
-//
-// # Concurrency
-//
-// # Differences from client-go
-package api
+-- docs/promises.md --
+# Promises
+
+| package | promise | tests |
+|---|---|---|
+| cache | Fine. | TestOne, cache.TestOne |
+| cache | No test. | |
+| cache | | TestOne |
+| turbine | No package. | cache.TestOne |
+| cache | No such test. | TestOne, TestFour |
+| cache | Not a test. | One |
 `, []string{
-			`api/doc.go:5: the guarantees are not numbered, as "//  1. "`,
-			"cache/doc.go:19: there is no ExampleNone in the tests of cache",
-			"cache/doc.go:6: guarantee 2 names no test",
-			"cache/doc.go:7: guarantee 3 is numbered 4",
-			"cache/doc.go:7: there is no TestFour in the tests of cache",
-			`cache/doc.go:9: section "Place in the pipeline" stands out of order; it is Place in the pipeline, Guarantees, Concurrency, Differences from client-go, Example`,
+			"docs/promises.md:10: One is not the name of a test",
+			"docs/promises.md:6: a row needs a promise and at least one test",
+			"docs/promises.md:7: a row needs a promise and at least one test",
+			"docs/promises.md:8: there is no package turbine",
+			"docs/promises.md:9: there is no TestFour in the tests of cache",
+		}},
+		{"prose", func(s *source) []finding { return checkProse(t, s) }, `
+-- cache/a.go --
+// A page about nobody and
+// none is hard to read, and so is one for
+// ever; ` + strings.Repeat("long ", 24) + `
+package cache
+
+//go:generate ` + strings.Repeat("long ", 24) + `
+
+func a() { // who reads ` + strings.Repeat("long ", 24) + `
+	// The rule is plain. Who knows is told.
+}
+-- cache/a_test.go --
+package cache_test
+func Example() {
+	// Output:
+	// in vain
+}
+-- old/a.go --
+package old // in vain
+-- docs/page.md --
+# A page
+
+Say it anew, not ` + "`in vain`" + `.
+` + "```" + `
+in vain
+` + "```" + `
+| in vain | ` + strings.Repeat("long ", 24) + `
+` + strings.Repeat("long ", 24) + `.
+-- old/page.md --
+in vain
+`, []string{
+			`cache/a.go:2: "for ever" is hard to read; write forever`,
+			`cache/a.go:2: "none is" is hard to read; write the actual subject with "not"`,
+			`cache/a.go:3: a comment of more than 120 columns`,
+			`cache/a.go:8: "who reads" is hard to read; write a noun instead of "who"`,
+			`cache/a.go:9: "Who knows" is hard to read; write a noun instead of "who"`,
+			`cache/a.go:9: "is told" is hard to read; write the actual subject with an active verb`,
+			`docs/page.md:3: "anew" is hard to read; write again, or new`,
+			`docs/page.md:7: "in vain" is hard to read; write without effect`,
+			`docs/page.md:8: a line of more than 120 columns`,
 		}},
 		{"style", checkStyle, `
 -- cache/a.go --
@@ -313,7 +428,9 @@ func TestA() { time.Sleep(1) }
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, strs(c.check(read(t, tree(c.tree)))))
+			s := read(t, tree(c.tree))
+			s.unwritten = []string{"old"}
+			require.Equal(t, c.want, strs(c.check(s)))
 		})
 	}
 }

@@ -19,6 +19,8 @@ type source struct {
 	fs    fs.FS
 	set   *token.FileSet
 	files []*file
+
+	unwritten []string // folders and files that the rules of prose_test.go do not apply to yet
 }
 
 // file is a Go file. Its path is relative to the root of the repository.
@@ -30,7 +32,7 @@ type file struct {
 	nested bool // belongs to another module of the repository
 }
 
-// finding is something that a rule objects to.
+// finding is a violation of a rule.
 type finding struct {
 	path   string
 	line   int

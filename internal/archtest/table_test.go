@@ -10,21 +10,21 @@ const module = "github.com/leatproject/leat"
 // everything allows a package to import all others.
 const everything = "*"
 
-// layer is a row of the table in section 1 of the design. Names are paths below the module; one that ends in /* stands
-// for every package below it.
+// layer is a row of the table in section 1 of the design. Names are paths below the module. A name that ends in /*
+// means every package below it.
 type layer struct {
 	packages  string
 	mayImport string
 }
 
-// table says which package may import which others of leat, tests aside. Imports point down only.
+// table lists which packages a package may import, without its tests. Imports point down only.
 var table = []layer{
 	{"api", ""},
-	{"codec", "api"},
-	{"apiclient", "api codec"},
-	{"apiclient/exec apiclient/websocket apiclient/discovery", "api apiclient"},
-	{"apiclient/kubeconfig", "api apiclient apiclient/exec"},
-	{"internal/trie internal/hooks", ""},
+	{"internal/trie internal/hooks internal/quote internal/sameorigin", ""},
+	{"codec", "api internal/quote"},
+	{"apiclient", "api codec internal/quote"},
+	{"apiclient/exec apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
+	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote"},
 	{"cache", "api internal/trie"},
 	{"deltafifo", "api"},
 	{"reflector", "api"},
@@ -35,29 +35,29 @@ var table = []layer{
 	{"client", "api apiclient cache informer"},
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
-	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate client owner expectations status leaderelection recorder"},
+	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate client owner expectations status leaderelection recorder internal/sameorigin"},
 	{"metrics", everything},
-	{"testserver", "api codec"},
-	{"internal/archtest", ""},
-	{"internal/listerwatchertest", "api codec testserver"}, // for tests alone
+	{"testserver", "api codec internal/sameorigin"},
+	{"internal/archtest internal/mutate", ""},
+	{"internal/listerwatchertest", "api codec testserver"}, // for tests only
 	{"internal/trace", "api cache deltafifo informer"},
-	{"cmd/* examples/*", everything},
+	{"cmd/* examples/* internal/soak", everything},
 }
 
-// core is what every agent links. It stays free of what only some need.
+// core are the packages that every agent links. They do not import modules that only some programs need.
 var core = strings.Fields("api cache deltafifo reflector informer workqueue controller predicate codec apiclient")
 
-// neverLinked must not be among the dependencies of the core, however far away.
+// neverLinked must not be among the direct or indirect dependencies of the core.
 var neverLinked = strings.Fields("k8s.io/client-go sigs.k8s.io/controller-runtime k8s.io/api github.com/spf13/cobra " +
 	"github.com/prometheus github.com/stretchr/testify")
 
-// confined says which packages may import a module, or a package of the standard library, from files that are not
-// tests. What is not named here may be imported by all.
+// confined lists the packages that may import a module, or a package of the standard library, outside tests. A module
+// that is not listed may be imported by all.
 var confined = []layer{
 	{"k8s.io/client-go", ""},
 	{"sigs.k8s.io/controller-runtime", ""},
 	{"k8s.io/api", "leaderelection recorder internal/listerwatchertest cmd/* examples/*"},
-	{"github.com/prometheus", "metrics cmd/* examples/*"},
+	{"github.com/prometheus", "metrics cmd/* examples/* internal/soak"},
 	{"github.com/spf13", "cmd/* examples/*"},
 	{"golang.org/x/term", "apiclient/exec"},
 	{"sigs.k8s.io/yaml", "apiclient/kubeconfig testserver cmd/* examples/*"},
@@ -66,13 +66,13 @@ var confined = []layer{
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver"},
 	{"github.com/evanphx/json-patch", "testserver"},
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
-	{"embed", "testserver metrics manager cmd/* examples/*"},
+	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller client leaderelection recorder manager metrics testserver cmd/* examples/*"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller client leaderelection recorder manager metrics testserver cmd/* examples/* internal/soak"},
 }
 
-// knowsNothingOfKubernetes are packages that are of use without it.
-var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie")
+// knowsNothingOfKubernetes are packages that are useful without Kubernetes.
+var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin")
 
 // layerOf returns the row of a package.
 func layerOf(pkg string) (layer, bool) {
@@ -84,7 +84,8 @@ func layerOf(pkg string) (layer, bool) {
 	return layer{}, false
 }
 
-// matches tells whether a package is one of the patterns. (*) matches any, and name/* what is below name.
+// matches reports whether a package matches one of the patterns: (*) matches any package, and name/* any package below
+// name.
 func matches(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		below, wild := strings.CutSuffix(p, "/*")
@@ -92,7 +93,7 @@ func matches(patterns []string, pkg string) bool {
 	})
 }
 
-// within tells whether an import path is a module or a package of it, whatever its major version.
+// within reports whether an import path belongs to a module, in any major version.
 func within(path, module string) bool {
 	return path == module || strings.HasPrefix(path, module+"/") || strings.HasPrefix(path, module+".v")
 }

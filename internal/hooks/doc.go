@@ -1,21 +1,13 @@
-// Package hooks has sets of functions that are told of something, for as long as they want to be.
+// Package hooks has sets of functions that are called when something happens. Metrics use them: a function may be added
+// and removed while the source runs.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Beside it: where a stage tells what it has done to metrics that may come and go while it runs.
-//
-// # Guarantees
-//
-//  1. Who is added is told of everything from then on, and who has left of nothing that begins later
-//     (TestWhoIsAddedIsTold).
-//  2. A set in which nobody is costs an atomic load: no lock and no memory (TestAnEmptySetCostsNothing).
+//  1. A function is called for every event after its Add, and for no event that begins after its removal.
+//  2. An empty set costs one atomic load: no lock and no memory.
 //
 // # Concurrency
 //
-// All methods may be called at once. Telling takes no lock, so that a function may add and remove, also itself; one that
-// is being called while it is removed is not waited for.
-//
-// # Differences from client-go
-//
-// There is nothing like it there: its metrics are registered once for the whole process.
+// All methods may be called concurrently. Tell takes no lock, so a function may add and remove functions, also itself.
+// Removing a function does not wait for a call that is in flight.
 package hooks

@@ -6,17 +6,17 @@ import (
 	"sync/atomic"
 )
 
-// Set is a set of functions that are told of a T. The zero value is empty.
+// Set is a set of functions that are called with a T. The zero value is empty.
 type Set[T any] struct {
-	members atomic.Pointer[[]*member[T]] // never changed, but replaced
+	members atomic.Pointer[[]*member[T]] // the slice is never changed, but replaced
 
-	mu sync.Mutex // one replacement at a time
+	mu sync.Mutex // held during a replacement
 }
 
-// member is a function with an identity, which functions have not.
+// member is a function with an identity; functions cannot be compared.
 type member[T any] struct{ tell func(T) }
 
-// Add adds a function. The function that it returns removes it again, and does nothing when it is called once more.
+// Add adds a function and returns a function that removes it. A second call of the returned function does nothing.
 func (s *Set[T]) Add(f func(T)) (remove func()) {
 	m := &member[T]{f}
 	s.replace(func(all []*member[T]) []*member[T] { return append(all, m) })
@@ -41,7 +41,7 @@ func (s *Set[T]) list() []*member[T] {
 	return nil
 }
 
-// Empty tells whether there is nobody to tell, for those who would have to find out first what there is to tell.
+// Empty reports whether the set is empty, so that a caller can skip computing the argument of Tell.
 func (s *Set[T]) Empty() bool { return len(s.list()) == 0 }
 
 // Tell calls the functions, in the order in which they were added.

@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/internal/hooks"
 )
 
-func TestWhoIsAddedIsTold(t *testing.T) {
+func TestAddAndRemove(t *testing.T) {
 	var s hooks.Set[string]
 	var told []string
 	listen := func(who string) func() {
@@ -50,7 +50,7 @@ func TestEverybodyAtOnce(t *testing.T) {
 		all.Go(func() {
 			for range 100 {
 				told := 0
-				leave := s.Add(func(int) { told++ }) // by this goroutine alone, or the race detector objects
+				leave := s.Add(func(int) { told++ }) // each goroutine counts in its own variable; otherwise the race detector objects
 				leave()
 				require.Zero(t, told)
 			}
@@ -64,5 +64,5 @@ func TestAnEmptySetCostsNothing(t *testing.T) {
 	var s hooks.Set[[4]int]
 	require.Zero(t, testing.AllocsPerRun(100, func() { s.Tell([4]int{1, 2, 3, 4}) }))
 	defer s.Add(func([4]int) {})()
-	require.Zero(t, testing.AllocsPerRun(100, func() { s.Tell([4]int{1, 2, 3, 4}) }), "nor does one in which somebody is")
+	require.Zero(t, testing.AllocsPerRun(100, func() { s.Tell([4]int{1, 2, 3, 4}) }), "a call of one function does not allocate either")
 }

@@ -16,18 +16,18 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// Pods is what the suite lists and watches.
+// Pods is the resource that the suite lists and watches.
 var Pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 
-// Make makes the ListerWatcher that is tested: of the pods of all namespaces of a server. It is called in a bubble.
+// Make returns the ListerWatcher under test, for the pods of all namespaces of a server. It runs in a bubble.
 type Make[T api.Object] func(t *testing.T, s *testserver.Server) api.ListerWatcher[T]
 
-// bench is one case: a server that runs, and the subject.
+// bench is one case: a running server and the subject.
 type bench[T api.Object] struct {
 	*testing.T
 	server  *testserver.Server
 	subject api.ListerWatcher[T]
-	stop    func() // the server
+	stop    func() // stops the server
 }
 
 func run[T api.Object](t *testing.T, o testserver.Options, make Make[T], test func(b *bench[T])) {
@@ -45,7 +45,7 @@ func run[T api.Object](t *testing.T, o testserver.Options, make Make[T], test fu
 	})
 }
 
-// newDone runs something and returns how to wait for it, any number of times.
+// newDone runs a function and returns a function that waits for its end, any number of times.
 func newDone(run func(context.Context) error, ctx context.Context) func() error {
 	var err error
 	ended := make(chan struct{})
@@ -59,7 +59,7 @@ func newDone(run func(context.Context) error, ctx context.Context) func() error 
 	}
 }
 
-// create makes pods named so in namespace "default" and returns the version of the last.
+// create creates pods with these names in namespace "default" and returns the version of the last one.
 func (b *bench[T]) create(names ...string) string {
 	b.Helper()
 	version := ""
@@ -93,7 +93,7 @@ func (b *bench[T]) label(name, value string) string {
 	return got.GetResourceVersion()
 }
 
-// remove deletes a pod and returns the version of the server after that.
+// remove deletes a pod and returns the server's version after that.
 func (b *bench[T]) remove(name string) string {
 	b.Helper()
 	now := int64(0)
@@ -103,7 +103,7 @@ func (b *bench[T]) remove(name string) string {
 
 func key(name string) api.Key { return api.Key{Namespace: "default", Name: name} }
 
-// list lists and returns names in the order in which they came.
+// list lists and returns the names in the order of arrival.
 func (b *bench[T]) list(o metav1.ListOptions) ([]string, metav1.ListMeta, error) {
 	var names []string
 	meta, err := b.subject.List(b.Context(), api.Options[T]{ListOptions: o}, func(obj T) error {
@@ -113,7 +113,7 @@ func (b *bench[T]) list(o metav1.ListOptions) ([]string, metav1.ListMeta, error)
 	return names, meta, err
 }
 
-// watch opens a watch whose events are pulled one by one.
+// watch opens a watch; next returns one event at a time.
 func (b *bench[T]) watch(o metav1.ListOptions) (next func() string, stop func()) {
 	return b.pull(b.subject.Watch(b.Context(), api.Options[T]{ListOptions: o}))
 }
@@ -133,7 +133,8 @@ func (b *bench[T]) pull(events iter.Seq2[api.Event[T], error]) (next func() stri
 	}, stop
 }
 
-// show writes an event as "ADDED web 105", a bookmark as "BOOKMARK 105" and the end of the initial list as "SYNCED 105".
+// show formats an event as "ADDED web 105", a bookmark as "BOOKMARK 105" and the end of the initial events as "SYNCED
+// 105".
 func show[T api.Object](e api.Event[T]) string {
 	if e.InitialEventsEnd {
 		return "SYNCED " + e.ResourceVersion
@@ -148,7 +149,7 @@ func show[T api.Object](e api.Event[T]) string {
 	return s
 }
 
-// failure iterates until the error that ends a watch; nil if there is none.
+// failure iterates until the end of a watch and returns its error, or nil.
 func (b *bench[T]) failure(o metav1.ListOptions) error {
 	b.Helper()
 	var last error
@@ -159,7 +160,7 @@ func (b *bench[T]) failure(o metav1.ListOptions) error {
 	return last
 }
 
-// requests counts what the server was asked.
+// requests returns the verbs of the requests that the server received.
 func (b *bench[T]) requests() string {
 	var verbs []string
 	for _, r := range b.server.Requests() {

@@ -1,17 +1,13 @@
-// Package listerwatchertest is the one conformance suite for every api.ListerWatcher, and what such tests need beside it:
-// a network in memory, and a server that speaks protobuf.
+// Package listerwatchertest is the conformance suite for every api.ListerWatcher. It also has tools for such tests: a
+// network in memory, and a server that speaks protobuf. Only tests import it. To test a ListerWatcher, call Run with a
+// function that makes one for a test server.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Beside it: only tests import it. Whoever writes a ListerWatcher calls Run with a function that makes one for a test
-// server.
-//
-// # Guarantees
-//
-//  1. Each case has a server and a synctest bubble of its own, so that its times are exact and a goroutine that is left
-//     fails it (TestSuite of the packages that call Run).
+//  1. Each case has its own server and its own synctest bubble. So times are exact, and a goroutine that is left over
+//     fails the case.
 //
 // # Concurrency
 //
-// A case runs on the goroutine of its test. Nothing here outlives it.
+// A case runs on the goroutine of its test. No goroutine outlives the case.
 package listerwatchertest

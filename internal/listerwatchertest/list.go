@@ -50,7 +50,7 @@ func listPages[T api.Object](b *bench[T]) {
 	require.Equal(b, []string{"a", "b"}, names)
 	require.EqualValues(b, 3, *meta.RemainingItemCount)
 
-	b.create("aa", "f") // a later page is of the same state
+	b.create("aa", "f") // a later page has the same state
 	names, meta, err = b.list(metav1.ListOptions{Limit: 2, Continue: meta.Continue})
 	require.NoError(b, err)
 	require.Equal(b, []string{"c", "d"}, names)
@@ -170,7 +170,7 @@ func listCancelled[T api.Object](b *bench[T]) {
 	require.Zero(b, time.Since(start))
 }
 
-// kinds are the answers that a caller tells apart.
+// kinds are the errors that a caller can distinguish.
 var kinds = []struct {
 	fail testserver.Fail
 	is   func(error) bool
@@ -208,13 +208,13 @@ func requireKind[T api.Object](b *bench[T], f testserver.Fail, is func(error) bo
 	require.EqualValues(b, f.RetryAfter/time.Second, seconds)
 }
 
-// refused is about a server that is not there.
+// refused uses a server that is not running.
 func refused[T api.Object](b *bench[T]) {
 	b.create("a")
 	_, _, err := b.list(metav1.ListOptions{})
 	require.NoError(b, err)
 	b.stop()
-	synctest.Wait() // until the client has seen that its idle connection is gone
+	synctest.Wait() // until the client has noticed that its idle connection is closed
 	_, _, err = b.list(metav1.ListOptions{})
 	require.ErrorIs(b, err, syscall.ECONNREFUSED)
 	require.ErrorIs(b, b.failure(metav1.ListOptions{}), syscall.ECONNREFUSED)

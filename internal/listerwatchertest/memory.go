@@ -16,8 +16,8 @@ import (
 // Dial opens a connection, as net.Dialer.DialContext does.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Serve serves a handler in memory until the test ends, and returns how to reach it, whatever the address. It is for
-// answers that no real server gives; package testserver gives the others. Both ends fit into a synctest bubble.
+// Serve serves a handler in memory until the test ends, and returns a Dial that reaches it with any address. Use it for
+// answers that no real server gives; otherwise use package testserver. Both ends work in a synctest bubble.
 func Serve(t *testing.T, h http.Handler) Dial { return serve(t, h, nil) }
 
 // ServeTLS is Serve over TLS, with HTTP/2.
@@ -31,7 +31,7 @@ func serve(t *testing.T, h http.Handler, c *tls.Config) Dial {
 	go func() {
 		defer close(done)
 		if c != nil {
-			_ = server.ServeTLS(l, "", "") // it ends with the test
+			_ = server.ServeTLS(l, "", "") // ends with the test
 			return
 		}
 		_ = server.Serve(l)
@@ -44,7 +44,7 @@ func serve(t *testing.T, h http.Handler, c *tls.Config) Dial {
 	return l.dial
 }
 
-// listener hands the server's ends of connections to Accept.
+// listener passes the server's ends of connections to Accept.
 type listener struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -79,8 +79,8 @@ func (l *listener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// eager is a connection whose writes do not wait for the reader, as those to a socket do not: in a TLS handshake both
-// ends may write first.
+// eager is a connection whose writes do not wait for the reader, like those of a socket. In a TLS handshake, both ends
+// may write first.
 type eager struct {
 	net.Conn
 	queue chan []byte
@@ -107,12 +107,12 @@ func newEager(c net.Conn) *eager {
 	return e
 }
 
-// flush writes what was queued before Close, as long as somebody reads it.
+// flush writes the queued bytes before Close, while the other end reads.
 func (e *eager) flush() {
 	for {
 		select {
 		case b := <-e.queue:
-			_ = e.SetWriteDeadline(time.Now().Add(time.Second)) // a pipe that is closed says so at the write
+			_ = e.SetWriteDeadline(time.Now().Add(time.Second)) // a closed pipe returns an error from Write
 			if _, err := e.Conn.Write(b); err != nil {
 				return
 			}

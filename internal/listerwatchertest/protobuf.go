@@ -18,13 +18,13 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// Protobuf makes a server of pods that speaks JSON look like one that speaks protobuf: it rewrites the answers to lists
-// and watches of clients that would rather have that. Each frame of a watch is rewritten as it arrives.
+// Protobuf makes a JSON server of pods look like a protobuf server. It rewrites the answers to lists and watches if the
+// client prefers protobuf. It rewrites each frame of a watch as it arrives.
 func Protobuf(next http.RoundTripper) http.RoundTripper { return &transcoder{next: next} }
 
 type transcoder struct{ next http.RoundTripper }
 
-// CloseIdleConnections closes those of the transport beneath.
+// CloseIdleConnections closes those of the wrapped transport.
 func (x *transcoder) CloseIdleConnections() {
 	if c, ok := x.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
@@ -69,7 +69,7 @@ func rewriteList(resp *http.Response) error {
 type frames struct {
 	body   io.ReadCloser
 	events *json.Decoder
-	rest   []byte // of the frame that is being read
+	rest   []byte // of the current frame
 }
 
 func (f *frames) Read(p []byte) (int, error) {
@@ -90,7 +90,7 @@ func (f *frames) Read(p []byte) (int, error) {
 
 func (f *frames) Close() error { return f.body.Close() }
 
-// rewrite makes the protobuf of one event, with its length before it.
+// rewrite returns one event in protobuf, after its length.
 func rewrite(event metav1.WatchEvent) ([]byte, error) {
 	var object any = &corev1.Pod{}
 	resource := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}

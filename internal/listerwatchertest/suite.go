@@ -7,12 +7,12 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// Options say what kind of server the suite runs, and what a subject cannot be asked for.
+// Options describe the server of the suite and the limits of the subject.
 type Options struct {
-	// Server is what the servers are made with; a case may set more.
+	// Server holds the options of the servers; a case may change more.
 	Server testserver.Options
-	// SkipUndecodable leaves out objects that are no T, for a T that can hold anything and for a transport that cannot
-	// carry them.
+	// SkipUndecodable skips the cases with objects that cannot be decoded into T. Use it if T can hold every object, or
+	// if the transport cannot carry such objects.
 	SkipUndecodable bool
 }
 
@@ -37,10 +37,11 @@ func Run[T api.Object](t *testing.T, o Options, make Make[T]) {
 		{"list/refused", nil, refused[T]},
 		{"watch/from a version", nil, watchFromVersion[T]},
 		{"watch/history", nil, watchHistory[T]},
+		{"watch/open", func(o *testserver.Options) { o.BookmarkInterval = -1 }, watchOpen[T]},
 		{"watch/from nothing", nil, watchFromNothing[T]},
 		{"watch/selector", nil, watchSelector[T]},
 		{"watch/bookmarks", nil, watchBookmarks[T]},
-		{"watch/streaming list", nil, watchStreamingList[T]},
+		{"watch/WatchList", nil, watchStreamingList[T]},
 		{"watch/known", nil, watchKnown[T]},
 		{"watch/time-out", nil, watchTimeout[T]},
 		{"watch/long silence", func(o *testserver.Options) { o.BookmarkInterval = -1 }, watchLongSilence[T]},

@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestSuite runs the suite over the transport that the test server itself hands out.
+// TestSuite runs the suite over the test server's own transport.
 func TestSuite(t *testing.T) {
 	listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
 		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {

@@ -66,11 +66,10 @@ func watchBookmarks[T api.Object](b *bench[T]) {
 	version := b.create("a")
 	next, _ := b.watch(metav1.ListOptions{ResourceVersion: version, AllowWatchBookmarks: true})
 	start := time.Now()
-	require.Equal(b, "BOOKMARK "+version, next())
-	require.Equal(b, time.Minute, time.Since(start))
 	added := b.create("b")
 	require.Equal(b, "ADDED b "+added, next())
 	require.Equal(b, "BOOKMARK "+added, next())
+	require.Equal(b, time.Minute, time.Since(start))
 }
 
 func watchStreamingList[T api.Object](b *bench[T]) {
@@ -110,7 +109,7 @@ func watchTimeout[T api.Object](b *bench[T]) {
 	require.Equal(b, 42*time.Second, time.Since(start))
 }
 
-// watchLongSilence holds a watch on which nothing happens for longer than any keep-alive.
+// watchLongSilence keeps a watch open without events for longer than any keep-alive.
 func watchLongSilence[T api.Object](b *bench[T]) {
 	seconds := int64((3 * time.Hour).Seconds())
 	next, _ := b.watch(metav1.ListOptions{ResourceVersion: b.create("a"), TimeoutSeconds: &seconds})
@@ -190,6 +189,30 @@ func watchCancelledBefore[T api.Object](b *bench[T]) {
 	require.Empty(b, b.requests(), "nothing was sent")
 }
 
+// watchOpen checks when OnOpen is called: before the first event, and not if the server rejects the watch.
+func watchOpen[T api.Object](b *bench[T]) {
+	version := b.create("a")
+	opened := 0
+	o := api.Options[T]{ListOptions: metav1.ListOptions{ResourceVersion: version}, OnOpen: func() { opened++ }}
+	next, stop := b.pull(b.subject.Watch(b.Context(), o))
+	event := make(chan string)
+	go func() { event <- next() }()
+	synctest.Wait()
+	require.Equal(b, 1, opened, "the watch is open and silent")
+	require.Equal(b, "ADDED b "+b.create("b"), <-event)
+	stop()
+	require.Equal(b, 1, opened)
+
+	refusal := b.server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+	next, _ = b.pull(b.subject.Watch(b.Context(), o))
+	require.Contains(b, next(), "ERROR")
+	require.Equal(b, 1, opened, "a watch that is refused is not open")
+	refusal.Remove()
+	_, err := b.subject.List(b.Context(), o, func(T) error { return nil })
+	require.NoError(b, err)
+	require.Equal(b, 1, opened)
+}
+
 func watchExpired[T api.Object](b *bench[T]) {
 	version := b.create("a")
 	b.create("b")
@@ -263,10 +286,10 @@ func watchCut[T api.Object](b *bench[T]) {
 	}
 }
 
-// broken tells whether an error is that of a stream that broke off: each transport has its own word for it.
+// broken reports whether an error is that of a broken stream. Each transport has its own error.
 func broken(err error) bool {
 	return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) ||
-		err != nil && strings.Contains(err.Error(), "stream error: ") // of HTTP/2, whose type net/http does not export
+		err != nil && strings.Contains(err.Error(), "stream error: ") // the error of HTTP/2 has a type that net/http does not export
 }
 
 func watchOutage[T api.Object](b *bench[T]) {

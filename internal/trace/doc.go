@@ -1,20 +1,13 @@
-// Package trace prints what each stage of the pipeline does, one line at a time: the demonstration, the walkthrough and
-// the transcripts of the tests are made of these lines.
+// Package trace prints what each stage of the pipeline does, one line at a time. The demo, the walkthrough and the
+// transcripts of tests consist of these lines. It wraps a ListerWatcher and a handler, and observes an informer's
+// batches; it changes nothing.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Beside it. It wraps a ListerWatcher and a handler, and listens to an informer's batches; it changes nothing.
-//
-// # Guarantees
-//
-//  1. A traced ListerWatcher yields what the one beneath yields, in the same order (TestTracedListerWatcherIsTransparent).
-//  2. A nil Printer is silent (TestNilPrinterIsSilent).
+//  1. A traced ListerWatcher returns the same events, in the same order, as the wrapped one.
+//  2. A nil Printer is silent.
 //
 // # Concurrency
 //
-// A Printer may be used from anywhere; lines are written whole. It holds its lock while it writes.
-//
-// # Differences from client-go
-//
-// There is nothing like it there.
+// A Printer may be used on any goroutine. It writes whole lines, and holds its lock while it writes.
 package trace

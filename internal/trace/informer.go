@@ -10,20 +10,21 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Informer is an informer whose every stage is printed: requests and what comes back, batches, the cache, and what the
-// handlers are told that join with Subscribe. A handler's line comes after those of the batch that it is told of, so that
-// the lines read in the order in which the data flows.
+// Informer prints every stage of an informer: requests and their answers, batches, the cache, and the notifications of
+// handlers that join with Subscribe. A handler's line follows the lines of its batch, so the lines are in the order of
+// the data flow.
 type Informer[T api.Object] struct {
 	*informer.Informer[T]
 	printer *Printer
 
-	mu      sync.Mutex    // guards printed
-	changed sync.Cond     // on mu
-	printed time.Time     // when the last batch that was printed began
-	first   chan struct{} // closed once the first list is printed
+	mu        sync.Mutex    // guards printed and printedAt
+	changed   sync.Cond     // on mu
+	printed   time.Time     // start of the last printed batch
+	printedAt time.Time     // when the last batch was printed
+	first     chan struct{} // closed when the first list is printed
 }
 
-// NewInformer returns a printed informer of what lw lists.
+// NewInformer returns a printed informer of the objects that lw lists.
 func NewInformer[T api.Object](p *Printer, lw api.ListerWatcher[T], o informer.Options[T]) *Informer[T] {
 	i := &Informer[T]{printer: p, first: make(chan struct{})}
 	i.changed.L = &i.mu
@@ -38,7 +39,7 @@ func NewInformer[T api.Object](p *Printer, lw api.ListerWatcher[T], o informer.O
 	return i
 }
 
-// batch prints what was taken from the queue, and what the cache holds then.
+// batch prints a batch, and the state of the cache after it.
 func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 	plural := i.Resource().Plural
 	if len(b.Objects) > 0 {
@@ -50,14 +51,14 @@ func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 	if b.InitialList {
 		close(i.first)
 	}
-	i.printed = b.Since
+	i.printed, i.printedAt = b.Since, time.Now()
 	i.changed.Broadcast()
 }
 
-// Printed is closed when the lines of the first list have been printed.
+// Printed returns a channel that is closed when the lines of the first list have been printed.
 func (i *Informer[T]) Printed() <-chan struct{} { return i.first }
 
-// Subscribe is that of informer.Informer, for a handler that is printed.
+// Subscribe is informer.Informer.Subscribe for a handler whose notifications are printed.
 func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (*informer.Registration, error) {
 	return i.Informer.Subscribe(func(n informer.Notification[T]) {
 		i.await(n)
@@ -66,13 +67,24 @@ func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.Han
 	}, o)
 }
 
-// await waits until the batch that a notification comes from is printed, which happens right after it was told. What is
-// replayed comes from no batch, but is not told before there was one.
+// await waits until the batch of a notification is printed, which happens right after the notification was queued. A
+// change carries the start of its batch, a resync the time at which its batch was handled; on fake time, batches must not
+// start at the same instant. A replay to a handler that joins has no batch; it waits only for the first one.
 func (i *Informer[T]) await(n informer.Notification[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	replayed := n.InitialList || n.Resync
-	for i.printed.IsZero() || !replayed && i.printed.Before(n.At) {
+	for !i.isPrinted(n) {
 		i.changed.Wait()
+	}
+}
+
+func (i *Informer[T]) isPrinted(n informer.Notification[T]) bool {
+	switch {
+	case n.InitialList:
+		return !i.printedAt.IsZero()
+	case n.Resync:
+		return !i.printedAt.Before(n.At)
+	default:
+		return !i.printed.Before(n.At)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Printer writes one line for everything that a stage does. It is safe for concurrent use; a nil Printer is silent.
+// Printer writes one line for each step of a stage. It is safe for concurrent use; a nil Printer is silent.
 type Printer struct {
 	prefix func() string
 
@@ -24,11 +24,10 @@ type Printer struct {
 	w  io.Writer
 }
 
-// To returns a printer that writes to w. prefix, if not nil, says what stands before each stage's line, for instance the
-// time.
+// To returns a printer that writes to w. prefix, if not nil, returns the text before each line, for instance the time.
 func To(w io.Writer, prefix func() string) *Printer { return &Printer{w: w, prefix: prefix} }
 
-// Line writes what a stage did with a resource.
+// Line writes a line about a stage and a resource.
 func (p *Printer) Line(stage, resource, format string, args ...any) {
 	if p == nil {
 		return
@@ -50,7 +49,7 @@ func (p *Printer) Printf(format string, args ...any) {
 	fmt.Fprintf(p.w, format, args...)
 }
 
-// ListerWatcher returns lw with its requests and what comes back traced.
+// ListerWatcher returns lw with tracing of its requests and answers.
 func ListerWatcher[T api.Object](p *Printer, lw api.ListerWatcher[T]) api.ListerWatcher[T] {
 	return traced[T]{ListerWatcher: lw, printer: p}
 }
@@ -58,6 +57,14 @@ func ListerWatcher[T api.Object](p *Printer, lw api.ListerWatcher[T]) api.Lister
 type traced[T api.Object] struct {
 	api.ListerWatcher[T]
 	printer *Printer
+}
+
+// Namespace is that of the ListerWatcher beneath, whose method an embedded interface hides.
+func (t traced[T]) Namespace() string {
+	if confined, ok := t.ListerWatcher.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
 }
 
 func (t traced[T]) line(format string, args ...any) {
@@ -72,7 +79,7 @@ func (t traced[T]) List(ctx context.Context, o api.Options[T], each func(T) erro
 		return each(object)
 	})
 	switch {
-	case ctx.Err() != nil: // as with a watch, nobody wants to hear of it any more
+	case ctx.Err() != nil: // the caller has ended the list, so its error does not matter
 	case err != nil:
 		t.line("the list failed: %v", err)
 	default:
@@ -107,7 +114,7 @@ func (t traced[T]) event(ctx context.Context, e api.Event[T], err error) {
 	}
 }
 
-// describe says what a request asks for, leaving out what every request has.
+// describe returns the parameters of a request that not every request has.
 func describe(o metav1.ListOptions) string {
 	var b strings.Builder
 	switch {
@@ -131,7 +138,7 @@ func describe(o metav1.ListOptions) string {
 	return b.String()
 }
 
-// deltas lists the objects of a batch with what happened to each.
+// deltas returns the objects of a batch with their changes.
 func deltas[T any](b deltafifo.Batch[T]) string {
 	const most = 4
 	var parts []string

@@ -22,7 +22,7 @@ func named(name, version string) object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
-// canned is a ListerWatcher that always says the same.
+// canned is a ListerWatcher with a fixed answer.
 type canned struct {
 	objects []object
 	events  []api.Event[object]
@@ -85,7 +85,7 @@ func TestTracedListerWatcherIsTransparent(t *testing.T) {
 	require.Equal(t, below.events, events)
 	require.ErrorIs(t, err, broken)
 	for range traced.Watch(t.Context(), api.Options[object]{}) {
-		break // must not be called again after this
+		break // the iterator must not call the loop again
 	}
 	require.Contains(t, lines.String(), "  at noon apiclient  things       ADDED c version 3\n")
 	require.Contains(t, lines.String(), "the watch failed: broken")

@@ -1,27 +1,18 @@
-// Package trie is a persistent ordered trie over 64-bit hashes: old versions stay whole while new ones share most of
-// their memory with them.
+// Package trie is a persistent ordered trie with 64-bit hashes as keys: old versions do not change, and new versions
+// share most of their memory with them. Package cache stores objects, index values and the members of each value in
+// tries. This package knows nothing of Kubernetes, of keys, or of locks.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Under package cache, which keeps its objects, its index values and the members of each value in tries. It knows
-// nothing of Kubernetes, of keys, or of locks.
-//
-// # Guarantees
-//
-//  1. A Tree never changes, whatever is edited later (TestTreesStayAsTheyWere).
-//  2. An Edit writes only to nodes that it made itself (TestEditLeavesNoTrace), and copies O(log n) others
-//     (TestOneEditCopiesOnePath).
-//  3. Entries come in ascending order of hash, and those of equal hash in the order in which they were placed
-//     (TestAgainstSlice). The order depends on nothing else.
-//  4. Any number of entries may share a hash (TestEqualHashes), and hashes that share a long prefix cost depth, which is
-//     bounded, and not correctness (TestLongPrefixes).
-//  5. Memory follows the number of entries, also downwards (TestRemovalGivesBack).
+//  1. A Tree never changes, whatever is edited later.
+//  2. An Edit writes only to nodes that it made, and copies O(log n) other nodes.
+//  3. Entries are in ascending order of hash; entries with equal hashes keep their order. The order depends on nothing
+//     else.
+//  4. Any number of entries may have the same hash. Hashes with a long common prefix make the trie deeper, up to a
+//     limit, but not wrong.
+//  5. Memory follows the number of entries, also when it falls.
 //
 // # Concurrency
 //
-// A Tree is immutable and may be read from anywhere. An Edit belongs to one goroutine.
-//
-// # Differences from client-go
-//
-// client-go has no such thing: its store is a map behind a lock, and so is every index.
+// A Tree is immutable and may be read on any goroutine. An Edit belongs to one goroutine.
 package trie

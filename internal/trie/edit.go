@@ -5,45 +5,45 @@ import (
 	"unsafe"
 )
 
-// leafBytes bounds what a leaf holds. More would take less memory an entry, and make an edit of one entry copy more:
-// 320 bytes are 20 pointers, or 40 members of a set.
+// leafBytes limits the size of a leaf. Larger leaves would take less memory per entry, but an edit of one entry would
+// copy more. 320 bytes are 20 pointers, or 40 members of a set.
 const leafBytes = 320
 
-// Edit is a version in the making. It writes in place to nodes that carry its id, and copies others first; so a batch
-// of edits copies each node at most once, and the tree that it began with stays as it was.
+// Edit is a new version in progress. It writes in place to nodes that have its id, and copies all other nodes first. So
+// a batch of edits copies each node at most once, and the original tree does not change.
 type Edit[E any] struct {
 	tree Tree[E]
 	id   uint64
 }
 
-// Edit begins an edit of the tree. The id must not be zero, and must not have been used before with this tree or any
-// that shares nodes with it: it is what tells the nodes that may be written to from those that others can see.
+// Edit begins an edit of the tree. The id must not be zero, and no earlier edit of this tree, or of a tree that shares
+// nodes with it, may have used it: the id tells which nodes the edit may write to.
 func (t Tree[E]) Edit(id uint64) Edit[E] { return Edit[E]{tree: t, id: id} }
 
-// Tree returns the tree as it is now. To edit on after that takes a new id.
+// Tree returns the current tree. Further changes need an edit with a new id.
 func (e *Edit[E]) Tree() Tree[E] { return e.tree }
 
-// Find is Tree.Find on the version in the making. The slice is valid until the next change.
+// Find is Tree.Find on the version in progress. The slice is valid until the next change.
 func (e *Edit[E]) Find(hash uint64) []Entry[E] { return e.tree.Find(hash) }
 
-// Len returns the number of entries of the version in the making.
+// Len returns the number of entries of the version in progress.
 func (e *Edit[E]) Len() int { return e.tree.count }
 
-// Replace puts another item into the i-th entry that Find returns for hash.
+// Replace replaces the item of the i-th entry that Find returns for hash.
 func (e *Edit[E]) Replace(hash uint64, i int, item E) {
 	var path [maxPath]*node[E]
 	leaf := path[e.open(hash, &path, 0)]
 	leaf.entries[lowerBound(leaf.entries, hash)+i].Item = item
 }
 
-// Insert places an item under hash, before the i-th entry that Find returns for it.
+// Insert inserts an item with the given hash before the i-th entry that Find returns for it.
 func (e *Edit[E]) Insert(hash uint64, i int, item E) {
 	var path [maxPath]*node[E]
 	last := e.open(hash, &path, 1)
 	leaf := path[last]
 	at := lowerBound(leaf.entries, hash) + i
 	if len(leaf.entries) == cap(leaf.entries) {
-		leaf.entries = withRoom(leaf.entries, 1+len(leaf.entries)/3) // a leaf that grows within one edit is likely to go on
+		leaf.entries = withRoom(leaf.entries, 1+len(leaf.entries)/3) // a leaf that grows in an edit will probably grow more
 	}
 	leaf.entries = slices.Insert(leaf.entries, at, Entry[E]{Item: item, Hash: hash})
 	e.tree.count++
@@ -56,8 +56,8 @@ func (e *Edit[E]) Insert(hash uint64, i int, item E) {
 	}
 }
 
-// Fill places all of many entries in a tree that is empty, for less than as many calls of Insert. They must be in the order
-// that they will have. They are copied.
+// Fill inserts entries into an empty tree. It is cheaper than calling Insert for each. The entries must be in their
+// final order. Fill copies them. It panics if the tree is not empty.
 func (e *Edit[E]) Fill(entries []Entry[E]) {
 	if e.tree.root != nil {
 		panic("trie: only an empty tree can be filled")
@@ -74,7 +74,7 @@ func (e *Edit[E]) Fill(entries []Entry[E]) {
 	}
 }
 
-// Remove takes out the i-th entry that Find returns for hash.
+// Remove removes the i-th entry that Find returns for hash.
 func (e *Edit[E]) Remove(hash uint64, i int) {
 	var path [maxPath]*node[E]
 	last := e.open(hash, &path, 0)
@@ -88,8 +88,8 @@ func (e *Edit[E]) Remove(hash uint64, i int) {
 	e.merge(&path, last)
 }
 
-// open makes the path to the leaf of hash writable, and returns the position of the leaf in it. A leaf that has to be
-// copied is given room for more entries.
+// open makes the path to the leaf of hash writable, and returns the position of the leaf in it. If it must copy the
+// leaf, the copy has room for more entries.
 func (e *Edit[E]) open(hash uint64, path *[maxPath]*node[E], room int) int {
 	if e.tree.root == nil {
 		e.tree.root = &node[E]{owner: e.id}
@@ -112,7 +112,7 @@ func (e *Edit[E]) open(hash uint64, path *[maxPath]*node[E], room int) int {
 	return last
 }
 
-// own returns the node itself if the edit made it, and otherwise a copy that it may write to.
+// own returns the node if the edit made it. Otherwise it returns a copy that the edit may write to.
 func (e *Edit[E]) own(n *node[E], room int) *node[E] {
 	if n.owner == e.id {
 		return n
@@ -125,7 +125,7 @@ func (e *Edit[E]) own(n *node[E], room int) *node[E] {
 	return c
 }
 
-// place puts a child into every slot that it covers; at is any of them.
+// place stores a child in every slot that it covers; at is any of these slots.
 func (n *node[E]) place(child *node[E], at int) {
 	span := n.span(child)
 	from := at &^ (span - 1)
@@ -134,13 +134,12 @@ func (n *node[E]) place(child *node[E], at int) {
 	}
 }
 
-// split halves a leaf that is too large until no half is. The leaf and its parent, which is nil for a root, belong to the
-// edit.
+// split splits a leaf until no part is too large. The edit owns the leaf and its parent, which is nil for a root.
 func (e *Edit[E]) split(leaf, parent *node[E]) {
 	if parent == nil || parent.span(leaf) == 1 {
 		parent = e.deepen(leaf, parent)
 	}
-	slot := parent.slot(leaf.entries[0].Hash) // any of those that the leaf stands in
+	slot := parent.slot(leaf.entries[0].Hash) // any slot of the leaf
 	half := uint64(1) << (hashLen - 1 - leaf.depth)
 	middle := leaf.entries[0].Hash&^(half-1) | half
 	at := lowerBound(leaf.entries, middle)
@@ -158,13 +157,12 @@ func (e *Edit[E]) split(leaf, parent *node[E]) {
 	}
 }
 
-// isTooLarge tells whether a leaf has to be split. One whose hashes are all equal cannot be: such entries can only stand
-// side by side.
+// isTooLarge reports whether a leaf must be split. A leaf whose hashes are all equal cannot be split.
 func (n *node[E]) isTooLarge() bool {
 	return len(n.entries) > leafCap[E]() && n.entries[0].Hash != n.entries[len(n.entries)-1].Hash
 }
 
-// deepen puts an inner node in the place of a leaf, with the leaf in all its slots.
+// deepen replaces a leaf by an inner node that has the leaf in all its slots.
 func (e *Edit[E]) deepen(leaf, parent *node[E]) *node[E] {
 	inner := newInner[E](e.id, leaf.depth)
 	for i := range inner.children {
@@ -178,9 +176,9 @@ func (e *Edit[E]) deepen(leaf, parent *node[E]) *node[E] {
 	return inner
 }
 
-// merge undoes splits that are no longer worth their memory: while a leaf and its other half are a half full leaf
-// together, they become one, and an inner node that is left with one leaf becomes that leaf. (A half, so that a leaf
-// that wavers about the bound is not split and merged in turn.) The path belongs to the edit.
+// merge undoes splits that cost more memory than they are worth. If a leaf and its other half together fill at most
+// half a leaf, they become one leaf. An inner node with a single leaf becomes that leaf. The limit is half a leaf, so
+// that a leaf near the limit is not split and merged in turn. The edit owns the path.
 func (e *Edit[E]) merge(path *[maxPath]*node[E], last int) {
 	leaf := path[last]
 	for last > 0 {
@@ -209,7 +207,7 @@ func (e *Edit[E]) merge(path *[maxPath]*node[E], last int) {
 	}
 }
 
-// replace puts a node where the i-th of a path stood.
+// replace replaces the i-th node of a path.
 func (e *Edit[E]) replace(path *[maxPath]*node[E], i int, n *node[E]) {
 	if i == 0 {
 		e.tree.root = n
@@ -219,12 +217,12 @@ func (e *Edit[E]) replace(path *[maxPath]*node[E], i int, n *node[E]) {
 	parent.place(n, slices.Index(parent.children[:], path[i]))
 }
 
-// withRoom copies entries into a slice that has room for some more, and for no more than that.
+// withRoom copies entries into a slice that has room for exactly the given number of further entries.
 func withRoom[E any](entries []Entry[E], room int) []Entry[E] {
 	return append(make([]Entry[E], 0, len(entries)+room), entries...)
 }
 
-// leafCap is the number of entries beyond which a leaf is split.
+// leafCap returns the number of entries above which a leaf is split.
 func leafCap[E any]() int {
 	return max(4, int(leafBytes/unsafe.Sizeof(Entry[E]{})))
 }

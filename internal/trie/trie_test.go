@@ -15,7 +15,7 @@ import (
 
 type entry = trie.Entry[int]
 
-// model is the plain thing that a tree has to be equal to: entries sorted by hash.
+// model is the plain counterpart of a tree: entries sorted by hash.
 type model []entry
 
 func (m model) run(hash uint64) (from, to int) {
@@ -42,7 +42,7 @@ func all[E any](t trie.Tree[E]) []trie.Entry[E] {
 	return list
 }
 
-// distributions are the kinds of hashes that a trie has to cope with.
+// distributions are the kinds of hashes that a trie must handle.
 var distributions = map[string]func(*rand.Rand) uint64{
 	"uniform":  func(r *rand.Rand) uint64 { return r.Uint64N(4096) << 52 },
 	"few":      func(r *rand.Rand) uint64 { return r.Uint64N(3) << 62 },
@@ -54,7 +54,7 @@ var distributions = map[string]func(*rand.Rand) uint64{
 	"mixed": func(r *rand.Rand) uint64 { return r.Uint64() >> r.IntN(64) << r.IntN(64) },
 }
 
-// mutate makes one random change to an edit and to the model of it.
+// mutate makes one random change to an edit and to its model.
 func mutate(r *rand.Rand, e *trie.Edit[int], m model, hash uint64, growth int) model {
 	from, to := m.run(hash)
 	item := r.Int()
@@ -89,7 +89,7 @@ func TestAgainstSlice(t *testing.T) {
 				var m model
 				for id := uint64(1); id <= 60; id++ {
 					e := tree.Edit(id)
-					growth := 3 + r.IntN(6) // phases that grow and phases that shrink
+					growth := 3 + r.IntN(6) // phases of growth and of shrinking
 					for range r.IntN(300) {
 						m = mutate(r, &e, m, hashes(r), growth)
 					}
@@ -107,7 +107,7 @@ func TestAgainstSlice(t *testing.T) {
 	}
 }
 
-// A tree that was filled is like one into which the same was inserted, and edited like it.
+// A tree made by Fill is equal to one made by Insert, and can be edited like it.
 func TestFill(t *testing.T) {
 	for name, hashes := range distributions {
 		for _, n := range []int{0, 1, 20, 21, 22, 400, 5000} {
@@ -121,7 +121,7 @@ func TestFill(t *testing.T) {
 				given := slices.Clone(m)
 				e := trie.Tree[int]{}.Edit(1)
 				e.Fill(given)
-				clear(given) // it is the caller's again
+				clear(given) // the caller may reuse its slice
 				tree := e.Tree()
 				require.Equal(t, n, tree.Len())
 				require.Equal(t, m.entries(), all(tree))
@@ -150,7 +150,7 @@ func TestTreesStayAsTheyWere(t *testing.T) {
 			r := rand.New(rand.NewPCG(7, 7))
 			versions := []version{{}}
 			for id := uint64(1); id <= 200; id++ {
-				base := versions[r.IntN(len(versions))] // also branches off an old one
+				base := versions[r.IntN(len(versions))] // branches may also begin at an old version
 				e, m := base.tree.Edit(id), slices.Clone(base.m)
 				for range r.IntN(60) {
 					m = mutate(r, &e, m, hashes(r), 6)
@@ -267,7 +267,7 @@ func TestLoopsEndEarly(t *testing.T) {
 	require.Equal(t, 100, leaves)
 }
 
-// allocated returns the bytes that f allocates.
+// allocated returns the number of bytes that f allocates.
 func allocated(f func()) uint64 {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var before, after runtime.MemStats

@@ -3,7 +3,7 @@
 // # Place in the pipeline
 //
 // At its end, below rollout, which makes the ReplicaSets. Read reconciler.go first, then manage.go for what is made and
-// deleted, rank.go for which Pods go, status.go for what is told, and watch.go for how expectations are settled.
+// deleted, rank.go for which Pods go, status.go for the status, and watch.go for how expectations are settled.
 //
 // # Guarantees
 //

@@ -3,6 +3,8 @@ package rollout
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -87,8 +89,8 @@ func (w *draft) subject() string {
 	return fmt.Sprintf("ReplicaSet %q", w.next.Name)
 }
 
-// notePause says that a Deployment was paused or resumed, so that the time in between is not held against its rollout. One
-// that was late before stays late.
+// notePause says that a Deployment was paused or resumed, so that the time in between is not held against its rollout.
+// One that was late before stays late.
 func (w *draft) notePause() {
 	if _, bounded := progressDeadline(w.deployment); !bounded {
 		return
@@ -105,20 +107,36 @@ func (w *draft) notePause() {
 	}
 }
 
-// noteFound gives a Deployment that has a set, and no base to judge its progress by, such a base.
+// noteFound begins to judge a rollout to a set that is there already, if nothing was said or only of a rollout to
+// another set: that one's success would keep this one from ever being late, and its start would make it late too soon.
+// What was said before a Deployment was paused stands until it is resumed.
 func (w *draft) noteFound() {
-	if _, bounded := progressDeadline(w.deployment); bounded && find(w.conditions, appsv1.DeploymentProgressing) == nil {
-		w.noteProgress(corev1.ConditionTrue, reasonFound, fmt.Sprintf("Found new replica set %q", w.next.Name))
+	_, bounded := progressDeadline(w.deployment)
+	if now := find(w.conditions, appsv1.DeploymentProgressing); bounded && !w.deployment.Spec.Paused && (now == nil || w.ofAnother(now)) {
+		w.begin(reasonFound, fmt.Sprintf("Found new replica set %q", w.next.Name))
 	}
+}
+
+// ofAnother tells whether a Progressing condition is about another set than the one of the present template. A
+// condition has no field for that, and so its message tells, which has the name in quotes here and in Kubernetes.
+func (w *draft) ofAnother(progressing *appsv1.DeploymentCondition) bool {
+	switch progressing.Reason {
+	case reasonCreated, reasonFound, reasonUpdated, reasonComplete, reasonTimedOut:
+		return !strings.Contains(progressing.Message, strconv.Quote(w.next.Name))
+	}
+	return false
 }
 
 // noteCreated begins to judge a rollout, whatever was said of the one before.
 func (w *draft) noteCreated() {
 	if _, bounded := progressDeadline(w.deployment); bounded {
-		c := condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reasonCreated,
-			fmt.Sprintf("Created new replica set %q", w.next.Name), w.stamp())
-		w.conditions = renew(w.conditions, c)
+		w.begin(reasonCreated, fmt.Sprintf("Created new replica set %q", w.next.Name))
 	}
+}
+
+// begin has a rollout progress from now on.
+func (w *draft) begin(reason, message string) {
+	w.conditions = renew(w.conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reason, message, w.stamp()))
 }
 
 func (w *draft) noteProgress(is corev1.ConditionStatus, reason, message string) {

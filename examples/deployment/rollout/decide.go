@@ -19,8 +19,8 @@ type observed struct {
 	now        time.Time
 }
 
-// decision is what is to be done. The changes are made in their order, the first that fails being the last that is tried;
-// then what the Deployment says of itself is written.
+// decision is what is to be done. The changes are made in their order, the first that fails being the last that is
+// tried; then what the Deployment says of itself is written.
 type decision struct {
 	changes  []change
 	rollback *rollback // instead of anything else
@@ -40,7 +40,7 @@ type change struct {
 //	a Deployment that                        is
 //	is being deleted                         told of, and left alone
 //	is paused                                scaled, cleaned up and told of
-//	is asked to go back                      given an older template, and nothing else
+//	is asked to go back                      recorded as it is, then given an older template, and nothing else
 //	was scaled since its sets were           scaled
 //	wants Recreate                           emptied, then filled
 //	wants RollingUpdate                      moved over within its budget
@@ -52,7 +52,10 @@ func decide(o observed) decision {
 	case o.deployment.DeletionTimestamp != nil:
 		return w.decided(w.plainStatus())
 	case wantsRollback(o.deployment) && !o.deployment.Spec.Paused:
-		return decision{rollback: w.rollback()}
+		if w.recorded() {
+			return decision{rollback: w.rollback()}
+		}
+		return w.decided(w.plainStatus())
 	}
 	w.notePause()
 	w.adopt()
@@ -139,8 +142,8 @@ func total(sets []*draftSet) (sum int32) {
 	return sum
 }
 
-// wanted is how many Pods the Deployment wants, most how many it may have in between, and least how many of them it must
-// not make unavailable.
+// wanted is how many Pods the Deployment wants, most how many it may have in between, and least how many of them it
+// must not make unavailable.
 func (w *draft) wanted() int32 { return replicas(w.deployment) }
 func (w *draft) most() int32   { return w.wanted() + w.budget.surge }
 func (w *draft) least() int32  { return w.wanted() - w.budget.unavailable }
@@ -190,6 +193,19 @@ func (w *draft) adopt() {
 		w.next.Spec.MinReadySeconds, w.next.changed = w.deployment.Spec.MinReadySeconds, true
 	}
 	w.noteFound()
+}
+
+// recorded tells whether the present template is a revision, and makes it one if it is not: a rollback would lose it
+// otherwise, and the last revision but one would be taken for the last. A template is no revision yet when it was
+// changed together with the request, or on a paused Deployment. Its set has no Pods, because the rollback leaves no
+// time for any.
+func (w *draft) recorded() bool {
+	if w.next == nil {
+		w.create(0)
+		return false
+	}
+	w.adopt()
+	return !w.next.changed
 }
 
 // create makes the set of the present template, of the size that it may have.

@@ -153,25 +153,13 @@ func (r *reconciler) carryOut(ctx context.Context, d *appsv1.Deployment, todo de
 			return err
 		}
 	}
-	if todo.revision != "" {
-		patched, err := r.number(ctx, d, todo.revision)
-		if err != nil {
-			return err
-		}
-		d = patched
+	if todo.revision == "" {
+		return r.writeStatus(ctx, d, todo.status)
 	}
-	return r.writeStatus(ctx, d, todo.status)
-}
-
-// number writes the revision into a Deployment, for people and kubectl.
-func (r *reconciler) number(ctx context.Context, d *appsv1.Deployment, revision string) (*appsv1.Deployment, error) {
-	patch, err := apiclient.MergePatch(map[string]any{"metadata": map[string]any{
-		"uid": d.UID, "resourceVersion": d.ResourceVersion, "annotations": map[string]string{revisionAnnotation: revision},
-	}})
-	if err != nil {
-		return nil, err
-	}
-	return r.deployments.Patch(ctx, api.KeyOf(d), patch, apiclient.PatchOptions{})
+	d = d.DeepCopy()
+	metav1.SetMetaDataAnnotation(&d.ObjectMeta, revisionAnnotation, todo.revision)
+	d.Status = todo.status
+	return r.putStatus(ctx, d)
 }
 
 // writeStatus writes a status if it says something new.
@@ -181,6 +169,12 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 	}
 	d = d.DeepCopy()
 	d.Status = status
+	return r.putStatus(ctx, d)
+}
+
+// putStatus writes the status of a Deployment and, with it, the annotations: a server takes these from an update of a
+// Deployment's status, and counts them in metadata.generation otherwise. A Deployment that is gone is no error.
+func (r *reconciler) putStatus(ctx context.Context, d *appsv1.Deployment) error {
 	if _, err := r.deployments.UpdateStatus(ctx, d, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 		return err
 	}

@@ -25,7 +25,9 @@ func (w *draft) scaled() bool {
 func (w *draft) scale() {
 	if only := w.activeOrNewest(); only != nil {
 		w.resize(only, w.wanted())
-		w.keepNote(only)
+		if !w.deployment.Spec.Paused { // scaled asks for the note again otherwise; paused, there is nothing that asks
+			w.keepNote(only)
+		}
 		return
 	}
 	switch old := active(w.old()); {

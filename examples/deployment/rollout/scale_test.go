@@ -117,3 +117,27 @@ func TestScaledIsForgotten(t *testing.T) {
 	require.Equal(t, "13", todo.changes[0].to.Annotations[maxAnnotation])
 	require.Empty(t, decide(at(d, todo.changes[0].to)).lines())
 }
+
+// TestPausedAndNotScaledWritesNothing has a set of the right size say anything: while its Deployment is paused nothing
+// reads the notes, and so they are not written.
+func TestPausedAndNotScaledWritesNothing(t *testing.T) {
+	for name, notes := range map[string][2]string{
+		"as they are": {"10", "13"}, "of another budget": {"10", "11"}, "of another size": {"7", "8"}, "none": {},
+	} {
+		d := newDeployment(10, 3, 2)
+		d.Annotations[revisionAnnotation] = "2"
+		d.Spec.Paused = true
+		next := set(d, "new", 2, 10, 10)
+		delete(next.Annotations, desiredAnnotation)
+		delete(next.Annotations, maxAnnotation)
+		if notes[0] != "" {
+			next.Annotations[desiredAnnotation], next.Annotations[maxAnnotation] = notes[0], notes[1]
+		}
+		require.Empty(t, decide(at(d, next)).lines(), name)
+		n := int32(12)
+		d.Spec.Replicas = &n
+		todo := decide(at(d, next))
+		require.Equal(t, []string{"new 10 to 12"}, todo.lines(), name)
+		require.Equal(t, "15", todo.changes[0].to.Annotations[maxAnnotation], name)
+	}
+}

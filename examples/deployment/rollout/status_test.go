@@ -53,8 +53,11 @@ func TestAvailability(t *testing.T) {
 }
 
 func TestProgress(t *testing.T) {
+	said := func(reason string, is corev1.ConditionStatus, d time.Duration, message string) []appsv1.DeploymentCondition {
+		return []appsv1.DeploymentCondition{condition(progressing, is, reason, message, metav1.NewTime(noon.Add(-d)))}
+	}
 	ago := func(reason string, is corev1.ConditionStatus, d time.Duration) []appsv1.DeploymentCondition {
-		return []appsv1.DeploymentCondition{condition(progressing, is, reason, "", metav1.NewTime(noon.Add(-d)))}
+		return said(reason, is, d, `about "new"`)
 	}
 	yes, no, maybe := corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown
 	stuck := appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 12, UpdatedReplicas: 4, ReadyReplicas: 8, AvailableReplicas: 8}
@@ -76,7 +79,11 @@ func TestProgress(t *testing.T) {
 		"after it, it moves":           {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonTimedOut, no, time.Hour), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
 		"resumed":                      {stuck, ago(reasonPaused, maybe, time.Hour), [2]int32{4, 0}, "Unknown DeploymentResumed", 0, 601 * time.Second},
 		"not created":                  {stuck, ago(reasonRefused, no, 11*time.Minute), [2]int32{4, 0}, "False ProgressDeadlineExceeded", 0, 0},
-		"of the rollout before":        {stuck, ago(reasonComplete, yes, time.Hour), [2]int32{4, 0}, "True NewReplicaSetAvailable", time.Hour, 0},
+		"of the rollout before":        {stuck, said(reasonComplete, yes, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"of one that was late":         {stuck, said(reasonTimedOut, no, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"of one that had begun":        {stuck, said(reasonFound, yes, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"over with the rollout before": {stuck, said(reasonComplete, yes, time.Hour, `about "v1"`), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
+		"of the Deployment":            {stuck, said(reasonResumed, maybe, time.Minute, "about none"), [2]int32{4, 0}, "Unknown DeploymentResumed", time.Minute, 541 * time.Second},
 		"complete":                     {stuck, ago(reasonUpdated, yes, time.Minute), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
 		"complete, after the deadline": {stuck, ago(reasonTimedOut, no, time.Hour), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
 		"complete, and then a Pod goes": {
@@ -98,6 +105,12 @@ func TestProgress(t *testing.T) {
 			require.Equal(t, c.want, is(todo.status, progressing))
 			require.Equal(t, noon.Add(-c.updated), timeOf(t, find(todo.status.Conditions, progressing)))
 			require.Equal(t, c.after, todo.after)
+			if c.updated == 0 {
+				require.NotContains(t, find(todo.status.Conditions, progressing).Message, "v1")
+			}
+			settled := d.DeepCopy()
+			settled.Status = todo.status
+			require.Equal(t, todo.status.Conditions, decide(at(settled, sets...)).status.Conditions, "and it is said once")
 
 			if c.want != "True NewReplicaSetAvailable" {
 				never := int32(math.MaxInt32)

@@ -33,3 +33,14 @@ func Count(j *TrainingJob, t ReplicaType) int {
 	}
 	return int(*r.Replicas)
 }
+
+// LeaderOf returns the type of the replica that leads a job: its chief or its master. Worker 0 leads a job that has
+// neither.
+func LeaderOf(j *TrainingJob) ReplicaType {
+	for _, t := range []ReplicaType{Chief, Master} {
+		if _, found := j.Spec.Replicas[t]; found {
+			return t
+		}
+	}
+	return Worker
+}

@@ -30,11 +30,11 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, job.Leader, j.Spec.SuccessPolicy)
 	require.Equal(t, job.CleanRunning, j.Spec.CleanPodPolicy)
 	require.Nil(t, j.Spec.BackoffLimit)
-	for _, r := range job.ReplicaTypes {
+	for r := range j.Spec.Replicas {
 		require.Equal(t, 1, job.Count(j, r), r)
 		require.Equal(t, job.Never, j.Spec.Replicas[r].RestartPolicy, r)
 	}
-	require.Zero(t, job.Count(j, "evaluator"))
+	require.Zero(t, job.Count(j, job.Evaluator))
 
 	none := int32(0)
 	j.Spec.SuccessPolicy, j.Spec.CleanPodPolicy = job.AllWorkers, job.CleanAll
@@ -72,6 +72,35 @@ func TestValidate(t *testing.T) {
 		"two chiefs": {
 			change(job.Chief, func(r *job.ReplicaSpec) { r.Replicas = number(2) }),
 			[]string{"spec.replicas[chief].replicas: Invalid value: 2: there is one chief"},
+		},
+		"master alone": {
+			func(j *job.TrainingJob) {
+				j.Spec.Replicas = map[job.ReplicaType]job.ReplicaSpec{job.Master: j.Spec.Replicas[job.Chief]}
+			}, nil,
+		},
+		"two masters": {
+			func(j *job.TrainingJob) {
+				j.Spec.Replicas[job.Master] = j.Spec.Replicas[job.Chief]
+				delete(j.Spec.Replicas, job.Chief)
+				change(job.Master, func(r *job.ReplicaSpec) { r.Replicas = number(2) })(j)
+			},
+			[]string{"spec.replicas[master].replicas: Invalid value: 2: there is one master"},
+		},
+		"a chief and a master": {
+			func(j *job.TrainingJob) { j.Spec.Replicas[job.Master] = j.Spec.Replicas[job.Chief] },
+			[]string{"spec.replicas[master]: Forbidden: there is a chief"},
+		},
+		"evaluators": {
+			func(j *job.TrainingJob) {
+				j.Spec.Replicas[job.Evaluator] = j.Spec.Replicas[job.PS]
+				change(job.Evaluator, func(r *job.ReplicaSpec) { r.Replicas = number(2) })(j)
+			}, nil,
+		},
+		"an evaluator to succeed": {
+			func(j *job.TrainingJob) {
+				j.Spec.Replicas = map[job.ReplicaType]job.ReplicaSpec{job.Evaluator: j.Spec.Replicas[job.Chief]}
+			},
+			[]string{"spec.replicas: Required value: a chief or a worker"},
 		},
 		"unknown type": {
 			func(j *job.TrainingJob) { j.Spec.Replicas["boss"] = j.Spec.Replicas[job.Chief] },
@@ -152,7 +181,7 @@ func TestDefinitionDeclaresEveryField(t *testing.T) {
 	require.Contains(t, version["subresources"], "status")
 	n := declared(t, "spec", reflect.TypeFor[job.Spec](), schema["spec"].(map[string]any)) +
 		declared(t, "status", reflect.TypeFor[job.Status](), schema["status"].(map[string]any))
-	require.Equal(t, 7+3+7+3+6, n, "fields of Spec, ReplicaSpec, Status, ReplicaStatus and Condition")
+	require.Equal(t, 8+3+7+3+6, n, "fields of Spec, ReplicaSpec, Status, ReplicaStatus and Condition")
 }
 
 func at(t *testing.T, m map[string]any, path ...string) any {

@@ -19,21 +19,31 @@ type TrainingJob struct {
 // ReplicaType is what the processes of a job are told apart by.
 type ReplicaType string
 
-// The types of replicas. A chief leads and writes what was learned; where there is none, worker 0 does. Parameter servers
-// hold the model while it is trained, and do not end by themselves.
+// The types of replicas. A chief leads and writes the trained model; without a chief, worker 0 does. Master is the
+// older name of a chief: a job has one of either, or neither. Parameter servers hold the model while it is trained, and
+// do not end by themselves. Evaluators measure the model beside the training: they are not part of its
+// cluster, and the job does not wait for them.
 const (
-	Chief  ReplicaType = "chief"
-	PS     ReplicaType = "ps"
-	Worker ReplicaType = "worker"
+	Chief     ReplicaType = "chief"
+	Master    ReplicaType = "master"
+	PS        ReplicaType = "ps"
+	Worker    ReplicaType = "worker"
+	Evaluator ReplicaType = "evaluator"
 )
 
 // ReplicaTypes are all there are, in the order in which their replicas are made.
-var ReplicaTypes = []ReplicaType{Chief, PS, Worker}
+var ReplicaTypes = []ReplicaType{Chief, Master, PS, Worker, Evaluator}
+
+// Trains reports whether the replicas of a type train, and so can succeed and run for their job.
+func (t ReplicaType) Trains() bool { return t != PS && t != Evaluator }
 
 // Spec is what a job consists of, and what becomes of it.
 type Spec struct {
 	Replicas map[ReplicaType]ReplicaSpec `json:"replicas"`
 
+	// EnableDynamicWorker lets the number of workers change while the job runs. What a replica knows of the others then
+	// does not name the workers.
+	EnableDynamicWorker bool `json:"enableDynamicWorker,omitempty"`
 	// Suspend has no Pods run, as long as it is true.
 	Suspend bool `json:"suspend,omitempty"`
 	// SuccessPolicy says whose success is the job's.
@@ -72,7 +82,8 @@ const (
 // SuccessPolicy says whose success is the job's.
 type SuccessPolicy string
 
-// The success policies: that of the chief or, where there is none, of worker 0; or of the chief and of every worker.
+// The success policies. Leader is the success of the chief or master or, where there is neither, of worker 0. AllWorkers
+// is that of the chief or master and of every worker.
 const (
 	Leader     SuccessPolicy = "Leader"
 	AllWorkers SuccessPolicy = "AllWorkers"

@@ -40,11 +40,20 @@ func validateReplicas(j *TrainingJob, path *field.Path) (all field.ErrorList) {
 		}
 		all = append(all, validateReplica(j, t, path.Key(string(t)))...)
 	}
-	_, led := j.Spec.Replicas[Chief]
+	return append(all, validateLeader(j, path)...)
+}
+
+// validateLeader wants one replica that leads, or workers of which the first does.
+func validateLeader(j *TrainingJob, path *field.Path) (all field.ErrorList) {
+	leader := LeaderOf(j)
+	_, master := j.Spec.Replicas[Master]
 	switch {
-	case led && Count(j, Chief) != 1:
-		all = append(all, field.Invalid(path.Key(string(Chief)).Child("replicas"), Count(j, Chief), "there is one chief, or none in the list"))
-	case !led && Count(j, Worker) < 1:
+	case leader == Chief && master:
+		all = append(all, field.Forbidden(path.Key(string(Master)), "there is a chief, and a job has one or the other"))
+	case leader != Worker && Count(j, leader) != 1:
+		all = append(all, field.Invalid(path.Key(string(leader)).Child("replicas"), Count(j, leader),
+			fmt.Sprintf("there is one %s, or none in the list", leader)))
+	case leader == Worker && Count(j, Worker) < 1:
 		all = append(all, field.Required(path, "a chief or a worker, for the job to succeed with"))
 	}
 	return all

@@ -32,15 +32,11 @@ func (d *decision) decideOutcome() (finished bool) {
 
 // successful tells whether those have succeeded whose success is the job's.
 func (d *decision) successful() bool {
-	_, led := d.Job.Spec.Replicas[job.Chief]
 	if d.Job.Spec.SuccessPolicy != job.AllWorkers {
-		if led {
-			return d.done(Replica{Type: job.Chief})
-		}
-		return d.done(Replica{Type: job.Worker})
+		return d.done(Replica{Type: job.LeaderOf(d.Job)})
 	}
 	for _, r := range wanted(d.Job) {
-		if r.Type != job.PS && !d.done(r) {
+		if r.Type.Trains() && !d.done(r) {
 			return false
 		}
 	}
@@ -112,10 +108,10 @@ func failureText(p *Pod) string {
 	return fmt.Sprintf("pod %s failed", p.Name)
 }
 
-// anyRuns tells whether the chief or a worker runs.
+// anyRuns tells whether the chief, the master or a worker runs.
 func (d *decision) anyRuns() bool {
 	for r, p := range d.pods.taken {
-		if r.Type != job.PS && active(p) && p.Status.Phase == corev1.PodRunning {
+		if r.Type.Trains() && active(p) && p.Status.Phase == corev1.PodRunning {
 			return true
 		}
 	}

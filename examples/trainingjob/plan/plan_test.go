@@ -196,6 +196,13 @@ func TestOutcome(t *testing.T) {
 		"parameter servers do not matter": {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"ps-0"}, "", ""},
 		"but when they fail":              {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, nil, "ps-0", job.Failed},
 		"a worker fails":                  {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, nil, "worker-1", job.Failed},
+		"the master":                      {[]job.ReplicaType{job.Master, job.Worker}, job.Leader, []string{"master-0"}, "", job.Succeeded},
+		"worker 0 is not the master":      {[]job.ReplicaType{job.Master, job.Worker}, job.Leader, []string{"worker-0", "worker-1"}, "", ""},
+		"all workers, not the master":     {[]job.ReplicaType{job.Master, job.Worker}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", ""},
+		"the master and all workers":      {[]job.ReplicaType{job.Master, job.Worker}, job.AllWorkers, []string{"master-0", "worker-0", "worker-1"}, "", job.Succeeded},
+		"the evaluator":                   {[]job.ReplicaType{job.Worker, job.Evaluator}, job.Leader, []string{"evaluator-0"}, "", ""},
+		"nobody waits for the evaluator":  {[]job.ReplicaType{job.Worker, job.Evaluator}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", job.Succeeded},
+		"an evaluator fails":              {[]job.ReplicaType{job.Chief, job.Evaluator}, job.Leader, nil, "evaluator-0", job.Failed},
 		"success comes first":             {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"chief-0"}, "worker-1", job.Succeeded},
 	} {
 		w := newWorld(newJob(c.types...))
@@ -216,6 +223,18 @@ func TestOutcome(t *testing.T) {
 		require.Equal(t, c.want == job.Succeeded, slices.Contains(w.truths(), job.Succeeded), name)
 		require.Equal(t, c.want == job.Failed, slices.Contains(w.truths(), job.Failed), name)
 		require.Equal(t, c.want == "", w.Job.Status.CompletionTime == nil, name)
+	}
+}
+
+// TestRunning has one replica of each type run alone: that of a job that trains is what makes the job run.
+func TestRunning(t *testing.T) {
+	for _, kind := range job.ReplicaTypes {
+		w := newWorld(newJob(job.Worker))
+		w.Job.Spec.Replicas[kind] = w.Job.Spec.Replicas[job.Worker]
+		w.step()
+		w.runs(string(kind) + "-0")
+		w.step()
+		require.Equal(t, kind != job.PS && kind != job.Evaluator, slices.Contains(w.truths(), job.Running), kind)
 	}
 }
 
@@ -503,7 +522,7 @@ func TestSlots(t *testing.T) {
 		pod("mnist-ps-0", labels(job.PS, "0")),
 		pod("no-index", labels(job.Worker, "")),
 		pod("negative", labels(job.Worker, "-1")),
-		pod("no-type", labels("evaluator", "0")),
+		pod("no-type", labels("boss", "0")),
 	}
 	p := plan.Decide(w.Observed)
 	require.Equal(t, []plan.Replica{{Type: job.Worker, Index: 1}}, p.CreatePods)
@@ -520,7 +539,7 @@ func TestSlots(t *testing.T) {
 		"a-twin and mnist-worker-0 are both worker 0",
 		`negative has labels that make it "worker" "-1", which there is not`,
 		`no-index has labels that make it "worker" "", which there is not`,
-		`no-type has labels that make it "evaluator" "0", which there is not`,
+		`no-type has labels that make it "boss" "0", which there is not`,
 		"mnist-worker-0 and second-twin are both worker 0",
 	}, unclear)
 	w.Pods[1].Status.Phase = corev1.PodSucceeded

@@ -65,7 +65,7 @@ func equip(c *corev1.Container, j *job.TrainingJob, r Replica) {
 		c.Ports = append(c.Ports, corev1.ContainerPort{Name: job.PortName, ContainerPort: job.DefaultPort, Protocol: corev1.ProtocolTCP})
 	}
 	own := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == configVariable })
-	if len(wanted(j)) > 1 && !own {
+	if !own && (len(wanted(j)) > 1 || j.Spec.EnableDynamicWorker) {
 		c.Env = append(c.Env, corev1.EnvVar{Name: configVariable, Value: config(j, r)})
 	}
 }
@@ -73,25 +73,69 @@ func equip(c *corev1.Container, j *job.TrainingJob, r Replica) {
 // configVariable is what TensorFlow reads its place in the cluster from (tf.distribute.cluster_resolver.TFConfigClusterResolver).
 const configVariable = "TF_CONFIG"
 
+// task is a replica as TF_CONFIG names it.
+type task struct {
+	Type  job.ReplicaType `json:"type"`
+	Index int             `json:"index"`
+}
+
+// config is the TF_CONFIG of a replica: the cluster and the replica's place in it.
 func config(j *job.TrainingJob, r Replica) string {
-	type task struct {
-		Type  job.ReplicaType `json:"type"`
-		Index int             `json:"index"`
+	if j.Spec.EnableDynamicWorker {
+		return text(struct {
+			Cluster sparse `json:"sparseCluster"`
+			Task    task   `json:"task"`
+		}{sparseCluster(j, r), task(r)})
 	}
-	cluster := map[job.ReplicaType][]string{}
-	for _, other := range wanted(j) {
-		host := job.Name(j, other.Type, other.Index) + "." + j.Namespace + ".svc"
-		cluster[other.Type] = append(cluster[other.Type], net.JoinHostPort(host, strconv.Itoa(int(port(j, other.Type)))))
-	}
-	text, err := json.Marshal(struct {
+	return text(struct {
 		Cluster     map[job.ReplicaType][]string `json:"cluster"`
 		Task        task                         `json:"task"`
 		Environment string                       `json:"environment"`
-	}{cluster, task(r), "cloud"})
+	}{cluster(j), task(r), "cloud"})
+}
+
+func text(config any) string {
+	b, err := json.Marshal(config)
 	if err != nil {
 		panic(err) // strings and numbers are JSON
 	}
-	return string(text)
+	return string(b)
+}
+
+// cluster lists the addresses of all replicas, except evaluators: TensorFlow does not count them in.
+func cluster(j *job.TrainingJob) map[job.ReplicaType][]string {
+	all := map[job.ReplicaType][]string{}
+	for _, r := range wanted(j) {
+		if r.Type != job.Evaluator {
+			all[r.Type] = append(all[r.Type], address(j, r))
+		}
+	}
+	return all
+}
+
+// sparse is a cluster as one replica knows it that does not know the workers.
+type sparse struct {
+	Worker map[int]string `json:"worker"` // by their index
+	PS     []string       `json:"ps"`
+}
+
+// sparseCluster returns what a replica knows of a job whose workers come and go. A parameter server knows itself, a
+// worker itself and the parameter servers, and any other replica the parameter servers.
+func sparseCluster(j *job.TrainingJob, r Replica) sparse {
+	if r.Type == job.PS {
+		return sparse{Worker: map[int]string{}, PS: []string{address(j, r)}}
+	}
+	s := sparse{Worker: map[int]string{}, PS: append([]string{}, cluster(j)[job.PS]...)}
+	if r.Type == job.Worker {
+		s.Worker[r.Index] = address(j, r)
+	}
+	return s
+}
+
+// address is where other replicas reach one: its Service and its port.
+func address(j *job.TrainingJob, r Replica) string {
+	host := job.Name(j, r.Type, r.Index) + "." + j.Namespace + ".svc"
+	return net.JoinHostPort(host, strconv.Itoa(int(port(j, r.Type))))
 }
 
 // port is where the replicas of a type listen.

@@ -72,6 +72,54 @@ func TestConfigIsLeftOut(t *testing.T) {
 	require.Equal(t, own, plan.NewPod(j, plan.Replica{Type: job.Worker}).Spec.Containers[0].Env, "it knows better")
 }
 
+// configOf is what a replica is told of the others.
+func configOf(j *job.TrainingJob, t job.ReplicaType, index int) string {
+	for _, e := range plan.NewPod(j, plan.Replica{Type: t, Index: index}).Spec.Containers[0].Env {
+		if e.Name == "TF_CONFIG" {
+			return e.Value
+		}
+	}
+	return ""
+}
+
+// TestEvaluatorsAreNotOfTheCluster names the cluster to a job of every type of replica but one.
+func TestEvaluatorsAreNotOfTheCluster(t *testing.T) {
+	j := newJob(job.Master, job.PS, job.Worker, job.Evaluator)
+	const cluster = `{"cluster":{"master":["mnist-master-0.lab.svc:2222"],"ps":["mnist-ps-0.lab.svc:2222"],"worker":["mnist-worker-0.lab.svc:2222"]},`
+	for _, kind := range []job.ReplicaType{job.Master, job.PS, job.Worker, job.Evaluator} {
+		require.JSONEq(t, fmt.Sprintf(`%s"task":{"type":%q,"index":0},"environment":"cloud"}`, cluster, kind), configOf(j, kind, 0))
+	}
+}
+
+// TestDynamicWorkers changes the number of workers: what the others were told when they were made stays true.
+func TestDynamicWorkers(t *testing.T) {
+	j := newJob(job.Chief, job.PS, job.Worker, job.Evaluator)
+	scale(j, job.PS, 2)
+	scale(j, job.Worker, 2)
+	grown := api.Clone(j)
+	scale(grown, job.Worker, 5)
+	require.NotEqual(t, configOf(j, job.Worker, 1), configOf(grown, job.Worker, 1), "who names all workers names other ones now")
+
+	j.Spec.EnableDynamicWorker, grown.Spec.EnableDynamicWorker = true, true
+	const servers = `"ps":["mnist-ps-0.lab.svc:2222","mnist-ps-1.lab.svc:2222"]`
+	for r, want := range map[plan.Replica]string{
+		{Type: job.Worker, Index: 1}: `"worker":{"1":"mnist-worker-1.lab.svc:2222"},` + servers,
+		{Type: job.PS, Index: 1}:     `"worker":{},"ps":["mnist-ps-1.lab.svc:2222"]`,
+		{Type: job.Chief}:            `"worker":{},` + servers,
+		{Type: job.Evaluator}:        `"worker":{},` + servers,
+	} {
+		want = fmt.Sprintf(`{"sparseCluster":{%s},"task":{"type":%q,"index":%d}}`, want, r.Type, r.Index)
+		require.JSONEq(t, want, configOf(j, r.Type, r.Index))
+		require.Equal(t, configOf(j, r.Type, r.Index), configOf(grown, r.Type, r.Index))
+	}
+
+	alone := newJob(job.Worker)
+	require.Empty(t, configOf(alone, job.Worker, 0))
+	alone.Spec.EnableDynamicWorker = true
+	require.JSONEq(t, `{"sparseCluster":{"worker":{"0":"mnist-worker-0.lab.svc:2222"},"ps":[]},"task":{"type":"worker","index":0}}`,
+		configOf(alone, job.Worker, 0), "others may come")
+}
+
 func TestPodPolicies(t *testing.T) {
 	for policy, want := range map[job.RestartPolicy]corev1.RestartPolicy{
 		job.Never: corev1.RestartPolicyNever, job.OnFailure: corev1.RestartPolicyOnFailure,

@@ -20,7 +20,7 @@ func TestUnclearReplicasGo(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
 		orphan := metav1.ObjectMeta{
-			Namespace: mnist.Namespace, Name: "unclear", Labels: map[string]string{job.LabelJob: "mnist", job.LabelType: "evaluator"},
+			Namespace: mnist.Namespace, Name: "unclear", Labels: map[string]string{job.LabelJob: "mnist", job.LabelType: "boss"},
 		}
 		_, err := w.server.Create(Pods, &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: orphan})
 		require.NoError(w, err)

@@ -1,0 +1,85 @@
+package apiclient
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+)
+
+type sharedPod struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+}
+
+var sharedPods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
+
+func newClient(t *testing.T) *Client {
+	t.Helper()
+	c, err := New(Config{Host: "http://h"})
+	require.NoError(t, err)
+	return c
+}
+
+// TestBytesOfAViewOfANamespace makes a view of each of 1,000 namespaces. With a codec for each, a view would take 120 KB.
+func TestBytesOfAViewOfANamespace(t *testing.T) {
+	const n = 1000
+	c := newClient(t)
+	views := make([]*Projection[*sharedPod], n+1)
+	views[n] = View[*sharedPod](c, sharedPods, "")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for i := range n {
+		views[i] = View[*sharedPod](c, sharedPods, fmt.Sprint("namespace-", i))
+	}
+	runtime.ReadMemStats(&after)
+	bytes := (after.TotalAlloc - before.TotalAlloc) / n
+	t.Logf("%d bytes a view", bytes)
+	require.Less(t, bytes, uint64(1<<10))
+	runtime.KeepAlive(views)
+}
+
+func TestOneCodecForEachTypeAndResource(t *testing.T) {
+	c := newClient(t)
+	pods := View[*sharedPod](c, sharedPods, "a")
+	require.Same(t, pods.codec, For[*sharedPod](c, sharedPods, "b").codec)
+	others := sharedPods
+	others.Plural = "others"
+	require.NotSame(t, pods.codec, View[*sharedPod](c, others, "a").codec)
+	require.NotSame(t, pods.codec, View[*sharedPod](newClient(t), sharedPods, "a").codec, "another client may have other limits")
+	require.NotNil(t, View[*metav1.PartialObjectMetadata](c, sharedPods, "a").codec)
+}
+
+// TestACodecIsFreedWithItsLastView lets go of all views, and makes another one after that.
+func TestACodecIsFreedWithItsLastView(t *testing.T) {
+	c := newClient(t)
+	former := weak.Make(View[*sharedPod](c, sharedPods, "a").codec)
+	for range 10 {
+		runtime.GC()
+	}
+	require.Nil(t, former.Value(), "the client holds a codec that nothing uses")
+	again := View[*sharedPod](c, sharedPods, "a")
+	require.Same(t, again.codec, View[*sharedPod](c, sharedPods, "b").codec)
+}
+
+// TestViewsAreMadeAtOnce has many goroutines make the first view.
+func TestViewsAreMadeAtOnce(t *testing.T) {
+	c := newClient(t)
+	views := make([]*Projection[*sharedPod], 8)
+	var all sync.WaitGroup
+	for i := range views {
+		all.Go(func() { views[i] = View[*sharedPod](c, sharedPods, "a") })
+	}
+	all.Wait()
+	for _, v := range views {
+		require.Same(t, views[0].codec, v.codec)
+	}
+}

@@ -1,0 +1,163 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/websocket"
+	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/informer"
+)
+
+// TestRestoredEtcd restores etcd from a backup under informers that run all the time. The server's versions go back, and
+// it answers a watch from the future with silence. The informers must show what the server has, and nothing else. In one
+// case they see the outage, in the other only a connection that breaks.
+func TestRestoredEtcd(t *testing.T) {
+	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
+		t.Run("an outage, "+name, func(t *testing.T) {
+			b := newRestoreBench(t, adminConfig(), 5*time.Minute)
+			require.NoError(t, server.RestoreEtcd(t.Context(), flags...))
+			b.converge(t, 30*time.Second)
+		})
+	}
+	t.Run("behind their back", func(t *testing.T) {
+		p, config := startProxy(t)
+		b := newRestoreBench(t, config, 15*time.Second) // of watches, so that a minute of silence ends soon
+		p.Stall()
+		require.NoError(t, server.RestoreEtcd(t.Context()))
+		p.Cut()
+		p.Resume()
+		b.converge(t, 2*time.Minute)
+	})
+}
+
+// restoreBench is a collection of which there is a backup, and which has changed since.
+type restoreBench struct {
+	c       *collection
+	victims []restoreVictim
+}
+
+// restoreVictim is a follower, whatever its type.
+type restoreVictim interface {
+	victim
+	letComeBack()
+	differs(t *testing.T) error
+}
+
+func newRestoreBench(t *testing.T, config apiclient.Config, watchTimeout time.Duration) *restoreBench {
+	t.Helper()
+	b := &restoreBench{c: newCollection(t, configMaps, configMapBody)}
+	b.c.fill(t, 100, noLabels)
+	resource := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, b.c.namespace)
+	view := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, config), configMaps, b.c.namespace)
+	o := informer.Options[*corev1.ConfigMap]{MinWatchTimeout: watchTimeout}
+	b.victims = []restoreVictim{
+		follow(t, "typed", b.c, resource, o),
+		follow(t, "over WebSocket", b.c, websocket.Watch(resource), o),
+		follow(t, "metadata, paged", b.c, view, informer.Options[*metav1.PartialObjectMetadata]{
+			MinWatchTimeout: watchTimeout, DisableStreaming: true,
+		}),
+	}
+	for _, v := range b.victims {
+		v.letComeBack()
+	}
+	b.agree(t)
+	t.Cleanup(func() { restart(t) })
+	require.NoError(t, server.BackUpEtcd(t.Context()))
+	b.change(t)
+	return b
+}
+
+// change deletes, changes, replaces and creates. What it does will not have happened. Revisions that no object has keep the
+// restored server from overtaking its former versions: each start of an API server makes some.
+func (b *restoreBench) change(t *testing.T) {
+	t.Helper()
+	require.NoError(t, eventually(t.Context(), func() error { // the API server has to find etcd again
+		_, err := b.c.annotate(t.Context(), objectName(0), "changed")
+		return err
+	}))
+	for i := range 30 {
+		name := objectName(i)
+		if i%3 == 0 {
+			_, err := b.c.annotate(t.Context(), name, "changed")
+			require.NoError(t, err)
+			continue
+		}
+		require.NoError(t, b.c.delete(t.Context(), name))
+		if i%3 == 1 {
+			_, err := b.c.create(t.Context(), name, nil)
+			require.NoError(t, err)
+		}
+	}
+	for i := range 20 {
+		_, err := b.c.create(t.Context(), fmt.Sprintf("new-%d", i), nil)
+		require.NoError(t, err)
+	}
+	for range 2000 {
+		_, err := server.Advance(t.Context())
+		require.NoError(t, err)
+	}
+	b.agree(t)
+}
+
+func (b *restoreBench) agree(t *testing.T) {
+	t.Helper()
+	for _, v := range b.victims {
+		v.agree(t)
+	}
+}
+
+// convwaits until each informer shows what the server has, for so long at most, and requires that it goes on from
+// there.
+func (b *restoreBench) converge(t *testing.T, limit time.Duration) {
+	t.Helper()
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	for _, v := range b.victims {
+		require.NoError(t, eventually(ctx, func() error { return v.differs(t) }), "%s", v.Status())
+		t.Logf("after %s: %+v", time.Since(began).Round(time.Millisecond), v.Status().Reflector.Counters)
+		require.NotZero(t, v.Status().Reflector.Counters.Probes)
+		require.NotZero(t, v.Status().Reflector.Counters.Backwards)
+	}
+	b.agree(t)
+}
+
+// TestWatchFromTheFuture shows what TestRestoredEtcd is about: the API server accepts a watch from a version that it has
+// not reached, sends nothing, no bookmark either, and ends it in good order. A list says that the version is too large.
+func TestWatchFromTheFuture(t *testing.T) {
+	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() { restart(t) })
+			require.NoError(t, server.RestartAPIServer(t.Context(), flags...))
+			revision, err := server.Revision(t.Context())
+			require.NoError(t, err)
+			const path = "/api/v1/namespaces/default/configmaps?resourceVersion="
+			future := fmt.Sprint(path, revision+10_000)
+			for _, bookmarks := range []string{"", "&allowWatchBookmarks=true"} {
+				began := time.Now()
+				code, body, err := server.Do(t.Context(), cluster.AdminToken, http.MethodGet, future+"&watch=1&timeoutSeconds=5"+bookmarks, nil)
+				require.NoError(t, err, "it ends in good order")
+				require.Equal(t, http.StatusOK, code)
+				require.Empty(t, string(body))
+				require.GreaterOrEqual(t, time.Since(began), 5*time.Second)
+			}
+			code, body, err := server.Do(t.Context(), cluster.AdminToken, http.MethodGet, future+"&resourceVersionMatch=NotOlderThan", nil)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusGatewayTimeout, code)
+			require.Contains(t, string(body), "Too large resource version")
+			_, body, err = server.Do(t.Context(), cluster.AdminToken, http.MethodGet,
+				future+"&resourceVersionMatch=NotOlderThan&watch=1&sendInitialEvents=true&allowWatchBookmarks=true", nil)
+			require.NoError(t, err)
+			require.Contains(t, string(body), "Too large resource version")
+		})
+	}
+}

@@ -1,0 +1,99 @@
+package informer_test
+
+import (
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/informer"
+)
+
+// TestJoinBetweenBatches lets handlers join while one batch follows another. A join that gives the lock up between its
+// replay and its place among the listeners misses a batch or sees it twice. Each batch holds the lock for so long that
+// everybody else who waits for it is starved: sync.Mutex then hands it over in the order of arrival, so that a join which
+// gives it up gets it back after the next batch.
+func TestJoinBetweenBatches(t *testing.T) {
+	const joiners, joins = 4, 10
+	for _, coalesce := range []bool{false, true} {
+		s := newSource()
+		s.set("a", 0)
+		i := informer.New(s, options(t))
+		last := 0
+		informer.AddIndex(i, func(w *widget) []int { // it is called under the lock
+			if w.Size == last { // it is asked of the old state, too
+				last++
+				s.set("a", last)
+			}
+			for began := time.Now(); time.Since(began) < 2*time.Millisecond; {
+				runtime.Gosched()
+			}
+			return nil
+		})
+		stop := running(t, i)
+		<-i.Synced()
+		var all sync.WaitGroup
+		for range joiners {
+			all.Go(func() {
+				for range joins {
+					joinUntilUpdate(t, i, coalesce)
+				}
+			})
+		}
+		all.Wait()
+		stop()
+	}
+}
+
+// joinUntilUpdate joins, and leaves when the handler was told of a change, which a believer checks.
+func joinUntilUpdate(t *testing.T, i *informer.Informer[*widget], coalesce bool) {
+	b, updated := newBeliever(t), make(chan struct{})
+	told := sync.OnceFunc(func() { close(updated) })
+	r, err := i.Subscribe(func(n informer.Notification[*widget]) {
+		b.handle(n)
+		if n.Type == informer.Update {
+			told()
+		}
+	}, informer.HandlerOptions{Coalesce: coalesce})
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	select {
+	case <-updated:
+	case <-r.Done(): // the believer has failed
+	}
+	r.Remove()
+}
+
+// TestSyncedIsClosedBetweenTheCacheAndTheHandlers looks at Synced while the first list is applied, which is when index
+// functions are called, and in the first call of each handler. There are many handlers, and some rounds, so that some
+// handler runs before the last has been told.
+func TestSyncedIsClosedBetweenTheCacheAndTheHandlers(t *testing.T) {
+	for range 10 {
+		s := newSource()
+		s.set("a", 0)
+		i := informer.New(s, options(t))
+		informer.AddIndex(i, func(*widget) []int {
+			require.False(t, isClosed(i.Synced()), "it is synced before the cache holds the first list")
+			return nil
+		})
+		var all []*informer.Registration
+		for range 1000 {
+			all = append(all, subscribe(t, i, func(informer.Notification[*widget]) {
+				if !isClosed(i.Synced()) {
+					t.Error("a handler is called before the informer is synced")
+				}
+			}, informer.HandlerOptions{}))
+		}
+		stop := running(t, i)
+		<-i.Synced()
+		require.Equal(t, 1, i.Cache().Len())
+		for _, r := range all {
+			<-r.Synced()
+		}
+		stop()
+	}
+}

@@ -1,0 +1,130 @@
+package reflector_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/reflector"
+)
+
+// malformed are objects that no collection without namespaces can have.
+func malformed() map[string]*thing {
+	return map[string]*thing{
+		"without a name":   at("", "8").as("u"),
+		"of nothing":       {},
+		"not UTF-8":        at("a\xff", "8"),
+		"replaced bytes":   at("a\uFFFD", "8"),
+		"with a slash":     at("a/b", "8"),
+		"with a namespace": {namespace: "default", name: "a", uid: "a", version: "8"},
+	}
+}
+
+func TestMalformedObjectsAreNotStored(t *testing.T) {
+	for name, m := range malformed() {
+		bubble(t, name+" in a list", func(t *testing.T) {
+			b := run(t, paged(), list("5", at("a", "1"), m, at("b", "2")), watch(stay))
+			b.expectStore("replace [a@1 b@2] at 5")
+			require.Equal(t, 1, b.Status().Counters.Malformed)
+			require.Zero(t, b.Status().Counters.Undecodable)
+			require.ErrorIs(t, b.Status().LastMalformed, reflector.ErrMalformed)
+			b.stop()
+		})
+		bubble(t, name+" in a streaming list", func(t *testing.T) {
+			b := run(t, options{}, stream(added(at("a", "1")), added(m), added(at("b", "2")), modified(m), initialEnd("5"), stay))
+			b.expectStore("replace [a@1 b@2] at 5")
+			require.Equal(t, 2, b.Status().Counters.Malformed)
+			b.stop()
+		})
+		// Whose state it would have been is not known: the store keeps what it has, and the version does not advance.
+		bubble(t, name+" in a watch", func(t *testing.T) {
+			b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), added(m), modified(m), deleted(m), bad(apiwatch.Modified, m), modified(at("a", "6")), stay))
+			b.expectStore("replace [a@1] at 5", "put a@6 at 6")
+			require.Equal(t, 4, b.Status().Counters.Malformed)
+			require.Equal(t, 2, b.Status().Counters.Events)
+			require.Empty(t, b.Undecodable())
+			b.stop()
+		})
+		bubble(t, name+" and undecodable in a list", func(t *testing.T) {
+			b := run(t, paged(), list("5", at("a", "1"), bad("", m)), watch(stay))
+			b.expectStore("replace [a@1] at 5")
+			require.Equal(t, 1, b.Status().Counters.Malformed)
+			require.Empty(t, b.Undecodable())
+			b.stop()
+		})
+	}
+}
+
+// What a list has without a key may be any of the objects that it lacks.
+func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
+	for name, m := range malformed() {
+		bubble(t, name+", in pages", func(t *testing.T) {
+			b := run(t, paged(), list("5", at("a", "1"), at("b", "2"), at("c", "3")), watch(errExpired),
+				list("9", at("b", "2"), at("c", "7"), m), watch(errReset), watch(errExpired), list("12", at("c", "11")), watch(stay))
+			b.expectStore("replace [a@1 b@2 c@3] at 5", "put c@7 at ", "bookmark 9")
+			b.pass(5e9)
+			require.Equal(t, []string{"replace [c@11] at 12"}, b.store.log()[3:], "a list that is whole makes up for it")
+			b.stop()
+		})
+		bubble(t, name+", in a streaming list", func(t *testing.T) {
+			b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), errExpired), stream(added(at("b", "8")), added(m), initialEnd("9"), stay))
+			b.expectStore("replace [a@1] at 5", "put b@8 at ", "bookmark 9")
+			require.Equal(t, "9", b.Status().ResourceVersion)
+			b.stop()
+		})
+	}
+}
+
+func TestMalformedObjectsAreReported(t *testing.T) {
+	bubble(t, "in the log, the first ten of a request", func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		o := paged()
+		o.Logger = zap.New(core)
+		var items []any
+		for range 100 {
+			items = append(items, at("a/b", "8"))
+		}
+		b := run(t, o, list("5", items...), watch(modified(at("a/b", "9")), stay))
+		require.Equal(t, 101, b.Status().Counters.Malformed)
+		require.Equal(t, 11, logs.FilterMessage("malformed object").Len())
+		require.Equal(t, "a/b", logs.All()[0].ContextMap()["key"])
+		b.stop()
+	})
+	bubble(t, "to OnUndecodable", func(t *testing.T) {
+		var told []*api.UndecodableError
+		b := run(t, options{OnUndecodable: func(e *api.UndecodableError) error { told = append(told, e); return nil }},
+			stream(initialEnd("5"), modified(at("a/b", "8")), deleted(at("", "9")), stay))
+		require.Len(t, told, 2)
+		require.Equal(t, api.UndecodableError{
+			Resource: things, Key: api.Key{Name: "a/b"}, UID: "a/b", ResourceVersion: "8", Type: apiwatch.Modified, Err: told[0].Err,
+		}, *told[0])
+		require.EqualError(t, told[0], "decode things.test a/b: reflector: the object cannot belong to the collection: its name contains a slash or is not UTF-8")
+		require.EqualError(t, told[1], "decode things.test object without a name: reflector: the object cannot belong to the collection: it has no name")
+		b.stop()
+	})
+	bubble(t, "to Fail, which ends Run", func(t *testing.T) {
+		lw := &fake{t: t, inquiry: inquiry{script: script{stream(added(at("a/b", "8")))}}}
+		r := reflector.New[*thing](lw, newRecorder(deltafifo.Options{}), options{OnUndecodable: reflector.Fail})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		require.ErrorIs(t, r.Run(ctx), reflector.ErrMalformed)
+	})
+	bubble(t, "without its content", func(t *testing.T) {
+		large := at("a/"+strings.Repeat("x", 2<<20), strings.Repeat("9", 2<<20)).as(strings.Repeat("u", 2<<20))
+		b := run(t, options{}, stream(initialEnd("5"), modified(large), stay))
+		require.Less(t, len(b.Status().LastMalformed.Error()), 500)
+		var e *api.UndecodableError
+		require.ErrorAs(t, b.Status().LastMalformed, &e)
+		require.Less(t, len(e.UID), 300)
+		require.Less(t, len(e.ResourceVersion), 300)
+		b.stop()
+	})
+}

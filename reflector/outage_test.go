@@ -1,0 +1,146 @@
+package reflector_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/leatproject/leat/reflector"
+)
+
+// The server was away for longer than it keeps history. A client lists as soon as the server says so, because it has
+// waited the pauses of the outage already. Clients that come back together list at random within five seconds.
+func TestExpiredAfterAnOutage(t *testing.T) {
+	outage := func(end error) script {
+		return script{list("5"), watch(added(at("a", "6")), end), failedProbe(end), failedProbe(end)}
+	}
+	for name, c := range map[string]struct {
+		random        float64
+		script        script
+		listed, again string
+	}{
+		"refused":             {0, append(outage(errRefused), probed("7")), "5.6s", "12s"},
+		"429":                 {0, outage(errTooMany(0)), "5.6s", "12s"},
+		"refused, and spread": {0.5, append(outage(errRefused), probed("7")), "10.9s", "20.5s"},
+		"resets, as before": {
+			0, script{list("5"), watch(errReset), watch(errReset), watch(added(at("a", "6")), errReset)}, "8.8s", "15.2s",
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			o := paged()
+			o.Rand = func() float64 { return c.random }
+			b := run(t, o, append(c.script, watch(errExpired), list("9"), watch(errExpired), list("10"), watch(stay))...)
+			b.pass(time.Minute)
+			requests := b.lw.asked().requests
+			require.Equal(t, []string{
+				c.listed + " list rv=6 NotOlderThan", c.listed + " watch rv=9",
+				c.again + " list rv=9 NotOlderThan", c.again + " watch rv=10",
+			}, requests[len(requests)-4:], requests)
+			b.stop()
+		})
+	}
+}
+
+// kube-apiserver answers a watch from the future with silence. Two things make a reflector ask for the server's version:
+// silence, and an outage.
+func TestProbe(t *testing.T) {
+	restored := script{list("4", at("a", "3")), watch(stay)}
+	wentBack := []string{"overwrite [a@3] at 4"}
+	filled := list("9", at("a", "9"), at("b", "9"))
+	bubble(t, "after a silent watch", func(t *testing.T) {
+		b := run(t, paged(), append(script{filled, watch(open, 5*time.Minute), probed("4")}, restored...)...)
+		b.pass(6 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "5m0s list rv= limit=500", "5m0s watch rv=4")
+		require.Equal(t, wentBack, b.store.log()[1:])
+		require.Equal(t, 1, b.Status().Counters.Probes)
+		require.Equal(t, 1, b.Status().Counters.Backwards)
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards)
+		require.NoError(t, b.Status().Err)
+		b.stop()
+	})
+	bubble(t, "after an outage, as soon as a server is there", func(t *testing.T) {
+		b := run(t, paged(), append(script{
+			filled, watch(bookmark("9"), errReset), watch(errRefused), failedProbe(errRefused), failedProbe(errRefused), probed("4"),
+		}, restored...)...)
+		b.pass(time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "800ms watch rv=9", "2.4s probe", "5.6s probe", "12s probe",
+			"12s list rv= limit=500", "12s watch rv=4")
+		require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
+		b.stop()
+	})
+	bubble(t, "in a streaming list", func(t *testing.T) {
+		b := run(t, options{}, stream(added(at("a", "9")), initialEnd("9"), time.Minute, errRefused), probed("4"),
+			stream(added(at("a", "3")), initialEnd("4"), stay))
+		b.pass(2 * time.Minute)
+		b.expectRequests(streamFirst, "1m0.8s probe", "1m0.8s stream rv= NotOlderThan")
+		require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
+		b.stop()
+	})
+	for _, version := range []string{"9", "12", "", "opaque"} {
+		bubble(t, "a server that did not go back: version "+version, func(t *testing.T) {
+			b := run(t, paged(), filled, watch(5*time.Minute), probed(version), watch(5*time.Minute, bookmark("9")), watch(stay))
+			b.pass(11 * time.Minute)
+			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "5m0s watch rv=9", "10m0s watch rv=9")
+			require.NoError(t, b.Status().LastError)
+			b.stop()
+		})
+	}
+	bubble(t, "versions that are no decimals: none", func(t *testing.T) {
+		b := run(t, paged(), list("opaque"), watch(5*time.Minute), watch(errRefused), watch(stay))
+		b.pass(10 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=opaque", "5m0s watch rv=opaque", "5m0.8s watch rv=opaque")
+		b.stop()
+	})
+	bubble(t, "short silences add up", func(t *testing.T) {
+		b := run(t, paged(), filled, watch(40*time.Second), watch(40*time.Second), probed("9"), watch(stay))
+		b.pass(2 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "40s watch rv=9", "1m20s probe", "1m20s watch rv=9")
+		b.stop()
+	})
+	bubble(t, "objects of the answer are of no use", func(t *testing.T) {
+		o := paged()
+		o.Transform = func(*thing) (*thing, error) { panic("transformed") }
+		b := run(t, o, list("9"), watch(5*time.Minute),
+			answer{"probe", append([]any{at("c", "3"), bad("", at("d", "4"))}, probed("12").steps...)}, watch(stay))
+		b.pass(6 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "5m0s watch rv=9")
+		b.expectStore("replace [] at 9")
+		require.Zero(t, b.Status().Counters.Undecodable)
+		b.stop()
+	})
+}
+
+// A probe that fails leads to the watch that it was made for, without delay where the server refuses it for good.
+func TestFailedProbe(t *testing.T) {
+	for name, c := range map[string]struct {
+		probes  script
+		watched string
+	}{
+		"403":          {script{failedProbe(errForbid)}, "5m0s"},
+		"404":          {script{failedProbe(apierrors.NewNotFound(things.GroupResource(), ""))}, "5m0s"},
+		"400":          {script{failedProbe(apierrors.NewBadRequest("field label not supported"))}, "5m0s"},
+		"429":          {script{failedProbe(errTooMany(3)), failedProbe(errTooMany(3))}, "5m6s"},
+		"503":          {script{failedProbe(apierrors.NewServiceUnavailable("")), failedProbe(apierrors.NewServiceUnavailable(""))}, "5m2.4s"},
+		"503, once":    {script{failedProbe(apierrors.NewServiceUnavailable("")), probed("9")}, "5m0.8s"},
+		"500":          {script{failedProbe(errInternal)}, "5m0.8s"},
+		"410":          {script{failedProbe(errExpired)}, "5m0.8s"},
+		"cut":          {script{failedProbe(errReset)}, "5m0.8s"},
+		"anything":     {script{failedProbe(errors.New("what"))}, "5m0.8s"},
+		"never ending": {script{failedProbe(stay)}, "5m45.8s"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			b := run(t, paged(), append(append(script{list("9"), watch(5 * time.Minute)}, c.probes...), watch(open, stay))...)
+			b.pass(7 * time.Minute)
+			requests := b.lw.asked().requests
+			require.Equal(t, c.watched+" watch rv=9", last(requests), strings.Join(requests, ", "))
+			require.Empty(t, b.lw.asked().script)
+			require.NoError(t, b.Status().Err, "the watch is open")
+			require.Equal(t, reflector.Watching, b.Status().Phase)
+			b.stop()
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package reflector
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func TestEqualContent(t *testing.T) {
+	pod := func(overhead string) *corev1.Pod {
+		return &corev1.Pod{Spec: corev1.PodSpec{Overhead: corev1.ResourceList{"cpu": resource.MustParse(overhead)}}}
+	}
+	printed := pod("1000m")
+	for name, q := range printed.Spec.Overhead {
+		_ = q.String()
+		printed.Spec.Overhead[name] = q
+	}
+	require.True(t, hasEqualContent(printed, pod("1000m")))
+	require.True(t, hasEqualContent(printed, pod("1")), "the same number in other words")
+	require.False(t, hasEqualContent(printed, pod("2")))
+
+	type hidden struct{ text string }
+	require.True(t, hasEqualContent(&hidden{"a"}, &hidden{"a"}))
+	require.False(t, hasEqualContent(&hidden{"a"}, &hidden{"b"}), "a type that apimachinery cannot compare")
+}
+
+func TestIsSame(t *testing.T) {
+	a, b := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{}
+	require.True(t, isSame(a, a))
+	require.False(t, isSame(a, b))
+	require.False(t, isSame([]byte{}, []byte{}), "what is no pointer cannot be compared")
+}
+
+// However many copies of what is known a source hands out, a list compares a hundred.
+func TestComparisonsAreBounded(t *testing.T) {
+	r := &Reflector[*metav1.PartialObjectMetadata]{}
+	object := &metav1.PartialObjectMetadata{}
+	for range 1000 {
+		require.False(t, r.unversioned(object, object))
+	}
+	require.Zero(t, r.trust.compared, "what is handed out itself need not be compared")
+	for range 1000 {
+		require.False(t, r.unversioned(object, object.DeepCopy()))
+	}
+	require.Equal(t, maxCompared, r.trust.compared)
+	require.False(t, r.unversioned(object, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Pod"}}))
+}

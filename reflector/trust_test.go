@@ -1,0 +1,185 @@
+package reflector_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/reflector"
+)
+
+// tracker is a source in memory as client-go's fake clientsets are: it cannot stream, it hands out copies, it does not ask
+// what is known, and an object keeps its version whatever happens to it.
+type tracker struct {
+	list   []thing
+	events chan api.Event[*thing]
+}
+
+func (s *tracker) Resource() api.Resource { return things }
+
+func (s *tracker) List(_ context.Context, _ api.Options[*thing], each func(*thing) error) (metav1.ListMeta, error) {
+	for _, t := range s.list {
+		if err := each(&t); err != nil {
+			return metav1.ListMeta{}, err
+		}
+	}
+	return metav1.ListMeta{ResourceVersion: "7"}, nil
+}
+
+func (s *tracker) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.Event[*thing], error] {
+	return func(yield func(api.Event[*thing], error) bool) {
+		if o.SendInitialEvents != nil {
+			yield(api.Event[*thing]{}, fmt.Errorf("tracker: %w", api.ErrCannotStream))
+			return
+		}
+		for {
+			select {
+			case e := <-s.events:
+				if e.Object == nil {
+					yield(api.Event[*thing]{}, errExpired)
+					return
+				}
+				if !yield(e, nil) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// tell sends an event about a copy of t.
+func (s *tracker) tell(kind apiwatch.EventType, t thing) {
+	s.events <- api.Event[*thing]{Type: kind, Object: &t, ResourceVersion: t.version}
+	synctest.Wait()
+}
+
+// relist makes the source refuse to go on, so that the reflector lists again.
+func (s *tracker) relist() {
+	s.events <- api.Event[*thing]{}
+	<-time.After(time.Minute)
+	synctest.Wait()
+}
+
+// track runs a reflector of a tracker with the objects a and b of version 7.
+func track(t *testing.T, o options) (s *tracker, r *reflector.Reflector[*thing], store *recorder, stop func()) {
+	s = &tracker{list: []thing{*at("a", "7"), *at("b", "7")}, events: make(chan api.Event[*thing])}
+	store = newRecorder(deltafifo.Options{})
+	r = reflector.New[*thing](s, store, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
+	synctest.Wait()
+	require.Len(t, store.log(), 1)
+	return s, r, store, func() {
+		cancel()
+		require.NoError(t, <-ended)
+	}
+}
+
+func changed(name string) thing {
+	t := *at(name, "7")
+	t.content = "changed"
+	return t
+}
+
+// A source whose objects change without a new version must not lose updates.
+func TestUnversionedChanges(t *testing.T) {
+	bubble(t, "in a watch", func(t *testing.T) {
+		core, logs := observer.New(zap.WarnLevel)
+		s, r, store, stop := track(t, options{Logger: zap.New(core)})
+		s.tell(apiwatch.Modified, *at("b", "7"))
+		require.Len(t, store.log(), 1, "an event that was sent twice is dropped")
+		require.Equal(t, 1, r.Status().Counters.Stale)
+		require.False(t, r.Status().Unversioned)
+
+		s.tell(apiwatch.Modified, changed("a"))
+		require.Equal(t, []string{"put a@7 at 7"}, store.log()[1:], "the very first one is passed on")
+		known, _ := store.Get(api.Key{Name: "a"})
+		require.Equal(t, "changed", known.content)
+		require.True(t, r.Status().Unversioned)
+		require.Equal(t, 1, r.Status().Counters.Stale)
+
+		s.tell(apiwatch.Modified, changed("a"))
+		s.tell(apiwatch.Modified, changed("b"))
+		require.Len(t, store.log(), 4, "and every one after it")
+		require.Equal(t, 1, logs.Len(), "it is logged once")
+
+		s.list[1] = changed("b")
+		s.relist()
+		require.Equal(t, []string{"overwrite [a@7 b@7] at 7"}, store.log()[4:], "lists are passed on whole")
+		stop()
+	})
+	bubble(t, "in a list", func(t *testing.T) {
+		s, r, store, stop := track(t, options{})
+		s.relist()
+		require.Equal(t, []string{"replace [a@7 b@7] at 7"}, store.log()[1:])
+		require.False(t, r.Status().Unversioned)
+
+		s.list[1] = changed("b")
+		s.relist()
+		require.Equal(t, []string{"overwrite [a@7 b@7] at 7"}, store.log()[2:])
+		known, _ := store.Get(api.Key{Name: "b"})
+		require.Equal(t, "changed", known.content)
+		require.True(t, r.Status().Unversioned)
+
+		s.tell(apiwatch.Modified, changed("a"))
+		require.Len(t, store.log(), 4)
+		stop()
+	})
+	bubble(t, "a deletion has the last state", func(t *testing.T) {
+		s, _, store, stop := track(t, options{NoWatchDedup: true})
+		s.tell(apiwatch.Deleted, changed("a"))
+		require.Equal(t, []string{"delete a@7 at 7"}, store.log()[1:])
+		require.NoError(t, store.Pop(t.Context(), func(b deltafifo.Batch[*thing]) {
+			deltas := b.Objects[0].Deltas
+			require.Equal(t, "changed", deltas[len(deltas)-1].Object.content)
+		}))
+		stop()
+	})
+	bubble(t, "not behind a transform, which changes what is known", func(t *testing.T) {
+		s, r, store, stop := track(t, options{Transform: func(t *thing) (*thing, error) { t.transformed++; return t, nil }})
+		s.tell(apiwatch.Modified, *at("a", "7"))
+		s.relist()
+		require.Len(t, store.log(), 2)
+		require.False(t, r.Status().Unversioned)
+		stop()
+	})
+}
+
+// Either switch leaves the other alone.
+func TestReuseAndDedupAreSwitchedApart(t *testing.T) {
+	bubble(t, "NoListReuse", func(t *testing.T) {
+		s, r, store, stop := track(t, options{NoListReuse: true})
+		s.tell(apiwatch.Modified, *at("a", "7"))
+		require.Len(t, store.log(), 1, "an event is dropped")
+		s.relist()
+		require.Equal(t, []string{"overwrite [a@7 b@7] at 7"}, store.log()[1:])
+		require.False(t, r.Status().Unversioned)
+		stop()
+	})
+	bubble(t, "NoWatchDedup", func(t *testing.T) {
+		s, r, store, stop := track(t, options{NoWatchDedup: true})
+		s.tell(apiwatch.Modified, *at("a", "7"))
+		require.Equal(t, []string{"put a@7 at 7"}, store.log()[1:])
+		before, _ := store.Get(api.Key{Name: "b"})
+		s.relist()
+		after, _ := store.Get(api.Key{Name: "b"})
+		require.Equal(t, []string{"replace [a@7 b@7] at 7"}, store.log()[2:])
+		require.Same(t, before, after)
+		require.False(t, r.Status().Unversioned)
+		stop()
+	})
+}
