@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// pages are what people read.
+// pages returns the text of every Markdown page.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	contents := map[string]string{}
@@ -30,7 +30,7 @@ func pages(t *testing.T) map[string]string {
 	return contents
 }
 
-// declared returns the names that the Go files of a folder declare, methods and fields included, but not those in tests.
+// declared returns the names that the Go files of a folder declare, with methods and fields, without test files.
 func declared(t *testing.T, folder string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -70,7 +70,7 @@ var (
 	qualified = regexp.MustCompile("`(\\w+(?:/\\w+)?)\\.([A-Z]\\w*)")
 )
 
-// withoutCode is a page without its blocks of code.
+// withoutCode returns a page without its blocks of code.
 func withoutCode(page string) string {
 	var text strings.Builder
 	for n, block := range strings.Split(page, "```") {
@@ -101,8 +101,8 @@ func existing(path string) string {
 	return path
 }
 
-// TestTheMapIsOfThisCountry looks for every name in leat's column of the map from client-go.
-func TestTheMapIsOfThisCountry(t *testing.T) {
+// TestEveryNameInTheMapExists looks for every name in leat's column of the map from client-go.
+func TestEveryNameInTheMapExists(t *testing.T) {
 	page, err := os.ReadFile("client-go.md")
 	require.NoError(t, err)
 	found := 0

@@ -48,7 +48,7 @@ func run(ctx context.Context, client *apiclient.Client, namespace string) error 
 	return g.Wait()
 }
 
-// TestReadmeExampleRuns runs it against a server until it is told to end.
+// TestReadmeExampleRuns runs the example against a server until its context ends.
 func TestReadmeExampleRuns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	server := testserver.New(testserver.Options{})

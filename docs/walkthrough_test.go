@@ -159,6 +159,22 @@ func TestReadmeExampleCompiles(t *testing.T) {
 	require.Contains(t, string(source), example)
 }
 
+// TestTestingPageShowsWhatIsRun holds the code on the page about testing to the code that is run here.
+func TestTestingPageShowsWhatIsRun(t *testing.T) {
+	page, err := os.ReadFile("testing.md")
+	require.NoError(t, err)
+	source, err := os.ReadFile("testing_test.go")
+	require.NoError(t, err)
+	shown := 0
+	for block := range strings.SplitSeq(string(page), "```") {
+		if code, ok := strings.CutPrefix(block, "go\n"); ok {
+			require.Contains(t, string(source), code)
+			shown++
+		}
+	}
+	require.Equal(t, 5, shown)
+}
+
 // TestPagesNameTestsThatExist holds every test that a page names to the tests that there are.
 func TestPagesNameTestsThatExist(t *testing.T) {
 	var tests strings.Builder
@@ -171,7 +187,7 @@ func TestPagesNameTestsThatExist(t *testing.T) {
 		return err
 	}))
 	named := regexp.MustCompile(`\b(Test|Fuzz|Benchmark|Example)[A-Z_]\w+`)
-	for _, page := range []string{"../README.md", "../CONTRIBUTING.md", "architecture.md", "client-go.md", "walkthrough.md"} {
+	for _, page := range []string{"../README.md", "../CONTRIBUTING.md", "architecture.md", "client-go.md", "walkthrough.md", "compared.md", "testing.md"} {
 		text, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, name := range named.FindAllString(string(text), -1) {

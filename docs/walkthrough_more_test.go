@@ -1,0 +1,159 @@
+package docs_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/trace"
+	"github.com/leatproject/leat/testserver"
+)
+
+// stretch is the program of the walkthrough's second part. Two doors let a scene hold up one stage.
+type stretch struct {
+	t      *testing.T
+	out    *trace.Printer
+	server *testserver.Server
+	pods   *trace.Informer[*walkedPod]
+	batch  door // Run's goroutine, after each batch
+	work   door // the worker, in the middle of each reconcile
+}
+
+// door is open until shut is called, and again after open.
+type door struct{ closed atomic.Pointer[chan struct{}] }
+
+func (d *door) shut() {
+	wait := make(chan struct{})
+	d.closed.Store(&wait)
+}
+
+func (d *door) open() { close(*d.closed.Swap(nil)) }
+
+func (d *door) pass() {
+	if wait := d.closed.Load(); wait != nil {
+		<-*wait
+	}
+}
+
+func (s *stretch) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	for _, cause := range controller.Causes(ctx) {
+		s.out.Line("workqueue", key.String(), "because of %s, version %s", cause.Event, cause.Version)
+	}
+	pod, ok := s.pods.Cache().Get(key)
+	s.work.pass()
+	if ok {
+		s.out.Line("reconcile", key.String(), "on node %q", pod.Spec.NodeName)
+	} else {
+		s.out.Line("reconcile", key.String(), "gone")
+	}
+	return controller.Result{}, nil
+}
+
+// scene takes the steps a millisecond apart, because trace tells batches from each other by their time.
+func (s *stretch) scene(title string, steps ...func()) {
+	s.out.Printf("%s\n", title)
+	for _, step := range steps {
+		<-time.After(time.Millisecond)
+		step()
+		synctest.Wait()
+	}
+}
+
+var walkedKey = api.Key{Namespace: "default", Name: "web"}
+
+func (s *stretch) create() {
+	_, err := s.server.Create(podResource, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: walkedKey.Namespace, Name: walkedKey.Name},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "web:1"}}},
+	})
+	require.NoError(s.t, err)
+}
+
+func (s *stretch) move(node string) func() {
+	return func() {
+		_, err := s.server.Edit(podResource, walkedKey, func(pod *unstructured.Unstructured) {
+			require.NoError(s.t, unstructured.SetNestedField(pod.Object, node, "spec", "nodeName"))
+		})
+		require.NoError(s.t, err)
+	}
+}
+
+// walkFurther plays the scenes of walkthrough-more.md.
+func walkFurther(t *testing.T, out *trace.Printer) {
+	s := &stretch{t: t, out: out, server: testserver.New(testserver.Options{ImmediateDeletion: true, BookmarkInterval: -1})}
+	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
+	require.NoError(t, err)
+	s.pods = trace.NewInformer(out, apiclient.View[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
+		ResyncPeriod: 10 * time.Minute, MinWatchTimeout: time.Hour,
+		OnBatch: func(deltafifo.Batch[*walkedPod], *cache.Snapshot[*walkedPod]) { s.batch.pass() },
+		Rand:    func() float64 { return 0 },
+	})
+	c := controller.New("walk", controller.Reconciler[api.Key](s), controller.Options{})
+	c.Watch(controller.For(s.pods))
+	serving, stop := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(serving)
+	served, running := make(chan error, 1), make(chan error, 2)
+	go func() { served <- s.server.Run(serving) }()
+	for _, run := range []func(context.Context) error{s.pods.Run, c.Run} {
+		go func() { running <- run(ctx) }()
+	}
+	synctest.Wait()
+
+	s.scene("The Pod is created.", s.create)
+	s.scene("A change comes while a worker has the key.",
+		s.work.shut, s.move("node-1"), s.move("node-2"), s.work.open)
+	s.scene("Two changes come while the informer and the worker are busy.",
+		s.batch.shut, s.work.shut, s.move("node-3"), s.move("node-4"), s.move("node-5"), s.batch.open, s.work.open)
+	s.scene("A second handler joins late.", func() {
+		late, err := s.pods.Subscribe(func(informer.Notification[*walkedPod]) {}, informer.HandlerOptions{})
+		require.NoError(t, err)
+		<-late.Synced()
+		late.Remove()
+	})
+	s.scene("Ten minutes pass.", func() { <-time.After(10 * time.Minute) })
+	s.scene("The connection breaks. The Pod is deleted, and the server forgets it.",
+		func() { s.server.Inject(testserver.Fault{Effect: testserver.Outage{}}) },
+		func() { require.NoError(t, s.server.Delete(podResource, walkedKey)) },
+		func() { s.server.Inject(testserver.Fault{Effect: testserver.Compact{}}) },
+		s.server.Heal,
+		func() { <-time.After(time.Minute) })
+
+	cancel()
+	require.NoError(t, <-running)
+	require.NoError(t, <-running)
+	stop()
+	require.NoError(t, <-served)
+}
+
+// TestWalkthroughMoreShowsTheTrace compares the page with what the pipeline does.
+func TestWalkthroughMoreShowsTheTrace(t *testing.T) {
+	page, err := os.ReadFile("walkthrough-more.md")
+	require.NoError(t, err)
+	var shown strings.Builder
+	for block := range strings.SplitSeq(string(page), "```") {
+		if lines, ok := strings.CutPrefix(block, "text\n"); ok {
+			shown.WriteString(lines)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var trail bytes.Buffer
+		walkFurther(t, trace.To(&trail, nil))
+		require.Equal(t, shown.String(), trail.String())
+	})
+}
