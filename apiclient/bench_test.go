@@ -33,7 +33,7 @@ func benchmarkWatch[T api.Object](b *testing.B) {
 	b.SetBytes(int64(len(body)) / eventsPerWatch)
 	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: body})
 	require.NoError(b, err)
-	r := apiclient.View[T](c, podResource, "")
+	r := apiclient.NewPartial[T](c, podResource, "")
 	b.ReportAllocs()
 	for left := 0; b.Loop(); left-- {
 		if left > 0 {
@@ -59,7 +59,7 @@ func BenchmarkWatch(b *testing.B) {
 func BenchmarkGet(b *testing.B) {
 	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: canned(onePod)})
 	require.NoError(b, err)
-	r := apiclient.View[*pod](c, podResource, "")
+	r := apiclient.NewPartial[*pod](c, podResource, "")
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := r.Get(b.Context(), web, metav1.GetOptions{}); err != nil {

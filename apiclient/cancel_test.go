@@ -57,16 +57,16 @@ var states = map[string]http.HandlerFunc{
 }
 
 // calls are what a client can be asked for.
-var calls = map[string]func(ctx context.Context, r *apiclient.Resource[*pod]) error{
-	"get": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+var calls = map[string]func(ctx context.Context, r *apiclient.TypedClient[*pod]) error{
+	"get": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
 		_, err := r.Get(ctx, web, metav1.GetOptions{})
 		return err
 	},
-	"list": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+	"list": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
 		_, err := r.List(ctx, api.Options[*pod]{}, func(*pod) error { return nil })
 		return err
 	},
-	"watch": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+	"watch": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
 		for _, err := range r.Watch(ctx, api.Options[*pod]{}) {
 			if err != nil {
 				return err
@@ -74,7 +74,7 @@ var calls = map[string]func(ctx context.Context, r *apiclient.Resource[*pod]) er
 		}
 		return nil
 	},
-	"create": func(ctx context.Context, r *apiclient.Resource[*pod]) error {
+	"create": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
 		_, err := r.Create(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.CreateOptions{})
 		return err
 	},
@@ -91,7 +91,7 @@ func TestCancellationEndsEveryState(t *testing.T) {
 			t.Run(name+"/"+state, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					ctx, cancel := context.WithCancel(t.Context())
-					r := apiclient.For[*pod](newClient(t, inMemory(t, handler)), podResource, "")
+					r := apiclient.NewTyped[*pod](newClient(t, inMemory(t, handler)), podResource, "")
 					done := make(chan error)
 					go func() { done <- call(ctx, r) }()
 					synctest.Wait()
@@ -116,7 +116,7 @@ func TestAnErrorThatNeverEndsIsAnError(t *testing.T) {
 			t.Run(name+"/"+state, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					start := time.Now()
-					err := call(t.Context(), apiclient.For[*pod](newClient(t, inMemory(t, states[state])), podResource, ""))
+					err := call(t.Context(), apiclient.NewTyped[*pod](newClient(t, inMemory(t, states[state])), podResource, ""))
 					require.ErrorContains(t, err, want)
 					require.Equal(t, 10*time.Second, time.Since(start))
 				})
@@ -136,7 +136,7 @@ func TestCancellationWhileDialling(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 				defer cancel()
 				start := time.Now()
-				err := call(ctx, apiclient.For[*pod](newClient(t, cfg), podResource, ""))
+				err := call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, ""))
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				require.Equal(t, time.Second, time.Since(start))
 			})
@@ -150,7 +150,7 @@ func TestACancelledContextSendsNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		for name, call := range calls {
-			require.ErrorIs(t, call(ctx, apiclient.For[*pod](newClient(t, cfg), podResource, "")), context.Canceled, name)
+			require.ErrorIs(t, call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "")), context.Canceled, name)
 		}
 	})
 }
@@ -164,7 +164,7 @@ func TestBreakClosesTheStream(t *testing.T) {
 			hang(r)
 			close(gone)
 		})
-		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		for range r.Watch(t.Context(), api.Options[*pod]{}) {
 			break
 		}
@@ -179,7 +179,7 @@ func TestEachIterationIsAWatchOfItsOwn(t *testing.T) {
 			requests++
 			flushed(w, jsonType, frame(requests))
 		})
-		watch := apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), api.Options[*pod]{})
+		watch := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), api.Options[*pod]{})
 		require.Zero(t, requests, "nothing is sent before the first iteration")
 		for want := range 2 {
 			for event, err := range watch {
@@ -204,7 +204,7 @@ func TestReadsWaitForAHeadNoLongerThanTheyShould(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 					defer cancel()
 					start := time.Now()
-					err := call(ctx, apiclient.For[*pod](newClient(t, cfg), podResource, ""))
+					err := call(ctx, apiclient.NewTyped[*pod](newClient(t, cfg), podResource, ""))
 					require.Equal(t, want, time.Since(start))
 					var timeout net.Error
 					require.True(t, errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
@@ -229,7 +229,7 @@ func TestNothingCutsALongAnswer(t *testing.T) {
 			<-time.After(24 * time.Hour)
 			flushed(w, jsonType, onePodList[40:])
 		})
-		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		var listed []*pod
 		_, err := r.List(t.Context(), api.Options[*pod]{}, keep(&listed))
 		require.NoError(t, err)

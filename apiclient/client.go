@@ -19,8 +19,8 @@ import (
 // defaultHeaderTimeout is twice what kube-apiserver gives itself for a request.
 const defaultHeaderTimeout = 2 * time.Minute
 
-// Client is the connection to one server on behalf of one user. Everything that is made from it with For, View or
-// Subresource shares its connections. It is safe for concurrent use and starts no goroutine of its own.
+// Client is the connection to one server on behalf of one user. Everything that is made from it with NewTyped,
+// NewPartial or Subresource shares its connections. It is safe for concurrent use and starts no goroutine of its own.
 // It corresponds to rest.Interface of client-go.
 type Client struct {
 	base            *url.URL

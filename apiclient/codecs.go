@@ -9,9 +9,10 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// codecs holds the codecs of a client that are in use. Views of one type and one resource share a codec, because a codec
-// takes 120 KB, mostly for the strings that it remembers: without sharing, an informer for each of 10,000 namespaces would
-// take 1.2 GB for them. The references are weak, so that a codec is freed with the last view that uses it; its entry stays.
+// codecs holds the codecs of a client that are in use. Views of one type and one resource share a codec, because a
+// codec takes 120 KB, mostly for the strings that it remembers: without sharing, an informer for each of 10,000
+// namespaces would take 1.2 GB for them. The references are weak, so that a codec is freed with the last view that uses
+// it; its entry stays.
 type codecs struct{ all sync.Map } // from codecKey to weak.Pointer[codec.Codec[T]]
 
 // codecKey names a codec. Two resources do not share one, because they have few strings in common.
@@ -29,7 +30,7 @@ func codecOf[T any](c *Client, r api.Resource) *codec.Codec[T] {
 		if shared := known.(weak.Pointer[codec.Codec[T]]).Value(); shared != nil {
 			return shared
 		}
-		made := codec.For[T](codec.Options{MaxObjectBytes: c.maxObjectBytes})
+		made := codec.New[T](codec.Options{MaxObjectBytes: c.maxObjectBytes})
 		if c.codecs.all.CompareAndSwap(key, known, weak.Make(made)) {
 			return made
 		} // otherwise another goroutine has made one meanwhile

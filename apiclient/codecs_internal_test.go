@@ -29,16 +29,17 @@ func newClient(t *testing.T) *Client {
 	return c
 }
 
-// TestBytesOfAViewOfANamespace makes a view of each of 1,000 namespaces. With a codec for each, a view would take 120 KB.
+// TestBytesOfAViewOfANamespace makes a view of each of 1,000 namespaces. With a codec for each, a view would take 120
+// KB.
 func TestBytesOfAViewOfANamespace(t *testing.T) {
 	const n = 1000
 	c := newClient(t)
-	views := make([]*Projection[*sharedPod], n+1)
-	views[n] = View[*sharedPod](c, sharedPods, "")
+	views := make([]*PartialClient[*sharedPod], n+1)
+	views[n] = NewPartial[*sharedPod](c, sharedPods, "")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for i := range n {
-		views[i] = View[*sharedPod](c, sharedPods, fmt.Sprint("namespace-", i))
+		views[i] = NewPartial[*sharedPod](c, sharedPods, fmt.Sprint("namespace-", i))
 	}
 	runtime.ReadMemStats(&after)
 	bytes := (after.TotalAlloc - before.TotalAlloc) / n
@@ -49,34 +50,34 @@ func TestBytesOfAViewOfANamespace(t *testing.T) {
 
 func TestOneCodecForEachTypeAndResource(t *testing.T) {
 	c := newClient(t)
-	pods := View[*sharedPod](c, sharedPods, "a")
-	require.Same(t, pods.codec, For[*sharedPod](c, sharedPods, "b").codec)
+	pods := NewPartial[*sharedPod](c, sharedPods, "a")
+	require.Same(t, pods.codec, NewTyped[*sharedPod](c, sharedPods, "b").codec)
 	others := sharedPods
 	others.Plural = "others"
-	require.NotSame(t, pods.codec, View[*sharedPod](c, others, "a").codec)
-	require.NotSame(t, pods.codec, View[*sharedPod](newClient(t), sharedPods, "a").codec, "another client may have other limits")
-	require.NotNil(t, View[*metav1.PartialObjectMetadata](c, sharedPods, "a").codec)
+	require.NotSame(t, pods.codec, NewPartial[*sharedPod](c, others, "a").codec)
+	require.NotSame(t, pods.codec, NewPartial[*sharedPod](newClient(t), sharedPods, "a").codec, "another client may have other limits")
+	require.NotNil(t, NewPartial[*metav1.PartialObjectMetadata](c, sharedPods, "a").codec)
 }
 
 // TestACodecIsFreedWithItsLastView lets go of all views, and makes another one after that.
 func TestACodecIsFreedWithItsLastView(t *testing.T) {
 	c := newClient(t)
-	former := weak.Make(View[*sharedPod](c, sharedPods, "a").codec)
+	former := weak.Make(NewPartial[*sharedPod](c, sharedPods, "a").codec)
 	for range 10 {
 		runtime.GC()
 	}
 	require.Nil(t, former.Value(), "the client holds a codec that nothing uses")
-	again := View[*sharedPod](c, sharedPods, "a")
-	require.Same(t, again.codec, View[*sharedPod](c, sharedPods, "b").codec)
+	again := NewPartial[*sharedPod](c, sharedPods, "a")
+	require.Same(t, again.codec, NewPartial[*sharedPod](c, sharedPods, "b").codec)
 }
 
 // TestViewsAreMadeAtOnce has many goroutines make the first view.
 func TestViewsAreMadeAtOnce(t *testing.T) {
 	c := newClient(t)
-	views := make([]*Projection[*sharedPod], 8)
+	views := make([]*PartialClient[*sharedPod], 8)
 	var all sync.WaitGroup
 	for i := range views {
-		all.Go(func() { views[i] = View[*sharedPod](c, sharedPods, "a") })
+		all.Go(func() { views[i] = NewPartial[*sharedPod](c, sharedPods, "a") })
 	}
 	all.Wait()
 	for _, v := range views {

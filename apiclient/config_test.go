@@ -133,7 +133,7 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 	}{ok, nil}
 	client, err := apiclient.New(ok)
 	require.NoError(t, err)
-	view := apiclient.View[*pod](client, podResource, "")
+	view := apiclient.NewPartial[*pod](client, podResource, "")
 
 	values := []any{cfg, &cfg, cfg.TLS, &cfg.TLS, h, &h, client, view, view.Identity(), []any{cfg}, private, &private, cfg.BearerToken, &cfg.Password, fmt.Errorf("with %v", cfg)}
 	for _, v := range values {

@@ -74,7 +74,7 @@ func TestRetryOnConflict(t *testing.T) {
 // TestWritersMeet has two writers at one object: the one that read it first has to read it again.
 func TestWritersMeet(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
-		pods := apiclient.For[*corev1.Pod](c, podResource, "default")
+		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
 		_, err := pods.Create(t.Context(), newPod("web"), metav1.CreateOptions{})
 		require.NoError(t, err)
 		tries := 0

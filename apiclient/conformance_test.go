@@ -31,7 +31,7 @@ func viewOf[T api.Object](change func(*apiclient.Config)) listerwatchertest.Make
 		if change != nil {
 			change(&cfg)
 		}
-		return apiclient.View[T](newClient(t, cfg), listerwatchertest.Pods, "")
+		return apiclient.NewPartial[T](newClient(t, cfg), listerwatchertest.Pods, "")
 	}
 }
 
@@ -65,7 +65,7 @@ func TestSuite(t *testing.T) {
 		listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
 			func(t *testing.T, s *testserver.Server) api.ListerWatcher[*corev1.Pod] {
 				client := newClient(t, apiclient.Config{Host: s.URL(), Transport: listerwatchertest.Protobuf(s.Client().Transport)})
-				return apiclient.For[*corev1.Pod](client, listerwatchertest.Pods, "")
+				return apiclient.NewTyped[*corev1.Pod](client, listerwatchertest.Pods, "")
 			})
 	})
 }
@@ -73,7 +73,7 @@ func TestSuite(t *testing.T) {
 func TestTheSuiteSeesMetadataOnly(t *testing.T) {
 	asked := ""
 	cfg := onLoopback(t, recorderOf(&asked))
-	r := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, cfg), podResource, "")
+	r := apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, cfg), podResource, "")
 	_, err := r.List(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}, func(*metav1.PartialObjectMetadata) error { return nil })
 	require.NoError(t, err)
 	require.Contains(t, asked, "as=PartialObjectMetadataList;g=meta.k8s.io;v=v1")

@@ -28,7 +28,7 @@ type Deletion[T api.Object] struct {
 // DeleteObject is Delete for those who want to know what it did. An answer that says nothing, or cannot be read, is no
 // error, since the deletion has been accepted: it is a Deletion of which less is known.
 // It corresponds to the Delete of a dynamic client of client-go, with its answer.
-func (p *Projection[T]) DeleteObject(ctx context.Context, key api.Key, o metav1.DeleteOptions) (Deletion[T], error) {
+func (p *PartialClient[T]) DeleteObject(ctx context.Context, key api.Key, o metav1.DeleteOptions) (Deletion[T], error) {
 	r, err := p.objectRequest("delete", http.MethodDelete, key, "", nil)
 	if err != nil {
 		return Deletion[T]{}, err
@@ -46,7 +46,7 @@ func (p *Projection[T]) DeleteObject(ctx context.Context, key api.Key, o metav1.
 }
 
 // deletion reads the answer to a deletion: the object, or a Status that may name its UID.
-func (p *Projection[T]) deletion(ctx context.Context, answer []byte, mediaType string) Deletion[T] {
+func (p *PartialClient[T]) deletion(ctx context.Context, answer []byte, mediaType string) Deletion[T] {
 	var said struct {
 		Kind     string                  `json:"kind"`
 		Metadata metav1.ObjectMeta       `json:"metadata"`

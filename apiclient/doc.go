@@ -3,9 +3,9 @@
 //
 // # Place in the pipeline
 //
-// First of all stages: it turns the bytes of a connection into objects and events. It stands on codec and api; reflector
-// and informer stand on it through api.ListerWatcher, which For and View return. What not every agent needs is in packages
-// below it, linked only by who calls them: kubeconfig, exec, discovery, websocket.
+// First of all stages: it turns the bytes of a connection into objects and events. It stands on codec and api;
+// reflector and informer stand on it through api.ListerWatcher, which NewTyped and NewPartial return. What not every
+// agent needs is in packages below it, linked only by who calls them: kubeconfig, exec, discovery, websocket.
 //
 // # Guarantees
 //
@@ -17,8 +17,8 @@
 //     when the idle connection that it took turns out to be closed.)
 //  2. Lists are handed out item by item as bytes arrive, watches event by event, compressed or not; no body is ever held
 //     whole (TestSuite, TestCompressedWatchesAreNotLate).
-//  3. A partial T is never written back whole: a Projection has no Create, Update or UpdateStatus
-//     (TestAProjectionHasNoWholeObjectWrites).
+//  3. A partial T is never written back whole: a PartialClient has no Create, Update or UpdateStatus
+//     (TestAPartialClientHasNoWholeObjectWrites).
 //  4. What a server answers instead of success is a *apierrors.StatusError, whoever wrote it and however it was cut, with
 //     the delay that it asks for; what is no answer at all, or one that cannot be read, is a typed error too, and the next
 //     call works as if nothing had been (TestOddAnswers, FuzzStatusErrors).
@@ -72,11 +72,12 @@
 //
 // # Concurrency
 //
-// Client, Resource, Projection and Endpoint are safe for concurrent use and hold no lock while they wait. Every call
-// blocks until it has its answer; List calls its function, and Watch its loop's body, on the caller's goroutine. No
-// goroutine belongs to this package; those of net/http end with the request or, for idle connections, after 90 seconds or
-// with CloseIdleConnections, which is also all that there is to do with a client that is no longer needed. A request may
-// read the files of its Config, with a lock held. Hooks are called with no lock held and may call the client (TestAWarningMayCallTheClient).
+// Client, TypedClient, PartialClient and Endpoint are safe for concurrent use and hold no lock while they wait. Every
+// call blocks until it has its answer; List calls its function, and Watch its loop's body, on the caller's goroutine.
+// No goroutine belongs to this package; those of net/http end with the request or, for idle connections, after 90
+// seconds or with CloseIdleConnections, which is also all that there is to do with a client that is no longer needed. A
+// request may read the files of its Config, with a lock held. Hooks are called with no lock held and may call the
+// client (TestAWarningMayCallTheClient).
 //
 // # Differences from client-go
 //
@@ -85,11 +86,11 @@
 // silent for longer than its server promised is ended. A hook is told of each request, instead of a dozen global ones.
 // Errors name the operation. The answer is decoded while it arrives. A server's certificate is named in the error. A
 // redirect never carries credentials to another host. Rotation needs no goroutine and closes no connection in use: a
-// client certificate that changed closes all of client-go's. An HTTPS proxy is not shown the client certificate, nor asked
-// for the server's name. Watches of gzip members are not one event late. A caller
-// names an object by its key everywhere, and a key's namespace must agree with the client's.
+// client certificate that changed closes all of client-go's. An HTTPS proxy is not shown the client certificate, nor
+// asked for the server's name. Watches of gzip members are not one event late. A caller names an object by its key
+// everywhere, and a key's namespace must agree with the client's.
 //
 // # Example
 //
-// See Example, ExampleRequest, ExampleView and ExampleProjection_Apply in example_test.go.
+// See Example, ExampleRequest, ExampleNewPartial and ExamplePartialClient_Apply in example_test.go.
 package apiclient

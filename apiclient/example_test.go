@@ -33,7 +33,7 @@ func Example() {
 		return
 	}
 	configMaps := api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	r := apiclient.For[*corev1.ConfigMap](client, configMaps, "default")
+	r := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, "default")
 
 	_, err = r.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "mill"}, Data: map[string]string{"wheels": "1"},
@@ -57,7 +57,7 @@ func Example() {
 }
 
 // A type of one's own holds as much of an object as it declares, and can be read, but not written back whole.
-func ExampleView() {
+func ExampleNewPartial() {
 	cfg, stop := started()
 	defer stop()
 	client, err := apiclient.New(cfg)
@@ -66,7 +66,7 @@ func ExampleView() {
 		return
 	}
 	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
-	view := apiclient.View[*metav1.PartialObjectMetadata](client, namespaces, "")
+	view := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, namespaces, "")
 	_, err = view.List(context.Background(), api.Options[*metav1.PartialObjectMetadata]{}, func(n *metav1.PartialObjectMetadata) error {
 		fmt.Println(n.Name)
 		return nil
@@ -82,7 +82,7 @@ func ExampleView() {
 }
 
 // A server-side apply says which fields shall have which values, and leaves the others alone.
-func ExampleProjection_Apply() {
+func ExamplePartialClient_Apply() {
 	cfg, stop := started()
 	defer stop()
 	client, err := apiclient.New(cfg)
@@ -91,7 +91,7 @@ func ExampleProjection_Apply() {
 		return
 	}
 	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
-	view := apiclient.View[*metav1.PartialObjectMetadata](client, namespaces, "")
+	view := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, namespaces, "")
 	intent := map[string]any{"metadata": map[string]any{"labels": map[string]string{"team": "millers"}}}
 	o := apiclient.ApplyOptions{}
 	o.FieldManager = "leat"
@@ -117,8 +117,8 @@ func ExampleRequest() {
 		return
 	}
 	pods := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	_, _ = apiclient.View[*corev1.Pod](client, pods, "default").Get(context.Background(), api.Key{Name: "web"}, metav1.GetOptions{})
-	_, _ = apiclient.View[*corev1.Pod](client, pods, "").List(context.Background(), api.Options[*corev1.Pod]{}, nil)
+	_, _ = apiclient.NewPartial[*corev1.Pod](client, pods, "default").Get(context.Background(), api.Key{Name: "web"}, metav1.GetOptions{})
+	_, _ = apiclient.NewPartial[*corev1.Pod](client, pods, "").List(context.Background(), api.Options[*corev1.Pod]{}, nil)
 	// Output:
 	// get pods attempt 1 code 404 failed true
 	// list pods attempt 1 code 200 failed false

@@ -47,9 +47,9 @@ func newClient(t *testing.T, c apiclient.Config) *apiclient.Client {
 	return client
 }
 
-func pods(t *testing.T, c apiclient.Config) *apiclient.Resource[*corev1.Pod] {
+func pods(t *testing.T, c apiclient.Config) *apiclient.TypedClient[*corev1.Pod] {
 	t.Helper()
-	return apiclient.For[*corev1.Pod](newClient(t, c), podResource, "")
+	return apiclient.NewTyped[*corev1.Pod](newClient(t, c), podResource, "")
 }
 
 // answer writes one answer.

@@ -52,15 +52,15 @@ func TestAnswersWithoutEndAreRefused(t *testing.T) {
 	const limit = 1 << 20
 	kib := func(s string) string { return strings.Repeat(s, 1024) }
 	get := func(t *testing.T, c *apiclient.Client) error {
-		_, err := apiclient.View[*pod](c, podResource, "").Get(t.Context(), web, metav1.GetOptions{})
+		_, err := apiclient.NewPartial[*pod](c, podResource, "").Get(t.Context(), web, metav1.GetOptions{})
 		return err
 	}
 	list := func(t *testing.T, c *apiclient.Client) error {
-		_, err := apiclient.View[*pod](c, podResource, "").List(t.Context(), api.Options[*pod]{}, func(*pod) error { return nil })
+		_, err := apiclient.NewPartial[*pod](c, podResource, "").List(t.Context(), api.Options[*pod]{}, func(*pod) error { return nil })
 		return err
 	}
 	watch := func(t *testing.T, c *apiclient.Client) (last error) {
-		for _, err := range apiclient.View[*pod](c, podResource, "").Watch(t.Context(), api.Options[*pod]{}) {
+		for _, err := range apiclient.NewPartial[*pod](c, podResource, "").Watch(t.Context(), api.Options[*pod]{}) {
 			last = err
 		}
 		return last
@@ -115,7 +115,7 @@ func TestAListWithoutEndNeedsNoMemory(t *testing.T) {
 		code: 200, head: `{"kind":"PodList","apiVersion":"v1","items":[` + onePod, tail: strings.Repeat(" ", 100) + "," + onePod,
 		contentType: jsonType, sent: &sent,
 	}
-	r := apiclient.View[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: answer, MaxObjectBytes: 1 << 20}), podResource, "")
+	r := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: answer, MaxObjectBytes: 1 << 20}), podResource, "")
 	heap := func() uint64 {
 		runtime.GC()
 		var m runtime.MemStats
@@ -142,9 +142,9 @@ func TestTheLimitIsTheCallers(t *testing.T) {
 	size := len(onePod)
 	for limit, fits := range map[int]bool{size - 1: false, size: true, size + 1: true} {
 		c := newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), MaxObjectBytes: limit})
-		_, err := apiclient.View[*pod](c, podResource, "").Get(t.Context(), web, metav1.GetOptions{})
+		_, err := apiclient.NewPartial[*pod](c, podResource, "").Get(t.Context(), web, metav1.GetOptions{})
 		require.Equal(t, fits, err == nil, "%d: %v", limit, err)
-		for range apiclient.View[*pod](c, podResource, "").WatchOver(t.Context(), api.Options[*pod]{}, func(_ *http.Request, o apiclient.Opening) (io.ReadCloser, string, error) {
+		for range apiclient.NewPartial[*pod](c, podResource, "").WatchOver(t.Context(), api.Options[*pod]{}, func(_ *http.Request, o apiclient.Opening) (io.ReadCloser, string, error) {
 			require.Equal(t, limit, o.MaxObjectBytes)
 			return nil, "", io.EOF
 		}) {

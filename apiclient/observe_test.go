@@ -140,7 +140,7 @@ func TestWatchesAreObservedAtTheirEnd(t *testing.T) {
 					ctx = t.Context()
 				}
 				defer cancel()
-				for range apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(ctx, api.Options[*pod]{}) {
+				for range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(ctx, api.Options[*pod]{}) {
 					require.Empty(t, seen)
 					if c.leave {
 						break
@@ -201,7 +201,7 @@ func TestAWatchOverWebSocketIsObserved(t *testing.T) {
 		cfg := to(server)
 		var seen []apiclient.Request
 		cfg.OnRequest = collect(&seen)
-		pods := apiclient.For[*pod](newClient(t, cfg), podResource, "default")
+		pods := apiclient.NewTyped[*pod](newClient(t, cfg), podResource, "default")
 		_, err := pods.Create(ctx, &pod{Metadata: Metadata{Name: "web"}}, metav1.CreateOptions{})
 		require.NoError(t, err)
 		for event, err := range websocket.Watch(pods).Watch(ctx, api.Options[*pod]{}) {
@@ -209,7 +209,7 @@ func TestAWatchOverWebSocketIsObserved(t *testing.T) {
 			require.Equal(t, "web", event.Object.Name)
 			break
 		}
-		missing := apiclient.View[*pod](pods.Client(), api.Resource{Version: "v1", Kind: "Mill", Plural: "mills"}, "")
+		missing := apiclient.NewPartial[*pod](pods.Client(), api.Resource{Version: "v1", Kind: "Mill", Plural: "mills"}, "")
 		for _, err := range websocket.Watch(missing).Watch(ctx, api.Options[*pod]{}) {
 			require.True(t, apierrors.IsNotFound(err), "%v", err)
 		}
@@ -257,7 +257,7 @@ func TestObservedErrorsQuoteNoCredential(t *testing.T) {
 // TestNobodyToTellCostsNothing compares the allocations of a request with a hook and without.
 func TestNobodyToTellCostsNothing(t *testing.T) {
 	allocations := func(hook func(apiclient.Request), retry apiclient.Retry) float64 {
-		r := apiclient.View[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), OnRequest: hook, Retry: retry}), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), OnRequest: hook, Retry: retry}), podResource, "")
 		return testing.AllocsPerRun(100, func() {
 			if _, err := r.Get(t.Context(), web, metav1.GetOptions{}); err != nil {
 				t.Fatal(err)

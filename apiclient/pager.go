@@ -16,19 +16,19 @@ import (
 
 // PageOptions are how All lists. The zero value lists everything, 500 objects a page.
 type PageOptions[T any] struct {
-	// Options are those of each List. Limit is the size of a page, and zero means 500; Continue starts in the middle. The
-	// version that is asked for counts for the first page, and the others are of the same state.
+	// Options are those of each List. Limit is the size of a page, and zero means 500; Continue starts in the middle.
+	// The version that is asked for counts for the first page, and the others are of the same state.
 	api.Options[T]
 
-	// Inconsistent goes on when the state that the pages are of is forgotten in mid-list, with the token for the rest of
-	// the present state that the server offers then. No object comes twice; what was created since the beginning, or
+	// Inconsistent goes on when the state that the pages are of is forgotten in mid-list, with the token for the rest
+	// of the present state that the server offers then. No object comes twice; what was created since the beginning, or
 	// deleted, may be missing, or not, in the part that had been listed before. Without it such an end is an error, for
 	// which apierrors.IsResourceExpired holds.
 	Inconsistent bool
 
-	// MaxWait bounds how long one page is waited for in all when the server answers 429 or 503 and says when to come back
-	// (Retry-After). Zero means a minute, negative that nothing is waited for. A longer delay is not begun: the answer
-	// is the error.
+	// MaxWait bounds how long one page is waited for in all when the server answers 429 or 503 and says when to come
+	// back (Retry-After). Zero means a minute, negative that nothing is waited for. A longer delay is not begun: the
+	// answer is the error.
 	MaxWait time.Duration
 }
 
@@ -41,9 +41,9 @@ const (
 // the answer is open, so one that is slower than a server's patience with a reader (a minute and more) wants smaller
 // pages. Requests are made by the loop and end with it: leaving it closes the answer, and nothing is asked for ahead.
 //
-// All pages are of one state of the server. An error is the last thing that is yielded, and no object comes twice before
-// it: it is that of List (see Projection.List), or the error of ctx, which ends the loop between any two objects.
-// It corresponds to pager.EachListItem of client-go, which asks for pages ahead and holds up to ten.
+// All pages are of one state of the server. An error is the last thing that is yielded, and no object comes twice
+// before it: it is that of List (see PartialClient.List), or the error of ctx, which ends the loop between any two
+// objects. It corresponds to pager.EachListItem of client-go, which asks for pages ahead and holds up to ten.
 func All[T any](ctx context.Context, from api.ListerWatcher[T], o PageOptions[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		p := pager[T]{from: from, o: o, yield: yield}

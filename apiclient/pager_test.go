@@ -28,14 +28,14 @@ func limit(n int64) pageOptions {
 }
 
 // withPods serves pods p00, p01 and so on.
-func withPods(t *testing.T, n int, test func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod])) {
+func withPods(t *testing.T, n int, test func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod])) {
 	t.Helper()
 	withServer(t, testserver.Options{ImmediateDeletion: true}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		for i := range n {
 			_, err := s.Create(podResource, newPod(fmt.Sprintf("p%02d", i)))
 			require.NoError(t, err)
 		}
-		test(t, s, apiclient.For[*corev1.Pod](c, podResource, "default"))
+		test(t, s, apiclient.NewTyped[*corev1.Pod](c, podResource, "default"))
 	})
 }
 
@@ -68,7 +68,7 @@ func asked(s *testserver.Server) []string {
 }
 
 func TestPagesAreOneList(t *testing.T) {
-	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod]) {
+	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		all := apiclient.All(t.Context(), pods, limit(2))
 		got, err := names(all, func(name string) {
 			if name == "p01" { // what changes between pages is not in this list
@@ -101,7 +101,7 @@ func TestPagesAreOneList(t *testing.T) {
 }
 
 func TestALoopThatIsLeft(t *testing.T) {
-	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod]) {
+	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		for range apiclient.All(t.Context(), pods, limit(2)) {
 			break
 		}
@@ -121,7 +121,7 @@ func TestALoopThatIsLeft(t *testing.T) {
 }
 
 func TestATokenThatExpires(t *testing.T) {
-	withPods(t, 6, func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod]) {
+	withPods(t, 6, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		forget := func(name string) {
 			if name != "p01" {
 				return
@@ -135,7 +135,7 @@ func TestATokenThatExpires(t *testing.T) {
 		require.True(t, apierrors.IsResourceExpired(err), "%v", err)
 		require.Equal(t, "p00 p01", got)
 	})
-	withPods(t, 6, func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod]) {
+	withPods(t, 6, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		o := limit(2)
 		o.Inconsistent = true
 		got, err := names(apiclient.All(t.Context(), pods, o), func(name string) {
@@ -197,7 +197,7 @@ func TestBusyServersAreWaitedFor(t *testing.T) {
 		{"another failure", busy(500, 5, 1, 1), 0, "p00 p01", 0, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			withPods(t, 3, func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod]) {
+			withPods(t, 3, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 				s.Inject(tt.fault)
 				o := limit(2)
 				o.MaxWait = tt.maxWait
@@ -209,7 +209,7 @@ func TestBusyServersAreWaitedFor(t *testing.T) {
 			})
 		})
 	}
-	withPods(t, 3, func(t *testing.T, s *testserver.Server, pods *apiclient.Resource[*corev1.Pod]) {
+	withPods(t, 3, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		s.Inject(busy(429, 7, 1, 1))
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()

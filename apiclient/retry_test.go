@@ -21,7 +21,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// script is a transport that answers with one step after the other and goes on with the last. It notes when it was asked.
+// script is a transport that answers with one step after the other and goes on with the last. It notes when it was
+// asked.
 type script struct {
 	steps []step
 	times []time.Time
@@ -75,7 +76,7 @@ type verb struct {
 
 var (
 	getVerb = verb{"get", func(ctx context.Context, c *apiclient.Client) error {
-		_, err := apiclient.For[*pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{})
+		_, err := apiclient.NewTyped[*pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{})
 		return err
 	}}
 	documentVerb = verb{"document", func(ctx context.Context, c *apiclient.Client) error {
@@ -89,31 +90,31 @@ var (
 		return err
 	}}
 	createVerb = verb{"create", func(ctx context.Context, c *apiclient.Client) error {
-		return calls["create"](ctx, apiclient.For[*pod](c, podResource, ""))
+		return calls["create"](ctx, apiclient.NewTyped[*pod](c, podResource, ""))
 	}}
 	updateVerb = verb{"update", func(ctx context.Context, c *apiclient.Client) error {
-		_, err := apiclient.For[*pod](c, podResource, "").Update(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.UpdateOptions{})
+		_, err := apiclient.NewTyped[*pod](c, podResource, "").Update(ctx, &pod{Metadata: Metadata{Namespace: "default", Name: "web"}}, metav1.UpdateOptions{})
 		return err
 	}}
 	patchVerb = verb{"patch", func(ctx context.Context, c *apiclient.Client) error {
 		patch, err := apiclient.MergePatch(map[string]any{})
 		if err == nil {
-			_, err = apiclient.View[*pod](c, podResource, "").Patch(ctx, web, patch, apiclient.PatchOptions{})
+			_, err = apiclient.NewPartial[*pod](c, podResource, "").Patch(ctx, web, patch, apiclient.PatchOptions{})
 		}
 		return err
 	}}
 	deleteVerb = verb{"delete", func(ctx context.Context, c *apiclient.Client) error {
-		return apiclient.View[*pod](c, podResource, "").Delete(ctx, web, metav1.DeleteOptions{})
+		return apiclient.NewPartial[*pod](c, podResource, "").Delete(ctx, web, metav1.DeleteOptions{})
 	}}
 	evictVerb = verb{"evict", func(ctx context.Context, c *apiclient.Client) error {
 		_, err := apiclient.Subresource[*pod, *pod](c, podResource, web, "eviction").Create(ctx, &pod{}, metav1.CreateOptions{})
 		return err
 	}}
 	listVerb = verb{"list", func(ctx context.Context, c *apiclient.Client) error {
-		return calls["list"](ctx, apiclient.For[*pod](c, podResource, ""))
+		return calls["list"](ctx, apiclient.NewTyped[*pod](c, podResource, ""))
 	}}
 	watchVerb = verb{"watch", func(ctx context.Context, c *apiclient.Client) error {
-		return calls["watch"](ctx, apiclient.For[*pod](c, podResource, ""))
+		return calls["watch"](ctx, apiclient.NewTyped[*pod](c, podResource, ""))
 	}}
 
 	reads  = []verb{getVerb, documentVerb, streamVerb}
@@ -329,7 +330,7 @@ func TestRetriesOverTheWire(t *testing.T) {
 					}
 					answer(200, jsonType, onePod)(w, r)
 				})
-				got, err := apiclient.View[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
+				got, err := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
 				require.NoError(t, err)
 				require.Equal(t, "web", got.Name)
 				require.Equal(t, 3, requests)

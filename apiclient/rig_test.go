@@ -114,13 +114,13 @@ func (r *rig) config() apiclient.Config {
 }
 
 // view returns a client that is closed when its test ends.
-func (r *rig) view(c apiclient.Config) *apiclient.Projection[*pod] {
+func (r *rig) view(c apiclient.Config) *apiclient.PartialClient[*pod] {
 	r.t.Helper()
-	return apiclient.View[*pod](newClient(r.t, c), podResource, "")
+	return apiclient.NewPartial[*pod](newClient(r.t, c), podResource, "")
 }
 
 // who asks for something and returns who it was, for the server; more than one if it was asked more than once.
-func (r *rig) who(v *apiclient.Projection[*pod]) ([]string, error) {
+func (r *rig) who(v *apiclient.PartialClient[*pod]) ([]string, error) {
 	r.t.Helper()
 	r.mu.Lock()
 	r.seen = nil
@@ -131,7 +131,7 @@ func (r *rig) who(v *apiclient.Projection[*pod]) ([]string, error) {
 	return r.seen, err
 }
 
-func (r *rig) is(v *apiclient.Projection[*pod], want ...string) {
+func (r *rig) is(v *apiclient.PartialClient[*pod], want ...string) {
 	r.t.Helper()
 	got, err := r.who(v)
 	require.NoError(r.t, err)
@@ -139,7 +139,7 @@ func (r *rig) is(v *apiclient.Projection[*pod], want ...string) {
 }
 
 // watch opens a watch. next sends it an event and returns its version.
-func (r *rig) watch(v *apiclient.Projection[*pod]) (next func(version int) string, stop func()) {
+func (r *rig) watch(v *apiclient.PartialClient[*pod]) (next func(version int) string, stop func()) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	got, done := make(chan string, 16), make(chan struct{})
 	go func() {
@@ -169,7 +169,7 @@ func in(d time.Duration) {
 }
 
 // hangUp closes connections, once what was asked over them is forgotten.
-func hangUp(v *apiclient.Projection[*pod]) {
+func hangUp(v *apiclient.PartialClient[*pod]) {
 	synctest.Wait()
 	v.Client().CloseIdleConnections()
 }

@@ -392,7 +392,7 @@ func TestASourceOfCredentials(t *testing.T) {
 func TestACertificateOfASourceNeedsATransportThatCanUseIt(t *testing.T) {
 	a := newAuthority(t)
 	s := &source{newest: apiclient.Credentials{Certificate: certificateOf(t, a, "jane")}}
-	v := apiclient.View[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), Credentials: s}), podResource, "")
+	v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), Credentials: s}), podResource, "")
 	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
 	require.ErrorContains(t, err, "Config.Transport cannot use it")
 	s.newest = apiclient.Credentials{Token: apiclient.NewSecret("x")}
@@ -503,7 +503,7 @@ func TestARequestThatFailsKeepsNothing(t *testing.T) {
 		require.NoError(t, err)
 		s := &source{newest: apiclient.Credentials{Certificate: &bygone}}
 		refused := func(context.Context, string, string) (net.Conn, error) { return nil, syscall.EHOSTUNREACH }
-		v := apiclient.View[*pod](newClient(t, apiclient.Config{
+		v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{
 			Host: "https://h", DialContext: refused, Credentials: s, Retry: apiclient.Retry{Max: -1},
 		}), podResource, "")
 		for _, name := range []string{"second", "third"} {

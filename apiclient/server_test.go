@@ -45,7 +45,7 @@ func newPod(name string) *corev1.Pod {
 func TestTheLifeOfAPod(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, _ *testserver.Server, c *apiclient.Client) {
 		ctx := t.Context()
-		pods := apiclient.For[*corev1.Pod](c, podResource, "")
+		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "")
 		before := newPod("web")
 
 		dry, err := pods.Create(ctx, before, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -114,7 +114,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 			_, err = pods.Create(ctx, p, metav1.CreateOptions{})
 			require.NoError(t, err)
 		}
-		require.NoError(t, apiclient.View[*corev1.Pod](c, podResource, "default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "keep=no"}))
+		require.NoError(t, apiclient.NewPartial[*corev1.Pod](c, podResource, "default").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "keep=no"}))
 		var left []*corev1.Pod
 		_, err = pods.List(ctx, api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{LabelSelector: "keep"}}, keep(&left))
 		require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestSubresources(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, _ *testserver.Server, c *apiclient.Client) {
 		ctx := t.Context()
 		replicas := int32(2)
-		_, err := apiclient.For[*appsv1.Deployment](c, deployments, "default").Create(ctx, &appsv1.Deployment{
+		_, err := apiclient.NewTyped[*appsv1.Deployment](c, deployments, "default").Create(ctx, &appsv1.Deployment{
 			ObjectMeta: metav1.ObjectMeta{Name: "web"},
 			Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"a": "b"}}},
 		}, metav1.CreateOptions{})
@@ -141,7 +141,7 @@ func TestSubresources(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualValues(t, 5, now.Spec.Replicas)
 
-		pods := apiclient.For[*corev1.Pod](c, podResource, "default")
+		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
 		_, err = pods.Create(ctx, newPod("web"), metav1.CreateOptions{})
 		require.NoError(t, err)
 		eviction := &policyv1.Eviction{
@@ -167,24 +167,24 @@ func TestEveryKindOfType(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		s.Register(mills)
 		ctx := t.Context()
-		whole := apiclient.For[*unstructured.Unstructured](c, mills, "default")
+		whole := apiclient.NewTyped[*unstructured.Unstructured](c, mills, "default")
 		created, err := whole.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{"nodeName": "n1", "wheels": int64(2)},
 		}}, metav1.CreateOptions{})
 		require.NoError(t, err, "what it is was filled in")
 		require.Equal(t, "leat.example/v1", created.GetAPIVersion())
 
-		projected, err := apiclient.View[*pod](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
+		projected, err := apiclient.NewPartial[*pod](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "n1", projected.Spec.NodeName)
 
-		metadata, err := apiclient.View[*metav1.PartialObjectMetadata](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
+		metadata, err := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, created.GetUID(), metadata.UID)
 
 		o := apiclient.ApplyOptions{}
 		o.FieldManager = "leat"
-		projected, err = apiclient.View[*pod](c, mills, "default").Apply(ctx, api.Key{Name: "web"}, map[string]any{"spec": map[string]any{"height": 3}}, o)
+		projected, err = apiclient.NewPartial[*pod](c, mills, "default").Apply(ctx, api.Key{Name: "web"}, map[string]any{"spec": map[string]any{"height": 3}}, o)
 		require.NoError(t, err)
 		require.Equal(t, "n1", projected.Spec.NodeName)
 		full, err := whole.Get(ctx, web, metav1.GetOptions{})

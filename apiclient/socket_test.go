@@ -92,7 +92,7 @@ func TestAHalfOpenConnectionEndsItsWatches(t *testing.T) {
 		Host: "https://server.memory", TLS: apiclient.TLS{CAData: a.pem},
 		ProxyURL: &url.URL{Scheme: "http", Host: proxyOver(t, m, nil)},
 	}, 10*time.Second, 100*time.Millisecond, 100*time.Millisecond)
-	v := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+	v := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 	var failed error
 	for _, err := range v.Watch(t.Context(), api.Options[*pod]{}) {
 		failed = err
@@ -113,7 +113,7 @@ func TestAResetInTheMiddleOfAnAnswer(t *testing.T) {
 		_ = c.SetLinger(0)
 		_ = c.Close()
 	})
-	v := apiclient.View[*pod](newClient(t, apiclient.Config{Host: "http://" + host}), podResource, "")
+	v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://" + host}), podResource, "")
 	var failed error
 	for _, err := range v.Watch(t.Context(), api.Options[*pod]{}) {
 		failed = err
@@ -148,7 +148,7 @@ func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
 	}
 	server.StartTLS()
 	defer server.Close()
-	v := apiclient.View[*pod](newClient(t, apiclient.Config{Host: server.URL, TLS: apiclient.TLS{CAData: a.pem}}), podResource, "")
+	v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: server.URL, TLS: apiclient.TLS{CAData: a.pem}}), podResource, "")
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	defer group.Wait()

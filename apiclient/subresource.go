@@ -27,9 +27,9 @@ type Endpoint[In, Out any] struct {
 //	apiclient.Subresource[*authenticationv1.TokenRequest, *authenticationv1.TokenRequest](c, serviceAccounts, key, "token")
 //	apiclient.Subresource[*corev1.Binding, *metav1.Status](c, pods, key, "binding")
 //
-// What is sent carries the apiVersion and kind that the caller set in it. The status of an object, which is of the object's
-// own type, can be had from Resource.UpdateStatus and the Subresource of PatchOptions and ApplyOptions too; what is no
-// object, such as a log, is for Client.Stream. It panics as View does.
+// What is sent carries the apiVersion and kind that the caller set in it. The status of an object, which is of the
+// object's own type, can be had from TypedClient.UpdateStatus and the Subresource of PatchOptions and ApplyOptions too;
+// what is no object, such as a log, is for Client.Stream. It panics as NewPartial does.
 func Subresource[In, Out any](c *Client, r api.Resource, key api.Key, subresource string) *Endpoint[In, Out] {
 	e := newEndpoint(c, r, "")
 	return &Endpoint[In, Out]{endpoint: e, key: key, subresource: subresource, codec: codecOf[Out](c, r)}
@@ -64,8 +64,8 @@ func (e *Endpoint[In, Out]) Patch(ctx context.Context, patch Patch, o metav1.Pat
 	return e.fetch(ctx, r)
 }
 
-// Apply is a server-side apply to the subresource (see Projection.Apply). intent carries the apiVersion and kind of the
-// subresource; its name and namespace may be left out.
+// Apply is a server-side apply to the subresource (see PartialClient.Apply). intent carries the apiVersion and kind of
+// the subresource; its name and namespace may be left out.
 func (e *Endpoint[In, Out]) Apply(ctx context.Context, intent any, o metav1.ApplyOptions) (Out, error) {
 	var none Out
 	options := o.ToPatchOptions()

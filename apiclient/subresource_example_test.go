@@ -104,7 +104,7 @@ func ExampleSubresource_binding() {
 		if err != nil {
 			return err
 		}
-		pod, err := apiclient.View[*corev1.Pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{})
+		pod, err := apiclient.NewPartial[*corev1.Pod](c, podResource, "").Get(ctx, web, metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
@@ -134,9 +134,9 @@ func ExampleSubresource_token() {
 }
 
 // The status of an object is a subresource of the object's own type.
-func ExampleResource_UpdateStatus() {
+func ExampleTypedClient_UpdateStatus() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
-		pods := apiclient.For[*corev1.Pod](c, podResource, "default")
+		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
 		pod, err := pods.Get(ctx, web, metav1.GetOptions{})
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func ExampleTablesOf() {
 // A loop over all objects asks for one page after another, and holds none.
 func ExampleAll() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
-		namespaces := apiclient.View[*metav1.PartialObjectMetadata](c, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, "")
+		namespaces := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, "")
 		for ns, err := range apiclient.All(ctx, namespaces, apiclient.PageOptions[*metav1.PartialObjectMetadata]{}) {
 			if err != nil {
 				return err
@@ -210,7 +210,7 @@ func ExampleAll() {
 // Who reads an object, changes it and writes it back may have to read it again.
 func ExampleRetryOnConflict() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
-		pods := apiclient.For[*corev1.Pod](c, podResource, "default")
+		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
 		return apiclient.RetryOnConflict(ctx, apiclient.ConflictOptions{}, func(ctx context.Context) error {
 			pod, err := pods.Get(ctx, web, metav1.GetOptions{})
 			if err != nil {

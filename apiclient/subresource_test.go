@@ -121,7 +121,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		require.NoError(t, err)
 		pod := newPod("web")
 		pod.Status.Phase = corev1.PodRunning
-		_, err = apiclient.For[*corev1.Pod](c, podResource, "").UpdateStatus(ctx, pod, metav1.UpdateOptions{DryRun: dry.DryRun})
+		_, err = apiclient.NewTyped[*corev1.Pod](c, podResource, "").UpdateStatus(ctx, pod, metav1.UpdateOptions{DryRun: dry.DryRun})
 		require.NoError(t, err)
 		require.Equal(t, before, s.ResourceVersion())
 	})
@@ -132,7 +132,7 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 	withServer(t, testserver.Options{ManagedFields: true}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		_, err := s.Create(podResource, newPod("web"))
 		require.NoError(t, err)
-		view := apiclient.View[*corev1.Pod](c, podResource, "default")
+		view := apiclient.NewPartial[*corev1.Pod](c, podResource, "default")
 		status := func(manager, phase string, force bool) (*corev1.Pod, error) {
 			o := apiclient.ApplyOptions{Subresource: "status"}
 			o.FieldManager, o.Force = manager, force

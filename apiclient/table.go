@@ -38,10 +38,10 @@ func TablesOf(c *Client, r api.Resource, namespace string) *Tables {
 }
 
 // List makes one request and returns one table, which is held whole: it is for screens, and Limit keeps it small. Its
-// metadata have the token of the next page. include says what Object of each row carries, as JSON: the object's metadata
-// (which "" means too), the whole object or nothing.
+// metadata have the token of the next page. include says what Object of each row carries, as JSON: the object's
+// metadata (which "" means too), the whole object or nothing.
 //
-// A server that makes no tables is ErrNoTable; the other errors are those of Projection.List.
+// A server that makes no tables is ErrNoTable; the other errors are those of PartialClient.List.
 func (t *Tables) List(ctx context.Context, o metav1.ListOptions, include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
 	o.Watch, o.SendInitialEvents, o.AllowWatchBookmarks = false, nil, false
 	r, err := t.collectionRequest("list", http.MethodGet, &o)

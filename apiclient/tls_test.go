@@ -314,7 +314,7 @@ func TestTLSInABubble(t *testing.T) {
 		client := newClient(t, apiclient.Config{
 			Host: "https://server.memory", DialContext: dial, TLS: apiclient.TLS{CAData: a.pem},
 		})
-		r := apiclient.For[*pod](client, podResource, "")
+		r := apiclient.NewTyped[*pod](client, podResource, "")
 		got, err := r.Get(t.Context(), web, metav1.GetOptions{})
 		require.NoError(t, err)
 		require.Equal(t, "7", got.ResourceVersion)

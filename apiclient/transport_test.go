@@ -61,7 +61,7 @@ func TestCompressedWatchesAreNotLate(t *testing.T) {
 					}
 				})
 				start := time.Now()
-				r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+				r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 				seen := 0
 				for event, err := range r.Watch(t.Context(), api.Options[*pod]{}) {
 					require.NoError(t, err)
@@ -172,7 +172,7 @@ func TestARedirectThatNamesTheDefaultPortStays(t *testing.T) {
 			}
 			http.Redirect(w, r, "http://SERVER.memory:80/arrived", http.StatusFound)
 		})
-		_, err := apiclient.View[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
+		_, err := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Get(t.Context(), web, metav1.GetOptions{})
 		require.NoError(t, err)
 	})
 }
@@ -188,7 +188,7 @@ func TestTokenFilesAreReadAgain(t *testing.T) {
 			answer(code, jsonType, onePod)(w, r)
 		})
 		cfg.BearerTokenFile = path
-		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		sent := func() string {
 			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
 			require.Equal(t, code == 401, apierrors.IsUnauthorized(err))
@@ -227,7 +227,7 @@ func TestATokenStandsInUntilTheFileIsThere(t *testing.T) {
 			answer(200, jsonType, onePod)(w, r)
 		})
 		cfg.BearerToken, cfg.BearerTokenFile = apiclient.NewSecret("first"), path
-		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		get := func() string {
 			_, err := r.Get(t.Context(), web, metav1.GetOptions{})
 			require.NoError(t, err)
@@ -327,7 +327,7 @@ func TestADeadConnectionEndsItsWatches(t *testing.T) {
 			}
 			return &mortal{Conn: c, dead: dead, closed: make(chan struct{})}, nil
 		}
-		r := apiclient.View[*pod](newClient(t, cfg), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "")
 		start := time.Now()
 		failed := make(chan error)
 		go func() {

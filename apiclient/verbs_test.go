@@ -43,7 +43,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 	cfg := onLoopback(t, recorder(&got, onePod))
 	cfg.Host += "/base/"
 	all := pods(t, cfg)
-	mine := apiclient.For[*corev1.Pod](newClient(t, cfg), podResource, "default")
+	mine := apiclient.NewTyped[*corev1.Pod](newClient(t, cfg), podResource, "default")
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: "6"}}
 	named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	force := true
@@ -153,7 +153,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 			return err
 		}, "PUT", "/base/apis/apps/v1/namespaces/default/deployments/web/scale", "", nil, `{"spec":{"replicas":3}}`},
 		{"of no namespace", func(ctx context.Context) error {
-			_, err := apiclient.View[*pod](all.Client(), nodeResource, "").Get(ctx, api.Key{Name: "system:a b?c#d"}, metav1.GetOptions{})
+			_, err := apiclient.NewPartial[*pod](all.Client(), nodeResource, "").Get(ctx, api.Key{Name: "system:a b?c#d"}, metav1.GetOptions{})
 			return errKind(err)
 		}, "GET", "/base/api/v1/nodes/system:a b?c#d", "", nil, ""},
 	}
@@ -207,7 +207,7 @@ func requirePart(t *testing.T, want, got string) {
 
 func TestApplyOfATypedObjectClaimsNoTimestamp(t *testing.T) {
 	var got recorded
-	mine := apiclient.For[*corev1.Pod](newClient(t, onLoopback(t, recorder(&got, onePod))), podResource, "default")
+	mine := apiclient.NewTyped[*corev1.Pod](newClient(t, onLoopback(t, recorder(&got, onePod))), podResource, "default")
 	o := apiclient.ApplyOptions{}
 	o.FieldManager = "leat"
 	_, err := mine.Apply(t.Context(), web, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, o)
@@ -220,8 +220,8 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 	var got recorded
 	cfg := onLoopback(t, recorder(&got, onePod))
 	all := pods(t, cfg)
-	mine := apiclient.For[*corev1.Pod](all.Client(), podResource, "default")
-	nodes := apiclient.For[*corev1.Node](all.Client(), nodeResource, "default")
+	mine := apiclient.NewTyped[*corev1.Pod](all.Client(), podResource, "default")
+	nodes := apiclient.NewTyped[*corev1.Node](all.Client(), nodeResource, "default")
 	inOther := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web"}}
 	manager := apiclient.ApplyOptions{}
 	manager.FieldManager = "leat"
@@ -316,8 +316,8 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 			require.Empty(t, got.Method, "nothing was sent")
 		})
 	}
-	require.PanicsWithValue(t, "apiclient: a client is needed to reach pods", func() { apiclient.View[*pod](nil, podResource, "") })
-	require.Panics(t, func() { apiclient.View[*pod](all.Client(), api.Resource{}, "") })
+	require.PanicsWithValue(t, "apiclient: a client is needed to reach pods", func() { apiclient.NewPartial[*pod](nil, podResource, "") })
+	require.Panics(t, func() { apiclient.NewPartial[*pod](all.Client(), api.Resource{}, "") })
 	_, err := apiclient.MergePatch(func() {})
 	require.ErrorContains(t, err, "make a patch of a func()")
 }
@@ -350,25 +350,26 @@ func TestCredentialsAndHeaders(t *testing.T) {
 func TestIdentityTellsWhatIsShared(t *testing.T) {
 	a := newClient(t, apiclient.Config{Host: "https://h"})
 	b := newClient(t, apiclient.Config{Host: "https://h"})
-	same := apiclient.For[*corev1.Pod](a, podResource, "").Identity()
-	require.Equal(t, same, apiclient.View[*pod](a, podResource, "").Identity())
+	same := apiclient.NewTyped[*corev1.Pod](a, podResource, "").Identity()
+	require.Equal(t, same, apiclient.NewPartial[*pod](a, podResource, "").Identity())
 	set := map[any]int{same: 1}
-	set[apiclient.For[*corev1.Pod](a, podResource, "default").Identity()]++
-	set[apiclient.For[*corev1.Pod](b, podResource, "").Identity()]++
-	set[apiclient.For[*corev1.Pod](a, nodeResource, "").Identity()]++
-	set[apiclient.For[*corev1.Pod](a, podResource, "").Identity()]++
+	set[apiclient.NewTyped[*corev1.Pod](a, podResource, "default").Identity()]++
+	set[apiclient.NewTyped[*corev1.Pod](b, podResource, "").Identity()]++
+	set[apiclient.NewTyped[*corev1.Pod](a, nodeResource, "").Identity()]++
+	set[apiclient.NewTyped[*corev1.Pod](a, podResource, "").Identity()]++
 	require.Len(t, set, 4)
 	require.Equal(t, 2, set[same])
 }
 
 var (
-	_ api.ListerWatcher[*corev1.Pod] = (*apiclient.Resource[*corev1.Pod])(nil)
-	_ api.ListerWatcher[*pod]        = (*apiclient.Projection[*pod])(nil)
+	_ api.ListerWatcher[*corev1.Pod] = (*apiclient.TypedClient[*corev1.Pod])(nil)
+	_ api.ListerWatcher[*pod]        = (*apiclient.PartialClient[*pod])(nil)
 )
 
-// TestAProjectionHasNoWholeObjectWrites states, at compile time but in a way that a reader sees fail, what a View lacks.
-func TestAProjectionHasNoWholeObjectWrites(t *testing.T) {
-	var view any = &apiclient.Projection[*pod]{}
+// TestAPartialClientHasNoWholeObjectWrites states, at compile time but in a way that a reader sees fail, what a
+// NewPartial lacks.
+func TestAPartialClientHasNoWholeObjectWrites(t *testing.T) {
+	var view any = &apiclient.PartialClient[*pod]{}
 	_, creates := view.(interface {
 		Create(context.Context, *pod, metav1.CreateOptions) (*pod, error)
 	})

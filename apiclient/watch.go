@@ -41,19 +41,19 @@ func (e *HandshakeError) Error() string { return "apiclient: handshake: " + e.Er
 // Unwrap returns what the handshake said.
 func (e *HandshakeError) Unwrap() error { return e.Err }
 
-// Watch opens a watch with the first iteration, by one HTTP request, and closes it when the loop ends. It blocks between
-// events. The last thing that it yields may be an error: a *apierrors.StatusError where the server said why, the
-// context's own error when that ended, io.ErrUnexpectedEOF (wrapped) where the stream broke off; a refused or reset
-// connection stays recognisable with errors.Is. Nothing is tried again: the reflector decides about that.
-// It corresponds to rest.Request.Watch of client-go.
-func (p *Projection[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
+// Watch opens a watch with the first iteration, by one HTTP request, and closes it when the loop ends. It blocks
+// between events. The last thing that it yields may be an error: a *apierrors.StatusError where the server said why,
+// the context's own error when that ended, io.ErrUnexpectedEOF (wrapped) where the stream broke off; a refused or reset
+// connection stays recognisable with errors.Is. Nothing is tried again: the reflector decides about that. It
+// corresponds to rest.Request.Watch of client-go.
+func (p *PartialClient[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, _ func()) (io.ReadCloser, string, error) {
 		return p.client.read(ctx, r)
 	})
 }
 
 // WatchOver is Watch over a stream that open opens.
-func (p *Projection[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
+func (p *PartialClient[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, onOpen func()) (io.ReadCloser, string, error) {
 		stream, mediaType, used, err := p.client.openOver(ctx, r, open, onOpen, 1)
 		if err != nil && apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
@@ -93,7 +93,7 @@ func (c *Client) openOver(
 	return &opened{ReadCloser: stream, givenUp: func() error { return givenUp(ctx) }, seen: seen}, mediaType, used, nil
 }
 
-func (p *Projection[T]) watchOver(
+func (p *PartialClient[T]) watchOver(
 	ctx context.Context, o api.Options[T], accept string, open func(context.Context, request, func()) (io.ReadCloser, string, error),
 ) iter.Seq2[api.Event[T], error] {
 	return func(yield func(api.Event[T], error) bool) {
@@ -133,7 +133,7 @@ func once(f func()) func() {
 
 // pump hands out the events of a stream. It returns nil when the loop ended, or the server ended the stream in good
 // order.
-func (p *Projection[T]) pump(
+func (p *PartialClient[T]) pump(
 	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], dog *watchdog, yield func(api.Event[T], error) bool,
 ) error {
 	if dog != nil {
@@ -162,7 +162,7 @@ func (p *Projection[T]) pump(
 }
 
 // acceptWatch says what the frames of a watch may be written in.
-func (p *Projection[T]) acceptWatch(o api.Options[T]) string {
+func (p *PartialClient[T]) acceptWatch(o api.Options[T]) string {
 	return p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields})
 }
 

@@ -24,11 +24,11 @@ func bookmark(version int, initialEventsEnd bool) string {
 }
 
 // over are the ways to watch.
-var over = map[string]func(context.Context, *apiclient.Projection[*pod], api.Options[*pod]) func(func(api.Event[*pod], error) bool){
-	"HTTP": func(ctx context.Context, r *apiclient.Projection[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
+var over = map[string]func(context.Context, *apiclient.PartialClient[*pod], api.Options[*pod]) func(func(api.Event[*pod], error) bool){
+	"HTTP": func(ctx context.Context, r *apiclient.PartialClient[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
 		return r.Watch(ctx, o)
 	},
-	"an Opener": func(ctx context.Context, r *apiclient.Projection[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
+	"an Opener": func(ctx context.Context, r *apiclient.PartialClient[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
 		return r.WatchOver(ctx, o, func(req *http.Request, o apiclient.Opening) (io.ReadCloser, string, error) {
 			resp, err := (&http.Client{Transport: o.Transport}).Do(req)
 			if err != nil {
@@ -104,7 +104,7 @@ func TestAWatchThatBreaksItsPromiseEnds(t *testing.T) {
 					var seen []apiclient.Request
 					cfg.OnRequest = collect(&seen)
 					var last error
-					for _, err := range watch(t.Context(), apiclient.View[*pod](newClient(t, cfg), podResource, ""), c.o) {
+					for _, err := range watch(t.Context(), apiclient.NewPartial[*pod](newClient(t, cfg), podResource, ""), c.o) {
 						last = err
 					}
 					require.Equal(t, time.Duration(c.end)*time.Second, time.Since(start))
@@ -142,7 +142,7 @@ func TestASlowCallerIsNoSilence(t *testing.T) {
 			}
 		})
 		count := 0
-		for _, err := range apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(0, true)) {
+		for _, err := range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(0, true)) {
 			require.NoError(t, err)
 			if count++; count == 10 {
 				<-time.After(time.Hour)
@@ -161,7 +161,7 @@ func TestTheTimeBeginsWithTheAnswer(t *testing.T) {
 			hang(r)
 		})
 		start := time.Now()
-		for _, err := range apiclient.View[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(60, false)) {
+		for _, err := range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(60, false)) {
 			require.ErrorIs(t, err, api.ErrOverdue)
 			require.EqualError(t, err, "watch pods: apiclient: the server kept the watch open for 1m30s, though it was to end it after 1m0s")
 		}
@@ -173,7 +173,7 @@ func TestTheTimeBeginsWithTheAnswer(t *testing.T) {
 func TestAWatchThatNeverBeginsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		r := apiclient.View[*pod](newClient(t, apiclient.Config{Host: "http://h"}), podResource, "")
+		r := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h"}), podResource, "")
 		for _, err := range r.WatchOver(t.Context(), promised(60, false), func(req *http.Request, _ apiclient.Opening) (io.ReadCloser, string, error) {
 			<-req.Context().Done()
 			return nil, "", req.Context().Err()

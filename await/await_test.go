@@ -35,7 +35,7 @@ var (
 type bench struct {
 	*testing.T
 	*testserver.Server
-	everywhere, here *apiclient.Projection[object]
+	everywhere, here *apiclient.PartialClient[object]
 }
 
 func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
@@ -59,7 +59,7 @@ func inBubble(t *testing.T, o testserver.Options, test func(b *bench)) {
 		}()
 		test(&bench{
 			T: t, Server: s,
-			everywhere: apiclient.View[object](client, pods, ""), here: apiclient.View[object](client, pods, "default"),
+			everywhere: apiclient.NewPartial[object](client, pods, ""), here: apiclient.NewPartial[object](client, pods, "default"),
 		})
 	})
 }
@@ -178,7 +178,7 @@ func TestObject(t *testing.T) {
 
 func TestKeysThatNameNoObject(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		nodes := apiclient.View[object](b.here.Client(), api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, "")
+		nodes := apiclient.NewPartial[object](b.here.Client(), api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}, "")
 		for _, tt := range []struct {
 			lw   api.ListerWatcher[object]
 			key  api.Key
@@ -443,7 +443,7 @@ func TestPointlessWaits(t *testing.T) {
 	})
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		mills := api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
-		_, err := await.Object(b.Context(), apiclient.View[object](b.here.Client(), mills, ""), web, await.Exists[object](), await.Options{})
+		_, err := await.Object(b.Context(), apiclient.NewPartial[object](b.here.Client(), mills, ""), web, await.Exists[object](), await.Options{})
 		require.True(b, apierrors.IsNotFound(err), "%v", err)
 		_, err = await.All(b.Context(), b.here, await.Exists[object](), await.Options{FieldSelector: "spec.luck=much"})
 		require.True(b, apierrors.IsBadRequest(err), "%v", err)
@@ -466,7 +466,7 @@ func TestPointlessWaits(t *testing.T) {
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return b.Dial(ctx) },
 		})
 		require.NoError(b, err)
-		_, err = await.Object(b.Context(), apiclient.View[object](strange, pods, "default"), web, await.Exists[object](), await.Options{})
+		_, err = await.Object(b.Context(), apiclient.NewPartial[object](strange, pods, "default"), web, await.Exists[object](), await.Options{})
 		var certificate *apiclient.CertificateError
 		require.ErrorAs(b, err, &certificate)
 		strange.CloseIdleConnections()
@@ -474,7 +474,7 @@ func TestPointlessWaits(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
 		b.Inject(testserver.Fault{Effect: testserver.Malform{}})
-		typed := apiclient.View[*brittle](b.here.Client(), pods, "default")
+		typed := apiclient.NewPartial[*brittle](b.here.Client(), pods, "default")
 		_, err := await.Object(b.Context(), typed, web, await.Deleted[*brittle](""), await.Options{})
 		var undecodable *api.UndecodableError
 		require.ErrorAs(b, err, &undecodable)

@@ -48,7 +48,7 @@ func Example() {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"},
 		Status:     corev1.PodStatus{Phase: corev1.PodSucceeded},
 	})
-	pod, err := await.Object(ctx, apiclient.View[*corev1.Pod](client, pods, "default"), web, succeeded, await.Options{})
+	pod, err := await.Object(ctx, apiclient.NewPartial[*corev1.Pod](client, pods, "default"), web, succeeded, await.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -65,7 +65,7 @@ func ExampleAll() {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
 	defer cancel()
-	lw := apiclient.View[*unstructured.Unstructured](client, pods, "default")
+	lw := apiclient.NewPartial[*unstructured.Unstructured](client, pods, "default")
 	_, err := await.All(ctx, lw, await.Status("Ready", "True"), await.Options{})
 	var unmet *await.UnmetError
 	if errors.As(err, &unmet) {
@@ -80,7 +80,7 @@ func ExampleGone() {
 	defer stop()
 	_, _ = server.Create(pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}})
 
-	lw := apiclient.View[*metav1.PartialObjectMetadata](client, pods, "default")
+	lw := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, "default")
 	o := await.Options{OnWaiting: func([]await.Waiting) { _ = server.Delete(pods, web) }}
 	gone, err := await.Gone(context.Background(), lw, o)
 	if err != nil {

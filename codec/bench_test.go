@@ -105,7 +105,7 @@ func BenchmarkEvents(b *testing.B) {
 func BenchmarkFor(b *testing.B) {
 	b.Run("type=pod", func(b *testing.B) {
 		for b.Loop() {
-			codec.For[*corev1.Pod](codec.Options{})
+			codec.New[*corev1.Pod](codec.Options{})
 		}
 	})
 }

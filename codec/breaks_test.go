@@ -90,7 +90,7 @@ func TestAContextEndsALargeObjectOfJSON(t *testing.T) {
 		return open + strings.Repeat(value+",", n-1) + value + end
 	}
 	named := func(spec string) string { return `{"metadata":{"name":"x"},` + spec + `}` }
-	structs, generic := codec.For[*largeJSON](codec.Options{}), unstructuredCodec
+	structs, generic := codec.New[*largeJSON](codec.Options{}), unstructuredCodec
 	for name, spec := range map[string]string{
 		"strings": `"strings":` + repeat("[", `"a"`, "]"),
 		"numbers": `"numbers":` + repeat("[", `1`, "]"),
@@ -123,7 +123,7 @@ func TestAContextEndsALargeMessage(t *testing.T) {
 		return string(append(binary.AppendUvarint([]byte{number<<3 | 2}, uint64(len(content))), content...))
 	}
 	entry := field(1, "a") + field(2, "b")
-	c := codec.For[*large](codec.Options{})
+	c := codec.New[*large](codec.Options{})
 	require.True(t, c.Protobuf())
 	for name, message := range map[string]string{
 		"strings": strings.Repeat(field(2, "a"), n),

@@ -31,7 +31,7 @@ type Codec[T any] struct {
 
 // For compiles the decode plan of T. Keep the Codec and use it for every answer. For panics unless T is a pointer to a
 // struct, such as *corev1.Pod, *unstructured.Unstructured or a pointer to the user's own struct.
-func For[T any](o Options) *Codec[T] {
+func New[T any](o Options) *Codec[T] {
 	limit := o.MaxObjectBytes
 	if limit <= 0 {
 		limit = DefaultMaxObjectBytes

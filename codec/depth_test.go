@@ -67,7 +67,7 @@ func nestedMessage(depth int) []byte {
 // A stack overflow ends the process, so no answer may cause one.
 func TestNestingIsBounded(t *testing.T) {
 	crds := api.Resource{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions"}
-	c := codec.For[*recursive](codec.Options{})
+	c := codec.New[*recursive](codec.Options{})
 	require.True(t, c.Protobuf())
 	decode := func(depth int) (*recursive, error) {
 		return c.DecodeObject(context.Background(), strings.NewReader(string(sealedBytes(crds.GroupVersion().String(), crds.Kind, nestedMessage(depth)))), asProtobuf, crds)
@@ -93,7 +93,7 @@ func TestCodecIsSafeForConcurrentUse(t *testing.T) {
 		//lint:ignore SA5008 encoding/json takes it for a name
 		Dash string `json:"-,"`
 	}
-	c := codec.For[*tolerated](codec.Options{})
+	c := codec.New[*tolerated](codec.Options{})
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {

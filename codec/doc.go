@@ -11,7 +11,7 @@
 //
 // # Example
 //
-//	c := codec.For[*corev1.Pod](codec.Options{}) // once, for all answers
+//	c := codec.New[*corev1.Pod](codec.Options{}) // once, for all answers
 //	meta, err := c.DecodeList(ctx, body, contentType, pods, api.Options[*corev1.Pod]{}, func(pod *corev1.Pod) error {
 //		return store(pod) // each item, when its last byte has arrived
 //	})

@@ -86,7 +86,7 @@ func TestEventsOfTypeWithoutVersion(t *testing.T) {
 			Name string `json:"name"`
 		} `json:"metadata"`
 	}
-	c := codec.For[*nameOnly](codec.Options{})
+	c := codec.New[*nameOnly](codec.Options{})
 	all, err := events(t, c, streamOf(asJSON, "ADDED", newPod(1), "BOOKMARK", bareMetadata("8", "true")), asJSON, pods, api.Options[*nameOnly]{DropManagedFields: true})
 	require.Equal(t, io.EOF, err)
 	require.Equal(t, newPod(1).Name, all[0].Object.Metadata.Name)

@@ -27,7 +27,7 @@ func ExampleCodec_DecodeList() {
 		{"metadata":{"name":"b","namespace":"shop"},"spec":{"nodeName":7}},
 		{"metadata":{"name":"c","namespace":"shop"},"spec":{"nodeName":"n2"}}
 	]}`)
-	c := codec.For[*Machine](codec.Options{}) // once; use it for every answer
+	c := codec.New[*Machine](codec.Options{}) // once; use it for every answer
 	o := api.Options[*Machine]{OnUndecodable: func(u *api.UndecodableError) error {
 		fmt.Println("left out", u.Key)
 		return nil
@@ -48,7 +48,7 @@ func ExampleCodec_NewEventReader() {
 	stream := strings.NewReader(`{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":"1"}}}
 {"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"5"}}}
 {"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired","message":"too old"}}`)
-	c := codec.For[*Machine](codec.Options{})
+	c := codec.New[*Machine](codec.Options{})
 	events, err := c.NewEventReader(context.Background(), stream, "application/json", pods, api.Options[*Machine]{})
 	for err == nil {
 		var event api.Event[*Machine]

@@ -61,7 +61,7 @@ func requireSameHoweverRead[T any](t *testing.T, b []byte, decode func(r io.Read
 func FuzzList(f *testing.F) {
 	addCases(f, malformedJSONLists)
 	f.Add(podList(1, asJSON))
-	c := codec.For[*small](codec.Options{MaxObjectBytes: fuzzLimit})
+	c := codec.New[*small](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		requireSameHoweverRead(t, b, func(r io.Reader, see func(any)) error {
 			o := api.Options[*small]{DropManagedFields: true, OnUndecodable: func(u *api.UndecodableError) error {
@@ -81,7 +81,7 @@ func FuzzList(f *testing.F) {
 func FuzzProtobufList(f *testing.F) {
 	addCases(f, malformedProtobufLists())
 	f.Add(podList(1, asProtobuf))
-	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
+	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		requireSameHoweverRead(t, b, func(r io.Reader, see func(any)) error {
 			o := podOptions{DropManagedFields: true, OnUndecodable: func(u *api.UndecodableError) error {
@@ -124,21 +124,21 @@ func fuzzEvents[T any](t *testing.T, c *codec.Codec[T], media string, b []byte) 
 func FuzzEvents(f *testing.F) {
 	addCases(f, malformedJSONEvents)
 	f.Add(streamOf(asJSON, "ADDED", newPod(1), "BOOKMARK", bareMetadata("7", "true")))
-	c := codec.For[*small](codec.Options{MaxObjectBytes: fuzzLimit})
+	c := codec.New[*small](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, b []byte) { fuzzEvents(t, c, asJSON, b) })
 }
 
 func FuzzProtobufEvents(f *testing.F) {
 	addCases(f, malformedProtobufEvents())
 	f.Add(streamOf(asProtobuf, "ADDED", newPod(1), "BOOKMARK", bareMetadata("7", "true")))
-	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
+	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, b []byte) { fuzzEvents(t, c, asProtobuf, b) })
 }
 
 func FuzzProtobufObject(f *testing.F) {
 	addCases(f, malformedProtobufObjects())
 	f.Add(sealed("v1", "Pod", newPod(1)))
-	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
+	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		requireSameHoweverRead(t, b, func(r io.Reader, see func(any)) error {
 			pod, err := c.DecodeObject(context.Background(), r, asProtobuf, pods)

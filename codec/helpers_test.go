@@ -32,10 +32,10 @@ type (
 )
 
 var (
-	podCodec          = codec.For[*corev1.Pod](codec.Options{})
-	unstructuredCodec = codec.For[*unstructured.Unstructured](codec.Options{})
-	metadataCodec     = codec.For[*metav1.PartialObjectMetadata](codec.Options{})
-	smallCodec        = codec.For[*small](codec.Options{})
+	podCodec          = codec.New[*corev1.Pod](codec.Options{})
+	unstructuredCodec = codec.New[*unstructured.Unstructured](codec.Options{})
+	metadataCodec     = codec.New[*metav1.PartialObjectMetadata](codec.Options{})
+	smallCodec        = codec.New[*small](codec.Options{})
 )
 
 // sealed puts a message into the envelope with apimachinery's own types.

@@ -31,7 +31,7 @@ func TestRepeatingStringsAreShared(t *testing.T) {
 		return s
 	}
 	for _, media := range []string{asJSON, asProtobuf} {
-		c := codec.For[*corev1.Pod](codec.Options{})
+		c := codec.New[*corev1.Pod](codec.Options{})
 		_, _, err := collect(c, string(podList(10, media)), media, pods, podOptions{})
 		require.NoError(t, err)
 		list, _, err := collect(c, string(podList(10, media)), media, pods, podOptions{})
@@ -120,9 +120,9 @@ func TestInternerIsBounded(t *testing.T) {
 
 // Answers that are read at the same time share strings but no memory.
 func TestAnswersAreReadConcurrently(t *testing.T) {
-	want, _, err := collect(codec.For[*corev1.Pod](codec.Options{}), string(podList(20, asJSON)), asJSON, pods, podOptions{})
+	want, _, err := collect(codec.New[*corev1.Pod](codec.Options{}), string(podList(20, asJSON)), asJSON, pods, podOptions{})
 	require.NoError(t, err)
-	c := codec.For[*corev1.Pod](codec.Options{})
+	c := codec.New[*corev1.Pod](codec.Options{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -139,7 +139,7 @@ func TestAnswersAreReadConcurrently(t *testing.T) {
 // An object that consists of brackets does not cost a multiple of the limit.
 func TestObjectOfTooManyTokens(t *testing.T) {
 	const limit = 1 << 20
-	c := codec.For[*small](codec.Options{MaxObjectBytes: limit})
+	c := codec.New[*small](codec.Options{MaxObjectBytes: limit})
 	brackets := func(n int) string { return `{"metadata":{"name":"a"},"x":[[]` + strings.Repeat(",[]", n) + "]}" }
 	_, err := c.DecodeObject(context.Background(), strings.NewReader(brackets(limit/4/2-100)), asJSON, pods)
 	require.NoError(t, err)
@@ -148,13 +148,13 @@ func TestObjectOfTooManyTokens(t *testing.T) {
 	})
 	require.ErrorIs(t, err, codec.ErrTooLarge)
 	require.Less(t, allocated, uint64(16*limit))
-	_, err = codec.For[*small](codec.Options{MaxObjectBytes: 100 << 10}).DecodeObject(context.Background(), strings.NewReader(brackets(30_000)), asJSON, pods)
+	_, err = codec.New[*small](codec.Options{MaxObjectBytes: 100 << 10}).DecodeObject(context.Background(), strings.NewReader(brackets(30_000)), asJSON, pods)
 	require.NoError(t, err, "sixty thousand are few")
 }
 
 func TestObjectsAreNoLargerThanTokensCanTell(t *testing.T) {
-	require.Equal(t, 1<<31-1, codec.Limit(codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: math.MaxInt})))
-	require.Equal(t, codec.DefaultMaxObjectBytes, codec.Limit(codec.For[*corev1.Pod](codec.Options{})))
+	require.Equal(t, 1<<31-1, codec.Limit(codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: math.MaxInt})))
+	require.Equal(t, codec.DefaultMaxObjectBytes, codec.Limit(codec.New[*corev1.Pod](codec.Options{})))
 }
 
 // A map may contain another map of its type; each gets its own entries.
@@ -170,7 +170,7 @@ func TestMapsInMaps(t *testing.T) {
 	document := `{"tree":{"a":{"name":"1","children":{"x":{"b":{"name":"2","children":{"y":{"c":{"name":"3","sizes":{"1":1,"2":2}}}},"sizes":{"4":4}}}},"sizes":{"7":7}},"d":null,"e":{}}}`
 	sameAsReference(t, []byte(document), reflect.TypeFor[object]())
 	sameAsReference(t, []byte(`{"tree":{"a":{"name":"1"},"a":{"sizes":{"1":1}}}}`), reflect.TypeFor[object]())
-	_, err := codec.For[*small](codec.Options{}).DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
+	_, err := codec.New[*small](codec.Options{}).DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
 	require.ErrorContains(t, err, "metadata.labels.*: a number does not fit string")
 }
 

@@ -351,7 +351,7 @@ func TestListWithoutEndNeedsNoMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			body := &limited{r: list.body, left: 4 << 20, err: stop}
-			c := codec.For[*metav1.PartialObjectMetadata](codec.Options{MaxObjectBytes: 64 << 10})
+			c := codec.New[*metav1.PartialObjectMetadata](codec.Options{MaxObjectBytes: 64 << 10})
 			allocated := allocatedBytes(func() {
 				_, err := c.DecodeList(context.Background(), body, list.media, api.Resource{}, api.Options[*metav1.PartialObjectMetadata]{
 					Known: func(_, _ []byte) (*metav1.PartialObjectMetadata, bool) { return nil, false },

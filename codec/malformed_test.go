@@ -336,7 +336,7 @@ func malformedProtobufEvents() []malformedCase {
 // Every malformed answer ends with a typed error, without a panic and with limited memory, however it arrives. The next
 // valid answer is decoded normally.
 func TestMalformedAnswers(t *testing.T) {
-	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: malformedLimit})
+	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: malformedLimit})
 	o := podOptions{DropManagedFields: true, Known: func(_, _ []byte) (*corev1.Pod, bool) { return nil, false }}
 	object := func(media string) func(io.Reader) error {
 		return func(r io.Reader) error {

@@ -42,7 +42,7 @@ func (m *metadataByItself) UnmarshalJSON(b []byte) error {
 // only decodes the single item of a list without its managedFields.
 func only[T any](t *testing.T, item string) T {
 	t.Helper()
-	items, _, err := collect(codec.For[T](codec.Options{}), `{"items":[`+item+`]}`, asJSON, api.Resource{}, api.Options[T]{DropManagedFields: true})
+	items, _, err := collect(codec.New[T](codec.Options{}), `{"items":[`+item+`]}`, asJSON, api.Resource{}, api.Options[T]{DropManagedFields: true})
 	require.NoError(t, err)
 	return items[0]
 }
@@ -63,7 +63,7 @@ func TestDropsManagedFieldsOfEveryType(t *testing.T) {
 	for _, odd := range []string{`{}`, `{"metadata":null}`, `{"metadata":7}`, `{"metadata":{}}`, `{"metadata":{"managedFields":null}}`, `{"metadata":{"m\u0061nagedFields":[1]},"metadata":{"managedFields":{}}}`} {
 		require.NotContains(t, only[*metadataByItself](t, odd).text, "anagedFields", odd)
 	}
-	kept, _, err := collect(codec.For[*metadataRaw](codec.Options{}), `{"items":[`+item+`]}`, asJSON, api.Resource{}, api.Options[*metadataRaw]{})
+	kept, _, err := collect(codec.New[*metadataRaw](codec.Options{}), `{"items":[`+item+`]}`, asJSON, api.Resource{}, api.Options[*metadataRaw]{})
 	require.NoError(t, err)
 	require.Contains(t, string(kept[0].Metadata), `"manager":"a,}]"`)
 }
@@ -73,7 +73,7 @@ func TestDropsManagedFieldsFromProtobuf(t *testing.T) {
 	type pointing struct {
 		Metadata *metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
 	}
-	c := codec.For[*pointing](codec.Options{})
+	c := codec.New[*pointing](codec.Options{})
 	for _, drop := range []bool{true, false} {
 		items, _, err := collect(c, string(podList(1, asProtobuf)), asProtobuf, pods, api.Options[*pointing]{DropManagedFields: drop})
 		require.NoError(t, err)

@@ -49,7 +49,7 @@ func TestMetadataIsOfItsResource(t *testing.T) {
 func TestObjectAnsweredWithStatus(t *testing.T) {
 	failure := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Failure", Reason: metav1.StatusReasonConflict, Code: 409}
 	success := &metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: "Success"}
-	statusCodec := codec.For[*metav1.Status](codec.Options{})
+	statusCodec := codec.New[*metav1.Status](codec.Options{})
 	for media, encode := range map[string]func(*metav1.Status) string{
 		asJSON:     func(s *metav1.Status) string { return string(mustJSON(s)) },
 		asProtobuf: func(s *metav1.Status) string { return string(sealed("v1", "Status", s)) },
@@ -132,7 +132,7 @@ func TestObjectTooLarge(t *testing.T) {
 		limit int
 		want  error
 	}{{len(body), nil}, {len(body) - 1, codec.ErrTooLarge}, {100, codec.ErrTooLarge}} {
-		c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
+		c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
 		_, err := c.DecodeObject(context.Background(), strings.NewReader(string(body)), asJSON, pods)
 		require.ErrorIs(t, err, test.want)
 		_, _, err = collect(c, string(list), asJSON, pods, podOptions{})
@@ -144,7 +144,7 @@ func TestObjectTooLarge(t *testing.T) {
 		limit int
 		want  error
 	}{{len(frame) - 4, nil}, {len(frame) - 5, codec.ErrTooLarge}} {
-		c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
+		c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: test.limit})
 		all, err := events(t, c, frame, asProtobuf, pods, podOptions{})
 		if test.want == nil {
 			require.Equal(t, io.EOF, err)
@@ -156,10 +156,10 @@ func TestObjectTooLarge(t *testing.T) {
 		require.ErrorAs(t, err, &tooLarge)
 		require.Equal(t, test.limit, tooLarge.Limit)
 	}
-	c := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod)})
+	c := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod)})
 	_, err := c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)
 	require.NoError(t, err)
-	c = codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod) - 1})
+	c = codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: len(sealedPod) - 1})
 	_, err = c.DecodeObject(context.Background(), strings.NewReader(string(sealedPod)), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrTooLarge)
 }

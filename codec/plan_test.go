@@ -55,19 +55,19 @@ func TestPlanProperties(t *testing.T) {
 		}
 	}{
 		"pod":            {true, false, podCodec},
-		"pod list":       {true, false, codec.For[*corev1.PodList](codec.Options{})},
-		"status":         {true, false, codec.For[*metav1.Status](codec.Options{})},
+		"pod list":       {true, false, codec.New[*corev1.PodList](codec.Options{})},
+		"status":         {true, false, codec.New[*metav1.Status](codec.Options{})},
 		"metadata":       {true, true, metadataCodec},
 		"unstructured":   {false, false, unstructuredCodec},
 		"projection":     {false, false, smallCodec},
-		"just metadata":  {false, true, codec.For[*justObjectMeta](codec.Options{})},
-		"meta and type":  {false, true, codec.For[*metaAndType](codec.Options{})},
-		"with spec":      {false, false, codec.For[*metaTypeAndSpec](codec.Options{})},
-		"own metadata":   {false, true, codec.For[*ownMetadata](codec.Options{})},
-		"no metadata":    {false, false, codec.For[*noMetadata](codec.Options{})},
-		"ignored rest":   {false, true, codec.For[*ignoredRest](codec.Options{})},
-		"decodes itself": {false, false, codec.For[*decodesItself](codec.Options{})},
-		"wrapped pod":    {false, false, codec.For[*wrappedPod](codec.Options{})},
+		"just metadata":  {false, true, codec.New[*justObjectMeta](codec.Options{})},
+		"meta and type":  {false, true, codec.New[*metaAndType](codec.Options{})},
+		"with spec":      {false, false, codec.New[*metaTypeAndSpec](codec.Options{})},
+		"own metadata":   {false, true, codec.New[*ownMetadata](codec.Options{})},
+		"no metadata":    {false, false, codec.New[*noMetadata](codec.Options{})},
+		"ignored rest":   {false, true, codec.New[*ignoredRest](codec.Options{})},
+		"decodes itself": {false, false, codec.New[*decodesItself](codec.Options{})},
+		"wrapped pod":    {false, false, codec.New[*wrappedPod](codec.Options{})},
 	} {
 		require.Equal(t, test.protobuf, test.got.Protobuf(), name)
 		require.Equal(t, test.metadataOnly, test.got.MetadataOnly(), name)
@@ -75,10 +75,10 @@ func TestPlanProperties(t *testing.T) {
 }
 
 func TestForPanicsUnlessPointerToStruct(t *testing.T) {
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and v1.Pod is none.", func() { codec.For[corev1.Pod](codec.Options{}) })
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and *int is none.", func() { codec.For[*int](codec.Options{}) })
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and interface {} is none.", func() { codec.For[any](codec.Options{}) })
-	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and map[string]interface {} is none.", func() { codec.For[map[string]any](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and v1.Pod is none.", func() { codec.New[corev1.Pod](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and *int is none.", func() { codec.New[*int](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and interface {} is none.", func() { codec.New[any](codec.Options{}) })
+	require.PanicsWithValue(t, "codec: For needs a pointer to a struct to decode into, and map[string]interface {} is none.", func() { codec.New[map[string]any](codec.Options{}) })
 }
 
 func TestAccept(t *testing.T) {
@@ -97,7 +97,7 @@ func TestAccept(t *testing.T) {
 		{asJSON + drop + "," + asJSON, smallCodec.Accept(codec.AcceptOptions{DropManagedFields: true})},
 		{asProtobuf + one + "," + asJSON + one + "," + asProtobuf + "," + asJSON, metadataCodec.Accept(codec.AcceptOptions{})},
 		{asProtobuf + list + "," + asJSON + list + "," + asProtobuf + "," + asJSON, metadataCodec.Accept(codec.AcceptOptions{List: true})},
-		{asJSON + list + "," + asJSON, codec.For[*justObjectMeta](codec.Options{}).Accept(codec.AcceptOptions{List: true})},
+		{asJSON + list + "," + asJSON, codec.New[*justObjectMeta](codec.Options{}).Accept(codec.AcceptOptions{List: true})},
 	} {
 		require.Equal(t, test.want, test.got)
 	}

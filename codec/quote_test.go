@@ -98,7 +98,7 @@ func marked() map[string]string {
 
 // TestErrorsQuoteNothingOfAnObject decodes huge values into fields of every type that reads JSON in a way of its own.
 func TestErrorsQuoteNothingOfAnObject(t *testing.T) {
-	c := codec.For[*quoted](codec.Options{})
+	c := codec.New[*quoted](codec.Options{})
 	var fields []string
 	for _, typ := range []reflect.Type{reflect.TypeFor[odd](), reflect.TypeFor[quoted]()} {
 		for i := range typ.NumField() {
@@ -199,9 +199,9 @@ func TestErrorsQuoteNothingOfAMessage(t *testing.T) {
 		t.Helper()
 		requireBounded(t, err, what)
 	}
-	_, err := codec.For[*holder](codec.Options{}).DecodeObject(ctx, bytes.NewReader(sealedBytes("v1", "Pod", []byte(named+field(2, huge)))), asProtobuf, pods)
+	_, err := codec.New[*holder](codec.Options{}).DecodeObject(ctx, bytes.NewReader(sealedBytes("v1", "Pod", []byte(named+field(2, huge)))), asProtobuf, pods)
 	check(err, "a message in a field")
-	_, err = codec.For[*quotingMessage](codec.Options{}).DecodeObject(ctx, bytes.NewReader(sealedBytes("v1", "Pod", []byte(named+field(2, huge)))), asProtobuf, pods)
+	_, err = codec.New[*quotingMessage](codec.Options{}).DecodeObject(ctx, bytes.NewReader(sealedBytes("v1", "Pod", []byte(named+field(2, huge)))), asProtobuf, pods)
 	check(err, "a message that is the object")
 	limits := field(1, field(1, "cpu")+field(2, field(1, huge)))
 	container := field(2, field(8, limits)) // spec.containers[].resources.limits
@@ -209,7 +209,7 @@ func TestErrorsQuoteNothingOfAMessage(t *testing.T) {
 	check(err, "a quantity")
 	_, err = podCodec.DecodeObject(ctx, bytes.NewReader(sealedBytes("v1", "Pod", []byte(named+field(2, huge)))), asProtobuf, pods)
 	check(err, "no message")
-	_, err = codec.For[*appsv1.Deployment](codec.Options{}).DecodeObject(ctx, bytes.NewReader(sealedBytes(huge, huge, nil)), asProtobuf, pods)
+	_, err = codec.New[*appsv1.Deployment](codec.Options{}).DecodeObject(ctx, bytes.NewReader(sealedBytes(huge, huge, nil)), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrUnexpectedKind)
 	require.LessOrEqual(t, len(err.Error()), maxText)
 }
@@ -251,12 +251,12 @@ func FuzzErrorsQuoteNothing(f *testing.F) {
 	f.Add([]byte(`{"deep":{"time":"","texts":{"":""},"quantity":1}}`), 17)
 	f.Add([]byte(`"2024-01-01T00:00:00Z"`), 3)
 	f.Add([]byte(`{"a":[1,2,{"b":7e999}]}`), 5)
-	quotedCodec := codec.For[*struct {
+	quotedCodec := codec.New[*struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 		Spec     quoted            `json:"spec"`
 	}](codec.Options{MaxObjectBytes: fuzzLimit})
-	podCodec := codec.For[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
-	genericCodec := codec.For[*unstructured.Unstructured](codec.Options{MaxObjectBytes: fuzzLimit})
+	podCodec := codec.New[*corev1.Pod](codec.Options{MaxObjectBytes: fuzzLimit})
+	genericCodec := codec.New[*unstructured.Unstructured](codec.Options{MaxObjectBytes: fuzzLimit})
 	f.Fuzz(func(t *testing.T, spec []byte, at int) {
 		if at < 0 || at > len(spec) {
 			return

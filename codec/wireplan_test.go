@@ -92,7 +92,7 @@ type wiredStatus struct {
 	StartTime *metav1.Time    `json:"startTime" protobuf:"bytes,7,opt,name=startTime"`
 }
 
-var wiredCodec = codec.For[*wired](codec.Options{})
+var wiredCodec = codec.New[*wired](codec.Options{})
 
 // A user's struct with field numbers gives the same result from protobuf and from JSON.
 func TestProjectionFromProtobuf(t *testing.T) {
@@ -374,47 +374,47 @@ func TestTypesThatAreReadFromProtobuf(t *testing.T) {
 		want bool
 		got  interface{ Protobuf() bool }
 	}{
-		"metadata alone": {true, codec.For[*common](codec.Options{})},
-		"kind beside it": {true, codec.For[*struct {
+		"metadata alone": {true, codec.New[*common](codec.Options{})},
+		"kind beside it": {true, codec.New[*struct {
 			kindOnly
 			common
 		}](codec.Options{})},
-		"a field kept from both": {true, codec.For[*struct {
+		"a field kept from both": {true, codec.New[*struct {
 			common
 			Note any `json:"-"`
 		}](codec.Options{})},
 		"no numbers at all": {false, smallCodec},
-		"one without a number": {false, codec.For[*struct {
+		"one without a number": {false, codec.New[*struct {
 			common
 			Spec struct {
 				NodeName string `json:"nodeName"`
 			} `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 		}](codec.Options{})},
-		"a number twice": {false, codec.For[*struct {
+		"a number twice": {false, codec.New[*struct {
 			common
 			Spec   meta `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 			Status meta `json:"status" protobuf:"bytes,2,opt,name=status"`
 		}](codec.Options{})},
-		"metadata elsewhere": {false, codec.For[*struct {
+		"metadata elsewhere": {false, codec.New[*struct {
 			Metadata meta `json:"metadata" protobuf:"bytes,2,opt,name=metadata"`
 		}](codec.Options{})},
-		"anything": {false, codec.For[*struct {
+		"anything": {false, codec.New[*struct {
 			common
 			Spec any `json:"spec" protobuf:"bytes,2,opt,name=spec"`
 		}](codec.Options{})},
-		"a number out of range": {false, codec.For[*struct {
+		"a number out of range": {false, codec.New[*struct {
 			common
 			Spec meta `json:"spec" protobuf:"bytes,5000,opt,name=spec"`
 		}](codec.Options{})},
-		"a slice of slices": {false, codec.For[*struct {
+		"a slice of slices": {false, codec.New[*struct {
 			common
 			Spec [][]string `json:"spec" protobuf:"bytes,2,rep,name=spec"`
 		}](codec.Options{})},
-		"a map of maps": {false, codec.For[*struct {
+		"a map of maps": {false, codec.New[*struct {
 			common
 			Spec map[string]map[string]string `json:"spec" protobuf:"bytes,2,rep,name=spec"`
 		}](codec.Options{})},
-		"its own Unmarshal": {true, codec.For[*ownUnmarshal](codec.Options{})},
+		"its own Unmarshal": {true, codec.New[*ownUnmarshal](codec.Options{})},
 	} {
 		require.Equal(t, test.want, test.got.Protobuf(), name)
 	}
@@ -439,7 +439,7 @@ func (o *ownUnmarshal) Unmarshal(b []byte) error {
 
 // A type with its own Unmarshal decodes its messages itself.
 func TestOwnUnmarshalIsUsed(t *testing.T) {
-	c := codec.For[*ownUnmarshal](codec.Options{})
+	c := codec.New[*ownUnmarshal](codec.Options{})
 	raw := protobufPod()
 	o, err := c.DecodeObject(context.Background(), strings.NewReader(string(sealedBytes("v1", "Pod", raw))), asProtobuf, pods)
 	require.NoError(t, err)

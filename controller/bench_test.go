@@ -110,7 +110,7 @@ func BenchmarkHistory(b *testing.B) {
 				c.history.note(attempts[i%len(attempts)], Succeeded, Result{}, nil)
 				i++
 			}
-			require.Len(b, c.history.pages, max(bench.limit, 0))
+			require.Len(b, c.history.keys, max(bench.limit, 0))
 		})
 	}
 }

@@ -12,10 +12,10 @@ import (
 // ChannelSource is a Source of events from a channel: see Channel. Its methods return a changed copy; all copies read
 // the same channel. It corresponds to TypedChannel of controller-runtime's package source.
 type ChannelSource[E any, K comparable] struct {
-	name   string
-	hub    *hub[E]
-	keys   func(E) []K
-	filter filter[E]
+	name        string
+	broadcaster *broadcaster[E]
+	keys        func(E) []K
+	filter      filter[E]
 }
 
 // Channel returns a source that adds the keys that f returns for each event of a channel. Errors, logs and causes
@@ -31,7 +31,7 @@ func Channel[E any, K comparable](name string, events <-chan E, f func(E) []K) C
 	if events == nil || f == nil {
 		panic("controller: Channel needs a channel and a function")
 	}
-	return ChannelSource[E, K]{name: name, hub: newHub(events), keys: f}
+	return ChannelSource[E, K]{name: name, broadcaster: newBroadcaster(events), keys: f}
 }
 
 // When adds predicates that must all pass an event. A predicate that panics counts as passing; the panic is counted and
@@ -61,16 +61,16 @@ func (s ChannelSource[E, K]) NotSynced() error { return nil }
 
 // Run adds the keys of the channel's events to the sink until ctx ends or the channel is closed; see Source.
 func (s ChannelSource[E, K]) Run(ctx context.Context, sink *Sink[K]) error {
-	x := &examiner[E, K]{filter: s.filter, sink: sink, describe: func(E) string { return "" }}
+	x := &filterRunner[E, K]{filter: s.filter, sink: sink, describe: func(E) string { return "" }}
 	l := &listener[E]{tell: func(e E) {
 		if x.passes(e) {
 			s.add(e, sink)
 		}
 	}}
-	s.hub.join(l)
-	defer s.hub.leave(l)
+	s.broadcaster.join(l)
+	defer s.broadcaster.leave(l)
 	sink.Synced()
-	s.hub.read(ctx)
+	s.broadcaster.read(ctx)
 	return nil
 }
 
@@ -97,9 +97,9 @@ func (s ChannelSource[E, K]) find(e E, sink *Sink[K]) (keys []K) {
 	return slices.Clone(s.keys(e))
 }
 
-// hub distributes the events of a channel to its listeners. It has no goroutine: one listener at a time reads the
-// channel for all. When it leaves, another takes over.
-type hub[E any] struct {
+// broadcaster distributes the events of a channel to its listeners. It has no goroutine: one listener at a time reads
+// the channel for all. When it leaves, another takes over.
+type broadcaster[E any] struct {
 	events <-chan E
 	turn   chan struct{} // has one element while a listener reads
 
@@ -112,18 +112,18 @@ type listener[E any] struct {
 	calls sync.WaitGroup // of tell, in flight or about to begin
 }
 
-func newHub[E any](events <-chan E) *hub[E] {
-	return &hub[E]{events: events, turn: make(chan struct{}, 1)}
+func newBroadcaster[E any](events <-chan E) *broadcaster[E] {
+	return &broadcaster[E]{events: events, turn: make(chan struct{}, 1)}
 }
 
-func (h *hub[E]) join(l *listener[E]) {
+func (h *broadcaster[E]) join(l *listener[E]) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.listeners = append(h.listeners, l)
 }
 
 // leave removes a listener. It returns when no call of the listener's function is in flight.
-func (h *hub[E]) leave(l *listener[E]) {
+func (h *broadcaster[E]) leave(l *listener[E]) {
 	h.mu.Lock()
 	h.listeners = slices.DeleteFunc(h.listeners, func(other *listener[E]) bool { return other == l })
 	h.mu.Unlock()
@@ -131,7 +131,7 @@ func (h *hub[E]) leave(l *listener[E]) {
 }
 
 // read returns when ctx has ended or the channel is closed. During its turn it distributes the events.
-func (h *hub[E]) read(ctx context.Context) {
+func (h *broadcaster[E]) read(ctx context.Context) {
 	select {
 	case h.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -150,14 +150,14 @@ func (h *hub[E]) read(ctx context.Context) {
 	}
 }
 
-func (h *hub[E]) tell(e E) {
+func (h *broadcaster[E]) tell(e E) {
 	for _, l := range h.audience() {
 		l.hear(e)
 	}
 }
 
 // audience returns the listeners that get the next event, and makes leave wait for these calls.
-func (h *hub[E]) audience() []*listener[E] {
+func (h *broadcaster[E]) audience() []*listener[E] {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, l := range h.listeners {

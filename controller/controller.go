@@ -24,7 +24,7 @@ type Controller[K comparable] struct {
 	queue      *workqueue.Queue[K]
 	limiters   int                                       // number of limiters that replace Options.Backoff and Options.Bucket
 	filter     filter[informer.Notification[api.Object]] // for all sources of informers
-	gates      gatehouse[K]
+	gates      heldKeys[K]
 	history    history[K]
 	times      hooks.Set[Times]
 	counters   counters
@@ -67,10 +67,10 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 		queue:    workqueue.New(o.queue(name), limiters...),
 		limiters: len(limiters),
 		filter:   filter[informer.Notification[api.Object]]{}.when(o.When),
-		gates:    gatehouse[K]{gates: gates, held: map[K]*hold[K]{}},
+		gates:    heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced:   make(chan struct{}),
 
-		history: history[K]{limit: o.History, pages: map[K]*page[K]{}},
+		history: history[K]{limit: o.History, keys: map[K]*keyHistory[K]{}},
 	}
 }
 
@@ -84,7 +84,7 @@ func (c *Controller[K]) Synced() <-chan struct{} { return c.synced }
 // Watch makes the controller reconcile the keys of s: from the start of Run or, if it runs already, from now on. Watch
 // does not block; Registration.Synced is closed when the keys of the existing objects are in the queue. If the source
 // ends with an error, the controller ends too, because it would miss events.
-func (c *Controller[K]) Watch(s Source[K]) *Registration {
+func (c *Controller[K]) Watch(s Source[K]) *SourceRegistration {
 	if s == nil {
 		panic("controller: Watch needs a source")
 	}
@@ -97,7 +97,7 @@ func (c *Controller[K]) Watch(s Source[K]) *Registration {
 		of = k.KeysOf()
 	}
 	c.join(sink, of)
-	return &Registration{
+	return &SourceRegistration{
 		name: sink.name, synced: sink.synced, done: sink.done, notSynced: sink.notSynced,
 		err: func() error {
 			if isClosed(sink.done) {

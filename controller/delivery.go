@@ -12,15 +12,15 @@ import (
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]
-	own     examiner[informer.Notification[T], K]          // the source's predicates
-	all     examiner[informer.Notification[api.Object], K] // the controller's predicates
+	own     filterRunner[informer.Notification[T], K]          // the source's predicates
+	all     filterRunner[informer.Notification[api.Object], K] // the controller's predicates
 	scratch []K
 }
 
 func newDelivery[T api.Object, K comparable](s InformerSource[T, K], sink *Sink[K]) *delivery[T, K] {
 	d := &delivery[T, K]{source: s, sink: sink}
-	d.own = examiner[informer.Notification[T], K]{filter: s.filter, sink: sink, describe: describe[T]}
-	d.all = examiner[informer.Notification[api.Object], K]{sink: sink, describe: describe[api.Object]}
+	d.own = filterRunner[informer.Notification[T], K]{filter: s.filter, sink: sink, describe: describe[T]}
+	d.all = filterRunner[informer.Notification[api.Object], K]{sink: sink, describe: describe[api.Object]}
 	if !s.regardless {
 		d.all.filter = sink.controller.filter
 	}

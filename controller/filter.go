@@ -47,8 +47,8 @@ func (f filter[E]) with(c clause[E]) filter[E] {
 	return append(slices.Clip(f), c)
 }
 
-// examiner evaluates a filter for one sink.
-type examiner[E any, K comparable] struct {
+// filterRunner evaluates a filter for one sink.
+type filterRunner[E any, K comparable] struct {
 	filter filter[E]
 	sink   *Sink[K]
 	// describe returns the key of an event's object, for the log.
@@ -56,7 +56,7 @@ type examiner[E any, K comparable] struct {
 }
 
 // passes reports whether every clause holds.
-func (x *examiner[E, K]) passes(e E) bool {
+func (x *filterRunner[E, K]) passes(e E) bool {
 	for _, c := range x.filter {
 		if !x.holds(c, e) {
 			return false
@@ -65,7 +65,7 @@ func (x *examiner[E, K]) passes(e E) bool {
 	return true
 }
 
-func (x *examiner[E, K]) holds(c clause[E], e E) bool {
+func (x *filterRunner[E, K]) holds(c clause[E], e E) bool {
 	for _, l := range c {
 		if x.satisfies(l, e) {
 			return true
@@ -76,7 +76,7 @@ func (x *examiner[E, K]) holds(c clause[E], e E) bool {
 
 // satisfies reports whether a predicate has the required result. A predicate that panics is satisfied. If the source
 // was removed, satisfies returns false without calling the predicate.
-func (x *examiner[E, K]) satisfies(l literal[E], e E) (ok bool) {
+func (x *filterRunner[E, K]) satisfies(l literal[E], e E) (ok bool) {
 	if x.sink.Removed() {
 		return false
 	}

@@ -66,8 +66,8 @@ func takeGates[K comparable](r Reconciler[K]) (Reconciler[K], []Gate[K]) {
 	}
 }
 
-// gatehouse holds the keys that gates hold back.
-type gatehouse[K comparable] struct {
+// heldKeys holds the keys that gates hold back.
+type heldKeys[K comparable] struct {
 	gates []Gate[K] // all of them must be ready
 
 	mu   sync.Mutex // guards the field below, and the fields of the holds
@@ -169,7 +169,7 @@ func (h *hold[K]) join(w *workqueue.Work[K], most int) {
 }
 
 // find returns the waiting work of the key that has the given text, if a gate holds the key back.
-func (h *gatehouse[K]) find(text string) (w workqueue.Work[K], found bool) {
+func (h *heldKeys[K]) find(text string) (w workqueue.Work[K], found bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for key, held := range h.held {
@@ -183,7 +183,7 @@ func (h *gatehouse[K]) find(text string) (w workqueue.Work[K], found bool) {
 }
 
 // len returns the number of keys that are held back, without those that are in the queue again.
-func (h *gatehouse[K]) len() (n int) {
+func (h *heldKeys[K]) len() (n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, held := range h.held {

@@ -22,16 +22,16 @@ type history[K comparable] struct {
 	limit int // number of keys; zero or less disables the history
 
 	mu             sync.Mutex // guards the fields below
-	pages          map[K]*page[K]
-	newest, oldest *page[K]
+	keys           map[K]*keyHistory[K]
+	newest, oldest *keyHistory[K]
 }
 
-// page holds the remembered reconciles of one key.
-type page[K comparable] struct {
+// keyHistory holds the remembered reconciles of one key.
+type keyHistory[K comparable] struct {
 	key          K
 	past         [pastReconciles]past // a ring
-	count        int                  // number of reconciles since the page was given to this key
-	newer, older *page[K]
+	count        int                  // number of reconciles since this key is remembered
+	newer, older *keyHistory[K]
 }
 
 // past is a reconcile that has ended.
@@ -54,7 +54,7 @@ func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
 	text := errorText(err) // without the lock, because it is user code
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	p := h.turnTo(a.work.Key).next()
+	p := h.open(a.work.Key).next()
 	p.id, p.number, p.started, p.took = a.id, a.number, a.started, a.took
 	p.outcome, p.timeout, p.failed, p.err = outcome, a.timedOut, err != nil, text
 	p.requeue = r.after(outcome)
@@ -63,30 +63,30 @@ func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
 	w.CausesOmitted, w.Priority, w.Added, w.Ready = a.work.CausesOmitted, a.work.Priority, a.work.Added, a.work.Ready
 }
 
-// turnTo makes the page of a key the newest one. A new key reuses the oldest page if the history is full.
-func (h *history[K]) turnTo(key K) *page[K] {
+// open makes the history of a key the newest one. A new key reuses the oldest one if the history is full.
+func (h *history[K]) open(key K) *keyHistory[K] {
 	if h.newest != nil && h.newest.key == key {
 		return h.newest
 	}
-	p := h.pages[key]
+	p := h.keys[key]
 	switch {
 	case p != nil:
 		h.unlink(p)
-	case len(h.pages) < h.limit:
-		p = &page[K]{key: key}
-		h.pages[key] = p
+	case len(h.keys) < h.limit:
+		p = &keyHistory[K]{key: key}
+		h.keys[key] = p
 	default:
 		p = h.oldest
 		h.unlink(p)
-		delete(h.pages, p.key)
+		delete(h.keys, p.key)
 		p.begin(key)
-		h.pages[key] = p
+		h.keys[key] = p
 	}
 	h.lead(p)
 	return p
 }
 
-func (h *history[K]) unlink(p *page[K]) {
+func (h *history[K]) unlink(p *keyHistory[K]) {
 	if p.newer == nil {
 		h.newest = p.older
 	} else {
@@ -99,7 +99,7 @@ func (h *history[K]) unlink(p *page[K]) {
 	}
 }
 
-func (h *history[K]) lead(p *page[K]) {
+func (h *history[K]) lead(p *keyHistory[K]) {
 	p.newer, p.older = nil, h.newest
 	if h.newest == nil {
 		h.oldest = p
@@ -109,8 +109,8 @@ func (h *history[K]) lead(p *page[K]) {
 	h.newest = p
 }
 
-// begin gives the page to another key and drops all strings of the previous key.
-func (p *page[K]) begin(key K) {
+// begin reuses the struct for another key and drops all strings of the previous key.
+func (p *keyHistory[K]) begin(key K) {
 	for i := range p.past {
 		clear(p.past[i].work.Causes)
 		p.past[i].err = ""
@@ -119,7 +119,7 @@ func (p *page[K]) begin(key K) {
 }
 
 // next returns the entry for the next reconcile.
-func (p *page[K]) next() *past {
+func (p *keyHistory[K]) next() *past {
 	p.count++
 	return &p.past[p.count%pastReconciles]
 }
@@ -128,17 +128,17 @@ func (p *page[K]) next() *past {
 func (h *history[K]) find(controller string, key K) []Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if p := h.pages[key]; p != nil {
+	if p := h.keys[key]; p != nil {
 		return p.reports(controller)
 	}
 	return nil
 }
 
-// findText is find for a key in its text form. It looks at every page, which is fast enough for people.
+// findText is find for a key in its text form. It looks at every key, which is fast enough for people.
 func (h *history[K]) findText(controller, text string) []Report {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for key, p := range h.pages {
+	for key, p := range h.keys {
 		if formatKey(key) == text {
 			return p.reports(controller)
 		}
@@ -146,7 +146,7 @@ func (h *history[K]) findText(controller, text string) []Report {
 	return nil
 }
 
-func (p *page[K]) reports(controller string) []Report {
+func (p *keyHistory[K]) reports(controller string) []Report {
 	var reports []Report
 	for i := range min(p.count, pastReconciles) {
 		reports = append(reports, p.past[(p.count-i)%pastReconciles].report(controller, formatKey(p.key)))

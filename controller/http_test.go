@@ -32,7 +32,7 @@ var (
 type sealer struct {
 	maps    *informer.Informer[*corev1.ConfigMap]
 	sealed  *informer.Informer[*corev1.Secret]
-	secrets *apiclient.Resource[*corev1.Secret]
+	secrets *apiclient.TypedClient[*corev1.Secret]
 }
 
 func (s *sealer) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
@@ -87,9 +87,9 @@ func convergeOverHTTP(t *testing.T, r *rand.Rand) {
 	require.NoError(t, err)
 
 	s := &sealer{
-		maps:    informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{}),
-		sealed:  informer.New(apiclient.For[*corev1.Secret](client, secrets, ""), informer.Options[*corev1.Secret]{}),
-		secrets: apiclient.For[*corev1.Secret](client, secrets, ""),
+		maps:    informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{}),
+		sealed:  informer.New(apiclient.NewTyped[*corev1.Secret](client, secrets, ""), informer.Options[*corev1.Secret]{}),
+		secrets: apiclient.NewTyped[*corev1.Secret](client, secrets, ""),
 	}
 	start(t, s.maps.Run)
 	start(t, s.sealed.Run)
@@ -174,7 +174,7 @@ func BenchmarkReconcileOverHTTP(b *testing.B) {
 	}()
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(b, err)
-	maps := apiclient.For[*corev1.ConfigMap](client, configMaps, "")
+	maps := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, "")
 	_, err = maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}, metav1.CreateOptions{})
 	require.NoError(b, err)
 	r := controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {

@@ -198,18 +198,18 @@ const stopGrace = time.Second
 func (s InformerSource[T, K]) NotSynced() error {
 	for _, i := range []readiness{s.informer, s.owners} {
 		if i != nil && !isClosed(i.Synced()) {
-			return &laggard{i.Status()}
+			return &notSyncedError{i.Status()}
 		}
 	}
 	return errors.New("the initial list is still being processed")
 }
 
-// laggard is the error of an informer that is not synced.
-type laggard struct{ status informer.Status }
+// notSyncedError is the error of an informer that is not synced.
+type notSyncedError struct{ status informer.Status }
 
-func (l *laggard) Error() string { return l.status.String() }
+func (l *notSyncedError) Error() string { return l.status.String() }
 
 // Unwrap returns the last error of the informer's list or watch.
-func (l *laggard) Unwrap() error { return l.status.Reflector.Err }
+func (l *notSyncedError) Unwrap() error { return l.status.Reflector.Err }
 
 var _ fmt.Stringer = InformerSource[api.Object, api.Key]{}

@@ -39,9 +39,9 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 		note(1, errors.New("no luck"))
 		note(2, errors.New("no luck"))
 	}
-	page := c.history.pages[1]
+	page := c.history.keys[1]
 	note(3, nil)
-	require.Same(t, page, c.history.pages[3])
+	require.Same(t, page, c.history.keys[3])
 	for i := range page.past {
 		if i == page.count%pastReconciles {
 			continue // it is the entry of the new key
@@ -58,7 +58,7 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 		c.history.note(a, Succeeded, Result{}, nil)
 		c.history.note(b, Succeeded, Result{}, nil)
 	}), "no allocation for other keys either")
-	require.Len(t, c.history.pages, 2)
+	require.Len(t, c.history.keys, 2)
 }
 
 // TestWiden checks that a widened notification loses only its type.

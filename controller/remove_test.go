@@ -60,7 +60,7 @@ func TestSourceRemovesItself(t *testing.T) {
 		c.apply(named("b"))
 		r, calls := &recorder{}, 0
 		ctl := controller.New("test", r, controller.Options{})
-		var w *controller.Registration
+		var w *controller.SourceRegistration
 		w = ctl.Watch(controller.Map(c.running(t), func(object *thing) []api.Key {
 			calls++
 			w.Remove()
@@ -104,7 +104,7 @@ func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 					c := new(cluster).collection(things)
 					c.apply(named("a"))
 					inf := c.running(t)
-					var w *controller.Registration
+					var w *controller.SourceRegistration
 					calls, armed := 0, false
 					r := &recorder{}
 					ctl := controller.New("test", r, controller.Options{})

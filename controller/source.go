@@ -91,7 +91,7 @@ func (s *Sink[K]) notSynced() (why error) {
 }
 
 // Registration is a source that a controller watches. It is for a source what informer.Registration is for a handler.
-type Registration struct {
+type SourceRegistration struct {
 	name   string
 	synced <-chan struct{}
 	done   <-chan struct{}
@@ -101,27 +101,27 @@ type Registration struct {
 }
 
 // Name returns the result of the source's String method.
-func (r *Registration) Name() string { return r.name }
+func (r *SourceRegistration) Name() string { return r.name }
 
 // Synced returns a channel that is closed when the keys of all objects that existed at the start are in the queue. If
 // the source ends earlier, the channel is never closed.
-func (r *Registration) Synced() <-chan struct{} { return r.synced }
+func (r *SourceRegistration) Synced() <-chan struct{} { return r.synced }
 
 // NotSynced returns the reason why the source is not synced, for callers that stop waiting: the informer that is not
 // synced, and the last error of its list. It returns nil if the source is synced, has ended, or does not know.
-func (r *Registration) NotSynced() error { return r.notSynced() }
+func (r *SourceRegistration) NotSynced() error { return r.notSynced() }
 
 // Remove ends the watch. After Remove has returned, the controller starts no call of the source's functions and adds no
 // keys, except in a call that is in flight on another goroutine. Remove does not wait for that call, so a source's
 // function may remove its own source. After Done is closed, no call is in flight. Keys that were added before stay in
 // the queue. A second Remove does nothing. controller-runtime has nothing like it.
-func (r *Registration) Remove() { r.remove() }
+func (r *SourceRegistration) Remove() { r.remove() }
 
 // Done returns a channel that is closed when the source has ended and no call of its functions is in flight.
-func (r *Registration) Done() <-chan struct{} { return r.done }
+func (r *SourceRegistration) Done() <-chan struct{} { return r.done }
 
 // Err returns the error with which the source ended by itself. It is nil before Done is closed, and after Remove.
-func (r *Registration) Err() error { return r.err() }
+func (r *SourceRegistration) Err() error { return r.err() }
 
 func isClosed(c <-chan struct{}) bool {
 	select {

@@ -178,7 +178,7 @@ func (s oddSource) Run(ctx context.Context, sink *controller.Sink[string]) error
 
 func TestSourcesOfAnyKind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		run := func(s oddSource) (*controller.Controller[string], *controller.Registration, error) {
+		run := func(s oddSource) (*controller.Controller[string], *controller.SourceRegistration, error) {
 			ctl := controller.New("test", reconcileFunc(succeed), controller.Options{})
 			w := ctl.Watch(s)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

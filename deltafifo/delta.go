@@ -18,8 +18,8 @@ const (
 	Updated
 	// Deleted is the end of an object.
 	Deleted
-	// Replaced is a state that came with a list and not with a watch: new to the producer, or changed since it looked.
-	Replaced
+	// Listed is a state that came with a list and not with a watch: new to the producer, or changed since it looked.
+	Listed
 )
 
 // String returns the name of the type.
@@ -31,8 +31,8 @@ func (t DeltaType) String() string {
 		return "Updated"
 	case Deleted:
 		return "Deleted"
-	case Replaced:
-		return "Replaced"
+	case Listed:
+		return "Listed"
 	default:
 		return fmt.Sprintf("DeltaType(%d)", uint8(t))
 	}

@@ -221,7 +221,7 @@ func (q *DeltaFIFO[T]) giveBack(p *pending[T]) {
 	q.spare = p
 }
 
-// put records object as the newest state of its key. kind is Replaced when it came with a list, and otherwise zero:
+// put records object as the newest state of its key. kind is Listed when it came with a list, and otherwise zero:
 // Added or Updated is then told from what is known.
 func (q *DeltaFIFO[T]) put(object T, kind DeltaType) {
 	key := api.KeyOf(object)
@@ -240,7 +240,7 @@ func (q *DeltaFIFO[T]) put(object T, kind DeltaType) {
 	if !exists {
 		at = q.pending.positionOfGone(key)
 	}
-	at = q.pending.append(at, key, Delta[T]{Type: kind, Object: object, InitialList: q.first && kind == Replaced})
+	at = q.pending.append(at, key, Delta[T]{Type: kind, Object: object, InitialList: q.first && kind == Listed})
 	q.known[key] = knownObject[T]{object: object, generation: q.generation, position: at}
 	q.touch()
 }

@@ -75,7 +75,7 @@ func TestRecreated(t *testing.T) {
 		"watch": func(q *queue) { q.Put(incarnation("a", "second", "9"), "9") },
 		"list":  func(q *queue) { q.Replace([]*thing{incarnation("a", "second", "9")}, "9") },
 	} {
-		kind := map[string]string{"watch": "Added", "list": "Replaced"}[name]
+		kind := map[string]string{"watch": "Added", "list": "Listed"}[name]
 		t.Run(name+", old one popped", func(t *testing.T) {
 			q := deltafifo.New[*thing](deltafifo.Options{})
 			q.Replace([]*thing{old}, "1")
@@ -149,9 +149,9 @@ func TestReplaceOrder(t *testing.T) {
 		"Deleted ns/b#uid-b@1 final state unknown",
 		"Deleted ns/c#uid-c@1 final state unknown",
 		"Deleted ns/d#uid-d@1 final state unknown",
-		"Replaced ns/y#uid-y@2",
-		"Replaced ns/keep#uid-keep@2",
-		"Replaced ns/x#uid-x@2",
+		"Listed ns/y#uid-y@2",
+		"Listed ns/keep#uid-keep@2",
+		"Listed ns/x#uid-x@2",
 	}, lines(drain(t, q)))
 }
 
@@ -190,7 +190,7 @@ func TestReplaceWithOneKeyTwice(t *testing.T) {
 	q.Replace([]*thing{at("gone", "1"), at("a", "1")}, "1")
 	drain(t, q)
 	q.Replace([]*thing{at("a", "1"), at("a", "2"), at("a", "2")}, "2")
-	require.Equal(t, []string{"Deleted ns/gone#uid-gone@1 final state unknown", "Replaced ns/a#uid-a@2"},
+	require.Equal(t, []string{"Deleted ns/gone#uid-gone@1 final state unknown", "Listed ns/a#uid-a@2"},
 		lines(drain(t, q)))
 	require.Equal(t, 1, q.KnownLen())
 }
@@ -201,7 +201,7 @@ func TestReuse(t *testing.T) {
 	q.Replace([]*thing{a, b}, "1")
 	drain(t, q)
 	q.Replace([]*thing{at("b", "2"), at("a", "1")}, "2")
-	require.Equal(t, []string{"Replaced ns/b#uid-b@2"}, lines(drain(t, q)))
+	require.Equal(t, []string{"Listed ns/b#uid-b@2"}, lines(drain(t, q)))
 	got, _ := q.Get(keyOf("a"))
 	require.Same(t, a, got, "the old pointer stays")
 	q.Replace([]*thing{at("a", "1"), at("b", "2")}, "3")
@@ -210,7 +210,7 @@ func TestReuse(t *testing.T) {
 	require.Equal(t, "3", noop.ResourceVersion, "only the version is news")
 
 	q.Replace([]*thing{incarnation("a", "other", "1"), at("b", "2")}, "4")
-	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Replaced ns/a#other@1"},
+	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Listed ns/a#other@1"},
 		lines(drain(t, q)), "another UID with the same version is another object")
 }
 
@@ -232,7 +232,7 @@ func TestNoReuse(t *testing.T) {
 	drain(t, q)
 	again := at("a", "1")
 	q.Replace([]*thing{again}, "1")
-	require.Equal(t, []string{"Replaced ns/a#uid-a@1"}, lines(drain(t, q)))
+	require.Equal(t, []string{"Listed ns/a#uid-a@1"}, lines(drain(t, q)))
 	got, _ := q.Get(keyOf("a"))
 	require.Same(t, again, got)
 }
@@ -245,7 +245,7 @@ func TestOverwrite(t *testing.T) {
 	again := at("a", "5")
 	q.Overwrite([]*thing{again}, "6")
 	b := drain(t, q)
-	require.Equal(t, []string{"Deleted ns/b#uid-b@7 final state unknown", "Replaced ns/a#uid-a@5"}, lines(b))
+	require.Equal(t, []string{"Deleted ns/b#uid-b@7 final state unknown", "Listed ns/a#uid-a@5"}, lines(b))
 	require.Equal(t, "6", b.ResourceVersion, "a list may set the version back")
 	got, _ := q.Get(keyOf("a"))
 	require.Same(t, again, got)
@@ -286,7 +286,7 @@ func TestInitialList(t *testing.T) {
 	require.NoError(t, q.Pop(t.Context(), func(b batch) {
 		require.True(t, b.InitialList)
 		require.Equal(t, []string{
-			"Replaced ns/a#uid-a@1 initial", "Replaced ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2", "Added ns/c#uid-c@3",
+			"Listed ns/a#uid-a@1 initial", "Listed ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2", "Added ns/c#uid-c@3",
 		}, lines(b))
 		require.False(t, isClosed(q.Synced()), "not before the batch has been processed")
 	}))
@@ -294,7 +294,7 @@ func TestInitialList(t *testing.T) {
 	q.Replace([]*thing{at("a", "9")}, "9")
 	second := drain(t, q)
 	require.False(t, second.InitialList)
-	require.Equal(t, "Replaced ns/a#uid-a@9", lines(second)[2])
+	require.Equal(t, "Listed ns/a#uid-a@9", lines(second)[2])
 }
 
 func TestSyncedWithEmptyList(t *testing.T) {
@@ -362,7 +362,7 @@ func TestClose(t *testing.T) {
 	q.Resync()
 	q.Close()
 	b := drain(t, q)
-	require.Equal(t, []string{"Replaced ns/a#uid-a@1 initial"}, lines(b))
+	require.Equal(t, []string{"Listed ns/a#uid-a@1 initial"}, lines(b))
 	require.Equal(t, "1", b.ResourceVersion, "the version is that of what is in the batch")
 	require.False(t, b.Resync)
 	require.True(t, isClosed(q.Synced()))

@@ -12,7 +12,7 @@
 //     producer put in: the very pointers (TestModel, FuzzModel).
 //  2. A batch is everything there is: objects in the order of their first change, each with its deltas oldest first
 //     (TestModel, TestOrder).
-//  3. The history of a key is legal. Nothing is Updated or Deleted that was not Added or Replaced before, two deletions
+//  3. The history of a key is legal. Nothing is Updated or Deleted that was not Added or Listed before, two deletions
 //     never follow each other, and an object of another UID is always the deletion of the old one, its final state
 //     unknown, and an addition, from a watch and from a list alike (TestLegalHistory, TestRecreated,
 //     TestDeleteOfUnknown).

@@ -28,13 +28,13 @@ func Example() {
 	_ = q.Pop(context.Background(), show)
 	// Output:
 	// batch up to version 4, completes the first list: true
-	//   Replaced ns/a#uid-a@1 initial
-	//   Replaced ns/b#uid-b@2 initial
+	//   Listed ns/a#uid-a@1 initial
+	//   Listed ns/b#uid-b@2 initial
 	//   Updated ns/b#uid-b@4
 	// batch up to version 9, completes the first list: false
 	//   Added ns/c#uid-c@5
 	//   Deleted ns/c#uid-c@5 final state unknown
-	//   Replaced ns/c#another@8
+	//   Listed ns/c#another@8
 	//   Deleted ns/b#uid-b@6
 }
 

@@ -49,7 +49,7 @@ func (m *model) put(o *thing, kind deltafifo.DeltaType) {
 		}
 	}
 	m.known[key] = o
-	m.record(delta{Type: kind, Object: o, InitialList: m.first && kind == deltafifo.Replaced})
+	m.record(delta{Type: kind, Object: o, InitialList: m.first && kind == deltafifo.Listed})
 }
 
 func (m *model) delete(key api.Key, last *thing) {
@@ -82,7 +82,7 @@ func (m *model) replace(list []*thing, version string, reuse bool) {
 		if reuse && old != nil && o.uid != "" && o.version != "" && old.uid == o.uid && old.version == o.version {
 			continue
 		}
-		m.put(o, deltafifo.Replaced)
+		m.put(o, deltafifo.Listed)
 	}
 	m.version, m.dirty = version, true
 }
@@ -137,7 +137,7 @@ func (c *consumer) applyDelta(key api.Key, d delta) {
 		require.True(c.t, exists, "%s: it does not exist", line(d))
 		delete(c.objects, key)
 		return
-	case deltafifo.Replaced:
+	case deltafifo.Listed:
 	default:
 		c.t.Fatalf("%s: no such type", line(d))
 	}

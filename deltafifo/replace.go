@@ -38,7 +38,7 @@ func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 	q.dropMissing(list)
 	for _, object := range list {
 		if !reuse || !q.isKnown(object) {
-			q.put(object, Replaced)
+			q.put(object, Listed)
 		}
 	}
 	q.version = version

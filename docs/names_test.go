@@ -101,12 +101,15 @@ func existing(path string) string {
 	return path
 }
 
-// TestEveryNameInTheMapExists looks for every name in leat's column of the map from client-go.
-func TestEveryNameInTheMapExists(t *testing.T) {
-	page, err := os.ReadFile("client-go.md")
+// TestEveryNameInTheMapsExists looks for every name in leat's column of the map from client-go, and for the new names of
+// the map from old names.
+func TestEveryNameInTheMapsExists(t *testing.T) {
+	fromClientGo, err := os.ReadFile("client-go.md")
+	require.NoError(t, err)
+	fromOldNames, err := os.ReadFile("names.md")
 	require.NoError(t, err)
 	found := 0
-	for line := range strings.Lines(string(page)) {
+	for line := range strings.Lines(string(fromClientGo) + string(fromOldNames)) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || strings.HasPrefix(line, "|--") {
 			continue

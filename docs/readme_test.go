@@ -31,7 +31,7 @@ func run(ctx context.Context, client *apiclient.Client, namespace string) error 
 	if err != nil {
 		return err
 	}
-	pods := informer.New(apiclient.View[*Pod](client, resource, namespace), informer.Options[*Pod]{})
+	pods := informer.New(apiclient.NewPartial[*Pod](client, resource, namespace), informer.Options[*Pod]{})
 	byNode := informer.AddIndex(pods, func(p *Pod) []string { return []string{p.Spec.NodeName} })
 
 	c := controller.New("neighbours", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {

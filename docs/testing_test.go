@@ -24,7 +24,7 @@ var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configm
 // mirror keeps a copy of each ConfigMap of namespace source in namespace target.
 type mirror struct {
 	sources *informer.Informer[*corev1.ConfigMap]
-	copies  *apiclient.Resource[*corev1.ConfigMap]
+	copies  *apiclient.TypedClient[*corev1.ConfigMap]
 }
 
 func (m mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
@@ -43,8 +43,8 @@ func (m mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, 
 }
 
 func runMirror(ctx context.Context, client *apiclient.Client) error {
-	sources := informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, "source"), informer.Options[*corev1.ConfigMap]{})
-	c := controller.New("mirror", mirror{sources, apiclient.For[*corev1.ConfigMap](client, configMaps, "target")}, controller.Options{})
+	sources := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, "source"), informer.Options[*corev1.ConfigMap]{})
+	c := controller.New("mirror", mirror{sources, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, "target")}, controller.Options{})
 	c.Watch(controller.For(sources))
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return sources.Run(ctx) })

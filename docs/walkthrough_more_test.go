@@ -99,7 +99,7 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	s := &stretch{t: t, out: out, server: testserver.New(testserver.Options{ImmediateDeletion: true, BookmarkInterval: -1})}
 	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
 	require.NoError(t, err)
-	s.pods = trace.NewInformer(out, apiclient.View[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
+	s.pods = trace.NewInformer(out, apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
 		ResyncPeriod: 10 * time.Minute, MinWatchTimeout: time.Hour,
 		OnBatch: func(deltafifo.Batch[*walkedPod], *cache.Snapshot[*walkedPod]) { s.batch.pass() },
 		Rand:    func() float64 { return 0 },

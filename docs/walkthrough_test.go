@@ -43,7 +43,7 @@ func walk(out *trace.Printer) error {
 	if err != nil {
 		return err
 	}
-	pods := trace.NewInformer(out, apiclient.View[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{})
+	pods := trace.NewInformer(out, apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{})
 	reconciled := make(chan struct{})
 	c := controller.New("walk", controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
 		for _, cause := range controller.Causes(ctx) {
@@ -65,7 +65,7 @@ func walk(out *trace.Printer) error {
 	}
 	<-c.Synced()
 	<-pods.Printed()
-	live := apiclient.For[*unstructured.Unstructured](client, podResource, "default")
+	live := apiclient.NewTyped[*unstructured.Unstructured](client, podResource, "default")
 	key := api.Key{Namespace: "default", Name: "web"}
 	for _, step := range []struct {
 		title string

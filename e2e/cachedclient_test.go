@@ -15,23 +15,23 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 )
 
 // cached is a client of config maps, in a namespace of their own.
 type cached struct {
-	*client.Resource[*corev1.ConfigMap]
+	*cachedclient.Typed[*corev1.ConfigMap]
 	follower *follower[*corev1.ConfigMap]
 }
 
-func newCached(t *testing.T, o client.Options, selector string) *cached {
+func newCached(t *testing.T, o cachedclient.Options, selector string) *cached {
 	t.Helper()
 	c := newCollection(t, configMaps, configMapBody)
-	live := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
+	live := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
 	f := follow(t, "cached", c, live, informer.Options[*corev1.ConfigMap]{LabelSelector: selector})
-	return &cached{Resource: client.For(live, f.Informer, o), follower: f}
+	return &cached{Typed: cachedclient.NewTyped(live, f.Informer, o), follower: f}
 }
 
 func (c *cached) key(name string) api.Key {
@@ -77,8 +77,8 @@ func (c *counter) Reconcile(ctx context.Context, key api.Key) (controller.Result
 func TestGateBeforeARealServer(t *testing.T) {
 	for _, gated := range []bool{true, false} {
 		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
-			c := &counter{cached: newCached(t, client.Options{}, ""), until: 50, done: make(chan struct{})}
-			gate := client.NewGate(client.GateOptions{Timeout: time.Minute})
+			c := &counter{cached: newCached(t, cachedclient.Options{}, ""), until: 50, done: make(chan struct{})}
+			gate := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Minute})
 			var r controller.Reconciler[api.Key] = c
 			if gated {
 				r = controller.Gated(r, controller.Gate[api.Key](gate))
@@ -110,9 +110,9 @@ func TestGateBeforeARealServer(t *testing.T) {
 
 // TestOverlayBeforeARealServer reads, at once, each thing that it writes.
 func TestOverlayBeforeARealServer(t *testing.T) {
-	c := newCached(t, client.Options{Overlay: true}, "")
+	c := newCached(t, cachedclient.Options{Overlay: true}, "")
 	names := func() (all []string) {
-		list, err := c.List(t.Context(), client.ListOptions{})
+		list, err := c.List(t.Context(), cachedclient.ListOptions{})
 		require.NoError(t, err)
 		for _, m := range list.Items {
 			all = append(all, m.Name)
@@ -145,10 +145,10 @@ func TestOverlayBeforeARealServer(t *testing.T) {
 // TestGateWaitsForWhatComes writes what the informer's selector excludes, which is not waited for, and deletes a collection,
 // which is.
 func TestGateWaitsForWhatComes(t *testing.T) {
-	c := newCached(t, client.Options{}, "app=web")
-	_, err := c.List(t.Context(), client.ListOptions{})
+	c := newCached(t, cachedclient.Options{}, "app=web")
+	_, err := c.List(t.Context(), cachedclient.ListOptions{})
 	require.NoError(t, err)
-	gate := client.NewGate(client.GateOptions{Timeout: time.Minute})
+	gate := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Minute})
 	owner := c.key("owner")
 	ctx := gate.Begin(t.Context(), owner)
 	ready := make(chan struct{})

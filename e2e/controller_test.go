@@ -28,8 +28,8 @@ type widgetReconciler struct {
 	widgets    *follower[*widget]
 	configMaps *follower[*metav1.PartialObjectMetadata]
 	byOwner    *cache.Index[*metav1.PartialObjectMetadata, api.Key]
-	write      *apiclient.Resource[*corev1.ConfigMap]
-	status     *apiclient.Resource[*widget]
+	write      *apiclient.TypedClient[*corev1.ConfigMap]
+	status     *apiclient.TypedClient[*widget]
 
 	mu       sync.Mutex // guards the fields below
 	inWork   map[api.Key]bool
@@ -185,11 +185,11 @@ func startWidgetController(t *testing.T, owners, children *collection) *widgetRe
 	client := newClient(t, adminConfig())
 	namespace := owners.namespace
 	r := &widgetReconciler{
-		widgets: follow(t, "widgets", owners, apiclient.For[*widget](client, owners.resource, namespace), informer.Options[*widget]{}),
-		configMaps: follow(t, "config maps", children, apiclient.View[*metav1.PartialObjectMetadata](client, configMaps, namespace),
+		widgets: follow(t, "widgets", owners, apiclient.NewTyped[*widget](client, owners.resource, namespace), informer.Options[*widget]{}),
+		configMaps: follow(t, "config maps", children, apiclient.NewPartial[*metav1.PartialObjectMetadata](client, configMaps, namespace),
 			informer.Options[*metav1.PartialObjectMetadata]{}),
-		write:  apiclient.For[*corev1.ConfigMap](client, configMaps, namespace),
-		status: apiclient.For[*widget](client, owners.resource, namespace),
+		write:  apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, namespace),
+		status: apiclient.NewTyped[*widget](client, owners.resource, namespace),
 		inWork: map[api.Key]bool{},
 	}
 	r.byOwner = informer.AddIndex(r.configMaps.Informer, ownerKey)

@@ -51,7 +51,7 @@ func TestDiscovery(t *testing.T) {
 	require.True(t, scaled.Can("list", "watch", "patch"))
 }
 
-func plurals(resources []discovery.Resource) []string {
+func plurals(resources []discovery.APIResource) []string {
 	var names []string
 	for _, r := range resources {
 		names = append(names, r.Plural)
@@ -59,7 +59,7 @@ func plurals(resources []discovery.Resource) []string {
 	return names
 }
 
-func subresource(r discovery.Resource, name string) discovery.Subresource {
+func subresource(r discovery.APIResource, name string) discovery.Subresource {
 	at := slices.IndexFunc(r.Subresources, func(s discovery.Subresource) bool { return s.Name == name })
 	if at < 0 {
 		return discovery.Subresource{Name: name}

@@ -35,7 +35,7 @@ const (
 func TestElection(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, seeds, func(int) labelSet { return labelSet{seedLabel: "yes"} })
-	g := &electorate{ledger: keepLedger(t, c.namespace), namespace: c.namespace, running: map[string]*replica{}}
+	g := &electorate{leaseLog: recordLeases(t, c.namespace), namespace: c.namespace, running: map[string]*replica{}}
 	for range 3 {
 		g.start(t)
 	}
@@ -75,7 +75,7 @@ func TestElection(t *testing.T) {
 
 // electorate is replicas that campaign for one lease, and what they wrote.
 type electorate struct {
-	*ledger
+	*leaseLog
 	namespace string
 	running   map[string]*replica
 	started   int
@@ -116,7 +116,7 @@ func (r *replica) terminate(t *testing.T) {
 }
 
 // ledger is who held a lease, and who wrote, as a watch tells that without leat.
-type ledger struct {
+type leaseLog struct {
 	mu    sync.Mutex // guards the fields below
 	holds []entry[string]
 	beats []entry[beat]
@@ -131,9 +131,9 @@ type entry[T any] struct {
 }
 
 // keepLedger watches a namespace, which must be empty, until the test ends.
-func keepLedger(t *testing.T, namespace string) *ledger {
+func recordLeases(t *testing.T, namespace string) *leaseLog {
 	t.Helper()
-	l := &ledger{}
+	l := &leaseLog{}
 	client := server.HTTPClient(cluster.AdminToken)
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
@@ -151,13 +151,13 @@ func keepLedger(t *testing.T, namespace string) *ledger {
 	return l
 }
 
-func (l *ledger) close(err error) {
+func (l *leaseLog) close(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.err = errors.Join(l.err, err)
 }
 
-func (l *ledger) noteLease(_ string, lease coordinationv1.Lease) {
+func (l *leaseLog) noteLease(_ string, lease coordinationv1.Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	holder := ""
@@ -170,7 +170,7 @@ func (l *ledger) noteLease(_ string, lease coordinationv1.Lease) {
 	l.holds = append(l.holds, newEntry(lease.ObjectMeta, holder))
 }
 
-func (l *ledger) noteBeat(_ string, m corev1.ConfigMap) {
+func (l *leaseLog) noteBeat(_ string, m corev1.ConfigMap) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if m.Labels[beatLabel] == "" {
@@ -187,7 +187,7 @@ func newEntry[T any](m metav1.ObjectMeta, what T) entry[T] {
 }
 
 // await waits until somebody holds the lease who is not the one given, and has written, and returns who.
-func (l *ledger) await(t *testing.T, not string) (holder string) {
+func (l *leaseLog) await(t *testing.T, not string) (holder string) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {
 		holder = l.holder()
@@ -200,7 +200,7 @@ func (l *ledger) await(t *testing.T, not string) (holder string) {
 	return holder
 }
 
-func (l *ledger) holder() string {
+func (l *leaseLog) holder() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.holds) == 0 {
@@ -209,13 +209,13 @@ func (l *ledger) holder() string {
 	return l.holds[len(l.holds)-1].what
 }
 
-func (l *ledger) awaitBeat(t *testing.T, writer string, number int) {
+func (l *leaseLog) awaitBeat(t *testing.T, writer string, number int) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error { return atLeast(number, l.lastBeat(writer).Number) }))
 }
 
 // lastBeat is what a replica wrote last; the zero value if it has not.
-func (l *ledger) lastBeat(writer string) (last beat) {
+func (l *leaseLog) lastBeat(writer string) (last beat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, b := range l.beats {
@@ -227,7 +227,7 @@ func (l *ledger) lastBeat(writer string) (last beat) {
 }
 
 // released tells whether nobody held the lease after a replica did.
-func (l *ledger) released(holder string) bool {
+func (l *leaseLog) released(holder string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i, h := range l.holds {
@@ -239,7 +239,7 @@ func (l *ledger) released(holder string) bool {
 }
 
 // times is when a replica was seen to get the lease, and to write for the first time.
-func (l *ledger) times(replica string) (elected, wrote time.Time) {
+func (l *leaseLog) times(replica string) (elected, wrote time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, h := range l.holds {
@@ -257,7 +257,7 @@ func (l *ledger) times(replica string) (elected, wrote time.Time) {
 
 // judge requires that every write is of whom the lease named at its version, that nobody led twice, that no write of
 // anybody is missing, and that everybody had a full cache before it led.
-func (l *ledger) judge(t *testing.T, c *collection) {
+func (l *leaseLog) judge(t *testing.T, c *collection) {
 	t.Helper()
 	written := len(c.list(t, beatLabel, ""))
 	require.NoError(t, eventually(t.Context(), func() error {

@@ -32,7 +32,7 @@ import (
 func TestKilledInMidWatch(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 100, noLabels)
-	lw := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
+	lw := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
 	f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{})
 	f.agree(t)
 
@@ -75,7 +75,7 @@ func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], fla
 	p, config := startProxy(t)
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, objects, noLabels)
-	f := follow(t, "informer", c, apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace), o)
+	f := follow(t, "informer", c, apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace), o)
 	f.agree(t)
 	require.Zero(t, f.Status().Reflector.Counters.Expired)
 
@@ -127,7 +127,7 @@ func TestCompactedInMidList(t *testing.T) {
 	config.TLS = apiclient.TLS{}
 	transport := &compactingTransport{base: server.HTTPClient("").Transport}
 	config.Transport = transport
-	lw := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
+	lw := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
 	f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{DisableStreaming: true, PageSize: 30})
 	f.agree(t)
 	require.NoError(t, transport.err)
@@ -279,11 +279,11 @@ func TestFaults(t *testing.T) {
 	p, config := startProxy(t)
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, objects, noLabels)
-	typed := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
+	typed := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
 	jsonConfig := config
 	jsonConfig.DisableProtobuf = true
-	metadata := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, jsonConfig), configMaps, c.namespace)
-	sockets := websocket.Watch(apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace))
+	metadata := apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, jsonConfig), configMaps, c.namespace)
+	sockets := websocket.Watch(apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace))
 	churning := &churner{collection: c, objects: objects, seed: seed, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
 	b := &faultBench{c: c, churn: churning, p: p, victims: []victim{
 		follow(t, "typed", c, typed, informer.Options[*corev1.ConfigMap]{}),

@@ -77,7 +77,7 @@ func TestWarnings(t *testing.T) {
 	}
 	client := newClient(t, config)
 	namespace := newCollection(t, pods, podBody).namespace
-	all := apiclient.For[*unstructured.Unstructured](client, configMaps, namespace)
+	all := apiclient.NewTyped[*unstructured.Unstructured](client, configMaps, namespace)
 	misspelt := func(name string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name}, "dada": map[string]any{"a": "b"},
@@ -111,7 +111,7 @@ func TestAllPages(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 25, noLabels)
 	seen := map[string]int{}
-	view := apiclient.View[*metav1.PartialObjectMetadata](client, configMaps, c.namespace)
+	view := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, configMaps, c.namespace)
 	options := apiclient.PageOptions[*metav1.PartialObjectMetadata]{}
 	options.Limit = 7
 	for o, err := range apiclient.All(t.Context(), view, options) {

@@ -20,7 +20,7 @@ func TestForbidden(t *testing.T) {
 	config.BearerToken = apiclient.NewSecret(cluster.RestrictedToken)
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 20, noLabels)
-	lw := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
+	lw := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
 	f := follow(t, "restricted", c, lw, informer.Options[*corev1.ConfigMap]{})
 	requireForbidden(t, f)
 	require.False(t, f.Status().Synced)

@@ -29,7 +29,7 @@ var (
 // whoami asks the server whom it takes a client for.
 func whoami(ctx context.Context, client *apiclient.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
-	review, err := apiclient.For[*authenticationv1.SelfSubjectReview](client, selfReviews, "").Create(ctx, review, metav1.CreateOptions{})
+	review, err := apiclient.NewTyped[*authenticationv1.SelfSubjectReview](client, selfReviews, "").Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return authenticationv1.UserInfo{}, err
 	}
@@ -61,7 +61,7 @@ func TestImpersonation(t *testing.T) {
 		Username: "jane", UID: "jane-uid", Groups: []string{"dev", "ops", "system:authenticated"},
 		Extra: map[string]authenticationv1.ExtraValue{"example.org/scopes": {"view", "a b"}},
 	}, user)
-	_, err = apiclient.View[*metav1.PartialObjectMetadata](client, configMaps, "default").Get(t.Context(), api.Key{Name: "x"}, metav1.GetOptions{})
+	_, err = apiclient.NewPartial[*metav1.PartialObjectMetadata](client, configMaps, "default").Get(t.Context(), api.Key{Name: "x"}, metav1.GetOptions{})
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 	require.ErrorContains(t, err, `User "jane"`)
 
@@ -115,7 +115,7 @@ func TestTokensRotate(t *testing.T) {
 	config.BearerToken, config.BearerTokenFile = apiclient.Secret{}, file
 	client := newClient(t, config)
 	requireUser(t, client, user)
-	f := follow(t, "agent", c, apiclient.For[*corev1.ConfigMap](client, configMaps, c.namespace), informer.Options[*corev1.ConfigMap]{})
+	f := follow(t, "agent", c, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, c.namespace), informer.Options[*corev1.ConfigMap]{})
 	f.awaitSynced(t)
 	f.agree(t)
 
@@ -143,7 +143,7 @@ func TestTokensRotate(t *testing.T) {
 func serviceAccount(t *testing.T, admin *apiclient.Client, namespace string) api.Key {
 	t.Helper()
 	account := api.Key{Namespace: namespace, Name: "agent"}
-	_, err := apiclient.For[*corev1.ServiceAccount](admin, serviceAccounts, "").Create(t.Context(),
+	_, err := apiclient.NewTyped[*corev1.ServiceAccount](admin, serviceAccounts, "").Create(t.Context(),
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: account.Namespace, Name: account.Name}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return account
@@ -151,14 +151,14 @@ func serviceAccount(t *testing.T, admin *apiclient.Client, namespace string) api
 
 func deleteSecret(t *testing.T, admin *apiclient.Client, namespace, name string) {
 	t.Helper()
-	all := apiclient.View[*metav1.PartialObjectMetadata](admin, secrets, namespace)
+	all := apiclient.NewPartial[*metav1.PartialObjectMetadata](admin, secrets, namespace)
 	require.NoError(t, all.Delete(t.Context(), api.Key{Name: name}, metav1.DeleteOptions{}))
 }
 
 // boundToken makes a secret and a token that is good as long as the secret is there.
 func boundToken(t *testing.T, admin *apiclient.Client, account api.Key, secret string) string {
 	t.Helper()
-	made, err := apiclient.For[*corev1.Secret](admin, secrets, account.Namespace).Create(t.Context(),
+	made, err := apiclient.NewTyped[*corev1.Secret](admin, secrets, account.Namespace).Create(t.Context(),
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: secret}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	seconds := int64(3600)
@@ -203,7 +203,7 @@ func followConfigMaps(t *testing.T, client *apiclient.Client) *follower[*corev1.
 	t.Helper()
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 5, noLabels)
-	lw := apiclient.For[*corev1.ConfigMap](client, configMaps, c.namespace)
+	lw := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, c.namespace)
 	f := follow(t, "followed", c, lw, informer.Options[*corev1.ConfigMap]{})
 	f.awaitSynced(t)
 	f.agree(t)

@@ -27,35 +27,35 @@ func TestPipeline(t *testing.T) {
 	t.Run("of", func(t *testing.T) {
 		t.Run("typed pods", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exercise(t, c, apiclient.For[*corev1.Pod](client, pods, c.namespace))
+			exercise(t, c, apiclient.NewTyped[*corev1.Pod](client, pods, c.namespace))
 		})
 		t.Run("typed pods in JSON", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exercise(t, c, apiclient.For[*corev1.Pod](jsonClient, pods, c.namespace))
+			exercise(t, c, apiclient.NewTyped[*corev1.Pod](jsonClient, pods, c.namespace))
 		})
 		t.Run("typed deployments", func(t *testing.T) {
 			c := newCollection(t, deployments, deployBody)
-			exercise(t, c, apiclient.For[*appsv1.Deployment](client, deployments, c.namespace))
+			exercise(t, c, apiclient.NewTyped[*appsv1.Deployment](client, deployments, c.namespace))
 		})
 		t.Run("pods as metadata", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exercise(t, c, apiclient.View[*metav1.PartialObjectMetadata](client, pods, c.namespace))
+			exercise(t, c, apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, c.namespace))
 		})
 		t.Run("unstructured pods", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exercise(t, c, apiclient.For[*unstructured.Unstructured](client, pods, c.namespace))
+			exercise(t, c, apiclient.NewTyped[*unstructured.Unstructured](client, pods, c.namespace))
 		})
 		t.Run("unstructured custom resources", func(t *testing.T) {
 			c := newCollection(t, widgets, widgetBody)
-			exercise(t, c, apiclient.For[*unstructured.Unstructured](client, widgets, c.namespace))
+			exercise(t, c, apiclient.NewTyped[*unstructured.Unstructured](client, widgets, c.namespace))
 		})
 		t.Run("custom resources as a struct", func(t *testing.T) {
 			c := newCollection(t, widgets, widgetBody)
-			exercise(t, c, apiclient.For[*widget](client, widgets, c.namespace))
+			exercise(t, c, apiclient.NewTyped[*widget](client, widgets, c.namespace))
 		})
 		t.Run("custom resources as a few fields", func(t *testing.T) {
 			c := newCollection(t, widgets, widgetBody)
-			exercise(t, c, apiclient.View[*sighting](client, widgets, c.namespace))
+			exercise(t, c, apiclient.NewPartial[*sighting](client, widgets, c.namespace))
 		})
 	})
 }

@@ -64,7 +64,7 @@ func watching(t *testing.T, config apiclient.Config, r api.Resource, mo manager.
 	t.Helper()
 	m, err := manager.New(mo)
 	require.NoError(t, err)
-	cached := informer.New(apiclient.View[*metav1.PartialObjectMetadata](newClient(t, config), r, "default"),
+	cached := informer.New(apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, config), r, "default"),
 		informer.Options[*metav1.PartialObjectMetadata]{})
 	ctl := controller.New("haunted", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 		return controller.Result{}, nil

@@ -80,7 +80,7 @@ func (c replicaConfig) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	maps := apiclient.For[*corev1.ConfigMap](client, configMaps, c.Namespace)
+	maps := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, c.Namespace)
 	cached := informer.New(maps, informer.Options[*corev1.ConfigMap]{LabelSelector: seedLabel})
 	w := &writer{maps: maps, beat: beat{Writer: c.Identity}, namespace: c.Namespace}
 	w.elector, err = leaderelection.New(client, leaderelection.Options{
@@ -113,7 +113,7 @@ func (c replicaConfig) run(ctx context.Context) error {
 // from anybody.
 type writer struct {
 	elector   *leaderelection.Elector
-	maps      *apiclient.Resource[*corev1.ConfigMap]
+	maps      *apiclient.TypedClient[*corev1.ConfigMap]
 	namespace string
 	beat      beat // the next one but for its number
 }

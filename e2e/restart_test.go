@@ -65,7 +65,7 @@ const (
 
 // copier reconciles config maps: each that is labelled as an original has a copy, which says which object it is of.
 type copier struct {
-	resource  *apiclient.Resource[*corev1.ConfigMap]
+	resource  *apiclient.TypedClient[*corev1.ConfigMap]
 	originals *collection
 
 	from, to *informer.Informer[*corev1.ConfigMap] // of this run
@@ -76,7 +76,7 @@ type copier struct {
 
 func newCopier(t *testing.T, originals *collection) *copier {
 	t.Helper()
-	return &copier{resource: apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, originals.namespace), originals: originals}
+	return &copier{resource: apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, originals.namespace), originals: originals}
 }
 
 // start runs the controller and returns, when it has seen everything that there was, a function that ends it.

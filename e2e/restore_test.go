@@ -56,8 +56,8 @@ func newRestoreBench(t *testing.T, config apiclient.Config, watchTimeout time.Du
 	t.Helper()
 	b := &restoreBench{c: newCollection(t, configMaps, configMapBody)}
 	b.c.fill(t, 100, noLabels)
-	resource := apiclient.For[*corev1.ConfigMap](newClient(t, config), configMaps, b.c.namespace)
-	view := apiclient.View[*metav1.PartialObjectMetadata](newClient(t, config), configMaps, b.c.namespace)
+	resource := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, b.c.namespace)
+	view := apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, config), configMaps, b.c.namespace)
 	o := informer.Options[*corev1.ConfigMap]{MinWatchTimeout: watchTimeout}
 	b.victims = []restoreVictim{
 		follow(t, "typed", b.c, resource, o),

@@ -19,7 +19,7 @@ func TestTenThousandObjects(t *testing.T) {
 	const objects, changes = 10_000, 4_000
 	client := newClient(t, adminConfig())
 	c := newCollection(t, configMaps, configMapBody)
-	lw := apiclient.For[*corev1.ConfigMap](client, configMaps, c.namespace)
+	lw := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, c.namespace)
 	first := follow(t, "from the first object", c, lw, informer.Options[*corev1.ConfigMap]{})
 	first.awaitSynced(t)
 
@@ -32,7 +32,7 @@ func TestTenThousandObjects(t *testing.T) {
 	go func() { ended <- churning.run(t.Context(), changes) }()
 	streamed := follow(t, "streamed", c, lw, informer.Options[*corev1.ConfigMap]{})
 	paged := follow(t, "paged", c, lw, informer.Options[*corev1.ConfigMap]{DisableStreaming: true})
-	metadata := follow(t, "metadata", c, apiclient.View[*metav1.PartialObjectMetadata](client, configMaps, c.namespace),
+	metadata := follow(t, "metadata", c, apiclient.NewPartial[*metav1.PartialObjectMetadata](client, configMaps, c.namespace),
 		informer.Options[*metav1.PartialObjectMetadata]{})
 	streamed.awaitSynced(t)
 	paged.awaitSynced(t)
@@ -62,7 +62,7 @@ func TestPages(t *testing.T) {
 	restartWithoutWatchCache(t)
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 250, noLabels)
-	lw := apiclient.For[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
+	lw := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
 	f := follow(t, "paged", c, lw, informer.Options[*corev1.ConfigMap]{DisableStreaming: true, PageSize: 20})
 	f.awaitSynced(t)
 	require.Equal(t, 250, f.Cache().Len())

@@ -29,7 +29,7 @@ func TestSelectors(t *testing.T) {
 	t.Run("of", func(t *testing.T) {
 		t.Run("labels", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exerciseSelection(t, c, apiclient.For[*corev1.Pod](client, pods, c.namespace), selection{
+			exerciseSelection(t, c, apiclient.NewTyped[*corev1.Pod](client, pods, c.namespace), selection{
 				labels: "tier in (1,2),!absent",
 				leave:  `{"metadata":{"labels":{"absent":"no"}}}`,
 				enter:  `{"metadata":{"labels":{"absent":null}}}`,
@@ -37,7 +37,7 @@ func TestSelectors(t *testing.T) {
 		})
 		t.Run("fields", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exerciseSelection(t, c, apiclient.View[*metav1.PartialObjectMetadata](client, pods, c.namespace), selection{
+			exerciseSelection(t, c, apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, c.namespace), selection{
 				fields:      "spec.nodeName=n1,metadata.name!=object-7,status.phase!=Running",
 				subresource: "status",
 				leave:       `{"status":{"phase":"Running"}}`,
@@ -46,7 +46,7 @@ func TestSelectors(t *testing.T) {
 		})
 		t.Run("labels and fields of custom resources", func(t *testing.T) {
 			c := newCollection(t, gadgets, `{"spec":{"color":"green","size":1}}`)
-			exerciseSelection(t, c, apiclient.For[*widget](client, gadgets, c.namespace), selection{
+			exerciseSelection(t, c, apiclient.NewTyped[*widget](client, gadgets, c.namespace), selection{
 				labels: "tier=1",
 				fields: "spec.color=green",
 				leave:  `{"spec":{"color":"blue"}}`,

@@ -19,7 +19,7 @@ var disruptionBudgets = api.Resource{Group: "policy", Version: "v1", Kind: "PodD
 // runPod makes a pod and says of it what a kubelet would: that it runs and is ready.
 func runPod(t *testing.T, client *apiclient.Client, namespace, name string) *corev1.Pod {
 	t.Helper()
-	all := apiclient.For[*corev1.Pod](client, pods, namespace)
+	all := apiclient.NewTyped[*corev1.Pod](client, pods, namespace)
 	pod, err := all.Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labelSet{"app": "web"}},
 		Spec:       corev1.PodSpec{NodeName: "n1", Containers: []corev1.Container{{Name: "c", Image: "registry.example/app:1"}}},
@@ -48,7 +48,7 @@ func TestEviction(t *testing.T) {
 	}
 
 	all := intstr.FromInt32(1)
-	budgets := apiclient.For[*policyv1.PodDisruptionBudget](client, disruptionBudgets, namespace)
+	budgets := apiclient.NewTyped[*policyv1.PodDisruptionBudget](client, disruptionBudgets, namespace)
 	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec: policyv1.PodDisruptionBudgetSpec{
@@ -59,7 +59,7 @@ func TestEviction(t *testing.T) {
 	err = evict()
 	require.True(t, apierrors.IsTooManyRequests(err), "%v", err)
 	require.True(t, apierrors.HasStatusCause(err, policyv1.DisruptionBudgetCause), "%v", err)
-	live := apiclient.View[*metav1.PartialObjectMetadata](client, pods, namespace)
+	live := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, namespace)
 	_, err = live.Get(t.Context(), api.KeyOf(pod), metav1.GetOptions{})
 	require.NoError(t, err)
 
@@ -77,7 +77,7 @@ func TestEviction(t *testing.T) {
 func TestBinding(t *testing.T) {
 	client := newClient(t, adminConfig())
 	namespace := newCollection(t, pods, podBody).namespace
-	all := apiclient.For[*corev1.Pod](client, pods, namespace)
+	all := apiclient.NewTyped[*corev1.Pod](client, pods, namespace)
 	pod, err := all.Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example/app:1"}}},

@@ -26,12 +26,12 @@ func TestVerbs(t *testing.T) {
 			config.DisableProtobuf = noProtobuf
 			client := newClient(t, config)
 			namespace := newCollection(t, deployments, deployBody).namespace
-			exerciseVerbs(t, client, apiclient.For[*appsv1.Deployment](client, deployments, namespace), namespace)
+			exerciseVerbs(t, client, apiclient.NewTyped[*appsv1.Deployment](client, deployments, namespace), namespace)
 		})
 	}
 }
 
-func exerciseVerbs(t *testing.T, client *apiclient.Client, c *apiclient.Resource[*appsv1.Deployment], namespace string) {
+func exerciseVerbs(t *testing.T, client *apiclient.Client, c *apiclient.TypedClient[*appsv1.Deployment], namespace string) {
 	ctx := t.Context()
 	key := api.Key{Namespace: namespace, Name: "web"}
 	made, err := c.Create(ctx, newDeployment("web"), metav1.CreateOptions{})
@@ -80,7 +80,7 @@ func newDeployment(name string) *appsv1.Deployment {
 	}
 }
 
-func exercisePatches(t *testing.T, c *apiclient.Resource[*appsv1.Deployment], key api.Key) {
+func exercisePatches(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment], key api.Key) {
 	t.Helper()
 	type object = map[string]any
 	containers := func(names ...any) object {
@@ -122,7 +122,7 @@ func exercisePatches(t *testing.T, c *apiclient.Resource[*appsv1.Deployment], ke
 	require.Equal(t, labelSet{"merge": "mine"}, patched.Labels)
 }
 
-func exerciseScale(t *testing.T, client *apiclient.Client, c *apiclient.Resource[*appsv1.Deployment], key api.Key) {
+func exerciseScale(t *testing.T, client *apiclient.Client, c *apiclient.TypedClient[*appsv1.Deployment], key api.Key) {
 	t.Helper()
 	scale := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](client, deployments, key, "scale")
 	s, err := scale.Get(t.Context(), metav1.GetOptions{})
@@ -137,7 +137,7 @@ func exerciseScale(t *testing.T, client *apiclient.Client, c *apiclient.Resource
 	require.Equal(t, int32(7), *scaled.Spec.Replicas)
 }
 
-func exerciseDelete(t *testing.T, c *apiclient.Resource[*appsv1.Deployment], d *appsv1.Deployment) {
+func exerciseDelete(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment], d *appsv1.Deployment) {
 	t.Helper()
 	key := api.KeyOf(d)
 	err := c.Delete(t.Context(), key, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions("another")})
@@ -197,7 +197,7 @@ func TestKubeconfig(t *testing.T) {
 			require.ErrorIs(t, err, discovery.ErrUnknownResource)
 
 			namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
-			found, err := apiclient.View[*unstructured.Unstructured](client, namespaces, "").Get(t.Context(), api.Key{Name: namespace}, metav1.GetOptions{})
+			found, err := apiclient.NewPartial[*unstructured.Unstructured](client, namespaces, "").Get(t.Context(), api.Key{Name: namespace}, metav1.GetOptions{})
 			require.NoError(t, err)
 			require.Equal(t, "Namespace", found.GetKind())
 		})

@@ -17,11 +17,11 @@ func TestWebSocket(t *testing.T) {
 	t.Run("of", func(t *testing.T) {
 		t.Run("typed pods", func(t *testing.T) {
 			c := newCollection(t, pods, podBody)
-			exercise(t, c, websocket.Watch(apiclient.For[*corev1.Pod](client, pods, c.namespace)))
+			exercise(t, c, websocket.Watch(apiclient.NewTyped[*corev1.Pod](client, pods, c.namespace)))
 		})
 		t.Run("custom resources", func(t *testing.T) {
 			c := newCollection(t, widgets, widgetBody)
-			exercise(t, c, websocket.Watch(apiclient.View[*sighting](client, widgets, c.namespace)))
+			exercise(t, c, websocket.Watch(apiclient.NewPartial[*sighting](client, widgets, c.namespace)))
 		})
 	})
 }

@@ -33,7 +33,7 @@ func batchOf(objects ...deltas) batch {
 }
 
 func initial(o *thing) deltafifo.Delta[*thing] {
-	return deltafifo.Delta[*thing]{Type: deltafifo.Replaced, Object: o, InitialList: true}
+	return deltafifo.Delta[*thing]{Type: deltafifo.Listed, Object: o, InitialList: true}
 }
 
 func put(kind deltafifo.DeltaType, o *thing) deltafifo.Delta[*thing] {
@@ -71,13 +71,13 @@ func TestHandleDeltas(t *testing.T) {
 		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Add b/uid of b@2"}}},
 		{"an object comes", []batch{filled, batchOf(deltas{put(deltafifo.Added, other("c", 3))})}, [][]string{{"Add c/uid of c@3"}}},
 		{"an object changes twice", []batch{
-			filled, batchOf(deltas{put(deltafifo.Updated, one(3)), put(deltafifo.Replaced, one(4))}),
+			filled, batchOf(deltas{put(deltafifo.Updated, one(3)), put(deltafifo.Listed, one(4))}),
 		}, [][]string{{"Update a/1@1 a/1@3", "Update a/1@3 a/1@4"}}},
 		{"an object comes, changes and goes", []batch{
 			filled, batchOf(deltas{put(deltafifo.Added, other("c", 3)), put(deltafifo.Updated, other("c", 4)), put(deltafifo.Deleted, other("c", 5))}),
 		}, [][]string{{"Add c/uid of c@3", "Update c/uid of c@3 c/uid of c@4", "Delete c/uid of c@5"}}},
 		{"an object becomes another", []batch{
-			filled, batchOf(deltas{gone, put(deltafifo.Replaced, two(3))}),
+			filled, batchOf(deltas{gone, put(deltafifo.Listed, two(3))}),
 		}, [][]string{{"Delete a/1@1 unknown", "Add a/2@3"}}},
 		{"what was never there goes", []batch{filled, batchOf(deltas{put(deltafifo.Deleted, other("c", 3))})}, nil},
 		{"a bookmark", []batch{filled, {ResourceVersion: "9"}}, nil},

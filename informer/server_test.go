@@ -19,7 +19,7 @@ import (
 )
 
 // serve runs a test server with three widgets in the background of a bubble, until the test ends.
-func serve(t *testing.T, o testserver.Options) (*testserver.Server, *apiclient.Projection[*widget]) {
+func serve(t *testing.T, o testserver.Options) (*testserver.Server, *apiclient.PartialClient[*widget]) {
 	t.Helper()
 	server := testserver.New(o)
 	server.Register(widgets)
@@ -36,7 +36,7 @@ func serve(t *testing.T, o testserver.Options) (*testserver.Server, *apiclient.P
 		cancel()
 		require.NoError(t, <-ended)
 	})
-	return server, apiclient.View[*widget](client, widgets, "")
+	return server, apiclient.NewPartial[*widget](client, widgets, "")
 }
 
 func named(name string, size int) *widget {
@@ -180,7 +180,7 @@ func TestForeignObjectsStayOut(t *testing.T) {
 					server.Inject(testserver.Fault{Match: testserver.Match{Name: "foreign"}, Effect: testserver.Malform{Mangle: mangle}})
 					o := options(t)
 					o.DisableStreaming = paged
-					i := informer.New(apiclient.View[*widget](all.Client(), widgets, "default"), o)
+					i := informer.New(apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
 					var r recorder
 					subscribe(t, i, r.handle, informer.HandlerOptions{})
 					stop := running(t, i)

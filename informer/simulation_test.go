@@ -124,7 +124,7 @@ var simulatedFaults = []simulatedFault{
 	{"stale", "", func(s *simulation) testserver.Fault {
 		return testserver.Fault{Effect: testserver.Stale{At: s.past}}
 	}},
-	{"refuse streaming", "streamed", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseStreaming{}} }},
+	{"refuse streaming", "streamed", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseWatchList{}} }},
 	{"ignore limit", "paged", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.IgnoreLimit{}} }},
 	{"short watch", "", func(s *simulation) testserver.Fault {
 		return testserver.Fault{Times: 4, Effect: testserver.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
@@ -191,7 +191,7 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 	served := testserver.Options{
 		Seed: seed, FirstVersion: 1 + uint64(s.rand.IntN(2000)), History: 20 + s.rand.IntN(200),
 		BookmarkInterval: time.Duration(1+s.rand.IntN(60)) * time.Second,
-		NoWatchCache:     s.coin(), NoStreamingLists: s.rand.IntN(4) == 0, ExpiredStatus: s.coin(),
+		NoWatchCache:     s.coin(), NoWatchList: s.rand.IntN(4) == 0, ExpiredStatus: s.coin(),
 	}
 	wanted := Options[*simulated]{
 		DisableStreaming: s.rand.IntN(3) == 0, PageSize: int64(s.rand.IntN(3) * 3),
@@ -203,7 +203,7 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 		s.first = &simulatedFaults[int(seed/2)%len(simulatedFaults)]
 		switch s.first.list {
 		case "streamed":
-			served.NoStreamingLists, wanted.DisableStreaming = false, false
+			served.NoWatchList, wanted.DisableStreaming = false, false
 		case "paged":
 			served.NoWatchCache, wanted.DisableStreaming, wanted.PageSize = true, true, 3
 		}
@@ -213,7 +213,7 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 	s.past = s.server.Snapshot()
 	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
 	require.NoError(t, err)
-	view := apiclient.View[*simulated](client, simulatedResource, "")
+	view := apiclient.NewPartial[*simulated](client, simulatedResource, "")
 	lw := api.ListerWatcher[*simulated](view)
 	if s.rand.IntN(4) == 0 {
 		lw = websocket.Watch(view)

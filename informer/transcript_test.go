@@ -149,7 +149,7 @@ func (s *stage) make() *informer.Informer[*widget] {
 	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(s.t, err)
 	s.wanted.OnBatch = s.batch
-	lw := trace.ListerWatcher(trace.To(s, s.elapsed), apiclient.View[*widget](client, widgets, ""))
+	lw := trace.ListerWatcher(trace.To(s, s.elapsed), apiclient.NewPartial[*widget](client, widgets, ""))
 	s.informer = informer.New(lw, s.wanted)
 	return s.informer
 }
@@ -245,7 +245,7 @@ func (s *stage) setServer(words []string) {
 		case "no-watch-cache":
 			s.options.NoWatchCache = true
 		case "no-streaming":
-			s.options.NoStreamingLists = true
+			s.options.NoWatchList = true
 		case "bookmarks":
 			s.options.BookmarkInterval = s.duration(value)
 		case "history":

@@ -51,7 +51,7 @@ func New(c *apiclient.Client, o Options) (*Elector, error) {
 	}
 	return &Elector{
 		o:       o,
-		lock:    lock{o: o, leases: apiclient.For[*coordinationv1.Lease](c, leases, o.Namespace)},
+		lock:    lock{o: o, leases: apiclient.NewTyped[*coordinationv1.Lease](c, leases, o.Namespace)},
 		log:     o.Logger.With(zap.String("lease", o.lease()), zap.String("identity", o.Identity)),
 		elected: make(chan struct{}),
 	}, nil

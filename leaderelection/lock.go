@@ -16,7 +16,7 @@ import (
 // lock is a lease as one replica knows it. One goroutine uses it.
 type lock struct {
 	o      Options
-	leases *apiclient.Resource[*coordinationv1.Lease]
+	leases *apiclient.TypedClient[*coordinationv1.Lease]
 
 	seen    *coordinationv1.Lease // nil until there was one
 	changed time.Time             // when it was seen to change last, by this process's clock

@@ -52,7 +52,7 @@ func connect(t *testing.T, s *testserver.Server) *apiclient.Client {
 }
 
 func mapInformer(client *apiclient.Client) *informer.Informer[*corev1.ConfigMap] {
-	return informer.New(apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+	return informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 }
 
 // replica is a manager whose controller records its reconciles; each takes five seconds.
@@ -176,7 +176,7 @@ func TestSyncTimeoutNamesTheCause(t *testing.T) {
 					require.NoError(t, m.Add(mapInformer(client)))
 				case "factory":
 					f := informer.NewFactory(informer.FactoryOptions{})
-					_, err := informer.Shared(f, apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+					_, err := informer.Shared(f, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 					require.NoError(t, err)
 					require.NoError(t, m.Add(f))
 				default:
@@ -249,7 +249,7 @@ func TestDefaultGroups(t *testing.T) {
 	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
 	require.NoError(t, err)
 	factory := informer.NewFactory(informer.FactoryOptions{})
-	share, err := informer.Shared(factory, apiclient.For[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
+	share, err := informer.Shared(factory, apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, ""), informer.Options[*corev1.ConfigMap]{})
 	require.NoError(t, err)
 	events, err := recorder.New(client, recorder.Options{Controller: "mill"})
 	require.NoError(t, err)

@@ -18,7 +18,7 @@ type debugged interface {
 // debuggable returns the controllers with a debug handler, sorted by name.
 func (m *Manager) debuggable() []debugged {
 	var all []debugged
-	for _, r := range m.membersWhere(func(*Registration) bool { return true }) {
+	for _, r := range m.membersWhere(func(*RunnableRegistration) bool { return true }) {
 		if d, ok := r.runnable.(debugged); ok {
 			all = append(all, d)
 		}

@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	maps := apiclient.For[*corev1.ConfigMap](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, "")
+	maps := apiclient.NewTyped[*corev1.ConfigMap](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, "")
 	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mill"}}, metav1.CreateOptions{}); err != nil {
 		fmt.Println(err)
 		return

@@ -177,7 +177,7 @@ func (b *bench) stop() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable) *manager.Registration {
+func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable) *manager.RunnableRegistration {
 	t.Helper()
 	registration, err := m.AddWith(r, manager.Placement{Group: g})
 	require.NoError(t, err)

@@ -80,15 +80,15 @@ type Manager struct {
 
 	mu       sync.Mutex // guards the fields below, and the fields of the registrations
 	life     lifecycle
-	launch   func(*Registration) // starts a runnable; set by Run
-	halt     context.CancelFunc  // makes Run end; set by Run
-	hurry    context.CancelFunc  // makes Run stop waiting; nil before the end
-	endBy    *time.Time          // when bounded runnables have to end; zero is no limit, nil that Run does not wait
-	started  [election + 1]bool  // groups that have started
-	told     [election + 1]bool  // groups that were stopped
-	lost     error               // why this replica lost the lease; nil if it has not
-	members  []*Registration     // runnables that have not ended, in the order of their adds
-	failures []error             // the errors that Run will return
+	launch   func(*RunnableRegistration) // starts a runnable; set by Run
+	halt     context.CancelFunc          // makes Run end; set by Run
+	hurry    context.CancelFunc          // makes Run stop waiting; nil before the end
+	endBy    *time.Time                  // when bounded runnables have to end; zero is no limit, nil that Run does not wait
+	started  [election + 1]bool          // groups that have started
+	told     [election + 1]bool          // groups that were stopped
+	lost     error                       // why this replica lost the lease; nil if it has not
+	members  []*RunnableRegistration     // runnables that have not ended, in the order of their adds
+	failures []error                     // the errors that Run will return
 }
 
 type lifecycle int
@@ -175,7 +175,7 @@ func (m *Manager) Add(runnables ...Runnable) error {
 // AddWith makes the manager run r when its group starts, or now if the group has started. It does not block. The error
 // is ErrStopped if the manager is ending, ErrTwice if r was added before, or ErrNameTaken. The name of a runnable that
 // has ended is free.
-func (m *Manager) AddWith(r Runnable, p Placement) (*Registration, error) {
+func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error) {
 	if r == nil {
 		panic("manager: AddWith needs a runnable")
 	}
@@ -238,7 +238,7 @@ func nameOf(r Runnable, name string) (string, bool) {
 // numbered adds a number to a name that is taken.
 func (m *Manager) numbered(name string) string {
 	free := name
-	for n := 2; slices.ContainsFunc(m.members, func(r *Registration) bool { return r.name == free }); n++ {
+	for n := 2; slices.ContainsFunc(m.members, func(r *RunnableRegistration) bool { return r.name == free }); n++ {
 		free = fmt.Sprintf("%s #%d", name, n)
 	}
 	return free

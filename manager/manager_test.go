@@ -235,7 +235,7 @@ func TestRemove(t *testing.T) {
 		early.Remove()
 		<-early.Done()
 		cache := place(t, m, manager.Caches, j.newSlow("cache"))
-		var self *manager.Registration
+		var self *manager.RunnableRegistration
 		self = place(t, m, manager.Elected, manager.Func(func(ctx context.Context) error {
 			self.Remove()
 			<-ctx.Done()

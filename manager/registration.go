@@ -11,7 +11,7 @@ import (
 
 // Registration is a runnable of a manager. controller-runtime has nothing like it; a runnable that was added there
 // cannot be removed.
-type Registration struct {
+type RunnableRegistration struct {
 	manager  *Manager
 	runnable Runnable
 	name     string
@@ -24,19 +24,19 @@ type Registration struct {
 	err     error // the error of Run, if the runnable failed
 }
 
-func newRegistration(m *Manager, r Runnable, name string, g Group) *Registration {
-	return &Registration{manager: m, runnable: r, name: name, group: g, ready: readiness(r, g), done: make(chan struct{})}
+func newRegistration(m *Manager, r Runnable, name string, g Group) *RunnableRegistration {
+	return &RunnableRegistration{manager: m, runnable: r, name: name, group: g, ready: readiness(r, g), done: make(chan struct{})}
 }
 
 // Name returns the name of the runnable in logs and errors.
-func (r *Registration) Name() string { return r.name }
+func (r *RunnableRegistration) Name() string { return r.name }
 
 // Group returns the group of the runnable.
-func (r *Registration) Group() Group { return r.group }
+func (r *RunnableRegistration) Group() Group { return r.group }
 
 // Remove ends the runnable. It does not wait for the end, so a runnable may remove itself; see Done. A later error of
 // the runnable is logged and does not end the manager. A second Remove does nothing.
-func (r *Registration) Remove() {
+func (r *RunnableRegistration) Remove() {
 	r.manager.mu.Lock()
 	defer r.manager.mu.Unlock()
 	r.removed = true
@@ -44,17 +44,17 @@ func (r *Registration) Remove() {
 }
 
 // Done returns a channel that is closed when the runnable's Run has returned, or will never be called.
-func (r *Registration) Done() <-chan struct{} { return r.done }
+func (r *RunnableRegistration) Done() <-chan struct{} { return r.done }
 
 // Err returns the error of the runnable's Run. It is nil before Done is closed, and if the runnable ended normally.
-func (r *Registration) Err() error {
+func (r *RunnableRegistration) Err() error {
 	r.manager.mu.Lock()
 	defer r.manager.mu.Unlock()
 	return r.err
 }
 
 // end stops a runnable. A runnable that has not started will never start. The caller holds the lock.
-func (r *Registration) end() {
+func (r *RunnableRegistration) end() {
 	if r.cancel != nil {
 		r.cancel()
 		return
@@ -65,14 +65,14 @@ func (r *Registration) end() {
 }
 
 // supervise runs a runnable until it ends in any way.
-func (m *Manager) supervise(ctx context.Context, r *Registration) {
+func (m *Manager) supervise(ctx context.Context, r *RunnableRegistration) {
 	err := errGoexit
 	defer func() { m.settle(r, err, ctx.Err() != nil) }()
 	err = call(ctx, r)
 }
 
 // call runs a runnable and turns a panic into an error.
-func call(ctx context.Context, r *Registration) (err error) {
+func call(ctx context.Context, r *RunnableRegistration) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = &PanicError{Value: p, Stack: debug.Stack()}
@@ -85,7 +85,7 @@ func call(ctx context.Context, r *Registration) (err error) {
 }
 
 // settle handles the end of a runnable. told is true if the manager had stopped it.
-func (m *Manager) settle(r *Registration, err error, told bool) {
+func (m *Manager) settle(r *RunnableRegistration, err error, told bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -115,7 +115,7 @@ func (m *Manager) settle(r *Registration, err error, told bool) {
 }
 
 // forget removes a runnable, and reports whether it was a member. The caller holds the lock.
-func (m *Manager) forget(r *Registration) bool {
+func (m *Manager) forget(r *RunnableRegistration) bool {
 	for i, other := range m.members {
 		if other == r {
 			m.members = append(m.members[:i], m.members[i+1:]...)

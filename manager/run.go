@@ -35,7 +35,7 @@ func (m *Manager) begin(ctx context.Context, halt context.CancelFunc) error {
 		return ErrRunning
 	}
 	m.life, m.halt = running, halt
-	m.launch = func(r *Registration) {
+	m.launch = func(r *RunnableRegistration) {
 		m.log.Info("runnable started", zap.String("name", r.name), zap.Stringer("group", r.group))
 		var own context.Context
 		own, r.cancel = context.WithCancel(ctx)
@@ -93,7 +93,7 @@ func (m *Manager) startGroup(ctx context.Context, g Group) bool {
 
 // awaitReady waits until every runnable of a group is ready, including those that are added meanwhile, or until ctx
 // ends. It returns the runnables that were not ready in time.
-func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*Registration) {
+func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*RunnableRegistration) {
 	patience := ctx
 	if m.o.SyncTimeout > 0 {
 		var stop context.CancelFunc
@@ -119,14 +119,14 @@ func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*Registration
 }
 
 // unready returns the runnables of a group that the manager waits for.
-func (m *Manager) unready(g Group) []*Registration {
-	return m.membersWhere(func(r *Registration) bool {
+func (m *Manager) unready(g Group) []*RunnableRegistration {
+	return m.membersWhere(func(r *RunnableRegistration) bool {
 		return r.group == g && r.ready != nil && !isClosed(r.ready)
 	})
 }
 
 // failSync makes Run fail with an error for each runnable whose time is up.
-func (m *Manager) failSync(late []*Registration) {
+func (m *Manager) failSync(late []*RunnableRegistration) {
 	var reasons []error
 	for _, r := range late {
 		reasons = append(reasons, &SyncError{Name: r.name, Timeout: m.o.SyncTimeout, Err: whyNotSynced(r.runnable)})
@@ -218,7 +218,7 @@ func (m *Manager) bound(groups ...Group) {
 	if endBy == nil {
 		return
 	}
-	for _, r := range m.membersWhere(func(r *Registration) bool { return slices.Contains(groups, r.group) }) {
+	for _, r := range m.membersWhere(func(r *RunnableRegistration) bool { return slices.Contains(groups, r.group) }) {
 		if b, ok := r.runnable.(bounded); ok {
 			b.EndBy(*endBy)
 		}
@@ -250,7 +250,7 @@ func (m *Manager) tell(groups ...Group) {
 func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 	for {
 		expired := isClosed(over)
-		left := m.membersWhere(func(r *Registration) bool { return slices.Contains(groups, r.group) })
+		left := m.membersWhere(func(r *RunnableRegistration) bool { return slices.Contains(groups, r.group) })
 		if len(left) == 0 {
 			return true
 		}
@@ -269,7 +269,7 @@ func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 func (m *Manager) giveUp(grace context.Context) error {
 	if errors.Is(grace.Err(), context.DeadlineExceeded) {
 		late := &GraceError{Period: m.o.GracePeriod}
-		for _, r := range m.membersWhere(func(r *Registration) bool { return m.told[r.group] }) {
+		for _, r := range m.membersWhere(func(r *RunnableRegistration) bool { return m.told[r.group] }) {
 			late.Names = append(late.Names, r.name)
 		}
 		m.mu.Lock()
@@ -289,10 +289,10 @@ func (m *Manager) conclude() error {
 }
 
 // membersWhere returns the members for which f returns true. It calls f with the lock held.
-func (m *Manager) membersWhere(f func(*Registration) bool) []*Registration {
+func (m *Manager) membersWhere(f func(*RunnableRegistration) bool) []*RunnableRegistration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var picked []*Registration
+	var picked []*RunnableRegistration
 	for _, r := range m.members {
 		if f(r) {
 			picked = append(picked, r)

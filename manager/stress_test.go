@@ -30,7 +30,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 	m := newManager(t, manager.Options{Elector: elector})
 	var people sync.WaitGroup
 	var mu sync.Mutex
-	var all []*manager.Registration
+	var all []*manager.RunnableRegistration
 	for person := range 5 {
 		people.Go(func() {
 			r := rand.New(rand.NewPCG(seed, uint64(person)))

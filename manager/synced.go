@@ -60,7 +60,7 @@ func whyNotSynced(r Runnable) error {
 // checkCaches is a check that fails while a cache is not synced. Its error names the cache and the reason.
 func (m *Manager) checkCaches(context.Context) error {
 	var late []error
-	for _, r := range m.membersWhere(func(r *Registration) bool { return r.group == Caches }) {
+	for _, r := range m.membersWhere(func(r *RunnableRegistration) bool { return r.group == Caches }) {
 		why, named := whyNotSynced(r.runnable), len(statuses(r.runnable)) > 0
 		switch {
 		case why != nil && named:

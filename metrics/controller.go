@@ -63,7 +63,7 @@ func newControllerFamilies(c *catalog) controllerFamilies {
 // controller_runtime_reconcile_total are success, error, requeue_after, cancelled (not an error here) and requeue
 // (always 0). The histograms contain reconciles that end from now on. Only leat has leat_event_latency_seconds: the
 // time from an event to its reconcile.
-func (m *Metrics) Controller(c Controller) (*Registration, error) {
+func (m *Metrics) Controller(c Controller) (*CollectorRegistration, error) {
 	name := c.Name()
 	return m.add("controller", name, func() member {
 		s := &shownController{m: m, c: c, queue: newShownQueue(m, name, nil)}

@@ -22,7 +22,7 @@ func newElectionFamilies(c *catalog) electionFamilies {
 }
 
 // Elector shows whether this replica leads, under the name of its lease. The error is ErrNameTaken.
-func (m *Metrics) Elector(name string, e Elector) (*Registration, error) {
+func (m *Metrics) Elector(name string, e Elector) (*CollectorRegistration, error) {
 	return m.add("elector", name, func() member { return &shownElector{m, name, e} })
 }
 

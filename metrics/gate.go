@@ -3,13 +3,13 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 )
 
-// Gate is the part of a gate that metrics need. *client.Gate implements it.
+// Gate is the part of a gate that metrics need. *cachedclient.Gate implements it.
 type Gate interface {
 	// Stats is called at every scrape.
-	Stats() client.GateStats
+	Stats() cachedclient.GateStats
 }
 
 // gateFamilies have no counterpart in client-go and controller-runtime, where a reconcile that comes too early fails.
@@ -25,7 +25,7 @@ func newGateFamilies(c *catalog) gateFamilies {
 
 // Gate shows how often reconciles wait for a cache, under the name of their controller. leat_controller_gated_keys
 // shows how many wait now. The error is ErrNameTaken.
-func (m *Metrics) Gate(name string, g Gate) (*Registration, error) {
+func (m *Metrics) Gate(name string, g Gate) (*CollectorRegistration, error) {
 	return m.add("gate", name, func() member { return &shownGate{m, name, g} })
 }
 

@@ -38,8 +38,8 @@ func registered(t testing.TB) (*metrics.Metrics, *prometheus.Registry) {
 }
 
 // shown is anything that can be a member.
-func shown(t testing.TB) func(*metrics.Registration, error) *metrics.Registration {
-	return func(r *metrics.Registration, err error) *metrics.Registration {
+func shown(t testing.TB) func(*metrics.CollectorRegistration, error) *metrics.CollectorRegistration {
+	return func(r *metrics.CollectorRegistration, err error) *metrics.CollectorRegistration {
 		t.Helper()
 		require.NoError(t, err)
 		return r
@@ -109,7 +109,7 @@ func newCluster(t *testing.T) *cluster {
 func (c *cluster) informer(t *testing.T, o informer.Options[*configMap]) *informer.Informer[*configMap] {
 	client, err := apiclient.New(c.config)
 	require.NoError(t, err)
-	return informer.New(apiclient.View[*configMap](client, configMaps, ""), o)
+	return informer.New(apiclient.NewPartial[*configMap](client, configMaps, ""), o)
 }
 
 func (c *cluster) create(t *testing.T, name string) {

@@ -63,7 +63,7 @@ func newInformerFamilies(c *catalog) informerFamilies {
 // may be called at any time. The error is ErrNameTaken; two informers of one resource need names. An informer that has
 // stopped is not shown any more, and its name is free. Metrics keeps a reference to it until the next scrape, or until
 // it is removed. It corresponds to InformerMetricsProvider of client-go.
-func (m *Metrics) Informer(name string, i Informer) (*Registration, error) {
+func (m *Metrics) Informer(name string, i Informer) (*CollectorRegistration, error) {
 	if name == "" {
 		name = i.Status().Resource.String()
 	}

@@ -30,17 +30,17 @@ func TestRemove(t *testing.T) {
 	m, registry := registered(t)
 	c := newCluster(t)
 	queue := workqueue.New[string](workqueue.Options{Name: "queue", Metrics: m.QueueTimes("queue")})
-	join := []func() *metrics.Registration{
-		func() *metrics.Registration { return shown(t)(m.Controller(newIdle("a"))) },
-		func() *metrics.Registration { return shown(t)(m.Queue(queue)) },
-		func() *metrics.Registration {
+	join := []func() *metrics.CollectorRegistration{
+		func() *metrics.CollectorRegistration { return shown(t)(m.Controller(newIdle("a"))) },
+		func() *metrics.CollectorRegistration { return shown(t)(m.Queue(queue)) },
+		func() *metrics.CollectorRegistration {
 			return shown(t)(m.Informer("maps", c.informer(t, informer.Options[*configMap]{})))
 		},
-		func() *metrics.Registration { return shown(t)(m.Elector("lock", elector(false))) },
-		func() *metrics.Registration { return shown(t)(m.Recorder("a", recorderStats{})) },
-		func() *metrics.Registration { return shown(t)(m.Gate("a", gateStats{})) },
+		func() *metrics.CollectorRegistration { return shown(t)(m.Elector("lock", elector(false))) },
+		func() *metrics.CollectorRegistration { return shown(t)(m.Recorder("a", recorderStats{})) },
+		func() *metrics.CollectorRegistration { return shown(t)(m.Gate("a", gateStats{})) },
 	}
-	var all []*metrics.Registration
+	var all []*metrics.CollectorRegistration
 	for _, f := range join {
 		all = append(all, f())
 	}
@@ -61,7 +61,7 @@ func TestRemove(t *testing.T) {
 // A removed controller does not call Metrics any more, and Metrics keeps no reference to it.
 func TestRemovedControllerIsReleased(t *testing.T) {
 	m, _ := registered(t)
-	r, ctl := func() (*metrics.Registration, weak.Pointer[controller.Controller[string]]) {
+	r, ctl := func() (*metrics.CollectorRegistration, weak.Pointer[controller.Controller[string]]) {
 		ctl := newIdle("a")
 		return shown(t)(m.Controller(ctl)), weak.Make(ctl)
 	}()

@@ -71,14 +71,14 @@ func Handler(g prometheus.Gatherer) http.Handler {
 }
 
 // Registration is one member of Metrics.
-type Registration struct {
+type CollectorRegistration struct {
 	m     *Metrics
 	id    identity
 	which member // nil after Remove, so that the registration does not keep it in memory; guarded by the lock of m
 }
 
 // Remove removes the member: the next scrape shows none of its series. A second Remove does nothing.
-func (r *Registration) Remove() {
+func (r *CollectorRegistration) Remove() {
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
 	if r.which != nil && r.m.members[r.id] == r.which { // false if the member was gone and another one has its name
@@ -88,7 +88,7 @@ func (r *Registration) Remove() {
 }
 
 // add adds a member. join returns the member; it is not called if the name is taken.
-func (m *Metrics) add(kind, name string, join func() member) (*Registration, error) {
+func (m *Metrics) add(kind, name string, join func() member) (*CollectorRegistration, error) {
 	if name == "" || !utf8.ValidString(name) {
 		return nil, fmt.Errorf("metrics: %s: the name %q must be valid UTF-8 and not empty", kind, name)
 	}
@@ -100,7 +100,7 @@ func (m *Metrics) add(kind, name string, join func() member) (*Registration, err
 	}
 	added := join()
 	m.members[id] = added
-	return &Registration{m: m, id: id, which: added}, nil
+	return &CollectorRegistration{m: m, id: id, which: added}, nil
 }
 
 // release removes a member that has ended, and reports whether it had. The caller holds the lock.

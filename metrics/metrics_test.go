@@ -21,7 +21,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/metrics"
@@ -32,13 +32,13 @@ import (
 // elector, gateStats and recorderStats are constant values.
 type (
 	elector       bool
-	gateStats     client.GateStats
+	gateStats     cachedclient.GateStats
 	recorderStats recorder.Stats
 )
 
-func (e elector) Leading() bool               { return bool(e) }
-func (s gateStats) Stats() client.GateStats   { return client.GateStats(s) }
-func (s recorderStats) Stats() recorder.Stats { return recorder.Stats(s) }
+func (e elector) Leading() bool                   { return bool(e) }
+func (s gateStats) Stats() cachedclient.GateStats { return cachedclient.GateStats(s) }
+func (s recorderStats) Stats() recorder.Stats     { return recorder.Stats(s) }
 
 // TestAControllerAtWork compares every series of a small cluster with what happened in it.
 func TestAControllerAtWork(t *testing.T) {

@@ -43,7 +43,7 @@ func newQueueFamilies(c *catalog) queueFamilies {
 
 // Queue shows a queue without a controller, under its Options.Name. The error is ErrNameTaken, also if a controller has
 // that name. QueueTimes adds the histograms of times.
-func (m *Metrics) Queue(q Queue) (*Registration, error) {
+func (m *Metrics) Queue(q Queue) (*CollectorRegistration, error) {
 	name := q.Name()
 	return m.add("controller", name, func() member { return newShownQueue(m, name, q) })
 }

@@ -27,7 +27,7 @@ func newRecorderFamilies(c *catalog) recorderFamilies {
 }
 
 // Recorder shows what happens to Events, under a name such as that of their controller. The error is ErrNameTaken.
-func (m *Metrics) Recorder(name string, r Recorder) (*Registration, error) {
+func (m *Metrics) Recorder(name string, r Recorder) (*CollectorRegistration, error) {
 	return m.add("recorder", name, func() member { return &shownRecorder{m, name, r} })
 }
 

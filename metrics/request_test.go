@@ -32,7 +32,7 @@ func TestRequests(t *testing.T) {
 		stop := start(t, maps.Run)
 		client, err := apiclient.New(c.config)
 		require.NoError(t, err)
-		view := apiclient.View[*configMap](client, configMaps, "default")
+		view := apiclient.NewPartial[*configMap](client, configMaps, "default")
 		_, err = view.Get(t.Context(), api.Key{Namespace: "default", Name: "a"}, metav1.GetOptions{})
 		require.NoError(t, err)
 		_, err = view.Get(t.Context(), api.Key{Namespace: "default", Name: "nobody"}, metav1.GetOptions{})

@@ -18,10 +18,10 @@ type sink interface {
 func newSink(c *apiclient.Client, o Options) sink {
 	r := api.Resource{Group: "events.k8s.io", Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
 	if !o.CoreV1 {
-		return &eventsSink{o: o, events: apiclient.For[*event](c, r, "")}
+		return &eventsSink{o: o, events: apiclient.NewTyped[*event](c, r, "")}
 	}
 	r.Group = ""
-	return &coreSink{o: o, events: apiclient.For[*coreEvent](c, r, "")}
+	return &coreSink{o: o, events: apiclient.NewTyped[*coreEvent](c, r, "")}
 }
 
 // event is an Event of events.k8s.io/v1: of its fields those that are written.
@@ -46,7 +46,7 @@ type eventSeries struct {
 
 type eventsSink struct {
 	o      Options
-	events *apiclient.Resource[*event]
+	events *apiclient.TypedClient[*event]
 }
 
 func (k *eventsSink) create(ctx context.Context, s *series) error {
@@ -70,7 +70,7 @@ func (k *eventsSink) create(ctx context.Context, s *series) error {
 }
 
 func (k *eventsSink) update(ctx context.Context, s *series) error {
-	return patch(ctx, &k.events.Projection, s, map[string]any{"series": seriesOf(s)})
+	return patch(ctx, &k.events.PartialClient, s, map[string]any{"series": seriesOf(s)})
 }
 
 func seriesOf(s *series) *eventSeries {
@@ -101,7 +101,7 @@ type coreSource struct {
 
 type coreSink struct {
 	o      Options
-	events *apiclient.Resource[*coreEvent]
+	events *apiclient.TypedClient[*coreEvent]
 }
 
 func (k *coreSink) create(ctx context.Context, s *series) error {
@@ -125,10 +125,10 @@ func (k *coreSink) create(ctx context.Context, s *series) error {
 }
 
 func (k *coreSink) update(ctx context.Context, s *series) error {
-	return patch(ctx, &k.events.Projection, s, map[string]any{"count": s.count, "lastTimestamp": metav1.NewTime(s.last)})
+	return patch(ctx, &k.events.PartialClient, s, map[string]any{"count": s.count, "lastTimestamp": metav1.NewTime(s.last)})
 }
 
-func patch[T api.Object](ctx context.Context, events *apiclient.Projection[T], s *series, change map[string]any) error {
+func patch[T api.Object](ctx context.Context, events *apiclient.PartialClient[T], s *series, change map[string]any) error {
 	p, err := apiclient.MergePatch(change)
 	if err != nil {
 		return err

@@ -65,7 +65,7 @@ func TestTransformOfDeletions(t *testing.T) {
 		require.Equal(t, []string{"a@1", "b@2", "c@3", "a@6"}, c.states, "a state that is known is transformed already")
 		deltas := b.deltas()
 		require.Len(t, deltas, 3)
-		require.Equal(t, "[Replaced a@1 Deleted a@6]", fmt.Sprint(deltas["a"]))
+		require.Equal(t, "[Listed a@1 Deleted a@6]", fmt.Sprint(deltas["a"]))
 		for name, want := range map[string]string{"a": "a@6", "b": "b@2"} {
 			last := b.last[name]
 			require.Equal(t, want, last.String())

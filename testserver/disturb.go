@@ -248,11 +248,11 @@ func (f *faults) newestVisible(x *call) uint64 {
 	return math.MaxUint64
 }
 
-func (f *faults) refusesStreaming(x *call, o metav1.ListOptions) bool {
+func (f *faults) refusesWatchList(x *call, o metav1.ListOptions) bool {
 	if o.SendInitialEvents == nil {
 		return false
 	}
-	_, i := requestFault[RefuseStreaming](f, x.request)
+	_, i := requestFault[RefuseWatchList](f, x.request)
 	i.countSeen()
 	return i != nil
 }

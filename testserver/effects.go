@@ -43,8 +43,8 @@ type (
 	// Stale answers gets, lists and watches from the state of a snapshot, like an API server that lost contact with its
 	// storage. Watches that begin during the fault send nothing newer until the injection is removed.
 	Stale struct{ At *Snapshot }
-	// RefuseStreaming answers watches with sendInitialEvents with 422, as servers without the WatchList feature do.
-	RefuseStreaming struct{}
+	// RefuseWatchList answers watches with sendInitialEvents with 422, as servers without the WatchList feature do.
+	RefuseWatchList struct{}
 	// IgnoreLimit answers a list with all items although the request has a limit.
 	IgnoreLimit struct{}
 	// EndlessList repeats the last item of a list forever. A list without items ends normally.
@@ -110,7 +110,7 @@ func (Stall) effect()           {}
 func (Reset) effect()           {}
 func (Cut) effect()             {}
 func (Stale) effect()           {}
-func (RefuseStreaming) effect() {}
+func (RefuseWatchList) effect() {}
 func (IgnoreLimit) effect()     {}
 func (EndlessList) effect()     {}
 func (ShortWatch) effect()      {}

@@ -283,9 +283,9 @@ func TestListFaults(t *testing.T) {
 	})
 }
 
-func TestRefuseStreaming(t *testing.T) {
+func TestRefuseWatchList(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		i := b.Inject(testserver.Fault{Effect: testserver.RefuseStreaming{}})
+		i := b.Inject(testserver.Fault{Effect: testserver.RefuseWatchList{}})
 		path := podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 		b.refused(422, http.MethodGet, path, nil)
 		require.Equal(b, 1, i.Seen())

@@ -44,8 +44,8 @@ type Options struct {
 	ExpiredStatus bool
 	// NoWatchCache applies limit also to lists with resourceVersion=0, as servers without a watch cache do.
 	NoWatchCache bool
-	// NoStreamingLists rejects sendInitialEvents with 422, as servers without the WatchList feature (KEP-3157) do.
-	NoStreamingLists bool
+	// NoWatchList rejects sendInitialEvents with 422, as servers without the WatchList feature (KEP-3157) do.
+	NoWatchList bool
 	// NoAggregatedDiscovery answers /api and /apis only with the plain documents, as servers before Kubernetes 1.27 do.
 	NoAggregatedDiscovery bool
 	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it, the server ignores

@@ -44,7 +44,7 @@ func (x *call) watch() error {
 	if err != nil {
 		return err
 	}
-	streaming := !x.options.NoStreamingLists && !x.faults.refusesStreaming(x, o)
+	streaming := !x.options.NoWatchList && !x.faults.refusesWatchList(x, o)
 	o = withDefaults(o, streaming)
 	if err := checkWatchOptions(o, streaming); err != nil {
 		return err

@@ -79,7 +79,7 @@ func TestWatchRefusals(t *testing.T) {
 			})
 		})
 	}
-	inBubble(t, testserver.Options{NoStreamingLists: true}, func(b *bench) {
+	inBubble(t, testserver.Options{NoWatchList: true}, func(b *bench) {
 		b.fill(1)
 		w := b.watch(podsPath, "resourceVersion=0", "allowWatchBookmarks=true")
 		w.expect("ADDED a@101")

@@ -13,7 +13,7 @@ type catalog struct {
 	roots [2]*root
 	// resources are in order of priority: the core group, then the server's order; in a group the versions whose server
 	// answers, and of those the preferred one, first.
-	resources []Resource
+	resources []APIResource
 	failed    []*DocumentError
 }
 
@@ -80,8 +80,8 @@ func (c *catalog) lend(groups []*group) {
 }
 
 // where returns the resources that something is true of.
-func (c *catalog) where(is func(*Resource) bool) []Resource {
-	var out []Resource
+func (c *catalog) where(is func(*APIResource) bool) []APIResource {
+	var out []APIResource
 	for i := range c.resources {
 		if is(&c.resources[i]) {
 			out = append(out, c.resources[i])
@@ -91,53 +91,53 @@ func (c *catalog) where(is func(*Resource) bool) []Resource {
 }
 
 // named finds what a person may have meant: plural and singular names before short names, and those before kinds.
-func (c *catalog) named(readings []name) []Resource {
+func (c *catalog) named(readings []name) []APIResource {
 	for _, n := range readings {
-		for _, in := range []func(*Resource) bool{n.inGroup, n.inGroupThatBegins} {
-			for _, is := range []func(*Resource) bool{n.isName, n.isShortName} {
-				if found := c.where(func(r *Resource) bool { return in(r) && is(r) }); len(found) > 0 {
+		for _, in := range []func(*APIResource) bool{n.inGroup, n.inGroupThatBegins} {
+			for _, is := range []func(*APIResource) bool{n.isName, n.isShortName} {
+				if found := c.where(func(r *APIResource) bool { return in(r) && is(r) }); len(found) > 0 {
 					return found
 				}
 			}
 		}
 	}
 	for _, n := range readings {
-		if found := c.where(func(r *Resource) bool { return n.inGroup(r) && n.isKind(r) }); len(found) > 0 {
+		if found := c.where(func(r *APIResource) bool { return n.inGroup(r) && n.isKind(r) }); len(found) > 0 {
 			return found
 		}
 	}
 	return nil
 }
 
-func (c *catalog) ofKind(gvk schema.GroupVersionKind) []Resource {
-	return c.where(func(r *Resource) bool {
+func (c *catalog) ofKind(gvk schema.GroupVersionKind) []APIResource {
+	return c.where(func(r *APIResource) bool {
 		return r.Kind == gvk.Kind && r.Group == gvk.Group && (gvk.Version == "" || gvk.Version == r.Version)
 	})
 }
 
-func (c *catalog) ofResource(gvr schema.GroupVersionResource) []Resource {
-	return c.where(func(r *Resource) bool {
+func (c *catalog) ofResource(gvr schema.GroupVersionResource) []APIResource {
+	return c.where(func(r *APIResource) bool {
 		return r.Plural == gvr.Resource && r.Group == gvr.Group && (gvr.Version == "" || gvr.Version == r.Version)
 	})
 }
 
-func (c *catalog) inCategory(category string) []Resource {
-	return c.where(func(r *Resource) bool { return r.Preferred && slices.Contains(r.Categories, category) })
+func (c *catalog) inCategory(category string) []APIResource {
+	return c.where(func(r *APIResource) bool { return r.Preferred && slices.Contains(r.Categories, category) })
 }
 
-// choose takes the first group and version of what was found, which is in order of priority. Where that has several, the
-// one with exactly this plural name is meant, else the one that can be read: many kinds have a second resource that
+// choose takes the first group and version of what was found, which is in order of priority. Where that has several,
+// the one with exactly this plural name is meant, else the one that can be read: many kinds have a second resource that
 // takes requests and holds no objects.
-func choose(asked, plural string, found []Resource) (Resource, error) {
-	only := func(is func(Resource) bool) {
-		if some := slices.DeleteFunc(slices.Clone(found), func(r Resource) bool { return !is(r) }); len(some) > 0 {
+func choose(asked, plural string, found []APIResource) (APIResource, error) {
+	only := func(is func(APIResource) bool) {
+		if some := slices.DeleteFunc(slices.Clone(found), func(r APIResource) bool { return !is(r) }); len(some) > 0 {
 			found = some
 		}
 	}
 	first := found[0].GroupVersion()
-	only(func(r Resource) bool { return r.GroupVersion() == first })
-	only(func(r Resource) bool { return strings.EqualFold(r.Plural, plural) })
-	only(func(r Resource) bool { return r.Can("get") || r.Can("list") })
+	only(func(r APIResource) bool { return r.GroupVersion() == first })
+	only(func(r APIResource) bool { return strings.EqualFold(r.Plural, plural) })
+	only(func(r APIResource) bool { return r.Can("get") || r.Can("list") })
 	if len(found) == 1 {
 		return found[0], nil
 	}
@@ -145,5 +145,5 @@ func choose(asked, plural string, found []Resource) (Resource, error) {
 	for _, r := range found {
 		e.Resources = append(e.Resources, r.Resource)
 	}
-	return Resource{}, e
+	return APIResource{}, e
 }

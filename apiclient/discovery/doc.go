@@ -3,8 +3,8 @@
 // # Place in the pipeline
 //
 // Before it, where a person or an object names a resource: a Mapper turns "po", "deployments.apps" or the kind in an
-// owner reference into the api.Resource that apiclient.For takes. A program that knows its resources writes them down and
-// does not link this package.
+// owner reference into the api.Resource that apiclient.NewTyped takes. A program that knows its resources writes them
+// down and does not link this package.
 //
 // The road through the code: mapper.go decides when something is read, fetch.go reads it, document.go understands it,
 // catalog.go finds things in it.
@@ -36,20 +36,20 @@
 //
 // # Concurrency
 //
-// A Mapper is safe for concurrent use and has no goroutine: the documents are read by one of those who need them, on his
-// own goroutine and with his own context; the others wait, and one of them takes over if he gives up. Look-ups of what is
-// known take no lock. There are two requests with aggregated discovery. Servers older than Kubernetes 1.27 have a document
-// for each version of each group, some sixty, which are read one after the other.
+// A Mapper is safe for concurrent use and has no goroutine: the documents are read by one of those who need them, on
+// his own goroutine and with his own context; the others wait, and one of them takes over if he gives up. Look-ups of
+// what is known take no lock. There are two requests with aggregated discovery. Servers older than Kubernetes 1.27 have
+// a document for each version of each group, some sixty, which are read one after the other.
 //
 // # Differences from client-go
 //
 // One type does what discovery, its cache, DeferredDiscoveryRESTMapper, ShortcutExpander and CategoryExpander do. Every
-// call takes a context. A miss does not throw away what is known. Misses are limited in time (controller-runtime's mapper
-// asks anew for each). Short names, and kinds whose singular name is another word, may have a version and any group. A
-// version that stands alone means all groups ("hpa.v1"). Of two resources with one short name the first group's is meant,
-// always: with aggregated discovery client-go has it at random. The resources that a server remembers of an API that does not
-// answer are used; client-go drops them. Where a kind has two resources in one version, the one that can be read is taken,
-// and not the last.
+// call takes a context. A miss does not throw away what is known. Misses are limited in time (controller-runtime's
+// mapper asks anew for each). Short names, and kinds whose singular name is another word, may have a version and any
+// group. A version that stands alone means all groups ("hpa.v1"). Of two resources with one short name the first
+// group's is meant, always: with aggregated discovery client-go has it at random. The resources that a server remembers
+// of an API that does not answer are used; client-go drops them. Where a kind has two resources in one version, the one
+// that can be read is taken, and not the last.
 //
 // # Example
 //

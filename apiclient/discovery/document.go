@@ -57,7 +57,7 @@ type group struct {
 // version is a version of a group. Its resources are known, or err says why not; both, if they are of an earlier time.
 type version struct {
 	schema.GroupVersion
-	resources []Resource
+	resources []APIResource
 	err       *DocumentError
 }
 
@@ -190,7 +190,7 @@ func (v *version) add(names map[string]bool, e resourceEntry, subresources ...me
 	if !isSegment(e.SingularResource) {
 		e.SingularResource = ""
 	}
-	r := Resource{
+	r := APIResource{
 		Resource: api.Resource{
 			Group: v.Group, Version: v.Version, Kind: e.ResponseKind.Kind, Plural: e.Resource, Namespaced: e.Scope == "Namespaced",
 		},
@@ -205,8 +205,9 @@ func (v *version) add(names map[string]bool, e resourceEntry, subresources ...me
 	v.resources = append(v.resources, r)
 }
 
-// addSubresource takes a subresource in, unless its name means nothing. Its kind is of the resource's own group and version unless it says others.
-func (r *Resource) addSubresource(name string, kind schema.GroupVersionKind, verbs []string) {
+// addSubresource takes a subresource in, unless its name means nothing. Its kind is of the resource's own group and
+// version unless it says others.
+func (r *APIResource) addSubresource(name string, kind schema.GroupVersionKind, verbs []string) {
 	if !isSegment(name) || kind.Kind != "" && !isSegment(kind.Kind) {
 		return
 	}

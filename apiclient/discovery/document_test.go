@@ -224,7 +224,7 @@ func TestOddEntries(t *testing.T) {
 	require.Equal(t, []string{"Pod pods.v1.", "Axle axles.v1.g", "Bolt bolts.v1.g", "Cog cogs.v2.g"}, names)
 	bolts := all[2]
 	bolts.Resource = api.Resource{}
-	require.Equal(t, discovery.Resource{
+	require.Equal(t, discovery.APIResource{
 		ShortNames: []string{"bo"}, Categories: []string{"all"}, Verbs: []string{"get"}, Preferred: true,
 		Subresources: []discovery.Subresource{{Name: "status", Verbs: []string{"get"}}},
 	}, bolts)

@@ -168,7 +168,7 @@ func TestCategory(t *testing.T) {
 	})
 }
 
-func plainly(all []discovery.Resource) (out []api.Resource) {
+func plainly(all []discovery.APIResource) (out []api.Resource) {
 	for _, r := range all {
 		out = append(out, r.Resource)
 	}
@@ -184,7 +184,7 @@ func TestAll(t *testing.T) {
 		require.Equal(t, []api.Resource{
 			bindings, events, nodes, pods, deployments, newEvents, scalers, oldScalers, classes, attributes, mills, oldMills, weirs, windmills, wheels,
 		}, plainly(all))
-		require.Equal(t, discovery.Resource{
+		require.Equal(t, discovery.APIResource{
 			Resource: pods, Singular: "pod", ShortNames: []string{"po"}, Categories: []string{"all"},
 			Verbs: []string{"create", "get", "list", "watch"}, Preferred: true,
 			Subresources: []discovery.Subresource{

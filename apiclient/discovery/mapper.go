@@ -15,7 +15,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// defaultRefreshInterval keeps a controller that retries a kind which is not there from asking for everything each time.
+// defaultRefreshInterval keeps a controller that retries a kind which is not there from asking for everything each
+// time.
 const defaultRefreshInterval = 10 * time.Second
 
 // Options shape a Mapper. The zero value is a good one.
@@ -28,9 +29,9 @@ type Options struct {
 
 // Mapper knows what a server's resources are called: it turns what people type, kinds and categories into resources. It
 // reads the server's documents when it is first asked something, keeps them, and reads them again when a look-up finds
-// nothing. Make one with New. It is safe for concurrent use, starts no goroutine, and needs no closing.
-// It corresponds to DeferredDiscoveryRESTMapper of client-go with its shortcut and category expanders, and to the dynamic
-// RESTMapper of controller-runtime.
+// nothing. Make one with New. It is safe for concurrent use, starts no goroutine, and needs no closing. It corresponds
+// to DeferredDiscoveryRESTMapper of client-go with its shortcut and category expanders, and to the dynamic RESTMapper
+// of controller-runtime.
 type Mapper struct {
 	client   *apiclient.Client
 	interval time.Duration
@@ -69,40 +70,39 @@ func Lookup(ctx context.Context, c *apiclient.Client, resource string) (api.Reso
 	return r.Resource, err
 }
 
-// Lookup finds a resource by what a person types: a plural name, a singular name, a short name or a kind ("deployments",
-// "deployment", "deploy", "Deployment"), alone, with a group ("deployments.apps", or the beginning of its name:
-// "storageclass.storage") or with a version and a group ("deployments.v1.apps", "pods.v1"). Case does not matter.
+// Lookup finds a resource by what a person types: a plural name, a singular name, a short name or a kind
+// ("deployments", "deployment", "deploy", "Deployment"), alone, with a group ("deployments.apps", or the beginning of
+// its name: "storageclass.storage") or with a version and a group ("deployments.v1.apps", "pods.v1"). Case does not
+// matter.
 //
-// Where several resources have the name, plural and singular names come before short names, and those before kinds; then
-// the core group comes first, the other groups in the server's order, and in a group the preferred version, as in kubectl.
-// If that leaves several resources of one group and version, and only one of them can be read, it is that; else the error
-// is an *AmbiguousError.
+// Where several resources have the name, plural and singular names come before short names, and those before kinds;
+// then the core group comes first, the other groups in the server's order, and in a group the preferred version, as in
+// kubectl. If that leaves several resources of one group and version, and only one of them can be read, it is that;
+// else the error is an *AmbiguousError.
 //
-// What was found before costs no request. If nothing has the name the documents are read again, unless that happened less
-// than Options.RefreshInterval ago; if still nothing has it, the error is an *UnknownResourceError. Where the documents
-// cannot be read the error is a *DocumentError. It blocks until what it needs has been read, or ctx ends.
-// It corresponds to the resource builder's mappingFor, which is what kubectl does with its arguments.
-func (m *Mapper) Lookup(ctx context.Context, resource string) (Resource, error) {
+// What was found before costs no request. If nothing has the name the documents are read again, unless that happened
+// less than Options.RefreshInterval ago; if still nothing has it, the error is an *UnknownResourceError. Where the
+// documents cannot be read the error is a *DocumentError. It blocks until what it needs has been read, or ctx ends. It
+// corresponds to the resource builder's mappingFor, which is what kubectl does with its arguments.
+func (m *Mapper) Lookup(ctx context.Context, resource string) (APIResource, error) {
 	ways, err := readings(resource)
 	if err != nil {
-		return Resource{}, err
+		return APIResource{}, err
 	}
-	return m.one(ctx, "resource", resource, ways[0].resource, func(c *catalog) []Resource { return c.named(ways) })
+	return m.one(ctx, "resource", resource, ways[0].resource, func(c *catalog) []APIResource { return c.named(ways) })
 }
 
-// ForKind finds the resource whose objects are of a kind, spelt exactly. Without a version it is in the group's preferred
-// one. It errs and blocks as Lookup does.
-// It corresponds to RESTMapping of apimachinery's RESTMapper.
-func (m *Mapper) ForKind(ctx context.Context, kind schema.GroupVersionKind) (Resource, error) {
-	return m.one(ctx, "kind", dotted(kind.Kind, kind.Version, kind.Group), "", func(c *catalog) []Resource { return c.ofKind(kind) })
+// ForKind finds the resource whose objects are of a kind, spelt exactly. Without a version it is in the group's
+// preferred one. It errs and blocks as Lookup does. It corresponds to RESTMapping of apimachinery's RESTMapper.
+func (m *Mapper) ForKind(ctx context.Context, kind schema.GroupVersionKind) (APIResource, error) {
+	return m.one(ctx, "kind", dotted(kind.Kind, kind.Version, kind.Group), "", func(c *catalog) []APIResource { return c.ofKind(kind) })
 }
 
-// ForResource finds a resource by its plural name, spelt exactly. Without a version it is in the group's preferred one. It
-// errs and blocks as Lookup does.
-// It corresponds to KindFor and ResourceFor of apimachinery's RESTMapper.
-func (m *Mapper) ForResource(ctx context.Context, resource schema.GroupVersionResource) (Resource, error) {
+// ForResource finds a resource by its plural name, spelt exactly. Without a version it is in the group's preferred one.
+// It errs and blocks as Lookup does. It corresponds to KindFor and ResourceFor of apimachinery's RESTMapper.
+func (m *Mapper) ForResource(ctx context.Context, resource schema.GroupVersionResource) (APIResource, error) {
 	asked := dotted(resource.Resource, resource.Version, resource.Group)
-	return m.one(ctx, "resource", asked, "", func(c *catalog) []Resource { return c.ofResource(resource) })
+	return m.one(ctx, "resource", asked, "", func(c *catalog) []APIResource { return c.ofResource(resource) })
 }
 
 // dotted is how a person would write it.
@@ -114,8 +114,8 @@ func dotted(parts ...string) string {
 // Lookup. They come with an *IncompleteError if there may be more in documents that could not be read, and with another
 // error if those documents could not even be asked for again. It errs and blocks as Lookup does.
 // It corresponds to CategoryExpander of client-go.
-func (m *Mapper) Category(ctx context.Context, category string) ([]Resource, error) {
-	in := func(c *catalog) []Resource { return c.inCategory(category) }
+func (m *Mapper) Category(ctx context.Context, category string) ([]APIResource, error) {
+	in := func(c *catalog) []APIResource { return c.inCategory(category) }
 	found, now, err := m.find(ctx, in, (*reading).complaint)
 	switch {
 	case err != nil:
@@ -127,13 +127,13 @@ func (m *Mapper) Category(ctx context.Context, category string) ([]Resource, err
 	}
 }
 
-// All returns every resource in every version of its group, in the order of priority of Lookup; those that are Preferred
-// name each resource once. They come with an *IncompleteError if documents could not be read, and with another error if
-// the last attempt to read them failed as a whole. It blocks for the first reading, and for another one if something is
-// missing and the last was longer than Options.RefreshInterval ago.
-// It corresponds to ServerGroupsAndResources of client-go, and, of those preferred, to ServerPreferredResources.
-func (m *Mapper) All(ctx context.Context) ([]Resource, error) {
-	found, now, err := m.find(ctx, func(c *catalog) []Resource { return c.resources }, (*reading).complaint)
+// All returns every resource in every version of its group, in the order of priority of Lookup; those that are
+// Preferred name each resource once. They come with an *IncompleteError if documents could not be read, and with
+// another error if the last attempt to read them failed as a whole. It blocks for the first reading, and for another
+// one if something is missing and the last was longer than Options.RefreshInterval ago. It corresponds to
+// ServerGroupsAndResources of client-go, and, of those preferred, to ServerPreferredResources.
+func (m *Mapper) All(ctx context.Context) ([]APIResource, error) {
+	found, now, err := m.find(ctx, func(c *catalog) []APIResource { return c.resources }, (*reading).complaint)
 	if err != nil {
 		return slices.Clone(found), fmt.Errorf("list resources: %w", err)
 	}
@@ -159,15 +159,15 @@ func (m *Mapper) Refresh(ctx context.Context) error {
 }
 
 // one finds one resource.
-func (m *Mapper) one(ctx context.Context, what, asked, plural string, in func(*catalog) []Resource) (Resource, error) {
+func (m *Mapper) one(ctx context.Context, what, asked, plural string, in func(*catalog) []APIResource) (APIResource, error) {
 	found, now, err := m.find(ctx, in, func(*reading) error { return nil })
 	switch {
 	case err != nil:
-		return Resource{}, fmt.Errorf("look up %s: %w", asked, err)
+		return APIResource{}, fmt.Errorf("look up %s: %w", asked, err)
 	case len(found) > 0:
 		return choose(asked, plural, found)
 	default:
-		return Resource{}, &UnknownResourceError{
+		return APIResource{}, &UnknownResourceError{
 			What: what, Name: asked, Suggestion: now.catalog.nearest(asked), Failed: now.failed(),
 		}
 	}
@@ -175,9 +175,9 @@ func (m *Mapper) one(ctx context.Context, what, asked, plural string, in func(*c
 
 // find looks in what is known, and reads the documents again if nothing is found there, or what is found is not enough.
 // An error is why that could not be done; it may come with what was found before.
-func (m *Mapper) find(ctx context.Context, in func(*catalog) []Resource, enough func(*reading) error) ([]Resource, *reading, error) {
+func (m *Mapper) find(ctx context.Context, in func(*catalog) []APIResource, enough func(*reading) error) ([]APIResource, *reading, error) {
 	seen := m.latest.Load()
-	var found []Resource
+	var found []APIResource
 	if seen != nil && seen.catalog != nil {
 		if found = in(seen.catalog); len(found) > 0 && enough(seen) == nil {
 			return found, seen, nil

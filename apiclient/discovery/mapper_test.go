@@ -378,7 +378,7 @@ func TestADefinitionThatComesLater(t *testing.T) {
 				"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "subresources": map[string]any{"scale": map[string]any{}}}},
 			},
 		}}
-		_, err = apiclient.For[*unstructured.Unstructured](c, definitions.Resource, "").Create(t.Context(), wheel, metav1.CreateOptions{})
+		_, err = apiclient.NewTyped[*unstructured.Unstructured](c, definitions.Resource, "").Create(t.Context(), wheel, metav1.CreateOptions{})
 		require.NoError(t, err)
 		<-time.After(10 * time.Second)
 		for _, name := range []string{"wh", "rota", "wheels.leat.example", "Wheel"} {

@@ -10,8 +10,8 @@ import (
 // every group is meant, and without a version every version.
 type name struct{ resource, version, group string }
 
-// readings are the ways to read a name. "a.b.c" is resource a in version b of group c, or else of group b.c, which is the
-// order of kubectl; and "a.b" is version b of any group, or else group b.
+// readings are the ways to read a name. "a.b.c" is resource a in version b of group c, or else of group b.c, which is
+// the order of kubectl; and "a.b" is version b of any group, or else group b.
 func readings(s string) ([]name, error) {
 	resource, rest, dotted := strings.Cut(strings.ToLower(s), ".")
 	if resource == "" || dotted && rest == "" || strings.ContainsAny(s, "/% ") || strings.Contains(s, "..") {
@@ -25,19 +25,19 @@ func readings(s string) ([]name, error) {
 	return []name{{resource: resource, version: version, group: group}, inGroup}, nil
 }
 
-func (n name) inGroup(r *Resource) bool {
+func (n name) inGroup(r *APIResource) bool {
 	return (n.group == "" || n.group == r.Group) && (n.version == "" || n.version == r.Version)
 }
 
 // inGroupThatBegins lets "storageclass.storage" stand for storage.k8s.io, as kubectl does where no version is given.
-func (n name) inGroupThatBegins(r *Resource) bool {
+func (n name) inGroupThatBegins(r *APIResource) bool {
 	return n.version == "" && strings.HasPrefix(r.Group, n.group)
 }
 
-func (n name) isName(r *Resource) bool {
+func (n name) isName(r *APIResource) bool {
 	return n.resource == strings.ToLower(r.Plural) || n.resource == strings.ToLower(r.Singular)
 }
 
-func (n name) isShortName(r *Resource) bool { return slices.Contains(r.ShortNames, n.resource) }
+func (n name) isShortName(r *APIResource) bool { return slices.Contains(r.ShortNames, n.resource) }
 
-func (n name) isKind(r *Resource) bool { return strings.EqualFold(n.resource, r.Kind) }
+func (n name) isKind(r *APIResource) bool { return strings.EqualFold(n.resource, r.Kind) }

@@ -6,10 +6,9 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Resource is what a server says of one of its resources in one version. Its slices belong to the Mapper and must not be
-// changed.
-// It corresponds to metav1.APIResource, with its group, version and subresources in place.
-type Resource struct {
+// APIResource is what a server says of one of its resources in one version. Its slices belong to the Mapper and must
+// not be changed. It corresponds to metav1.APIResource, with its group, version and subresources in place.
+type APIResource struct {
 	api.Resource
 
 	Singular     string   // "pod"; "" if the server gives none
@@ -29,8 +28,9 @@ type Subresource struct {
 	Verbs                []string
 }
 
-// Can tells whether the server offers all the verbs for the resource. Whether the user may use them is another question.
-func (r Resource) Can(verbs ...string) bool {
+// Can tells whether the server offers all the verbs for the resource. Whether the user may use them is another
+// question.
+func (r APIResource) Can(verbs ...string) bool {
 	for _, v := range verbs {
 		if !slices.Contains(r.Verbs, v) {
 			return false

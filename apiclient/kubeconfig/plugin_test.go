@@ -133,7 +133,7 @@ func TestAUserWithAPluginSimplyWorks(t *testing.T) {
 	client, err := apiclient.New(cfg)
 	require.NoError(t, err)
 	defer client.CloseIdleConnections()
-	maps := apiclient.View[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, namespace)
+	maps := apiclient.NewPartial[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, namespace)
 	_, err = maps.Get(t.Context(), api.Key{Namespace: namespace, Name: "n"}, metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Contains(t, <-asked, `Bearer [["one","2"],{"kind":"ExecCredential"`)

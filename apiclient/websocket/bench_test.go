@@ -64,10 +64,10 @@ func chunk(e []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\n", len(e), e)
 
 // ways are the ways to watch that are compared.
 func ways(b *testing.B, run func(b *testing.B, watch func(host string) api.ListerWatcher[*corev1.Pod])) {
-	source := func(host string) *apiclient.Resource[*corev1.Pod] {
+	source := func(host string) *apiclient.TypedClient[*corev1.Pod] {
 		client, err := apiclient.New(apiclient.Config{Host: host})
 		require.NoError(b, err)
-		return apiclient.For[*corev1.Pod](client, podResource, "")
+		return apiclient.NewTyped[*corev1.Pod](client, podResource, "")
 	}
 	b.Run("over=HTTP", func(b *testing.B) {
 		run(b, func(host string) api.ListerWatcher[*corev1.Pod] { return source(host) })

@@ -2,8 +2,8 @@
 //
 // # Place in the pipeline
 //
-// Beside the HTTP watch of apiclient: Watch wraps an apiclient.Resource or Projection and is an api.ListerWatcher like
-// it. Lists go over HTTP as before.
+// Beside the HTTP watch of apiclient: Watch wraps an apiclient.TypedClient or PartialClient and is an api.ListerWatcher
+// like it. Lists go over HTTP as before.
 //
 // # Guarantees
 //

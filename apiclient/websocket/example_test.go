@@ -25,7 +25,7 @@ func Example() {
 		return
 	}
 	namespaces := api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
-	lw := websocket.Watch(apiclient.View[*metav1.PartialObjectMetadata](client, namespaces, ""))
+	lw := websocket.Watch(apiclient.NewPartial[*metav1.PartialObjectMetadata](client, namespaces, ""))
 	for event, err := range lw.Watch(ctx, api.Options[*metav1.PartialObjectMetadata]{}) {
 		if err != nil {
 			fmt.Println(err)

@@ -62,10 +62,10 @@ func watched(lw api.ListerWatcher[*corev1.Pod], t *testing.T) (events []string, 
 	return events, last
 }
 
-func cannedPods(t *testing.T, c canned) *apiclient.Resource[*corev1.Pod] {
+func cannedPods(t *testing.T, c canned) *apiclient.TypedClient[*corev1.Pod] {
 	client, err := apiclient.New(apiclient.Config{Host: "http://canned", Transport: c, MaxObjectBytes: fuzzLimit})
 	require.NoError(t, err)
-	return apiclient.For[*corev1.Pod](client, podResource, "")
+	return apiclient.NewTyped[*corev1.Pod](client, podResource, "")
 }
 
 // FuzzFrames reads what no server sends. A watch ends whatever comes, and yields no more events than there is room for.
@@ -82,7 +82,8 @@ func FuzzFrames(f *testing.F) {
 }
 
 // messagesOf makes messages of a script: each is a byte whose lowest bits say into how many fragments it is cut, and
-// whose highest how the content is found; content is either one of the given events, whole or cut, or bytes of the script.
+// whose highest how the content is found; content is either one of the given events, whole or cut, or bytes of the
+// script.
 func messagesOf(script []byte, valid [][]byte) (messages [][]byte, fragments []int) {
 	for len(script) > 1 && len(messages) < 20 {
 		op, n := script[0], int(script[1])
@@ -103,7 +104,8 @@ func messagesOf(script []byte, valid [][]byte) (messages [][]byte, fragments []i
 }
 
 // FuzzMessages compares a watch over WebSocket with one over HTTP whose body holds the same frames. They yield the same
-// events and end in the same way, but for a message that ends inside an event, which is an error where HTTP would go on.
+// events and end in the same way, but for a message that ends inside an event, which is an error where HTTP would go
+// on.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 1, 2, 2, 3, 3}, false)
 	f.Add([]byte{0, 0, 1, 1, 0x80, 50, 2, 2}, true)

@@ -302,7 +302,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 func TestTransports(t *testing.T) {
 	through := func(t *testing.T, transport http.RoundTripper) *websocket.ListerWatcher[*corev1.Pod] {
 		client := newClient(t, apiclient.Config{Host: "http://server.memory", Transport: transport})
-		return websocket.Watch(apiclient.For[*corev1.Pod](client, podResource, ""))
+		return websocket.Watch(apiclient.NewTyped[*corev1.Pod](client, podResource, ""))
 	}
 	t.Run("one that wraps another", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -430,7 +430,7 @@ func TestEachWatchHasTheNewestCertificate(t *testing.T) {
 			oneEvent(w, r)
 		}), &tls.Config{Certificates: []tls.Certificate{server}, ClientAuth: tls.RequireAnyClientCert})
 		first, second := identityOf(t, "first"), identityOf(t, "second")
-		lw := websocket.Watch(apiclient.For[*corev1.Pod](newClient(t, apiclient.Config{
+		lw := websocket.Watch(apiclient.NewTyped[*corev1.Pod](newClient(t, apiclient.Config{
 			Host:        "https://server.memory",
 			DialContext: dial,
 			TLS:         apiclient.TLS{CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate[0]})},
@@ -454,7 +454,7 @@ func TestCertificateErrorsAreExplained(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- s.Run(ctx) }()
-		lw := websocket.Watch(apiclient.For[*corev1.Pod](newClient(t, apiclient.Config{
+		lw := websocket.Watch(apiclient.NewTyped[*corev1.Pod](newClient(t, apiclient.Config{
 			Host:        s.URL(),
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
 			TLS:         apiclient.TLS{CAData: other.CA()},
@@ -485,7 +485,7 @@ func TestBasicCredentials(t *testing.T) {
 // TestIdentity checks that a watch over WebSocket is shared only with its like.
 func TestIdentity(t *testing.T) {
 	client := newClient(t, apiclient.Config{Host: "https://h", TLS: apiclient.TLS{Insecure: true}})
-	view := apiclient.View[*corev1.Pod](client, podResource, "")
+	view := apiclient.NewPartial[*corev1.Pod](client, podResource, "")
 	require.Equal(t, websocket.Watch(view).Identity(), websocket.Watch(view).Identity())
 	require.NotEqual(t, view.Identity(), websocket.Watch(view).Identity())
 	require.Equal(t, podResource, websocket.Watch(view).Resource())

@@ -109,7 +109,7 @@ func TestHalfOpenConnection(t *testing.T) {
 	f := newForwarder(t, u.Host)
 	client := newClient(t, apiclient.Config{Host: "http://" + f.address})
 	// The answer may take long, lest a machine that is busy looks like a path that is dead.
-	lw := websocket.WatchWithPulse(apiclient.For[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Second)
+	lw := websocket.WatchWithPulse(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Second)
 	versions := 0
 	var last error
 	for _, err := range lw.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
@@ -154,7 +154,7 @@ func TestResets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, apiclient.Config{Host: onLoopback(t, h)})
-			lw := websocket.WatchWithPulse(apiclient.For[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Minute)
+			lw := websocket.WatchWithPulse(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Minute)
 			_, err := collect(lw, t.Context())
 			require.ErrorIs(t, err, syscall.ECONNRESET)
 		})
@@ -287,7 +287,7 @@ func TestProxies(t *testing.T) {
 		u, err := url.Parse(proxy)
 		require.NoError(t, err)
 		client := newClient(t, apiclient.Config{Host: "https://" + address, ProxyURL: u, TLS: apiclient.TLS{CAData: ca}})
-		lw := websocket.Watch(apiclient.View[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, ""))
+		lw := websocket.Watch(apiclient.NewPartial[*metav1.PartialObjectMetadata](client, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, ""))
 		for e, err := range lw.Watch(t.Context(), api.Options[*metav1.PartialObjectMetadata]{}) {
 			if err == nil {
 				require.NotEmpty(t, e.Object.GetName())

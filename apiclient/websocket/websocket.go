@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// Source is what Watch wraps: an *apiclient.Resource[T] or *apiclient.Projection[T].
+// Source is what Watch wraps: an *apiclient.TypedClient[T] or *apiclient.PartialClient[T].
 type Source[T any] interface {
 	api.ListerWatcher[T]
 	// WatchOver watches over a stream that open opens.
@@ -27,9 +27,9 @@ type ListerWatcher[T any] struct {
 }
 
 // Watch returns a ListerWatcher that asks the same server for the same objects as source does and watches them over
-// WebSocket. The handshake is a request like every other: sent with the client's transport, and so with its credentials,
-// certificates and proxies. A client with an http.RoundTripper of its own needs one that hands connections over, as an
-// *http.Transport and what wraps one do.
+// WebSocket. The handshake is a request like every other: sent with the client's transport, and so with its
+// credentials, certificates and proxies. A client with an http.RoundTripper of its own needs one that hands connections
+// over, as an *http.Transport and what wraps one do.
 func Watch[T any](source Source[T]) *ListerWatcher[T] {
 	return &ListerWatcher[T]{source: source, pulse: defaultPulse}
 }

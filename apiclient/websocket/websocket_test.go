@@ -32,7 +32,7 @@ func newClient(t *testing.T, c apiclient.Config) *apiclient.Client {
 }
 
 func over[T api.Object](t *testing.T, s *testserver.Server) api.ListerWatcher[T] {
-	return websocket.Watch(apiclient.View[T](newClient(t, apiclient.Config{
+	return websocket.Watch(apiclient.NewPartial[T](newClient(t, apiclient.Config{
 		Host:        s.URL(),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return s.Dial(ctx) },
 		TLS:         apiclient.TLS{CAData: s.CA()},
@@ -53,7 +53,7 @@ func TestSuite(t *testing.T) {
 	t.Run("the server's own transport", func(t *testing.T) {
 		listerwatchertest.Run(t, listerwatchertest.Options{}, func(t *testing.T, s *testserver.Server) api.ListerWatcher[*corev1.Pod] {
 			client := newClient(t, apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
-			return websocket.Watch(apiclient.For[*corev1.Pod](client, podResource, ""))
+			return websocket.Watch(apiclient.NewTyped[*corev1.Pod](client, podResource, ""))
 		})
 	})
 }
@@ -65,7 +65,7 @@ func subject(t *testing.T, change func(*apiclient.Config), h http.HandlerFunc) *
 	if change != nil {
 		change(&cfg)
 	}
-	return websocket.Watch(apiclient.For[*corev1.Pod](newClient(t, cfg), podResource, "default"))
+	return websocket.Watch(apiclient.NewTyped[*corev1.Pod](newClient(t, cfg), podResource, "default"))
 }
 
 // upgraded switches protocols and hands the connection to do; then it closes the connection.

@@ -95,8 +95,8 @@ func (o apiResourcesOptions) run(ctx context.Context, stdout io.Writer) error {
 }
 
 // choose filters and sorts.
-func (o apiResourcesOptions) choose(all []discovery.Resource) []discovery.Resource {
-	chosen := slices.DeleteFunc(all, func(r discovery.Resource) bool {
+func (o apiResourcesOptions) choose(all []discovery.APIResource) []discovery.APIResource {
+	chosen := slices.DeleteFunc(all, func(r discovery.APIResource) bool {
 		switch {
 		case !r.Preferred, len(r.Verbs) == 0, !r.Can(o.verbs...):
 			return true
@@ -105,18 +105,18 @@ func (o apiResourcesOptions) choose(all []discovery.Resource) []discovery.Resour
 		}
 		return slices.ContainsFunc(o.categories, func(c string) bool { return !slices.Contains(r.Categories, c) })
 	})
-	key := map[string]func(discovery.Resource) string{
-		"":     func(r discovery.Resource) string { return r.Group },
-		"name": func(r discovery.Resource) string { return r.Plural },
-		"kind": func(r discovery.Resource) string { return r.Kind },
+	key := map[string]func(discovery.APIResource) string{
+		"":     func(r discovery.APIResource) string { return r.Group },
+		"name": func(r discovery.APIResource) string { return r.Plural },
+		"kind": func(r discovery.APIResource) string { return r.Kind },
 	}[o.sortBy]
-	slices.SortStableFunc(chosen, func(a, b discovery.Resource) int {
+	slices.SortStableFunc(chosen, func(a, b discovery.APIResource) int {
 		return cmp.Or(strings.Compare(key(a), key(b)), strings.Compare(a.Plural, b.Plural))
 	})
 	return chosen
 }
 
-func (o apiResourcesOptions) print(w io.Writer, all []discovery.Resource) error {
+func (o apiResourcesOptions) print(w io.Writer, all []discovery.APIResource) error {
 	switch o.output {
 	case "name":
 		for _, r := range all {
@@ -133,7 +133,7 @@ func (o apiResourcesOptions) print(w io.Writer, all []discovery.Resource) error 
 }
 
 // table prints the columns that people know from kubectl.
-func (o apiResourcesOptions) table(w io.Writer, all []discovery.Resource) error {
+func (o apiResourcesOptions) table(w io.Writer, all []discovery.APIResource) error {
 	table := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	row := func(cells ...string) {
 		if o.output != "wide" {
@@ -151,7 +151,7 @@ func (o apiResourcesOptions) table(w io.Writer, all []discovery.Resource) error 
 	return table.Flush()
 }
 
-func printAPIResourceList(w io.Writer, all []discovery.Resource) error {
+func printAPIResourceList(w io.Writer, all []discovery.APIResource) error {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, APIResources: []metav1.APIResource{}}
 	for _, r := range all {
 		list.APIResources = append(list.APIResources, metav1.APIResource{

@@ -106,7 +106,7 @@ func newDemoWorld(out *trace.Printer, scraper *scraper) (*demo, error) {
 
 // watchTraced makes an informer of one resource whose every stage prints what it does.
 func watchTraced[T api.Object](d *demo, r api.Resource) *trace.Informer[T] {
-	return trace.NewInformer(d.out, apiclient.View[T](d.client, r, ""), informer.Options[T]{
+	return trace.NewInformer(d.out, apiclient.NewPartial[T](d.client, r, ""), informer.Options[T]{
 		BackoffBase: 100 * time.Millisecond, // nobody wants to wait in a demonstration
 	})
 }
@@ -173,7 +173,7 @@ func isClosed(c <-chan struct{}) bool {
 // script is what happens in the demonstration.
 func (d *demo) script() []step {
 	web := api.Key{Namespace: "default", Name: "web"}
-	sets := apiclient.View[*replicaSet](d.client, replicaSets, web.Namespace)
+	sets := apiclient.NewPartial[*replicaSet](d.client, replicaSets, web.Namespace)
 	scale := func(ctx context.Context, n int) error {
 		patch, err := apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": n}})
 		if err == nil {
@@ -200,14 +200,14 @@ func (d *demo) script() []step {
 	}
 	return []step{
 		{"Somebody creates a ReplicaSet with two replicas. The controller makes the pods.", func(ctx context.Context) error {
-			_, err := apiclient.For[*unstructured.Unstructured](d.client, replicaSets, web.Namespace).
+			_, err := apiclient.NewTyped[*unstructured.Unstructured](d.client, replicaSets, web.Namespace).
 				Create(ctx, newReplicaSet(web, 2), metav1.CreateOptions{})
 			return err
 		}, settled(2)},
 		{"Somebody scales it to three.", func(ctx context.Context) error { return scale(ctx, 3) }, settled(3)},
 		{"A pod is deleted. Its owner is reconciled, and makes another of the same name.", func(ctx context.Context) error {
 			remember()
-			return apiclient.View[*pod](d.client, pods, web.Namespace).Delete(ctx, first, metav1.DeleteOptions{})
+			return apiclient.NewPartial[*pod](d.client, pods, web.Namespace).Delete(ctx, first, metav1.DeleteOptions{})
 		}, func() bool { return settled(3)() && renewed() }},
 		{"The server cuts every connection. The watches go on from where they were: nothing is listed again, nothing is lost.", func(ctx context.Context) error {
 			d.server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})

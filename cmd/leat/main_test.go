@@ -78,14 +78,14 @@ func serving(t *testing.T, flags ...string) string {
 var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 
 // create makes a config map on the server of a kubeconfig.
-func create(t *testing.T, path, name string) *apiclient.Resource[*metav1.PartialObjectMetadata] {
+func create(t *testing.T, path, name string) *apiclient.TypedClient[*metav1.PartialObjectMetadata] {
 	t.Helper()
 	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	client, err := apiclient.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
-	live := apiclient.For[*metav1.PartialObjectMetadata](client, configMaps, namespace)
+	live := apiclient.NewTyped[*metav1.PartialObjectMetadata](client, configMaps, namespace)
 	_, err = live.Create(t.Context(), &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	return live

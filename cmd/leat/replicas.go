@@ -47,8 +47,8 @@ func newReplicas(d *demo) *controller.Controller[api.Key] {
 			}
 			return nil
 		}),
-		sets: apiclient.View[*replicaSet](d.client, replicaSets, ""),
-		pods: apiclient.For[*unstructured.Unstructured](d.client, pods, ""),
+		sets: apiclient.NewPartial[*replicaSet](d.client, replicaSets, ""),
+		pods: apiclient.NewTyped[*unstructured.Unstructured](d.client, pods, ""),
 	}
 	c := controller.New("replicas", r, controller.Options{Workers: 2})
 	c.Watch(controller.For(d.sets))
@@ -60,8 +60,8 @@ func newReplicas(d *demo) *controller.Controller[api.Key] {
 type replicas struct {
 	demo    *demo
 	byOwner interface{ ByIndex(string) []*pod }
-	sets    *apiclient.Projection[*replicaSet]
-	pods    *apiclient.Resource[*unstructured.Unstructured]
+	sets    *apiclient.PartialClient[*replicaSet]
+	pods    *apiclient.TypedClient[*unstructured.Unstructured]
 }
 
 // Reconcile makes the pods of one ReplicaSet as many as it wants. Their names follow from its own, so that a cache which

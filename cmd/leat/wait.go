@@ -205,7 +205,7 @@ func waitForAll[T api.Object](ctx context.Context, j *waitJob, targets []waitTar
 func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c await.Condition[T]) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	lw := apiclient.View[T](j.client, t.found, t.key.Namespace)
+	lw := apiclient.NewPartial[T](j.client, t.found, t.key.Namespace)
 	o := await.Options{
 		LabelSelector: j.o.labelSelector, FieldSelector: j.o.fieldSelector, FailIfNone: !j.goal.creation,
 		OnError: func(err error) { j.progress.failed(t, err) },

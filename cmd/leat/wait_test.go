@@ -19,18 +19,18 @@ import (
 )
 
 // podsOf returns a client of the pods on the server of a kubeconfig.
-func podsOf(t *testing.T, path string) *apiclient.Resource[*corev1.Pod] {
+func podsOf(t *testing.T, path string) *apiclient.TypedClient[*corev1.Pod] {
 	t.Helper()
 	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	client, err := apiclient.New(cfg)
 	require.NoError(t, err)
 	t.Cleanup(client.CloseIdleConnections)
-	return apiclient.For[*corev1.Pod](client, api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "default")
+	return apiclient.NewTyped[*corev1.Pod](client, api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "default")
 }
 
 // setPod makes a pod with a phase, which is Ready when it runs.
-func setPod(t *testing.T, pods *apiclient.Resource[*corev1.Pod], name string, phase corev1.PodPhase) {
+func setPod(t *testing.T, pods *apiclient.TypedClient[*corev1.Pod], name string, phase corev1.PodPhase) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}}
 	if _, err := pods.Get(t.Context(), api.Key{Name: name}, metav1.GetOptions{}); err != nil {

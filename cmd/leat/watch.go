@@ -129,7 +129,7 @@ func (o watchOptions) validate() error {
 func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclient.Client, r api.Resource, namespace string, stdout, stderr io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	view := apiclient.View[T](client, r, namespace)
+	view := apiclient.NewPartial[T](client, r, namespace)
 	lw := api.ListerWatcher[T](view)
 	if o.webSocket {
 		lw = websocket.Watch(view)

@@ -80,13 +80,13 @@ func serve(ctx context.Context, o options) error {
 func newCaches(o options) (*caches, error) {
 	c := &caches{factory: informer.NewFactory(informer.FactoryOptions{Logger: o.Log})}
 	var err, errs error
-	c.deployments, err = informer.Shared(c.factory, apiclient.For[*appsv1.Deployment](o.Client, workload.Deployments, o.Namespace),
+	c.deployments, err = informer.Shared(c.factory, apiclient.NewTyped[*appsv1.Deployment](o.Client, workload.Deployments, o.Namespace),
 		informer.Options[*appsv1.Deployment]{ResyncPeriod: resync})
 	errs = errors.Join(errs, err)
-	c.sets, err = informer.Shared(c.factory, apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, o.Namespace),
+	c.sets, err = informer.Shared(c.factory, apiclient.NewTyped[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, o.Namespace),
 		informer.Options[*appsv1.ReplicaSet]{ResyncPeriod: resync})
 	errs = errors.Join(errs, err)
-	c.pods, err = informer.Shared(c.factory, apiclient.View[*workload.Pod](o.Client, workload.Pods, o.Namespace),
+	c.pods, err = informer.Shared(c.factory, apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, o.Namespace),
 		informer.Options[*workload.Pod]{})
 	return c, errors.Join(errs, err)
 }

@@ -91,7 +91,7 @@ func (w *waiter) Run(ctx context.Context) error {
 // ask lists one job. A server that does not know the resource answers with 404; one that does not let us with 403, whether
 // it knows the resource or not.
 func (w *waiter) ask(ctx context.Context) error {
-	jobs := apiclient.View[*metav1.PartialObjectMetadata](w.client, job.Resource, w.namespace)
+	jobs := apiclient.NewPartial[*metav1.PartialObjectMetadata](w.client, job.Resource, w.namespace)
 	one := api.Options[*metav1.PartialObjectMetadata]{ListOptions: metav1.ListOptions{Limit: 1}}
 	_, err := jobs.List(ctx, one, func(*metav1.PartialObjectMetadata) error { return nil })
 	return err

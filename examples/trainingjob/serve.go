@@ -8,7 +8,7 @@ import (
 
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/kubelet"
 	"github.com/leatproject/leat/examples/deployment/workload"
@@ -74,17 +74,17 @@ func serve(ctx context.Context, o options) error {
 // add adds the caches and the controllers to a manager that runs.
 func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 	f := informer.NewFactory(informer.FactoryOptions{Logger: o.Log})
-	jobs, err := informer.Shared(f, apiclient.For[*job.TrainingJob](o.Client, job.Resource, o.Namespace),
+	jobs, err := informer.Shared(f, apiclient.NewTyped[*job.TrainingJob](o.Client, job.Resource, o.Namespace),
 		informer.Options[*job.TrainingJob]{ResyncPeriod: resync, OnMutation: o.onMutation})
-	pods, errPods := informer.Shared(f, apiclient.View[*plan.Pod](o.Client, training.Pods, o.Namespace),
+	pods, errPods := informer.Shared(f, apiclient.NewPartial[*plan.Pod](o.Client, training.Pods, o.Namespace),
 		informer.Options[*plan.Pod]{LabelSelector: job.LabelJob, OnMutation: o.onMutation})
-	services, errServices := informer.Shared(f, apiclient.View[*plan.Service](o.Client, training.Services, o.Namespace),
+	services, errServices := informer.Shared(f, apiclient.NewPartial[*plan.Service](o.Client, training.Services, o.Namespace),
 		informer.Options[*plan.Service]{LabelSelector: job.LabelJob, OnMutation: o.onMutation})
 	if err := errors.Join(err, errPods, errServices); err != nil {
 		return fmt.Errorf("make the caches: %w", err)
 	}
 	engine := controller.Options{Workers: o.Workers, CacheSyncTimeout: o.SyncTimeout, Logger: o.Log}
-	gate := client.NewGate(client.GateOptions{Logger: o.Log})
+	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Log})
 	c, err := training.New(training.Options{
 		Client: o.Client, Jobs: jobs, Pods: pods, Services: services,
 		Recorder: events, Gate: gate, Counts: o.counts, Controller: engine,
@@ -109,7 +109,7 @@ func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 
 // nodes is a simulation that has the Pods of jobs run. They do not end by themselves.
 func (o options) nodes(f *informer.Factory, engine controller.Options) (manager.Runnable, error) {
-	pods, err := informer.Shared(f, apiclient.View[*workload.Pod](o.Client, workload.Pods, o.Namespace),
+	pods, err := informer.Shared(f, apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, o.Namespace),
 		informer.Options[*workload.Pod]{LabelSelector: job.LabelJob, OnMutation: o.onMutation})
 	if err != nil {
 		return nil, fmt.Errorf("make the caches: %w", err)

@@ -21,7 +21,7 @@ var unwritten = []string{
 	"docs/decisions/0003-when-to-list-again.md",
 	"apiclient",
 	"bench",
-	"client",
+	"cachedclient",
 	"cmd",
 	"deltafifo",
 	"e2e",

@@ -32,10 +32,10 @@ var table = []layer{
 	{"await", "api apiclient cache deltafifo informer reflector"},
 	{"workqueue", ""},
 	{"controller predicate", "api cache informer workqueue internal/hooks"},
-	{"client", "api apiclient cache informer"},
+	{"cachedclient", "api apiclient cache informer"},
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
-	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate client owner expectations status leaderelection recorder internal/sameorigin"},
+	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/sameorigin"},
 	{"metrics", everything},
 	{"testserver", "api codec internal/sameorigin"},
 	{"internal/archtest internal/mutate", ""},
@@ -68,7 +68,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller client leaderelection recorder manager metrics testserver cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics testserver cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

@@ -18,6 +18,6 @@ func TestSuite(t *testing.T) {
 		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {
 			c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
 			require.NoError(t, err)
-			return apiclient.View[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, "")
+			return apiclient.NewPartial[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, "")
 		})
 }

@@ -58,7 +58,7 @@ var kinds = []kind{
 			Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
 		}}}
 	}},
-	{"no streaming", false, func(*rand.Rand) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseStreaming{}} }},
+	{"no streaming", false, func(*rand.Rand) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseWatchList{}} }},
 	{"event twice", false, func(r *rand.Rand) testserver.Fault {
 		return testserver.Fault{Times: 1 + r.IntN(9), Effect: testserver.DuplicateEvent{}}
 	}},

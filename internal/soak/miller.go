@@ -13,7 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/recorder"
@@ -24,8 +24,8 @@ var errNoLuck = errors.New("soak: no luck")
 // miller is the reconciler: it gives every mill its parts.
 type miller struct {
 	quiet    *atomic.Bool // true while nothing may fail on purpose
-	mills    *client.Resource[*mill]
-	parts    *client.Resource[*part]
+	mills    *cachedclient.Typed[*mill]
+	parts    *cachedclient.Typed[*part]
 	byMill   *cache.Index[*part, string]
 	recorder *recorder.Recorder
 }
@@ -43,7 +43,7 @@ func (m *miller) Reconcile(ctx context.Context, key api.Key) (controller.Result,
 	if err := m.trouble(ctx); err != nil {
 		return controller.Result{}, err
 	}
-	owned, err := m.parts.List(ctx, client.ListOptions{}, client.By(m.byMill, key.String()))
+	owned, err := m.parts.List(ctx, cachedclient.ListOptions{}, cachedclient.By(m.byMill, key.String()))
 	if err != nil {
 		return controller.Result{}, err
 	}

@@ -23,7 +23,7 @@ type observer struct {
 	line     *line
 	client   *apiclient.Client
 	factory  *informer.Factory
-	view     *apiclient.Projection[*mill]
+	view     *apiclient.PartialClient[*mill]
 	mills    *informer.Share[*mill]
 	parts    *informer.Informer[*part] // over WebSocket
 	recorder *recorder.Recorder
@@ -43,11 +43,11 @@ func startObserver(w *world, log *zap.Logger) (*observer, error) {
 		return nil, err
 	}
 	o.factory = informer.NewFactory(informer.FactoryOptions{Logger: o.log})
-	o.view = apiclient.View[*mill](o.client, mills, "")
+	o.view = apiclient.NewPartial[*mill](o.client, mills, "")
 	if o.mills, err = o.share(); err != nil {
 		return nil, err
 	}
-	o.parts = informer.New(websocket.Watch(apiclient.View[*part](o.client, parts, "")), informerOptions[*part](o.log))
+	o.parts = informer.New(websocket.Watch(apiclient.NewPartial[*part](o.client, parts, "")), informerOptions[*part](o.log))
 	if o.recorder, err = recorder.New(o.client, recorder.Options{Controller: "leat.test/observer", Logger: o.log}); err != nil {
 		return nil, err
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/leaderelection"
@@ -58,12 +58,12 @@ type replica struct {
 	mills      *informer.Share[*mill]
 	parts      *informer.Share[*part]
 	recorder   *recorder.Recorder
-	gate       *client.Gate
+	gate       *cachedclient.Gate
 	controller *controller.Controller[api.Key]
 	elector    *leaderelection.Elector
 	manager    *manager.Manager
 	admin      net.Listener
-	shown      []*metrics.Registration
+	shown      []*metrics.CollectorRegistration
 	stop       context.CancelFunc
 	done       chan struct{} // closed when Run has returned, with err
 	err        error
@@ -95,11 +95,11 @@ func startReplica(w *world, s *slot, generation int, quiet *atomic.Bool, log *za
 
 func (r *replica) makeCaches() (err error) {
 	r.factory = informer.NewFactory(informer.FactoryOptions{Logger: r.log})
-	r.mills, err = informer.Shared(r.factory, apiclient.View[*mill](r.client, mills, ""), informerOptions[*mill](r.log))
+	r.mills, err = informer.Shared(r.factory, apiclient.NewPartial[*mill](r.client, mills, ""), informerOptions[*mill](r.log))
 	if err != nil {
 		return err
 	}
-	r.parts, err = informer.Shared(r.factory, apiclient.View[*part](r.client, parts, ""), informerOptions[*part](r.log))
+	r.parts, err = informer.Shared(r.factory, apiclient.NewPartial[*part](r.client, parts, ""), informerOptions[*part](r.log))
 	if err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (r *replica) makeCaches() (err error) {
 }
 
 func (r *replica) makeController(quiet *atomic.Bool) error {
-	r.gate = client.NewGate(client.GateOptions{Timeout: time.Second, Logger: r.log})
+	r.gate = cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Second, Logger: r.log})
 	m := &miller{
 		quiet:    quiet,
-		mills:    client.For(apiclient.For[*mill](r.client, mills, ""), r.mills.Informer, client.Options{Overlay: true}),
-		parts:    client.For(apiclient.For[*part](r.client, parts, ""), r.parts.Informer, client.Options{}),
+		mills:    cachedclient.NewTyped(apiclient.NewTyped[*mill](r.client, mills, ""), r.mills.Informer, cachedclient.Options{Overlay: true}),
+		parts:    cachedclient.NewTyped(apiclient.NewTyped[*part](r.client, parts, ""), r.parts.Informer, cachedclient.Options{}),
 		byMill:   informer.AddIndex(r.parts.Informer, millOf),
 		recorder: r.recorder,
 	}
@@ -148,7 +148,7 @@ func (r *replica) makeManager() (err error) {
 
 // show registers everything that has metrics.
 func (r *replica) show() (failed error) {
-	note := func(shown *metrics.Registration, err error) {
+	note := func(shown *metrics.CollectorRegistration, err error) {
 		failed = errors.Join(failed, err)
 		r.shown = append(r.shown, shown)
 	}

@@ -93,7 +93,7 @@ func (v *visitors) share() (visitor, error) {
 
 // namespace takes a share of an informer of one namespace, which starts for it and stops after it.
 func (v *visitors) namespace() (visitor, error) {
-	view := apiclient.View[*mill](v.o.client, mills, namespaceOf(v.rand.IntN(namespaces)))
+	view := apiclient.NewPartial[*mill](v.o.client, mills, namespaceOf(v.rand.IntN(namespaces)))
 	s, err := informer.Shared(v.o.factory, view, informerOptions[*mill](v.o.log))
 	return v.guest(s, err)
 }
@@ -121,7 +121,7 @@ func (v *visitors) informer() (visitor, error) {
 		return p, nil
 	}
 	o.DisableStreaming = v.rand.IntN(2) == 0
-	lw := api.ListerWatcher[*part](apiclient.View[*part](v.o.client, parts, ""))
+	lw := api.ListerWatcher[*part](apiclient.NewPartial[*part](v.o.client, parts, ""))
 	return v.during(informer.New(lw, o).Run), nil
 }
 

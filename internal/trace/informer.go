@@ -68,8 +68,8 @@ func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.Han
 }
 
 // await waits until the batch of a notification is printed, which happens right after the notification was queued. A
-// change carries the start of its batch, a resync the time at which its batch was handled; on fake time, batches must not
-// start at the same instant. A replay to a handler that joins has no batch; it waits only for the first one.
+// change carries the start of its batch, a resync the time at which its batch was handled; on fake time, batches must
+// not start at the same instant. A replay to a handler that joins has no batch; it waits only for the first one.
 func (i *Informer[T]) await(n informer.Notification[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

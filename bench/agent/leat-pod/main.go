@@ -30,7 +30,7 @@ func run(ctx context.Context, host string, log *zap.Logger) error {
 		return err
 	}
 	resource := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	pods := informer.New(apiclient.For[*corev1.Pod](client, resource, ""), informer.Options[*corev1.Pod]{Logger: log})
+	pods := informer.New(apiclient.NewTyped[*corev1.Pod](client, resource, ""), informer.Options[*corev1.Pod]{Logger: log})
 	registration, err := pods.AddEventHandler(informer.HandlerFuncs[*corev1.Pod]{
 		UpdateFunc: func(_, pod *corev1.Pod) { fmt.Println(pod.Name, pod.Status.Phase) },
 	}, informer.HandlerOptions{})

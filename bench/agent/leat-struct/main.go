@@ -30,7 +30,7 @@ func run(ctx context.Context, host string, log *zap.Logger) error {
 		return err
 	}
 	resource := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
-	pods := informer.New(apiclient.View[*subject.Pod](client, resource, ""), informer.Options[*subject.Pod]{Logger: log})
+	pods := informer.New(apiclient.NewPartial[*subject.Pod](client, resource, ""), informer.Options[*subject.Pod]{Logger: log})
 	registration, err := pods.AddEventHandler(informer.HandlerFuncs[*subject.Pod]{
 		UpdateFunc: func(_, pod *subject.Pod) { fmt.Println(pod.Metadata.Name, pod.Status.Phase) },
 	}, informer.HandlerOptions{})

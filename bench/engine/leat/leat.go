@@ -33,13 +33,13 @@ func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	}
 	switch s.Form {
 	case subject.Full:
-		return withHooks(apiclient.For[*corev1.Pod](client, pods, ""), s, h)
+		return withHooks(apiclient.NewTyped[*corev1.Pod](client, pods, ""), s, h)
 	case subject.Struct:
-		return withHooks(apiclient.View[*subject.Pod](client, pods, ""), s, h)
+		return withHooks(apiclient.NewPartial[*subject.Pod](client, pods, ""), s, h)
 	case subject.Metadata:
-		return withHooks(apiclient.View[*metav1.PartialObjectMetadata](client, pods, ""), s, h)
+		return withHooks(apiclient.NewPartial[*metav1.PartialObjectMetadata](client, pods, ""), s, h)
 	case subject.Unstructured:
-		return withHooks(apiclient.For[*unstructured.Unstructured](client, pods, ""), s, h)
+		return withHooks(apiclient.NewTyped[*unstructured.Unstructured](client, pods, ""), s, h)
 	default:
 		return nil, subject.ErrUnsupported
 	}

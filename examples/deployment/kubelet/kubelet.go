@@ -38,7 +38,7 @@ func New(o Options) *controller.Controller[api.Key] {
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}
-	k := &kubelet{o: o, client: apiclient.View[*workload.Pod](o.Client, workload.Pods, "")}
+	k := &kubelet{o: o, client: apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, "")}
 	c := controller.New("kubelet", k, o.Controller)
 	c.Watch(controller.For(o.Pods))
 	return c
@@ -47,7 +47,7 @@ func New(o Options) *controller.Controller[api.Key] {
 // kubelet is a scheduler and all the kubelets of a cluster.
 type kubelet struct {
 	o      Options
-	client *apiclient.Projection[*workload.Pod]
+	client *apiclient.PartialClient[*workload.Pod]
 }
 
 // Reconcile takes the next step in the life of one Pod.

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/expectations"
@@ -43,7 +43,7 @@ type Options struct {
 // New returns a controller of ReplicaSets. It corresponds to NewReplicaSetController of kube-controller-manager.
 func New(o Options) *controller.Controller[api.Key] {
 	r := newReconciler(o)
-	gate := client.NewGate(client.GateOptions{Logger: o.Controller.Logger})
+	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
 	c := controller.New("replicaset", controller.Gated[api.Key](r, gate), o.Controller)
 	r.watch(c, o)
 	return c
@@ -53,13 +53,13 @@ func newReconciler(o Options) *reconciler {
 	if o.Burst == 0 {
 		o.Burst = 500
 	}
-	sets := apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
-	pods := apiclient.View[*workload.Pod](o.Client, workload.Pods, "")
+	sets := apiclient.NewTyped[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
+	pods := apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, "")
 	return &reconciler{
-		sets:         client.For(sets, o.ReplicaSets.Informer, client.Options{}),
-		pods:         client.View(pods, o.Pods.Informer, client.Options{}),
+		sets:         cachedclient.NewTyped(sets, o.ReplicaSets.Informer, cachedclient.Options{}),
+		pods:         cachedclient.NewPartial(pods, o.Pods.Informer, cachedclient.Options{}),
 		cached:       o.ReplicaSets.Cache(),
-		newPods:      apiclient.For[*corev1.Pod](o.Client, workload.Pods, ""),
+		newPods:      apiclient.NewTyped[*corev1.Pod](o.Client, workload.Pods, ""),
 		recorder:     o.Recorder,
 		burst:        o.Burst,
 		setsByKeeper: informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
@@ -74,10 +74,10 @@ func newReconciler(o Options) *reconciler {
 // reconciler makes the Pods of ReplicaSets as many as they want. Pods that it makes and deletes are expected; for what
 // else it writes, which is statuses and what is adopted and released, a gate before it waits.
 type reconciler struct {
-	sets         *client.Resource[*appsv1.ReplicaSet]
-	pods         *client.Projection[*workload.Pod]
-	newPods      *apiclient.Resource[*corev1.Pod] // whole ones
-	cached       cache.Reader[*appsv1.ReplicaSet] // for handlers, which wait for nothing
+	sets         *cachedclient.Typed[*appsv1.ReplicaSet]
+	pods         *cachedclient.Partial[*workload.Pod]
+	newPods      *apiclient.TypedClient[*corev1.Pod] // whole ones
+	cached       cache.Reader[*appsv1.ReplicaSet]    // for handlers, which wait for nothing
 	byNamespace  *cache.Index[*appsv1.ReplicaSet, string]
 	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
 	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]

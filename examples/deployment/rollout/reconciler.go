@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
@@ -40,11 +40,11 @@ type Options struct {
 
 // New returns a controller of Deployments. It corresponds to NewDeploymentController of kube-controller-manager.
 func New(o Options) *controller.Controller[api.Key] {
-	deployments := apiclient.For[*appsv1.Deployment](o.Client, workload.Deployments, "")
-	sets := apiclient.For[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
+	deployments := apiclient.NewTyped[*appsv1.Deployment](o.Client, workload.Deployments, "")
+	sets := apiclient.NewTyped[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
 	r := &reconciler{
-		deployments:       client.For(deployments, o.Deployments.Informer, client.Options{}),
-		sets:              client.For(sets, o.ReplicaSets.Informer, client.Options{}),
+		deployments:       cachedclient.NewTyped(deployments, o.Deployments.Informer, cachedclient.Options{}),
+		sets:              cachedclient.NewTyped(sets, o.ReplicaSets.Informer, cachedclient.Options{}),
 		cachedDeployments: o.Deployments.Cache(),
 		cachedSets:        o.ReplicaSets.Cache(),
 		recorder:          o.Recorder,
@@ -57,7 +57,7 @@ func New(o Options) *controller.Controller[api.Key] {
 	if o.Controller.MaxRetries == 0 {
 		o.Controller.MaxRetries = 15
 	}
-	gate := client.NewGate(client.GateOptions{Logger: o.Controller.Logger})
+	gate := cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
 	c := controller.New("deployment", controller.Gated[api.Key](r, gate), o.Controller)
 	r.watch(c, o)
 	return c
@@ -67,8 +67,8 @@ func New(o Options) *controller.Controller[api.Key] {
 // is decided from others is wrong more often than not, and where several objects are written together the server's check
 // of versions does not find out.
 type reconciler struct {
-	deployments  *client.Resource[*appsv1.Deployment]
-	sets         *client.Resource[*appsv1.ReplicaSet]
+	deployments  *cachedclient.Typed[*appsv1.Deployment]
+	sets         *cachedclient.Typed[*appsv1.ReplicaSet]
 	byNamespace  *cache.Index[*appsv1.Deployment, string]
 	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
 	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]

@@ -48,7 +48,7 @@ func Install(ctx context.Context, c *apiclient.Client) error {
 	if err := yaml.Unmarshal(Definition, &intent); err != nil {
 		return fmt.Errorf("job: read the definition: %w", err)
 	}
-	definitions := apiclient.View[*metav1.PartialObjectMetadata](c, Definitions, "")
+	definitions := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, Definitions, "")
 	_, err := definitions.Apply(ctx, api.Key{Name: definitionName}, intent, apiclient.ApplyOptions{
 		ApplyOptions: metav1.ApplyOptions{FieldManager: fieldManager, Force: true},
 	})

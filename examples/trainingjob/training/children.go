@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
@@ -22,8 +22,8 @@ import (
 type children[T, W metav1.Object] struct {
 	resource api.Resource
 	byKeeper *cache.Index[T, workload.Keeper]
-	view     *apiclient.Projection[T]
-	whole    *apiclient.Resource[W]
+	view     *apiclient.PartialClient[T]
+	whole    *apiclient.TypedClient[W]
 	make     func(*job.TrainingJob, plan.Replica) W
 }
 
@@ -31,13 +31,13 @@ func newChildren[T, W metav1.Object](c *apiclient.Client, r api.Resource, i *inf
 	return children[T, W]{
 		resource: r, make: make,
 		byKeeper: informer.AddIndex(i, workload.KeeperOf[T]),
-		view:     apiclient.View[T](c, r, ""),
-		whole:    apiclient.For[W](c, r, ""),
+		view:     apiclient.NewPartial[T](c, r, ""),
+		whole:    apiclient.NewTyped[W](c, r, ""),
 	}
 }
 
 // find finds those of a job, adopting orphans that have its label and releasing what has it no more.
-func (c children[T, W]) find(ctx context.Context, jobs *client.Resource[*job.TrainingJob], j *job.TrainingJob) ([]T, error) {
+func (c children[T, W]) find(ctx context.Context, jobs *cachedclient.Typed[*job.TrainingJob], j *job.TrainingJob) ([]T, error) {
 	claimer := owner.Claimer[*job.TrainingJob, T]{
 		Owner: j, Resource: job.Resource,
 		Selects: func(o T) bool { return o.GetLabels()[job.LabelJob] == j.Name },

@@ -54,8 +54,8 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 		f := informer.NewFactory(informer.FactoryOptions{})
 		o := Options{
 			Client: client,
-			Jobs:   shared(w, f, apiclient.For[*job.TrainingJob](client, job.Resource, "")),
-			Pods:   shared(w, f, apiclient.View[*plan.Pod](client, Pods, "")), Services: shared(w, f, apiclient.View[*plan.Service](client, Services, "")),
+			Jobs:   shared(w, f, apiclient.NewTyped[*job.TrainingJob](client, job.Resource, "")),
+			Pods:   shared(w, f, apiclient.NewPartial[*plan.Pod](client, Pods, "")), Services: shared(w, f, apiclient.NewPartial[*plan.Service](client, Services, "")),
 			Controller: controller.Options{
 				Logger:      zap.New(core),
 				OnReconcile: func(r controller.Report) { w.reports = append(w.reports, r) },

@@ -13,7 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
@@ -38,7 +38,7 @@ type Options struct {
 	Recorder *recorder.Recorder
 
 	// Gate holds back reconciles of jobs whose status was written a moment ago. Nil is one with the usual options.
-	Gate *client.Gate
+	Gate *cachedclient.Gate
 	// Counts is told of what happened to jobs, if not nil.
 	Counts *Counts
 	// Controller are the options of the engine.
@@ -50,7 +50,7 @@ func New(o Options) (*controller.Controller[api.Key], error) { return newReconci
 
 func (r *reconciler) controller(o Options) (*controller.Controller[api.Key], error) {
 	if o.Gate == nil {
-		o.Gate = client.NewGate(client.GateOptions{Logger: o.Controller.Logger})
+		o.Gate = cachedclient.NewGate(cachedclient.GateOptions{Logger: o.Controller.Logger})
 	}
 	return controller.Spec[api.Key]{
 		Name:       "trainingjob",
@@ -63,7 +63,7 @@ func (r *reconciler) controller(o Options) (*controller.Controller[api.Key], err
 // reconciler takes jobs to their end. What it writes of a job itself the gate waits for. What it makes for a job, and what
 // it deletes, is expected instead: that takes as long as it takes, and the status is kept up to date meanwhile.
 type reconciler struct {
-	jobs     *client.Resource[*job.TrainingJob]
+	jobs     *cachedclient.Typed[*job.TrainingJob]
 	pods     children[*plan.Pod, *corev1.Pod]
 	services children[*plan.Service, *corev1.Service]
 	expected *expectations.Expectations[batch]
@@ -76,7 +76,7 @@ func newReconciler(o Options) *reconciler {
 		o.Counts = &Counts{}
 	}
 	return &reconciler{
-		jobs:     client.For(apiclient.For[*job.TrainingJob](o.Client, job.Resource, ""), o.Jobs.Informer, client.Options{}),
+		jobs:     cachedclient.NewTyped(apiclient.NewTyped[*job.TrainingJob](o.Client, job.Resource, ""), o.Jobs.Informer, cachedclient.Options{}),
 		pods:     newChildren(o.Client, Pods, o.Pods.Informer, plan.NewPod),
 		services: newChildren(o.Client, Services, o.Services.Informer, plan.NewService),
 		expected: expectations.New[batch](expectations.Options{}),

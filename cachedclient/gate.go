@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"context"
@@ -17,35 +17,35 @@ type GateOptions struct {
 	// Timeout is how long a reconcile is held back at most. Zero means 5 seconds.
 	Timeout time.Duration
 	// OnWait is called with each wait that has ended, for metrics, with no lock held. It must not block.
-	OnWait func(Wait)
+	OnWait func(GateWait)
 	// Logger is silent when nil.
 	Logger *zap.Logger
 }
 
 // Wait is a reconcile that was held back.
-type Wait struct {
+type GateWait struct {
 	Key      api.Key
 	Took     time.Duration
 	TimedOut bool // it went on although a cache did not show everything that was written
 }
 
-// Gate keeps a reconcile from reading a state that is older than what the last reconcile of the same key wrote: the next
-// one is held back until the caches have caught up. It is a controller.Gate, one for each controller:
+// Gate keeps a reconcile from reading a state that is older than what the last reconcile of the same key wrote: the
+// next one is held back until the caches have caught up. It is a controller.Gate, one for each controller:
 //
-//	controller.New("web", controller.Gated(reconciler, client.NewGate(client.GateOptions{})), …)
+//	controller.New("web", controller.Gated(reconciler, cachedclient.NewGate(cachedclient.GateOptions{})), …)
 //
-// It learns of what a Projection or Resource writes with the context that the reconciler was given, or one that comes of
-// it. What it holds back needs no worker; what others wrote it does not wait for. A write that fails is not noted, and
+// It learns of what a Partial or Typed writes with the context that the reconciler was given, or one that comes of it.
+// What it holds back needs no worker; what others wrote it does not wait for. A write that fails is not noted, and
 // neither is one whose outcome is unknown, because there is no version to wait for: what repeats it has to be safe to
-// repeat, as an update with a version and a creation with a name are.
-// It corresponds to the consistency store of kube-controller-manager (KEP-5647), which fails a sync that comes too early.
+// repeat, as an update with a version and a creation with a name are. It corresponds to the consistency store of
+// kube-controller-manager (KEP-5647), which fails a sync that comes too early.
 type Gate struct {
 	timeout time.Duration
-	onWait  func(Wait)
+	onWait  func(GateWait)
 	log     *zap.Logger
 
-	mu      sync.Mutex // guards the fields below, and every ledger
-	ledgers map[api.Key]*ledger
+	mu      sync.Mutex // guards the fields below, and every unseenWrites
+	unseen  map[api.Key]*unseenWrites
 	sweepAt int // how many there may be before those that are settled are looked for
 	stats   GateStats
 }
@@ -58,7 +58,7 @@ type GateStats struct {
 	TimedOut int64 // of these, those that went on without having seen everything
 }
 
-// sweepFrom is how many ledgers there are at least before settled ones are looked for.
+// sweepFrom is how many keys have unseen writes before sweep looks for those whose writes have been seen.
 const sweepFrom = 64
 
 // NewGate returns a gate to which nothing has been written yet.
@@ -69,7 +69,7 @@ func NewGate(o GateOptions) *Gate {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	return &Gate{timeout: o.Timeout, onWait: o.OnWait, log: o.Logger, ledgers: map[api.Key]*ledger{}, sweepAt: sweepFrom}
+	return &Gate{timeout: o.Timeout, onWait: o.OnWait, log: o.Logger, unseen: map[api.Key]*unseenWrites{}, sweepAt: sweepFrom}
 }
 
 // Ready tells whether the caches show what reconciles of the key have written. If not, again is called once, on any
@@ -86,31 +86,31 @@ func (g *Gate) Ready(key api.Key, again func()) bool {
 
 // ready also returns whom to call, if that who is held back already may go on. The lock is held.
 func (g *Gate) ready(key api.Key, again func()) (ready bool, held []func()) {
-	l := g.ledgers[key]
+	l := g.unseen[key]
 	if l == nil {
 		return true, nil
 	}
-	if l.settled() {
+	if l.allSeen() {
 		return true, g.close(l, false)
 	}
 	if !l.isWaiting() {
 		// Listen first and look again then: what came in between is not missed.
-		if l.listen(func() { g.look(l) }); l.settled() {
+		if l.subscribe(func() { g.look(l) }); l.allSeen() {
 			return true, g.close(l, false)
 		}
 		l.since = time.Now()
 		l.timer = time.AfterFunc(g.timeout, func() { g.giveUp(l) })
 		g.stats.Waiting++
 	}
-	l.held = append(l.held, again)
+	l.waiting = append(l.waiting, again)
 	return false, nil
 }
 
 // look lets a key go on if everything has been seen. It is called when a cache has changed.
-func (g *Gate) look(l *ledger) {
+func (g *Gate) look(l *unseenWrites) {
 	g.mu.Lock()
 	var held []func()
-	if l.isWaiting() && l.settled() {
+	if l.isWaiting() && l.allSeen() {
 		held = g.close(l, false)
 	}
 	g.mu.Unlock()
@@ -121,11 +121,11 @@ func (g *Gate) look(l *ledger) {
 
 // giveUp lets a key go on although not everything has been seen. What has not is forgotten: a cache that is stuck costs
 // each key one time-out and not one for each reconcile.
-func (g *Gate) giveUp(l *ledger) {
+func (g *Gate) giveUp(l *unseenWrites) {
 	g.mu.Lock()
 	var held []func()
 	if l.isWaiting() {
-		timedOut := !l.settled()
+		timedOut := !l.allSeen()
 		if timedOut {
 			g.complain(l)
 		}
@@ -138,18 +138,18 @@ func (g *Gate) giveUp(l *ledger) {
 }
 
 // complain logs one of the writes that have not been seen.
-func (g *Gate) complain(l *ledger) {
+func (g *Gate) complain(l *unseenWrites) {
 	w := l.unseen()
 	g.log.Warn("reconcile goes on before the cache shows what was written",
 		zap.String("key", api.FormatKey(l.key)), zap.Duration("after", g.timeout), zap.Int("count", len(l.writes)),
-		zap.Stringer("resource", w.origin.resource()), zap.String("object", api.FormatKey(w.key)),
-		zap.String("rv", w.version), zap.String("cached", w.origin.position()))
+		zap.Stringer("resource", w.target.resource()), zap.String("object", api.FormatKey(w.key)),
+		zap.String("rv", w.version), zap.String("cached", w.target.position()))
 }
 
-// close forgets a ledger and returns whom to call.
-func (g *Gate) close(l *ledger, timedOut bool) []func() {
-	delete(g.ledgers, l.key)
-	l.deafen()
+// close forgets the writes of a key and returns the functions to call.
+func (g *Gate) close(l *unseenWrites, timedOut bool) []func() {
+	delete(g.unseen, l.key)
+	l.unsubscribe()
 	if !l.isWaiting() {
 		return nil
 	}
@@ -160,9 +160,9 @@ func (g *Gate) close(l *ledger, timedOut bool) []func() {
 	if timedOut {
 		g.stats.TimedOut++
 	}
-	held := l.held
+	held := l.waiting
 	if g.onWait != nil {
-		ended := Wait{Key: l.key, Took: time.Since(l.since), TimedOut: timedOut}
+		ended := GateWait{Key: l.key, Took: time.Since(l.since), TimedOut: timedOut}
 		held = append(held, func() { g.onWait(ended) })
 	}
 	return held
@@ -170,7 +170,7 @@ func (g *Gate) close(l *ledger, timedOut bool) []func() {
 
 // Begin returns the context of a reconcile of the key.
 func (g *Gate) Begin(ctx context.Context, key api.Key) context.Context {
-	return context.WithValue(ctx, gateKey{}, notebook{g, key})
+	return context.WithValue(ctx, gateKey{}, gateContext{g, key})
 }
 
 // Stats returns what the gate has done so far.
@@ -178,15 +178,15 @@ func (g *Gate) Stats() GateStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.stats
-	s.Keys = len(g.ledgers)
+	s.Keys = len(g.unseen)
 	return s
 }
 
 // gateKey finds the gate in a context.
 type gateKey struct{}
 
-// notebook says under which key of which gate a context notes what is written with it.
-type notebook struct {
+// gateContext is the gate and the key that a reconcile's context carries.
+type gateContext struct {
 	gate *Gate
 	key  api.Key
 }
@@ -196,7 +196,7 @@ func noted(ctx context.Context) bool { return ctx.Value(gateKey{}) != nil }
 
 // note tells the gate of a context, if there is one, what was written.
 func note(ctx context.Context, w write) {
-	if n, ok := ctx.Value(gateKey{}).(notebook); ok {
+	if n, ok := ctx.Value(gateKey{}).(gateContext); ok {
 		n.gate.note(n.key, w)
 	}
 }
@@ -204,27 +204,27 @@ func note(ctx context.Context, w write) {
 func (g *Gate) note(key api.Key, w write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := g.ledgers[key]
+	l := g.unseen[key]
 	if l == nil {
 		g.sweep()
-		l = &ledger{key: key, writes: map[place]write{}, caches: map[caught]struct{}{}}
-		g.ledgers[key] = l
+		l = &unseenWrites{key: key, writes: map[objectID]write{}, caches: map[writeTarget]struct{}{}}
+		g.unseen[key] = l
 	}
 	l.note(w)
 	if l.isWaiting() { // whoever writes has outlived its reconcile
-		l.listen(func() { g.look(l) })
+		l.subscribe(func() { g.look(l) })
 	}
 }
 
 // sweep forgets the keys of which everything has been seen, every so often: they may never be reconciled again.
 func (g *Gate) sweep() {
-	if len(g.ledgers) < g.sweepAt {
+	if len(g.unseen) < g.sweepAt {
 		return
 	}
-	for key, l := range g.ledgers {
-		if !l.isWaiting() && l.settled() {
-			delete(g.ledgers, key)
+	for key, l := range g.unseen {
+		if !l.isWaiting() && l.allSeen() {
+			delete(g.unseen, key)
 		}
 	}
-	g.sweepAt = max(sweepFrom, 2*len(g.ledgers))
+	g.sweepAt = max(sweepFrom, 2*len(g.unseen))
 }

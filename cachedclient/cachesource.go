@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"context"
@@ -12,28 +12,28 @@ import (
 )
 
 // holding is where a client has its cache from: an informer that it was given, one that its first read starts, or none.
-type holding[T api.Object] struct {
+type cacheSource[T api.Object] struct {
 	lists api.ListerWatcher[T]
 	o     Options
 	whole bool // T declares everything that an object may hold
 
-	cache atomic.Pointer[held[T]]
+	cache atomic.Pointer[cacheView[T]]
 	mu    sync.Mutex // held while an informer is asked for, so that there is one
 }
 
 // held is an informer, and what a client knows beyond it.
-type held[T api.Object] struct {
+type cacheView[T api.Object] struct {
 	informer *informer.Informer[T]
 	scope    scope[T]
-	origin   *origin[T]  // of writes that a Gate waits for
-	overlay  *overlay[T] // nil unless there is one
+	target   *cacheTarget[T] // of writes that a Gate waits for
+	overlay  *overlay[T]     // nil unless there is one
 }
 
 // now returns the cache, or nil if there is none yet.
-func (h *holding[T]) now() *held[T] { return h.cache.Load() }
+func (h *cacheSource[T]) now() *cacheView[T] { return h.cache.Load() }
 
-func (h *holding[T]) hold(i *informer.Informer[T]) *held[T] {
-	c := &held[T]{informer: i, scope: scopeOf(i), origin: newOrigin(i)}
+func (h *cacheSource[T]) use(i *informer.Informer[T]) *cacheView[T] {
+	c := &cacheView[T]{informer: i, scope: scopeOf(i), target: newCacheTarget(i)}
 	c.scope.whole = h.whole
 	if h.o.Overlay {
 		c.overlay = newOverlay(i, h.o)
@@ -43,7 +43,7 @@ func (h *holding[T]) hold(i *informer.Informer[T]) *held[T] {
 }
 
 // orStart returns the cache, or nil if there is none and none may be started.
-func (h *holding[T]) orStart() (*held[T], error) {
+func (h *cacheSource[T]) orStart() (*cacheView[T], error) {
 	if c := h.now(); c != nil || h.o.Informers == nil {
 		return c, nil
 	}
@@ -56,13 +56,13 @@ func (h *holding[T]) orStart() (*held[T], error) {
 	if err != nil {
 		return nil, fmt.Errorf("start an informer: %w", err)
 	}
-	return h.hold(share.Informer), nil
+	return h.use(share.Informer), nil
 }
 
-// noting returns the cache in which a write is to be waited for, or nil if there is none. Where reads may start an informer,
-// a write that a Gate or an overlay is to know of does, too: the one that the first read finds may run already, for others,
-// and not have heard of the write.
-func (h *holding[T]) noting(ctx context.Context) *held[T] {
+// noting returns the cache in which a write is to be waited for, or nil if there is none. Where reads may start an
+// informer, a write that a Gate or an overlay is to know of does, too: the one that the first read finds may run
+// already, for others, and not have heard of the write.
+func (h *cacheSource[T]) noting(ctx context.Context) *cacheView[T] {
 	if c := h.now(); c != nil || !noted(ctx) && !h.o.Overlay {
 		return c
 	}
@@ -71,7 +71,7 @@ func (h *holding[T]) noting(ctx context.Context) *held[T] {
 }
 
 // get returns what reads show under a key.
-func (h *held[T]) get(key api.Key) (T, bool) {
+func (h *cacheView[T]) get(key api.Key) (T, bool) {
 	if h.overlay != nil {
 		return h.overlay.get(key)
 	}
@@ -79,7 +79,7 @@ func (h *held[T]) get(key api.Key) (T, bool) {
 }
 
 // look returns the cache, and what is to be shown differently.
-func (h *held[T]) look() (*cache.Snapshot[T], map[api.Key]shown[T]) {
+func (h *cacheView[T]) look() (*cache.Snapshot[T], map[api.Key]shown[T]) {
 	if h.overlay != nil {
 		return h.overlay.over()
 	}
@@ -87,7 +87,7 @@ func (h *held[T]) look() (*cache.Snapshot[T], map[api.Key]shown[T]) {
 }
 
 // readable waits until the cache can answer for a namespace. The empty one is all of them, or that of the informer.
-func (h *held[T]) readable(ctx context.Context, namespace string) error {
+func (h *cacheView[T]) readable(ctx context.Context, namespace string) error {
 	if !h.scope.reaches(namespace) {
 		return &NotCachedError{Resource: h.informer.Resource(), Namespace: namespace}
 	}

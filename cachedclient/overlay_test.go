@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"context"
@@ -16,18 +16,18 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 )
 
 var (
-	overlaid     = client.Options{Overlay: true}
+	overlaid     = cachedclient.Options{Overlay: true}
 	patchOptions apiclient.PatchOptions
 )
 
 // listed is what a list shows, having made sure that Get shows the same of each.
-func (r *rig) listed(o client.ListOptions, where ...client.Selection[*widget]) []string {
+func (r *rig) listed(o cachedclient.ListOptions, where ...cachedclient.Selection[*widget]) []string {
 	list, err := r.widgets.List(r.Context(), o, where...)
 	require.NoError(r, err)
 	for _, w := range list.Items {
@@ -56,10 +56,10 @@ func TestOverlayShowsWhatWasWritten(t *testing.T) {
 		require.NoError(r, r.widgets.Delete(r.Context(), api.KeyOf(held), metav1.DeleteOptions{}))
 
 		check := func() {
-			require.Equal(r, []string{"default/alpha=2", "default/beta=3", "default/held=1", "default/other=1"}, r.listed(client.ListOptions{}))
-			require.Equal(r, []string{"default/alpha=2", "default/beta=3"}, r.listed(client.ListOptions{}, client.By(byNode, "n1")))
-			require.Equal(r, []string{"default/held=1", "default/other=1"}, r.listed(client.ListOptions{}, client.By(byNode, "")))
-			require.Equal(r, []string{"default/alpha=2"}, r.listed(client.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}))
+			require.Equal(r, []string{"default/alpha=2", "default/beta=3", "default/held=1", "default/other=1"}, r.listed(cachedclient.ListOptions{}))
+			require.Equal(r, []string{"default/alpha=2", "default/beta=3"}, r.listed(cachedclient.ListOptions{}, cachedclient.By(byNode, "n1")))
+			require.Equal(r, []string{"default/held=1", "default/other=1"}, r.listed(cachedclient.ListOptions{}, cachedclient.By(byNode, "")))
+			require.Equal(r, []string{"default/alpha=2"}, r.listed(cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"app": "web"})}))
 			require.NotNil(r, r.get(api.KeyOf(held)).DeletionTimestamp)
 			_, err := r.widgets.Get(r.Context(), api.KeyOf(gone))
 			require.True(r, apierrors.IsNotFound(err))
@@ -76,12 +76,12 @@ func TestOverlayShowsWhatWasWritten(t *testing.T) {
 
 // TestOverlayTable has default/alpha at version 10 and tells what reads show after writes, deletions and events.
 func TestOverlayTable(t *testing.T) {
-	type step func(c *client.Resource[*widget], f *feed)
+	type step func(c *cachedclient.Typed[*widget], f *feed)
 	wrote := func(w *widget) step {
-		return func(c *client.Resource[*widget], _ *feed) { c.Wrote(context.Background(), w) }
+		return func(c *cachedclient.Typed[*widget], _ *feed) { c.Wrote(context.Background(), w) }
 	}
 	event := func(kind watch.EventType, w *widget) step {
-		return func(_ *client.Resource[*widget], f *feed) { f.say(kind, w) }
+		return func(_ *cachedclient.Typed[*widget], f *feed) { f.say(kind, w) }
 	}
 	other := at("u9", "20", 1)
 	other.Name = "other"
@@ -113,7 +113,7 @@ func TestOverlayTable(t *testing.T) {
 					s(c, f)
 				}
 				w, err := c.Get(t.Context(), alpha)
-				list, errList := c.List(t.Context(), client.ListOptions{})
+				list, errList := c.List(t.Context(), cachedclient.ListOptions{})
 				require.NoError(t, errList)
 				var shown *widget
 				for _, item := range list.Items {
@@ -142,19 +142,20 @@ func TestOverlayAfterDeletions(t *testing.T) {
 		require.NoError(r, err)
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		r.widgets.Wrote(r.Context(), late) // an answer that comes after the deletion's
-		require.Empty(r, r.listed(client.ListOptions{}))
+		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 		require.NoError(r, creates(named("alpha", 3))(r.Context(), r))
-		require.Equal(r, []string{"default/alpha=3"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/alpha=3"}, r.listed(cachedclient.ListOptions{}))
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
-		require.Empty(r, r.listed(client.ListOptions{}))
+		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 		_, err = r.server.Create(widgets, named("alpha", 4)) // by somebody else
 		require.NoError(r, err)
 		thaw()
-		require.Equal(r, []string{"default/alpha=4"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/alpha=4"}, r.listed(cachedclient.ListOptions{}))
 	})
 }
 
-// TestOverlayOfWhatLeavesTheSelection hides what the cache will not have any more, and shows nothing that it never would.
+// TestOverlayOfWhatLeavesTheSelection hides what the cache will not have any more, and shows nothing that it never
+// would.
 func TestOverlayOfWhatLeavesTheSelection(t *testing.T) {
 	labelled := named("alpha", 1)
 	labelled.Labels = map[string]string{"app": "web"}
@@ -167,13 +168,13 @@ func TestOverlayOfWhatLeavesTheSelection(t *testing.T) {
 		elsewhere := named("beta", 1)
 		elsewhere.Namespace, elsewhere.Labels = "elsewhere", labelled.Labels
 		require.NoError(r, errors.Join(creates(named("beta", 1))(r.Context(), r), creates(elsewhere)(r.Context(), r)))
-		require.Empty(r, r.listed(client.ListOptions{}))
+		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 
 		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
 		require.NoError(r, err)
-		require.Equal(r, []string{"default/alpha=1"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
 		thaw()
-		require.Equal(r, []string{"default/alpha=1"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
 	})
 }
 
@@ -199,14 +200,14 @@ func TestOverlayIsBounded(t *testing.T) {
 	}{{"by its own limit", 5, 5}, {"by default", 0, 1000}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := told(t, newFeed("10"), client.Options{Overlay: true, OverlayLimit: tc.limit})
+				c := told(t, newFeed("10"), cachedclient.Options{Overlay: true, OverlayLimit: tc.limit})
 				for i := range tc.want + 3 {
 					w := at(fmt.Sprint("u", i), fmt.Sprint(20+i), 1)
 					w.Name = fmt.Sprintf("w-%04d", i)
 					c.Wrote(t.Context(), w)
 					<-time.After(1)
 				}
-				list, err := c.List(t.Context(), client.ListOptions{})
+				list, err := c.List(t.Context(), cachedclient.ListOptions{})
 				require.NoError(t, err)
 				require.Len(t, list.Items, tc.want)
 				require.Equal(t, "w-0003", list.Items[0].Name, "the oldest go first")
@@ -217,29 +218,29 @@ func TestOverlayIsBounded(t *testing.T) {
 
 // TestOverlayAges has a cache that never catches up, with a write and with a deletion.
 func TestOverlayAges(t *testing.T) {
-	bubble(t, setting{client: client.Options{Overlay: true, OverlayAge: time.Minute}, have: []*widget{named("alpha", 1), named("beta", 1)}}, func(r *rig) {
+	bubble(t, setting{client: cachedclient.Options{Overlay: true, OverlayAge: time.Minute}, have: []*widget{named("alpha", 1), named("beta", 1)}}, func(r *rig) {
 		r.freeze()
 		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
 		require.NoError(r, err)
 		require.NoError(r, r.widgets.Delete(r.Context(), api.Key{Namespace: "default", Name: "beta"}, metav1.DeleteOptions{}))
 		<-time.After(time.Minute - 1)
-		require.Equal(r, []string{"default/alpha=2"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/alpha=2"}, r.listed(cachedclient.ListOptions{}))
 		<-time.After(1)
 		require.EqualValues(r, 1, r.get(api.Key{Namespace: "default", Name: "beta"}).Spec.Size)
-		require.Equal(r, []string{"default/alpha=1", "default/beta=1"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/alpha=1", "default/beta=1"}, r.listed(cachedclient.ListOptions{}))
 	})
 }
 
 // TestOverlayForgetsTheOldestDeletion has more deletions than it may remember.
 func TestOverlayForgetsTheOldestDeletion(t *testing.T) {
 	have := []*widget{named("a", 1), named("b", 1), named("c", 1)}
-	bubble(t, setting{client: client.Options{Overlay: true, OverlayLimit: 2}, have: have}, func(r *rig) {
+	bubble(t, setting{client: cachedclient.Options{Overlay: true, OverlayLimit: 2}, have: have}, func(r *rig) {
 		r.freeze()
 		for _, w := range have {
 			require.NoError(r, r.widgets.Delete(r.Context(), api.KeyOf(w), metav1.DeleteOptions{}))
 			<-time.After(1)
 		}
-		require.Equal(r, []string{"default/a=1"}, r.listed(client.ListOptions{}))
+		require.Equal(r, []string{"default/a=1"}, r.listed(cachedclient.ListOptions{}))
 	})
 }
 
@@ -250,19 +251,19 @@ func TestOverlayForgetsWhatTheCacheKnows(t *testing.T) {
 		thaw := r.freeze()
 		require.NoError(r, creates(named("beta", 1))(r.Context(), r))
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
-		require.Equal(r, 1, client.Remembered(&r.widgets.Projection))
+		require.Equal(r, 1, cachedclient.Remembered(&r.widgets.Partial))
 		thaw()
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
-		require.Zero(r, client.Remembered(&r.widgets.Projection))
+		require.Zero(r, cachedclient.Remembered(&r.widgets.Partial))
 
 		thaw = r.freeze()
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{})) // which the cache has
 		gamma := api.Key{Namespace: "default", Name: "gamma"}
 		require.NoError(r, creates(named("gamma", 1))(r.Context(), r))
 		require.NoError(r, r.widgets.Delete(r.Context(), gamma, metav1.DeleteOptions{})) // which it has not
-		require.Equal(r, 2, client.Remembered(&r.widgets.Projection))
+		require.Equal(r, 2, cachedclient.Remembered(&r.widgets.Partial))
 		thaw()
-		require.Equal(r, []string{"default/beta=1"}, r.listed(client.ListOptions{}))
-		require.Zero(r, client.Remembered(&r.widgets.Projection))
+		require.Equal(r, []string{"default/beta=1"}, r.listed(cachedclient.ListOptions{}))
+		require.Zero(r, cachedclient.Remembered(&r.widgets.Partial))
 	})
 }

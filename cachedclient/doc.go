@@ -9,10 +9,10 @@
 //	             │                      ▲  │
 //	             └───────▶ Gate ────────┘  └──▶ overlay of the cache
 //
-// Read projection.go for reads of one object, list.go for those of many and holding.go for where the cache comes from,
-// write.go and resource.go for writes, change.go for what is read, changed and written. gate.go and ledger.go hold a
-// reconcile back until the cache has caught up with the last one, origin.go says when it has, and overlay.go does without
-// waiting.
+// Read partial.go for reads of one object, list.go for those of many and cachesource.go for where the cache comes from,
+// write.go and typed.go for writes, change.go for what is read, changed and written. gate.go and unseen.go hold a
+// reconcile back until the cache has caught up with the last one, cachetarget.go says when it has, and overlay.go does
+// without waiting.
 //
 // # Reading one's own writes
 //
@@ -51,23 +51,24 @@
 // # Concurrency
 //
 // Everything is safe for concurrent use. Reads of a filled cache take no lock, unless an overlay has something to show;
-// writes block for the server. A Gate has one lock, under which it looks at caches and calls nobody. Nothing here starts a
-// goroutine: caches that are waited for are listened to by a handler of the informer, the first time that anybody waits,
-// and the time-out is a timer.
+// writes block for the server. A Gate has one lock, under which it looks at caches and calls nobody. Nothing here
+// starts a goroutine: caches that are waited for are listened to by a handler of the informer, the first time that
+// anybody waits, and the time-out is a timer.
 //
 // # Differences from client-go
 //
-// client-go's readers are listers, and its writers sets of typed clients; these are the differences from controller-runtime.
-// A client is of one type and made once, from an informer: there is no scheme, no informer that starts because somebody
-// reads, unless it is allowed, and no method that a partial type could be written with. Lists have an order, a version and
-// pages, of which a List is the continue token: it keeps what is left of its snapshot, and nothing does when it is gone.
-// Fields are selected by indexes, which are values and have types. Reads may show one's own writes. CreateOrUpdate knows what to do about a conflict.
+// client-go's readers are listers, and its writers sets of typed clients; these are the differences from
+// controller-runtime. A client is of one type and made once, from an informer: there is no scheme, no informer that
+// starts because somebody reads, unless it is allowed, and no method that a partial type could be written with. Lists
+// have an order, a version and pages, of which a List is the continue token: it keeps what is left of its snapshot, and
+// nothing does when it is gone. Fields are selected by indexes, which are values and have types. Reads may show one's
+// own writes. CreateOrUpdate knows what to do about a conflict.
 //
-// A write of which the outcome is unknown, because its answer was lost, is not noted by anybody: there is no version that
-// could be waited for. Versions without an order are waited for until they are met, and an overlay ignores them
+// A write of which the outcome is unknown, because its answer was lost, is not noted by anybody: there is no version
+// that could be waited for. Versions without an order are waited for until they are met, and an overlay ignores them
 // (TestGateAndVersionsWithoutOrder). What an overlay shows did not go through the informer's Transform.
 //
 // # Example
 //
-// See Example, ExampleGate, ExampleBy and ExampleResource_CreateOrUpdate.
-package client
+// See Example, ExampleGate, ExampleBy and ExampleTyped_CreateOrUpdate.
+package cachedclient

@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 )
 
 // crowd is a client of so many widgets, in ten namespaces and on as many nodes as ten widgets each need. Of its overlay
 // the cache knows nothing, for so many of them.
-func crowd(b *testing.B, n, written int) (*client.Resource[*widget], func(node string) client.Selection[*widget]) {
+func crowd(b *testing.B, n, written int) (*cachedclient.Typed[*widget], func(node string) cachedclient.Selection[*widget]) {
 	b.Helper()
 	f := newFeed("1")
 	for j := range n {
@@ -33,13 +33,13 @@ func crowd(b *testing.B, n, written int) (*client.Resource[*widget], func(node s
 	<-i.Synced()
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(b, err)
-	widgets := client.For(apiclient.For[*widget](c, widgets, ""), i, client.Options{Overlay: written > 0})
+	widgets := cachedclient.NewTyped(apiclient.NewTyped[*widget](c, widgets, ""), i, cachedclient.Options{Overlay: written > 0})
 	for _, w := range f.initial[:written] {
 		w = api.Clone(w)
 		w.ResourceVersion = "2"
 		widgets.Wrote(b.Context(), w)
 	}
-	return widgets, func(node string) client.Selection[*widget] { return client.By(byNode, node) }
+	return widgets, func(node string) cachedclient.Selection[*widget] { return cachedclient.By(byNode, node) }
 }
 
 func BenchmarkGet(b *testing.B) {
@@ -67,14 +67,14 @@ func BenchmarkList(b *testing.B) {
 		widgets, onNode := crowd(b, 10_000, written)
 		for _, c := range []struct {
 			name  string
-			o     client.ListOptions
-			where []client.Selection[*widget]
+			o     cachedclient.ListOptions
+			where []cachedclient.Selection[*widget]
 			items int
 		}{
-			{"all", client.ListOptions{Shared: true}, nil, 10_000},
-			{"namespace", client.ListOptions{Shared: true, Namespaces: []string{"ns-3"}}, nil, 1000},
-			{"index", client.ListOptions{Shared: true}, []client.Selection[*widget]{onNode("n500")}, 10},
-			{"index-copied", client.ListOptions{}, []client.Selection[*widget]{onNode("n500")}, 10},
+			{"all", cachedclient.ListOptions{Shared: true}, nil, 10_000},
+			{"namespace", cachedclient.ListOptions{Shared: true, Namespaces: []string{"ns-3"}}, nil, 1000},
+			{"index", cachedclient.ListOptions{Shared: true}, []cachedclient.Selection[*widget]{onNode("n500")}, 10},
+			{"index-copied", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{onNode("n500")}, 10},
 		} {
 			b.Run(fmt.Sprintf("what=%s/overlay=%d", c.name, written), func(b *testing.B) {
 				b.ReportAllocs()
@@ -96,7 +96,7 @@ func BenchmarkGate(b *testing.B) {
 	require.NoError(b, err)
 	for _, keys := range []int{1, 1000} {
 		b.Run(fmt.Sprintf("keys=%d", keys), func(b *testing.B) {
-			g := client.NewGate(client.GateOptions{})
+			g := cachedclient.NewGate(cachedclient.GateOptions{})
 			all := make([]api.Key, keys)
 			for i := range all {
 				all[i] = api.Key{Namespace: "ns-5", Name: fmt.Sprint("owner-", i)}

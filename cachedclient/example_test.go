@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 )
 
 // start runs a server with two widgets, and an informer; the examples have both in memory.
-func start(ctx context.Context) (*apiclient.Resource[*widget], *informer.Informer[*widget]) {
+func start(ctx context.Context) (*apiclient.TypedClient[*widget], *informer.Informer[*widget]) {
 	server := testserver.New(testserver.Options{})
 	server.Register(widgets)
 	for i, name := range []string{"mill", "leat"} {
@@ -26,7 +26,7 @@ func start(ctx context.Context) (*apiclient.Resource[*widget], *informer.Informe
 	}
 	go func() { _ = server.Run(ctx) }()
 	c, _ := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	live := apiclient.For[*widget](c, widgets, "")
+	live := apiclient.NewTyped[*widget](c, widgets, "")
 	i := informer.New(live, informer.Options[*widget]{})
 	go func() { _ = i.Run(ctx) }()
 	return live, i
@@ -37,8 +37,8 @@ func Example() {
 	defer cancel()
 	live, cached := start(ctx)
 
-	c := client.For(live, cached, client.Options{Overlay: true})
-	list, _ := c.List(ctx, client.ListOptions{})
+	c := cachedclient.NewTyped(live, cached, cachedclient.Options{Overlay: true})
+	list, _ := c.List(ctx, cachedclient.ListOptions{})
 	for _, w := range list.Items {
 		fmt.Println(w.Name)
 	}
@@ -59,7 +59,7 @@ func ExampleGate() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	live, cached := start(ctx)
-	c := client.For(live, cached, client.Options{})
+	c := cachedclient.NewTyped(live, cached, cachedclient.Options{})
 
 	reconcile := controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
 		_, _, err := c.Change(ctx, key, func(w *widget) error { // ctx says whose write it is
@@ -68,7 +68,7 @@ func ExampleGate() {
 		})
 		return controller.Result{}, err
 	})
-	gated := controller.Gated(reconcile, client.NewGate(client.GateOptions{}))
+	gated := controller.Gated(reconcile, cachedclient.NewGate(cachedclient.GateOptions{}))
 
 	key := api.Key{Namespace: "default", Name: "mill"}
 	_, _ = gated.Reconcile(ctx, key) // a controller calls it, and has other work while the gate is shut
@@ -84,8 +84,8 @@ func ExampleBy() {
 	live, cached := start(ctx)
 
 	byNode := informer.AddIndex(cached, func(w *widget) []string { return []string{w.Spec.Node} })
-	c := client.For(live, cached, client.Options{})
-	page, _ := c.List(ctx, client.ListOptions{Limit: 1}, client.By(byNode, "n1"))
+	c := cachedclient.NewTyped(live, cached, cachedclient.Options{})
+	page, _ := c.List(ctx, cachedclient.ListOptions{Limit: 1}, cachedclient.By(byNode, "n1"))
 	for ; len(page.Items) > 0; page, _ = page.Next() {
 		fmt.Println(page.Items[0].Name, page.Remaining)
 	}
@@ -94,12 +94,12 @@ func ExampleBy() {
 	// mill 0
 }
 
-func ExampleResource_CreateOrUpdate() {
+func ExampleTyped_CreateOrUpdate() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	live, cached := start(ctx)
 
-	c := client.For(live, cached, client.Options{Overlay: true})
+	c := cachedclient.NewTyped(live, cached, cachedclient.Options{Overlay: true})
 	for range 2 {
 		w, outcome, err := c.CreateOrUpdate(ctx, named("wheel", 0), func(w *widget) error {
 			w.Spec.Size = 3

@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"encoding/json"
@@ -60,8 +60,8 @@ func (s scope[T]) holds(object T) bool {
 	return s.fields.Empty() || s.selectsFields(object)
 }
 
-// selectsFields takes the name of a field for the path to it, as nearly all are. A field that is left out is empty, as on
-// a server, if T declares everything; otherwise nothing is known of it.
+// selectsFields takes the name of a field for the path to it, as nearly all are. A field that is left out is empty, as
+// on a server, if T declares everything; otherwise nothing is known of it.
 func (s scope[T]) selectsFields(object T) bool {
 	written, err := json.Marshal(object)
 	var tree map[string]any

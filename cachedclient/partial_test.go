@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 )
@@ -43,33 +43,33 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 // TestKeysAreCompleted leaves out a namespace that there is no choice of, and gives one that there is no use for.
 func TestKeysAreCompleted(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		confined := client.For(apiclient.For[*widget](r.live.Client(), widgets, "default"), r.informer, client.Options{})
+		confined := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, cachedclient.Options{})
 		w, err := confined.Get(r.Context(), api.Key{Name: "alpha"})
 		require.NoError(r, err)
 		require.EqualValues(r, 1, w.Spec.Size)
 
 		_, err = r.server.Create(planets, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "earth"}})
 		require.NoError(r, err)
-		live := apiclient.View[*widget](r.live.Client(), planets, "")
+		live := apiclient.NewPartial[*widget](r.live.Client(), planets, "")
 		i := informer.New(live, informer.Options[*widget]{})
 		inBackground(r.T, i.Run)
-		_, err = client.View(live, i, client.Options{}).Get(r.Context(), api.Key{Namespace: "default", Name: "earth"})
+		_, err = cachedclient.NewPartial(live, i, cachedclient.Options{}).Get(r.Context(), api.Key{Namespace: "default", Name: "earth"})
 		require.NoError(r, err)
 	})
 }
 
 func TestNothingIsCachedByReading(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		unread := client.View(&r.live.Projection, nil, client.Options{})
+		unread := cachedclient.NewPartial(&r.live.PartialClient, nil, cachedclient.Options{})
 		_, err := unread.Get(r.Context(), alpha)
-		require.ErrorIs(r, err, client.ErrNotCached)
-		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: client: no informer holds widgets.leat.test")
-		_, err = unread.List(r.Context(), client.ListOptions{})
-		var missing *client.NotCachedError
+		require.ErrorIs(r, err, cachedclient.ErrNotCached)
+		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: cachedclient: no informer holds widgets.leat.test")
+		_, err = unread.List(r.Context(), cachedclient.ListOptions{})
+		var missing *cachedclient.NotCachedError
 		require.ErrorAs(r, err, &missing)
 		require.Equal(r, widgets, missing.Resource)
 
-		live := client.View(&r.live.Projection, nil, client.Options{ReadLive: true})
+		live := cachedclient.NewPartial(&r.live.PartialClient, nil, cachedclient.Options{ReadLive: true})
 		w, err := live.Get(r.Context(), alpha)
 		require.NoError(r, err)
 		require.EqualValues(r, 1, w.Spec.Size)
@@ -83,18 +83,18 @@ func TestNothingIsCachedByReading(t *testing.T) {
 func TestReadsMayStartAnInformer(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		factory := informer.NewFactory(informer.FactoryOptions{})
-		allowed := client.Options{Informers: factory, ReadLive: true}
-		whole := client.For(r.live, nil, allowed)
-		part := client.View(&r.live.Projection, nil, allowed)
-		g := client.NewGate(client.GateOptions{})
+		allowed := cachedclient.Options{Informers: factory, ReadLive: true}
+		whole := cachedclient.NewTyped(r.live, nil, allowed)
+		part := cachedclient.NewPartial(&r.live.PartialClient, nil, allowed)
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: whole}))
 		require.Empty(r, factory.Status(), "nobody has read yet, and no Gate is to know of the write")
 
 		_, err := whole.Get(expired(r), alpha)
-		require.ErrorIs(r, err, client.ErrNotSynced, "the factory does not run yet")
+		require.ErrorIs(r, err, cachedclient.ErrNotSynced, "the factory does not run yet")
 		stop := inBackground(r.T, factory.Run)
-		list, err := whole.List(r.Context(), client.ListOptions{})
+		list, err := whole.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
 		w, err := part.Get(r.Context(), alpha)
@@ -116,27 +116,27 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		require.EqualValues(r, 1, a.calls.Load())
 
 		stop()
-		late := client.For(r.live, nil, client.Options{Informers: factory})
+		late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory})
 		_, err = late.Get(r.Context(), alpha)
 		require.ErrorIs(r, err, informer.ErrStopped)
 		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: ")
 	})
 }
 
-// TestWritesBeforeTheFirstRead are not lost on a client whose first read finds an informer that runs already, and has not
-// heard of them.
+// TestWritesBeforeTheFirstRead are not lost on a client whose first read finds an informer that runs already, and has
+// not heard of them.
 func TestWritesBeforeTheFirstRead(t *testing.T) {
 	for _, overlay := range []bool{false, true} {
 		t.Run(fmt.Sprint("overlay=", overlay), func(t *testing.T) {
 			bubble(t, setting{have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
 				factory := informer.NewFactory(informer.FactoryOptions{})
 				inBackground(r.T, factory.Run)
-				_, err := client.For(r.live, nil, client.Options{Informers: factory}).Get(r.Context(), alpha)
+				_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
 				require.NoError(r, err)
 
 				thaw := r.freeze()
-				late := client.For(r.live, nil, client.Options{Informers: factory, Overlay: overlay})
-				g := client.NewGate(client.GateOptions{})
+				late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: overlay})
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				require.NoError(r, creates(named("beta", 2))(ctx, &rig{widgets: late}))
 				require.NoError(r, late.Delete(ctx, alpha, metav1.DeleteOptions{}))
@@ -144,14 +144,14 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 				a := ask(g, owner)
 				require.False(r, a.ready)
 				if overlay {
-					list, err := late.List(r.Context(), client.ListOptions{})
+					list, err := late.List(r.Context(), cachedclient.ListOptions{})
 					require.NoError(r, err)
 					require.Equal(r, []string{"default/beta=2", "default/gamma=1"}, sizes(list.Items))
 				}
 				thaw()
 				require.EqualValues(r, 1, a.calls.Load())
 				require.Zero(r, g.Stats().TimedOut)
-				list, err := late.List(r.Context(), client.ListOptions{})
+				list, err := late.List(r.Context(), cachedclient.ListOptions{})
 				require.NoError(r, err)
 				require.Equal(r, []string{"default/beta=2"}, sizes(list.Items))
 			})
@@ -169,10 +169,10 @@ func TestNamespacesThatAreNotHeld(t *testing.T) {
 	bubble(t, setting{namespace: "default", have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
 		_, err := r.widgets.Get(r.Context(), api.Key{Namespace: "other", Name: "alpha"})
-		require.ErrorIs(r, err, client.ErrNotCached)
+		require.ErrorIs(r, err, cachedclient.ErrNotCached)
 		require.ErrorContains(r, err, `does not hold namespace "other"`)
-		_, err = r.widgets.List(r.Context(), client.ListOptions{Namespaces: []string{"default", "other"}})
-		require.ErrorIs(r, err, client.ErrNotCached)
+		_, err = r.widgets.List(r.Context(), cachedclient.ListOptions{Namespaces: []string{"default", "other"}})
+		require.ErrorIs(r, err, cachedclient.ErrNotCached)
 	})
 }
 
@@ -188,27 +188,27 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 		require.NoError(t, err)
 		t.Cleanup(c.CloseIdleConnections)
-		live := apiclient.For[*widget](c, widgets, "")
+		live := apiclient.NewTyped[*widget](c, widgets, "")
 		i := informer.New(live, informer.Options[*widget]{})
-		reads := client.For(live, i, client.Options{})
+		reads := cachedclient.NewTyped(live, i, cachedclient.Options{})
 		stop := inBackground(t, i.Run)
 
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
 		_, err = reads.Get(ctx, alpha)
-		require.ErrorIs(t, err, client.ErrNotSynced)
+		require.ErrorIs(t, err, cachedclient.ErrNotSynced)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.True(t, apierrors.IsForbidden(err))
 
 		forbidden.Remove()
-		list, err := reads.List(t.Context(), client.ListOptions{})
+		list, err := reads.List(t.Context(), cachedclient.ListOptions{})
 		require.NoError(t, err)
 		require.Len(t, list.Items, 1)
 
 		never := informer.New(live, informer.Options[*widget]{})
 		server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
 		inBackground(t, never.Run)()
-		_, err = client.For(live, never, client.Options{}).Get(t.Context(), alpha)
+		_, err = cachedclient.NewTyped(live, never, cachedclient.Options{}).Get(t.Context(), alpha)
 		require.ErrorIs(t, err, informer.ErrStopped)
 		stop()
 	})
@@ -217,11 +217,11 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 func TestClientsOfOneResourceAndAnInformerOfAnother(t *testing.T) {
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(t, err)
-	i := informer.New(apiclient.View[*widget](c, widgets, ""), informer.Options[*widget]{})
-	require.PanicsWithValue(t, "client: the informer is of widgets.leat.test, and the API client of planets.leat.test", func() {
-		client.View(apiclient.View[*widget](c, planets, ""), i, client.Options{})
+	i := informer.New(apiclient.NewPartial[*widget](c, widgets, ""), informer.Options[*widget]{})
+	require.PanicsWithValue(t, "cachedclient: the informer is of widgets.leat.test, and the API client of planets.leat.test", func() {
+		cachedclient.NewPartial(apiclient.NewPartial[*widget](c, planets, ""), i, cachedclient.Options{})
 	})
-	require.PanicsWithValue(t, "client: an API client is needed to write with", func() {
-		client.For(nil, i, client.Options{})
+	require.PanicsWithValue(t, "cachedclient: an API client is needed to write with", func() {
+		cachedclient.NewTyped(nil, i, cachedclient.Options{})
 	})
 }

@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -37,8 +37,8 @@ type last struct {
 // model is a world in which reconciles, somebody else and faults meet, and what has been seen of it.
 type model struct {
 	*rig
-	plain   *client.Resource[*widget] // reads what the cache has
-	gate    *client.Gate
+	plain   *cachedclient.Typed[*widget] // reads what the cache has
+	gate    *cachedclient.Gate
 	orderly bool // events come in order; otherwise nothing is deleted, or it would come back
 
 	mu     sync.Mutex // guards the field below
@@ -47,9 +47,9 @@ type model struct {
 	overlaid atomic.Int64 // reads that the overlay changed
 }
 
-// TestModel lets owners reconcile behind a gate while somebody else writes the same objects and watches are late, cut and
-// answered with 410. No reconcile reads a state older than what its owner wrote, an overlay shows that at once, and no
-// reader of the overlay ever goes back.
+// TestModel lets owners reconcile behind a gate while somebody else writes the same objects and watches are late, cut
+// and answered with 410. No reconcile reads a state older than what its owner wrote, an overlay shows that at once, and
+// no reader of the overlay ever goes back.
 func TestModel(t *testing.T) {
 	var waits, overlaid atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -72,11 +72,11 @@ func TestModel(t *testing.T) {
 func newModel(t *testing.T, seed uint64) *model {
 	r := build(t, setting{
 		server: testserver.Options{Seed: seed},
-		client: client.Options{Overlay: true, OverlayAge: 24 * time.Hour},
+		client: cachedclient.Options{Overlay: true, OverlayAge: 24 * time.Hour},
 	})
 	return &model{
-		rig: r, plain: client.For(r.live, r.informer, client.Options{}), orderly: seed%4 != 0,
-		gate:   client.NewGate(client.GateOptions{Timeout: 24 * time.Hour}),
+		rig: r, plain: cachedclient.NewTyped(r.live, r.informer, cachedclient.Options{}), orderly: seed%4 != 0,
+		gate:   cachedclient.NewGate(cachedclient.GateOptions{Timeout: 24 * time.Hour}),
 		newest: map[api.Key]string{},
 	}
 }
@@ -117,7 +117,7 @@ func (m *model) own(ctx context.Context, n int, r *rand.Rand) {
 		for range 1 + r.IntN(3) {
 			object := objectOf(n, r.IntN(modelObjects))
 			m.write(m.gate.Begin(ctx, key), object, written, r)
-			m.check(object, written, &m.rig.widgets.Projection)
+			m.check(object, written, &m.rig.widgets.Partial)
 		}
 	}
 }
@@ -148,7 +148,8 @@ func older(a, b string) bool {
 	return !ok || order < 0
 }
 
-// write makes one change as a reconcile would, from what the overlay shows. That somebody else was faster is no failure.
+// write makes one change as a reconcile would, from what the overlay shows. That somebody else was faster is no
+// failure.
 func (m *model) write(ctx context.Context, key api.Key, written map[api.Key]last, r *rand.Rand) {
 	w, err := m.widgets.Get(ctx, key)
 	switch {
@@ -190,8 +191,8 @@ func (m *model) meddle(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// disturb delays events, and cuts watches or makes them expire; or it has events overtake each other, which no server may
-// do, and after which nothing may be lost.
+// disturb delays events, and cuts watches or makes them expire; or it has events overtake each other, which no server
+// may do, and after which nothing may be lost.
 func (m *model) disturb(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(r, 2*time.Second)
@@ -227,7 +228,7 @@ func (m *model) read(ctx context.Context) {
 				}
 			}
 		}
-		list, err := m.widgets.List(m.Context(), client.ListOptions{Shared: true})
+		list, err := m.widgets.List(m.Context(), cachedclient.ListOptions{Shared: true})
 		require.NoError(m, err)
 		for _, w := range list.Items {
 			m.saw(w)

@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"encoding/json"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 )
@@ -39,7 +39,7 @@ func (m *moody) MarshalJSON() ([]byte, error) {
 // TestWhatCannotBeWritten is about changes that have no JSON, or none that is an object. Nothing is sent.
 func TestWhatCannotBeWritten(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		c := client.For(apiclient.For[*moody](r.live.Client(), widgets, ""), nil, client.Options{ReadLive: true})
+		c := cachedclient.NewTyped(apiclient.NewTyped[*moody](r.live.Client(), widgets, ""), nil, cachedclient.Options{ReadLive: true})
 		written := func(f func() ([]byte, error)) func(*moody) error {
 			return func(m *moody) error {
 				m.written = f
@@ -49,10 +49,10 @@ func TestWhatCannotBeWritten(t *testing.T) {
 		broken := errors.New("broken")
 		_, _, err := c.Change(r.Context(), alpha, written(func() ([]byte, error) { return nil, broken }))
 		require.ErrorIs(r, err, broken)
-		require.ErrorContains(r, err, "client: write a *client_test.moody: ")
+		require.ErrorContains(r, err, "cachedclient: write a *cachedclient_test.moody: ")
 		text := written(func() ([]byte, error) { return []byte(`"a string"`), nil })
 		_, _, err = c.CreateOrPatch(r.Context(), &moody{widget: *named("alpha", 0)}, text)
-		require.ErrorContains(r, err, "client: a *client_test.moody is not written as an object: ")
+		require.ErrorContains(r, err, "cachedclient: a *cachedclient_test.moody is not written as an object: ")
 		for _, q := range r.server.Requests() {
 			require.NotContains(r, []string{"patch", "update"}, q.Verb)
 		}
@@ -62,17 +62,17 @@ func TestWhatCannotBeWritten(t *testing.T) {
 // TestChangesWithoutACache begin with what the server has, or fail with its error.
 func TestChangesWithoutACache(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		c := client.For(r.live, nil, client.Options{ReadLive: true})
+		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{ReadLive: true})
 		w, outcome, err := c.Change(r.Context(), alpha, func(w *widget) error {
 			w.Spec.Size++
 			return nil
 		})
 		require.NoError(r, err)
-		require.Equal(r, client.Updated, outcome)
+		require.Equal(r, cachedclient.Updated, outcome)
 		require.EqualValues(r, 2, w.Spec.Size)
 
 		r.server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
-		_, err = c.List(r.Context(), client.ListOptions{})
+		_, err = c.List(r.Context(), cachedclient.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err), err)
 	})
 }
@@ -82,22 +82,22 @@ func TestListsFailAsGetsDo(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		factory := informer.NewFactory(informer.FactoryOptions{})
 		inBackground(r.T, factory.Run)()
-		c := client.For(r.live, nil, client.Options{Informers: factory, ReadLive: true})
-		_, err := c.List(r.Context(), client.ListOptions{})
+		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, ReadLive: true})
+		_, err := c.List(r.Context(), cachedclient.ListOptions{})
 		require.ErrorIs(r, err, informer.ErrStopped)
 		require.ErrorContains(r, err, "list widgets.leat.test: ")
 
-		waits := client.For(r.live, informer.New(r.live, informer.Options[*widget]{}), client.Options{})
-		_, err = waits.List(expired(r), client.ListOptions{})
-		require.ErrorIs(r, err, client.ErrNotSynced)
+		waits := cachedclient.NewTyped(r.live, informer.New(r.live, informer.Options[*widget]{}), cachedclient.Options{})
+		_, err = waits.List(expired(r), cachedclient.ListOptions{})
+		require.ErrorIs(r, err, cachedclient.ErrNotSynced)
 	})
 }
 
 // TestErrorsAreToldApart matches each kind of error with its own variable only.
 func TestErrorsAreToldApart(t *testing.T) {
 	kinds := map[error]error{
-		client.ErrNotCached: &client.NotCachedError{}, client.ErrNotSynced: &client.NotSyncedError{},
-		client.ErrExpired: &client.ExpiredError{},
+		cachedclient.ErrNotCached: &cachedclient.NotCachedError{}, cachedclient.ErrNotSynced: &cachedclient.NotSyncedError{},
+		cachedclient.ErrExpired: &cachedclient.ExpiredError{},
 	}
 	for kind := range kinds {
 		for other, err := range kinds {
@@ -111,24 +111,24 @@ func TestErrorsAreToldApart(t *testing.T) {
 func TestAQuestionAfterABookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("10")
-		c := told(t, f, client.Options{})
-		g := client.NewGate(client.GateOptions{}) // without a logger
+		c := told(t, f, cachedclient.Options{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{}) // without a logger
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 1))
 		first, second := ask(g, owner), ask(g, owner)
 		require.False(t, first.ready || second.ready)
-		require.Equal(t, client.GateStats{Keys: 1, Waiting: 1}, g.Stats())
+		require.Equal(t, cachedclient.GateStats{Keys: 1, Waiting: 1}, g.Stats())
 		f.say(watch.Bookmark, at("", "12", 0))
 		require.True(t, ask(g, owner).ready)
 		require.EqualValues(t, 1, first.calls.Load())
 		require.EqualValues(t, 1, second.calls.Load())
-		require.Equal(t, client.GateStats{Waits: 1}, g.Stats())
+		require.Equal(t, cachedclient.GateStats{Waits: 1}, g.Stats())
 
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "14", 1))
 		late := ask(g, owner)
 		<-time.After(5 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 1, late.calls.Load())
-		require.Equal(t, client.GateStats{Waits: 2, TimedOut: 1}, g.Stats())
+		require.Equal(t, cachedclient.GateStats{Waits: 2, TimedOut: 1}, g.Stats())
 	})
 }
 
@@ -136,7 +136,7 @@ func TestAQuestionAfterABookmark(t *testing.T) {
 func TestGateForgetsNothingThatIsAwaited(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		const keys = 200
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		key := func(i int) api.Key { return api.Key{Namespace: "default", Name: fmt.Sprint("key-", i)} }
 		thaw := r.freeze()
 		for i := range keys {
@@ -153,7 +153,7 @@ func TestGateForgetsNothingThatIsAwaited(t *testing.T) {
 // the other and writes for it again, before the gate comes to that one. The gate still waits for the later write.
 func TestALateCallConcernsItsOwnWrites(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		keys := []api.Key{{Namespace: "default", Name: "one"}, {Namespace: "default", Name: "two"}}
 		thaw := r.freeze()
 		written, err := r.widgets.Create(g.Begin(r.Context(), keys[0]), named("alpha", 1), metav1.CreateOptions{})
@@ -187,7 +187,7 @@ func TestGateWaitsForWhatComesBackIntoTheSelection(t *testing.T) {
 	w.Labels = map[string]string{"app": "web"}
 	bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}, have: []*widget{w}}, func(r *rig) {
 		core, logs := observer.New(zapcore.WarnLevel)
-		g := client.NewGate(client.GateOptions{Logger: zap.New(core)})
+		g := cachedclient.NewGate(cachedclient.GateOptions{Logger: zap.New(core)})
 		r.freeze()
 		last := ""
 		for _, labels := range []any{nil, map[string]any{"app": "web"}} {
@@ -209,12 +209,12 @@ func TestOverlayBeforeTheFirstRead(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		factory := informer.NewFactory(informer.FactoryOptions{})
 		inBackground(r.T, factory.Run)
-		_, err := client.For(r.live, nil, client.Options{Informers: factory}).Get(r.Context(), alpha)
+		_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
 		require.NoError(r, err)
 		r.freeze()
-		late := client.For(r.live, nil, client.Options{Informers: factory, Overlay: true})
+		late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: true})
 		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: late}))
-		list, err := late.List(r.Context(), client.ListOptions{})
+		list, err := late.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
 		require.Equal(r, []string{"default/alpha=1", "default/beta=2"}, sizes(list.Items))
 	})

@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"context"
@@ -21,14 +21,14 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/workqueue"
 )
 
-var _ controller.Gate[api.Key] = (*client.Gate)(nil)
+var _ controller.Gate[api.Key] = (*cachedclient.Gate)(nil)
 
 // asked is a question to a gate.
 type asked struct {
@@ -36,7 +36,7 @@ type asked struct {
 	calls atomic.Int32 // of again
 }
 
-func ask(g *client.Gate, key api.Key) *asked {
+func ask(g *cachedclient.Gate, key api.Key) *asked {
 	a := &asked{}
 	a.ready = g.Ready(key, func() { a.calls.Add(1) })
 	return a
@@ -48,8 +48,8 @@ func mustMerge(t testing.TB, v any) apiclient.Patch {
 	return p
 }
 
-// TestGateWaitsForEveryKindOfWrite makes one write while the informer hears nothing. The next reconcile of that key, and of
-// no other, waits until the informer does, and not until the time-out.
+// TestGateWaitsForEveryKindOfWrite makes one write while the informer hears nothing. The next reconcile of that key,
+// and of no other, waits until the informer does, and not until the time-out.
 func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 	held := named("alpha", 1)
 	held.Finalizers = []string{"leat.test/hold"}
@@ -122,14 +122,14 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 				s.have = []*widget{api.Clone(tc.have)}
 			}
 			bubble(t, s, func(r *rig) {
-				g := client.NewGate(client.GateOptions{})
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				thaw := r.freeze()
 				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
 				began := time.Now()
 				a := ask(g, owner)
 				require.False(r, a.ready)
 				require.True(r, ask(g, api.Key{Namespace: "default", Name: "stranger"}).ready)
-				require.Equal(r, client.GateStats{Keys: 1, Waiting: 1}, g.Stats())
+				require.Equal(r, cachedclient.GateStats{Keys: 1, Waiting: 1}, g.Stats())
 				<-time.After(4 * time.Second)
 				require.Zero(r, a.calls.Load())
 
@@ -139,8 +139,8 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 				w, found := r.informer.Cache().Get(alpha)
 				require.True(r, tc.shows(w, found))
 				require.True(r, ask(g, owner).ready)
-				require.Equal(r, client.GateStats{Waits: 1}, g.Stats())
-				require.Zero(r, client.Listeners(&r.widgets.Projection))
+				require.Equal(r, cachedclient.GateStats{Waits: 1}, g.Stats())
+				require.Zero(r, cachedclient.Listeners(&r.widgets.Partial))
 				<-time.After(time.Minute)
 				require.EqualValues(r, 1, a.calls.Load(), "again is called once")
 			})
@@ -178,11 +178,11 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			return errors.Join(errUpdate, errCreate, errPatch, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{DryRun: dry}))
 		}},
 		{"delete of all others", setting{have: []*widget{named("alpha", 1), elsewhere}}, func(ctx context.Context, r *rig) error {
-			here := client.For(apiclient.For[*widget](r.live.Client(), widgets, "default"), r.informer, client.Options{})
+			here := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, cachedclient.Options{})
 			all := func(o metav1.DeleteOptions, selectors ...string) error {
 				return here.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: selectors[0], FieldSelector: selectors[1]})
 			}
-			there := client.For(apiclient.For[*widget](r.live.Client(), widgets, "there"), r.informer, client.Options{})
+			there := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "there"), r.informer, cachedclient.Options{})
 			require.NoError(r, there.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 			return errors.Join(all(metav1.DeleteOptions{}, "app=web", ""), all(metav1.DeleteOptions{}, "", "spec.node=n1"),
 				all(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "", ""))
@@ -211,13 +211,13 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			return nil
 		}},
 		{"no cache", setting{}, func(ctx context.Context, r *rig) error {
-			_, err := client.For(r.live, nil, client.Options{}).Create(ctx, named("alpha", 1), metav1.CreateOptions{})
+			_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{}).Create(ctx, named("alpha", 1), metav1.CreateOptions{})
 			return err
 		}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, tc.s, func(r *rig) {
-				g := client.NewGate(client.GateOptions{})
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				r.freeze()
 				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
 				require.True(r, ask(g, owner).ready)
@@ -235,13 +235,13 @@ func creates(w *widget) func(context.Context, *rig) error {
 	}
 }
 
-// TestGateWaitsForWhatLeavesTheSelection takes away the label that an informer selects by: the reconcile must not find the
-// object any more, not even when the informer had not heard of it before.
+// TestGateWaitsForWhatLeavesTheSelection takes away the label that an informer selects by: the reconcile must not find
+// the object any more, not even when the informer had not heard of it before.
 func TestGateWaitsForWhatLeavesTheSelection(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprint("known=", known), func(t *testing.T) {
 			bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, func(r *rig) {
-				g := client.NewGate(client.GateOptions{})
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				w := named("alpha", 1)
 				w.Labels = map[string]string{"app": "web"}
@@ -269,9 +269,9 @@ func TestGateWaitsForWhatLeavesTheSelection(t *testing.T) {
 func TestGateGoesOnAfterTheTimeout(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		core, logs := observer.New(zapcore.InfoLevel)
-		var waits []client.Wait
-		g := client.NewGate(client.GateOptions{
-			Timeout: 2 * time.Second, Logger: zap.New(core), OnWait: func(w client.Wait) { waits = append(waits, w) },
+		var waits []cachedclient.GateWait
+		g := cachedclient.NewGate(cachedclient.GateOptions{
+			Timeout: 2 * time.Second, Logger: zap.New(core), OnWait: func(w cachedclient.GateWait) { waits = append(waits, w) },
 		})
 		r.freeze()
 		ctx := g.Begin(r.Context(), owner)
@@ -283,8 +283,8 @@ func TestGateGoesOnAfterTheTimeout(t *testing.T) {
 		<-time.After(1)
 		synctest.Wait()
 		require.EqualValues(r, 1, a.calls.Load())
-		require.Equal(r, client.GateStats{Waits: 1, TimedOut: 1}, g.Stats())
-		require.Equal(r, []client.Wait{{Key: owner, Took: 2 * time.Second, TimedOut: true}}, waits)
+		require.Equal(r, cachedclient.GateStats{Waits: 1, TimedOut: 1}, g.Stats())
+		require.Equal(r, []cachedclient.GateWait{{Key: owner, Took: 2 * time.Second, TimedOut: true}}, waits)
 		require.Equal(r, 1, logs.Len())
 		require.Equal(r, "widgets.leat.test", logs.All()[0].ContextMap()["resource"])
 		require.Equal(r, "default/alpha", logs.All()[0].ContextMap()["object"])
@@ -298,8 +298,8 @@ func TestGateGoesOnAfterTheTimeout(t *testing.T) {
 func TestGateIsToldByABookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("10")
-		c := told(t, f, client.Options{})
-		g := client.NewGate(client.GateOptions{})
+		c := told(t, f, cachedclient.Options{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 1))
 		a := ask(g, owner)
 		require.False(t, a.ready)
@@ -307,7 +307,7 @@ func TestGateIsToldByABookmark(t *testing.T) {
 		<-time.After(5 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 1, a.calls.Load())
-		require.Equal(t, client.GateStats{Waits: 1}, g.Stats())
+		require.Equal(t, cachedclient.GateStats{Waits: 1}, g.Stats())
 	})
 }
 
@@ -325,15 +325,15 @@ func TestGateAndForeignWrites(t *testing.T) {
 		{"a deletion after it", watch.Deleted, at("u1", "13", 3), true},
 		{"a new one of that name after it", watch.Added, at("u2", "14", 3), true},
 		{"another object, before", watch.Added, func() *widget { w := at("u9", "11", 1); w.Name = "beta"; return w }(), false},
-		// What the cache has of the object counts more than the version that it claims: so it is with one that could not be
-		// decoded.
+		// What the cache has of the object counts more than the version that it claims: so it is with one that could
+		// not be decoded.
 		{"another object, after", watch.Added, func() *widget { w := at("u9", "13", 1); w.Name = "beta"; return w }(), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFeed("10", at("u1", "10", 1))
-				c := told(t, f, client.Options{})
-				g := client.NewGate(client.GateOptions{})
+				c := told(t, f, cachedclient.Options{})
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 2))
 				a := ask(g, owner)
 				require.False(t, a.ready)
@@ -349,8 +349,8 @@ func TestGateAndForeignWrites(t *testing.T) {
 func TestGateAndVersionsWithoutOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("a", at("u1", "a", 1))
-		c := told(t, f, client.Options{Overlay: true})
-		g := client.NewGate(client.GateOptions{})
+		c := told(t, f, cachedclient.Options{Overlay: true})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "c", 3))
 		a := ask(g, owner)
 		require.False(t, a.ready)
@@ -366,14 +366,14 @@ func TestGateAndVersionsWithoutOrder(t *testing.T) {
 
 // TestGateAndAServerThatWentBack restores the server to a state from before the write, which will not come any more.
 func TestGateAndAServerThatWentBack(t *testing.T) {
-	bubble(t, setting{have: []*widget{named("alpha", 1)}, client: client.Options{Overlay: true, OverlayAge: time.Hour}}, func(r *rig) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}, client: cachedclient.Options{Overlay: true, OverlayAge: time.Hour}}, func(r *rig) {
 		before := r.server.Snapshot()
 		for range 3 {
 			_, err := r.server.Edit(widgets, alpha, setSize(7))
 			require.NoError(r, err)
 		}
 		synctest.Wait()
-		g := client.NewGate(client.GateOptions{Timeout: time.Hour})
+		g := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Hour})
 		thaw := r.freeze()
 		require.NoError(r, creates(named("beta", 1))(g.Begin(r.Context(), owner), r))
 		a := ask(g, owner)
@@ -396,7 +396,7 @@ func TestGateAndAServerThatWentBack(t *testing.T) {
 // TestGateOfAnInformerThatStopsLater does not wait for a cache that has been waited for before, and changes no more.
 func TestGateOfAnInformerThatStopsLater(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		thaw := r.freeze()
 		require.NoError(r, creates(named("alpha", 1))(ctx, r))
@@ -415,8 +415,8 @@ func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 		w := r.get(alpha)
 		f := newFeed(w.ResourceVersion, w)
 		i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
-		g := client.NewGate(client.GateOptions{})
-		require.NoError(r, client.For(r.live, i, client.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
+		require.NoError(r, cachedclient.NewTyped(r.live, i, cachedclient.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
 		a := ask(g, owner)
 		require.False(r, a.ready)
 		inBackground(r.T, i.Run)
@@ -433,7 +433,7 @@ func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 // TestGateOfAStoppedInformer does not wait for a cache that does not change any more.
 func TestGateOfAStoppedInformer(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		r.freeze()
 		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
 		r.stop()
@@ -441,18 +441,18 @@ func TestGateOfAStoppedInformer(t *testing.T) {
 	})
 }
 
-// TestDeletionsOfAllOfAPart deletes several objects at once, of which T does not tell whether they are on their way out, and
-// which reads show before the informer does.
+// TestDeletionsOfAllOfAPart deletes several objects at once, of which T does not tell whether they are on their way
+// out, and which reads show before the informer does.
 func TestDeletionsOfAllOfAPart(t *testing.T) {
 	held := named("alpha", 1)
 	held.Finalizers = []string{"leat.test/hold"}
 	bubble(t, setting{have: []*widget{held, named("beta", 1)}}, func(r *rig) {
-		live := apiclient.View[*sliver](r.live.Client(), widgets, "")
+		live := apiclient.NewPartial[*sliver](r.live.Client(), widgets, "")
 		i := informer.New(live, informer.Options[*sliver]{})
 		inBackground(r.T, i.Run)
 		<-i.Synced()
-		parts := client.View(live, i, client.Options{Overlay: true})
-		g := client.NewGate(client.GateOptions{})
+		parts := cachedclient.NewPartial(live, i, cachedclient.Options{Overlay: true})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		thaw := r.freeze()
 		_, err := parts.Apply(ctx, api.Key{Namespace: "default", Name: "gamma"}, map[string]any{},
@@ -507,7 +507,7 @@ func TestEveryWriteOfOneObjectIsWaitedFor(t *testing.T) {
 			w := named("alpha", 1)
 			w.Finalizers = c.finalizers
 			bubble(t, setting{have: []*widget{w}}, func(r *rig) {
-				g := client.NewGate(client.GateOptions{})
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				deletions := testserver.Match{Frames: []testserver.FrameType{testserver.FrameDeleted}}
 				late := r.server.Inject(testserver.Fault{Match: deletions, Effect: testserver.StallEvents{}})
@@ -544,7 +544,7 @@ func (n *sliver) GetResourceVersion() string { return n.Metadata.ResourceVersion
 // TestGateAnswersWhoeverAsks asks twice, and writes on while somebody waits.
 func TestGateAnswersWhoeverAsks(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		thaw := r.freeze()
 		require.NoError(r, creates(named("alpha", 1))(ctx, r))
@@ -562,7 +562,7 @@ func TestGateAnswersWhoeverAsks(t *testing.T) {
 // TestGateForgetsWhatWasSeen writes for keys that are never reconciled again.
 func TestGateForgetsWhatWasSeen(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		for i := range 300 {
 			key := api.Key{Namespace: "default", Name: fmt.Sprint("gone-", i)}
 			require.NoError(r, creates(named(key.Name, 1))(g.Begin(r.Context(), key), r))
@@ -576,8 +576,8 @@ func TestGateForgetsWhatWasSeen(t *testing.T) {
 func TestAnswersThatOvertakeEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("10", at("u1", "10", 1))
-		c := told(t, f, client.Options{Overlay: true})
-		g := client.NewGate(client.GateOptions{})
+		c := told(t, f, cachedclient.Options{Overlay: true})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(t.Context(), owner)
 		c.Wrote(ctx, at("u1", "12", 2))
 		c.Wrote(ctx, at("u1", "11", 1))
@@ -592,11 +592,11 @@ func TestAnswersThatOvertakeEachOther(t *testing.T) {
 	})
 }
 
-// TestWritesAfterADeletion notes the answer to an update after that to the deletion: the update is not waited for, and the
-// deletion is.
+// TestWritesAfterADeletion notes the answer to an update after that to the deletion: the update is not waited for, and
+// the deletion is.
 func TestWritesAfterADeletion(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		deletions := testserver.Match{Frames: []testserver.FrameType{testserver.FrameDeleted}}
 		late := r.server.Inject(testserver.Fault{Match: deletions, Effect: testserver.StallEvents{}})
@@ -616,7 +616,7 @@ func TestWritesAfterADeletion(t *testing.T) {
 // TestDeletionsOfSeveralOfOneName deletes an object, and then the one that somebody else has made in its place.
 func TestDeletionsOfSeveralOfOneName(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		g := client.NewGate(client.GateOptions{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		thaw := r.freeze()
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
@@ -635,8 +635,8 @@ func TestDeletionsOfSeveralOfOneName(t *testing.T) {
 func TestGateOfSeveralCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newFeed("10"), newFeed("20")
-		first, second := told(t, one, client.Options{}), told(t, other, client.Options{})
-		g := client.NewGate(client.GateOptions{})
+		first, second := told(t, one, cachedclient.Options{}), told(t, other, cachedclient.Options{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(t.Context(), owner)
 		first.Wrote(ctx, at("u1", "12", 1))
 		a := ask(g, owner)
@@ -655,7 +655,7 @@ func TestDeletionsThatAreAnsweredWithLittle(t *testing.T) {
 			r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"delete"}}, Effect: testserver.Fail{
 				Code: 200, Body: []byte(`{"kind":"Status","status":"Success"}`), Header: http.Header{"Content-Type": {"application/json"}},
 			}})
-			g := client.NewGate(client.GateOptions{})
+			g := cachedclient.NewGate(cachedclient.GateOptions{})
 			o := metav1.DeleteOptions{}
 			if precondition {
 				uid := r.get(alpha).UID
@@ -671,12 +671,12 @@ func TestDeletionsThatAreAnsweredWithLittle(t *testing.T) {
 
 func TestNewerOfTwoVersions(t *testing.T) {
 	for _, tc := range [][3]string{{"9", "10", "10"}, {"10", "9", "10"}, {"", "9", "9"}, {"9", "", "9"}, {"x", "y", "x"}, {"", "", ""}} {
-		require.Equal(t, tc[2], client.Newer(tc[0], tc[1]))
+		require.Equal(t, tc[2], cachedclient.Newer(tc[0], tc[1]))
 	}
 }
 
-// TestGateLetsAControllerGoOn is the whole of it: a reconciler that reads stale caches creates a widget too many, and one
-// behind a gate does not.
+// TestGateLetsAControllerGoOn is the whole of it: a reconciler that reads stale caches creates a widget too many, and
+// one behind a gate does not.
 func TestGateLetsAControllerGoOn(t *testing.T) {
 	for _, gated := range []bool{false, true} {
 		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
@@ -696,7 +696,7 @@ func TestGateLetsAControllerGoOn(t *testing.T) {
 					return controller.Result{}, nil
 				})
 				if gated {
-					reconciler = controller.Gated(reconciler, client.NewGate(client.GateOptions{}))
+					reconciler = controller.Gated(reconciler, cachedclient.NewGate(cachedclient.GateOptions{}))
 				}
 				c := controller.New("widgets", reconciler, controller.Options{})
 				trigger := make(bell)

@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"context"
@@ -28,10 +28,12 @@ type Options struct {
 	// OverlayAge is how long an object is remembered at most, should the cache never catch up. Zero means 5 minutes.
 	OverlayAge time.Duration
 
-	// Informers lets a client without an informer share one of this factory, of what its API client reads, for as long as
-	// the factory runs and from its first read on, or from the first write that a Gate or an overlay is told of. Nil does not: to read a collection once is no wish to hold all of it.
+	// Informers lets a client without an informer share one of this factory, of what its API client reads, for as long
+	// as the factory runs and from its first read on, or from the first write that a Gate or an overlay is told of. Nil
+	// does not: to read a collection once is no wish to hold all of it.
 	Informers *informer.Factory
-	// ReadLive lets a client with neither an informer nor Informers read from the server, which it otherwise refuses to.
+	// ReadLive lets a client with neither an informer nor Informers read from the server, which it otherwise refuses
+	// to.
 	ReadLive bool
 }
 
@@ -45,54 +47,54 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Projection reads objects of one resource from an informer's cache, and writes to the server in ways that name what they
+// Partial reads objects of one resource from an informer's cache, and writes to the server in ways that name what they
 // change. T may declare a part of what the objects hold; a partial T cannot be written back whole, because there is no
-// method for it. Make one with View, once for each resource, at start; it is safe for concurrent use.
+// method for it. Make one with NewPartial, once for each resource, at start; it is safe for concurrent use.
 //
 // What a write made with the context of a reconcile changed is noted by the reconcile's Gate, if it has one.
 // It corresponds to client.Client of controller-runtime, for one type, and metadata or a part of it.
-type Projection[T api.Object] struct {
-	live *apiclient.Projection[T]
+type Partial[T api.Object] struct {
+	live *apiclient.PartialClient[T]
 	o    Options
-	held *holding[T]
+	held *cacheSource[T]
 }
 
-// View returns a client that reads from an informer and writes through an API client of the same resource. The informer
-// may be nil, and reads then fail with ErrNotCached unless the options allow them: nothing is ever cached that nobody asked
-// for. View panics when live is nil, and when the two are of different resources.
-func View[T api.Object](live *apiclient.Projection[T], i *informer.Informer[T], o Options) *Projection[T] {
+// NewPartial returns a client that reads from an informer and writes through an API client of the same resource. The
+// informer may be nil, and reads then fail with ErrNotCached unless the options allow them: nothing is ever cached that
+// nobody asked for. NewPartial panics when live is nil, and when the two are of different resources.
+func NewPartial[T api.Object](live *apiclient.PartialClient[T], i *informer.Informer[T], o Options) *Partial[T] {
 	return view(live, live, i, o, false)
 }
 
 // view also takes what an informer is made from, which is what live is a part of, and whether T is whole.
-func view[T api.Object](live *apiclient.Projection[T], lists api.ListerWatcher[T], i *informer.Informer[T], o Options, whole bool) *Projection[T] {
+func view[T api.Object](live *apiclient.PartialClient[T], lists api.ListerWatcher[T], i *informer.Informer[T], o Options, whole bool) *Partial[T] {
 	if live == nil {
-		panic("client: an API client is needed to write with")
+		panic("cachedclient: an API client is needed to write with")
 	}
 	o = o.withDefaults()
-	p := &Projection[T]{live: live, o: o, held: &holding[T]{lists: lists, o: o, whole: whole}}
+	p := &Partial[T]{live: live, o: o, held: &cacheSource[T]{lists: lists, o: o, whole: whole}}
 	if i == nil {
 		return p
 	}
 	if i.Resource() != live.Resource() {
-		panic(fmt.Sprintf("client: the informer is of %s, and the API client of %s", i.Resource(), live.Resource()))
+		panic(fmt.Sprintf("cachedclient: the informer is of %s, and the API client of %s", i.Resource(), live.Resource()))
 	}
-	p.held.hold(i)
+	p.held.use(i)
 	return p
 }
 
-// Live returns the client that writes are sent with, for what need not be cached or cannot be noted: reads from the server,
-// watches, deletions of whole collections.
-func (p *Projection[T]) Live() *apiclient.Projection[T] { return p.live }
+// Live returns the client that writes are sent with, for what need not be cached or cannot be noted: reads from the
+// server, watches, deletions of whole collections.
+func (p *Partial[T]) Live() *apiclient.PartialClient[T] { return p.live }
 
 // Resource returns what is read and written.
-func (p *Projection[T]) Resource() api.Resource { return p.live.Resource() }
+func (p *Partial[T]) Resource() api.Resource { return p.live.Resource() }
 
-// Get returns a copy of an object, which is the caller's to change. It blocks until the cache has its first list, or ctx
-// ends, which is a *NotSyncedError. The error is apimachinery's NotFound if there is no such object.
-// The namespace of a key may be left out where the client is confined to one; for a cluster-scoped resource it is ignored.
-// It corresponds to client.Reader.Get of controller-runtime.
-func (p *Projection[T]) Get(ctx context.Context, key api.Key) (T, error) {
+// Get returns a copy of an object, which is the caller's to change. It blocks until the cache has its first list, or
+// ctx ends, which is a *NotSyncedError. The error is apimachinery's NotFound if there is no such object. The namespace
+// of a key may be left out where the client is confined to one; for a cluster-scoped resource it is ignored. It
+// corresponds to client.Reader.Get of controller-runtime.
+func (p *Partial[T]) Get(ctx context.Context, key api.Key) (T, error) {
 	object, err := p.Peek(ctx, key)
 	if err != nil || p.held.now() == nil {
 		return object, err
@@ -102,7 +104,7 @@ func (p *Projection[T]) Get(ctx context.Context, key api.Key) (T, error) {
 
 // Peek is Get without the copy: the object is shared with the cache and with everybody else, and must not be changed.
 // It corresponds to UnsafeDisableDeepCopy of controller-runtime.
-func (p *Projection[T]) Peek(ctx context.Context, key api.Key) (T, error) {
+func (p *Partial[T]) Peek(ctx context.Context, key api.Key) (T, error) {
 	key = p.complete(key)
 	var none T
 	h, err := p.held.orStart()
@@ -125,7 +127,7 @@ func (p *Projection[T]) Peek(ctx context.Context, key api.Key) (T, error) {
 }
 
 // complete settles the namespace of a key.
-func (p *Projection[T]) complete(key api.Key) api.Key {
+func (p *Partial[T]) complete(key api.Key) api.Key {
 	switch {
 	case !p.Resource().Namespaced:
 		key.Namespace = ""
@@ -136,6 +138,6 @@ func (p *Projection[T]) complete(key api.Key) api.Key {
 }
 
 // failed wraps the error of a read as the errors of live ones are.
-func (p *Projection[T]) failed(verb string, key api.Key, err error) error {
+func (p *Partial[T]) failed(verb string, key api.Key, err error) error {
 	return fmt.Errorf("%s %s %s: %w", verb, p.Resource(), api.FormatKey(key), err)
 }

@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"errors"
@@ -11,11 +11,11 @@ import (
 
 var (
 	// ErrNotCached is matched by a *NotCachedError.
-	ErrNotCached = errors.New("client: not cached")
+	ErrNotCached = errors.New("cachedclient: not cached")
 	// ErrNotSynced is matched by a *NotSyncedError.
-	ErrNotSynced = errors.New("client: the cache has not been filled")
+	ErrNotSynced = errors.New("cachedclient: the cache has not been filled")
 	// ErrExpired is matched by an *ExpiredError.
-	ErrExpired = errors.New("client: the list has expired")
+	ErrExpired = errors.New("cachedclient: the list has expired")
 )
 
 // NotCachedError is the answer to a read of what no informer holds.
@@ -28,9 +28,9 @@ type NotCachedError struct {
 // Error says what is not cached, and what would help.
 func (e *NotCachedError) Error() string {
 	if e.Namespace != "" {
-		return fmt.Sprintf("client: the informer of %s does not hold namespace %q", e.Resource, e.Namespace)
+		return fmt.Sprintf("cachedclient: the informer of %s does not hold namespace %q", e.Resource, e.Namespace)
 	}
-	return fmt.Sprintf("client: no informer holds %s: give the client one, let reads start one (Informers), or allow live reads (ReadLive)", e.Resource)
+	return fmt.Sprintf("cachedclient: no informer holds %s: give the client one, let reads start one (Informers), or allow live reads (ReadLive)", e.Resource)
 }
 
 // Is matches ErrNotCached.
@@ -45,7 +45,7 @@ type NotSyncedError struct {
 
 // Error says what was waited for, and why it did not come.
 func (e *NotSyncedError) Error() string {
-	return fmt.Sprintf("client: the cache has not been filled: %v (%s)", e.Err, e.Status)
+	return fmt.Sprintf("cachedclient: the cache has not been filled: %v (%s)", e.Err, e.Status)
 }
 
 // Is matches ErrNotSynced.
@@ -69,7 +69,7 @@ type ExpiredError struct {
 
 // Error says which list, and how old it may become.
 func (e *ExpiredError) Error() string {
-	return fmt.Sprintf("client: the list of %s at version %s is older than %v: begin anew", e.Resource, e.ResourceVersion, e.Age)
+	return fmt.Sprintf("cachedclient: the list of %s at version %s is older than %v: begin anew", e.Resource, e.ResourceVersion, e.Age)
 }
 
 // Is matches ErrExpired.

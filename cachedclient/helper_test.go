@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 )
@@ -54,9 +54,9 @@ func named(name string, size int64) *widget {
 type rig struct {
 	*testing.T
 	server   *testserver.Server
-	live     *apiclient.Resource[*widget]
+	live     *apiclient.TypedClient[*widget]
 	informer *informer.Informer[*widget]
-	widgets  *client.Resource[*widget]
+	widgets  *cachedclient.Typed[*widget]
 	stop     func() // the informer
 }
 
@@ -65,7 +65,7 @@ type setting struct {
 	server    testserver.Options
 	informer  informer.Options[*widget]
 	namespace string // that the informer is confined to
-	client    client.Options
+	client    cachedclient.Options
 	have      []*widget // on the server at first
 }
 
@@ -93,10 +93,10 @@ func build(t *testing.T, s setting) *rig {
 	t.Cleanup(c.CloseIdleConnections)
 	s.informer.OnMutation = func(m cache.Mutation) { t.Error(m) }
 	r := &rig{
-		T: t, server: server, live: apiclient.For[*widget](c, widgets, ""),
-		informer: informer.New(apiclient.For[*widget](c, widgets, s.namespace), s.informer),
+		T: t, server: server, live: apiclient.NewTyped[*widget](c, widgets, ""),
+		informer: informer.New(apiclient.NewTyped[*widget](c, widgets, s.namespace), s.informer),
 	}
-	r.widgets = client.For(r.live, r.informer, s.client)
+	r.widgets = cachedclient.NewTyped(r.live, r.informer, s.client)
 	r.stop = inBackground(t, r.informer.Run)
 	<-r.informer.Synced()
 	return r
@@ -179,13 +179,13 @@ func (f *feed) say(kind watch.EventType, w *widget) {
 }
 
 // told is a client of a feed, whose writes are those that the test claims with Wrote.
-func told(t *testing.T, f *feed, o client.Options) *client.Resource[*widget] {
+func told(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
 	i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(t, err)
 	inBackground(t, i.Run)
 	<-i.Synced()
-	return client.For(apiclient.For[*widget](c, widgets, ""), i, o)
+	return cachedclient.NewTyped(apiclient.NewTyped[*widget](c, widgets, ""), i, o)
 }
 
 // at returns a state of default/alpha.

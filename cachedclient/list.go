@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"cmp"
@@ -21,8 +21,8 @@ const listAge = 5 * time.Minute
 
 // ListOptions say what to list and how. The zero value is everything, copied, at once.
 type ListOptions struct {
-	// Namespaces confines the list to these. None means all that are cached. Every object of the cache is looked at: for
-	// one namespace among thousands, give the informer an index, cache.ByNamespace, and select with By.
+	// Namespaces confines the list to these. None means all that are cached. Every object of the cache is looked at:
+	// for one namespace among thousands, give the informer an index, cache.ByNamespace, and select with By.
 	Namespaces []string
 	// Labels selects objects by their labels; nil selects all. T must have labels.
 	Labels labels.Selector
@@ -42,7 +42,7 @@ type Selection[T api.Object] struct {
 // By selects the objects that have a value in an index of the informer's cache:
 //
 //	byNode := informer.AddIndex(pods, func(p *Pod) []string { return []string{p.Spec.NodeName} })
-//	list, err := client.List(ctx, client.ListOptions{}, client.By(byNode, "n1"))
+//	list, err := pods.List(ctx, cachedclient.ListOptions{}, cachedclient.By(byNode, "n1"))
 //
 // It corresponds to MatchingFields of controller-runtime, with an index that need not be named.
 func By[T api.Object, V comparable](index *cache.Index[T, V], value V) Selection[T] {
@@ -73,9 +73,9 @@ type pages struct {
 	taken    time.Time
 }
 
-// Next returns the next page: of the same moment, whatever has happened since. It has no items if there are no more. The
-// error is an *ExpiredError when the list is older than five minutes, so that nobody acts on a world that is gone; what has
-// been kept for the pages is freed with the List.
+// Next returns the next page: of the same moment, whatever has happened since. It has no items if there are no more.
+// The error is an *ExpiredError when the list is older than five minutes, so that nobody acts on a world that is gone;
+// what has been kept for the pages is freed with the List.
 func (l List[T]) Next() (List[T], error) {
 	if time.Since(l.page.taken) > listAge {
 		return List[T]{}, &ExpiredError{Resource: l.page.resource, ResourceVersion: l.ResourceVersion, Age: listAge}
@@ -99,11 +99,11 @@ func cut[T api.Object](rest []T, version string, p pages) List[T] {
 	return l
 }
 
-// List returns copies of the objects that the options and all the selections pick, in the order of their keys. The first
-// selection is looked up in its index, the others are asked about what it yields. List blocks as Get does. With several
-// questions to one state, ask the informer's Snapshot instead.
-// It corresponds to client.Reader.List of controller-runtime, which has no order, no version and one page.
-func (p *Projection[T]) List(ctx context.Context, o ListOptions, where ...Selection[T]) (List[T], error) {
+// List returns copies of the objects that the options and all the selections pick, in the order of their keys. The
+// first selection is looked up in its index, the others are asked about what it yields. List blocks as Get does. With
+// several questions to one state, ask the informer's Snapshot instead. It corresponds to client.Reader.List of
+// controller-runtime, which has no order, no version and one page.
+func (p *Partial[T]) List(ctx context.Context, o ListOptions, where ...Selection[T]) (List[T], error) {
 	o.Namespaces = slices.Sorted(slices.Values(o.Namespaces)) // in the order that picks looks them up
 	h, err := p.held.orStart()
 	switch {
@@ -123,10 +123,10 @@ func (p *Projection[T]) List(ctx context.Context, o ListOptions, where ...Select
 }
 
 // listable waits until the cache can answer.
-func (h *held[T]) listable(ctx context.Context, o ListOptions) error {
+func (h *cacheView[T]) listable(ctx context.Context, o ListOptions) error {
 	var none T
 	if _, labeled := any(none).(cache.Labeled); !labeled && o.Labels != nil && !o.Labels.Empty() {
-		return fmt.Errorf("client: a %T has no labels to select by", none)
+		return fmt.Errorf("cachedclient: a %T has no labels to select by", none)
 	}
 	for _, namespace := range o.Namespaces {
 		if !h.scope.reaches(namespace) {
@@ -156,7 +156,7 @@ func choose[T api.Object](s *cache.Snapshot[T], differently map[api.Key]shown[T]
 }
 
 // begin sorts what was chosen and returns its first page.
-func (p *Projection[T]) begin(chosen []T, version string, limit int, shared bool) List[T] {
+func (p *Partial[T]) begin(chosen []T, version string, limit int, shared bool) List[T] {
 	slices.SortFunc(chosen, func(a, b T) int {
 		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 	})
@@ -164,7 +164,7 @@ func (p *Projection[T]) begin(chosen []T, version string, limit int, shared bool
 }
 
 // listLive does the same with what the server has. The items are the caller's without being copied.
-func (p *Projection[T]) listLive(ctx context.Context, o ListOptions, where []Selection[T]) (List[T], error) {
+func (p *Partial[T]) listLive(ctx context.Context, o ListOptions, where []Selection[T]) (List[T], error) {
 	var asked api.Options[T]
 	if o.Labels != nil {
 		asked.LabelSelector = o.Labels.String()
@@ -182,8 +182,8 @@ func (p *Projection[T]) listLive(ctx context.Context, o ListOptions, where []Sel
 	return p.begin(chosen, meta.ResourceVersion, o.Limit, true), nil
 }
 
-// picks tells whether an object is to be listed. One that has no labels comes here only if they exclude nothing, or if the
-// server has asked for them.
+// picks tells whether an object is to be listed. One that has no labels comes here only if they exclude nothing, or if
+// the server has asked for them.
 func picks[T api.Object](o ListOptions, where []Selection[T], object T) bool {
 	if len(o.Namespaces) > 0 {
 		if _, wanted := slices.BinarySearch(o.Namespaces, object.GetNamespace()); !wanted {

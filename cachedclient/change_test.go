@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"errors"
@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
 )
@@ -43,12 +43,12 @@ func resize(size int64) func(*widget) error {
 // creators are the two ways to make an object be as it should; they differ in the verb.
 var creators = []struct {
 	verb string
-	make func(r *rig, w *widget, mutate func(*widget) error) (*widget, client.Outcome, error)
+	make func(r *rig, w *widget, mutate func(*widget) error) (*widget, cachedclient.OperationResult, error)
 }{
-	{"update", func(r *rig, w *widget, mutate func(*widget) error) (*widget, client.Outcome, error) {
+	{"update", func(r *rig, w *widget, mutate func(*widget) error) (*widget, cachedclient.OperationResult, error) {
 		return r.widgets.CreateOrUpdate(r.Context(), w, mutate)
 	}},
-	{"patch", func(r *rig, w *widget, mutate func(*widget) error) (*widget, client.Outcome, error) {
+	{"patch", func(r *rig, w *widget, mutate func(*widget) error) (*widget, cachedclient.OperationResult, error) {
 		return r.widgets.CreateOrPatch(r.Context(), w, mutate)
 	}},
 }
@@ -58,7 +58,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 		t.Run(how.verb, func(t *testing.T) {
 			bubble(t, setting{client: overlaid}, func(r *rig) {
 				sent := r.sent()
-				expect := func(size int64, outcome client.Outcome, verbs ...string) {
+				expect := func(size int64, outcome cachedclient.OperationResult, verbs ...string) {
 					given := named("alpha", 0)
 					w, got, err := how.make(r, given, resize(size))
 					require.NoError(r, err)
@@ -70,11 +70,11 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 					require.Equal(r, stored.GetResourceVersion(), w.ResourceVersion)
 					require.Equal(r, named("alpha", 0), given, "what is given stays as it is")
 				}
-				expect(1, client.Created, "create")
-				expect(1, client.Unchanged)
-				expect(2, client.Updated, how.verb)
-				expect(2, client.Unchanged)
-				expect(math.MaxInt64, client.Updated, how.verb)
+				expect(1, cachedclient.Created, "create")
+				expect(1, cachedclient.Unchanged)
+				expect(2, cachedclient.Updated, how.verb)
+				expect(2, cachedclient.Unchanged)
+				expect(math.MaxInt64, cachedclient.Updated, how.verb)
 			})
 		})
 	}
@@ -91,14 +91,14 @@ func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 		how     int
 		have    []*widget
 		before  func(r *rig)
-		outcome client.Outcome
+		outcome cachedclient.OperationResult
 		verbs   []string
 	}{
-		{"created by somebody", 0, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, client.Updated, []string{"create", "get", "update"}},
-		{"changed by somebody", 0, []*widget{named("alpha", 1)}, foreign, client.Updated, []string{"update", "get", "update"}},
-		{"deleted by somebody", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.server.Delete(widgets, alpha) }, client.Created, []string{"update", "get", "create"}},
-		{"created by somebody, to be patched", 1, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, client.Updated, []string{"create", "get", "patch"}},
-		{"changed by somebody, elsewhere", 1, []*widget{named("alpha", 1)}, foreign, client.Updated, []string{"patch"}},
+		{"created by somebody", 0, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "update"}},
+		{"changed by somebody", 0, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"update", "get", "update"}},
+		{"deleted by somebody", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.server.Delete(widgets, alpha) }, cachedclient.Created, []string{"update", "get", "create"}},
+		{"created by somebody, to be patched", 1, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "patch"}},
+		{"changed by somebody, elsewhere", 1, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"patch"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, setting{have: tc.have}, func(r *rig) {
@@ -110,7 +110,7 @@ func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 				require.Equal(r, tc.outcome, outcome)
 				require.Equal(r, tc.verbs, sent())
 				require.EqualValues(r, 2, w.Spec.Size)
-				require.Equal(r, outcome == client.Updated, w.Labels["foreign"] == "yes")
+				require.Equal(r, outcome == cachedclient.Updated, w.Labels["foreign"] == "yes")
 			})
 		})
 	}
@@ -171,7 +171,7 @@ func TestChangeNeedsTheObject(t *testing.T) {
 		require.True(r, apierrors.IsNotFound(err))
 		w, outcome, err := r.widgets.Change(r.Context(), alpha, resize(2))
 		require.NoError(r, err)
-		require.Equal(r, client.Updated, outcome)
+		require.Equal(r, cachedclient.Updated, outcome)
 		require.EqualValues(r, 2, w.Spec.Size)
 		require.Equal(r, []string{"update"}, sent())
 	})
@@ -186,11 +186,11 @@ func TestChangeStatusWritesNothingElse(t *testing.T) {
 		sent := r.sent()
 		w, outcome, err := r.widgets.ChangeStatus(r.Context(), alpha, ready)
 		require.NoError(r, err)
-		require.Equal(r, client.Updated, outcome)
+		require.Equal(r, cachedclient.Updated, outcome)
 		require.Equal(r, 3, w.Status.Ready)
 		_, outcome, err = r.widgets.ChangeStatus(r.Context(), alpha, ready)
 		require.NoError(r, err)
-		require.Equal(r, client.Unchanged, outcome)
+		require.Equal(r, cachedclient.Unchanged, outcome)
 		require.Equal(r, []string{"update"}, sent())
 
 		w, _, err = r.widgets.ChangeStatus(r.Context(), alpha, func(w *widget) error {

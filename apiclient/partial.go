@@ -13,26 +13,26 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// Projection reads objects of a resource as T, which may declare a part of what they hold or nothing but metadata, and
-// changes them only in ways that name what they change. It has no Create, Update or UpdateStatus: writing a partial T
-// back whole would delete what T does not declare. Make one with View. It implements api.ListerWatcher[T] and is safe
-// for concurrent use.
+// PartialClient reads objects of a resource as T, which may declare a part of what they hold or nothing but metadata,
+// and changes them only in ways that name what they change. It has no Create, Update or UpdateStatus: writing a partial
+// T back whole would delete what T does not declare. Make one with NewPartial. It implements api.ListerWatcher[T] and
+// is safe for concurrent use.
 //
 // An error is wrapped once with the operation ("get pods default/web: …"). What the server answered is a
 // *apierrors.StatusError beneath, so that apierrors.IsNotFound and the like work; misuse of names and namespaces is
 // found before anything is sent.
 // It corresponds to metadata.Interface of client-go, for any part of an object.
-type Projection[T api.Object] struct {
+type PartialClient[T api.Object] struct {
 	endpoint
 	codec *codec.Codec[T]
 }
 
-// View returns a client of one resource whose objects it reads as T. With a namespace it is confined to that, with ""
-// it lists all and takes the namespace of an object from its key. It panics when c is nil, when r lacks its version or
-// plural name, and when T is not a pointer to a struct.
-func View[T api.Object](c *Client, r api.Resource, namespace string) *Projection[T] {
+// NewPartial returns a client of one resource whose objects it reads as T. With a namespace it is confined to that,
+// with "" it lists all and takes the namespace of an object from its key. It panics when c is nil, when r lacks its
+// version or plural name, and when T is not a pointer to a struct.
+func NewPartial[T api.Object](c *Client, r api.Resource, namespace string) *PartialClient[T] {
 	e := newEndpoint(c, r, namespace)
-	return &Projection[T]{endpoint: e, codec: codecOf[T](c, r)}
+	return &PartialClient[T]{endpoint: e, codec: codecOf[T](c, r)}
 }
 
 // identity is what makes two clients read the same things.
@@ -44,24 +44,24 @@ type identity struct {
 
 // Identity returns a comparable value: what is equal reads the same objects from the same server on behalf of the same
 // user, so that one informer can serve both. Type parameters are not part of it.
-func (p *Projection[T]) Identity() any {
+func (p *PartialClient[T]) Identity() any {
 	return identity{client: p.client, resource: p.resource, namespace: p.namespace}
 }
 
 // Resource returns what is read.
-func (p *Projection[T]) Resource() api.Resource { return p.resource }
+func (p *PartialClient[T]) Resource() api.Resource { return p.resource }
 
 // Namespace returns the namespace that the client is confined to, or "".
-func (p *Projection[T]) Namespace() string { return p.namespace }
+func (p *PartialClient[T]) Namespace() string { return p.namespace }
 
 // Client returns the client that everything is sent with.
-func (p *Projection[T]) Client() *Client { return p.client }
+func (p *PartialClient[T]) Client() *Client { return p.client }
 
 // List makes one request and hands each item to each as it arrives; the body is never held whole. With a Limit the
 // metadata that it returns has the token of the next page. Nothing is tried again. An error of each is returned as it
 // is but for the operation's name before it.
 // It corresponds to the List of a typed client of client-go, which returns when the last byte is decoded.
-func (p *Projection[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
+func (p *PartialClient[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
 	o.Watch, o.SendInitialEvents, o.AllowWatchBookmarks = false, nil, false
 	r, err := p.collectionRequest("list", http.MethodGet, &o.ListOptions)
 	if err != nil {
@@ -81,7 +81,7 @@ func (p *Projection[T]) List(ctx context.Context, o api.Options[T], each func(T)
 }
 
 // Get reads one object.
-func (p *Projection[T]) Get(ctx context.Context, key api.Key, o metav1.GetOptions) (T, error) {
+func (p *PartialClient[T]) Get(ctx context.Context, key api.Key, o metav1.GetOptions) (T, error) {
 	r, err := p.objectRequest("get", http.MethodGet, key, "", &o)
 	if err != nil {
 		var none T
@@ -92,7 +92,7 @@ func (p *Projection[T]) Get(ctx context.Context, key api.Key, o metav1.GetOption
 
 // Delete deletes one object, or marks it for deletion where finalizers hold it. The options carry preconditions (of UID
 // and version) and the policy for dependents.
-func (p *Projection[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
+func (p *PartialClient[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
 	r, err := p.objectRequest("delete", http.MethodDelete, key, "", nil)
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (p *Projection[T]) Delete(ctx context.Context, key api.Key, o metav1.Delete
 
 // DeleteCollection deletes all objects that which selects, within the client's namespace. An empty selection is all of
 // them.
-func (p *Projection[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOptions, which metav1.ListOptions) error {
+func (p *PartialClient[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOptions, which metav1.ListOptions) error {
 	r, err := p.collectionRequest("delete all", http.MethodDelete, &which)
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func (p *Projection[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOpt
 	return p.delete(ctx, r, o)
 }
 
-func (p *Projection[T]) delete(ctx context.Context, r request, o metav1.DeleteOptions) error {
+func (p *PartialClient[T]) delete(ctx context.Context, r request, o metav1.DeleteOptions) error {
 	if err := setDeleteOptions(&r, o); err != nil {
 		return r.fail(err)
 	}
@@ -118,7 +118,7 @@ func (p *Projection[T]) delete(ctx context.Context, r request, o metav1.DeleteOp
 }
 
 // Patch changes a part of one object and returns what became of it.
-func (p *Projection[T]) Patch(ctx context.Context, key api.Key, patch Patch, o PatchOptions) (T, error) {
+func (p *PartialClient[T]) Patch(ctx context.Context, key api.Key, patch Patch, o PatchOptions) (T, error) {
 	r, err := p.objectRequest("patch", http.MethodPatch, key, o.Subresource, &o.PatchOptions)
 	if err != nil {
 		var none T
@@ -138,7 +138,7 @@ func (p *Projection[T]) Patch(ctx context.Context, key api.Key, patch Patch, o P
 //
 // A struct without omitempty states each field that it declares, zeroes included: better a type, or a map, with only
 // what is meant.
-func (p *Projection[T]) Apply(ctx context.Context, key api.Key, intent any, o ApplyOptions) (T, error) {
+func (p *PartialClient[T]) Apply(ctx context.Context, key api.Key, intent any, o ApplyOptions) (T, error) {
 	options := o.ToPatchOptions()
 	r, err := p.objectRequest("apply", http.MethodPatch, key, o.Subresource, &options)
 	if err == nil && o.FieldManager == "" {
@@ -163,7 +163,7 @@ func (p *Projection[T]) Apply(ctx context.Context, key api.Key, intent any, o Ap
 var errNoFieldManager = errors.New("apiclient: a server-side apply needs a field manager")
 
 // one makes a request that is answered with one object.
-func (p *Projection[T]) one(ctx context.Context, r request) (T, error) {
+func (p *PartialClient[T]) one(ctx context.Context, r request) (T, error) {
 	r.accept = p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf})
 	return fetch(ctx, p.client, p.codec, p.resource, r)
 }

@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"sync"
@@ -13,12 +13,11 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// overlay is what was written and deleted, until the cache knows it. Every look at the cache that concerns the overlay is
-// taken under its lock, so that looks and what is forgotten because of them have one order, and no reader goes back.
+// overlay is what was written and deleted, until the cache knows it. Every look at the cache that concerns the overlay
+// is taken under its lock, so that looks and what is forgotten because of them have one order, and no reader goes back.
 //
-// It knows versions that have an order only: of others nobody can say whether the cache is before or after a write, and a
-// cache must never be made to look older than it is.
-// It corresponds to cache.MutationCache of client-go.
+// It knows versions that have an order only: of others nobody can say whether the cache is before or after a write, and
+// a cache must never be made to look older than it is. It corresponds to cache.MutationCache of client-go.
 type overlay[T api.Object] struct {
 	informer *informer.Informer[T]
 	limit    int
@@ -26,13 +25,13 @@ type overlay[T api.Object] struct {
 	count    atomic.Int32 // of all that is remembered, so that a read of an empty overlay takes no lock
 
 	mu      sync.Mutex // guards the fields below
-	written map[api.Key]mark[T]
-	deleted map[types.UID]mark[T]
+	written map[api.Key]overlayEntry[T]
+	deleted map[types.UID]overlayEntry[T]
 	sweepAt int // how many there may be before those that the cache knows are looked for
 }
 
 // mark is one thing that is remembered.
-type mark[T api.Object] struct {
+type overlayEntry[T api.Object] struct {
 	key      api.Key
 	uid      types.UID
 	deletes  bool
@@ -46,7 +45,7 @@ type mark[T api.Object] struct {
 func newOverlay[T api.Object](i *informer.Informer[T], o Options) *overlay[T] {
 	return &overlay[T]{
 		informer: i, limit: o.OverlayLimit, age: o.OverlayAge,
-		written: map[api.Key]mark[T]{}, deleted: map[types.UID]mark[T]{},
+		written: map[api.Key]overlayEntry[T]{}, deleted: map[types.UID]overlayEntry[T]{},
 	}
 }
 
@@ -96,8 +95,8 @@ func (o *overlay[T]) over() (*cache.Snapshot[T], map[api.Key]shown[T]) {
 	return s, differently
 }
 
-// resolve decides between the cache and what is remembered, under the lock. What was written to an object that was deleted
-// after that is not remembered any more.
+// resolve decides between the cache and what is remembered, under the lock. What was written to an object that was
+// deleted after that is not remembered any more.
 func (o *overlay[T]) resolve(s *cache.Snapshot[T], key api.Key) (object T, found, differs bool) {
 	if m, ok := o.written[key]; ok {
 		if !o.outdated(m, s) {
@@ -120,19 +119,19 @@ func uidOf[T api.Object](object T, found bool) types.UID {
 }
 
 // outdated tells whether the cache is right: it has reached what was written, or will not.
-func (o *overlay[T]) outdated(m mark[T], s *cache.Snapshot[T]) bool {
+func (o *overlay[T]) outdated(m overlayEntry[T], s *cache.Snapshot[T]) bool {
 	same, caughtUp := compare(s, m.key, m.uid, m.version)
 	return caughtUp && !(same && m.deletes) || o.obsolete(m, s)
 }
 
 // obsolete tells whether the cache is a copy of another history, or has been waited for long enough.
-func (o *overlay[T]) obsolete(m mark[T], s *cache.Snapshot[T]) bool {
+func (o *overlay[T]) obsolete(m overlayEntry[T], s *cache.Snapshot[T]) bool {
 	return wentBack(s.ResourceVersion(), m.since) || time.Since(m.at) >= o.age
 }
 
 // write remembers a state, unless a newer one of the object is, or its deletion.
 func (o *overlay[T]) write(object T, excluded bool) {
-	m := mark[T]{
+	m := overlayEntry[T]{
 		key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
 		object: o.prepare(object), excluded: excluded, at: time.Now(),
 	}
@@ -150,8 +149,8 @@ func (o *overlay[T]) write(object T, excluded bool) {
 	o.counted()
 }
 
-// delete remembers that an object is gone. Once the cache does not have it, and is not older than anything that was known
-// of it, that can be forgotten.
+// delete remembers that an object is gone. Once the cache does not have it, and is not older than anything that was
+// known of it, that can be forgotten.
 func (o *overlay[T]) delete(key api.Key, uid types.UID, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,7 +163,7 @@ func (o *overlay[T]) delete(key api.Key, uid types.UID, version string) {
 		version = newer(version, object.GetResourceVersion())
 	}
 	o.makeRoom(s)
-	o.deleted[uid] = mark[T]{key: key, uid: uid, deletes: true, version: version, since: s.ResourceVersion(), at: time.Now()}
+	o.deleted[uid] = overlayEntry[T]{key: key, uid: uid, deletes: true, version: version, since: s.ResourceVersion(), at: time.Now()}
 	o.counted()
 }
 
@@ -206,8 +205,8 @@ func (o *overlay[T]) sweep(s *cache.Snapshot[T]) {
 }
 
 func (o *overlay[T]) forgetOldest() {
-	var oldest mark[T]
-	consider := func(m mark[T]) {
+	var oldest overlayEntry[T]
+	consider := func(m overlayEntry[T]) {
 		if oldest.at.IsZero() || m.at.Before(oldest.at) {
 			oldest = m
 		}

@@ -1,4 +1,4 @@
-package client_test
+package cachedclient_test
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/client"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -34,21 +34,21 @@ func TestListSelects(t *testing.T) {
 		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
 		byTag := informer.AddIndex(r.informer, func(w *widget) []string { return w.Spec.Tags })
 		odd := labels.SelectorFromSet(labels.Set{"parity": "odd"})
-		live := client.For(r.live, nil, client.Options{ReadLive: true})
+		live := cachedclient.NewTyped(r.live, nil, cachedclient.Options{ReadLive: true})
 		for _, tc := range []struct {
 			name  string
-			o     client.ListOptions
-			where []client.Selection[*widget]
+			o     cachedclient.ListOptions
+			where []cachedclient.Selection[*widget]
 			want  []string
 		}{
-			{"everything, in order", client.ListOptions{}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "y/a=5", "y/b=8", "y/c=2", "z/a=3", "z/b=6", "z/c=0"}},
-			{"namespaces", client.ListOptions{Namespaces: []string{"z", "x"}}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "z/a=3", "z/b=6", "z/c=0"}},
-			{"labels", client.ListOptions{Labels: odd}, nil, []string{"x/b=7", "x/c=1", "y/a=5", "z/a=3"}},
-			{"an index", client.ListOptions{}, []client.Selection[*widget]{client.By(byNode, "n2")}, []string{"y/a=5", "y/b=8", "y/c=2"}},
-			{"an index of several values", client.ListOptions{}, []client.Selection[*widget]{client.By(byTag, "z")}, []string{"z/a=3", "z/b=6", "z/c=0"}},
-			{"two indexes", client.ListOptions{}, []client.Selection[*widget]{client.By(byNode, "n1"), client.By(byTag, "a")}, []string{"x/a=4", "z/a=3"}},
-			{"all of it", client.ListOptions{Namespaces: []string{"x", "y"}, Labels: odd}, []client.Selection[*widget]{client.By(byTag, "c"), client.By(byNode, "n1")}, []string{"x/c=1"}},
-			{"nothing", client.ListOptions{}, []client.Selection[*widget]{client.By(byNode, "n3")}, nil},
+			{"everything, in order", cachedclient.ListOptions{}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "y/a=5", "y/b=8", "y/c=2", "z/a=3", "z/b=6", "z/c=0"}},
+			{"namespaces", cachedclient.ListOptions{Namespaces: []string{"z", "x"}}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "z/a=3", "z/b=6", "z/c=0"}},
+			{"labels", cachedclient.ListOptions{Labels: odd}, nil, []string{"x/b=7", "x/c=1", "y/a=5", "z/a=3"}},
+			{"an index", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n2")}, []string{"y/a=5", "y/b=8", "y/c=2"}},
+			{"an index of several values", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byTag, "z")}, []string{"z/a=3", "z/b=6", "z/c=0"}},
+			{"two indexes", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n1"), cachedclient.By(byTag, "a")}, []string{"x/a=4", "z/a=3"}},
+			{"all of it", cachedclient.ListOptions{Namespaces: []string{"x", "y"}, Labels: odd}, []cachedclient.Selection[*widget]{cachedclient.By(byTag, "c"), cachedclient.By(byNode, "n1")}, []string{"x/c=1"}},
+			{"nothing", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n3")}, nil},
 		} {
 			list, err := r.widgets.List(r.Context(), tc.o, tc.where...)
 			require.NoError(r, err)
@@ -66,12 +66,12 @@ func TestListSelects(t *testing.T) {
 
 func TestListCopiesUnlessShared(t *testing.T) {
 	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
-		list, err := r.widgets.List(r.Context(), client.ListOptions{})
+		list, err := r.widgets.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
 		for _, w := range list.Items {
 			w.Spec.Tags[0] = "mine"
 		}
-		shared, err := r.widgets.List(r.Context(), client.ListOptions{Shared: true, Limit: 5})
+		shared, err := r.widgets.List(r.Context(), cachedclient.ListOptions{Shared: true, Limit: 5})
 		require.NoError(r, err)
 		rest, err := shared.Next()
 		require.NoError(r, err)
@@ -86,9 +86,9 @@ func TestListCopiesUnlessShared(t *testing.T) {
 // TestPagesAreOfOneMoment changes everything between two pages.
 func TestPagesAreOfOneMoment(t *testing.T) {
 	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
-		whole, err := r.widgets.List(r.Context(), client.ListOptions{})
+		whole, err := r.widgets.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
-		page, err := r.widgets.List(r.Context(), client.ListOptions{Limit: 4})
+		page, err := r.widgets.List(r.Context(), cachedclient.ListOptions{Limit: 4})
 		require.NoError(r, err)
 		first := page
 		for _, w := range whole.Items {
@@ -115,8 +115,8 @@ func TestPagesAreOfOneMoment(t *testing.T) {
 		require.Equal(r, got[4:8], sizes(again.Items))
 		<-time.After(1)
 		_, err = first.Next()
-		require.ErrorIs(r, err, client.ErrExpired)
-		var expired *client.ExpiredError
+		require.ErrorIs(r, err, cachedclient.ErrExpired)
+		var expired *cachedclient.ExpiredError
 		require.ErrorAs(r, err, &expired)
 		require.Equal(r, whole.ResourceVersion, expired.ResourceVersion)
 	})
@@ -139,16 +139,16 @@ func (b *bare) GetResourceVersion() string { return b.Metadata.ResourceVersion }
 
 func TestLabelsOfWhatHasNone(t *testing.T) {
 	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
-		live := apiclient.View[*bare](r.live.Client(), widgets, "")
+		live := apiclient.NewPartial[*bare](r.live.Client(), widgets, "")
 		i := informer.New(live, informer.Options[*bare]{})
 		inBackground(r.T, i.Run)
-		o := client.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})}
-		_, err := client.View(live, i, client.Options{}).List(r.Context(), o)
-		require.EqualError(r, err, "list widgets.leat.test: client: a *client_test.bare has no labels to select by")
+		o := cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})}
+		_, err := cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o)
+		require.EqualError(r, err, "list widgets.leat.test: cachedclient: a *cachedclient_test.bare has no labels to select by")
 
 		for _, all := range []labels.Selector{nil, labels.Everything()} {
 			o.Labels = all
-			list, err := client.View(live, i, client.Options{}).List(r.Context(), o)
+			list, err := cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o)
 			require.NoError(r, err)
 			require.Len(r, list.Items, 9)
 		}
@@ -158,8 +158,8 @@ func TestLabelsOfWhatHasNone(t *testing.T) {
 // TestLiveListsOfWhatHasNoLabels leaves the selection to the server.
 func TestLiveListsOfWhatHasNoLabels(t *testing.T) {
 	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
-		live := client.View(apiclient.View[*bare](r.live.Client(), widgets, ""), nil, client.Options{ReadLive: true})
-		list, err := live.List(r.Context(), client.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})})
+		live := cachedclient.NewPartial(apiclient.NewPartial[*bare](r.live.Client(), widgets, ""), nil, cachedclient.Options{ReadLive: true})
+		list, err := live.List(r.Context(), cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})})
 		require.NoError(r, err)
 		require.Len(r, list.Items, 4)
 	})

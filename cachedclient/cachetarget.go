@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"maps"
@@ -16,7 +16,7 @@ import (
 
 // write is something that was written, and how its cache shows that it knows: by version, or by the object's absence.
 type write struct {
-	origin caught
+	target writeTarget
 	key    api.Key
 	uid    types.UID
 	// version is what was written; empty after a deletion.
@@ -37,36 +37,36 @@ type write struct {
 func (w write) deletes() bool { return w.absent && w.version == "" && !w.marked }
 
 // caught is an origin of writes, whatever the type of its objects.
-type caught interface {
+type writeTarget interface {
 	// seen tells whether the cache knows a write.
 	seen(write) bool
 	// position is the version of the cache.
 	position() string
 	// await lets poke be called after every change of the cache, until forget; it returns false if there will be none.
-	await(l *ledger, poke func()) bool
-	forget(l *ledger)
+	await(l *unseenWrites, poke func()) bool
+	forget(l *unseenWrites)
 	resource() api.Resource
 }
 
 // origin is a cache that the writes of a client come back to.
-type origin[T api.Object] struct {
+type cacheTarget[T api.Object] struct {
 	informer *informer.Informer[T]
 	listen   sync.Once // the first time that somebody waits
 	deaf     bool      // the informer had stopped already; set by listen
 	waiting  atomic.Int32
 
 	mu      sync.Mutex // guards the field below
-	waiters map[*ledger]func()
+	waiters map[*unseenWrites]func()
 }
 
-func newOrigin[T api.Object](i *informer.Informer[T]) *origin[T] {
-	return &origin[T]{informer: i, waiters: map[*ledger]func(){}}
+func newCacheTarget[T api.Object](i *informer.Informer[T]) *cacheTarget[T] {
+	return &cacheTarget[T]{informer: i, waiters: map[*unseenWrites]func(){}}
 }
 
-func (o *origin[T]) resource() api.Resource { return o.informer.Resource() }
-func (o *origin[T]) position() string       { return o.informer.ResourceVersion() }
+func (o *cacheTarget[T]) resource() api.Resource { return o.informer.Resource() }
+func (o *cacheTarget[T]) position() string       { return o.informer.ResourceVersion() }
 
-func (o *origin[T]) seen(w write) bool {
+func (o *cacheTarget[T]) seen(w write) bool {
 	s := o.informer.Snapshot()
 	switch same, caughtUp := compare(s, w.key, w.uid, w.version); {
 	case wentBack(s.ResourceVersion(), w.since):
@@ -82,8 +82,8 @@ func (o *origin[T]) seen(w write) bool {
 	}
 }
 
-// leaves tells whether the cache shows that an object, which it has, is on its way out: T declares that, or the object has
-// changed.
+// leaves tells whether the cache shows that an object, which it has, is on its way out: T declares that, or the object
+// has changed.
 func leaves[T api.Object](s *cache.Snapshot[T], w write) bool {
 	object, _ := s.Get(w.key)
 	if o, ok := any(object).(interface{ GetDeletionTimestamp() *metav1.Time }); ok {
@@ -92,9 +92,9 @@ func leaves[T api.Object](s *cache.Snapshot[T], w write) bool {
 	return object.GetResourceVersion() != w.floor
 }
 
-// compare tells whether a cache has an object of that UID under a key, and whether it has caught up with a version of it:
-// by the object's own if there is one. The cache's says as much only of an object that is not there, since one that could
-// not be decoded stays behind. Nothing catches up with an empty version.
+// compare tells whether a cache has an object of that UID under a key, and whether it has caught up with a version of
+// it: by the object's own if there is one. The cache's says as much only of an object that is not there, since one that
+// could not be decoded stays behind. Nothing catches up with an empty version.
 func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, version string) (same, caughtUp bool) {
 	have := s.ResourceVersion()
 	if object, found := s.Get(key); found && object.GetUID() == uid {
@@ -103,10 +103,11 @@ func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, ver
 	return same, version != "" && reached(have, version)
 }
 
-// await adds a waiter. The informer is only listened to from the first one on, so that it costs nothing to have a client.
-func (o *origin[T]) await(l *ledger, poke func()) bool {
+// await adds a waiter. The informer is only listened to from the first one on, so that it costs nothing to have a
+// client.
+func (o *cacheTarget[T]) await(l *unseenWrites, poke func()) bool {
 	o.listen.Do(func() {
-		_, err := o.informer.Subscribe(func(informer.Notification[T]) { o.changed() }, informer.HandlerOptions{Name: "client gate"})
+		_, err := o.informer.Subscribe(func(informer.Notification[T]) { o.changed() }, informer.HandlerOptions{Name: "cachedclient gate"})
 		o.deaf = err != nil
 	})
 	if o.deaf || isClosed(o.informer.Stopped()) {
@@ -119,7 +120,7 @@ func (o *origin[T]) await(l *ledger, poke func()) bool {
 	return true
 }
 
-func (o *origin[T]) forget(l *ledger) {
+func (o *cacheTarget[T]) forget(l *unseenWrites) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.waiters, l)
@@ -127,7 +128,7 @@ func (o *origin[T]) forget(l *ledger) {
 }
 
 // changed pokes whoever waits. It is called for each notification, and mostly nobody does.
-func (o *origin[T]) changed() {
+func (o *cacheTarget[T]) changed() {
 	if o.waiting.Load() == 0 {
 		return
 	}

@@ -1,4 +1,4 @@
-package client
+package cachedclient
 
 import (
 	"bytes"
@@ -36,13 +36,13 @@ func mergePatch[T api.Object](before, after T) (apiclient.Patch, error) {
 func treeOf(object any) (map[string]any, error) {
 	written, err := json.Marshal(object)
 	if err != nil {
-		return nil, fmt.Errorf("client: write a %T: %w", object, err)
+		return nil, fmt.Errorf("cachedclient: write a %T: %w", object, err)
 	}
 	var tree map[string]any
 	d := json.NewDecoder(bytes.NewReader(written))
 	d.UseNumber() // a float64 has no room for every int64
 	if err := d.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("client: a %T is not written as an object: %w", object, err)
+		return nil, fmt.Errorf("cachedclient: a %T is not written as an object: %w", object, err)
 	}
 	return tree, nil
 }
