@@ -101,8 +101,8 @@ func existing(path string) string {
 	return path
 }
 
-// TestEveryNameInTheMapsExists looks for every name in leat's column of the map from client-go, and for the new names of
-// the map from old names.
+// TestEveryNameInTheMapsExists looks for every name in leat's column of the map from client-go, and for the new names
+// of the map from old names.
 func TestEveryNameInTheMapsExists(t *testing.T) {
 	fromClientGo, err := os.ReadFile("client-go.md")
 	require.NoError(t, err)
