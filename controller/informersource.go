@@ -12,6 +12,7 @@ import (
 )
 
 // Informer is the part of an informer that a source needs. *informer.Informer[T] and *informer.Share[T] implement it.
+// Other packages may implement it too.
 type Informer[T api.Object] interface {
 	// Resource returns the kind of the objects. It names the source, and Owns follows references to this kind.
 	Resource() api.Resource
@@ -24,7 +25,7 @@ type Informer[T api.Object] interface {
 	// Status tells why the informer is not synced.
 	Status() informer.Status
 	// Subscribe registers a function that receives the notifications.
-	Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (*informer.Registration, error)
+	Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (informer.Registration, error)
 }
 
 // InformerSource is a Source that turns the notifications of an informer into keys. For, Owns, OwnsAny and Map make
@@ -169,7 +170,7 @@ func (s InformerSource[T, K]) Run(ctx context.Context, sink *Sink[K]) error {
 
 // await returns nil when the channel is closed or ctx has ended. It returns an error if the channel will never be
 // closed.
-func (s InformerSource[T, K]) await(ctx context.Context, r *informer.Registration, ready <-chan struct{}) error {
+func (s InformerSource[T, K]) await(ctx context.Context, r informer.Registration, ready <-chan struct{}) error {
 	var owners <-chan struct{}
 	if s.owners != nil {
 		owners = s.owners.Stopped()
@@ -212,4 +213,8 @@ func (l *notSyncedError) Error() string { return l.status.String() }
 // Unwrap returns the last error of the informer's list or watch.
 func (l *notSyncedError) Unwrap() error { return l.status.Reflector.Err }
 
-var _ fmt.Stringer = InformerSource[api.Object, api.Key]{}
+var (
+	_ Informer[api.Object] = (*informer.Informer[api.Object])(nil)
+	_ Informer[api.Object] = (*informer.Share[api.Object])(nil)
+	_ fmt.Stringer         = InformerSource[api.Object, api.Key]{}
+)

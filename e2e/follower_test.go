@@ -46,7 +46,7 @@ type follower[T api.Object] struct {
 	collection *collection
 	options    informer.Options[T]
 	mirror     *mirror[T]
-	handler    *informer.Registration
+	handler    informer.Registration
 
 	mu        sync.Mutex // guards the fields below
 	errors    []error
@@ -81,7 +81,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 	return f
 }
 
-func (f *follower[T]) join(t *testing.T, m *mirror[T]) *informer.Registration {
+func (f *follower[T]) join(t *testing.T, m *mirror[T]) informer.Registration {
 	t.Helper()
 	handler, err := f.Subscribe(m.note, informer.HandlerOptions{Name: f.name})
 	require.NoError(t, err)

@@ -111,7 +111,7 @@ func TestHandlersMayDoAnything(t *testing.T) {
 				s.set("a", 1)
 				i := informer.New(s, options(t))
 				var nested recorder
-				var own, other *informer.Registration
+				var own, other informer.Registration
 				other = subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Coalesce: coalesce})
 				calls := 0
 				own = subscribe(t, i, func(n informer.Notification[*widget]) {
@@ -158,7 +158,7 @@ func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
 		i := informer.New(s, options(t))
-		var own *informer.Registration
+		var own informer.Registration
 		own = subscribe(t, i, func(informer.Notification[*widget]) { own.Remove() }, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-own.Done()

@@ -137,7 +137,7 @@ type Share[T api.Object] struct {
 	shared  *sharedInformer
 
 	mu            sync.Mutex // guards the fields below
-	registrations []*Registration
+	registrations []Registration
 	released      bool
 	done          chan struct{}
 }
@@ -192,16 +192,16 @@ func identity[T any](lw api.ListerWatcher[T]) any {
 }
 
 // AddEventHandler is that of Informer, for a handler that is removed with the share.
-func (s *Share[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (*Registration, error) {
-	return s.keep(func() (*Registration, error) { return s.Informer.AddEventHandler(h, o) })
+func (s *Share[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (Registration, error) {
+	return s.keep(func() (Registration, error) { return s.Informer.AddEventHandler(h, o) })
 }
 
 // Subscribe is that of Informer, for a handler that is removed with the share.
-func (s *Share[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (*Registration, error) {
-	return s.keep(func() (*Registration, error) { return s.Informer.Subscribe(f, o) })
+func (s *Share[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Registration, error) {
+	return s.keep(func() (Registration, error) { return s.Informer.Subscribe(f, o) })
 }
 
-func (s *Share[T]) keep(register func() (*Registration, error)) (*Registration, error) {
+func (s *Share[T]) keep(register func() (Registration, error)) (Registration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.released {
@@ -209,7 +209,7 @@ func (s *Share[T]) keep(register func() (*Registration, error)) (*Registration, 
 	}
 	r, err := register()
 	if err == nil {
-		gone := func(r *Registration) bool { return isClosed(r.done) }
+		gone := func(r Registration) bool { return isClosed(r.Done()) }
 		s.registrations = append(slices.DeleteFunc(s.registrations, gone), r)
 	}
 	return r, err
@@ -237,7 +237,7 @@ func (s *Share[T]) Release() {
 func (s *Share[T]) Done() <-chan struct{} { return s.done }
 
 // release counts a user off, and closes done once nothing of it is left.
-func (f *Factory) release(s *sharedInformer, registrations []*Registration, done chan struct{}) {
+func (f *Factory) release(s *sharedInformer, registrations []Registration, done chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.users--
@@ -258,7 +258,7 @@ func (f *Factory) release(s *sharedInformer, registrations []*Registration, done
 	}
 }
 
-func waitAndClose(s *sharedInformer, last bool, registrations []*Registration, done chan struct{}) {
+func waitAndClose(s *sharedInformer, last bool, registrations []Registration, done chan struct{}) {
 	for _, r := range registrations {
 		<-r.Done()
 	}

@@ -22,9 +22,9 @@ import (
 )
 
 func subscribe(t *testing.T, i interface {
-	Subscribe(func(informer.Notification[*widget]), informer.HandlerOptions) (*informer.Registration, error)
+	Subscribe(func(informer.Notification[*widget]), informer.HandlerOptions) (informer.Registration, error)
 }, f func(informer.Notification[*widget]), o informer.HandlerOptions,
-) *informer.Registration {
+) informer.Registration {
 	t.Helper()
 	r, err := i.Subscribe(f, o)
 	require.NoError(t, err)
@@ -264,7 +264,7 @@ func TestRemoveFromWithinAHandler(t *testing.T) {
 		}
 		i := informer.New(s, options(t))
 		calls := 0
-		var registration *informer.Registration
+		var registration informer.Registration
 		registration = subscribe(t, i, func(informer.Notification[*widget]) {
 			if calls++; calls == 3 {
 				registration.Remove()

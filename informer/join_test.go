@@ -80,7 +80,7 @@ func TestSyncedIsClosedBetweenTheCacheAndTheHandlers(t *testing.T) {
 			require.False(t, isClosed(i.Synced()), "it is synced before the cache holds the first list")
 			return nil
 		})
-		var all []*informer.Registration
+		var all []informer.Registration
 		for range 1000 {
 			all = append(all, subscribe(t, i, func(informer.Notification[*widget]) {
 				if !isClosed(i.Synced()) {

@@ -25,48 +25,56 @@ type HandlerOptions struct {
 	Coalesce bool
 }
 
-// Registration is a handler of an informer.
-// It corresponds to cache.ResourceEventHandlerRegistration of client-go.
-type Registration struct {
-	name       string
-	synced     <-chan struct{}
-	done       <-chan struct{}
-	pending    func() int
-	panics     func() int64
-	stuckSince func() time.Time
-	remove     func()
+// Registration is a handler of an informer. AddEventHandler and Subscribe return one. Its methods may be called on any
+// goroutine, also by the handler itself. Only Remove may wait, at most for a batch that is being applied to the cache.
+//
+// Other packages may implement it, for example to register one function with several informers. An implementation that
+// wraps a Registration embeds it and replaces the methods that differ. It corresponds to
+// cache.ResourceEventHandlerRegistration of client-go.
+type Registration interface {
+	// Name returns HandlerOptions.Name, or the default that replaced an empty name. It stays the same.
+	Name() string
+	// Synced returns a channel that is closed when the handler has been called with every object of its initial list and
+	// these calls have returned or panicked. If the handler is removed or the informer stops before, the channel is
+	// never closed. Each call returns the same channel.
+	Synced() <-chan struct{}
+	// Done returns a channel that is closed when the handler has been removed or the informer has stopped, and no call
+	// of the handler is in flight. No call starts afterwards. Each call returns the same channel.
+	Done() <-chan struct{}
+	// Remove ends the registration. No call of the handler starts after Remove has returned, except a call that was
+	// about to start; pending notifications are dropped. Remove does not wait for a call in flight, so a handler may
+	// remove itself; Done does. Removing again has no effect.
+	Remove()
+	// Pending returns the number of notifications that the handler has not been called with. It is 0 after Remove. It is
+	// an estimate for a coalescing handler that is behind, because its notifications are merged when it gets to them.
+	Pending() int
+	// Panics returns the number of calls that ended in a panic. It never decreases.
+	Panics() int64
+	// StuckSince returns when the call in flight began if it takes longer than Options.StuckAfter, and otherwise the
+	// zero time.
+	StuckSince() time.Time
 }
 
-// Name is that of HandlerOptions, or the one given instead.
-func (r *Registration) Name() string { return r.name }
+// registration is the Registration of one handler with one informer.
+type registration[T api.Object] struct {
+	informer *Informer[T]
+	listener *processListener[T]
+}
 
-// Synced is closed when the handler has been called with every object of the initial list, and those calls have
-// returned or panicked. It is never closed if the handler is removed, or the informer stops, before.
-func (r *Registration) Synced() <-chan struct{} { return r.synced }
+var _ Registration = registration[api.Object]{}
 
-// Pending is how many notifications the handler has not been called with. For a coalescing handler that is behind it is
-// an estimate, as what it will be told is settled when it gets to it.
-func (r *Registration) Pending() int { return r.pending() }
-
-// Panics is how many calls of the handler ended in a panic.
-func (r *Registration) Panics() int64 { return r.panics() }
-
-// StuckSince returns when the call in flight began if it takes longer than Options.StuckAfter, and otherwise the zero
-// time.
-func (r *Registration) StuckSince() time.Time { return r.stuckSince() }
-
-// Remove ends the registration: no call starts after it returns, and what is pending is dropped. It does not wait for a
-// call in flight, or one that is being made at that moment, so a handler may remove itself; see Done. Removing again does
-// nothing.
-func (r *Registration) Remove() { r.remove() }
-
-// Done is closed when the handler has been removed, or the informer has stopped, and no call is in flight.
-func (r *Registration) Done() <-chan struct{} { return r.done }
+func (r registration[T]) Name() string            { return r.listener.name }
+func (r registration[T]) Synced() <-chan struct{} { return r.listener.synced }
+func (r registration[T]) Done() <-chan struct{}   { return r.listener.done }
+func (r registration[T]) Remove()                 { r.informer.leave(r.listener) }
+func (r registration[T]) Pending() int            { return r.listener.pending() }
+func (r registration[T]) Panics() int64           { return r.listener.panics.Load() }
+func (r registration[T]) StuckSince() time.Time   { return r.listener.current.stuckSince() }
 
 // AddEventHandler registers a handler, before Run or while it runs; a late one is told of every object in the cache as
 // an addition of its initial list, and then of the changes, each exactly once. It does not block, and may be called
 // from a handler. It returns ErrStopped once Run has ended.
-func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (*Registration, error) {
+func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (Registration, error) {
 	if h == nil {
 		panic("informer: AddEventHandler needs a handler")
 	}
@@ -77,7 +85,7 @@ func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOption
 }
 
 // Subscribe is AddEventHandler for a function that takes a notification whole, with the time at which it was received.
-func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (*Registration, error) {
+func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Registration, error) {
 	if f == nil {
 		panic("informer: Subscribe needs a function")
 	}
@@ -92,10 +100,7 @@ func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (*Reg
 	if err := i.join(l, desired); err != nil {
 		return nil, fmt.Errorf("add handler %s of %s: %w", o.Name, i.Resource(), err)
 	}
-	return &Registration{
-		name: l.name, synced: l.synced, done: l.done,
-		pending: l.pending, panics: l.panics.Load, stuckSince: l.current.stuckSince, remove: func() { i.leave(l) },
-	}, nil
+	return registration[T]{i, l}, nil
 }
 
 // join makes a listener one of those that every batch is told to.

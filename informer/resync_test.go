@@ -60,7 +60,7 @@ func TestPendingCountsWhatIsDelivered(t *testing.T) {
 				o.OnBatch = func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-time.After(time.Second) }
 				i := informer.New(s, o)
 				var r recorder
-				var registration *informer.Registration
+				var registration informer.Registration
 				var pending []int // in each call
 				registration = subscribe(t, i, func(n informer.Notification[*widget]) {
 					pending = append(pending, registration.Pending())

@@ -395,7 +395,7 @@ func (s *simulation) checkCache() {
 // simulatedHandler is one handler of a simulation, which checks the history it is told.
 type simulatedHandler struct {
 	s            *simulation
-	registration *Registration
+	registration Registration
 	state        map[api.Key]*simulated
 	removed      bool
 }
@@ -424,13 +424,13 @@ func (s *simulation) join() {
 }
 
 // observe counts the coalescing rules that the listener of a registration meets.
-func (s *simulation) observe(r *Registration) {
+func (s *simulation) observe(r Registration) {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()
 	l := s.informer.listeners[len(s.informer.listeners)-1]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	require.Equal(s.t, r.name, l.name)
+	require.Equal(s.t, r.Name(), l.name)
 	require.True(s.t, l.coalesce)
 	observed := func(b backlog[*simulated]) backlog[*simulated] {
 		return observedBacklog{b.(*coalescingBacklog[*simulated]), s.coverage}

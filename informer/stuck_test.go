@@ -20,7 +20,7 @@ type stuckBench struct {
 	*testing.T
 	source *source
 	*informer.Informer[*widget]
-	handler *informer.Registration
+	handler informer.Registration
 	logs    *observer.ObservedLogs
 	began   time.Time
 	stop    func()

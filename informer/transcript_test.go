@@ -107,7 +107,7 @@ type keyed struct {
 
 // actor is a handler of a transcript.
 type actor struct {
-	registration *informer.Registration
+	registration informer.Registration
 	release      chan struct{} // closed when a stuck handler goes on
 }
 

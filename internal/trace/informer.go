@@ -59,7 +59,7 @@ func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 func (i *Informer[T]) Printed() <-chan struct{} { return i.first }
 
 // Subscribe is informer.Informer.Subscribe for a handler whose notifications are printed.
-func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (*informer.Registration, error) {
+func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (informer.Registration, error) {
 	return i.Informer.Subscribe(func(n informer.Notification[T]) {
 		i.await(n)
 		i.printer.Line("handler", i.Resource().Plural, "%s", notification(n))
