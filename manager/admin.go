@@ -19,10 +19,9 @@ type AdminOptions struct {
 	// Profile answers at /debug/pprof/, if not nil; nothing is linked unless it is given. net/http/pprof registers
 	// its handlers with http.DefaultServeMux, which is what to give then.
 	Profile http.Handler
-	// Debug answers at /debug/controllers/ and /debug/why/, from controllers that have a method DebugHandler()
-	// http.Handler, and at /debug/options with the settings that hold, the manager's and those of controllers that
-	// have a method Settings() controller.Settings. They show keys and the texts of errors, so that whoever can reach
-	// the server may read what the controllers may.
+	// Debug serves /debug/controllers/ and /debug/why/ for every Debuggable, and /debug/options with the effective
+	// options of the manager and of every SettingsReporter. The answers contain keys and the texts of errors, so
+	// everybody who can reach the server can read what the controllers can read.
 	Debug bool
 	// AllowedHosts are further hosts by which browsers, and programs that use a listener on loopback, may ask. The
 	// admin server is one with ServerOptions.SameOrigin: a web page gets nothing from it.

@@ -202,18 +202,13 @@ func answer(w http.ResponseWriter, code int, text string) {
 func (m *Manager) addOwnChecks() {
 	_ = m.readyz.Add("informer-sync", m.checkCaches) // the set is new, and the names are distinct
 	_ = m.readyz.Add("shutdown", m.checkEnding)
-	elector, ok := m.o.Elector.(healthyElector)
+	elector, ok := m.o.Elector.(CheckedElector)
 	if !ok {
 		return
 	}
 	check := func(context.Context) error { return elector.Check(m.o.ElectionTolerance) }
 	_ = m.healthz.Add("election", check)
 	_ = m.livez.Add("election", check)
-}
-
-// healthyElector is an Elector that reports when its lease is not reliable.
-type healthyElector interface {
-	Check(tolerance time.Duration) error
 }
 
 // checkEnding is a check that fails once the manager is ending, so that load balancers send no new work.

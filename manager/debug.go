@@ -8,22 +8,15 @@ import (
 	"strings"
 )
 
-// debugged is a controller that serves its state below /debug/controllers/NAME, and the state of a key below
-// /debug/why/KEY.
-type debugged interface {
-	Name() string
-	DebugHandler() http.Handler
-}
-
 // debuggable returns the controllers with a debug handler, sorted by name.
-func (m *Manager) debuggable() []debugged {
-	var all []debugged
+func (m *Manager) debuggable() []Debuggable {
+	var all []Debuggable
 	for _, r := range m.membersWhere(func(*RunnableRegistration) bool { return true }) {
-		if d, ok := r.runnable.(debugged); ok {
+		if d, ok := r.runnable.(Debuggable); ok {
 			all = append(all, d)
 		}
 	}
-	slices.SortFunc(all, func(a, b debugged) int { return strings.Compare(a.Name(), b.Name()) })
+	slices.SortFunc(all, func(a, b Debuggable) int { return strings.Compare(a.Name(), b.Name()) })
 	return all
 }
 

@@ -5,8 +5,8 @@
 //	start   servers → caches → others → warm-up → election → elected
 //	end     elected and warm-up → election → others → caches → servers
 //
-// Read manager.go for the API, group.go for the groups, run.go for the life of all runnables and registration.go for
-// that of one; checks.go, admin.go and server.go serve requests.
+// Read manager.go for the API, runnable.go for what a runnable may implement, group.go for the groups, run.go for the
+// life of all runnables and registration.go for that of one; checks.go, admin.go and server.go serve requests.
 //
 // # Example
 //

@@ -19,29 +19,6 @@ const (
 	DoNotWait time.Duration = 1
 )
 
-// Runnable is a part of a program that a Manager runs: a controller, an informer, a factory, a recorder or a server. It
-// corresponds to Runnable of controller-runtime.
-type Runnable interface {
-	// Run blocks until ctx ends and all its goroutines have ended. An error ends the manager. If a runnable of the
-	// groups Servers or Caches returns nil before ctx ends, the manager ends too, because other runnables need it; any
-	// other runnable may end early.
-	Run(ctx context.Context) error
-}
-
-// Func is a function that implements Runnable.
-type Func func(ctx context.Context) error
-
-// Run calls f.
-func (f Func) Run(ctx context.Context) error { return f(ctx) }
-
-// Elector decides which replica leads. *leaderelection.Elector implements it.
-type Elector interface {
-	// Run calls lead when this replica becomes the leader. The context of lead ends with ctx, and when this replica no
-	// longer leads; in the latter case its cause is the reason. Run returns after lead has returned; only then does it
-	// release the lease.
-	Run(ctx context.Context, lead func(ctx context.Context) error) error
-}
-
 // Options configures a Manager. The zero value runs everything on every replica, without a server. It corresponds to
 // Options of controller-runtime's manager.
 type Options struct {
@@ -49,7 +26,7 @@ type Options struct {
 	// every replica leads.
 	Elector Elector
 	// ElectionTolerance is how long a leader may exceed the duration of its lease before the health check "election"
-	// fails. It has an effect only if the Elector has a method Check(tolerance time.Duration) error. Zero means 20 s.
+	// fails. It has an effect only if the Elector is a CheckedElector. Zero means 20 s.
 	ElectionTolerance time.Duration
 
 	// GracePeriod is how long Run waits for all runnables to end, after its context has ended or a runnable has failed.
@@ -153,8 +130,8 @@ func (m *Manager) Readyz() *Checks { return m.readyz }
 
 // Placement sets the name and the group of a runnable. The zero value chooses both by the type of the runnable.
 type Placement struct {
-	// Name is the unique name of the runnable in logs and errors. Empty means the result of its method Name() string.
-	// Without that method, the manager makes up a name and adds a number if it is taken.
+	// Name is the unique name of the runnable in logs and errors. Empty means that of a Named runnable. For others, the
+	// manager makes up a name and adds a number if it is taken.
 	Name string
 	// Group decides when the runnable starts and ends. Zero means Caches for an informer or a factory, Servers for a
 	// Server or a recorder, WarmUp for a controller, and Elected for all others. So a controller reconciles only on the
@@ -179,10 +156,7 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error
 	if r == nil {
 		panic("manager: AddWith needs a runnable")
 	}
-	if s, shared := r.(interface {
-		cached
-		Release()
-	}); shared {
+	if s, shared := r.(sharedInformer); shared {
 		return nil, fmt.Errorf("manager: a factory runs the share of the informer of %v; add the factory instead", s.Status().Resource)
 	}
 	if p.Group == election || p.Group < 0 || p.Group > election {
@@ -191,7 +165,7 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error
 	if p.Group == 0 {
 		p.Group = groupOf(r)
 	}
-	if _, ok := r.(held); p.Group == WarmUp && !ok {
+	if _, ok := r.(WarmUpRunnable); p.Group == WarmUp && !ok {
 		return nil, fmt.Errorf("manager: %T has no method RunHeld, which the group warm-up needs; use the group elected", r)
 	}
 	name, given := nameOf(r, p.Name)
@@ -225,11 +199,11 @@ func nameOf(r Runnable, name string) (string, bool) {
 		return name, true
 	}
 	switch named := r.(type) {
-	case interface{ Name() string }:
+	case Named:
 		if name := named.Name(); name != "" {
 			return name, true
 		}
-	case cached:
+	case InformerRunnable:
 		return "informer of " + named.Status().Resource.String(), false
 	}
 	return fmt.Sprintf("%T", r), false

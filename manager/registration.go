@@ -9,8 +9,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// Registration is a runnable of a manager. controller-runtime has nothing like it; a runnable that was added there
-// cannot be removed.
+// RunnableRegistration is a runnable of a manager. controller-runtime has nothing like it; a runnable that was added
+// there cannot be removed.
 type RunnableRegistration struct {
 	manager  *Manager
 	runnable Runnable
@@ -79,7 +79,7 @@ func call(ctx context.Context, r *RunnableRegistration) (err error) {
 		}
 	}()
 	if r.group == WarmUp {
-		return r.runnable.(held).RunHeld(ctx, r.manager.elected)
+		return r.runnable.(WarmUpRunnable).RunHeld(ctx, r.manager.elected)
 	}
 	return r.runnable.Run(ctx)
 }

@@ -219,7 +219,7 @@ func (m *Manager) bound(groups ...Group) {
 		return
 	}
 	for _, r := range m.membersWhere(func(r *RunnableRegistration) bool { return slices.Contains(groups, r.group) }) {
-		if b, ok := r.runnable.(bounded); ok {
+		if b, ok := r.runnable.(DeadlineRunnable); ok {
 			b.EndBy(*endBy)
 		}
 	}

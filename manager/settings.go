@@ -43,7 +43,7 @@ func (m *Manager) serveSettings(w http.ResponseWriter, _ *http.Request) {
 		Controllers []controller.Settings
 	}{m.o.settings(), []controller.Settings{}}
 	for _, d := range m.debuggable() {
-		if s, ok := d.(interface{ Settings() controller.Settings }); ok {
+		if s, ok := d.(SettingsReporter); ok {
 			answer.Controllers = append(answer.Controllers, s.Settings())
 		}
 	}

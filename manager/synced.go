@@ -8,15 +8,9 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// cached is an informer of any type.
-type cached interface{ Status() informer.Status }
-
-// sharing is a factory of informers.
-type sharing interface{ Status() []informer.Status }
-
 // readiness returns the channel that a runnable closes when later groups may start; nil means at once.
 func readiness(r Runnable, g Group) <-chan struct{} {
-	if s, ok := r.(interface{ Synced() <-chan struct{} }); ok && g != Others {
+	if s, ok := r.(SyncNotifier); ok && g != Others {
 		return s.Synced()
 	}
 	return nil
@@ -25,9 +19,9 @@ func readiness(r Runnable, g Group) <-chan struct{} {
 // statuses returns the status of each informer of a runnable.
 func statuses(r Runnable) []informer.Status {
 	switch r := r.(type) {
-	case cached:
+	case InformerRunnable:
 		return []informer.Status{r.Status()}
-	case sharing:
+	case FactoryRunnable:
 		return r.Status()
 	}
 	return nil
@@ -45,7 +39,7 @@ func (e *unsyncedError) Unwrap() error { return e.status.Reflector.Err }
 // whyNotSynced returns the reason why a controller, an informer or a factory is not synced. It returns nil for other
 // runnables, and if there is no known reason.
 func whyNotSynced(r Runnable) error {
-	if telling, ok := r.(interface{ NotSynced() error }); ok {
+	if telling, ok := r.(SyncExplainer); ok {
 		return telling.NotSynced()
 	}
 	var reasons []error

@@ -1,0 +1,129 @@
+package manager
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+)
+
+// Runnable is a part of a program that a Manager runs: a controller, an informer, a factory, a recorder or a server. It
+// corresponds to Runnable of controller-runtime.
+//
+// A Runnable may also implement the interfaces of this table. The manager checks for them at run time.
+//
+//	interface         method        what the manager does with it              implemented by
+//	Named             Name          uses the name in logs and errors           Controller, Server
+//	SyncNotifier      Synced        starts the next group after that           Controller, Factory, Informer, Server
+//	SyncExplainer     NotSynced     adds the reason to errors and to /readyz   Controller
+//	InformerRunnable  Status        runs it in Caches; reports its errors      Informer
+//	FactoryRunnable   Status        runs it in Caches; reports its errors      Factory
+//	WarmUpRunnable    RunHeld       runs it in WarmUp                          Controller
+//	DeadlineRunnable  EndBy         tells it when Run has to return            Recorder
+//	Debuggable        DebugHandler  serves /debug/controllers/ and /debug/why/ Controller
+//	SettingsReporter  Settings      serves /debug/options                      Controller
+//
+// The Elector of Options may implement CheckedElector; *leaderelection.Elector does.
+type Runnable interface {
+	// Run blocks until ctx ends and all its goroutines have ended. An error ends the manager. If a runnable of the
+	// groups Servers or Caches returns nil before ctx ends, the manager ends too, because other runnables need it; any
+	// other runnable may end early.
+	Run(ctx context.Context) error
+}
+
+// Func is a function that implements Runnable.
+type Func func(ctx context.Context) error
+
+// Run calls f.
+func (f Func) Run(ctx context.Context) error { return f(ctx) }
+
+// Named is a runnable with a name.
+type Named interface {
+	// Name returns the name of the runnable in logs and errors, unless Placement.Name is set. It must be unique in the
+	// manager; see ErrNameTaken. If it is empty, the manager makes up a name.
+	Name() string
+}
+
+// SyncNotifier is a runnable that later groups may have to wait for.
+type SyncNotifier interface {
+	// Synced returns a channel that is closed when the runnable is ready: a server listens, a cache holds its first
+	// list, the queue of a controller holds all keys. The manager calls Synced once, when the runnable is added. It
+	// waits for the runnables of Servers, Caches and WarmUp; see Group.
+	Synced() <-chan struct{}
+}
+
+// SyncExplainer is a runnable that tells why it is not synced.
+type SyncExplainer interface {
+	// NotSynced returns the reason why the runnable is not synced, or nil if it is synced or the reason is unknown. The
+	// manager calls it on any goroutine; it must not block.
+	NotSynced() error
+}
+
+// InformerRunnable is an informer of any type. Its default group is Caches, and the manager names it after its
+// resource.
+type InformerRunnable interface {
+	// Status returns the state of the informer.
+	Status() informer.Status
+}
+
+// FactoryRunnable is a set of informers. Its default group is Caches.
+type FactoryRunnable interface {
+	// Status returns the state of each informer.
+	Status() []informer.Status
+}
+
+// WarmUpRunnable is a runnable that prepares its work on every replica, and does it on the leader. Its default group is
+// WarmUp. It corresponds to the warmupRunnable of controller-runtime, which is not exported.
+type WarmUpRunnable interface {
+	// RunHeld is Runnable.Run, except that the work begins when release is closed. The manager calls it instead of Run
+	// if the group is WarmUp.
+	RunHeld(ctx context.Context, release <-chan struct{}) error
+}
+
+// DeadlineRunnable is a runnable that still has work to do after its context has ended. A recorder writes its last
+// Events.
+type DeadlineRunnable interface {
+	// EndBy says when Run has to return. The zero time means no limit. The manager calls it before the context of the
+	// runnable ends, unless the manager does not wait; see DoNotWait.
+	EndBy(t time.Time)
+}
+
+// Debuggable is a runnable that shows its state if AdminOptions.Debug is set. Only a runnable that is Named can be
+// found there.
+type Debuggable interface {
+	Named
+	// DebugHandler returns a handler of /debug/controllers/NAME, of the paths below it, and of /debug/why/KEY. An
+	// answer to /debug/why/KEY is JSON with status 200, or another status if the runnable does not know the key.
+	DebugHandler() http.Handler
+}
+
+// SettingsReporter is a Debuggable whose options the manager serves at /debug/options.
+type SettingsReporter interface {
+	// Settings returns the effective options.
+	Settings() controller.Settings
+}
+
+// sharedInformer is a share of an informer that a factory runs, so the manager must not run it.
+type sharedInformer interface {
+	InformerRunnable
+	Release()
+}
+
+// Elector decides which replica leads. *leaderelection.Elector implements it. An Elector may also implement
+// CheckedElector.
+type Elector interface {
+	// Run calls lead when this replica becomes the leader. The context of lead ends with ctx, and when this replica no
+	// longer leads; in the latter case its cause is the reason. Run returns after lead has returned; only then does it
+	// release the lease.
+	Run(ctx context.Context, lead func(ctx context.Context) error) error
+}
+
+// CheckedElector is an Elector that reports when its lease is not reliable. The manager then serves the check
+// "election" at /healthz and /livez.
+type CheckedElector interface {
+	// Check returns an error if this replica leads although its lease ended more than tolerance ago. See
+	// Options.ElectionTolerance.
+	Check(tolerance time.Duration) error
+}
