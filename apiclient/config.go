@@ -26,9 +26,9 @@ type Config struct {
 
 	// BearerToken is sent with every request.
 	BearerToken Secret
-	// BearerTokenFile is a file that holds the token. It wins over BearerToken. A request looks whether the file was
-	// replaced if nobody has in the last five seconds, and after an answer of 401 it is read in any case; when it cannot
-	// be read the last token serves on.
+	// BearerTokenFile is a file with the token: a regular file of at most 4 MiB, or a link to one. It wins over
+	// BearerToken. A request checks whether the file was replaced if the last check was more than five seconds ago, and
+	// an answer of 401 reads it in any case. If it cannot be read, the last token is used on.
 	BearerTokenFile string
 
 	// Username and Password are sent with every request as basic authentication.
@@ -112,12 +112,14 @@ func (i Impersonate) isZero() bool {
 	return i.UserName == "" && i.UID == "" && len(i.Groups) == 0 && len(i.Extra) == 0
 }
 
-// TLS says how a server is verified and how a client proves who it is. Data wins over files, as in a kubeconfig.
+// TLS configures how the client verifies the server and how it identifies itself. Data win over files, as in a
+// kubeconfig. A file must be a regular file of at most 4 MiB, or a link to one; a FIFO, a terminal or a device is an
+// error.
 //
-// A request looks whether the files were replaced if nobody has in the last five seconds. If so, it and those after it
-// get connections of their own, and what is in flight on older ones goes on undisturbed; those are closed when they are
-// idle. A file that is missing, empty or half written changes nothing: what was good serves on, and the next error that
-// is about a certificate or a 401 says so.
+// A request checks whether the files were replaced if the last check was more than five seconds ago. If so, this request
+// and later ones get new connections. Requests in flight continue on the old connections, which are closed when they
+// are idle. A file that is missing, empty or half written changes nothing: the last good content is used on, and the
+// next error about a certificate or a 401 names the file.
 // It corresponds to rest.TLSClientConfig of client-go.
 type TLS struct {
 	// CAData or CAFile hold the authorities, in PEM, that may have signed the server's certificate. With neither, those

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
 // serviceAccountDir is where kubelet mounts the credentials of a pod's service account.
@@ -44,7 +46,7 @@ func inClusterNamespace(getenv func(string) string, dir string) string {
 	if ns := getenv("POD_NAMESPACE"); ns != "" {
 		return ns
 	}
-	data, err := os.ReadFile(filepath.Join(dir, "namespace"))
+	data, err := regularfile.Read(filepath.Join(dir, "namespace"))
 	if err != nil {
 		return ""
 	}

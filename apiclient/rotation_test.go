@@ -290,7 +290,7 @@ func TestAFileOfAnySizeIsNotRead(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	require.NoError(t, os.Truncate(path, 1<<40))
 	_, err := apiclient.New(apiclient.Config{Host: "https://h", TLS: apiclient.TLS{CAFile: path}})
-	require.ErrorContains(t, err, "Config.TLS.CAFile: the file "+path+" is larger than 4 MiB")
+	require.ErrorContains(t, err, "Config.TLS.CAFile: read "+path+": it is larger than 4 MiB")
 }
 
 // source gives what a test tells it to, and remembers what was refused.

@@ -3,26 +3,60 @@
 package apiclient_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/apiclient"
 )
 
-// TestAPipeIsReadOnce has a token in a pipe, as a shell's <(...) makes one. To read it again would block for ever.
-func TestAPipeIsReadOnce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "token")
-	require.NoError(t, syscall.Mkfifo(path, 0o600))
-	go func() { _ = os.WriteFile(path, []byte("one"), 0o600) }()
-	cfg := onLoopback(t, answer(401, jsonType, "{}"))
-	cfg.BearerTokenFile = path
-	r := pods(t, cfg)
-	for range 2 {
-		_, err := r.Get(t.Context(), web, metav1.GetOptions{})
-		require.True(t, apierrors.IsUnauthorized(err))
+const notRegular = ": it is a pipe (FIFO), not a regular file; write the content to a file, and name that file"
+
+// TestAFIFOIsNotRead names a FIFO without a writer in each field. To open it would block.
+func TestAFIFOIsNotRead(t *testing.T) {
+	dir := t.TempDir()
+	fifo, regular := filepath.Join(dir, "fifo"), filepath.Join(dir, "regular")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	cert, key := newAuthority(t).client(t, "jane")
+	require.NoError(t, os.WriteFile(regular, cert, 0o600))
+	for field, cfg := range map[string]apiclient.Config{
+		"BearerTokenFile": {BearerTokenFile: fifo},
+		"TLS.CAFile":      {TLS: apiclient.TLS{CAFile: fifo}},
+		"TLS.CertFile":    {TLS: apiclient.TLS{CertFile: fifo, KeyData: apiclient.NewSecret(string(key))}},
+		"TLS.KeyFile":     {TLS: apiclient.TLS{CertFile: regular, KeyFile: fifo}},
+	} {
+		cfg.Host = "https://server.example"
+		_, err := apiclient.New(cfg)
+		require.EqualError(t, err, "apiclient: Config."+field+": read "+fifo+notRegular)
 	}
+	require.NoError(t, os.Rename(fifo, filepath.Join(dir, "namespace")))
+	require.Empty(t, apiclient.InClusterNamespaceAt(func(string) string { return "" }, dir))
+}
+
+// TestAFIFOThatReplacesAFileIsNotRead has a request that reads its token again. To open the FIFO would block it, and all
+// other requests with it.
+func TestAFIFOThatReplacesAFileIsNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		path := filepath.Join(t.TempDir(), "token")
+		require.NoError(t, os.WriteFile(path, []byte("one"), 0o600))
+		cfg := r.config()
+		cfg.BearerTokenFile = path
+		v := r.view(cfg)
+		r.is(v, "nobody with Bearer one")
+
+		require.NoError(t, os.Remove(path))
+		require.NoError(t, syscall.Mkfifo(path, 0o600))
+		in(soon)
+		r.is(v, "nobody with Bearer one")
+		refuse := func(*http.Request) bool { return true }
+		r.refuse.Store(&refuse)
+		_, err := r.who(v)
+		require.ErrorContains(t, err, "and what replaced the credentials cannot be used: apiclient: Config.BearerTokenFile: read "+path+notRegular)
+	})
 }

@@ -2,12 +2,12 @@ package await
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // Condition is the condition of a wait. It has no state, so several waits may share one. It corresponds to
@@ -66,7 +66,7 @@ func lingering[T api.Object](object T) string {
 		return "at version " + object.GetResourceVersion()
 	}
 	if f := o.GetFinalizers(); len(f) > 0 {
-		return "being deleted, held by " + strings.Join(f, ", ")
+		return "being deleted, held by " + quote.List(f, ", ")
 	}
 	return fmt.Sprintf("being deleted, until %s", o.GetDeletionTimestamp().UTC().Format("15:04:05"))
 }

@@ -1,9 +1,11 @@
 package await_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/await"
@@ -205,4 +207,21 @@ func TestFields(t *testing.T) {
 		require.False(t, met)
 	}
 	require.Equal(t, `{.spec.containers[*].name} is "c", "d"`, await.HasField(parsed(t, ".spec.containers[*].name")).State(object))
+}
+
+func TestStatesAreShort(t *testing.T) {
+	values, finalizers := make([]any, 30), make([]string, 30)
+	for i := range values {
+		values[i], finalizers[i] = strings.Repeat("v", 1000), "example.com/keep"
+	}
+	object := &unstructured.Unstructured{Object: map[string]any{"list": values}}
+	state := await.HasField(parsed(t, ".list[*]")).State(object)
+	require.True(t, strings.HasSuffix(state, "v… and 20 more"), state)
+	require.Less(t, len(state), 1400)
+
+	now := metav1.Now()
+	object.SetDeletionTimestamp(&now)
+	object.SetFinalizers(finalizers)
+	state = await.Deleted[*unstructured.Unstructured]("").State(object)
+	require.True(t, strings.HasSuffix(state, "example.com/keep, example.com/keep and 20 more"), state)
 }

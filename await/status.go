@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // Status waits until a status condition, such as Ready, has the given status. The status is usually "True" or "False",
@@ -124,7 +126,7 @@ func scalar(v any) (string, error) {
 	}
 }
 
-// state shows the values that a path selects.
+// state shows up to ten values that a path selects.
 func (p Path) state(object *unstructured.Unstructured) string {
 	found := p.Values(object.Object)
 	if len(found) == 0 {
@@ -138,5 +140,5 @@ func (p Path) state(object *unstructured.Unstructured) string {
 		}
 		texts = append(texts, fmt.Sprintf("%q", text))
 	}
-	return p.String() + " is " + strings.Join(texts, ", ")
+	return p.String() + " is " + quote.List(texts, ", ")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,11 @@ import (
 
 	"github.com/leatproject/leat/manager"
 )
+
+func TestErrorsNameFewRunnables(t *testing.T) {
+	e := &manager.GraceError{Names: strings.Split("abcdefghijklm", ""), Period: time.Second}
+	require.EqualError(t, e, "manager: a, b, c, d, e, f, g, h, i, j and 3 more did not end within 1s")
+}
 
 // TestGracePeriod ends managers whose runnables take ten minutes to end, in three groups.
 func TestGracePeriod(t *testing.T) {

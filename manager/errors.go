@@ -3,8 +3,9 @@ package manager
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
 var (
@@ -63,9 +64,9 @@ type GraceError struct {
 	Period time.Duration
 }
 
-// Error returns the names of the runnables that did not end.
+// Error returns up to ten names of the runnables that did not end, and the number of the others.
 func (e *GraceError) Error() string {
-	return fmt.Sprintf("manager: %s did not end within %v", strings.Join(e.Names, ", "), e.Period)
+	return fmt.Sprintf("manager: %s did not end within %v", quote.List(e.Names, ", "), e.Period)
 }
 
 // Is reports whether target is ErrGracePeriod.

@@ -3,11 +3,11 @@ package discovery
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 var (
@@ -60,13 +60,13 @@ type AmbiguousError struct {
 	Resources []api.Resource
 }
 
-// Error names what it may stand for.
+// Error names up to ten resources that the name may stand for.
 func (e *AmbiguousError) Error() string {
 	var all []string
 	for _, r := range e.Resources {
 		all = append(all, r.String())
 	}
-	return fmt.Sprintf("%q is ambiguous: it may be %s", e.Name, strings.Join(all, " or "))
+	return fmt.Sprintf("%q is ambiguous: it may be %s", e.Name, quote.List(all, " or "))
 }
 
 // Is matches ErrAmbiguous.

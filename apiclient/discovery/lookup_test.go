@@ -2,6 +2,7 @@ package discovery_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -241,6 +242,12 @@ func TestAmbiguity(t *testing.T) {
 	var ambiguous *discovery.AmbiguousError
 	require.ErrorAs(t, err, &ambiguous)
 	require.Len(t, ambiguous.Resources, 2)
+
+	ambiguous.Resources = make([]api.Resource, 30)
+	for i := range ambiguous.Resources {
+		ambiguous.Resources[i].Plural = "axles"
+	}
+	require.True(t, strings.HasSuffix(ambiguous.Error(), "axles or axles and 20 more"), ambiguous)
 }
 
 // TestAGroupBeforeOneThatBeginsSo comes even if the server lists the other first.

@@ -133,7 +133,12 @@ func TestPluginsAreToldOfTheCluster(t *testing.T) {
 	o.Cluster.CAFile += "-that-is-missing"
 	_, err := newPlugin(t, o).Credentials(t.Context())
 	require.ErrorIs(t, err, exec.ErrNotStarted)
-	require.ErrorContains(t, err, "the cluster's authorities: open "+o.Cluster.CAFile)
+	require.ErrorContains(t, err, "the cluster's authorities: read "+o.Cluster.CAFile)
+
+	require.NoError(t, os.Truncate(file, 1<<40))
+	o.Cluster.CAFile = file
+	_, err = newPlugin(t, o).Credentials(t.Context())
+	require.ErrorContains(t, err, "the cluster's authorities: read "+file+": it is larger than 4 MiB")
 }
 
 func TestInteractiveModes(t *testing.T) {

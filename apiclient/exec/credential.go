@@ -7,11 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
 // kind is that of the one object of the protocol, which is asked and answered with.
@@ -46,7 +46,7 @@ func (o *Options) info(interactive bool) ([]byte, error) {
 		ca := c.CAData
 		if len(ca) == 0 && c.CAFile != "" {
 			var err error
-			if ca, err = os.ReadFile(c.CAFile); err != nil {
+			if ca, err = regularfile.Read(c.CAFile); err != nil {
 				return nil, fmt.Errorf("the cluster's authorities: %w", err)
 			}
 		}

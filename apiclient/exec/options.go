@@ -85,7 +85,7 @@ type Cluster struct {
 	TLSServerName      string
 	Insecure           bool
 	CAData             []byte   // wins over CAFile
-	CAFile             string   // read anew for each run
+	CAFile             string   // read for each run; a regular file of at most 4 MiB
 	ProxyURL           *url.URL // told with its password
 	DisableCompression bool
 	// Config is what the cluster's extension client.authentication.k8s.io/exec holds, as JSON.

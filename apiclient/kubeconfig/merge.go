@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // merged is what a list of files says: the first that has a name has the say about it.
@@ -99,14 +102,14 @@ func (m *merged) errorf(field, format string, a ...any) error {
 	return &Error{Path: m.path(), Field: field, Err: fmt.Errorf(format, a...)}
 }
 
-// names lists the keys of a map for an error, in order.
+// names lists the first keys of a map for an error, in order, and counts the others.
 func names[V any](m map[string]V) string {
 	if len(m) == 0 {
 		return "none"
 	}
-	quoted := make([]string, 0, len(m))
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		quoted = append(quoted, fmt.Sprintf("%q", name))
+	quoted := slices.Sorted(maps.Keys(m))
+	for i, name := range quoted {
+		quoted[i] = strconv.Quote(name)
 	}
-	return strings.Join(quoted, ", ")
+	return quote.List(quoted, ", ")
 }

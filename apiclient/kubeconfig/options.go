@@ -13,8 +13,9 @@ import (
 // kubectl does without flags. Paths in them are relative to the current folder.
 // They correspond to ClientConfigLoadingRules and ConfigOverrides of client-go.
 type Options struct {
-	// Path is the one file to read, which must exist. Empty means the files that KUBECONFIG lists, else ~/.kube/config,
-	// of which those that do not exist are passed over.
+	// Path is the file to read. It must exist. Empty means the files that KUBECONFIG lists, or else ~/.kube/config;
+	// files of the list that do not exist are skipped. A file must be a regular file of at most 4 MiB, or a link to one.
+	// A FIFO, such as that of a shell's <(command), is an error.
 	Path string
 	// Context is the context to use instead of the current one.
 	Context string

@@ -1,9 +1,11 @@
 package kubeconfig_test
 
 import (
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -210,7 +212,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	t.Setenv("KUBECONFIG", missing+string(filepath.ListSeparator)+dir)
 	_, _, err := kubeconfig.Load(kubeconfig.Options{})
-	require.EqualError(t, err, "kubeconfig "+dir+": is a directory")
+	require.EqualError(t, err, "kubeconfig "+dir+": it is a directory, not a regular file")
 
 	empty := write(t, filepath.Join(home, "empty"), "")
 	t.Setenv("KUBECONFIG", empty+string(filepath.ListSeparator)+empty)
@@ -223,16 +225,42 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, f.Truncate(1<<30))
 	require.NoError(t, f.Close())
 	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: large})
-	require.EqualError(t, err, "kubeconfig "+large+": it is larger than 16777216 bytes")
-
-	if _, err := os.Stat("/dev/zero"); err == nil {
-		_, _, err = kubeconfig.Load(kubeconfig.Options{Path: "/dev/zero"})
-		require.EqualError(t, err, "kubeconfig /dev/zero: it is larger than 16777216 bytes")
-	}
+	require.EqualError(t, err, "kubeconfig "+large+": it is larger than 4 MiB")
 
 	t.Setenv("KUBECONFIG", missing)
 	_, _, err = kubeconfig.Load(kubeconfig.Options{})
 	require.EqualError(t, err, "kubeconfig "+missing+": there is no such file, and this is not a pod either: name a kubeconfig or a server")
+}
+
+// TestErrorsAreShort has a file with very many entries, and one with a name as long as the file.
+func TestErrorsAreShort(t *testing.T) {
+	home := alone(t)
+	var many strings.Builder
+	many.WriteString("clusters: [{name: c, cluster: {server: 'https://s'}}]\ncontexts:\n")
+	for i := range 2000 {
+		fmt.Fprintf(&many, "- {name: ctx-%04d, context: {cluster: c}}\n", i)
+	}
+	path := write(t, filepath.Join(home, "many"), many.String())
+	_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Context: "none"})
+	require.EqualError(t, err, "kubeconfig "+path+`: there is no context "none"; the contexts are "ctx-0000", "ctx-0001", "ctx-0002", `+
+		`"ctx-0003", "ctx-0004", "ctx-0005", "ctx-0006", "ctx-0007", "ctx-0008", "ctx-0009" and 1990 more`)
+	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "ctx-1999"})
+	require.NoError(t, err)
+
+	long := strings.Repeat("x", 1<<16)
+	for name, content := range map[string]string{
+		"current context": "current-context: " + long,
+		"context":         "contexts: [{name: " + long + ", context: {cluster: c}}]",
+		"entry":           "users: [{name: " + long + ", user: {token: 1}}]",
+		"two entries":     "users: [{name: " + long + ", user: {}}, {name: " + long + ", user: {}}]",
+		"server":          "current-context: a\nclusters: [{name: a, cluster: {server: " + long + "}}]\ncontexts: [{name: a, context: {cluster: a}}]",
+		"cluster":         "current-context: a\ncontexts: [{name: a, context: {cluster: " + long + "}}]",
+	} {
+		path = write(t, filepath.Join(home, name), content)
+		_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path})
+		require.ErrorContains(t, err, "kubeconfig "+path+": ")
+		require.Less(t, len(err.Error()), len(path)+2048, name)
+	}
 }
 
 // TestAPodIsTheLastResort follows kubectl: the pod's account is asked for only where nothing names a context, a cluster

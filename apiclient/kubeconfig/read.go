@@ -5,35 +5,38 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"reflect"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/internal/quote"
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
-// maxSize bounds a file, in bytes. It has room for more clusters than anybody has, and ends a read of /dev/zero.
-const maxSize = 16 << 20
+const (
+	maxField  = 256  // bytes of a field in an error; the name of an entry may be as long as the file
+	maxReason = 1536 // bytes of a reason, which may quote a name and lists up to ten others
+)
 
-// Error says which file, and which field of it, is wrong; or which field of Options, where Path is empty. It never holds
-// the value of a credential.
+// Error is an error in a file or in Options. It never has the value of a credential.
 type Error struct {
-	Path  string // the file, or the list of files, that was looked at
-	Field string // such as users[admin].client-key-data or Options.Server; empty where the whole file is meant
+	Path  string // the file, or the list of files; empty for an error in Options
+	Field string // such as users[admin].client-key-data or Options.Server; empty for an error of the whole file
 	Err   error
 }
 
-// Error names the files, the field and the reason.
+// Error returns the files, the field and the reason. It shortens long fields and long reasons.
 func (e *Error) Error() string {
 	text := "kubeconfig"
 	if e.Path != "" {
 		text += " " + e.Path
 	}
 	if e.Field != "" {
-		text += ": " + e.Field
+		text += ": " + quote.Short(e.Field, maxField)
 	}
-	return text + ": " + e.Err.Error()
+	return text + ": " + quote.Short(e.Err.Error(), maxReason)
 }
 
 // Unwrap returns the reason.
@@ -51,7 +54,7 @@ type outline struct {
 
 // read parses one file; os.ErrNotExist is in the error if there is none.
 func read(path string) (*file, error) {
-	data, err := readBounded(path)
+	data, err := regularfile.Read(path)
 	if err != nil {
 		return nil, &Error{Path: path, Err: bare(err)}
 	}
@@ -70,19 +73,6 @@ func read(path string) (*file, error) {
 		return nil, &Error{Path: path, Field: "kind", Err: fmt.Errorf("it holds a %s of %s, not a Config of v1", o.Kind, o.APIVersion)}
 	}
 	return o.entries(path)
-}
-
-func readBounded(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err == nil && len(data) > maxSize {
-		err = fmt.Errorf("it is larger than %d bytes", maxSize)
-	}
-	return data, err
 }
 
 // several tells whether there is more than one document that says anything. A line that begins with --- ends a document,

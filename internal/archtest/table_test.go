@@ -21,21 +21,23 @@ type layer struct {
 var table = []layer{
 	{"api", ""},
 	{"internal/trie internal/hooks internal/quote internal/sameorigin", ""},
+	{"internal/regularfile", "internal/quote"},
 	{"codec", "api internal/quote"},
-	{"apiclient", "api codec internal/quote"},
-	{"apiclient/exec apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
-	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote"},
+	{"apiclient", "api codec internal/quote internal/regularfile"},
+	{"apiclient/exec", "api apiclient internal/quote internal/regularfile"},
+	{"apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
+	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote internal/regularfile"},
 	{"cache", "api internal/trie"},
 	{"deltafifo", "api"},
 	{"reflector", "api"},
 	{"informer", "api cache deltafifo reflector internal/hooks"},
-	{"await", "api apiclient cache deltafifo informer reflector"},
+	{"await", "api apiclient cache deltafifo informer reflector internal/quote"},
 	{"workqueue", ""},
 	{"controller predicate", "api cache informer workqueue internal/hooks"},
 	{"cachedclient", "api apiclient cache informer"},
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
-	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/sameorigin"},
+	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/quote internal/sameorigin"},
 	{"metrics", everything},
 	{"testserver", "api codec internal/sameorigin"},
 	{"internal/archtest internal/mutate", ""},
@@ -72,7 +74,7 @@ var confined = []layer{
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.
-var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin")
+var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin internal/regularfile")
 
 // layerOf returns the row of a package.
 func layerOf(pkg string) (layer, bool) {

@@ -10,7 +10,8 @@
 //
 //  1. A text is not longer than its limit. A text that was cut is valid UTF-8 and ends with an ellipsis.
 //  2. An error about JSON names the place, the field and the type, and quotes at most one character.
-//  3. An object of Kubernetes is recognised in JSON, YAML and protobuf, also if only its beginning is there.
+//  3. A list has at most ten items of 128 bytes each, and the number of the others.
+//  4. An object of Kubernetes is recognised in JSON, YAML and protobuf, also if only its beginning is there.
 //
 // # Concurrency
 //

@@ -52,3 +52,21 @@ func IsObject(body []byte) bool {
 	}
 	return bytes.HasPrefix(body, []byte("k8s\x00"))
 }
+
+const (
+	maxListed = 10  // items that a list names
+	maxItem   = 128 // bytes of one item
+)
+
+// List joins at most ten items, such as names, and counts the others: "a, b and 5 more". It shortens long items.
+func List(items []string, separator string) string {
+	listed := make([]string, min(len(items), maxListed))
+	for i := range listed {
+		listed[i] = Short(items[i], maxItem)
+	}
+	text := strings.Join(listed, separator)
+	if more := len(items) - len(listed); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}

@@ -38,6 +38,23 @@ func FuzzShort(f *testing.F) {
 	})
 }
 
+func TestListsAreBounded(t *testing.T) {
+	require.Empty(t, quote.List(nil, ", "))
+	require.Equal(t, "a", quote.List([]string{"a"}, ", "))
+	require.Equal(t, "a or b", quote.List([]string{"a", "b"}, " or "))
+	ten := strings.Split("abcdefghij", "")
+	require.Equal(t, "a, b, c, d, e, f, g, h, i, j", quote.List(ten, ", "))
+	require.Equal(t, "a, b, c, d, e, f, g, h, i, j and 1 more", quote.List(append(ten, "k"), ", "))
+
+	long := make([]string, 200_000)
+	for i := range long {
+		long[i] = strings.Repeat("x", 1000)
+	}
+	text := quote.List(long, ", ")
+	require.Less(t, len(text), 10*130+20)
+	require.True(t, strings.HasSuffix(text, "x… and 199990 more"), text)
+}
+
 // picky quotes what it does not like.
 type picky struct{}
 

@@ -1,0 +1,25 @@
+// Package regularfile reads the files that users and kubeconfigs name: kubeconfigs, tokens, certificates and keys. A
+// path may lead to anything. A read of a FIFO blocks until somebody writes, a read of a terminal until somebody types,
+// and a read of /dev/zero never ends. No context ends such a read, so only regular files of bounded size are read.
+//
+// # Example
+//
+//	content, err := regularfile.Read("/var/run/secrets/kubernetes.io/serviceaccount/token")
+//
+// # Promises
+//
+//  1. Only regular files are read. Symbolic links to regular files are followed, because kubelet mounts Secrets as
+//     links.
+//  2. A read does not wait for a writer, also if a FIFO replaces the file in the meantime.
+//  3. A file has at most MaxBytes, also if it grows while it is read.
+//  4. An error is an *fs.PathError. It names the path and the kind of file, and never the content.
+//
+// # Concurrency
+//
+// The package has only functions. They block only as long as the file system does.
+//
+// # Differences from client-go
+//
+// client-go reads whatever the path leads to, whatever its size. A kubeconfig or a token in a pipe, as in
+// --kubeconfig <(command), works there, once.
+package regularfile

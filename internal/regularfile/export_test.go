@@ -1,0 +1,7 @@
+package regularfile
+
+// ReadOpened reads a file without a look at its kind before it is opened.
+var ReadOpened = readOpened
+
+// ReadAll reads the content of a file that is open.
+var ReadAll = readAll
