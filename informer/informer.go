@@ -30,12 +30,12 @@ type Options[T api.Object] struct {
 	FieldSelector string
 
 	// Transform changes an object before it is cached, for instance to drop what nobody reads; it may do so in place.
-	// It is called once for each state of an object, on one goroutine. An error or a panic leaves the last good state of
-	// the object in the cache; see Undecodable.
+	// It is called once for each state of an object, on one goroutine. An error or a panic leaves the last good state
+	// of the object in the cache; see Undecodable.
 	Transform func(T) (T, error)
 	// OnUndecodable is called for each object that cannot be decoded into T or be transformed, or that matches
-	// reflector.ErrMalformed because it cannot belong to the collection. An error ends Run with that error; reflector.Fail
-	// is one that does so for every object. By default such objects are counted and logged.
+	// reflector.ErrMalformed because it cannot belong to the collection. An error ends Run with that error;
+	// reflector.Fail is one that does so for every object. By default such objects are counted and logged.
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with every error that a list or a watch ended with. Until it returns, nothing is received.
 	OnError func(error)
@@ -47,14 +47,15 @@ type Options[T api.Object] struct {
 	ResyncPeriod time.Duration
 
 	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. Nothing else
-	// happens to it. The log says once that it takes long, and once that it has returned. Zero means 5 minutes, a negative
-	// value never.
+	// happens to it. The log says once that it takes long, and once that it has returned. Zero means 5 minutes, a
+	// negative value never.
 	StuckAfter time.Duration
 
-	// DisableStreaming, PageSize, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout, BackoffBase, BackoffMax,
-	// MaxRetryAfter and Rand are those of reflector.Options.
+	// DisableStreaming, PageSize, MaxListObjects, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout,
+	// BackoffBase, BackoffMax, MaxRetryAfter and Rand are those of reflector.Options.
 	DisableStreaming        bool
 	PageSize                int64
+	MaxListObjects          int
 	KeepManagedFields       bool
 	NoListReuse             bool
 	NoWatchDedup            bool
@@ -135,7 +136,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
 		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
-		DisableStreaming: o.DisableStreaming, PageSize: o.PageSize,
+		DisableStreaming: o.DisableStreaming, PageSize: o.PageSize, MaxListObjects: o.MaxListObjects,
 		KeepManagedFields: o.KeepManagedFields, NoListReuse: o.NoListReuse, NoWatchDedup: o.NoWatchDedup,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
 		MinWatchTimeout: o.MinWatchTimeout, BackoffBase: o.BackoffBase, BackoffMax: o.BackoffMax,

@@ -34,7 +34,7 @@ func setSomething(field reflect.Value) {
 		field.SetString(field.String() + "x")
 	case reflect.Bool:
 		field.SetBool(true)
-	case reflect.Int64:
+	case reflect.Int, reflect.Int64:
 		field.SetInt(int64(field.UnsafeAddr() % 4096))
 	case reflect.Func:
 		field.Set(reflect.MakeFunc(field.Type(), nil))

@@ -60,6 +60,17 @@ type (
 	accepted struct{}
 )
 
+// endless is steps without end: those that make returns for 0, 1, 2, and so on.
+type endless struct {
+	n    int
+	make func(n int) []any
+}
+
+func (e *endless) next() []any {
+	e.n++
+	return e.make(e.n - 1)
+}
+
 // ask is a hook in the place of a step.
 type ask func(b *bench)
 
@@ -219,8 +230,12 @@ func describe(verb string, o metav1.ListOptions) string {
 
 // perform goes through the common steps. It returns the first one that is not common, and what follows it.
 func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) (step any, rest []any, err error) {
-	for i, step := range steps {
+	for len(steps) > 0 {
+		step := steps[0]
+		steps = steps[1:]
 		switch step := step.(type) {
+		case *endless:
+			steps = slices.Concat(step.next(), []any{step}, steps)
 		case time.Duration:
 			select {
 			case <-time.After(step):
@@ -248,7 +263,7 @@ func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) 
 				return nil, nil, err
 			}
 		default:
-			return step, steps[i+1:], nil
+			return step, steps, nil
 		}
 	}
 	return nil, nil, nil

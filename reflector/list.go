@@ -3,6 +3,8 @@ package reflector
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,20 +16,29 @@ import (
 // listing is a list in pages that is under way.
 type listing[T api.Object] struct {
 	staged *staging[T]
+	since  time.Time // when the first page was asked for
 	// version is that of the first page. A server whose later pages are newer loses nothing so: the watch brings what
 	// happened in between once more.
 	version string
 }
 
+// maxListTime bounds a list in pages. Continue tokens of kube-apiserver last for five minutes, and a request for a list for
+// one, so a list that ends takes a fraction of it. A streaming list may take as long as a watch.
+const maxListTime = time.Hour
+
+// defaultMaxListObjects is several times what the largest clusters hold of one resource.
+const defaultMaxListObjects = 5_000_000
+
 // fetchPage fetches the next page of a list into l, and hands all of them to the store when it was the last.
 func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (outcome, error) {
 	if s.pages == 0 {
-		*l = listing[T]{staged: stagingFor[T](r.store.KnownLen())}
+		*l = listing[T]{staged: stagingFor[T](r.store.KnownLen()), since: time.Now()}
 		r.undecodable.beginList()
 	}
-	before := len(l.staged.objects)
-	meta, items, err := r.requestPage(ctx, s, l.staged)
-	if err == nil && meta.Continue != "" && meta.Continue == s.token {
+	before, skipped := len(l.staged.objects), l.staged.skipped
+	meta, items, err := r.requestPage(ctx, s, l)
+	isNew := len(l.staged.objects) > before || l.staged.skipped > skipped
+	if err == nil && meta.Continue != "" && (meta.Continue == s.token || items > 0 && !isNew) {
 		err = ErrSamePage
 	}
 	if err != nil {
@@ -45,11 +56,13 @@ func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (o
 	return outcome{synced: true, version: l.version}, nil
 }
 
-// requestPage makes the request, and gives it up when nothing arrives for too long.
-func (r *Reflector[T]) requestPage(ctx context.Context, s state, to *staging[T]) (meta metav1.ListMeta, items int, err error) {
+// requestPage makes the request. It gives up when nothing new arrives for too long, and when the list has no end.
+func (r *Reflector[T]) requestPage(ctx context.Context, s state, l *listing[T]) (meta metav1.ListMeta, items int, err error) {
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
 	idle := dog.after(pageIdle)
+	dog.after(time.Until(l.since.Add(maxListTime)))
+	to := l.staged
 	o := r.options(s)
 	o.OnUndecodable = func(e *api.UndecodableError) error {
 		idle.Reset(pageIdle)
@@ -60,17 +73,38 @@ func (r *Reflector[T]) requestPage(ctx context.Context, s state, to *staging[T])
 		return r.stageUndecodable(e, to)
 	}
 	meta, err = r.lw.List(ctx, o, func(object T) error {
-		idle.Reset(pageIdle)
 		items++
 		if reason := r.scope.check(api.KeyOf(object)); reason != nil {
+			idle.Reset(pageIdle)
 			return r.refuse(r.malformed(api.KeyOf(object), object.GetUID(), object.GetResourceVersion(), "", reason), to)
 		}
-		return r.stage(object, s, to)
+		before := len(to.objects)
+		err := r.stage(object, s, to)
+		if len(to.objects) > before {
+			idle.Reset(pageIdle)
+		}
+		return err
 	})
 	if err != nil && stalled(ctx) {
-		err = ErrStalled
+		err = r.gaveUp(l.since, to)
 	}
 	return meta, items, err
+}
+
+// gaveUp is the error of a list that the watchdog ended.
+func (r *Reflector[T]) gaveUp(since time.Time, list *staging[T]) error {
+	if time.Since(since) >= maxListTime {
+		return fmt.Errorf("%w: it brought %d objects in %s", ErrEndlessList, len(list.objects), maxListTime)
+	}
+	return ErrStalled
+}
+
+// checkLen ends a list that brings more than Options.MaxListObjects.
+func (r *Reflector[T]) checkLen(list *staging[T]) error {
+	if n := len(list.objects) + list.skipped; n > r.o.MaxListObjects {
+		return fmt.Errorf("%w: it brought more than %d objects (MaxListObjects)", ErrEndlessList, r.o.MaxListObjects)
+	}
+	return nil
 }
 
 // commit hands a complete list to the store, unless it is older than what is known. One that is, and is the truth, is
@@ -122,7 +156,7 @@ func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
 	}
 	to.put(object)
 	r.status.received(len(to.objects))
-	return nil
+	return r.checkLen(to)
 }
 
 // stageUndecodable keeps the last good state of an object that the list has in a state which cannot be decoded, unless
@@ -130,6 +164,9 @@ func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
 func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, to *staging[T]) error {
 	if err := r.noteUndecodable(e); err != nil {
 		return err
+	}
+	if to.skipped++; r.checkLen(to) != nil {
+		return r.checkLen(to)
 	}
 	if staged, exists := to.get(e.Key); exists {
 		if isAnother(staged, e.UID) {

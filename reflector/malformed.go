@@ -110,8 +110,10 @@ func (r *Reflector[T]) noteMalformed(e *api.UndecodableError) error {
 // known, neither is whose state it would have been. list is the list in progress, or nil.
 func (r *Reflector[T]) refuse(e *api.UndecodableError, list *staging[T]) error {
 	if list != nil {
-		list.refused++
 		list.incomplete = list.incomplete || e.Err != errForeign
+		if list.skipped++; r.checkLen(list) != nil {
+			return r.checkLen(list)
+		}
 	}
 	return r.noteMalformed(e)
 }

@@ -25,8 +25,11 @@ var (
 	ErrBackwards = errors.New("reflector: the server answered from before the version it had reached")
 	// ErrNothing is a stream that the server ended in good order, but before it had sent what it was opened for.
 	ErrNothing = errors.New("reflector: the server ended the stream before it brought anything")
-	// ErrSamePage is a page of a list whose successor is that page again.
-	ErrSamePage = errors.New("reflector: the server continued a list with the page it had just sent")
+	// ErrSamePage is a page of a list that repeats: its continue token is the one that asked for it, or all its objects
+	// came with earlier pages.
+	ErrSamePage = errors.New("reflector: the server repeated a page of a list")
+	// ErrEndlessList is a list that brought more than Options.MaxListObjects, or did not end within an hour.
+	ErrEndlessList = errors.New("reflector: the list does not end")
 	// ErrUnknownEvent is an event of a type that a watch does not have.
 	ErrUnknownEvent = errors.New("reflector: the server sent an event of an unknown type")
 
@@ -55,7 +58,7 @@ func classify(err error) ending {
 		return busy
 	case isUnreachable(err):
 		return unreachable
-	case isRejected(err), errors.Is(err, ErrSamePage):
+	case isRejected(err), errors.Is(err, ErrSamePage), errors.Is(err, ErrEndlessList):
 		return rejected
 	default:
 		return broken

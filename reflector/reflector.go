@@ -47,6 +47,9 @@ type Options[T any] struct {
 	DisableStreaming bool
 	// PageSize is the limit of a page. 0 is 500, and leaves lists that a watch cache can answer unpaged.
 	PageSize int64
+	// MaxListObjects bounds how many objects a list may bring, so that a server whose list has no end cannot use up the
+	// memory: one more is ErrEndlessList. 0 is 5 million. A list in pages may take an hour in any case.
+	MaxListObjects int
 	// KeepManagedFields keeps metadata.managedFields, which are dropped otherwise.
 	KeepManagedFields bool
 	// NoListReuse decodes, transforms and passes on every object of a list. Otherwise an object of which the store has the
@@ -89,10 +92,10 @@ type Options[T any] struct {
 }
 
 const (
-	streamIdle    = 30 * time.Second // a streaming list without an event for so long has stalled
+	streamIdle    = 30 * time.Second // a streaming list without anything new for so long has stalled
 	streamOverdue = 60 * time.Second // and so has one that is past the initial objects for so long without its end
 	probeTimeout  = 45 * time.Second // a probe takes no longer to find that no server is there
-	pageIdle      = 90 * time.Second // a page of which nothing arrives for longer than servers work on a request
+	pageIdle      = 90 * time.Second // and so has a page: servers work on a request for a minute
 	watchGrace    = 30 * time.Second // how much longer than it was asked to a server may keep a watch open
 )
 
@@ -129,6 +132,9 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 		trust:       trust{reuse: !o.NoListReuse, dedup: !o.NoWatchDedup},
 	}
 	r.o.MinWatchTimeout = orDefault(o.MinWatchTimeout, 5*time.Minute)
+	if r.o.MaxListObjects <= 0 {
+		r.o.MaxListObjects = defaultMaxListObjects
+	}
 	r.o.MaxRetryAfter = orDefault(o.MaxRetryAfter, 2*time.Minute)
 	if r.log == nil {
 		r.log = zap.NewNop()

@@ -30,7 +30,7 @@ type steady struct {
 func newSteady(n int) *steady {
 	s := &steady{version: 1, again: make(chan struct{}), listed: make(chan struct{})}
 	for i := range n {
-		s.names = append(s.names, []byte("object-"+strconv.Itoa(i)))
+		s.names = append(s.names, fmt.Appendf(nil, "object-%06d", i))
 	}
 	return s
 }

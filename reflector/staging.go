@@ -6,16 +6,16 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// staging holds a list in progress. Nothing of it reaches the store before it is complete, so that a list which breaks
-// off leaves no trace.
+// staging holds a list in progress, each key once. The store gets the list when it is complete, so a list that breaks off
+// leaves no trace.
 type staging[T api.Object] struct {
 	objects []T
-	// position is where each object is. It is nil as long as each comes but once: in pages, and in a streaming list until
-	// the initial objects are through and changes follow.
+	// position is the index of each key in objects. It is nil while objects come in ascending order, as servers send
+	// them: no key can come twice then, and a list needs no map.
 	position map[api.Key]int
 
-	refused    int  // malformed objects that came
-	incomplete bool // one of them has no key, and may be any object of the collection
+	skipped    int  // undecodable and malformed objects that came
+	incomplete bool // a malformed one has no key, and may be any object of the collection
 }
 
 // stagingFor makes room for about n objects.
@@ -23,29 +23,53 @@ func stagingFor[T api.Object](n int) *staging[T] {
 	return &staging[T]{objects: make([]T, 0, n)}
 }
 
-// index lets objects be found, replaced and removed.
-func (s *staging[T]) index() {
-	s.position = make(map[api.Key]int, len(s.objects))
-	all := s.objects
-	s.objects = all[:0]
-	for _, object := range all {
-		s.put(object)
-	}
-	clear(all[len(s.objects):])
+// ascends reports whether a key is greater than all that are staged. It is false once the staged keys have no order.
+func (s *staging[T]) ascends(key api.Key) bool {
+	return s.position == nil && (len(s.objects) == 0 || precedes(api.KeyOf(s.objects[len(s.objects)-1]), key))
 }
 
-// get finds an object, if there is an index.
+// precedes orders keys as etcd orders their paths: "a-b/x" precedes "a/x".
+func precedes(a, b api.Key) bool {
+	if a.Namespace == b.Namespace {
+		return a.Name < b.Name
+	}
+	n := min(len(a.Namespace), len(b.Namespace))
+	if a.Namespace[:n] != b.Namespace[:n] {
+		return a.Namespace < b.Namespace
+	}
+	if len(a.Namespace) == n {
+		return '/' < b.Namespace[n]
+	}
+	return a.Namespace[n] < '/'
+}
+
 func (s *staging[T]) get(key api.Key) (T, bool) {
-	if i, ok := s.position[key]; ok {
-		return s.objects[i], true
+	if !s.ascends(key) {
+		s.index()
+		if i, ok := s.position[key]; ok {
+			return s.objects[i], true
+		}
 	}
 	var none T
 	return none, false
 }
 
-func (s *staging[T]) put(object T) {
+// index makes the map.
+func (s *staging[T]) index() {
 	if s.position != nil {
-		key := api.KeyOf(object)
+		return
+	}
+	s.position = make(map[api.Key]int, len(s.objects))
+	for i, object := range s.objects {
+		s.position[api.KeyOf(object)] = i
+	}
+}
+
+// put replaces the object of the same key, or else appends.
+func (s *staging[T]) put(object T) {
+	key := api.KeyOf(object)
+	if !s.ascends(key) {
+		s.index()
 		if i, ok := s.position[key]; ok {
 			s.objects[i] = object
 			return
@@ -58,8 +82,9 @@ func (s *staging[T]) put(object T) {
 	s.objects = append(s.objects, object)
 }
 
-// remove fills the gap with the last object: the order of a list is no promise.
+// remove fills the gap with the last object: a list promises no order.
 func (s *staging[T]) remove(key api.Key) {
+	s.index()
 	i, ok := s.position[key]
 	if !ok {
 		return
@@ -67,12 +92,19 @@ func (s *staging[T]) remove(key api.Key) {
 	last := len(s.objects) - 1
 	s.objects[i] = s.objects[last]
 	s.position[api.KeyOf(s.objects[i])] = i
-	s.truncate(last)
 	delete(s.position, key)
+	clear(s.objects[last:])
+	s.objects = s.objects[:last]
 }
 
 // truncate keeps the first n objects.
 func (s *staging[T]) truncate(n int) {
+	n = min(n, len(s.objects))
+	if s.position != nil {
+		for _, object := range s.objects[n:] {
+			delete(s.position, api.KeyOf(object))
+		}
+	}
 	clear(s.objects[n:])
 	s.objects = s.objects[:n]
 }

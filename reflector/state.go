@@ -108,7 +108,7 @@ func (l limits) first(version string, now time.Time) state {
 // long it waits before it asks again (before jitter). It reads no clock and touches nothing.
 //
 // No server can make it ask without end and without a pause: wherever it goes on at once, something has changed that
-// cannot change for ever (a page with objects came, a watch lasted, one more way to get the state was given up).
+// cannot change for ever (a page with new objects came, a watch lasted, one more way to get the state was given up).
 func (l limits) next(s state, o outcome) (state, time.Duration) {
 	s.spread = 0
 	if o.synced {
@@ -220,8 +220,8 @@ func (l limits) afterWatch(s state, o outcome) (state, time.Duration) {
 
 // afterProbe watches, unless the server went back: the probe has said so once, and the list that follows is believed. A
 // probe that fails must not keep the watch from its work, except where no server is there for either. One that is busy
-// is tried once more, because a server that starts refuses both for a moment; and whatever else the server has against a
-// probe, it may have nothing against the watch. The price is that a version is not checked before the next silence.
+// is tried once more, because a server that starts refuses both for a moment; and whatever else the server has against
+// a probe, it may have nothing against the watch. The price is that a version is not checked before the next silence.
 func (l limits) afterProbe(s state, o outcome) (state, time.Duration) {
 	tried := s.busyProbes
 	s = s.listed()
@@ -300,10 +300,10 @@ func (l limits) giveUpStreaming(s state, now time.Time) state {
 // relist gets the whole state again: at once if this is the first trouble in a long time, and with backoff otherwise,
 // because a server that refuses every watch would be asked for one list after the other.
 //
-// The first list after an outage does not wait for a backoff either: the cache is as old as the outage, and the pauses of
-// an outage have been waited. It is spread over five seconds instead, because all clients of a server come back to it at
-// the same time. Their pauses have scattered them, but after a short outage over a second only. Five seconds make 5,000
-// clients send 1,000 lists a second. The price is a cache that is 2.5 seconds older, on average.
+// The first list after an outage does not wait for a backoff either: the cache is as old as the outage, and the pauses
+// of an outage have been waited. It is spread over five seconds instead, because all clients of a server come back to
+// it at the same time. Their pauses have scattered them, but after a short outage over a second only. Five seconds make
+// 5,000 clients send 1,000 lists a second. The price is a cache that is 2.5 seconds older, on average.
 func (l limits) relist(s state, o outcome) (state, time.Duration) {
 	s.emptyWatches, s.silence = 0, 0
 	back := s.away && !s.relisted

@@ -75,10 +75,16 @@ func newUndecodables() *undecodables {
 	return &undecodables{current: map[api.Key]*api.UndecodableError{}}
 }
 
+// maxUndecodables bounds how many are remembered, whatever a server sends. Beyond it an object is counted and logged only:
+// Undecodable does not name it, and its state is not recognised when it comes again.
+const maxUndecodables = 10_000
+
 func (u *undecodables) add(e *api.UndecodableError) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.current[e.Key] = e
+	if _, known := u.current[e.Key]; known || len(u.current) < maxUndecodables {
+		u.current[e.Key] = e
+	}
 }
 
 // version is that of the state which could not be decoded, if it was the newest of its key.

@@ -99,6 +99,7 @@ func (f *feed[T]) apply(e api.Event[T]) error {
 	}
 	key := api.KeyOf(e.Object)
 	if reason := f.r.scope.check(key); reason != nil {
+		f.progress()
 		return f.r.refuse(f.r.malformed(key, e.Object.GetUID(), e.ResourceVersion, e.Type, reason), f.staged)
 	}
 	use, err := f.judge(e.Type, key, e.ResourceVersion)
@@ -118,17 +119,26 @@ func (f *feed[T]) apply(e api.Event[T]) error {
 	return f.put(e.Type, e.Object)
 }
 
-// arrived notes that something came. What is no initial object says that the initial objects are through.
+// arrived notes that an event came. One that is no addition says that all initial objects have come. An initial object is
+// progress only if its key is new: put finds out.
 func (f *feed[T]) arrived(kind apiwatch.EventType) {
-	if f.staged != nil {
-		f.idle.Reset(streamIdle)
+	if kind == apiwatch.Added && !f.ordered {
+		return
 	}
-	if kind == apiwatch.Added || f.ordered {
+	f.progress()
+	if f.ordered {
 		return
 	}
 	f.ordered = true
 	if f.staged != nil {
 		f.overdue.Reset(streamOverdue)
+	}
+}
+
+// progress puts off the deadline of a streaming list that brings nothing new.
+func (f *feed[T]) progress() {
+	if f.staged != nil {
+		f.idle.Reset(streamIdle)
 	}
 }
 
@@ -250,9 +260,6 @@ func (f *feed[T]) known(key api.Key) (T, bool) {
 	if f.staged == nil {
 		return f.r.store.Get(key)
 	}
-	if f.staged.position == nil {
-		f.staged.index()
-	}
 	return f.staged.get(key)
 }
 
@@ -272,7 +279,12 @@ func (f *feed[T]) advance(version string) bool {
 func (f *feed[T]) put(kind apiwatch.EventType, object T) error {
 	f.r.undecodable.resolved(api.KeyOf(object))
 	if f.staged != nil {
-		return f.r.stage(object, f.s, f.staged)
+		before := len(f.staged.objects)
+		err := f.r.stage(object, f.s, f.staged)
+		if len(f.staged.objects) > before {
+			f.progress()
+		}
+		return err
 	}
 	object, bad := f.r.transform(object, kind)
 	if bad != nil {
@@ -307,6 +319,7 @@ func (f *feed[T]) remove(key api.Key, last T) error {
 // undecodable receives the event of an object that is not a T, in its place among the others.
 func (f *feed[T]) undecodable(e *api.UndecodableError) error {
 	f.arrived(e.Type)
+	f.progress()
 	if reason := f.r.scope.check(e.Key); reason != nil {
 		return f.r.refuse(f.r.malformed(e.Key, e.UID, e.ResourceVersion, e.Type, reason), f.staged)
 	}

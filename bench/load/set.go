@@ -3,6 +3,7 @@ package load
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,13 +34,16 @@ const (
 	forms
 )
 
+// path is the form "namespace/name", which is sent nowhere.
+const path = forms
+
 // Set is an endless sequence of pods.
 type Set struct {
 	workloads []workload
 }
 
 // workload is one pod in all forms.
-type workload [forms]template
+type workload [forms + 1]template
 
 type template struct {
 	bytes []byte
@@ -68,6 +72,7 @@ func encode(pod *corev1.Pod) workload {
 		Protobuf:         newTemplate(pod.Marshal()),
 		MetadataJSON:     newTemplate(json.Marshal(metadata)),
 		MetadataProtobuf: newTemplate(metadata.Marshal()),
+		path:             newTemplate([]byte(pod.Namespace+"/"+pod.Name), nil),
 	}
 }
 
@@ -82,6 +87,18 @@ func (s *Set) template(f Form, i int) *template { return &s.workloads[i%len(s.wo
 
 // Size is the number of bytes of pod i in a form, in whatever state.
 func (s *Set) Size(f Form, i int) int { return len(s.template(f, i).bytes) }
+
+// Order returns the first n pods in the order of their keys in etcd, in which kube-apiserver lists them.
+func (s *Set) Order(n int) []int {
+	paths, order := make([]string, n), make([]int, n)
+	var b []byte
+	for i := range order {
+		b = s.Append(b[:0], path, i, State{})
+		paths[i], order[i] = string(b), i
+	}
+	slices.SortFunc(order, func(a, b int) int { return strings.Compare(paths[a], paths[b]) })
+	return order
+}
 
 // Append writes pod i, counted from 0, in a form and a state.
 func (s *Set) Append(dst []byte, f Form, i int, state State) []byte {

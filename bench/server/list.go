@@ -17,8 +17,8 @@ const chunk = 64 << 10
 type page struct {
 	asked
 	version     uint64
-	first, last int
-	total       int
+	first, last int // places in the order of the collection
+	order       []int
 	versions    []uint64
 	restarts    []uint32
 }
@@ -26,25 +26,28 @@ type page struct {
 func (s *Server) page(a asked) page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := page{asked: a, version: s.version(len(s.log)), first: min(a.first, s.o.Objects), last: s.o.Objects, total: s.o.Objects}
+	p := page{asked: a, version: s.version(len(s.log)), first: min(a.first, s.o.Objects), last: s.o.Objects, order: s.order}
 	if a.limit > 0 {
 		p.last = min(p.first+a.limit, p.last)
 	}
-	p.versions = append(p.versions, s.versions[p.first:p.last]...)
-	p.restarts = append(p.restarts, s.restarts[p.first:p.last]...)
+	for _, pod := range p.order[p.first:p.last] {
+		p.versions = append(p.versions, s.versions[pod])
+		p.restarts = append(p.restarts, s.restarts[pod])
+	}
 	return p
 }
 
-func (p *page) state(i int) load.State {
-	return load.State{Version: p.versions[i-p.first], Restarts: p.restarts[i-p.first]}
+// at returns which pod stands at a place, and its state.
+func (p *page) at(place int) (pod int, state load.State) {
+	return p.order[place], load.State{Version: p.versions[place-p.first], Restarts: p.restarts[place-p.first]}
 }
 
 // next is the continue token and the number of items that remain.
 func (p *page) next() (token string, remaining int) {
-	if p.last == p.total {
+	if p.last == len(p.order) {
 		return "", 0
 	}
-	return strconv.Itoa(p.last), p.total - p.last
+	return strconv.Itoa(p.last), len(p.order) - p.last
 }
 
 // kind is that of the list.
@@ -64,13 +67,14 @@ func (s *Server) list(w http.ResponseWriter, a asked) {
 		b = beginJSONList(b, &p)
 	}
 	form := p.form()
-	for i := p.first; i < p.last; i++ {
+	for place := p.first; place < p.last; place++ {
+		pod, state := p.at(place)
 		if p.protobuf {
-			b = appendField(b, 2, s.set.Size(form, i))
-		} else if i > p.first {
+			b = appendField(b, 2, s.set.Size(form, pod))
+		} else if place > p.first {
 			b = append(b, ',')
 		}
-		if b = s.set.Append(b, form, i, p.state(i)); len(b) >= chunk {
+		if b = s.set.Append(b, form, pod, state); len(b) >= chunk {
 			if _, err := w.Write(b); err != nil {
 				return // the client has gone
 			}
@@ -104,8 +108,8 @@ func (s *Server) beginProtobufList(b []byte, p *page) []byte {
 		metadata = protowire.AppendVarint(protowire.AppendTag(metadata, 4, protowire.VarintType), uint64(remaining))
 	}
 	size := sizeField(1, len(metadata))
-	for i := p.first; i < p.last; i++ {
-		size += sizeField(2, s.set.Size(p.form(), i))
+	for _, pod := range p.order[p.first:p.last] {
+		size += sizeField(2, s.set.Size(p.form(), pod))
 	}
 	apiVersion, kind := p.kind()
 	b = beginUnknown(b, apiVersion, kind, size)

@@ -25,6 +25,7 @@ type Options struct {
 type Server struct {
 	set         *load.Set
 	o           Options
+	order       []int // the pods in the order of their keys
 	listener    net.Listener
 	authority   []byte // PEM
 	certificate tls.Certificate
@@ -59,7 +60,7 @@ type Request struct {
 // New opens a listener on loopback and returns a server of the first objects of a set.
 func New(set *load.Set, o Options) (*Server, error) {
 	s := &Server{
-		set: set, o: o, restarts: make([]uint32, o.Objects), versions: make([]uint64, o.Objects),
+		set: set, o: o, order: set.Order(o.Objects), restarts: make([]uint32, o.Objects), versions: make([]uint64, o.Objects),
 		grown: make(chan struct{}), opened: make(chan struct{}),
 	}
 	for i := range s.versions {

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,9 +136,13 @@ func TestListsAndWatches(t *testing.T) {
 		pods := relisted(t, s, contentType)
 		require.Len(t, pods.Items, objects)
 		require.Equal(t, strconv.FormatUint(s.version(len(s.Sent())), 10), pods.ResourceVersion)
-		require.Equal(t, "1000000003", pods.Items[2].ResourceVersion)
-		require.Equal(t, "1000000051", pods.Items[3].ResourceVersion)
-		require.Contains(t, pods.Items[3].Status.Conditions[2].Message, "000000001")
+		require.True(t, slices.IsSortedFunc(pods.Items, func(a, b corev1.Pod) int {
+			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
+		}), "the order of keys in etcd")
+		require.Equal(t, "1000000003", pods.Items[slices.Index(s.order, 2)].ResourceVersion)
+		changed := pods.Items[slices.Index(s.order, 3)]
+		require.Equal(t, "1000000051", changed.ResourceVersion)
+		require.Contains(t, changed.Status.Conditions[2].Message, "000000001")
 
 		content, err := io.ReadAll(get(t, s, "", contentType+metadataList).Body)
 		require.NoError(t, err)
@@ -161,7 +167,7 @@ func TestListsAndWatches(t *testing.T) {
 			s.Change(9)
 			e = read(t, r, contentType)
 			require.Equal(t, "MODIFIED", e.kind, "what the initial events have shown does not come again")
-			require.Equal(t, pods.Items[9].Name, e.object.(metav1.Object).GetName())
+			require.Equal(t, pods.Items[slices.Index(s.order, 9)].Name, e.object.(metav1.Object).GetName())
 			pods = relisted(t, s, contentType)
 		}
 	}

@@ -66,8 +66,9 @@ func (s *Server) since(at, expired int) (changes []change, grown <-chan struct{}
 
 // initial sends the whole collection and the bookmark that ends it (KEP-3157).
 func (w *watcher) initial(p *page) error {
-	for i := p.first; i < p.last; i++ {
-		if err := w.event("ADDED", i, p.state(i)); err != nil {
+	for place := p.first; place < p.last; place++ {
+		pod, state := p.at(place)
+		if err := w.event("ADDED", pod, state); err != nil {
 			return err
 		}
 	}
