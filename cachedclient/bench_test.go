@@ -14,9 +14,9 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// crowd is a client of so many widgets, in ten namespaces and on as many nodes as ten widgets each need. Of its overlay
-// the cache knows nothing, for so many of them.
-func crowd(b *testing.B, n, written int) (*cachedclient.Typed[*widget], func(node string) cachedclient.Selection[*widget]) {
+// benchClient returns a client of n widgets in ten namespaces, with ten widgets on each node. The overlay has a newer
+// state of the first written widgets than the cache.
+func benchClient(b *testing.B, n, written int) (*cachedclient.Typed[*widget], func(node string) cachedclient.Selection[*widget]) {
 	b.Helper()
 	f := newFeed("1")
 	for j := range n {
@@ -44,7 +44,7 @@ func crowd(b *testing.B, n, written int) (*cachedclient.Typed[*widget], func(nod
 
 func BenchmarkGet(b *testing.B) {
 	for _, written := range []int{0, 100} {
-		widgets, _ := crowd(b, 10_000, written)
+		widgets, _ := benchClient(b, 10_000, written)
 		key := api.Key{Namespace: "ns-5", Name: "w-5005"}
 		for name, get := range map[string]func() (*widget, error){
 			"get":  func() (*widget, error) { return widgets.Get(b.Context(), key) },
@@ -64,7 +64,7 @@ func BenchmarkGet(b *testing.B) {
 
 func BenchmarkList(b *testing.B) {
 	for _, written := range []int{0, 100} {
-		widgets, onNode := crowd(b, 10_000, written)
+		widgets, onNode := benchClient(b, 10_000, written)
 		for _, c := range []struct {
 			name  string
 			o     cachedclient.ListOptions
@@ -89,9 +89,9 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkGate is what a write and the question after it cost a reconcile that has nothing to wait for.
+// BenchmarkGate measures a recorded write and the call of Ready after it, for a reconcile that does not wait.
 func BenchmarkGate(b *testing.B) {
-	widgets, _ := crowd(b, 10_000, 0)
+	widgets, _ := benchClient(b, 10_000, 0)
 	w, err := widgets.Get(b.Context(), api.Key{Namespace: "ns-5", Name: "w-5005"})
 	require.NoError(b, err)
 	for _, keys := range []int{1, 1000} {
@@ -106,7 +106,7 @@ func BenchmarkGate(b *testing.B) {
 				key := all[i%keys]
 				widgets.Wrote(g.Begin(b.Context(), key), w)
 				if !g.Ready(key, func() {}) {
-					b.Fatal("the cache has it")
+					b.Fatal("the cache shows the write, but Ready returned false")
 				}
 			}
 		})

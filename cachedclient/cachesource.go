@@ -11,97 +11,101 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// holding is where a client has its cache from: an informer that it was given, one that its first read starts, or none.
+// cacheSource gives a client its cache: the one of an informer that the client was made with, or of one that the first
+// read starts, or no cache.
 type cacheSource[T api.Object] struct {
-	lists api.ListerWatcher[T]
-	o     Options
-	whole bool // T declares everything that an object may hold
+	listerWatcher api.ListerWatcher[T] // of an informer that is started
+	options       Options
+	whole         bool // T declares all fields that the objects may have
 
-	cache atomic.Pointer[cacheView[T]]
-	mu    sync.Mutex // held while an informer is asked for, so that there is one
+	view atomic.Pointer[cacheView[T]] // nil while there is no cache
+	mu   sync.Mutex                   // held while an informer is started, so that only one is
 }
 
-// held is an informer, and what a client knows beyond it.
+// cacheView is an informer's cache with what a client adds to it.
 type cacheView[T api.Object] struct {
 	informer *informer.Informer[T]
 	scope    scope[T]
-	target   *cacheTarget[T] // of writes that a Gate waits for
-	overlay  *overlay[T]     // nil unless there is one
+	target   *cacheTarget[T] // tells a Gate which writes the cache shows
+	overlay  *overlay[T]     // nil without Options.Overlay
 }
 
-// now returns the cache, or nil if there is none yet.
-func (h *cacheSource[T]) now() *cacheView[T] { return h.cache.Load() }
+// current returns the cache, or nil before there is one.
+func (s *cacheSource[T]) current() *cacheView[T] { return s.view.Load() }
 
-func (h *cacheSource[T]) use(i *informer.Informer[T]) *cacheView[T] {
-	c := &cacheView[T]{informer: i, scope: scopeOf(i), target: newCacheTarget(i)}
-	c.scope.whole = h.whole
-	if h.o.Overlay {
-		c.overlay = newOverlay(i, h.o)
+// use makes an informer's cache the current one.
+func (s *cacheSource[T]) use(i *informer.Informer[T]) *cacheView[T] {
+	v := &cacheView[T]{informer: i, scope: scopeOf(i), target: newCacheTarget(i)}
+	v.scope.whole = s.whole
+	if s.options.Overlay {
+		v.overlay = newOverlay(i, s.options)
 	}
-	h.cache.Store(c)
-	return c
+	s.view.Store(v)
+	return v
 }
 
-// orStart returns the cache, or nil if there is none and none may be started.
-func (h *cacheSource[T]) orStart() (*cacheView[T], error) {
-	if c := h.now(); c != nil || h.o.Informers == nil {
-		return c, nil
+// currentOrStarted returns the cache, and starts an informer if there is no cache and the options allow it. Otherwise
+// it returns nil.
+func (s *cacheSource[T]) currentOrStarted() (*cacheView[T], error) {
+	if v := s.current(); v != nil || s.options.Informers == nil {
+		return v, nil
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if c := h.now(); c != nil {
-		return c, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := s.current(); v != nil {
+		return v, nil
 	}
-	share, err := informer.Shared(h.o.Informers, h.lists, informer.Options[T]{})
+	share, err := informer.Shared(s.options.Informers, s.listerWatcher, informer.Options[T]{})
 	if err != nil {
 		return nil, fmt.Errorf("start an informer: %w", err)
 	}
-	return h.use(share.Informer), nil
+	return s.use(share.Informer), nil
 }
 
-// noting returns the cache in which a write is to be waited for, or nil if there is none. Where reads may start an
-// informer, a write that a Gate or an overlay is to know of does, too: the one that the first read finds may run
-// already, for others, and not have heard of the write.
-func (h *cacheSource[T]) noting(ctx context.Context) *cacheView[T] {
-	if c := h.now(); c != nil || !noted(ctx) && !h.o.Overlay {
-		return c
+// forWrite returns the cache that will show a write, or nil without a cache. A write that a Gate or an overlay
+// records starts an informer, as a read does. Otherwise the first read could find a shared informer that other clients
+// started, and whose cache does not have the write yet.
+func (s *cacheSource[T]) forWrite(ctx context.Context) *cacheView[T] {
+	if v := s.current(); v != nil || !hasGate(ctx) && !s.options.Overlay {
+		return v
 	}
-	c, _ := h.orStart() // reads say what is wrong
-	return c
+	v, _ := s.currentOrStarted() // the next read returns the error
+	return v
 }
 
-// get returns what reads show under a key.
-func (h *cacheView[T]) get(key api.Key) (T, bool) {
-	if h.overlay != nil {
-		return h.overlay.get(key)
+// get returns the object that reads show under a key.
+func (v *cacheView[T]) get(key api.Key) (T, bool) {
+	if v.overlay != nil {
+		return v.overlay.get(key)
 	}
-	return h.informer.Snapshot().Get(key)
+	return v.informer.Snapshot().Get(key)
 }
 
-// look returns the cache, and what is to be shown differently.
-func (h *cacheView[T]) look() (*cache.Snapshot[T], map[api.Key]shown[T]) {
-	if h.overlay != nil {
-		return h.overlay.over()
+// snapshot returns the cache, and the objects that reads show instead of those in it.
+func (v *cacheView[T]) snapshot() (*cache.Snapshot[T], map[api.Key]override[T]) {
+	if v.overlay != nil {
+		return v.overlay.snapshot()
 	}
-	return h.informer.Snapshot(), nil
+	return v.informer.Snapshot(), nil
 }
 
-// readable waits until the cache can answer for a namespace. The empty one is all of them, or that of the informer.
-func (h *cacheView[T]) readable(ctx context.Context, namespace string) error {
-	if !h.scope.reaches(namespace) {
-		return &NotCachedError{Resource: h.informer.Resource(), Namespace: namespace}
+// waitReadable blocks until the cache has its first list. It fails if the cache does not have the namespace. The empty
+// namespace means all that the cache has.
+func (v *cacheView[T]) waitReadable(ctx context.Context, namespace string) error {
+	if !v.scope.includesNamespace(namespace) {
+		return &NotCachedError{Resource: v.informer.Resource(), Namespace: namespace}
 	}
 	select {
-	case <-h.informer.Synced():
+	case <-v.informer.Synced():
 		return nil
 	default:
 	}
 	select {
-	case <-h.informer.Synced():
+	case <-v.informer.Synced():
 		return nil
-	case <-h.informer.Stopped():
-		return &NotSyncedError{Status: h.informer.Status(), Err: informer.ErrStopped}
+	case <-v.informer.Stopped():
+		return &NotSyncedError{Status: v.informer.Status(), Err: informer.ErrStopped}
 	case <-ctx.Done():
-		return &NotSyncedError{Status: h.informer.Status(), Err: ctx.Err()}
+		return &NotSyncedError{Status: v.informer.Status(), Err: ctx.Err()}
 	}
 }

@@ -14,46 +14,49 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// write is something that was written, and how its cache shows that it knows: by version, or by the object's absence.
+// write is one write to an object, with the rule by which a cache shows it.
 type write struct {
 	target writeTarget
 	key    api.Key
 	uid    types.UID
-	// version is what was written; empty after a deletion.
+	// version is the version that was written. It is empty for a delete.
 	version string
-	// absent says that the object need not be there: it was deleted, or belongs into the cache no longer. Then it is
-	// enough that it is not, once the cache has reached floor if that is known: before, it may only be not there yet.
-	absent bool
-	floor  string
-	// marked says that it was deleted together with others, and may be there as well, on its way out.
-	marked bool
-	// since is what the cache had reached when the write was noted. A cache that goes back behind that is a copy of
-	// another history, in which the write did not happen.
-	since string
+	// absent says that the cache may also show the write by not having the object: the object was deleted, or the
+	// informer's selectors no longer match it. The cache must then have reached minVersion, if that is known, because
+	// an older cache may not have the object yet.
+	absent     bool
+	minVersion string
+	// collective says that a DeleteCollection deleted the object. The cache may then also show the write by having the
+	// object with a deletion timestamp.
+	collective bool
+	// startVersion is the version of the cache when the write was recorded. A cache with an older version belongs to a
+	// server that was restored from a backup, where the write did not happen.
+	startVersion string
 }
 
-// deletes tells whether the write was a deletion, as opposed to one after which the object is no longer selected or may
-// still be there.
-func (w write) deletes() bool { return w.absent && w.version == "" && !w.marked }
+// isDelete reports whether the write deleted this one object. A DeleteCollection does not count, because the object may
+// still exist, and neither does a write after which the selectors no longer match.
+func (w write) isDelete() bool { return w.absent && w.version == "" && !w.collective }
 
-// caught is an origin of writes, whatever the type of its objects.
+// writeTarget is a cacheTarget of any type.
 type writeTarget interface {
-	// seen tells whether the cache knows a write.
-	seen(write) bool
-	// position is the version of the cache.
-	position() string
-	// await lets poke be called after every change of the cache, until forget; it returns false if there will be none.
-	await(l *unseenWrites, poke func()) bool
-	forget(l *unseenWrites)
+	// shows reports whether the cache shows a write.
+	shows(write) bool
+	// version returns the version of the cache.
+	version() string
+	// addWaiter arranges that onChange is called after every change of the cache, until removeWaiter. It returns false
+	// if the cache will not change any more.
+	addWaiter(u *unseenWrites, onChange func()) bool
+	removeWaiter(u *unseenWrites)
 	resource() api.Resource
 }
 
-// origin is a cache that the writes of a client come back to.
+// cacheTarget is a cache that will show the writes of a client.
 type cacheTarget[T api.Object] struct {
-	informer *informer.Informer[T]
-	listen   sync.Once // the first time that somebody waits
-	deaf     bool      // the informer had stopped already; set by listen
-	waiting  atomic.Int32
+	informer        *informer.Informer[T]
+	subscribe       sync.Once // by the first waiter
+	subscribeFailed bool      // the informer had already stopped; set by subscribe
+	waiterCount     atomic.Int32
 
 	mu      sync.Mutex // guards the field below
 	waiters map[*unseenWrites]func()
@@ -63,38 +66,38 @@ func newCacheTarget[T api.Object](i *informer.Informer[T]) *cacheTarget[T] {
 	return &cacheTarget[T]{informer: i, waiters: map[*unseenWrites]func(){}}
 }
 
-func (o *cacheTarget[T]) resource() api.Resource { return o.informer.Resource() }
-func (o *cacheTarget[T]) position() string       { return o.informer.ResourceVersion() }
+func (t *cacheTarget[T]) resource() api.Resource { return t.informer.Resource() }
+func (t *cacheTarget[T]) version() string        { return t.informer.ResourceVersion() }
 
-func (o *cacheTarget[T]) seen(w write) bool {
-	s := o.informer.Snapshot()
+func (t *cacheTarget[T]) shows(w write) bool {
+	s := t.informer.Snapshot()
 	switch same, caughtUp := compare(s, w.key, w.uid, w.version); {
-	case wentBack(s.ResourceVersion(), w.since):
+	case wentBack(s.ResourceVersion(), w.startVersion):
 		return true
-	case same && w.marked:
-		return leaves(s, w)
+	case same && w.collective:
+		return showsDelete(s, w)
 	case same || !w.absent:
 		return caughtUp
-	case !isClosed(o.informer.Synced()): // what is gone may yet come with the first list
+	case !isClosed(t.informer.Synced()): // the first list may still contain the object
 		return false
 	default:
-		return !ordered(w.floor) || reached(s.ResourceVersion(), w.floor)
+		return !ordered(w.minVersion) || reached(s.ResourceVersion(), w.minVersion)
 	}
 }
 
-// leaves tells whether the cache shows that an object, which it has, is on its way out: T declares that, or the object
-// has changed.
-func leaves[T api.Object](s *cache.Snapshot[T], w write) bool {
+// showsDelete reports whether the cached object is being deleted: it has a deletion timestamp. If T does not declare
+// the timestamp, a changed version counts.
+func showsDelete[T api.Object](s *cache.Snapshot[T], w write) bool {
 	object, _ := s.Get(w.key)
 	if o, ok := any(object).(interface{ GetDeletionTimestamp() *metav1.Time }); ok {
 		return o.GetDeletionTimestamp() != nil
 	}
-	return object.GetResourceVersion() != w.floor
+	return object.GetResourceVersion() != w.minVersion
 }
 
-// compare tells whether a cache has an object of that UID under a key, and whether it has caught up with a version of
-// it: by the object's own if there is one. The cache's says as much only of an object that is not there, since one that
-// could not be decoded stays behind. Nothing catches up with an empty version.
+// compare reports whether a cache has the object with this UID under a key, and whether the cache has caught up with a
+// version of the object. If the cache has the object, the object's own version counts, because an event that could not
+// be decoded raises the version of the cache and leaves the object behind. No cache catches up with an empty version.
 func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, version string) (same, caughtUp bool) {
 	have := s.ResourceVersion()
 	if object, found := s.Get(key); found && object.GetUID() == uid {
@@ -103,40 +106,40 @@ func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, ver
 	return same, version != "" && reached(have, version)
 }
 
-// await adds a waiter. The informer is only listened to from the first one on, so that it costs nothing to have a
-// client.
-func (o *cacheTarget[T]) await(l *unseenWrites, poke func()) bool {
-	o.listen.Do(func() {
-		_, err := o.informer.Subscribe(func(informer.Notification[T]) { o.changed() }, informer.HandlerOptions{Name: "cachedclient gate"})
-		o.deaf = err != nil
+// addWaiter implements writeTarget. The first waiter subscribes to the informer, so that a client without waiters costs
+// the informer nothing.
+func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
+	t.subscribe.Do(func() {
+		_, err := t.informer.Subscribe(func(informer.Notification[T]) { t.notifyWaiters() }, informer.HandlerOptions{Name: "cachedclient gate"})
+		t.subscribeFailed = err != nil
 	})
-	if o.deaf || isClosed(o.informer.Stopped()) {
+	if t.subscribeFailed || isClosed(t.informer.Stopped()) {
 		return false
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.waiters[l] = poke
-	o.waiting.Store(int32(len(o.waiters)))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiters[u] = onChange
+	t.waiterCount.Store(int32(len(t.waiters)))
 	return true
 }
 
-func (o *cacheTarget[T]) forget(l *unseenWrites) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.waiters, l)
-	o.waiting.Store(int32(len(o.waiters)))
+func (t *cacheTarget[T]) removeWaiter(u *unseenWrites) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waiters, u)
+	t.waiterCount.Store(int32(len(t.waiters)))
 }
 
-// changed pokes whoever waits. It is called for each notification, and mostly nobody does.
-func (o *cacheTarget[T]) changed() {
-	if o.waiting.Load() == 0 {
+// notifyWaiters calls all waiters. It runs for each notification of the informer, mostly without a waiter.
+func (t *cacheTarget[T]) notifyWaiters() {
+	if t.waiterCount.Load() == 0 {
 		return
 	}
-	o.mu.Lock()
-	pokes := slices.Collect(maps.Values(o.waiters))
-	o.mu.Unlock()
-	for _, poke := range pokes {
-		poke()
+	t.mu.Lock()
+	callbacks := slices.Collect(maps.Values(t.waiters))
+	t.mu.Unlock()
+	for _, onChange := range callbacks {
+		onChange()
 	}
 }
 
@@ -149,25 +152,25 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// reached tells whether a version is another or a newer one.
+// reached reports whether a version is the wanted one or a newer one.
 func reached(version, wanted string) bool {
 	order, ok := api.CompareVersions(version, wanted)
 	return ok && order >= 0
 }
 
-// wentBack tells whether a version is older than one before.
-func wentBack(version, before string) bool {
-	order, ok := api.CompareVersions(version, before)
+// wentBack reports whether a version is older than an earlier one.
+func wentBack(version, earlier string) bool {
+	order, ok := api.CompareVersions(version, earlier)
 	return ok && order < 0
 }
 
-// ordered tells whether a version has an order to others of its kind.
+// ordered reports whether a version can be compared with others.
 func ordered(version string) bool {
 	_, ok := api.CompareVersions(version, "1")
 	return ok
 }
 
-// newer returns the newer one of two versions, of which either may be empty.
+// newer returns the newer one of two versions. Both may be empty.
 func newer(a, b string) string {
 	if !ordered(b) || ordered(a) && reached(a, b) {
 		return a

@@ -14,168 +14,172 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// Outcome says what a change came to.
+// OperationResult says what CreateOrUpdate, CreateOrPatch, Change or ChangeStatus did.
 type OperationResult string
 
 const (
-	// Unchanged is an object that was as it should be: nothing was sent.
+	// Unchanged means that the object was already as desired and nothing was sent.
 	Unchanged OperationResult = "unchanged"
-	// Created is an object that was not there.
+	// Created means that the object did not exist and was created.
 	Created OperationResult = "created"
-	// Updated is an object that was there and is different now.
+	// Updated means that the object existed and was changed.
 	Updated OperationResult = "updated"
 )
 
-// CreateOrUpdate makes an object be as mutate makes it. mutate is called with a copy of the object as it is, or, if
-// there is none, of the given one, which otherwise only says which is meant; it must not change its name or namespace,
-// and may be called several times. Nothing is sent if the object would be written as it is.
+// CreateOrUpdate creates or updates an object so that mutate would not change it. It calls mutate with a copy of the
+// existing object. If there is no such object, it calls mutate with a copy of the given one; otherwise it uses only the
+// name and namespace of the given one. mutate must not change name or namespace, and may be called several times. If
+// mutate changes nothing, CreateOrUpdate sends nothing.
 //
-// What is read first is the cache. If the server knows better, because the object has changed or is there already, it
-// is read from the server and mutated anew, up to five times. It returns the object as it is then. The status is not
-// written; see ChangeStatus. It corresponds to controllerutil.CreateOrUpdate of controller-runtime, which returns the
-// conflict.
-func (r *Typed[T]) CreateOrUpdate(ctx context.Context, object T, mutate func(T) error) (T, OperationResult, error) {
-	return r.change(ctx, api.KeyOf(object), change[T]{
+// It reads from the cache first. If the server answers that the object has changed, exists or does not exist, it reads
+// from the server and calls mutate again, up to five times. It returns the resulting object. It does not write the
+// status; see ChangeStatus. It corresponds to controllerutil.CreateOrUpdate of controller-runtime, which returns the
+// conflict instead.
+func (c *Typed[T]) CreateOrUpdate(ctx context.Context, object T, mutate func(T) error) (T, OperationResult, error) {
+	return c.apply(ctx, api.KeyOf(object), change[T]{
 		mutate: mutate,
-		create: func(ctx context.Context) (T, error) { return r.createAs(ctx, object, mutate) },
-		write:  r.replace,
+		create: func(ctx context.Context) (T, error) { return c.createMutated(ctx, object, mutate) },
+		write:  c.writeUpdate,
 	})
 }
 
-// CreateOrPatch is CreateOrUpdate with a merge patch of what mutate has changed, so that what others change meanwhile
-// is no conflict. Only where a list changes, which a merge patch replaces whole, does the patch carry the version. It
-// corresponds to controllerutil.CreateOrPatch of controller-runtime.
-func (r *Typed[T]) CreateOrPatch(ctx context.Context, object T, mutate func(T) error) (T, OperationResult, error) {
-	return r.change(ctx, api.KeyOf(object), change[T]{
+// CreateOrPatch is CreateOrUpdate with a merge patch of the fields that mutate changed. So a concurrent change of
+// another field is no conflict. A merge patch replaces a list as a whole; a patch that does so carries the resource
+// version, and then a concurrent change is a conflict. It corresponds to controllerutil.CreateOrPatch of
+// controller-runtime.
+func (c *Typed[T]) CreateOrPatch(ctx context.Context, object T, mutate func(T) error) (T, OperationResult, error) {
+	return c.apply(ctx, api.KeyOf(object), change[T]{
 		mutate: mutate,
-		create: func(ctx context.Context) (T, error) { return r.createAs(ctx, object, mutate) },
-		write:  r.patch,
+		create: func(ctx context.Context) (T, error) { return c.createMutated(ctx, object, mutate) },
+		write:  c.writePatch,
 	})
 }
 
-// Change is CreateOrUpdate for an object that has to be there already; the error is NotFound if it is not.
-func (r *Typed[T]) Change(ctx context.Context, key api.Key, mutate func(T) error) (T, OperationResult, error) {
-	return r.change(ctx, key, change[T]{mutate: mutate, write: r.replace})
+// Change is CreateOrUpdate for an object that must exist. If it does not, the error is NotFound.
+func (c *Typed[T]) Change(ctx context.Context, key api.Key, mutate func(T) error) (T, OperationResult, error) {
+	return c.apply(ctx, key, change[T]{mutate: mutate, write: c.writeUpdate})
 }
 
-// ChangeStatus is Change for the status of an object: of what mutate does, nothing else is written.
-func (r *Typed[T]) ChangeStatus(ctx context.Context, key api.Key, mutate func(T) error) (T, OperationResult, error) {
-	return r.change(ctx, key, change[T]{mutate: mutate, write: func(ctx context.Context, _, after T) (T, error) {
-		return r.UpdateStatus(ctx, after, metav1.UpdateOptions{})
+// ChangeStatus is Change for the status of an object. It does not write what mutate changes in other fields.
+func (c *Typed[T]) ChangeStatus(ctx context.Context, key api.Key, mutate func(T) error) (T, OperationResult, error) {
+	return c.apply(ctx, key, change[T]{mutate: mutate, write: func(ctx context.Context, _, after T) (T, error) {
+		return c.UpdateStatus(ctx, after, metav1.UpdateOptions{})
 	}})
 }
 
-// change is how an object is to become what it should be.
+// change describes how to bring an object into the desired state.
 type change[T api.Object] struct {
 	mutate func(T) error
-	create func(context.Context) (T, error) // nil if the object has to be there
+	create func(context.Context) (T, error) // nil if the object must exist
 	write  func(ctx context.Context, before, after T) (T, error)
 }
 
-func (r *Typed[T]) change(ctx context.Context, key api.Key, c change[T]) (object T, outcome OperationResult, err error) {
-	read := r.base
+// apply makes a change. The first attempt reads from the cache, the attempts after a conflict from the server.
+func (c *Typed[T]) apply(ctx context.Context, key api.Key, desired change[T]) (object T, result OperationResult, err error) {
+	read := c.readCached
 	err = apiclient.RetryOnConflict(ctx, apiclient.ConflictOptions{}, func(ctx context.Context) error {
 		var err error
-		object, outcome, err = r.try(ctx, key, read, c)
-		read = r.readAnew
+		object, result, err = c.attempt(ctx, key, read, desired)
+		read = c.readLive
 		return err
 	})
 	if err != nil {
 		var none T
 		return none, "", err
 	}
-	return object, outcome, nil
+	return object, result, nil
 }
 
-// base reads what a change begins with: a copy from the cache, unless that lacks what a Transform has dropped.
-func (r *Typed[T]) base(ctx context.Context, key api.Key) (T, error) {
-	if h := r.held.now(); h != nil && h.informer.Options().Transform != nil {
-		return r.readAnew(ctx, key)
+// readCached reads the object that a change begins with. It reads from the server if the informer has a Transform,
+// because the cached object may lack fields.
+func (c *Typed[T]) readCached(ctx context.Context, key api.Key) (T, error) {
+	if v := c.source.current(); v != nil && v.informer.Options().Transform != nil {
+		return c.readLive(ctx, key)
 	}
-	return r.Peek(ctx, key)
+	return c.Peek(ctx, key)
 }
 
-func (r *Typed[T]) readAnew(ctx context.Context, key api.Key) (T, error) {
-	return r.live.Get(ctx, key, metav1.GetOptions{})
+func (c *Typed[T]) readLive(ctx context.Context, key api.Key) (T, error) {
+	return c.live.Get(ctx, key, metav1.GetOptions{})
 }
 
-// try makes one attempt.
-func (r *Typed[T]) try(ctx context.Context, key api.Key, read func(context.Context, api.Key) (T, error), c change[T]) (T, OperationResult, error) {
+// attempt makes a change once.
+func (c *Typed[T]) attempt(ctx context.Context, key api.Key, read func(context.Context, api.Key) (T, error), desired change[T]) (T, OperationResult, error) {
 	before, err := read(ctx, key)
 	switch {
-	case c.create != nil && apierrors.IsNotFound(err):
-		object, err := c.create(ctx)
-		return object, Created, r.contested(key, err, apierrors.IsAlreadyExists)
+	case desired.create != nil && apierrors.IsNotFound(err):
+		object, err := desired.create(ctx)
+		return object, Created, c.toConflict(key, err, apierrors.IsAlreadyExists)
 	case err != nil:
 		return before, "", err
 	}
-	after, err := r.mutated(before, c.mutate)
+	after, err := c.mutated(before, desired.mutate)
 	if err != nil {
 		return before, "", err
 	}
-	same, err := writtenAlike(before, after)
+	same, err := sameJSON(before, after)
 	switch {
 	case err != nil:
 		return before, "", err
 	case same:
 		return after, Unchanged, nil
 	}
-	object, err := c.write(ctx, before, after)
-	if c.create != nil {
-		err = r.contested(key, err, apierrors.IsNotFound)
+	object, err := desired.write(ctx, before, after)
+	if desired.create != nil {
+		err = c.toConflict(key, err, apierrors.IsNotFound)
 	}
 	return object, Updated, err
 }
 
-// mutated returns a copy that mutate has changed.
-func (r *Typed[T]) mutated(object T, mutate func(T) error) (T, error) {
+// mutated returns a copy of an object after mutate.
+func (c *Typed[T]) mutated(object T, mutate func(T) error) (T, error) {
 	after := api.Clone(object)
 	if err := mutate(after); err != nil {
-		return after, fmt.Errorf("change %s %s: %w", r.Resource(), api.FormatKey(api.KeyOf(object)), err)
+		return after, fmt.Errorf("change %s %s: %w", c.Resource(), api.FormatKey(api.KeyOf(object)), err)
 	}
 	if api.KeyOf(after) != api.KeyOf(object) {
-		return after, fmt.Errorf("cachedclient: the change of %s %s must not give it another name or namespace",
-			r.Resource(), api.FormatKey(api.KeyOf(object)))
+		return after, fmt.Errorf("cachedclient: the change of %s %s must not change its name or namespace",
+			c.Resource(), api.FormatKey(api.KeyOf(object)))
 	}
 	return after, nil
 }
 
-func (r *Typed[T]) createAs(ctx context.Context, object T, mutate func(T) error) (T, error) {
-	after, err := r.mutated(object, mutate)
+func (c *Typed[T]) createMutated(ctx context.Context, object T, mutate func(T) error) (T, error) {
+	after, err := c.mutated(object, mutate)
 	if err != nil {
 		return after, err
 	}
-	return r.Create(ctx, after, metav1.CreateOptions{})
+	return c.Create(ctx, after, metav1.CreateOptions{})
 }
 
-// contested makes a conflict of an object that is there although it was not found, or the other way round: it is to be
-// read anew.
-func (r *Typed[T]) contested(key api.Key, err error, contradicts func(error) bool) error {
+// toConflict turns an error that contradicts the last read into a conflict, so that the next attempt reads from the
+// server: the object exists although the read did not find it, or the other way round.
+func (c *Typed[T]) toConflict(key api.Key, err error, contradicts func(error) bool) error {
 	if !contradicts(err) {
 		return err
 	}
-	return apierrors.NewConflict(r.Resource().GroupResource(), key.Name, err)
+	return apierrors.NewConflict(c.Resource().GroupResource(), key.Name, err)
 }
 
-func (r *Typed[T]) replace(ctx context.Context, _, after T) (T, error) {
-	return r.Update(ctx, after, metav1.UpdateOptions{})
+func (c *Typed[T]) writeUpdate(ctx context.Context, _, after T) (T, error) {
+	return c.Update(ctx, after, metav1.UpdateOptions{})
 }
 
-func (r *Typed[T]) patch(ctx context.Context, before, after T) (T, error) {
+func (c *Typed[T]) writePatch(ctx context.Context, before, after T) (T, error) {
 	patch, err := mergePatch(before, after)
 	if err != nil {
 		return after, err
 	}
-	return r.Patch(ctx, api.KeyOf(after), patch, apiclient.PatchOptions{})
+	return c.Patch(ctx, api.KeyOf(after), patch, apiclient.PatchOptions{})
 }
 
-// writtenAlike tells whether two objects are the same to a server: nil or empty, and a quantity in whatever notation,
-// are.
-func writtenAlike[T any](a, b T) (bool, error) {
+// sameJSON reports whether two objects have the same JSON. So nil equals empty where it is omitted, and the notation of
+// a quantity does not count.
+func sameJSON[T any](a, b T) (bool, error) {
 	x, errX := json.Marshal(a)
 	y, errY := json.Marshal(b)
 	if err := errors.Join(errX, errY); err != nil {
-		return false, fmt.Errorf("cachedclient: write a %T: %w", a, err)
+		return false, fmt.Errorf("cachedclient: encode a %T: %w", a, err)
 	}
 	return bytes.Equal(x, y), nil
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// sent returns the verbs of what was sent about widgets since the last call, reads of the informer aside.
+// sent returns a function that returns the verbs of all requests since its last call, without those of the informer.
 func (r *rig) sent() func() []string {
 	seen := len(r.server.Requests())
 	return func() (verbs []string) {
@@ -32,7 +32,7 @@ func (r *rig) sent() func() []string {
 	}
 }
 
-// resize makes widgets be of a size.
+// resize returns a mutate function that sets the size.
 func resize(size int64) func(*widget) error {
 	return func(w *widget) error {
 		w.Spec.Size = size
@@ -40,10 +40,10 @@ func resize(size int64) func(*widget) error {
 	}
 }
 
-// creators are the two ways to make an object be as it should; they differ in the verb.
+// creators are CreateOrUpdate and CreateOrPatch, with the verb that changes an existing object.
 var creators = []struct {
 	verb string
-	make func(r *rig, w *widget, mutate func(*widget) error) (*widget, cachedclient.OperationResult, error)
+	call func(r *rig, w *widget, mutate func(*widget) error) (*widget, cachedclient.OperationResult, error)
 }{
 	{"update", func(r *rig, w *widget, mutate func(*widget) error) (*widget, cachedclient.OperationResult, error) {
 		return r.widgets.CreateOrUpdate(r.Context(), w, mutate)
@@ -60,7 +60,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 				sent := r.sent()
 				expect := func(size int64, outcome cachedclient.OperationResult, verbs ...string) {
 					given := named("alpha", 0)
-					w, got, err := how.make(r, given, resize(size))
+					w, got, err := how.call(r, given, resize(size))
 					require.NoError(r, err)
 					require.Equal(r, outcome, got)
 					require.Equal(r, size, w.Spec.Size)
@@ -68,7 +68,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 					stored, err := r.server.Get(widgets, alpha)
 					require.NoError(r, err)
 					require.Equal(r, stored.GetResourceVersion(), w.ResourceVersion)
-					require.Equal(r, named("alpha", 0), given, "what is given stays as it is")
+					require.Equal(r, named("alpha", 0), given, "the argument does not change")
 				}
 				expect(1, cachedclient.Created, "create")
 				expect(1, cachedclient.Unchanged)
@@ -80,7 +80,7 @@ func TestCreateOrUpdateSendsWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// TestCreateOrUpdateOverAStaleCache is corrected by the server, once, and then reads from it.
+// TestCreateOrUpdateOverAStaleCache begins with a stale cache. The second attempt reads from the server.
 func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 	foreign := func(r *rig) {
 		_, err := r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"foreign": "yes"}) })
@@ -94,18 +94,18 @@ func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 		outcome cachedclient.OperationResult
 		verbs   []string
 	}{
-		{"created by somebody", 0, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "update"}},
-		{"changed by somebody", 0, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"update", "get", "update"}},
-		{"deleted by somebody", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.server.Delete(widgets, alpha) }, cachedclient.Created, []string{"update", "get", "create"}},
-		{"created by somebody, to be patched", 1, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "patch"}},
-		{"changed by somebody, elsewhere", 1, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"patch"}},
+		{"another client created it", 0, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "update"}},
+		{"another client changed it", 0, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"update", "get", "update"}},
+		{"another client deleted it", 0, []*widget{named("alpha", 1)}, func(r *rig) { _ = r.server.Delete(widgets, alpha) }, cachedclient.Created, []string{"update", "get", "create"}},
+		{"another client created it, with a patch", 1, nil, func(r *rig) { _, _ = r.server.Create(widgets, named("alpha", 1)); foreign(r) }, cachedclient.Updated, []string{"create", "get", "patch"}},
+		{"another client changed another field, with a patch", 1, []*widget{named("alpha", 1)}, foreign, cachedclient.Updated, []string{"patch"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, setting{have: tc.have}, func(r *rig) {
-				r.freeze()
+				r.stallEvents()
 				tc.before(r)
 				sent := r.sent()
-				w, outcome, err := creators[tc.how].make(r, named("alpha", 0), resize(2))
+				w, outcome, err := creators[tc.how].call(r, named("alpha", 0), resize(2))
 				require.NoError(r, err)
 				require.Equal(r, tc.outcome, outcome)
 				require.Equal(r, tc.verbs, sent())
@@ -116,8 +116,8 @@ func TestCreateOrUpdateOverAStaleCache(t *testing.T) {
 	}
 }
 
-// TestPatchesOfListsAreCarefulOnes replaces a list that somebody else has added to meanwhile.
-func TestPatchesOfListsAreCarefulOnes(t *testing.T) {
+// TestPatchesOfListsCarryTheVersion changes a list that another client has extended since.
+func TestPatchesOfListsCarryTheVersion(t *testing.T) {
 	tagged := named("alpha", 1)
 	tagged.Spec.Tags = []string{"a"}
 	for name, mutate := range map[string]func(*widget) error{
@@ -132,7 +132,7 @@ func TestPatchesOfListsAreCarefulOnes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, setting{have: []*widget{tagged}}, func(r *rig) {
-				r.freeze()
+				r.stallEvents()
 				_, err := r.server.Edit(widgets, alpha, func(u *unstructured.Unstructured) {
 					require.NoError(r, unstructured.SetNestedStringSlice(u.Object, []string{"a", "foreign"}, "spec", "tags"))
 				})
@@ -202,8 +202,8 @@ func TestChangeStatusWritesNothingElse(t *testing.T) {
 	})
 }
 
-// TestMutateMayRefuse also has one that would write to another object.
-func TestMutateMayRefuse(t *testing.T) {
+// TestMutateMayFail also checks a mutate function that changes the name.
+func TestMutateMayFail(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		sent := r.sent()
 		refusal := errors.New("too large")
@@ -215,13 +215,13 @@ func TestMutateMayRefuse(t *testing.T) {
 				w.Name = "gamma"
 				return nil
 			})
-			require.ErrorContains(r, err, "must not give it another name")
+			require.ErrorContains(r, err, "must not change its name")
 		}
 		require.Empty(r, sent())
 	})
 }
 
-// TestChangesBeginWithWholeObjects has an informer that drops a part of them.
+// TestChangesBeginWithWholeObjects has an informer whose Transform drops a field. A change must not delete that field.
 func TestChangesBeginWithWholeObjects(t *testing.T) {
 	w := named("alpha", 1)
 	w.Spec.Tags = []string{"kept"}
@@ -237,7 +237,7 @@ func TestChangesBeginWithWholeObjects(t *testing.T) {
 	})
 }
 
-// TestConflictsWithoutEnd gives up, with the conflict.
+// TestConflictsWithoutEnd gets a conflict for each of five attempts, and returns it.
 func TestConflictsWithoutEnd(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"update"}}, Effect: testserver.Fail{Code: 409, Reason: metav1.StatusReasonConflict}})

@@ -1,74 +1,62 @@
-// Package client is what a reconciler reads and writes with: reads from an informer's cache, writes to the server, and
-// neither a state from before its own writes.
-//
-// # Place in the pipeline
-//
-// At its end, in the hands of a reconciler, it closes the circle:
+// Package cachedclient is the client of a reconciler: it reads one resource from an informer's cache and writes to the
+// API server. With a Gate or an overlay, a reconcile never reads a state from before its own writes:
 //
 //	informer → cache ──Get, List──▶ reconciler ──Create, Update, Patch, Delete──▶ apiclient → API server
 //	             │                      ▲  │
 //	             └───────▶ Gate ────────┘  └──▶ overlay of the cache
 //
-// Read partial.go for reads of one object, list.go for those of many and cachesource.go for where the cache comes from,
-// write.go and typed.go for writes, change.go for what is read, changed and written. gate.go and unseen.go hold a
-// reconcile back until the cache has caught up with the last one, cachetarget.go says when it has, and overlay.go does
-// without waiting.
-//
-// # Reading one's own writes
-//
-// A cache shows what was written a moment later. There are two ways to live with that, which may be combined:
-//
-//   - A Gate before a controller's reconciler: the next reconcile of a key begins when the caches show what the last ones
-//     wrote, each write of which has a version. Within a reconcile, reads are of the cache. It is what most want.
-//   - Options.Overlay: reads show what this client wrote at once, whoever asks. It is for who reads what it has just
-//     written; what another process wrote it cannot know, and a client of another type has an overlay of its own.
-//
-// # Guarantees
-//
-//  1. Get and List return copies, and Peek and ListOptions.Shared what the cache holds (TestGetCopiesAndPeekDoesNot,
-//     TestListCopiesUnlessShared).
-//  2. What is not there is apimachinery's NotFound (TestWhatIsNotThereIsNotFound). What nobody caches, or not that
-//     namespace of, is a *NotCachedError; nothing is cached because somebody reads (TestNothingIsCachedByReading,
-//     TestNamespacesThatAreNotHeld) unless Options.Informers says so (TestReadsMayStartAnInformer). What is not
-//     cached yet is waited for, as long as the context lasts, and the error says what the list failed with (TestReadsWaitForTheFirstList).
-//  3. A list is of one moment, with its version, in the order of namespaces and names, and so are its pages, whatever
-//     happens meanwhile (TestListSelects, TestPagesAreOfOneMoment).
-//  4. Behind a Gate, no reconcile reads an object in a state from before what a reconcile of the same key wrote to it
-//     (TestModel, TestGateWaitsForEveryKindOfWrite, TestDeletionsOfSeveralOfOneName, TestDeletionsOfAllOfAPart,
-//     TestGateLetsAControllerGoOn, TestWritesBeforeTheFirstRead, TestGateOfAnInformerBeforeItsFirstList), unless the
-//     time-out is over, which is counted and logged (TestGateGoesOnAfterTheTimeout).
-//  5. A Gate waits for nothing that will not come: what selectors exclude, what was refused, what another history has made
-//     undone, what a stopped informer lacks (TestGateDoesNotWaitForWhatWillNotCome, TestGateWaitsForWhatLeavesTheSelection,
-//     TestGateAndAServerThatWentBack, TestGateOfAStoppedInformer, TestGateOfAnInformerThatStopsLater). It forgets what has been seen (TestGateForgetsWhatWasSeen).
-//  6. An overlay shows the newer one of what was written and what is cached, and nothing that was deleted; no reader goes
-//     back (TestModel, TestOverlayTable, TestOverlayShowsWhatWasWritten, TestOverlayAfterDeletions). It is bounded in number
-//     and in time (TestOverlayIsBounded, TestOverlayAges), which are the limits of that.
-//  7. CreateOrUpdate, CreateOrPatch, Change and ChangeStatus send nothing if nothing changes, read anew what the server
-//     knows better, and never write back what a Transform has cut (TestCreateOrUpdateSendsWhatIsNeeded,
-//     TestCreateOrUpdateOverAStaleCache, TestChangesBeginWithWholeObjects). A patch that replaces a list does not undo what
-//     others have done to it (TestPatchesOfListsAreCarefulOnes).
-//
-// # Concurrency
-//
-// Everything is safe for concurrent use. Reads of a filled cache take no lock, unless an overlay has something to show;
-// writes block for the server. A Gate has one lock, under which it looks at caches and calls nobody. Nothing here
-// starts a goroutine: caches that are waited for are listened to by a handler of the informer, the first time that
-// anybody waits, and the time-out is a timer.
-//
-// # Differences from client-go
-//
-// client-go's readers are listers, and its writers sets of typed clients; these are the differences from
-// controller-runtime. A client is of one type and made once, from an informer: there is no scheme, no informer that
-// starts because somebody reads, unless it is allowed, and no method that a partial type could be written with. Lists
-// have an order, a version and pages, of which a List is the continue token: it keeps what is left of its snapshot, and
-// nothing does when it is gone. Fields are selected by indexes, which are values and have types. Reads may show one's
-// own writes. CreateOrUpdate knows what to do about a conflict.
-//
-// A write of which the outcome is unknown, because its answer was lost, is not noted by anybody: there is no version
-// that could be waited for. Versions without an order are waited for until they are met, and an overlay ignores them
-// (TestGateAndVersionsWithoutOrder). What an overlay shows did not go through the informer's Transform.
+// Read partial.go and list.go for reads, write.go and typed.go for writes, and change.go for changes of an object that
+// is read first. cachesource.go gives a client its cache. gate.go, unseen.go and cachetarget.go delay a reconcile until
+// the cache shows the writes of the previous one; overlay.go shows a client's writes at once.
 //
 // # Example
 //
+//	c := cachedclient.NewTyped(apiclient.NewTyped[*Web](api, webs, ""), informer, cachedclient.Options{})
+//	web, err := c.Get(ctx, key) // a copy from the cache
+//	web, result, err := c.Change(ctx, key, func(w *Web) error {
+//		w.Spec.Replicas = 3
+//		return nil
+//	})
+//
 // See Example, ExampleGate, ExampleBy and ExampleTyped_CreateOrUpdate.
+//
+// # Reading one's own writes
+//
+// The cache shows a write a moment later. There are two remedies, which can be combined:
+//
+//   - A Gate in front of a reconciler delays the next reconcile of a key until the caches show what the previous ones
+//     wrote. Within a reconcile, reads return what the cache has. This suits most controllers.
+//   - Options.Overlay makes a client's reads show its own writes at once. It does not know the writes of other clients.
+//     Objects in the overlay have not passed the informer's Transform.
+//
+// A write whose answer was lost is in neither, because its version is unknown. If versions have no order, a Gate waits
+// until the cache shows exactly the version that was written, and an overlay ignores the write.
+//
+// # Promises
+//
+//  1. Get and List return copies. Peek, and List with ListOptions.Shared, return the objects of the cache.
+//  2. A read starts an informer only if Options.Informers allows it; what no informer caches is a *NotCachedError.
+//  3. A read waits for the first list of the cache until ctx ends. The error then contains the error of the list.
+//  4. A list and all its pages show one moment, in the order of namespaces and names.
+//  5. Behind a Gate, a reconcile does not read a state from before the writes of earlier reconciles of the same key,
+//     unless the Gate's timeout is over.
+//  6. A Gate does not wait for a write that the cache will never show, and forgets the writes that caches have shown.
+//  7. An overlay shows the newer one of the last write and the cached state. While it remembers an object, no reader
+//     sees an older state after a newer one.
+//  8. CreateOrUpdate, CreateOrPatch, Change and ChangeStatus send nothing if nothing changes. They read from the server
+//     after a conflict, and never delete a field that a Transform dropped.
+//
+// # Concurrency
+//
+// All types are safe for concurrent use. A read from a filled cache takes no lock if the overlay is empty. Writes block
+// until the server answers. A Gate has one mutex: it reads caches under it and calls no function of the user. This
+// package starts no goroutine. A Gate subscribes to an informer when it waits for that cache for the first time, and
+// uses a timer for the timeout. OnWait runs on the informer's, the timer's or the caller's goroutine.
+//
+// # Differences from client-go
+//
+// client-go has listers and typed clients; controller-runtime has one client for all types. Here, a client has one type
+// and is made from an informer, so there is no scheme, and a partial type has no method that writes it whole. Lists
+// have an order, a version and pages. A List is its own continue token: it keeps the rest of its objects in memory.
+// Field selections use indexes, which are typed values. CreateOrUpdate resolves conflicts.
 package cachedclient

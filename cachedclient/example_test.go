@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// start runs a server with two widgets, and an informer; the examples have both in memory.
+// start runs a test server with two widgets, and an informer of them.
 func start(ctx context.Context) (*apiclient.TypedClient[*widget], *informer.Informer[*widget]) {
 	server := testserver.New(testserver.Options{})
 	server.Register(widgets)
@@ -46,7 +46,7 @@ func Example() {
 	_, err := c.Get(ctx, key)
 	fmt.Println(apierrors.IsNotFound(err))
 	_, _ = c.Create(ctx, named("wheel", 7), metav1.CreateOptions{})
-	w, err := c.Get(ctx, key) // the cache need not have it yet
+	w, err := c.Get(ctx, key) // also if the cache does not have it yet
 	fmt.Println(w.Spec.Size, err)
 	// Output:
 	// leat
@@ -62,7 +62,7 @@ func ExampleGate() {
 	c := cachedclient.NewTyped(live, cached, cachedclient.Options{})
 
 	reconcile := controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
-		_, _, err := c.Change(ctx, key, func(w *widget) error { // ctx says whose write it is
+		_, _, err := c.Change(ctx, key, func(w *widget) error { // ctx tells the gate which reconcile writes
 			w.Spec.Size = 10
 			return nil
 		})
@@ -71,7 +71,7 @@ func ExampleGate() {
 	gated := controller.Gated(reconcile, cachedclient.NewGate(cachedclient.GateOptions{}))
 
 	key := api.Key{Namespace: "default", Name: "mill"}
-	_, _ = gated.Reconcile(ctx, key) // a controller calls it, and has other work while the gate is shut
+	_, _ = gated.Reconcile(ctx, key) // a controller calls it, and reconciles other keys while the gate delays this one
 	_, _ = gated.Reconcile(ctx, key)
 	w, _ := c.Get(ctx, key)
 	fmt.Println(w.Spec.Size)
@@ -101,11 +101,11 @@ func ExampleTyped_CreateOrUpdate() {
 
 	c := cachedclient.NewTyped(live, cached, cachedclient.Options{Overlay: true})
 	for range 2 {
-		w, outcome, err := c.CreateOrUpdate(ctx, named("wheel", 0), func(w *widget) error {
+		w, result, err := c.CreateOrUpdate(ctx, named("wheel", 0), func(w *widget) error {
 			w.Spec.Size = 3
 			return nil
 		})
-		fmt.Println(w.Spec.Size, outcome, err)
+		fmt.Println(w.Spec.Size, result, err)
 	}
 	// Output:
 	// 3 created <nil>

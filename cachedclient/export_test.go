@@ -2,15 +2,17 @@ package cachedclient
 
 import "github.com/leatproject/leat/api"
 
-// Newer is newer.
+// Newer returns the newer one of two versions.
 var Newer = newer
 
-// Listeners is how many sets of unseen writes subscribe to a client's cache.
-func Listeners[T api.Object](p *Partial[T]) int {
-	p.held.now().target.mu.Lock()
-	defer p.held.now().target.mu.Unlock()
-	return len(p.held.now().target.waiters)
+// Waiters returns the number of keys that wait for a client's cache.
+func Waiters[T api.Object](p *Partial[T]) int {
+	p.source.current().target.mu.Lock()
+	defer p.source.current().target.mu.Unlock()
+	return len(p.source.current().target.waiters)
 }
 
-// Remembered is how much an overlay has to show.
-func Remembered[T api.Object](p *Partial[T]) int { return int(p.held.now().overlay.count.Load()) }
+// OverlayEntries returns the number of entries of an overlay, as the reads without a lock see it.
+func OverlayEntries[T api.Object](p *Partial[T]) int {
+	return int(p.source.current().overlay.count.Load())
+}

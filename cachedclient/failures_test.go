@@ -23,52 +23,53 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// moody is a widget that says itself how it is written.
-type moody struct {
+// customJSON is a widget with a MarshalJSON that a test can replace.
+type customJSON struct {
 	widget
-	written func() ([]byte, error) // nil for as a widget
+	marshal func() ([]byte, error) // nil for the JSON of the widget
 }
 
-func (m *moody) MarshalJSON() ([]byte, error) {
-	if m.written != nil {
-		return m.written()
+func (m *customJSON) MarshalJSON() ([]byte, error) {
+	if m.marshal != nil {
+		return m.marshal()
 	}
 	return json.Marshal(&m.widget)
 }
 
-// TestWhatCannotBeWritten is about changes that have no JSON, or none that is an object. Nothing is sent.
-func TestWhatCannotBeWritten(t *testing.T) {
+// TestObjectsThatCannotBeEncoded makes changes whose result has no JSON, or JSON that is not an object. The client
+// sends nothing.
+func TestObjectsThatCannotBeEncoded(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		c := cachedclient.NewTyped(apiclient.NewTyped[*moody](r.live.Client(), widgets, ""), nil, cachedclient.Options{ReadLive: true})
-		written := func(f func() ([]byte, error)) func(*moody) error {
-			return func(m *moody) error {
-				m.written = f
+		c := cachedclient.NewTyped(apiclient.NewTyped[*customJSON](r.live.Client(), widgets, ""), nil, cachedclient.Options{ReadLive: true})
+		marshalledBy := func(f func() ([]byte, error)) func(*customJSON) error {
+			return func(m *customJSON) error {
+				m.marshal = f
 				return nil
 			}
 		}
 		broken := errors.New("broken")
-		_, _, err := c.Change(r.Context(), alpha, written(func() ([]byte, error) { return nil, broken }))
+		_, _, err := c.Change(r.Context(), alpha, marshalledBy(func() ([]byte, error) { return nil, broken }))
 		require.ErrorIs(r, err, broken)
-		require.ErrorContains(r, err, "cachedclient: write a *cachedclient_test.moody: ")
-		text := written(func() ([]byte, error) { return []byte(`"a string"`), nil })
-		_, _, err = c.CreateOrPatch(r.Context(), &moody{widget: *named("alpha", 0)}, text)
-		require.ErrorContains(r, err, "cachedclient: a *cachedclient_test.moody is not written as an object: ")
+		require.ErrorContains(r, err, "cachedclient: encode a *cachedclient_test.customJSON: ")
+		text := marshalledBy(func() ([]byte, error) { return []byte(`"a string"`), nil })
+		_, _, err = c.CreateOrPatch(r.Context(), &customJSON{widget: *named("alpha", 0)}, text)
+		require.ErrorContains(r, err, "cachedclient: the JSON of a *cachedclient_test.customJSON is not an object: ")
 		for _, q := range r.server.Requests() {
 			require.NotContains(r, []string{"patch", "update"}, q.Verb)
 		}
 	})
 }
 
-// TestChangesWithoutACache begin with what the server has, or fail with its error.
+// TestChangesWithoutACache reads the object from the server, and returns the server's error.
 func TestChangesWithoutACache(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{ReadLive: true})
-		w, outcome, err := c.Change(r.Context(), alpha, func(w *widget) error {
+		w, result, err := c.Change(r.Context(), alpha, func(w *widget) error {
 			w.Spec.Size++
 			return nil
 		})
 		require.NoError(r, err)
-		require.Equal(r, cachedclient.Updated, outcome)
+		require.Equal(r, cachedclient.Updated, result)
 		require.EqualValues(r, 2, w.Spec.Size)
 
 		r.server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
@@ -77,7 +78,7 @@ func TestChangesWithoutACache(t *testing.T) {
 	})
 }
 
-// TestListsFailAsGetsDo has an informer that cannot be started, and one that has no list yet.
+// TestListsFailAsGetsDo lists with an informer that cannot be started, and with one that has no list yet.
 func TestListsFailAsGetsDo(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		factory := informer.NewFactory(informer.FactoryOptions{})
@@ -93,8 +94,8 @@ func TestListsFailAsGetsDo(t *testing.T) {
 	})
 }
 
-// TestErrorsAreToldApart matches each kind of error with its own variable only.
-func TestErrorsAreToldApart(t *testing.T) {
+// TestEachErrorMatchesItsOwnVariable checks that each type of error matches its own variable and no other.
+func TestEachErrorMatchesItsOwnVariable(t *testing.T) {
 	kinds := map[error]error{
 		cachedclient.ErrNotCached: &cachedclient.NotCachedError{}, cachedclient.ErrNotSynced: &cachedclient.NotSyncedError{},
 		cachedclient.ErrExpired: &cachedclient.ExpiredError{},
@@ -106,25 +107,25 @@ func TestErrorsAreToldApart(t *testing.T) {
 	}
 }
 
-// TestAQuestionAfterABookmark asks a gate again when a bookmark has brought the cache up to the write.
-// The gate hears of no bookmark, so whoever waits has to hear of it from the one who asks.
-func TestAQuestionAfterABookmark(t *testing.T) {
+// TestReadyAfterABookmark calls Ready again after a bookmark has brought the cache up to the write. A bookmark causes
+// no notification, so this call ends the wait of the earlier callers.
+func TestReadyAfterABookmark(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("10")
-		c := told(t, f, cachedclient.Options{})
+		c := clientOf(t, f, cachedclient.Options{})
 		g := cachedclient.NewGate(cachedclient.GateOptions{}) // without a logger
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 1))
-		first, second := ask(g, owner), ask(g, owner)
+		first, second := callReady(g, owner), callReady(g, owner)
 		require.False(t, first.ready || second.ready)
 		require.Equal(t, cachedclient.GateStats{Keys: 1, Waiting: 1}, g.Stats())
-		f.say(watch.Bookmark, at("", "12", 0))
-		require.True(t, ask(g, owner).ready)
+		f.send(watch.Bookmark, at("", "12", 0))
+		require.True(t, callReady(g, owner).ready)
 		require.EqualValues(t, 1, first.calls.Load())
 		require.EqualValues(t, 1, second.calls.Load())
 		require.Equal(t, cachedclient.GateStats{Waits: 1}, g.Stats())
 
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "14", 1))
-		late := ask(g, owner)
+		late := callReady(g, owner)
 		<-time.After(5 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 1, late.calls.Load())
@@ -132,30 +133,31 @@ func TestAQuestionAfterABookmark(t *testing.T) {
 	})
 }
 
-// TestGateForgetsNothingThatIsAwaited writes for more keys than are kept without a look at them.
-func TestGateForgetsNothingThatIsAwaited(t *testing.T) {
+// TestGateKeepsUnseenWrites writes for so many keys that the gate sweeps several times.
+func TestGateKeepsUnseenWrites(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		const keys = 200
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		key := func(i int) api.Key { return api.Key{Namespace: "default", Name: fmt.Sprint("key-", i)} }
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		for i := range keys {
 			require.NoError(r, creates(named(key(i).Name, 1))(g.Begin(r.Context(), key(i)), r))
 		}
 		for i := range keys {
-			require.False(r, ask(g, key(i)).ready, "the write of %v is forgotten", key(i))
+			require.False(r, callReady(g, key(i)).ready, "the gate forgot the write of %v", key(i))
 		}
-		thaw()
+		resume()
 	})
 }
 
-// TestALateCallConcernsItsOwnWrites has one change of the cache that lets two keys go on. The first to go on asks for
-// the other and writes for it again, before the gate comes to that one. The gate still waits for the later write.
-func TestALateCallConcernsItsOwnWrites(t *testing.T) {
+// TestLateCallbackKeepsLaterWrites has one change of the cache that ends the waits of two keys. The first callback
+// calls Ready for the other key and writes for it again, before the gate looks at that key. The gate keeps the later
+// write.
+func TestLateCallbackKeepsLaterWrites(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		keys := []api.Key{{Namespace: "default", Name: "one"}, {Namespace: "default", Name: "two"}}
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		written, err := r.widgets.Create(g.Begin(r.Context(), keys[0]), named("alpha", 1), metav1.CreateOptions{})
 		require.NoError(r, err)
 		r.widgets.Wrote(g.Begin(r.Context(), keys[1]), written)
@@ -174,21 +176,21 @@ func TestALateCallConcernsItsOwnWrites(t *testing.T) {
 		}
 		require.False(r, g.Ready(keys[0], again(keys[0], keys[1])))
 		require.False(r, g.Ready(keys[1], again(keys[1], keys[0])))
-		thaw()
+		resume()
 		require.Equal(r, map[api.Key]int{keys[0]: 1, keys[1]: 1}, calls)
-		require.Equal(r, 1, g.Stats().Keys, "what was written later is forgotten")
+		require.Equal(r, 1, g.Stats().Keys, "the gate forgot the later write")
 	})
 }
 
-// TestGateWaitsForWhatComesBackIntoTheSelection has an object that leaves the selection and comes back. What is waited
-// for is the last write, as the log says when the time is over.
-func TestGateWaitsForWhatComesBackIntoTheSelection(t *testing.T) {
+// TestGateWaitsForObjectsThatReturnToTheSelection writes twice: the selector stops matching the object, and matches it
+// again. The log of the timeout names the last write.
+func TestGateWaitsForObjectsThatReturnToTheSelection(t *testing.T) {
 	w := named("alpha", 1)
 	w.Labels = map[string]string{"app": "web"}
 	bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}, have: []*widget{w}}, func(r *rig) {
 		core, logs := observer.New(zapcore.WarnLevel)
 		g := cachedclient.NewGate(cachedclient.GateOptions{Logger: zap.New(core)})
-		r.freeze()
+		r.stallEvents()
 		last := ""
 		for _, labels := range []any{nil, map[string]any{"app": "web"}} {
 			patch := mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": labels}})
@@ -196,7 +198,7 @@ func TestGateWaitsForWhatComesBackIntoTheSelection(t *testing.T) {
 			require.NoError(r, err)
 			last = written.ResourceVersion
 		}
-		require.False(r, ask(g, owner).ready)
+		require.False(r, callReady(g, owner).ready)
 		<-time.After(5 * time.Second)
 		synctest.Wait()
 		require.Equal(r, 1, logs.Len())
@@ -204,14 +206,14 @@ func TestGateWaitsForWhatComesBackIntoTheSelection(t *testing.T) {
 	})
 }
 
-// TestOverlayBeforeTheFirstRead writes with a client that has not read yet, and without a gate.
+// TestOverlayBeforeTheFirstRead writes without a gate, with a client that has not read yet.
 func TestOverlayBeforeTheFirstRead(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		factory := informer.NewFactory(informer.FactoryOptions{})
 		inBackground(r.T, factory.Run)
 		_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
 		require.NoError(r, err)
-		r.freeze()
+		r.stallEvents()
 		late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: true})
 		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: late}))
 		list, err := late.List(r.Context(), cachedclient.ListOptions{})

@@ -12,33 +12,36 @@ import (
 
 const defaultGateTimeout = 5 * time.Second
 
-// GateOptions of a Gate. The zero value is what most want.
+// GateOptions configure a Gate. The zero value suits most controllers.
 type GateOptions struct {
-	// Timeout is how long a reconcile is held back at most. Zero means 5 seconds.
+	// Timeout is the longest time that a Gate delays a reconcile. Zero means 5 seconds.
 	Timeout time.Duration
-	// OnWait is called with each wait that has ended, for metrics, with no lock held. It must not block.
+	// OnWait is called after each wait, for metrics. No lock is held. It must not block.
 	OnWait func(GateWait)
-	// Logger is silent when nil.
+	// Logger gets a warning for each timeout. Nil means no log.
 	Logger *zap.Logger
 }
 
-// Wait is a reconcile that was held back.
+// GateWait describes one reconcile that a Gate delayed.
 type GateWait struct {
 	Key      api.Key
 	Took     time.Duration
-	TimedOut bool // it went on although a cache did not show everything that was written
+	TimedOut bool // the wait ended although a cache did not show every write
 }
 
-// Gate keeps a reconcile from reading a state that is older than what the last reconcile of the same key wrote: the
-// next one is held back until the caches have caught up. It is a controller.Gate, one for each controller:
+// Gate delays a reconcile until the caches show what the previous reconciles of the same key wrote. So a reconcile does
+// not read a state from before these writes. A Gate is a controller.Gate. Make one for each controller:
 //
 //	controller.New("web", controller.Gated(reconciler, cachedclient.NewGate(cachedclient.GateOptions{})), …)
 //
-// It learns of what a Partial or Typed writes with the context that the reconciler was given, or one that comes of it.
-// What it holds back needs no worker; what others wrote it does not wait for. A write that fails is not noted, and
-// neither is one whose outcome is unknown, because there is no version to wait for: what repeats it has to be safe to
-// repeat, as an update with a version and a creation with a name are. It corresponds to the consistency store of
-// kube-controller-manager (KEP-5647), which fails a sync that comes too early.
+// A Gate records each write that a Partial or Typed makes with the context of the reconciler, or with a context derived
+// from it. It does not record the writes of other clients. A delayed reconcile occupies no worker.
+//
+// A Gate does not record a write that failed or whose answer was lost, because the version is unknown. A reconcile must
+// be able to repeat such a write safely; an update with a version and a create with a name are safe.
+//
+// It corresponds to the consistency store of kube-controller-manager (KEP-5647), which fails a sync that comes too
+// early.
 type Gate struct {
 	timeout time.Duration
 	onWait  func(GateWait)
@@ -46,22 +49,22 @@ type Gate struct {
 
 	mu      sync.Mutex // guards the fields below, and every unseenWrites
 	unseen  map[api.Key]*unseenWrites
-	sweepAt int // how many there may be before those that are settled are looked for
+	sweepAt int // the number of keys at which record calls sweep
 	stats   GateStats
 }
 
-// GateStats is what a Gate has done.
+// GateStats are the counters of a Gate.
 type GateStats struct {
-	Keys     int   // of which something is noted that was not seen when it was last looked for
-	Waiting  int   // keys that are held back
-	Waits    int64 // reconciles that were held back and have gone on
-	TimedOut int64 // of these, those that went on without having seen everything
+	Keys     int   // keys with writes that no cache showed at the last look
+	Waiting  int   // keys whose reconcile is delayed now
+	Waits    int64 // delays that have ended
+	TimedOut int64 // delays that ended at the timeout, before the caches showed every write
 }
 
-// sweepFrom is how many keys have unseen writes before sweep looks for those whose writes have been seen.
+// sweepFrom is the smallest number of entries for which sweeping is worth its cost, in a Gate and in an overlay.
 const sweepFrom = 64
 
-// NewGate returns a gate to which nothing has been written yet.
+// NewGate returns a Gate that has recorded no write.
 func NewGate(o GateOptions) *Gate {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultGateTimeout
@@ -72,108 +75,109 @@ func NewGate(o GateOptions) *Gate {
 	return &Gate{timeout: o.Timeout, onWait: o.OnWait, log: o.Logger, unseen: map[api.Key]*unseenWrites{}, sweepAt: sweepFrom}
 }
 
-// Ready tells whether the caches show what reconciles of the key have written. If not, again is called once, on any
-// goroutine, when they do, or when the time-out is over.
+// Ready reports whether the caches show what reconciles of the key have written. If not, Ready calls again once, on any
+// goroutine, when they do or when the timeout is over.
 func (g *Gate) Ready(key api.Key, again func()) bool {
 	g.mu.Lock()
-	ready, held := g.ready(key, again)
+	ready, callbacks := g.ready(key, again)
 	g.mu.Unlock()
-	for _, again := range held {
-		again()
+	for _, callback := range callbacks {
+		callback()
 	}
 	return ready
 }
 
-// ready also returns whom to call, if that who is held back already may go on. The lock is held.
-func (g *Gate) ready(key api.Key, again func()) (ready bool, held []func()) {
-	l := g.unseen[key]
-	if l == nil {
+// ready does the work of Ready with the mutex held. It also returns the callbacks of earlier callers if their wait has
+// ended.
+func (g *Gate) ready(key api.Key, again func()) (ready bool, callbacks []func()) {
+	u := g.unseen[key]
+	if u == nil {
 		return true, nil
 	}
-	if l.allSeen() {
-		return true, g.close(l, false)
+	if u.removeSeen() {
+		return true, g.endWait(u, false)
 	}
-	if !l.isWaiting() {
-		// Listen first and look again then: what came in between is not missed.
-		if l.subscribe(func() { g.look(l) }); l.allSeen() {
-			return true, g.close(l, false)
+	if !u.isWaiting() {
+		// Subscribe first and look again afterwards, so that no change between the two is missed.
+		if u.subscribe(func() { g.recheck(u) }); u.removeSeen() {
+			return true, g.endWait(u, false)
 		}
-		l.since = time.Now()
-		l.timer = time.AfterFunc(g.timeout, func() { g.giveUp(l) })
+		u.waitStart = time.Now()
+		u.timer = time.AfterFunc(g.timeout, func() { g.timeOut(u) })
 		g.stats.Waiting++
 	}
-	l.waiting = append(l.waiting, again)
+	u.callbacks = append(u.callbacks, again)
 	return false, nil
 }
 
-// look lets a key go on if everything has been seen. It is called when a cache has changed.
-func (g *Gate) look(l *unseenWrites) {
+// recheck ends the wait of a key if the caches show all its writes. It runs when a cache has changed.
+func (g *Gate) recheck(u *unseenWrites) {
 	g.mu.Lock()
-	var held []func()
-	if l.isWaiting() && l.allSeen() {
-		held = g.close(l, false)
+	var callbacks []func()
+	if u.isWaiting() && u.removeSeen() {
+		callbacks = g.endWait(u, false)
 	}
 	g.mu.Unlock()
-	for _, again := range held {
-		again()
+	for _, callback := range callbacks {
+		callback()
 	}
 }
 
-// giveUp lets a key go on although not everything has been seen. What has not is forgotten: a cache that is stuck costs
-// each key one time-out and not one for each reconcile.
-func (g *Gate) giveUp(l *unseenWrites) {
+// timeOut ends the wait of a key although caches do not show all its writes. It forgets these writes, so that a cache
+// that is stuck costs each key one timeout and not one for each reconcile.
+func (g *Gate) timeOut(u *unseenWrites) {
 	g.mu.Lock()
-	var held []func()
-	if l.isWaiting() {
-		timedOut := !l.allSeen()
+	var callbacks []func()
+	if u.isWaiting() {
+		timedOut := !u.removeSeen()
 		if timedOut {
-			g.complain(l)
+			g.logTimeout(u)
 		}
-		held = g.close(l, timedOut)
+		callbacks = g.endWait(u, timedOut)
 	}
 	g.mu.Unlock()
-	for _, again := range held {
-		again()
+	for _, callback := range callbacks {
+		callback()
 	}
 }
 
-// complain logs one of the writes that have not been seen.
-func (g *Gate) complain(l *unseenWrites) {
-	w := l.unseen()
-	g.log.Warn("reconcile goes on before the cache shows what was written",
-		zap.String("key", api.FormatKey(l.key)), zap.Duration("after", g.timeout), zap.Int("count", len(l.writes)),
+// logTimeout logs one of the writes that the caches do not show.
+func (g *Gate) logTimeout(u *unseenWrites) {
+	w := u.anyWrite()
+	g.log.Warn("reconcile begins before the cache shows the writes of the previous one",
+		zap.String("key", api.FormatKey(u.key)), zap.Duration("timeout", g.timeout), zap.Int("count", len(u.writes)),
 		zap.Stringer("resource", w.target.resource()), zap.String("object", api.FormatKey(w.key)),
-		zap.String("rv", w.version), zap.String("cached", w.target.position()))
+		zap.String("rv", w.version), zap.String("cached", w.target.version()))
 }
 
-// close forgets the writes of a key and returns the functions to call.
-func (g *Gate) close(l *unseenWrites, timedOut bool) []func() {
-	delete(g.unseen, l.key)
-	l.unsubscribe()
-	if !l.isWaiting() {
+// endWait forgets the writes of a key, and returns the functions to call without the mutex if callers wait for them.
+func (g *Gate) endWait(u *unseenWrites, timedOut bool) []func() {
+	delete(g.unseen, u.key)
+	u.unsubscribe()
+	if !u.isWaiting() {
 		return nil
 	}
-	l.timer.Stop()
-	l.timer = nil
+	u.timer.Stop()
+	u.timer = nil
 	g.stats.Waiting--
 	g.stats.Waits++
 	if timedOut {
 		g.stats.TimedOut++
 	}
-	held := l.waiting
+	callbacks := u.callbacks
 	if g.onWait != nil {
-		ended := GateWait{Key: l.key, Took: time.Since(l.since), TimedOut: timedOut}
-		held = append(held, func() { g.onWait(ended) })
+		wait := GateWait{Key: u.key, Took: time.Since(u.waitStart), TimedOut: timedOut}
+		callbacks = append(callbacks, func() { g.onWait(wait) })
 	}
-	return held
+	return callbacks
 }
 
-// Begin returns the context of a reconcile of the key.
+// Begin returns the context for a reconcile of the key. Writes with this context are recorded for the key.
 func (g *Gate) Begin(ctx context.Context, key api.Key) context.Context {
 	return context.WithValue(ctx, gateKey{}, gateContext{g, key})
 }
 
-// Stats returns what the gate has done so far.
+// Stats returns the counters.
 func (g *Gate) Stats() GateStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,47 +186,48 @@ func (g *Gate) Stats() GateStats {
 	return s
 }
 
-// gateKey finds the gate in a context.
+// gateKey is the key of the gateContext in a context.
 type gateKey struct{}
 
-// gateContext is the gate and the key that a reconcile's context carries.
+// gateContext is what the context of a reconcile carries: its Gate and its key.
 type gateContext struct {
 	gate *Gate
 	key  api.Key
 }
 
-// noted tells whether a context has a gate.
-func noted(ctx context.Context) bool { return ctx.Value(gateKey{}) != nil }
+// hasGate reports whether a context comes from Gate.Begin.
+func hasGate(ctx context.Context) bool { return ctx.Value(gateKey{}) != nil }
 
-// note tells the gate of a context, if there is one, what was written.
-func note(ctx context.Context, w write) {
-	if n, ok := ctx.Value(gateKey{}).(gateContext); ok {
-		n.gate.note(n.key, w)
+// record passes a write to the Gate of a context, if there is one.
+func record(ctx context.Context, w write) {
+	if c, ok := ctx.Value(gateKey{}).(gateContext); ok {
+		c.gate.record(c.key, w)
 	}
 }
 
-func (g *Gate) note(key api.Key, w write) {
+func (g *Gate) record(key api.Key, w write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	l := g.unseen[key]
-	if l == nil {
+	u := g.unseen[key]
+	if u == nil {
 		g.sweep()
-		l = &unseenWrites{key: key, writes: map[objectID]write{}, caches: map[writeTarget]struct{}{}}
-		g.unseen[key] = l
+		u = &unseenWrites{key: key, writes: map[objectID]write{}, subscribed: map[writeTarget]struct{}{}}
+		g.unseen[key] = u
 	}
-	l.note(w)
-	if l.isWaiting() { // whoever writes has outlived its reconcile
-		l.subscribe(func() { g.look(l) })
+	u.add(w)
+	if u.isWaiting() { // a goroutine that has outlived its reconcile made the write
+		u.subscribe(func() { g.recheck(u) })
 	}
 }
 
-// sweep forgets the keys of which everything has been seen, every so often: they may never be reconciled again.
+// sweep forgets the keys whose writes the caches show, because such a key may never be reconciled again. It looks at
+// all keys, so it runs only when their number has doubled.
 func (g *Gate) sweep() {
 	if len(g.unseen) < g.sweepAt {
 		return
 	}
-	for key, l := range g.unseen {
-		if !l.isWaiting() && l.allSeen() {
+	for key, u := range g.unseen {
+		if !u.isWaiting() && u.removeSeen() {
 			delete(g.unseen, key)
 		}
 	}

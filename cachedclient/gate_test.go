@@ -30,14 +30,14 @@ import (
 
 var _ controller.Gate[api.Key] = (*cachedclient.Gate)(nil)
 
-// asked is a question to a gate.
-type asked struct {
+// readyCall is the result of a call of Gate.Ready.
+type readyCall struct {
 	ready bool
-	calls atomic.Int32 // of again
+	calls atomic.Int32 // the number of calls of again
 }
 
-func ask(g *cachedclient.Gate, key api.Key) *asked {
-	a := &asked{}
+func callReady(g *cachedclient.Gate, key api.Key) *readyCall {
+	a := &readyCall{}
 	a.ready = g.Ready(key, func() { a.calls.Add(1) })
 	return a
 }
@@ -48,8 +48,8 @@ func mustMerge(t testing.TB, v any) apiclient.Patch {
 	return p
 }
 
-// TestGateWaitsForEveryKindOfWrite makes one write while the informer hears nothing. The next reconcile of that key,
-// and of no other, waits until the informer does, and not until the time-out.
+// TestGateWaitsForEveryKindOfWrite makes one write while the informer gets no events. The next reconcile of this key
+// waits until the informer gets them, and not until the timeout. Another key does not wait.
 func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 	held := named("alpha", 1)
 	held.Finalizers = []string{"leat.test/hold"}
@@ -87,22 +87,22 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 		{"delete", named("alpha", 1), func(ctx context.Context, r *rig) error {
 			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
 		}, func(_ *widget, found bool) bool { return !found }},
-		{"delete of what a finalizer holds", held, func(ctx context.Context, r *rig) error {
+		{"delete with a finalizer", held, func(ctx context.Context, r *rig) error {
 			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
 		}, func(w *widget, found bool) bool { return found && w.DeletionTimestamp != nil }},
-		{"delete of all", named("alpha", 1), func(ctx context.Context, r *rig) error {
+		{"delete of the collection", named("alpha", 1), func(ctx context.Context, r *rig) error {
 			return r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		}, func(_ *widget, found bool) bool { return !found }},
-		{"delete of all, which a finalizer holds", held, func(ctx context.Context, r *rig) error {
+		{"delete of the collection, with a finalizer", held, func(ctx context.Context, r *rig) error {
 			return r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=alpha"})
 		}, func(w *widget, found bool) bool { return found && w.DeletionTimestamp != nil }},
-		{"delete of all, and end of the finalizer", held, func(ctx context.Context, r *rig) error {
+		{"delete of the collection, and removal of the finalizer", held, func(ctx context.Context, r *rig) error {
 			err := r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 			w := r.get(alpha)
 			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"finalizers": nil, "uid": w.UID}}), patchOptions)
 			return errors.Join(err, errPatch)
 		}, func(_ *widget, found bool) bool { return !found }},
-		{"update, and delete of all", named("alpha", 1), func(ctx context.Context, r *rig) error {
+		{"update, and delete of the collection", named("alpha", 1), func(ctx context.Context, r *rig) error {
 			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
 			return errors.Join(err, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 		}, func(_ *widget, found bool) bool { return !found }},
@@ -123,24 +123,24 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 			}
 			bubble(t, s, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
-				thaw := r.freeze()
+				resume := r.stallEvents()
 				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
 				began := time.Now()
-				a := ask(g, owner)
+				a := callReady(g, owner)
 				require.False(r, a.ready)
-				require.True(r, ask(g, api.Key{Namespace: "default", Name: "stranger"}).ready)
+				require.True(r, callReady(g, api.Key{Namespace: "default", Name: "another"}).ready)
 				require.Equal(r, cachedclient.GateStats{Keys: 1, Waiting: 1}, g.Stats())
 				<-time.After(4 * time.Second)
 				require.Zero(r, a.calls.Load())
 
-				thaw()
+				resume()
 				require.EqualValues(r, 1, a.calls.Load())
 				require.Equal(r, 4*time.Second, time.Since(began))
 				w, found := r.informer.Cache().Get(alpha)
 				require.True(r, tc.shows(w, found))
-				require.True(r, ask(g, owner).ready)
+				require.True(r, callReady(g, owner).ready)
 				require.Equal(r, cachedclient.GateStats{Waits: 1}, g.Stats())
-				require.Zero(r, cachedclient.Listeners(&r.widgets.Partial))
+				require.Zero(r, cachedclient.Waiters(&r.widgets.Partial))
 				<-time.After(time.Minute)
 				require.EqualValues(r, 1, a.calls.Load(), "again is called once")
 			})
@@ -148,8 +148,8 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 	}
 }
 
-// TestGateDoesNotWaitForWhatWillNotCome makes writes that the informer never hears of, or that change nothing.
-func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
+// TestGateDoesNotWaitWithoutReason makes writes that the cache will never show, or that change nothing.
+func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 	labelled := named("alpha", 1)
 	labelled.Labels = map[string]string{"app": "other"}
 	onNode := named("alpha", 1)
@@ -166,7 +166,7 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 		{"no labels", setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, creates(named("alpha", 1))},
 		{"another node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node=n1"}}, creates(onNode)},
 		{"no node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node=n1"}}, creates(named("alpha", 1))},
-		{"the node that is not wanted", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node!=n2"}}, creates(onNode)},
+		{"the excluded node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node!=n2"}}, creates(onNode)},
 		{"another name", setting{informer: informer.Options[*widget]{FieldSelector: "metadata.name=beta"}}, creates(onNode)},
 		{"dry run", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
 			dry := []string{metav1.DryRunAll}
@@ -177,7 +177,7 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": nil}), apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{DryRun: dry}})
 			return errors.Join(errUpdate, errCreate, errPatch, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{DryRun: dry}))
 		}},
-		{"delete of all others", setting{have: []*widget{named("alpha", 1), elsewhere}}, func(ctx context.Context, r *rig) error {
+		{"delete of a collection without cached objects", setting{have: []*widget{named("alpha", 1), elsewhere}}, func(ctx context.Context, r *rig) error {
 			here := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, cachedclient.Options{})
 			all := func(o metav1.DeleteOptions, selectors ...string) error {
 				return here.DeleteCollection(ctx, o, metav1.ListOptions{LabelSelector: selectors[0], FieldSelector: selectors[1]})
@@ -187,7 +187,7 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			return errors.Join(all(metav1.DeleteOptions{}, "app=web", ""), all(metav1.DeleteOptions{}, "", "spec.node=n1"),
 				all(metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}, "", ""))
 		}},
-		{"a write that is refused", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
+		{"a write that fails", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
 			_, err := r.widgets.Create(ctx, named("alpha", 2), metav1.CreateOptions{})
 			require.True(r, apierrors.IsAlreadyExists(err))
 			w := r.get(alpha)
@@ -203,7 +203,7 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 			_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{}), apiclient.PatchOptions{})
 			return err
 		}},
-		{"the context of nobody", setting{}, func(_ context.Context, r *rig) error {
+		{"a context without a gate", setting{}, func(_ context.Context, r *rig) error {
 			return creates(named("alpha", 1))(r.Context(), r)
 		}},
 		{"an object without a version", setting{}, func(ctx context.Context, r *rig) error {
@@ -218,11 +218,11 @@ func TestGateDoesNotWaitForWhatWillNotCome(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			bubble(t, tc.s, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
-				r.freeze()
+				r.stallEvents()
 				require.NoError(r, tc.write(g.Begin(r.Context(), owner), r))
-				require.True(r, ask(g, owner).ready)
+				require.True(r, callReady(g, owner).ready)
 				require.Zero(r, g.Stats())
-				require.Empty(r, r.informer.Status().Handlers, "nobody has to be told")
+				require.Empty(r, r.informer.Status().Handlers, "the gate did not subscribe")
 			})
 		})
 	}
@@ -235,9 +235,9 @@ func creates(w *widget) func(context.Context, *rig) error {
 	}
 }
 
-// TestGateWaitsForWhatLeavesTheSelection takes away the label that an informer selects by: the reconcile must not find
-// the object any more, not even when the informer had not heard of it before.
-func TestGateWaitsForWhatLeavesTheSelection(t *testing.T) {
+// TestGateWaitsForObjectsThatLeaveTheSelection removes the label that the informer selects. The next reconcile must not
+// read the object any more, whether or not the cache had it before.
+func TestGateWaitsForObjectsThatLeaveTheSelection(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprint("known=", known), func(t *testing.T) {
 			bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, func(r *rig) {
@@ -249,15 +249,15 @@ func TestGateWaitsForWhatLeavesTheSelection(t *testing.T) {
 					require.NoError(r, creates(w)(r.Context(), r))
 					synctest.Wait()
 				}
-				thaw := r.freeze()
+				resume := r.stallEvents()
 				if !known {
 					require.NoError(r, creates(w)(ctx, r))
 				}
 				_, err := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), apiclient.PatchOptions{})
 				require.NoError(r, err)
-				a := ask(g, owner)
+				a := callReady(g, owner)
 				require.False(r, a.ready)
-				thaw()
+				resume()
 				require.EqualValues(r, 1, a.calls.Load())
 				require.Zero(r, r.informer.Cache().Len())
 			})
@@ -265,18 +265,18 @@ func TestGateWaitsForWhatLeavesTheSelection(t *testing.T) {
 	}
 }
 
-// TestGateGoesOnAfterTheTimeout counts and logs that, and does not wait for the same write again.
-func TestGateGoesOnAfterTheTimeout(t *testing.T) {
+// TestGateTimeout checks that a timeout is counted and logged, and that the gate forgets the write.
+func TestGateTimeout(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		core, logs := observer.New(zapcore.InfoLevel)
 		var waits []cachedclient.GateWait
 		g := cachedclient.NewGate(cachedclient.GateOptions{
 			Timeout: 2 * time.Second, Logger: zap.New(core), OnWait: func(w cachedclient.GateWait) { waits = append(waits, w) },
 		})
-		r.freeze()
+		r.stallEvents()
 		ctx := g.Begin(r.Context(), owner)
 		require.NoError(r, creates(named("alpha", 1))(ctx, r))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		<-time.After(2*time.Second - 1)
 		synctest.Wait()
 		require.Zero(r, a.calls.Load())
@@ -289,21 +289,21 @@ func TestGateGoesOnAfterTheTimeout(t *testing.T) {
 		require.Equal(r, "widgets.leat.test", logs.All()[0].ContextMap()["resource"])
 		require.Equal(r, "default/alpha", logs.All()[0].ContextMap()["object"])
 		require.Equal(r, "default/owner", logs.All()[0].ContextMap()["key"])
-		require.True(r, ask(g, owner).ready)
+		require.True(r, callReady(g, owner).ready)
 	})
 }
 
-// TestGateIsToldByABookmark reaches the version of a write without a notification; that is noticed at the time-out, and
-// does not count as one.
-func TestGateIsToldByABookmark(t *testing.T) {
+// TestBookmarkIsNoticedAtTheTimeout brings the cache up to a write with a bookmark, which causes no notification. The
+// gate notices at the timeout, and does not count a timeout.
+func TestBookmarkIsNoticedAtTheTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("10")
-		c := told(t, f, cachedclient.Options{})
+		c := clientOf(t, f, cachedclient.Options{})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 1))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		require.False(t, a.ready)
-		f.say(watch.Bookmark, at("", "12", 0))
+		f.send(watch.Bookmark, at("", "12", 0))
 		<-time.After(5 * time.Second)
 		synctest.Wait()
 		require.EqualValues(t, 1, a.calls.Load())
@@ -311,7 +311,8 @@ func TestGateIsToldByABookmark(t *testing.T) {
 	})
 }
 
-// TestGateAndForeignWrites is a table of what else may happen to an object that was written at version 12.
+// TestGateAndForeignWrites writes an object at version 12 and then sends one event. ready says whether it ends the
+// wait.
 func TestGateAndForeignWrites(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
@@ -320,52 +321,52 @@ func TestGateAndForeignWrites(t *testing.T) {
 		ready  bool
 	}{
 		{"the write itself", watch.Modified, at("u1", "12", 2), true},
-		{"what came before it", watch.Modified, at("u1", "11", 2), false},
-		{"what came after it", watch.Modified, at("u1", "13", 3), true},
-		{"a deletion after it", watch.Deleted, at("u1", "13", 3), true},
-		{"a new one of that name after it", watch.Added, at("u2", "14", 3), true},
-		{"another object, before", watch.Added, func() *widget { w := at("u9", "11", 1); w.Name = "beta"; return w }(), false},
-		// What the cache has of the object counts more than the version that it claims: so it is with one that could
-		// not be decoded.
-		{"another object, after", watch.Added, func() *widget { w := at("u9", "13", 1); w.Name = "beta"; return w }(), false},
+		{"an older state", watch.Modified, at("u1", "11", 2), false},
+		{"a newer state", watch.Modified, at("u1", "13", 3), true},
+		{"a newer delete", watch.Deleted, at("u1", "13", 3), true},
+		{"a new object of the same name", watch.Added, at("u2", "14", 3), true},
+		{"an older state of another object", watch.Added, func() *widget { w := at("u9", "11", 1); w.Name = "beta"; return w }(), false},
+		// The version of the cached object counts, not the version of the cache: the event of the write may have been
+		// one that could not be decoded.
+		{"a newer state of another object", watch.Added, func() *widget { w := at("u9", "13", 1); w.Name = "beta"; return w }(), false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFeed("10", at("u1", "10", 1))
-				c := told(t, f, cachedclient.Options{})
+				c := clientOf(t, f, cachedclient.Options{})
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				c.Wrote(g.Begin(t.Context(), owner), at("u1", "12", 2))
-				a := ask(g, owner)
+				a := callReady(g, owner)
 				require.False(t, a.ready)
-				f.say(tc.event, tc.object)
+				f.send(tc.event, tc.object)
 				require.Equal(t, tc.ready, a.calls.Load() == 1)
-				require.Equal(t, tc.ready, ask(g, owner).ready)
+				require.Equal(t, tc.ready, callReady(g, owner).ready)
 			})
 		})
 	}
 }
 
-// TestGateAndVersionsWithoutOrder has a server whose versions are no numbers.
+// TestGateAndVersionsWithoutOrder has versions that are not numbers.
 func TestGateAndVersionsWithoutOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("a", at("u1", "a", 1))
-		c := told(t, f, cachedclient.Options{Overlay: true})
+		c := clientOf(t, f, cachedclient.Options{Overlay: true})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		c.Wrote(g.Begin(t.Context(), owner), at("u1", "c", 3))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		require.False(t, a.ready)
 		w, err := c.Get(t.Context(), alpha)
 		require.NoError(t, err)
-		require.EqualValues(t, 1, w.Spec.Size, "an overlay cannot tell what is newer")
-		f.say(watch.Modified, at("u1", "b", 2))
+		require.EqualValues(t, 1, w.Spec.Size, "an overlay ignores versions without an order")
+		f.send(watch.Modified, at("u1", "b", 2))
 		require.Zero(t, a.calls.Load())
-		f.say(watch.Modified, at("u1", "c", 3))
+		f.send(watch.Modified, at("u1", "c", 3))
 		require.EqualValues(t, 1, a.calls.Load())
 	})
 }
 
-// TestGateAndAServerThatWentBack restores the server to a state from before the write, which will not come any more.
-func TestGateAndAServerThatWentBack(t *testing.T) {
+// TestGateAfterARestore restores the server to a state from before the write. The cache will never show the write.
+func TestGateAfterARestore(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}, client: cachedclient.Options{Overlay: true, OverlayAge: time.Hour}}, func(r *rig) {
 		before := r.server.Snapshot()
 		for range 3 {
@@ -374,17 +375,17 @@ func TestGateAndAServerThatWentBack(t *testing.T) {
 		}
 		synctest.Wait()
 		g := cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Hour})
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		require.NoError(r, creates(named("beta", 1))(g.Begin(r.Context(), owner), r))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		require.False(r, a.ready)
 		beta := api.Key{Namespace: "default", Name: "beta"}
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
 		require.EqualValues(r, 7, r.get(alpha).Spec.Size)
 
 		r.server.Inject(testserver.Fault{Effect: testserver.Restore{To: before}})
-		thaw()
-		<-time.After(11 * time.Minute) // the longest watch may be one from the future
+		resume()
+		<-time.After(11 * time.Minute) // a watch from a version that the restored server lacks stays silent, at most 10 minutes
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
 		require.EqualValues(r, 1, a.calls.Load())
 		require.Zero(r, g.Stats().TimedOut)
@@ -393,23 +394,23 @@ func TestGateAndAServerThatWentBack(t *testing.T) {
 	})
 }
 
-// TestGateOfAnInformerThatStopsLater does not wait for a cache that has been waited for before, and changes no more.
+// TestGateOfAnInformerThatStopsLater stops the informer after the gate has subscribed to it. The gate does not wait.
 func TestGateOfAnInformerThatStopsLater(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		require.NoError(r, creates(named("alpha", 1))(ctx, r))
-		require.False(r, ask(g, owner).ready)
-		thaw()
-		r.freeze()
+		require.False(r, callReady(g, owner).ready)
+		resume()
+		r.stallEvents()
 		require.NoError(r, creates(named("beta", 1))(ctx, r))
 		r.stop()
-		require.True(r, ask(g, owner).ready)
+		require.True(r, callReady(g, owner).ready)
 	})
 }
 
-// TestGateOfAnInformerBeforeItsFirstList deletes what the first list has that an informer is about to hear of.
+// TestGateOfAnInformerBeforeItsFirstList deletes an object that the informer's first list still contains.
 func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		w := r.get(alpha)
@@ -417,73 +418,74 @@ func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 		i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		require.NoError(r, cachedclient.NewTyped(r.live, i, cachedclient.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		require.False(r, a.ready)
 		inBackground(r.T, i.Run)
 		synctest.Wait()
-		require.Zero(r, a.calls.Load(), "the list is of before")
+		require.Zero(r, a.calls.Load(), "the list is older than the delete")
 		gone := api.Clone(w)
 		gone.ResourceVersion = "999"
-		f.say(watch.Deleted, gone)
+		f.send(watch.Deleted, gone)
 		require.EqualValues(r, 1, a.calls.Load())
 		require.Zero(r, g.Stats().TimedOut)
 	})
 }
 
-// TestGateOfAStoppedInformer does not wait for a cache that does not change any more.
+// TestGateOfAStoppedInformer stops the informer before the gate subscribes to it. The gate does not wait.
 func TestGateOfAStoppedInformer(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
-		r.freeze()
+		r.stallEvents()
 		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
 		r.stop()
-		require.True(r, ask(g, owner).ready)
+		require.True(r, callReady(g, owner).ready)
 	})
 }
 
-// TestDeletionsOfAllOfAPart deletes several objects at once, of which T does not tell whether they are on their way
-// out, and which reads show before the informer does.
-func TestDeletionsOfAllOfAPart(t *testing.T) {
+// TestDeleteCollectionOfPartialObjects deletes a collection with a T that declares no deletion timestamp. The overlay
+// has one of the objects; the cache does not.
+func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 	held := named("alpha", 1)
 	held.Finalizers = []string{"leat.test/hold"}
 	bubble(t, setting{have: []*widget{held, named("beta", 1)}}, func(r *rig) {
-		live := apiclient.NewPartial[*sliver](r.live.Client(), widgets, "")
-		i := informer.New(live, informer.Options[*sliver]{})
+		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "")
+		i := informer.New(live, informer.Options[*minimal]{})
 		inBackground(r.T, i.Run)
 		<-i.Synced()
 		parts := cachedclient.NewPartial(live, i, cachedclient.Options{Overlay: true})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		_, err := parts.Apply(ctx, api.Key{Namespace: "default", Name: "gamma"}, map[string]any{},
 			apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}})
 		require.NoError(r, err)
 		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		require.False(r, a.ready)
-		thaw()
+		resume()
 		require.EqualValues(r, 1, a.calls.Load())
-		require.Equal(r, 1, i.Cache().Len(), "what a finalizer holds is there, in another version")
+		require.Equal(r, 1, i.Cache().Len(), "the object with a finalizer is still cached, in a newer version")
 		require.Zero(r, g.Stats().TimedOut)
 
-		thaw = r.freeze()
+		resume = r.stallEvents()
 		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"finalizers": nil}}), patchOptions)
 		require.NoError(r, err)
 		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
-		require.False(r, ask(g, owner).ready, "the version is the one that was to be deleted")
-		thaw()
+		require.False(r, callReady(g, owner).ready, "the cached version is the one from before the delete")
+		resume()
 		require.Zero(r, i.Cache().Len())
 
 		forbidden := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"deletecollection"}}, Effect: testserver.Fail{Code: 403}})
 		err = parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err))
 		require.Equal(r, 1, forbidden.Seen())
-		require.True(r, ask(g, owner).ready, "nothing was deleted")
+		require.True(r, callReady(g, owner).ready, "nothing was deleted")
 	})
 }
 
-// TestEveryWriteOfOneObjectIsWaitedFor makes two writes of an object, of which the informer hears the first.
-func TestEveryWriteOfOneObjectIsWaitedFor(t *testing.T) {
+// TestGateWaitsForEveryWriteOfAnObject makes two writes to an object. The informer gets the event of the first one
+// only.
+func TestGateWaitsForEveryWriteOfAnObject(t *testing.T) {
 	deleteAll := func(ctx context.Context, r *rig) error {
 		return r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	}
@@ -497,9 +499,9 @@ func TestEveryWriteOfOneObjectIsWaitedFor(t *testing.T) {
 		finalizers    []string
 		first, second func(context.Context, *rig) error
 	}{
-		"deleted with others, and let go":  {[]string{"leat.test/hold"}, deleteAll, change(map[string]any{"finalizers": nil})},
-		"changed, and deleted with others": {nil, change(map[string]any{"labels": map[string]string{"a": "b"}}), deleteAll},
-		"changed, and deleted": {nil, change(map[string]any{"labels": map[string]string{"a": "b"}}), func(ctx context.Context, r *rig) error {
+		"deleted with the collection, finalizer removed": {[]string{"leat.test/hold"}, deleteAll, change(map[string]any{"finalizers": nil})},
+		"changed, deleted with the collection":           {nil, change(map[string]any{"labels": map[string]string{"a": "b"}}), deleteAll},
+		"changed, deleted": {nil, change(map[string]any{"labels": map[string]string{"a": "b"}}), func(ctx context.Context, r *rig) error {
 			return r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{})
 		}},
 	} {
@@ -515,7 +517,7 @@ func TestEveryWriteOfOneObjectIsWaitedFor(t *testing.T) {
 				synctest.Wait()
 				require.NoError(r, c.second(ctx, r))
 				synctest.Wait()
-				a := ask(g, owner)
+				a := callReady(g, owner)
 				require.False(r, a.ready)
 				late.Remove()
 				synctest.Wait()
@@ -526,8 +528,8 @@ func TestEveryWriteOfOneObjectIsWaitedFor(t *testing.T) {
 	}
 }
 
-// sliver declares no more than it must.
-type sliver struct {
+// minimal declares only the required fields.
+type minimal struct {
 	Metadata struct {
 		Namespace       string    `json:"namespace"`
 		Name            string    `json:"name"`
@@ -536,31 +538,31 @@ type sliver struct {
 	} `json:"metadata"`
 }
 
-func (n *sliver) GetNamespace() string       { return n.Metadata.Namespace }
-func (n *sliver) GetName() string            { return n.Metadata.Name }
-func (n *sliver) GetUID() types.UID          { return n.Metadata.UID }
-func (n *sliver) GetResourceVersion() string { return n.Metadata.ResourceVersion }
+func (n *minimal) GetNamespace() string       { return n.Metadata.Namespace }
+func (n *minimal) GetName() string            { return n.Metadata.Name }
+func (n *minimal) GetUID() types.UID          { return n.Metadata.UID }
+func (n *minimal) GetResourceVersion() string { return n.Metadata.ResourceVersion }
 
-// TestGateAnswersWhoeverAsks asks twice, and writes on while somebody waits.
-func TestGateAnswersWhoeverAsks(t *testing.T) {
+// TestGateCallsEveryWaiter calls Ready twice for one key, with another write in between.
+func TestGateCallsEveryWaiter(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		require.NoError(r, creates(named("alpha", 1))(ctx, r))
-		first := ask(g, owner)
+		first := callReady(g, owner)
 		require.NoError(r, creates(named("beta", 1))(ctx, r))
-		second := ask(g, owner)
+		second := callReady(g, owner)
 		require.False(r, first.ready || second.ready)
-		thaw()
+		resume()
 		require.EqualValues(r, 1, first.calls.Load())
 		require.EqualValues(r, 1, second.calls.Load())
 		require.Equal(r, 2, r.informer.Cache().Len())
 	})
 }
 
-// TestGateForgetsWhatWasSeen writes for keys that are never reconciled again.
-func TestGateForgetsWhatWasSeen(t *testing.T) {
+// TestGateForgetsSeenWrites writes for 300 keys that are never reconciled again.
+func TestGateForgetsSeenWrites(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		for i := range 300 {
@@ -572,29 +574,29 @@ func TestGateForgetsWhatWasSeen(t *testing.T) {
 	})
 }
 
-// TestAnswersThatOvertakeEachOther notes the older of two writes, and one before a deletion, last.
-func TestAnswersThatOvertakeEachOther(t *testing.T) {
+// TestAnswersInTheWrongOrder records the older one of two writes last.
+func TestAnswersInTheWrongOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFeed("10", at("u1", "10", 1))
-		c := told(t, f, cachedclient.Options{Overlay: true})
+		c := clientOf(t, f, cachedclient.Options{Overlay: true})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(t.Context(), owner)
 		c.Wrote(ctx, at("u1", "12", 2))
 		c.Wrote(ctx, at("u1", "11", 1))
-		a := ask(g, owner)
-		f.say(watch.Modified, at("u1", "11", 1))
+		a := callReady(g, owner)
+		f.send(watch.Modified, at("u1", "11", 1))
 		require.Zero(t, a.calls.Load())
 		w, err := c.Get(t.Context(), alpha)
 		require.NoError(t, err)
 		require.EqualValues(t, 2, w.Spec.Size)
-		f.say(watch.Modified, at("u1", "12", 2))
+		f.send(watch.Modified, at("u1", "12", 2))
 		require.EqualValues(t, 1, a.calls.Load())
 	})
 }
 
-// TestWritesAfterADeletion notes the answer to an update after that to the deletion: the update is not waited for, and
-// the deletion is.
-func TestWritesAfterADeletion(t *testing.T) {
+// TestWritesAfterADelete records an update after the delete that followed it. The gate waits for the delete, not for
+// the update.
+func TestWritesAfterADelete(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
@@ -606,50 +608,50 @@ func TestWritesAfterADeletion(t *testing.T) {
 		r.widgets.Wrote(ctx, w)
 		synctest.Wait()
 		require.EqualValues(r, 2, r.get(alpha).Spec.Size)
-		require.False(r, ask(g, owner).ready)
+		require.False(r, callReady(g, owner).ready)
 		late.Remove()
 		synctest.Wait()
-		require.True(r, ask(g, owner).ready)
+		require.True(r, callReady(g, owner).ready)
 	})
 }
 
-// TestDeletionsOfSeveralOfOneName deletes an object, and then the one that somebody else has made in its place.
-func TestDeletionsOfSeveralOfOneName(t *testing.T) {
+// TestDeletesOfTwoObjectsOfOneName deletes an object, and then another one that has the same name.
+func TestDeletesOfTwoObjectsOfOneName(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
 		_, err := r.server.Create(widgets, named("alpha", 2))
 		require.NoError(r, err)
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))
-		a := ask(g, owner)
-		require.False(r, a.ready, "the cache still has the first one")
-		thaw()
+		a := callReady(g, owner)
+		require.False(r, a.ready, "the cache still has the first object")
+		resume()
 		require.EqualValues(r, 1, a.calls.Load())
 		require.Zero(r, r.informer.Cache().Len())
 	})
 }
 
-// TestGateOfSeveralCaches waits for the slowest, also for one that is written to only while somebody waits.
+// TestGateOfSeveralCaches waits for two caches. The write to the second one is recorded while a caller waits.
 func TestGateOfSeveralCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		one, other := newFeed("10"), newFeed("20")
-		first, second := told(t, one, cachedclient.Options{}), told(t, other, cachedclient.Options{})
+		first, second := clientOf(t, one, cachedclient.Options{}), clientOf(t, other, cachedclient.Options{})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(t.Context(), owner)
 		first.Wrote(ctx, at("u1", "12", 1))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		second.Wrote(ctx, at("u2", "22", 1))
-		one.say(watch.Added, at("u1", "12", 1))
+		one.send(watch.Added, at("u1", "12", 1))
 		require.Zero(t, a.calls.Load())
-		other.say(watch.Added, at("u2", "22", 1))
+		other.send(watch.Added, at("u2", "22", 1))
 		require.EqualValues(t, 1, a.calls.Load())
 	})
 }
 
-// TestDeletionsThatAreAnsweredWithLittle has a server that does not say which object it has deleted.
-func TestDeletionsThatAreAnsweredWithLittle(t *testing.T) {
+// TestDeleteAnswersWithoutUID has a server whose answer to a delete does not contain the UID.
+func TestDeleteAnswersWithoutUID(t *testing.T) {
 	for _, precondition := range []bool{false, true} {
 		bubble(t, setting{have: []*widget{named("alpha", 1)}, client: overlaid}, func(r *rig) {
 			r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"delete"}}, Effect: testserver.Fail{
@@ -662,7 +664,7 @@ func TestDeletionsThatAreAnsweredWithLittle(t *testing.T) {
 				o.Preconditions = &metav1.Preconditions{UID: &uid}
 			}
 			require.NoError(r, r.widgets.Delete(g.Begin(r.Context(), owner), alpha, o))
-			require.False(r, ask(g, owner).ready)
+			require.False(r, callReady(g, owner).ready)
 			_, err := r.widgets.Get(r.Context(), alpha)
 			require.True(r, apierrors.IsNotFound(err))
 		})
@@ -675,9 +677,9 @@ func TestNewerOfTwoVersions(t *testing.T) {
 	}
 }
 
-// TestGateLetsAControllerGoOn is the whole of it: a reconciler that reads stale caches creates a widget too many, and
-// one behind a gate does not.
-func TestGateLetsAControllerGoOn(t *testing.T) {
+// TestGateInAController runs a reconciler that creates missing children. With a stale cache it creates too many. Behind
+// a gate it does not.
+func TestGateInAController(t *testing.T) {
 	for _, gated := range []bool{false, true} {
 		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
 			bubble(t, setting{have: []*widget{named("owner", 3)}}, func(r *rig) {
@@ -699,15 +701,15 @@ func TestGateLetsAControllerGoOn(t *testing.T) {
 					reconciler = controller.Gated(reconciler, cachedclient.NewGate(cachedclient.GateOptions{}))
 				}
 				c := controller.New("widgets", reconciler, controller.Options{})
-				trigger := make(bell)
+				trigger := make(triggerSource)
 				c.Watch(trigger)
 				inBackground(r.T, c.Run)
-				thaw := r.freeze()
+				resume := r.stallEvents()
 				for range 2 {
 					trigger <- struct{}{}
 					synctest.Wait()
 				}
-				thaw()
+				resume()
 				synctest.Wait()
 				if gated {
 					require.Equal(r, 4, r.informer.Cache().Len())
@@ -719,17 +721,17 @@ func TestGateLetsAControllerGoOn(t *testing.T) {
 	}
 }
 
-// bell is a source that adds the owner's key for each stroke.
-type bell chan struct{}
+// triggerSource is a source that adds the owner's key for each value of the channel.
+type triggerSource chan struct{}
 
-func (b bell) String() string   { return "bell" }
-func (b bell) NotSynced() error { return nil }
+func (s triggerSource) String() string   { return "trigger" }
+func (s triggerSource) NotSynced() error { return nil }
 
-func (b bell) Run(ctx context.Context, sink *controller.Sink[api.Key]) error {
+func (s triggerSource) Run(ctx context.Context, sink *controller.Sink[api.Key]) error {
 	sink.Synced()
 	for {
 		select {
-		case <-b:
+		case <-s:
 			sink.Add(owner, workqueue.Item{})
 		case <-ctx.Done():
 			return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// widget declares everything that the tests store.
+// widget declares all fields that the tests store.
 type widget struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              widgetSpec   `json:"spec,omitzero"`
@@ -43,33 +43,33 @@ var (
 	widgets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 	planets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Planet", Plural: "planets"}
 	alpha   = api.Key{Namespace: "default", Name: "alpha"}
-	owner   = api.Key{Namespace: "default", Name: "owner"} // what is reconciled
+	owner   = api.Key{Namespace: "default", Name: "owner"} // the key of a reconcile
 )
 
 func named(name string, size int64) *widget {
 	return &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Spec: widgetSpec{Size: size}}
 }
 
-// rig is a server, an informer and a client in a bubble.
+// rig is a server, an informer and a client in a synctest bubble.
 type rig struct {
 	*testing.T
 	server   *testserver.Server
 	live     *apiclient.TypedClient[*widget]
 	informer *informer.Informer[*widget]
 	widgets  *cachedclient.Typed[*widget]
-	stop     func() // the informer
+	stop     func() // stops the informer
 }
 
-// setting says how a rig is to be.
+// setting configures a rig.
 type setting struct {
 	server    testserver.Options
 	informer  informer.Options[*widget]
-	namespace string // that the informer is confined to
+	namespace string // of the informer
 	client    cachedclient.Options
-	have      []*widget // on the server at first
+	have      []*widget // the objects on the server
 }
 
-// bubble runs a test with a rig on fake time.
+// bubble runs a test with a rig in a synctest bubble.
 func bubble(t *testing.T, s setting, test func(r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -102,7 +102,7 @@ func build(t *testing.T, s setting) *rig {
 	return r
 }
 
-// inBackground runs something until it is stopped or the test ends.
+// inBackground calls run in a goroutine, with a context that ends with stop or with the test.
 func inBackground(t testing.TB, run func(context.Context) error) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -115,8 +115,8 @@ func inBackground(t testing.TB, run func(context.Context) error) (stop func()) {
 	return stop
 }
 
-// freeze keeps the informer from hearing of anything, until what it returns is called.
-func (r *rig) freeze() (thaw func()) {
+// stallEvents delays all watch events until resume is called.
+func (r *rig) stallEvents() (resume func()) {
 	i := r.server.Inject(testserver.Fault{Effect: testserver.StallEvents{}})
 	return func() {
 		i.Remove()
@@ -130,7 +130,7 @@ func (r *rig) get(key api.Key) *widget {
 	return w
 }
 
-// feed is a collection that the test tells what to say.
+// feed is a lister and watcher whose events the test sends.
 type feed struct {
 	initial []*widget
 	version string
@@ -168,8 +168,8 @@ func (f *feed) Watch(ctx context.Context, _ api.Options[*widget]) iter.Seq2[api.
 	}
 }
 
-// say sends an event and waits until it has been dealt with.
-func (f *feed) say(kind watch.EventType, w *widget) {
+// send sends an event and waits until the informer has processed it.
+func (f *feed) send(kind watch.EventType, w *widget) {
 	e := api.Event[*widget]{Type: kind, Object: w, ResourceVersion: w.ResourceVersion}
 	if kind == watch.Bookmark {
 		e.Object = nil
@@ -178,8 +178,8 @@ func (f *feed) say(kind watch.EventType, w *widget) {
 	synctest.Wait()
 }
 
-// told is a client of a feed, whose writes are those that the test claims with Wrote.
-func told(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
+// clientOf returns a client of a feed. It has no server, so a test records writes with Wrote.
+func clientOf(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
 	i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(t, err)
@@ -188,7 +188,7 @@ func told(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*wi
 	return cachedclient.NewTyped(apiclient.NewTyped[*widget](c, widgets, ""), i, o)
 }
 
-// at returns a state of default/alpha.
+// at returns default/alpha with a UID, a version and a size.
 func at(uid, version string, size int64) *widget {
 	w := named("alpha", size)
 	w.UID, w.ResourceVersion = types.UID(uid), version
@@ -202,7 +202,7 @@ func sizes(ws []*widget) (s []string) {
 	return s
 }
 
-// setSize changes a widget on the server.
+// setSize returns an edit of a widget on the server.
 func setSize(size int64) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) {
 		if err := unstructured.SetNestedField(u.Object, size, "spec", "size"); err != nil {

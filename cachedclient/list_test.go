@@ -14,8 +14,8 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// manyWidgets are three namespaces with three widgets each, of sizes 0 to 8, two nodes and two labels.
-func manyWidgets() (ws []*widget) {
+// nineWidgets returns three widgets in each of three namespaces, with sizes 0 to 8, two nodes and two labels.
+func nineWidgets() (ws []*widget) {
 	for i, name := range []string{"c", "a", "b"} {
 		for j, namespace := range []string{"z", "x", "y"} {
 			w := named(name, int64(3*i+j))
@@ -30,7 +30,7 @@ func manyWidgets() (ws []*widget) {
 }
 
 func TestListSelects(t *testing.T) {
-	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
 		byTag := informer.AddIndex(r.informer, func(w *widget) []string { return w.Spec.Tags })
 		odd := labels.SelectorFromSet(labels.Set{"parity": "odd"})
@@ -41,14 +41,14 @@ func TestListSelects(t *testing.T) {
 			where []cachedclient.Selection[*widget]
 			want  []string
 		}{
-			{"everything, in order", cachedclient.ListOptions{}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "y/a=5", "y/b=8", "y/c=2", "z/a=3", "z/b=6", "z/c=0"}},
+			{"all objects, in order", cachedclient.ListOptions{}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "y/a=5", "y/b=8", "y/c=2", "z/a=3", "z/b=6", "z/c=0"}},
 			{"namespaces", cachedclient.ListOptions{Namespaces: []string{"z", "x"}}, nil, []string{"x/a=4", "x/b=7", "x/c=1", "z/a=3", "z/b=6", "z/c=0"}},
 			{"labels", cachedclient.ListOptions{Labels: odd}, nil, []string{"x/b=7", "x/c=1", "y/a=5", "z/a=3"}},
 			{"an index", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n2")}, []string{"y/a=5", "y/b=8", "y/c=2"}},
 			{"an index of several values", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byTag, "z")}, []string{"z/a=3", "z/b=6", "z/c=0"}},
 			{"two indexes", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n1"), cachedclient.By(byTag, "a")}, []string{"x/a=4", "z/a=3"}},
-			{"all of it", cachedclient.ListOptions{Namespaces: []string{"x", "y"}, Labels: odd}, []cachedclient.Selection[*widget]{cachedclient.By(byTag, "c"), cachedclient.By(byNode, "n1")}, []string{"x/c=1"}},
-			{"nothing", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n3")}, nil},
+			{"all options and two indexes", cachedclient.ListOptions{Namespaces: []string{"x", "y"}, Labels: odd}, []cachedclient.Selection[*widget]{cachedclient.By(byTag, "c"), cachedclient.By(byNode, "n1")}, []string{"x/c=1"}},
+			{"no match", cachedclient.ListOptions{}, []cachedclient.Selection[*widget]{cachedclient.By(byNode, "n3")}, nil},
 		} {
 			list, err := r.widgets.List(r.Context(), tc.o, tc.where...)
 			require.NoError(r, err)
@@ -65,7 +65,7 @@ func TestListSelects(t *testing.T) {
 }
 
 func TestListCopiesUnlessShared(t *testing.T) {
-	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		list, err := r.widgets.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
 		for _, w := range list.Items {
@@ -83,9 +83,9 @@ func TestListCopiesUnlessShared(t *testing.T) {
 	})
 }
 
-// TestPagesAreOfOneMoment changes everything between two pages.
-func TestPagesAreOfOneMoment(t *testing.T) {
-	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+// TestPagesShowOneMoment deletes all objects between two pages.
+func TestPagesShowOneMoment(t *testing.T) {
+	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		whole, err := r.widgets.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
 		page, err := r.widgets.List(r.Context(), cachedclient.ListOptions{Limit: 4})
@@ -111,7 +111,7 @@ func TestPagesAreOfOneMoment(t *testing.T) {
 
 		<-time.After(5 * time.Minute)
 		again, err := first.Next()
-		require.NoError(r, err, "a page may be asked for twice")
+		require.NoError(r, err, "Next may be called twice")
 		require.Equal(r, got[4:8], sizes(again.Items))
 		<-time.After(1)
 		_, err = first.Next()
@@ -122,7 +122,7 @@ func TestPagesAreOfOneMoment(t *testing.T) {
 	})
 }
 
-// bare is an object of which nothing is known but its name.
+// bare is an object that declares no labels.
 type bare struct {
 	Metadata struct {
 		Namespace       string `json:"namespace"`
@@ -137,14 +137,14 @@ func (b *bare) GetName() string            { return b.Metadata.Name }
 func (b *bare) GetUID() types.UID          { return types.UID(b.Metadata.UID) }
 func (b *bare) GetResourceVersion() string { return b.Metadata.ResourceVersion }
 
-func TestLabelsOfWhatHasNone(t *testing.T) {
-	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+func TestLabelSelectionNeedsLabels(t *testing.T) {
+	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		live := apiclient.NewPartial[*bare](r.live.Client(), widgets, "")
 		i := informer.New(live, informer.Options[*bare]{})
 		inBackground(r.T, i.Run)
 		o := cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})}
 		_, err := cachedclient.NewPartial(live, i, cachedclient.Options{}).List(r.Context(), o)
-		require.EqualError(r, err, "list widgets.leat.test: cachedclient: a *cachedclient_test.bare has no labels to select by")
+		require.EqualError(r, err, "list widgets.leat.test: cachedclient: ListOptions.Labels needs objects with labels, and a *cachedclient_test.bare has none")
 
 		for _, all := range []labels.Selector{nil, labels.Everything()} {
 			o.Labels = all
@@ -155,9 +155,9 @@ func TestLabelsOfWhatHasNone(t *testing.T) {
 	})
 }
 
-// TestLiveListsOfWhatHasNoLabels leaves the selection to the server.
-func TestLiveListsOfWhatHasNoLabels(t *testing.T) {
-	bubble(t, setting{have: manyWidgets()}, func(r *rig) {
+// TestLiveListsOfObjectsWithoutLabels selects by labels on the server, because T declares none.
+func TestLiveListsOfObjectsWithoutLabels(t *testing.T) {
+	bubble(t, setting{have: nineWidgets()}, func(r *rig) {
 		live := cachedclient.NewPartial(apiclient.NewPartial[*bare](r.live.Client(), widgets, ""), nil, cachedclient.Options{ReadLive: true})
 		list, err := live.List(r.Context(), cachedclient.ListOptions{Labels: labels.SelectorFromSet(labels.Set{"parity": "odd"})})
 		require.NoError(r, err)

@@ -10,8 +10,9 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// mergePatch makes the JSON merge patch (RFC 7386) that leads from one state of an object to another. It carries the
-// version of the former if it replaces a list, in which others may have changed something.
+// mergePatch returns the JSON merge patch (RFC 7386) that turns one state of an object into another. If the patch
+// replaces a list, it carries the resource version of the first state, so that it does not undo a concurrent change of
+// that list.
 func mergePatch[T api.Object](before, after T) (apiclient.Patch, error) {
 	from, err := treeOf(before)
 	if err != nil {
@@ -33,21 +34,22 @@ func mergePatch[T api.Object](before, after T) (apiclient.Patch, error) {
 	return apiclient.MergePatch(patch)
 }
 
+// treeOf returns the JSON of an object as nested maps. Numbers stay text, because a float64 cannot hold every int64.
 func treeOf(object any) (map[string]any, error) {
-	written, err := json.Marshal(object)
+	encoded, err := json.Marshal(object)
 	if err != nil {
-		return nil, fmt.Errorf("cachedclient: write a %T: %w", object, err)
+		return nil, fmt.Errorf("cachedclient: encode a %T: %w", object, err)
 	}
 	var tree map[string]any
-	d := json.NewDecoder(bytes.NewReader(written))
-	d.UseNumber() // a float64 has no room for every int64
+	d := json.NewDecoder(bytes.NewReader(encoded))
+	d.UseNumber()
 	if err := d.Decode(&tree); err != nil {
-		return nil, fmt.Errorf("cachedclient: a %T is not written as an object: %w", object, err)
+		return nil, fmt.Errorf("cachedclient: the JSON of a %T is not an object: %w", object, err)
 	}
 	return tree, nil
 }
 
-// difference returns what to merge into from to get to, and whether a list is among it.
+// difference returns the merge patch between two trees, and reports whether it replaces or removes a list.
 func difference(from, to map[string]any) (patch map[string]any, replacesList bool) {
 	patch = map[string]any{}
 	for name, old := range from {

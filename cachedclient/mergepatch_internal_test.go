@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDifference compares random trees: the patch leads from one to the other, and says whether a list changed.
+// TestDifference checks with random trees that the patch turns one into the other and reports whether a list changed.
 func TestDifference(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
@@ -21,7 +21,7 @@ func TestDifference(t *testing.T) {
 	}
 }
 
-// randomTree returns an object as JSON has it. Names are few, so that two trees have some in common.
+// randomTree returns a random JSON object. It uses few names, so that two trees have some in common.
 func randomTree(random *rand.Rand, depth int) map[string]any {
 	tree := map[string]any{}
 	for range random.IntN(4) {
@@ -59,8 +59,8 @@ func merged(target any, patch map[string]any) map[string]any {
 	return tree
 }
 
-// changesList tells whether a list of one of two trees is missing, or is different, at its place in the other. A list
-// inside a tree that is added or removed does not count.
+// changesList reports whether a list of one tree is missing or different at the same path of the other tree. A list
+// inside an added or removed object does not count.
 func changesList(from, to map[string]any) bool {
 	for name := range both(from, to) {
 		old, fromTree := from[name].(map[string]any)

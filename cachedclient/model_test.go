@@ -28,28 +28,28 @@ const (
 	modelRounds  = 25
 )
 
-// last is what a reconcile wrote last to an object.
-type last struct {
+// lastWrite is the last write of a reconcile to an object.
+type lastWrite struct {
 	uid     types.UID
-	version string // empty after a deletion
+	version string // empty after a delete
 }
 
-// model is a world in which reconciles, somebody else and faults meet, and what has been seen of it.
+// model is a simulation of reconciles, writes of another client, and faults of the watch.
 type model struct {
 	*rig
-	plain   *cachedclient.Typed[*widget] // reads what the cache has
+	plain   *cachedclient.Typed[*widget] // reads the cache without an overlay
 	gate    *cachedclient.Gate
-	orderly bool // events come in order; otherwise nothing is deleted, or it would come back
+	orderly bool // events arrive in order; if they do not, the model makes no deletes, because a late event would restore the object
 
 	mu     sync.Mutex // guards the field below
 	newest map[api.Key]string
 
-	overlaid atomic.Int64 // reads that the overlay changed
+	overlaid atomic.Int64 // the number of reads that returned an overlay entry
 }
 
-// TestModel lets owners reconcile behind a gate while somebody else writes the same objects and watches are late, cut
-// and answered with 410. No reconcile reads a state older than what its owner wrote, an overlay shows that at once, and
-// no reader of the overlay ever goes back.
+// TestModel runs reconciles behind a gate. Meanwhile another client writes the same objects, and watches are delayed,
+// closed and answered with 410. It checks three things: no reconcile reads a state from before its earlier writes; the
+// overlay shows each write at once; and no reader of the overlay sees an older state after a newer one.
 func TestModel(t *testing.T) {
 	var waits, overlaid atomic.Int64
 	t.Run("seeds", func(t *testing.T) {
@@ -65,8 +65,8 @@ func TestModel(t *testing.T) {
 			})
 		}
 	})
-	require.Greater(t, waits.Load(), int64(modelSeeds), "hardly anybody has had to wait")
-	require.Greater(t, overlaid.Load(), int64(modelSeeds), "the overlay has hardly been of use")
+	require.Greater(t, waits.Load(), int64(modelSeeds), "too few reconciles waited")
+	require.Greater(t, overlaid.Load(), int64(modelSeeds), "too few reads returned an overlay entry")
 }
 
 func newModel(t *testing.T, seed uint64) *model {
@@ -85,11 +85,11 @@ func (m *model) run(seed uint64) {
 	ctx, cancel := context.WithCancel(m.Context())
 	var owners, others sync.WaitGroup
 	for n := range modelOwners {
-		owners.Go(func() { m.own(ctx, n, rand.New(rand.NewPCG(seed, uint64(n)))) })
+		owners.Go(func() { m.reconcile(ctx, n, rand.New(rand.NewPCG(seed, uint64(n)))) })
 	}
-	others.Go(func() { m.disturb(ctx, rand.New(rand.NewPCG(seed, 100))) })
-	others.Go(func() { m.meddle(ctx, rand.New(rand.NewPCG(seed, 101))) })
-	others.Go(func() { m.read(ctx) })
+	others.Go(func() { m.injectFaults(ctx, rand.New(rand.NewPCG(seed, 100))) })
+	others.Go(func() { m.writeAsOther(ctx, rand.New(rand.NewPCG(seed, 101))) })
+	others.Go(func() { m.readAll(ctx) })
 	owners.Wait()
 	cancel()
 	others.Wait()
@@ -102,10 +102,10 @@ func objectOf(owner, n int) api.Key {
 	return api.Key{Namespace: "default", Name: fmt.Sprintf("w-%d-%d", owner, n)}
 }
 
-// own reconciles one owner again and again.
-func (m *model) own(ctx context.Context, n int, r *rand.Rand) {
+// reconcile runs all reconciles of one key.
+func (m *model) reconcile(ctx context.Context, n int, r *rand.Rand) {
 	key := api.Key{Namespace: "default", Name: fmt.Sprint("owner-", n)}
-	written := map[api.Key]last{}
+	written := map[api.Key]lastWrite{}
 	for range modelRounds {
 		pause(r, time.Second)
 		for again := make(chan struct{}); !m.gate.Ready(key, func() { close(again) }); again = make(chan struct{}) {
@@ -122,24 +122,24 @@ func (m *model) own(ctx context.Context, n int, r *rand.Rand) {
 	}
 }
 
-// reader is a client to read with.
+// reader is a client with or without an overlay.
 type reader interface {
 	Peek(ctx context.Context, key api.Key) (*widget, error)
 }
 
-// check reads an object, and finds what its owner wrote or something newer.
-func (m *model) check(key api.Key, written map[api.Key]last, from reader) {
+// check reads an object and requires the state that its owner wrote last, or a newer one.
+func (m *model) check(key api.Key, written map[api.Key]lastWrite, from reader) {
 	before, wrote := written[key]
 	w, err := from.Peek(m.Context(), key)
 	switch {
 	case !wrote:
 	case err != nil:
 		require.True(m, apierrors.IsNotFound(err))
-		require.True(m, before.version == "" || !older(m.informer.ResourceVersion(), before.version), "%v is not there yet", key)
+		require.True(m, before.version == "" || !older(m.informer.ResourceVersion(), before.version), "%v is missing, but was written", key)
 	case before.version == "":
-		require.NotEqual(m, before.uid, w.UID, "%v was deleted", key)
+		require.NotEqual(m, before.uid, w.UID, "%v was deleted, but a read returns it", key)
 	default:
-		require.False(m, older(w.ResourceVersion, before.version), "%v is shown at %s and was written at %s", key, w.ResourceVersion, before.version)
+		require.False(m, older(w.ResourceVersion, before.version), "a read returns %v at version %s, but it was written at %s", key, w.ResourceVersion, before.version)
 	}
 }
 
@@ -148,9 +148,9 @@ func older(a, b string) bool {
 	return !ok || order < 0
 }
 
-// write makes one change as a reconcile would, from what the overlay shows. That somebody else was faster is no
+// write makes one random change of an object that it reads with the overlay. A conflict with the other client is no
 // failure.
-func (m *model) write(ctx context.Context, key api.Key, written map[api.Key]last, r *rand.Rand) {
+func (m *model) write(ctx context.Context, key api.Key, written map[api.Key]lastWrite, r *rand.Rand) {
 	w, err := m.widgets.Get(ctx, key)
 	switch {
 	case err != nil:
@@ -158,7 +158,7 @@ func (m *model) write(ctx context.Context, key api.Key, written map[api.Key]last
 	case m.orderly && r.IntN(3) == 0:
 		uid := w.UID
 		if err = m.widgets.Delete(ctx, key, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err == nil {
-			written[key] = last{uid: uid}
+			written[key] = lastWrite{uid: uid}
 			return
 		}
 	case r.IntN(2) == 0:
@@ -172,11 +172,11 @@ func (m *model) write(ctx context.Context, key api.Key, written map[api.Key]last
 		require.True(m, apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err), "%v", err)
 		return
 	}
-	written[key] = last{w.UID, w.ResourceVersion}
+	written[key] = lastWrite{w.UID, w.ResourceVersion}
 }
 
-// meddle is somebody else, who writes without asking.
-func (m *model) meddle(ctx context.Context, r *rand.Rand) {
+// writeAsOther writes the same objects as another client.
+func (m *model) writeAsOther(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(r, 2*time.Second)
 		key := objectOf(r.IntN(modelOwners), r.IntN(modelObjects))
@@ -191,9 +191,9 @@ func (m *model) meddle(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-// disturb delays events, and cuts watches or makes them expire; or it has events overtake each other, which no server
-// may do, and after which nothing may be lost.
-func (m *model) disturb(ctx context.Context, r *rand.Rand) {
+// injectFaults delays events, closes watches and expires resource versions. If the model is not orderly, it changes the
+// order of events instead, which a correct server does not do. Also then, no write may be lost.
+func (m *model) injectFaults(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(r, 2*time.Second)
 		f := testserver.Fault{Effect: testserver.StallEvents{}}
@@ -213,15 +213,15 @@ func (m *model) disturb(ctx context.Context, r *rand.Rand) {
 	m.server.Heal()
 }
 
-// read looks at everything all the time, one by one and in lists.
-func (m *model) read(ctx context.Context) {
+// readAll reads all objects again and again, with Peek and with List.
+func (m *model) readAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		<-time.After(50 * time.Millisecond)
 		for owner := range modelOwners {
 			for n := range modelObjects {
 				key := objectOf(owner, n)
 				if w, err := m.widgets.Peek(m.Context(), key); err == nil {
-					m.saw(w)
+					m.checkNotOlder(w)
 					if cached, found := m.informer.Cache().Get(key); !found || !api.SameVersion(cached, w) {
 						m.overlaid.Add(1)
 					}
@@ -231,18 +231,18 @@ func (m *model) read(ctx context.Context) {
 		list, err := m.widgets.List(m.Context(), cachedclient.ListOptions{Shared: true})
 		require.NoError(m, err)
 		for _, w := range list.Items {
-			m.saw(w)
+			m.checkNotOlder(w)
 		}
 	}
 }
 
-// saw fails if a newer state of that name has been seen before.
-func (m *model) saw(w *widget) {
+// checkNotOlder fails if a read has returned a newer state of the object before.
+func (m *model) checkNotOlder(w *widget) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := api.KeyOf(w)
 	if before, known := m.newest[key]; known {
-		require.False(m, older(w.ResourceVersion, before), "%v was shown at %s and is now at %s", key, before, w.ResourceVersion)
+		require.False(m, older(w.ResourceVersion, before), "reads returned %v at version %s, and then at %s", key, before, w.ResourceVersion)
 	}
 	m.newest[key] = w.ResourceVersion
 }

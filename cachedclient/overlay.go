@@ -13,33 +13,34 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// overlay is what was written and deleted, until the cache knows it. Every look at the cache that concerns the overlay
-// is taken under its lock, so that looks and what is forgotten because of them have one order, and no reader goes back.
+// overlay remembers what a client wrote and deleted until the cache shows it. A read that uses the overlay looks at the
+// cache under the overlay's mutex. So all reads, and the entries that they remove, have one order, and no reader sees
+// an older state after a newer one.
 //
-// It knows versions that have an order only: of others nobody can say whether the cache is before or after a write, and
-// a cache must never be made to look older than it is. It corresponds to cache.MutationCache of client-go.
+// The overlay ignores versions without an order: it cannot tell whether the cache is older or newer than such a write,
+// and must not hide a newer state. It corresponds to cache.MutationCache of client-go.
 type overlay[T api.Object] struct {
 	informer *informer.Informer[T]
 	limit    int
 	age      time.Duration
-	count    atomic.Int32 // of all that is remembered, so that a read of an empty overlay takes no lock
+	count    atomic.Int32 // the number of entries, so that a read of an empty overlay takes no lock
 
 	mu      sync.Mutex // guards the fields below
 	written map[api.Key]overlayEntry[T]
 	deleted map[types.UID]overlayEntry[T]
-	sweepAt int // how many there may be before those that the cache knows are looked for
+	sweepAt int // the number of entries at which makeRoom sweeps
 }
 
-// mark is one thing that is remembered.
+// overlayEntry is one write or delete.
 type overlayEntry[T api.Object] struct {
-	key      api.Key
-	uid      types.UID
-	deletes  bool
-	object   T      // as it was written, unless deleted; shared, as the cache's are
-	excluded bool   // the informer's selectors exclude the object since, and so it must not be shown
-	version  string // that the cache has to reach; may be empty for a deletion
-	since    string // what the cache had reached then
-	at       time.Time
+	key          api.Key
+	uid          types.UID
+	isDelete     bool
+	object       T      // the written state, shared with all readers; not set for a delete
+	excluded     bool   // the informer's selectors do not match the object, so reads must not show it
+	version      string // the version that the cache has to reach; may be empty for a delete
+	startVersion string // the version of the cache when the entry was added
+	added        time.Time
 }
 
 func newOverlay[T api.Object](i *informer.Informer[T], o Options) *overlay[T] {
@@ -49,29 +50,29 @@ func newOverlay[T api.Object](i *informer.Informer[T], o Options) *overlay[T] {
 	}
 }
 
-// get returns the newest that is known of an object.
+// get returns the newest known state of an object.
 func (o *overlay[T]) get(key api.Key) (T, bool) {
 	if o.count.Load() == 0 {
 		return o.informer.Snapshot().Get(key)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	object, found, differs := o.resolve(o.informer.Snapshot(), key)
-	if !differs {
-		delete(o.written, key) // the cache knows it
-		o.counted()
+	object, found, overrides := o.resolve(o.informer.Snapshot(), key)
+	if !overrides {
+		delete(o.written, key) // the cache shows it
+		o.updateCount()
 	}
 	return object, found
 }
 
-// shown is what a list shows in place of what the cache has.
-type shown[T api.Object] struct {
+// override is what reads show instead of the object that the cache has.
+type override[T api.Object] struct {
 	object T
-	found  bool
+	found  bool // false if reads must not show the object
 }
 
-// over returns the cache, and what is to be shown differently.
-func (o *overlay[T]) over() (*cache.Snapshot[T], map[api.Key]shown[T]) {
+// snapshot returns the cache, and the objects that reads show instead of those in it.
+func (o *overlay[T]) snapshot() (*cache.Snapshot[T], map[api.Key]override[T]) {
 	if o.count.Load() == 0 {
 		return o.informer.Snapshot(), nil
 	}
@@ -79,32 +80,32 @@ func (o *overlay[T]) over() (*cache.Snapshot[T], map[api.Key]shown[T]) {
 	defer o.mu.Unlock()
 	s := o.informer.Snapshot()
 	o.sweep(s)
-	differently := map[api.Key]shown[T]{}
-	show := func(key api.Key) {
-		if object, found, differs := o.resolve(s, key); differs {
-			differently[key] = shown[T]{object, found}
+	all := map[api.Key]override[T]{}
+	add := func(key api.Key) {
+		if object, found, overrides := o.resolve(s, key); overrides {
+			all[key] = override[T]{object, found}
 		}
 	}
 	for key := range o.written {
-		show(key)
+		add(key)
 	}
-	for _, m := range o.deleted {
-		show(m.key)
+	for _, e := range o.deleted {
+		add(e.key)
 	}
-	o.counted() // it may be less
-	return s, differently
+	o.updateCount()
+	return s, all
 }
 
-// resolve decides between the cache and what is remembered, under the lock. What was written to an object that was
-// deleted after that is not remembered any more.
-func (o *overlay[T]) resolve(s *cache.Snapshot[T], key api.Key) (object T, found, differs bool) {
-	if m, ok := o.written[key]; ok {
-		if !o.outdated(m, s) {
-			return m.object, !m.excluded, true
+// resolve decides between the cache and the overlay, and reports whether the overlay overrides the cache. The mutex is
+// held. An entry of a written object does not exist if the object was deleted afterwards.
+func (o *overlay[T]) resolve(s *cache.Snapshot[T], key api.Key) (object T, found, overrides bool) {
+	if e, ok := o.written[key]; ok {
+		if !o.outdated(e, s) {
+			return e.object, !e.excluded, true
 		}
 	}
 	object, found = s.Get(key)
-	if m, gone := o.deleted[uidOf(object, found)]; gone && !o.obsolete(m, s) {
+	if e, deleted := o.deleted[uidOf(object, found)]; deleted && !o.obsolete(e, s) {
 		var none T
 		return none, false, true
 	}
@@ -118,39 +119,40 @@ func uidOf[T api.Object](object T, found bool) types.UID {
 	return object.GetUID()
 }
 
-// outdated tells whether the cache is right: it has reached what was written, or will not.
-func (o *overlay[T]) outdated(m overlayEntry[T], s *cache.Snapshot[T]) bool {
-	same, caughtUp := compare(s, m.key, m.uid, m.version)
-	return caughtUp && !(same && m.deletes) || o.obsolete(m, s)
+// outdated reports whether reads must show the cache instead of an entry: the cache has caught up with the entry, or
+// never will.
+func (o *overlay[T]) outdated(e overlayEntry[T], s *cache.Snapshot[T]) bool {
+	same, caughtUp := compare(s, e.key, e.uid, e.version)
+	return caughtUp && !(same && e.isDelete) || o.obsolete(e, s)
 }
 
-// obsolete tells whether the cache is a copy of another history, or has been waited for long enough.
-func (o *overlay[T]) obsolete(m overlayEntry[T], s *cache.Snapshot[T]) bool {
-	return wentBack(s.ResourceVersion(), m.since) || time.Since(m.at) >= o.age
+// obsolete reports whether an entry is too old, or whether the server was restored from a backup since.
+func (o *overlay[T]) obsolete(e overlayEntry[T], s *cache.Snapshot[T]) bool {
+	return wentBack(s.ResourceVersion(), e.startVersion) || time.Since(e.added) >= o.age
 }
 
-// write remembers a state, unless a newer one of the object is, or its deletion.
+// write adds an entry for a written state, unless a newer state or a delete of the object is known.
 func (o *overlay[T]) write(object T, excluded bool) {
-	m := overlayEntry[T]{
+	e := overlayEntry[T]{
 		key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
-		object: o.prepare(object), excluded: excluded, at: time.Now(),
+		object: o.copyAsCached(object), excluded: excluded, added: time.Now(),
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	s := o.informer.Snapshot()
-	m.since = s.ResourceVersion()
-	earlier, known := o.written[m.key]
-	_, gone := o.deleted[m.uid]
-	if gone || !ordered(m.version) || known && reached(earlier.version, m.version) || o.outdated(m, s) {
+	e.startVersion = s.ResourceVersion()
+	earlier, known := o.written[e.key]
+	_, deleted := o.deleted[e.uid]
+	if deleted || !ordered(e.version) || known && reached(earlier.version, e.version) || o.outdated(e, s) {
 		return
 	}
 	o.makeRoom(s)
-	o.written[m.key] = m
-	o.counted()
+	o.written[e.key] = e
+	o.updateCount()
 }
 
-// delete remembers that an object is gone. Once the cache does not have it, and is not older than anything that was
-// known of it, that can be forgotten.
+// delete adds an entry for a delete. The entry is outdated when the cache does not have the object and has reached all
+// versions of it that are known.
 func (o *overlay[T]) delete(key api.Key, uid types.UID, version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -163,12 +165,12 @@ func (o *overlay[T]) delete(key api.Key, uid types.UID, version string) {
 		version = newer(version, object.GetResourceVersion())
 	}
 	o.makeRoom(s)
-	o.deleted[uid] = overlayEntry[T]{key: key, uid: uid, deletes: true, version: version, since: s.ResourceVersion(), at: time.Now()}
-	o.counted()
+	o.deleted[uid] = overlayEntry[T]{key: key, uid: uid, isDelete: true, version: version, startVersion: s.ResourceVersion(), added: time.Now()}
+	o.updateCount()
 }
 
-// prepare makes a copy that looks as the cached ones do.
-func (o *overlay[T]) prepare(object T) T {
+// copyAsCached returns a copy of an object without the fields that the informer drops.
+func (o *overlay[T]) copyAsCached(object T) T {
 	object = api.Clone(object)
 	options := o.informer.Options()
 	if managed, ok := any(object).(interface {
@@ -179,7 +181,8 @@ func (o *overlay[T]) prepare(object T) T {
 	return object
 }
 
-// makeRoom forgets what the cache knows, every so often and when the limit is reached, and then what is oldest.
+// makeRoom removes outdated entries when the number of entries has doubled or reached the limit, and then the oldest
+// entries until there is room for one.
 func (o *overlay[T]) makeRoom(s *cache.Snapshot[T]) {
 	if o.len() < min(o.limit, o.sweepAt) {
 		return
@@ -187,37 +190,37 @@ func (o *overlay[T]) makeRoom(s *cache.Snapshot[T]) {
 	o.sweep(s)
 	o.sweepAt = max(sweepFrom, 2*o.len())
 	for o.len() >= o.limit {
-		o.forgetOldest()
+		o.removeOldest()
 	}
 }
 
 func (o *overlay[T]) sweep(s *cache.Snapshot[T]) {
-	for key, m := range o.written {
-		if o.outdated(m, s) {
+	for key, e := range o.written {
+		if o.outdated(e, s) {
 			delete(o.written, key)
 		}
 	}
-	for uid, m := range o.deleted {
-		if o.outdated(m, s) {
+	for uid, e := range o.deleted {
+		if o.outdated(e, s) {
 			delete(o.deleted, uid)
 		}
 	}
 }
 
-func (o *overlay[T]) forgetOldest() {
+func (o *overlay[T]) removeOldest() {
 	var oldest overlayEntry[T]
-	consider := func(m overlayEntry[T]) {
-		if oldest.at.IsZero() || m.at.Before(oldest.at) {
-			oldest = m
+	consider := func(e overlayEntry[T]) {
+		if oldest.added.IsZero() || e.added.Before(oldest.added) {
+			oldest = e
 		}
 	}
-	for _, m := range o.written {
-		consider(m)
+	for _, e := range o.written {
+		consider(e)
 	}
-	for _, m := range o.deleted {
-		consider(m)
+	for _, e := range o.deleted {
+		consider(e)
 	}
-	if oldest.deletes {
+	if oldest.isDelete {
 		delete(o.deleted, oldest.uid)
 	} else {
 		delete(o.written, oldest.key)
@@ -226,4 +229,5 @@ func (o *overlay[T]) forgetOldest() {
 
 func (o *overlay[T]) len() int { return len(o.written) + len(o.deleted) }
 
-func (o *overlay[T]) counted() { o.count.Store(int32(o.len())) }
+// updateCount runs after every change of the number of entries.
+func (o *overlay[T]) updateCount() { o.count.Store(int32(o.len())) }

@@ -26,7 +26,7 @@ var (
 	patchOptions apiclient.PatchOptions
 )
 
-// listed is what a list shows, having made sure that Get shows the same of each.
+// listed returns the items of a list. It requires that Get returns the same objects.
 func (r *rig) listed(o cachedclient.ListOptions, where ...cachedclient.Selection[*widget]) []string {
 	list, err := r.widgets.List(r.Context(), o, where...)
 	require.NoError(r, err)
@@ -36,19 +36,19 @@ func (r *rig) listed(o cachedclient.ListOptions, where ...cachedclient.Selection
 	return sizes(list.Items)
 }
 
-func TestOverlayShowsWhatWasWritten(t *testing.T) {
+func TestOverlayShowsWrites(t *testing.T) {
 	gone := named("gone", 1)
 	held := named("held", 1)
 	held.Finalizers = []string{"leat.test/hold"}
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1), gone, held, named("other", 1)}}, func(r *rig) {
 		byNode := informer.AddIndex(r.informer, func(w *widget) []string { return []string{w.Spec.Node} })
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		patched, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{
 			"metadata": map[string]any{"labels": map[string]any{"app": "web"}},
 			"spec":     map[string]any{"size": 2, "node": "n1"},
 		}), patchOptions)
 		require.NoError(r, err)
-		patched.Spec.Size = 99 // what a write returns is the caller's
+		patched.Spec.Size = 99 // the overlay must not share what a write returns
 		created := named("beta", 3)
 		created.Spec.Node = "n1"
 		require.NoError(r, creates(created)(r.Context(), r))
@@ -65,7 +65,7 @@ func TestOverlayShowsWhatWasWritten(t *testing.T) {
 			require.True(r, apierrors.IsNotFound(err))
 		}
 		check()
-		thaw()
+		resume()
 		check()
 		cached, _ := r.informer.Cache().Get(alpha)
 		peeked, err := r.widgets.Peek(r.Context(), alpha)
@@ -74,41 +74,41 @@ func TestOverlayShowsWhatWasWritten(t *testing.T) {
 	})
 }
 
-// TestOverlayTable has default/alpha at version 10 and tells what reads show after writes, deletions and events.
+// TestOverlayTable has default/alpha at version 10 and checks what reads return after writes and events.
 func TestOverlayTable(t *testing.T) {
 	type step func(c *cachedclient.Typed[*widget], f *feed)
 	wrote := func(w *widget) step {
 		return func(c *cachedclient.Typed[*widget], _ *feed) { c.Wrote(context.Background(), w) }
 	}
 	event := func(kind watch.EventType, w *widget) step {
-		return func(_ *cachedclient.Typed[*widget], f *feed) { f.say(kind, w) }
+		return func(_ *cachedclient.Typed[*widget], f *feed) { f.send(kind, w) }
 	}
 	other := at("u9", "20", 1)
 	other.Name = "other"
 	for _, tc := range []struct {
 		name  string
 		steps []step
-		want  int64 // 0 for nothing
+		want  int64 // the size; 0 means that there is no object
 	}{
-		{"the cache", nil, 1},
+		{"no write", nil, 1},
 		{"a write", []step{wrote(at("u1", "12", 2))}, 2},
 		{"an older event", []step{wrote(at("u1", "12", 2)), event(watch.Modified, at("u1", "11", 5))}, 2},
 		{"a newer event", []step{wrote(at("u1", "12", 2)), event(watch.Modified, at("u1", "13", 5))}, 5},
-		{"a newer event before the answer", []step{event(watch.Modified, at("u1", "13", 5)), wrote(at("u1", "12", 2))}, 5},
-		{"a deletion after it", []step{wrote(at("u1", "12", 2)), event(watch.Deleted, at("u1", "13", 5))}, 0},
-		{"a deletion before the answer", []step{event(watch.Deleted, at("u1", "13", 5)), wrote(at("u1", "12", 2))}, 0},
-		{"a bookmark tells nothing of what is there", []step{wrote(at("u1", "12", 2)), event(watch.Bookmark, at("", "13", 0))}, 2},
+		{"a newer event before the answer to the write", []step{event(watch.Modified, at("u1", "13", 5)), wrote(at("u1", "12", 2))}, 5},
+		{"a newer delete", []step{wrote(at("u1", "12", 2)), event(watch.Deleted, at("u1", "13", 5))}, 0},
+		{"a newer delete before the answer to the write", []step{event(watch.Deleted, at("u1", "13", 5)), wrote(at("u1", "12", 2))}, 0},
+		{"a bookmark with a newer version", []step{wrote(at("u1", "12", 2)), event(watch.Bookmark, at("", "13", 0))}, 2},
 		{"an older write", []step{wrote(at("u1", "12", 2)), wrote(at("u1", "11", 3))}, 2},
 		{"a newer write", []step{wrote(at("u1", "12", 2)), wrote(at("u1", "13", 3))}, 3},
-		{"a new one", []step{wrote(at("u2", "12", 2))}, 2},
-		{"a new one, and the end of the old", []step{wrote(at("u2", "12", 2)), event(watch.Deleted, at("u1", "11", 1))}, 2},
-		{"a new one that is gone again", []step{wrote(at("u2", "12", 2)), event(watch.Added, other)}, 1},
+		{"a new object", []step{wrote(at("u2", "12", 2))}, 2},
+		{"a new object, and the delete of the old one", []step{wrote(at("u2", "12", 2)), event(watch.Deleted, at("u1", "11", 1))}, 2},
+		{"a new object, deleted before its event", []step{wrote(at("u2", "12", 2)), event(watch.Added, other)}, 1},
 		{"a version without order", []step{wrote(at("u1", "x", 2))}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFeed("10", at("u1", "10", 1))
-				c := told(t, f, overlaid)
+				c := clientOf(t, f, overlaid)
 				for _, s := range tc.steps {
 					s(c, f)
 				}
@@ -134,35 +134,35 @@ func TestOverlayTable(t *testing.T) {
 	}
 }
 
-// TestOverlayAfterDeletions deletes what was written, and creates it anew, in every order in which answers may come.
-func TestOverlayAfterDeletions(t *testing.T) {
+// TestOverlayAfterDeletes deletes written objects and creates them again. One answer arrives late.
+func TestOverlayAfterDeletes(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		late, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
 		require.NoError(r, err)
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
-		r.widgets.Wrote(r.Context(), late) // an answer that comes after the deletion's
+		r.widgets.Wrote(r.Context(), late) // an answer that arrives after the answer to the delete
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
 		require.NoError(r, creates(named("alpha", 3))(r.Context(), r))
 		require.Equal(r, []string{"default/alpha=3"}, r.listed(cachedclient.ListOptions{}))
 		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{}))
 		require.Empty(r, r.listed(cachedclient.ListOptions{}))
-		_, err = r.server.Create(widgets, named("alpha", 4)) // by somebody else
+		_, err = r.server.Create(widgets, named("alpha", 4)) // by another client
 		require.NoError(r, err)
-		thaw()
+		resume()
 		require.Equal(r, []string{"default/alpha=4"}, r.listed(cachedclient.ListOptions{}))
 	})
 }
 
-// TestOverlayOfWhatLeavesTheSelection hides what the cache will not have any more, and shows nothing that it never
-// would.
-func TestOverlayOfWhatLeavesTheSelection(t *testing.T) {
+// TestOverlayOfObjectsThatLeaveTheSelection makes writes after which the informer's selectors do not match the object.
+// Reads do not show it.
+func TestOverlayOfObjectsThatLeaveTheSelection(t *testing.T) {
 	labelled := named("alpha", 1)
 	labelled.Labels = map[string]string{"app": "web"}
 	bubble(t, setting{
 		client: overlaid, informer: informer.Options[*widget]{LabelSelector: "app"}, namespace: "default", have: []*widget{labelled},
 	}, func(r *rig) {
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions)
 		require.NoError(r, err)
 		elsewhere := named("beta", 1)
@@ -173,20 +173,20 @@ func TestOverlayOfWhatLeavesTheSelection(t *testing.T) {
 		_, err = r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "again"}}}), patchOptions)
 		require.NoError(r, err)
 		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
-		thaw()
+		resume()
 		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
 	})
 }
 
-// TestOverlayLooksLikeTheCache drops managedFields as informers do.
-func TestOverlayLooksLikeTheCache(t *testing.T) {
+// TestOverlayDropsManagedFields checks that the overlay drops managedFields exactly if the informer does.
+func TestOverlayDropsManagedFields(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		bubble(t, setting{client: overlaid, server: testserver.Options{ManagedFields: true}, informer: informer.Options[*widget]{KeepManagedFields: keep}}, func(r *rig) {
-			thaw := r.freeze()
+			resume := r.stallEvents()
 			require.NoError(r, creates(named("alpha", 1))(r.Context(), r))
 			shown := r.get(alpha)
 			require.Equal(r, keep, len(shown.ManagedFields) > 0)
-			thaw()
+			resume()
 			require.Equal(r, shown, r.get(alpha))
 		})
 	}
@@ -197,10 +197,10 @@ func TestOverlayIsBounded(t *testing.T) {
 		name  string
 		limit int
 		want  int
-	}{{"by its own limit", 5, 5}, {"by default", 0, 1000}} {
+	}{{"a limit", 5, 5}, {"the default", 0, 1000}} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c := told(t, newFeed("10"), cachedclient.Options{Overlay: true, OverlayLimit: tc.limit})
+				c := clientOf(t, newFeed("10"), cachedclient.Options{Overlay: true, OverlayLimit: tc.limit})
 				for i := range tc.want + 3 {
 					w := at(fmt.Sprint("u", i), fmt.Sprint(20+i), 1)
 					w.Name = fmt.Sprintf("w-%04d", i)
@@ -210,16 +210,16 @@ func TestOverlayIsBounded(t *testing.T) {
 				list, err := c.List(t.Context(), cachedclient.ListOptions{})
 				require.NoError(t, err)
 				require.Len(t, list.Items, tc.want)
-				require.Equal(t, "w-0003", list.Items[0].Name, "the oldest go first")
+				require.Equal(t, "w-0003", list.Items[0].Name, "the oldest entries are removed first")
 			})
 		})
 	}
 }
 
-// TestOverlayAges has a cache that never catches up, with a write and with a deletion.
+// TestOverlayAges has a cache that does not catch up with a write and a delete.
 func TestOverlayAges(t *testing.T) {
 	bubble(t, setting{client: cachedclient.Options{Overlay: true, OverlayAge: time.Minute}, have: []*widget{named("alpha", 1), named("beta", 1)}}, func(r *rig) {
-		r.freeze()
+		r.stallEvents()
 		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
 		require.NoError(r, err)
 		require.NoError(r, r.widgets.Delete(r.Context(), api.Key{Namespace: "default", Name: "beta"}, metav1.DeleteOptions{}))
@@ -231,11 +231,11 @@ func TestOverlayAges(t *testing.T) {
 	})
 }
 
-// TestOverlayForgetsTheOldestDeletion has more deletions than it may remember.
-func TestOverlayForgetsTheOldestDeletion(t *testing.T) {
+// TestOverlayForgetsTheOldestDelete makes more deletes than the limit.
+func TestOverlayForgetsTheOldestDelete(t *testing.T) {
 	have := []*widget{named("a", 1), named("b", 1), named("c", 1)}
 	bubble(t, setting{client: cachedclient.Options{Overlay: true, OverlayLimit: 2}, have: have}, func(r *rig) {
-		r.freeze()
+		r.stallEvents()
 		for _, w := range have {
 			require.NoError(r, r.widgets.Delete(r.Context(), api.KeyOf(w), metav1.DeleteOptions{}))
 			<-time.After(1)
@@ -244,26 +244,26 @@ func TestOverlayForgetsTheOldestDeletion(t *testing.T) {
 	})
 }
 
-// TestOverlayForgetsWhatTheCacheKnows looks by Get and by List: afterwards, reads take no lock any more.
-func TestOverlayForgetsWhatTheCacheKnows(t *testing.T) {
+// TestOverlayForgetsWhatTheCacheShows reads by Get and by List. Afterwards the overlay is empty, so reads take no lock.
+func TestOverlayForgetsWhatTheCacheShows(t *testing.T) {
 	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		beta := api.Key{Namespace: "default", Name: "beta"}
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		require.NoError(r, creates(named("beta", 1))(r.Context(), r))
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
-		require.Equal(r, 1, cachedclient.Remembered(&r.widgets.Partial))
-		thaw()
+		require.Equal(r, 1, cachedclient.OverlayEntries(&r.widgets.Partial))
+		resume()
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
-		require.Zero(r, cachedclient.Remembered(&r.widgets.Partial))
+		require.Zero(r, cachedclient.OverlayEntries(&r.widgets.Partial))
 
-		thaw = r.freeze()
-		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{})) // which the cache has
+		resume = r.stallEvents()
+		require.NoError(r, r.widgets.Delete(r.Context(), alpha, metav1.DeleteOptions{})) // the cache has it
 		gamma := api.Key{Namespace: "default", Name: "gamma"}
 		require.NoError(r, creates(named("gamma", 1))(r.Context(), r))
-		require.NoError(r, r.widgets.Delete(r.Context(), gamma, metav1.DeleteOptions{})) // which it has not
-		require.Equal(r, 2, cachedclient.Remembered(&r.widgets.Partial))
-		thaw()
+		require.NoError(r, r.widgets.Delete(r.Context(), gamma, metav1.DeleteOptions{})) // the cache does not have it
+		require.Equal(r, 2, cachedclient.OverlayEntries(&r.widgets.Partial))
+		resume()
 		require.Equal(r, []string{"default/beta=1"}, r.listed(cachedclient.ListOptions{}))
-		require.Zero(r, cachedclient.Remembered(&r.widgets.Partial))
+		require.Zero(r, cachedclient.OverlayEntries(&r.widgets.Partial))
 	})
 }

@@ -32,7 +32,7 @@ func TestGetCopiesAndPeekDoesNot(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotThereIsNotFound(t *testing.T) {
+func TestMissingObjectsAreNotFound(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		_, err := r.widgets.Get(r.Context(), alpha)
 		require.True(r, apierrors.IsNotFound(err))
@@ -40,7 +40,7 @@ func TestWhatIsNotThereIsNotFound(t *testing.T) {
 	})
 }
 
-// TestKeysAreCompleted leaves out a namespace that there is no choice of, and gives one that there is no use for.
+// TestKeysAreCompleted omits the namespace with a confined client, and gives one for a cluster-scoped object.
 func TestKeysAreCompleted(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		confined := cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, cachedclient.Options{})
@@ -58,12 +58,12 @@ func TestKeysAreCompleted(t *testing.T) {
 	})
 }
 
-func TestNothingIsCachedByReading(t *testing.T) {
+func TestReadsStartNoInformer(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		unread := cachedclient.NewPartial(&r.live.PartialClient, nil, cachedclient.Options{})
 		_, err := unread.Get(r.Context(), alpha)
 		require.ErrorIs(r, err, cachedclient.ErrNotCached)
-		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: cachedclient: no informer holds widgets.leat.test")
+		require.ErrorContains(r, err, "get widgets.leat.test default/alpha: cachedclient: no informer caches widgets.leat.test")
 		_, err = unread.List(r.Context(), cachedclient.ListOptions{})
 		var missing *cachedclient.NotCachedError
 		require.ErrorAs(r, err, &missing)
@@ -79,7 +79,7 @@ func TestNothingIsCachedByReading(t *testing.T) {
 	})
 }
 
-// TestReadsMayStartAnInformer has two clients of one collection read, and write before and after that.
+// TestReadsMayStartAnInformer has two clients of one collection. They share the informer that the first read starts.
 func TestReadsMayStartAnInformer(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		factory := informer.NewFactory(informer.FactoryOptions{})
@@ -89,10 +89,10 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		require.NoError(r, creates(named("beta", 2))(r.Context(), &rig{widgets: whole}))
-		require.Empty(r, factory.Status(), "nobody has read yet, and no Gate is to know of the write")
+		require.Empty(r, factory.Status(), "a write without a gate starts no informer")
 
 		_, err := whole.Get(expired(r), alpha)
-		require.ErrorIs(r, err, cachedclient.ErrNotSynced, "the factory does not run yet")
+		require.ErrorIs(r, err, cachedclient.ErrNotSynced, "the factory does not run")
 		stop := inBackground(r.T, factory.Run)
 		list, err := whole.List(r.Context(), cachedclient.ListOptions{})
 		require.NoError(r, err)
@@ -106,13 +106,13 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 				lists++
 			}
 		}
-		require.Equal(r, 2, lists, "one of the rig's informer, one of the clients' together")
+		require.Equal(r, 2, lists, "one request of the rig's informer, one of the shared informer")
 
-		thaw := r.freeze()
+		resume := r.stallEvents()
 		require.NoError(r, whole.Delete(ctx, alpha, metav1.DeleteOptions{}))
-		a := ask(g, owner)
+		a := callReady(g, owner)
 		require.False(r, a.ready)
-		thaw()
+		resume()
 		require.EqualValues(r, 1, a.calls.Load())
 
 		stop()
@@ -123,8 +123,8 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 	})
 }
 
-// TestWritesBeforeTheFirstRead are not lost on a client whose first read finds an informer that runs already, and has
-// not heard of them.
+// TestWritesBeforeTheFirstRead writes with a client that has not read yet. A shared informer runs already, and its
+// cache does not show the writes.
 func TestWritesBeforeTheFirstRead(t *testing.T) {
 	for _, overlay := range []bool{false, true} {
 		t.Run(fmt.Sprint("overlay=", overlay), func(t *testing.T) {
@@ -134,21 +134,21 @@ func TestWritesBeforeTheFirstRead(t *testing.T) {
 				_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)
 				require.NoError(r, err)
 
-				thaw := r.freeze()
+				resume := r.stallEvents()
 				late := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory, Overlay: overlay})
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				require.NoError(r, creates(named("beta", 2))(ctx, &rig{widgets: late}))
 				require.NoError(r, late.Delete(ctx, alpha, metav1.DeleteOptions{}))
 				require.NoError(r, late.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=gamma"}))
-				a := ask(g, owner)
+				a := callReady(g, owner)
 				require.False(r, a.ready)
 				if overlay {
 					list, err := late.List(r.Context(), cachedclient.ListOptions{})
 					require.NoError(r, err)
 					require.Equal(r, []string{"default/beta=2", "default/gamma=1"}, sizes(list.Items))
 				}
-				thaw()
+				resume()
 				require.EqualValues(r, 1, a.calls.Load())
 				require.Zero(r, g.Stats().TimedOut)
 				list, err := late.List(r.Context(), cachedclient.ListOptions{})
@@ -165,18 +165,18 @@ func expired(r *rig) context.Context {
 	return ctx
 }
 
-func TestNamespacesThatAreNotHeld(t *testing.T) {
+func TestNamespacesThatAreNotCached(t *testing.T) {
 	bubble(t, setting{namespace: "default", have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
 		_, err := r.widgets.Get(r.Context(), api.Key{Namespace: "other", Name: "alpha"})
 		require.ErrorIs(r, err, cachedclient.ErrNotCached)
-		require.ErrorContains(r, err, `does not hold namespace "other"`)
+		require.ErrorContains(r, err, `does not cache namespace "other"`)
 		_, err = r.widgets.List(r.Context(), cachedclient.ListOptions{Namespaces: []string{"default", "other"}})
 		require.ErrorIs(r, err, cachedclient.ErrNotCached)
 	})
 }
 
-// TestReadsWaitForTheFirstList also says why there is none.
+// TestReadsWaitForTheFirstList also checks that the error says why there is no list.
 func TestReadsWaitForTheFirstList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := testserver.New(testserver.Options{})
@@ -214,14 +214,14 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 	})
 }
 
-func TestClientsOfOneResourceAndAnInformerOfAnother(t *testing.T) {
+func TestConstructorsPanicOnMisuse(t *testing.T) {
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(t, err)
 	i := informer.New(apiclient.NewPartial[*widget](c, widgets, ""), informer.Options[*widget]{})
-	require.PanicsWithValue(t, "cachedclient: the informer is of widgets.leat.test, and the API client of planets.leat.test", func() {
+	require.PanicsWithValue(t, "cachedclient: the informer is of widgets.leat.test, but the API client is of planets.leat.test", func() {
 		cachedclient.NewPartial(apiclient.NewPartial[*widget](c, planets, ""), i, cachedclient.Options{})
 	})
-	require.PanicsWithValue(t, "cachedclient: an API client is needed to write with", func() {
+	require.PanicsWithValue(t, "cachedclient: the API client is nil; it is needed for writes", func() {
 		cachedclient.NewTyped(nil, i, cachedclient.Options{})
 	})
 }

@@ -13,26 +13,27 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// scope is what of a collection an informer holds.
+// scope is the part of a collection that an informer caches, or that a DeleteCollection selects.
 type scope[T api.Object] struct {
-	namespace string // empty for all
+	namespace string // empty means all
 	labels    labels.Selector
 	fields    fields.Selector
-	whole     bool // T declares everything that an object may hold
+	whole     bool // T declares all fields that the objects may have
 }
 
-// scopeOf asks an informer.
+// scopeOf returns the scope of an informer.
 func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
 	o := i.Options()
-	s := selecting[T](o.LabelSelector, o.FieldSelector)
+	s := parseSelectors[T](o.LabelSelector, o.FieldSelector)
 	if confined, ok := i.ListerWatcher().(interface{ Namespace() string }); ok {
 		s.namespace = confined.Namespace()
 	}
 	return s
 }
 
-// selecting reads selectors. One that cannot be parsed excludes nothing here; the server refuses it anyway.
-func selecting[T api.Object](byLabels, byFields string) scope[T] {
+// parseSelectors returns the scope of two selectors. A selector that cannot be parsed selects everything, because the
+// server rejects it anyway.
+func parseSelectors[T api.Object](byLabels, byFields string) scope[T] {
 	s := scope[T]{labels: labels.Everything(), fields: fields.Everything()}
 	if parsed, err := labels.Parse(byLabels); err == nil {
 		s.labels = parsed
@@ -43,29 +44,30 @@ func selecting[T api.Object](byLabels, byFields string) scope[T] {
 	return s
 }
 
-// reaches tells whether a namespace is held; the empty one stands for whatever is.
-func (s scope[T]) reaches(namespace string) bool {
+// includesNamespace reports whether a namespace is in the scope. The empty namespace always is.
+func (s scope[T]) includesNamespace(namespace string) bool {
 	return s.namespace == "" || namespace == "" || s.namespace == namespace
 }
 
-// holds tells whether an object belongs into the cache. What T does not declare cannot be asked for and counts as
-// selected, because to wait in vain is bounded, and to read a stale state is not.
-func (s scope[T]) holds(object T) bool {
-	if !s.reaches(object.GetNamespace()) {
+// includes reports whether an object is in the scope. A selector matches if T does not declare its labels or fields:
+// then a Gate may wait until its timeout, which is better than a read of a stale state.
+func (s scope[T]) includes(object T) bool {
+	if !s.includesNamespace(object.GetNamespace()) {
 		return false
 	}
 	if labeled, ok := any(object).(cache.Labeled); ok && !s.labels.Matches(labels.Set(labeled.GetLabels())) {
 		return false
 	}
-	return s.fields.Empty() || s.selectsFields(object)
+	return s.fields.Empty() || s.matchesFields(object)
 }
 
-// selectsFields takes the name of a field for the path to it, as nearly all are. A field that is left out is empty, as
-// on a server, if T declares everything; otherwise nothing is known of it.
-func (s scope[T]) selectsFields(object T) bool {
-	written, err := json.Marshal(object)
+// matchesFields reports whether the field selector matches. It takes the name of a field as the path in the JSON of the
+// object, which is right for nearly all selectable fields. If T is whole, a missing field is empty, as on a server;
+// otherwise its value is unknown and matches.
+func (s scope[T]) matchesFields(object T) bool {
+	encoded, err := json.Marshal(object)
 	var tree map[string]any
-	if err != nil || json.Unmarshal(written, &tree) != nil {
+	if err != nil || json.Unmarshal(encoded, &tree) != nil {
 		return true
 	}
 	for _, requirement := range s.fields.Requirements() {
@@ -77,7 +79,7 @@ func (s scope[T]) selectsFields(object T) bool {
 	return true
 }
 
-// valueAt returns the value of a field as a selector writes it.
+// valueAt returns the value at a path in the notation of a field selector. It does not find objects and lists.
 func valueAt(tree map[string]any, path []string) (value string, found bool) {
 	switch below := tree[path[0]].(type) {
 	case nil, []any:

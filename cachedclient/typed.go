@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Typed is a Partial that writes whole objects too, and so T must declare everything that the objects may hold:
+// Typed is a Partial that also writes whole objects. So T must declare all fields that the objects may have:
 // *corev1.Pod, or *unstructured.Unstructured. Make one with NewTyped.
 // It corresponds to client.Client of controller-runtime, for one type.
 type Typed[T api.Object] struct {
@@ -18,35 +18,35 @@ type Typed[T api.Object] struct {
 	live *apiclient.TypedClient[T]
 }
 
-// NewTyped returns a client whose objects are whole in T; otherwise it is as NewPartial.
+// NewTyped returns a client for a T that declares all fields. Otherwise it works like NewPartial.
 func NewTyped[T api.Object](live *apiclient.TypedClient[T], i *informer.Informer[T], o Options) *Typed[T] {
 	if live == nil {
-		panic("cachedclient: an API client is needed to write with")
+		panic("cachedclient: the API client is nil; it is needed for writes")
 	}
-	return &Typed[T]{Partial: *view(&live.PartialClient, live, i, o, true), live: live}
+	return &Typed[T]{Partial: *newPartial(&live.PartialClient, live, i, o, true), live: live}
 }
 
-// Live returns the client that writes are sent with.
-func (r *Typed[T]) Live() *apiclient.TypedClient[T] { return r.live }
+// Live returns the API client. A Gate and an overlay do not record its writes; see Wrote.
+func (c *Typed[T]) Live() *apiclient.TypedClient[T] { return c.live }
 
 // Create creates an object and returns it as the server stored it.
-// It corresponds to client.Writer.Create of controller-runtime, which changes the object that it is given.
-func (r *Typed[T]) Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error) {
-	stored, err := r.live.Create(ctx, object, o)
-	return r.wrote(ctx, stored, err, o.DryRun)
+// It corresponds to client.Writer.Create of controller-runtime, which changes its argument.
+func (c *Typed[T]) Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error) {
+	stored, err := c.live.Create(ctx, object, o)
+	return c.recordResult(ctx, stored, err, o.DryRun)
 }
 
-// Update replaces an object, and returns it as the server stored it; the error is a conflict if it has changed since
-// the version that it carries. Do not update with what came through an informer's Transform: what that dropped would be
-// deleted. It corresponds to client.Writer.Update of controller-runtime.
-func (r *Typed[T]) Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
-	stored, err := r.live.Update(ctx, object, o)
-	return r.wrote(ctx, stored, err, o.DryRun)
+// Update replaces an object and returns it as the server stored it. The error is a conflict if the object has changed
+// since its version. Do not update with an object that passed the informer's Transform: the server would delete the
+// fields that the Transform dropped. It corresponds to client.Writer.Update of controller-runtime.
+func (c *Typed[T]) Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
+	stored, err := c.live.Update(ctx, object, o)
+	return c.recordResult(ctx, stored, err, o.DryRun)
 }
 
-// UpdateStatus replaces the status of an object, and nothing else of it.
+// UpdateStatus replaces the status of an object and leaves the rest as it is.
 // It corresponds to client.StatusWriter.Update of controller-runtime.
-func (r *Typed[T]) UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
-	stored, err := r.live.UpdateStatus(ctx, object, o)
-	return r.wrote(ctx, stored, err, o.DryRun)
+func (c *Typed[T]) UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
+	stored, err := c.live.UpdateStatus(ctx, object, o)
+	return c.recordResult(ctx, stored, err, o.DryRun)
 }

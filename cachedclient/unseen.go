@@ -8,75 +8,76 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// place is where an object is to be seen; another one of its name is another object.
+// objectID identifies an object in a cache. The UID tells apart objects that had the same name one after the other.
 type objectID struct {
 	target writeTarget
 	key    api.Key
 	uid    types.UID
 }
 
-// unseenWrites is what reconciles of one key have written and caches have not shown yet, and who waits for that. Its
-// Gate's lock guards it.
+// unseenWrites are the writes of one key's reconciles that caches do not show yet, and the callers that wait for them.
+// The mutex of its Gate guards it.
 type unseenWrites struct {
 	key    api.Key
-	writes map[objectID]write // the last one of each object
+	writes map[objectID]write // the last write of each object
 
-	caches map[writeTarget]struct{} // that have been asked to poke
+	subscribed map[writeTarget]struct{} // the caches that report their changes
 
-	waiting []func()    // whom to call when everything has been seen
-	since   time.Time   // when the first of them came
-	timer   *time.Timer // when they go on in any case; nil while nobody waits
+	callbacks []func()    // of the callers that wait
+	waitStart time.Time   // of the first caller
+	timer     *time.Timer // ends the wait at the timeout; nil if there is no caller
 }
 
-func (l *unseenWrites) isWaiting() bool { return l.timer != nil }
+func (u *unseenWrites) isWaiting() bool { return u.timer != nil }
 
-// note takes a write down in place of an earlier one of the same object. Nothing comes after a deletion, and of two
-// writes at once, whose answers have overtaken each other, the newer one counts. If the object may be absent now, the
-// cache has to be as far as the earlier write all the same, or it would be taken for gone before it has come.
-func (l *unseenWrites) note(w write) {
-	at := objectID{w.target, w.key, w.uid}
-	earlier, known := l.writes[at]
-	if known && (earlier.deletes() || w.version != "" && newer(w.version, earlier.version) != w.version) {
+// add records a write instead of an earlier one of the same object. It ignores writes after a delete. It also ignores
+// the older one of two concurrent writes, whose answers can arrive in any order. If the object may now be absent, the
+// cache must still reach the version of the earlier write: an older cache may not have the object yet.
+func (u *unseenWrites) add(w write) {
+	id := objectID{w.target, w.key, w.uid}
+	earlier, known := u.writes[id]
+	if known && (earlier.isDelete() || w.version != "" && newer(w.version, earlier.version) != w.version) {
 		return
 	}
 	if w.absent {
-		w.floor = newer(w.floor, earlier.version)
+		w.minVersion = newer(w.minVersion, earlier.version)
 	}
-	l.writes[at] = w
+	u.writes[id] = w
 }
 
-// settled tells whether everything has been seen, and forgets what has.
-func (l *unseenWrites) allSeen() bool {
-	for at, w := range l.writes {
-		if w.target.seen(w) {
-			delete(l.writes, at)
+// removeSeen forgets the writes that their caches show, and reports whether no write is left.
+func (u *unseenWrites) removeSeen() (empty bool) {
+	for id, w := range u.writes {
+		if id.target.shows(w) {
+			delete(u.writes, id)
 		}
 	}
-	return len(l.writes) == 0
+	return len(u.writes) == 0
 }
 
-// unseen returns a write that has not been seen.
-func (l *unseenWrites) unseen() (w write) {
-	for _, w = range l.writes {
+// anyWrite returns one of the writes.
+func (u *unseenWrites) anyWrite() (w write) {
+	for _, w = range u.writes {
 		break
 	}
 	return w
 }
 
-// listen makes the caches that are waited for poke. What a cache that does not change any more lacks is not waited for.
-func (l *unseenWrites) subscribe(poke func()) {
-	for at := range l.writes {
-		if at.target.await(l, poke) {
-			l.caches[at.target] = struct{}{}
+// subscribe arranges that onChange is called when a cache changes that does not show a write yet. It forgets the writes
+// of caches that will not change any more.
+func (u *unseenWrites) subscribe(onChange func()) {
+	for id := range u.writes {
+		if id.target.addWaiter(u, onChange) {
+			u.subscribed[id.target] = struct{}{}
 		} else {
-			delete(l.writes, at)
+			delete(u.writes, id)
 		}
 	}
 }
 
-func (l *unseenWrites) unsubscribe() {
-	for c := range l.caches {
-		c.forget(l)
+func (u *unseenWrites) unsubscribe() {
+	for target := range u.subscribed {
+		target.removeWaiter(u)
 	}
-	clear(l.caches)
+	clear(u.subscribed)
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// Delete deletes an object, or marks it for deletion where finalizers or a grace period hold it. Give the UID of the
-// object that is meant as a precondition, lest another of the same name is deleted. It corresponds to
-// client.Writer.Delete of controller-runtime.
+// Delete deletes an object. If finalizers or a grace period delay the delete, the server only sets the deletion
+// timestamp. Set the UID precondition, so that Delete does not delete another object of the same name. It corresponds
+// to client.Writer.Delete of controller-runtime.
 func (p *Partial[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
-	key = p.complete(key)
-	meant := p.meant(ctx, key, o)
+	key = p.completeKey(key)
+	expected := p.expectedUID(ctx, key, o)
 	d, err := p.live.DeleteObject(ctx, key, o)
 	if err != nil || len(o.DryRun) > 0 {
 		return err
@@ -25,52 +25,54 @@ func (p *Partial[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOpt
 		p.Wrote(ctx, d.Object)
 		return nil
 	}
-	if uid := cmp.Or(d.UID, meant); uid != "" {
-		p.deleted(ctx, key, uid, versionOf(d.Object))
+	if uid := cmp.Or(d.UID, expected); uid != "" {
+		p.recordDelete(ctx, key, uid, versionOf(d.Object))
 	}
 	return nil
 }
 
-// DeleteCollection deletes all objects that which selects, within the client's namespace, or marks them for deletion;
-// an empty selection is all of them. A reconcile behind a Gate waits until the cache shows that of each object that
-// reads showed before and the selection picks; for one that somebody has changed meanwhile, so that it was not picked
-// any more, it waits until the time-out. An overlay shows nothing of the deletion, because the answer does not tell
-// which objects are gone. It corresponds to client.Writer.DeleteAllOf of controller-runtime.
+// DeleteCollection deletes all objects in the client's namespace that the selectors match, or sets their deletion
+// timestamp. Empty selectors match all objects.
+//
+// The answer does not contain the deleted objects. So a Gate waits until the cache shows the delete of each matching
+// object that reads returned before the request. If another client changes an object at this moment so that the
+// selectors no longer match, the Gate waits until its timeout. An overlay does not show the delete. It corresponds to
+// client.Writer.DeleteAllOf of controller-runtime.
 func (p *Partial[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOptions, which metav1.ListOptions) error {
-	var meant []write
-	if h := p.held.noting(ctx); h != nil && noted(ctx) && len(o.DryRun) == 0 {
-		meant = h.deletions(p.live.Namespace(), which)
+	var deletes []write
+	if v := p.source.forWrite(ctx); v != nil && hasGate(ctx) && len(o.DryRun) == 0 {
+		deletes = v.deletesOf(p.live.Namespace(), which)
 	}
 	if err := p.live.DeleteCollection(ctx, o, which); err != nil {
 		return err
 	}
-	for _, w := range meant {
-		note(ctx, w)
+	for _, w := range deletes {
+		record(ctx, w)
 	}
 	return nil
 }
 
-// deletions are those that a deletion of a collection comes to.
-func (h *cacheView[T]) deletions(namespace string, which metav1.ListOptions) (all []write) {
-	picked := selecting[T](which.LabelSelector, which.FieldSelector)
-	picked.namespace, picked.whole = namespace, h.scope.whole
-	s, differently := h.look()
+// deletesOf returns the deletes that a DeleteCollection is expected to make.
+func (v *cacheView[T]) deletesOf(namespace string, which metav1.ListOptions) (all []write) {
+	selected := parseSelectors[T](which.LabelSelector, which.FieldSelector)
+	selected.namespace, selected.whole = namespace, v.scope.whole
+	s, overrides := v.snapshot()
 	add := func(key api.Key, object T) {
-		if picked.holds(object) {
+		if selected.includes(object) {
 			all = append(all, write{
-				target: h.target, key: key, uid: object.GetUID(), absent: true, marked: true,
-				floor: object.GetResourceVersion(), since: s.ResourceVersion(),
+				target: v.target, key: key, uid: object.GetUID(), absent: true, collective: true,
+				minVersion: object.GetResourceVersion(), startVersion: s.ResourceVersion(),
 			})
 		}
 	}
 	for key, object := range s.All() {
-		if _, differs := differently[key]; !differs {
+		if _, overridden := overrides[key]; !overridden {
 			add(key, object)
 		}
 	}
-	for key, instead := range differently {
-		if instead.found {
-			add(key, instead.object)
+	for key, o := range overrides {
+		if o.found {
+			add(key, o.object)
 		}
 	}
 	return all
@@ -85,65 +87,66 @@ func versionOf[T api.Object](object T) string {
 	return object.GetResourceVersion()
 }
 
-// meant is the UID that a deletion is about, as far as can be told before.
-func (p *Partial[T]) meant(ctx context.Context, key api.Key, o metav1.DeleteOptions) types.UID {
+// expectedUID returns the UID of the object that a delete will remove, or an empty UID if it is unknown.
+func (p *Partial[T]) expectedUID(ctx context.Context, key api.Key, o metav1.DeleteOptions) types.UID {
 	if o.Preconditions != nil && o.Preconditions.UID != nil {
 		return *o.Preconditions.UID
 	}
-	h := p.held.noting(ctx)
-	if h == nil {
+	v := p.source.forWrite(ctx)
+	if v == nil {
 		return ""
 	}
-	return uidOf(h.get(key))
+	return uidOf(v.get(key))
 }
 
-// Patch changes a part of an object and returns what became of it.
+// Patch changes a part of an object and returns the object as the server stored it.
 // It corresponds to client.Writer.Patch of controller-runtime.
 func (p *Partial[T]) Patch(ctx context.Context, key api.Key, patch apiclient.Patch, o apiclient.PatchOptions) (T, error) {
-	object, err := p.live.Patch(ctx, p.complete(key), patch, o)
-	return p.wrote(ctx, object, err, o.DryRun)
+	object, err := p.live.Patch(ctx, p.completeKey(key), patch, o)
+	return p.recordResult(ctx, object, err, o.DryRun)
 }
 
-// Apply is a server-side apply; see apiclient.PartialClient.Apply.
+// Apply makes a server-side apply; see apiclient.PartialClient.Apply.
 // It corresponds to client.Writer.Apply of controller-runtime.
 func (p *Partial[T]) Apply(ctx context.Context, key api.Key, intent any, o apiclient.ApplyOptions) (T, error) {
-	object, err := p.live.Apply(ctx, p.complete(key), intent, o)
-	return p.wrote(ctx, object, err, o.DryRun)
+	object, err := p.live.Apply(ctx, p.completeKey(key), intent, o)
+	return p.recordResult(ctx, object, err, o.DryRun)
 }
 
-// wrote notes a write that succeeded.
-func (p *Partial[T]) wrote(ctx context.Context, object T, err error, dryRun []string) (T, error) {
+// recordResult records a write that succeeded and was no dry run.
+func (p *Partial[T]) recordResult(ctx context.Context, object T, err error, dryRun []string) (T, error) {
 	if err == nil && len(dryRun) == 0 {
 		p.Wrote(ctx, object)
 	}
 	return object, err
 }
 
-// Wrote notes that an object was written by other means, such as a subresource, and what it is since. Reads of an
-// overlay show it, and a reconcile waits for it, as if the client itself had written. The methods that write call it.
+// Wrote records a write that was made by other means, such as a request to a subresource. The object is the state after
+// the write. The overlay shows it, and the Gate of the context waits for it, as after a write of this client. The
+// methods that write call Wrote themselves. Wrote ignores an object without a resource version.
 func (p *Partial[T]) Wrote(ctx context.Context, object T) {
-	h := p.held.noting(ctx)
-	if h == nil || object.GetResourceVersion() == "" {
+	v := p.source.forWrite(ctx)
+	if v == nil || object.GetResourceVersion() == "" {
 		return
 	}
-	selected := h.scope.holds(object)
-	if h.overlay != nil {
-		h.overlay.write(object, !selected)
+	selected := v.scope.includes(object)
+	if v.overlay != nil {
+		v.overlay.write(object, !selected)
 	}
-	note(ctx, write{
-		target: h.target, key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
-		absent: !selected, since: h.target.position(),
+	record(ctx, write{
+		target: v.target, key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
+		absent: !selected, startVersion: v.target.version(),
 	})
 }
 
-// deleted notes that an object is gone.
-func (p *Partial[T]) deleted(ctx context.Context, key api.Key, uid types.UID, version string) {
-	h := p.held.noting(ctx)
-	if h == nil {
+// recordDelete records that an object is deleted.
+func (p *Partial[T]) recordDelete(ctx context.Context, key api.Key, uid types.UID, version string) {
+	v := p.source.forWrite(ctx)
+	if v == nil {
 		return
 	}
-	if h.overlay != nil {
-		h.overlay.delete(key, uid, version)
+	if v.overlay != nil {
+		v.overlay.delete(key, uid, version)
 	}
-	note(ctx, write{target: h.target, key: key, uid: uid, absent: true, floor: version, since: h.target.position()})
+	record(ctx, write{target: v.target, key: key, uid: uid, absent: true, minVersion: version, startVersion: v.target.version()})
 }

@@ -21,7 +21,6 @@ var unwritten = []string{
 	"docs/decisions/0003-when-to-list-again.md",
 	"apiclient",
 	"bench",
-	"cachedclient",
 	"cmd",
 	"deltafifo",
 	"e2e",
