@@ -75,9 +75,9 @@ func (o apiResourcesOptions) run(ctx context.Context, stdout io.Writer) error {
 	if !slices.Contains([]string{"", "wide", "name", "json"}, o.output) {
 		return usagef("--output %q: the formats are wide, name and json", o.output)
 	}
-	client, _, err := connect(o.server, nil)
+	client, _, err := connect(ctx, o.server, nil)
 	if err != nil {
-		return err
+		return endOrError(ctx, err)
 	}
 	defer client.CloseIdleConnections()
 	all, err := discovery.New(client, discovery.Options{}).All(ctx)
@@ -86,7 +86,7 @@ func (o apiResourcesOptions) run(ctx context.Context, stdout io.Writer) error {
 		return endOrError(ctx, err)
 	}
 	if err := o.print(stdout, o.choose(all)); err != nil {
-		return fmt.Errorf("write: %w", err)
+		return endOrError(ctx, fmt.Errorf("write: %w", err))
 	}
 	if incomplete != nil {
 		return fmt.Errorf("the list is not complete: %w", errors.Join(incomplete.Unwrap()...))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"strings"
@@ -70,16 +71,24 @@ func (f extraFlag) Set(text string) error {
 func (f extraFlag) String() string { return "" }
 func (f extraFlag) Type() string   { return "key=value" }
 
-// connect makes a client of what the flags say, and tells the namespace. onRequest may be nil.
-func connect(o kubeconfig.Options, onRequest func(apiclient.Request)) (*apiclient.Client, string, error) {
-	cfg, namespace, err := kubeconfig.Load(o)
-	if err != nil {
-		return nil, "", err
+// connect returns a client and the namespace for the flags. It returns when ctx ends, even while it reads files.
+// onRequest may be nil.
+func connect(ctx context.Context, o kubeconfig.Options, onRequest func(apiclient.Request)) (*apiclient.Client, string, error) {
+	type connection struct {
+		client    *apiclient.Client
+		namespace string
 	}
-	if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 { // and would be asked for again and again
-		return nil, "", usagef("%q cannot be the name of a namespace: %s", namespace, wrong[0])
-	}
-	cfg.OnRequest = onRequest
-	client, err := apiclient.New(cfg)
-	return client, namespace, err
+	c, err := untilInterrupted(ctx, func() (c connection, err error) {
+		cfg, namespace, err := kubeconfig.Load(o)
+		if err != nil {
+			return c, err
+		}
+		if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 { // an informer would ask for it again and again
+			return c, usagef("%q cannot be the name of a namespace: %s", namespace, wrong[0])
+		}
+		cfg.OnRequest = onRequest
+		client, err := apiclient.New(cfg)
+		return connection{client, namespace}, err
+	})
+	return c.client, c.namespace, err
 }

@@ -19,12 +19,13 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main without the process. It returns the exit code: 0 in good order, which an interrupt is too unless somebody
-// waits for something, 1 when something failed, 2 when the command line was wrong.
+// run is main without the process. It returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line.
+// An interrupt is a success, except for a command that waits for something.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	stderr = &interruptibleWriter{ctx: ctx, w: stderr}
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(stdout)
+	root.SetOut(&interruptibleWriter{ctx: ctx, w: stdout})
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var usage *usageError

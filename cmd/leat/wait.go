@@ -79,7 +79,7 @@ func (o waitOptions) run(ctx context.Context, args []string, stdout, stderr io.W
 	if err != nil {
 		return err
 	}
-	client, namespace, err := connect(o.server, nil)
+	client, namespace, err := connect(ctx, o.server, nil)
 	if err != nil {
 		return err
 	}

@@ -89,9 +89,9 @@ func (o watchOptions) run(ctx context.Context, resource string, stdout, stderr i
 }
 
 func (o watchOptions) watch(ctx context.Context, resource string, stdout, stderr io.Writer) error {
-	client, namespace, err := connect(o.server, o.scraper.onRequest())
+	client, namespace, err := connect(ctx, o.server, o.scraper.onRequest())
 	if err != nil {
-		return err
+		return endOrError(ctx, err)
 	}
 	defer client.CloseIdleConnections()
 	r, err := discovery.Lookup(ctx, client, resource)
