@@ -44,22 +44,22 @@ const writeGrace = 250 * time.Millisecond
 // interruptibleWriter is a writer whose Write returns soon after the context has ended, even if the reader of the pipe
 // has stopped. After a write that was given up all others fail at once, because many lines may follow.
 type interruptibleWriter struct {
-	ctx     context.Context
-	w       io.Writer
-	givenUp atomic.Bool
+	w           io.Writer
+	interrupted <-chan struct{} // closed when the context of the command ends
+	givenUp     atomic.Bool
 }
 
 // Write writes a copy of p, because the caller may change p while a write that was given up still blocks.
 func (w *interruptibleWriter) Write(p []byte) (int, error) {
 	if w.givenUp.Load() {
-		return 0, w.ctx.Err()
+		return 0, context.Canceled
 	}
 	line := slices.Clone(p)
 	done := background(func() (int, error) { return w.w.Write(line) })
 	select {
 	case r := <-done:
 		return r.value, r.err
-	case <-w.ctx.Done():
+	case <-w.interrupted:
 	}
 	grace := time.NewTimer(writeGrace)
 	defer grace.Stop()
@@ -68,6 +68,6 @@ func (w *interruptibleWriter) Write(p []byte) (int, error) {
 		return r.value, r.err
 	case <-grace.C:
 		w.givenUp.Store(true)
-		return 0, w.ctx.Err()
+		return 0, context.Canceled
 	}
 }

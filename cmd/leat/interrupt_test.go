@@ -90,13 +90,13 @@ func TestAWriteHasAMomentAfterAnInterrupt(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		out := newOutput()
-		n, err := (&interruptibleWriter{ctx: ctx, w: out}).Write([]byte("last words"))
+		n, err := (&interruptibleWriter{w: out, interrupted: ctx.Done()}).Write([]byte("last words"))
 		require.NoError(t, err)
 		require.Equal(t, len("last words"), n)
 		require.Equal(t, "last words", out.String())
 
 		pipe := newBlockedPipe(t)
-		w := &interruptibleWriter{ctx: ctx, w: pipe}
+		w := &interruptibleWriter{w: pipe, interrupted: ctx.Done()}
 		for _, want := range []time.Duration{writeGrace, 0} {
 			start := time.Now()
 			_, err = w.Write([]byte("x"))

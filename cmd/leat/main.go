@@ -22,10 +22,10 @@ func main() {
 // run is main without the process. It returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line.
 // An interrupt is a success, except for a command that waits for something.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	stderr = &interruptibleWriter{ctx: ctx, w: stderr}
+	stderr = &interruptibleWriter{w: stderr, interrupted: ctx.Done()}
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(&interruptibleWriter{ctx: ctx, w: stdout})
+	root.SetOut(&interruptibleWriter{w: stdout, interrupted: ctx.Done()})
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
 	var usage *usageError
