@@ -7,13 +7,14 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// backlog is what a listener has still to deliver. There are two kinds: one that keeps everything, and one that keeps
-// the newest of every object. Both are guarded by their listener's lock until they are taken.
+// backlog is the list of notifications that a listener has not delivered yet. One implementation keeps all
+// notifications, the other merges those of each object. The listener's lock guards a backlog until the listener's
+// goroutine takes it.
 type backlog[T api.Object] interface {
 	push(g *group[T])
 	len() int
-	// groups returns what there is to deliver, in order. now is the state of the cache that all of it led to. It is the
-	// last thing that a backlog is asked for.
+	// groups returns the notifications in order. now is the cache's snapshot after all of them. No other method is
+	// called afterwards.
 	groups(now *cache.Snapshot[T], at time.Time) []*group[T]
 }
 
@@ -24,12 +25,11 @@ func newBacklog[T api.Object](coalesce bool) backlog[T] {
 	return &fullBacklog[T]{}
 }
 
-// fullBacklog keeps every group as it came, but of resyncs only the oldest: a handler that has not got round to one has
-// no use for another.
+// fullBacklog keeps every group. It keeps only one resync, because a second one would repeat the first.
 type fullBacklog[T api.Object] struct {
 	all    []*group[T]
 	n      int
-	resync bool // there is one among them
+	resync bool // all contains a resync
 }
 
 func (b *fullBacklog[T]) push(g *group[T]) {
@@ -45,19 +45,19 @@ func (b *fullBacklog[T]) len() int { return b.n }
 
 func (b *fullBacklog[T]) groups(*cache.Snapshot[T], time.Time) []*group[T] { return b.all }
 
-// coalescingBacklog keeps, for each object, at most one Delete of what the handler was told last and one Add or Update
-// of the newest state. A replay that is not delivered yet absorbs every change, for it is taken from the cache as it is
-// when the handler gets to it; a resync is likewise a flag.
+// coalescingBacklog keeps at most two notifications for each object: a Delete of the state that the handler got last,
+// and an Add or Update with the newest state. A replay that is not delivered yet replaces all changes, because its
+// objects are taken from the cache when the listener delivers it. A resync is a flag for the same reason.
 type coalescingBacklog[T api.Object] struct {
-	order    []api.Key // of first change; a key whose slot is gone is skipped
+	order    []api.Key // in the order of the first change; keys without a slot are skipped
 	slots    map[api.Key]*slot[T]
-	initial  bool // the whole cache has still to be delivered as Adds
+	initial  bool // the handler gets the whole cache as Adds
 	resync   bool
-	complete bool // the group that completes the initial list is among them
+	complete bool // the initial list ends with this backlog
 	size     int  // objects in the cache when initial or resync was set, for len
 }
 
-// slot is what a handler has still to be told of one key: a deletion, then an addition or update. Either may be nil.
+// slot has the pending notifications of one key: a deletion, then an addition or an update. Either may be nil.
 type slot[T any] struct {
 	deletion *Notification[T]
 	newest   *Notification[T]
@@ -78,8 +78,8 @@ func (b *coalescingBacklog[T]) push(g *group[T]) {
 	}
 }
 
-// add merges one notification into its slot, by the table of the package's documentation. The slot gets a copy: a
-// pointer into the group would keep everything else that its batch told.
+// add merges one notification into its slot; doc.go has the table. The slot gets a copy, because a pointer into the
+// group would keep the other notifications of the group in memory.
 func (b *coalescingBacklog[T]) add(n Notification[T]) {
 	key := api.KeyOf(n.Object)
 	s := b.slots[key]
@@ -105,8 +105,8 @@ func (b *coalescingBacklog[T]) add(n Notification[T]) {
 	}
 }
 
-// compact drops keys without a slot once they are the larger part, so that objects which come and go leave nothing.
-// (A key that came back meanwhile stands twice; the first one counts.)
+// compact drops keys without a slot when they are more than half of all keys, so that the order is bounded by the
+// number of slots. A key that was deleted and added again is in the order twice; its first place counts.
 func (b *coalescingBacklog[T]) compact() {
 	if len(b.order) < 64 || len(b.order) < 2*len(b.slots) {
 		return
@@ -140,12 +140,12 @@ func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*g
 	if b.initial {
 		groups = append(groups, &group[T]{replay: now, at: at})
 	}
-	changes, told := b.changes(at)
+	changes, notified := b.changes(at)
 	if len(changes.notifications) > 0 {
 		groups = append(groups, changes)
 	}
 	if b.resync && !b.initial {
-		groups = append(groups, &group[T]{replay: now, resync: true, skip: told, at: at})
+		groups = append(groups, &group[T]{replay: now, resync: true, skip: notified, at: at})
 	}
 	if b.complete {
 		groups = append(groups, &group[T]{at: at, completes: true})
@@ -153,23 +153,23 @@ func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*g
 	return groups
 }
 
-// changes empties the slots into one group, and returns with it the keys that a resync need not mention.
+// changes moves the notifications of all slots into one group. It also returns the keys that a resync can skip.
 func (b *coalescingBacklog[T]) changes(at time.Time) (*group[T], map[api.Key]struct{}) {
 	g := &group[T]{at: at}
-	told := map[api.Key]struct{}{}
+	notified := map[api.Key]struct{}{}
 	for _, key := range b.order {
 		s := b.slots[key]
 		if s == nil {
 			continue
 		}
-		delete(b.slots, key) // it may stand in the order again
+		delete(b.slots, key) // the key may be in the order twice
 		if s.deletion != nil {
 			g.notifications = append(g.notifications, *s.deletion)
 		}
 		if s.newest != nil {
 			g.notifications = append(g.notifications, *s.newest)
-			told[key] = struct{}{}
+			notified[key] = struct{}{}
 		}
 	}
-	return g, told
+	return g, notified
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// thing is an object of which nothing matters but who it is and which version.
+// thing is an object with only an identity and a version.
 type thing struct {
 	name    string
 	uid     types.UID
@@ -35,10 +35,10 @@ func updated(a, b *thing) Notification[*thing] {
 	return Notification[*thing]{Type: Update, Old: a, Object: b}
 }
 
-func removed(o *thing) Notification[*thing]         { return Notification[*thing]{Type: Delete, Object: o} }
-func told(n ...Notification[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
+func removed(o *thing) Notification[*thing]            { return Notification[*thing]{Type: Delete, Object: o} }
+func groupOf(n ...Notification[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
 
-// describe writes notifications without their times.
+// describe formats notifications without their times.
 func describe(ns []Notification[*thing]) []string {
 	var lines []string
 	for _, n := range ns {
@@ -60,7 +60,7 @@ func describe(ns []Notification[*thing]) []string {
 	return lines
 }
 
-// drain takes everything that a backlog has to tell.
+// drain takes all notifications of a backlog.
 func drain(t *testing.T, b backlog[*thing], now *cache.Snapshot[*thing]) (all []Notification[*thing], complete bool) {
 	t.Helper()
 	for _, g := range b.groups(now, time.Time{}) {
@@ -95,7 +95,7 @@ func TestCoalescingTable(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBacklog[*thing](true)
 			for _, n := range tc.in {
-				b.push(told(n))
+				b.push(groupOf(n))
 			}
 			require.Equal(t, len(tc.out) > 0, b.len() > 0)
 			out, _ := drain(t, b, nil)
@@ -104,28 +104,28 @@ func TestCoalescingTable(t *testing.T) {
 	}
 }
 
-// TestCoalescedNotificationsAreAsOldAsTheFirst is how somebody who measures delays finds out.
-func TestCoalescedNotificationsAreAsOldAsTheFirst(t *testing.T) {
+// TestCoalescedNotificationHasTheFirstTime checks At, from which delays are measured.
+func TestCoalescedNotificationHasTheFirstTime(t *testing.T) {
 	b := newBacklog[*thing](true)
 	first, second := updated(one(1), one(2)), updated(one(2), one(3))
 	first.At, second.At = time.Unix(1, 0), time.Unix(2, 0)
-	b.push(told(first))
-	b.push(told(second))
+	b.push(groupOf(first))
+	b.push(groupOf(second))
 	out, _ := drain(t, b, nil)
 	require.Len(t, out, 1)
 	require.Equal(t, first.At, out[0].At)
 }
 
-// world is a cache and the backlogs that are told of it, driven at random.
-type world struct {
+// randomChanges makes random changes to a cache.
+type randomChanges struct {
 	rand    *rand.Rand
 	indexer *cache.Indexer[*thing]
 	version int
 	uids    int
 }
 
-// change makes one random change and returns what listeners are told.
-func (w *world) change() *group[*thing] {
+// change makes one random change and returns the group for the backlogs.
+func (w *randomChanges) change() *group[*thing] {
 	name := string(rune('a' + w.rand.IntN(4)))
 	txn := w.indexer.Begin()
 	defer func() { txn.Commit(fmt.Sprint(w.version)) }()
@@ -136,29 +136,29 @@ func (w *world) change() *group[*thing] {
 		w.uids++
 		fresh := &thing{name, types.UID(fmt.Sprint(w.uids)), w.version}
 		txn.Set(fresh)
-		return told(added(fresh))
+		return groupOf(added(fresh))
 	case w.rand.IntN(3) == 0:
 		txn.Delete(api.KeyOf(old))
-		return told(removed(old))
+		return groupOf(removed(old))
 	case w.rand.IntN(4) == 0: // another incarnation, in one batch
 		w.uids++
 		fresh := &thing{name, types.UID(fmt.Sprint(w.uids)), w.version}
 		txn.Set(fresh)
-		return told(removed(old), added(fresh))
+		return groupOf(removed(old), added(fresh))
 	default:
 		fresh := &thing{name, old.uid, w.version}
 		txn.Set(fresh)
-		return told(updated(old, fresh))
+		return groupOf(updated(old, fresh))
 	}
 }
 
-// history checks that what a handler is told is legal, and keeps what it must believe.
+// history checks that the notifications of one handler are legal, and applies them to state.
 type history struct {
 	t     *testing.T
 	state map[string]*thing
 }
 
-func (h *history) tell(n Notification[*thing]) {
+func (h *history) apply(n Notification[*thing]) {
 	known := h.state[n.Object.name]
 	switch n.Type {
 	case Add:
@@ -167,7 +167,7 @@ func (h *history) tell(n Notification[*thing]) {
 	case Update:
 		require.NotNil(h.t, known, "an Update of %v without an Add", n.Object)
 		require.Equal(h.t, known.uid, n.Object.uid)
-		require.Equal(h.t, known, n.Old, "Old is what the handler was told last")
+		require.Equal(h.t, known, n.Old, "Old must be the state that the handler got last")
 		h.state[n.Object.name] = n.Object
 	case Delete:
 		require.NotNil(h.t, known, "a Delete of %v without an Add", n.Object)
@@ -176,11 +176,11 @@ func (h *history) tell(n Notification[*thing]) {
 	}
 }
 
-// TestBacklogsTellLegalHistories drives both kinds of backlog with random changes, joins, resyncs and takes: whenever
-// one has been drained, its handler believes exactly what the cache holds.
-func TestBacklogsTellLegalHistories(t *testing.T) {
+// TestBacklogsDeliverLegalHistories uses both kinds of backlog with random changes, joins, resyncs and takes. Whenever
+// a backlog is empty, the state of its handler must be equal to the cache.
+func TestBacklogsDeliverLegalHistories(t *testing.T) {
 	for seed := range uint64(200) {
-		w := &world{rand: rand.New(rand.NewPCG(seed, 0)), indexer: cache.New[*thing](cache.Options{})}
+		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), indexer: cache.New[*thing](cache.Options{})}
 		for range w.rand.IntN(6) {
 			w.change()
 		}
@@ -197,10 +197,10 @@ func TestBacklogsTellLegalHistories(t *testing.T) {
 				n := w.rand.IntN(len(backlogs))
 				ns, complete := drain(t, backlogs[n], w.indexer.Snapshot())
 				for _, each := range ns {
-					histories[n].tell(each)
+					histories[n].apply(each)
 				}
 				completed[n] = completed[n] || complete
-				requireBelief(t, w.indexer.Snapshot(), histories[n])
+				requireState(t, w.indexer.Snapshot(), histories[n])
 				backlogs[n] = newBacklog[*thing](n == 1)
 			case 1:
 				for _, b := range backlogs {
@@ -217,15 +217,15 @@ func TestBacklogsTellLegalHistories(t *testing.T) {
 		for n, b := range backlogs {
 			ns, complete := drain(t, b, w.indexer.Snapshot())
 			for _, each := range ns {
-				histories[n].tell(each)
+				histories[n].apply(each)
 			}
-			require.True(t, complete || completed[n], "the initial list was told")
-			requireBelief(t, w.indexer.Snapshot(), histories[n])
+			require.True(t, complete || completed[n], "the initial list must be delivered")
+			requireState(t, w.indexer.Snapshot(), histories[n])
 		}
 	}
 }
 
-func requireBelief(t *testing.T, s *cache.Snapshot[*thing], h *history) {
+func requireState(t *testing.T, s *cache.Snapshot[*thing], h *history) {
 	t.Helper()
 	want := map[string]*thing{}
 	for key, o := range s.All() {
@@ -234,15 +234,16 @@ func requireBelief(t *testing.T, s *cache.Snapshot[*thing], h *history) {
 	require.Equal(t, want, h.state)
 }
 
-// TestCoalescingForgetsWhatCameAndWent makes many objects that nobody was told of: nothing of them may stay.
-func TestCoalescingForgetsWhatCameAndWent(t *testing.T) {
+// TestCoalescingDropsShortLivedObjects adds and deletes many objects between two deliveries. Nothing of them may stay
+// in the backlog.
+func TestCoalescingDropsShortLivedObjects(t *testing.T) {
 	b := newBacklog[*thing](true)
 	stays := &thing{"stays", "0", 1}
-	b.push(told(added(stays)))
+	b.push(groupOf(added(stays)))
 	for n := range 100_000 {
 		o := &thing{fmt.Sprint(n), "1", n}
-		b.push(told(added(o)))
-		b.push(told(removed(o)))
+		b.push(groupOf(added(o)))
+		b.push(groupOf(removed(o)))
 	}
 	require.Equal(t, 1, b.len())
 	require.LessOrEqual(t, cap(b.(*coalescingBacklog[*thing]).order), 256)
@@ -250,8 +251,8 @@ func TestCoalescingForgetsWhatCameAndWent(t *testing.T) {
 	require.Equal(t, []string{"Add stays/0@1"}, describe(out))
 }
 
-// TestAReplayAbsorbsEverything has changes and a resync come before a coalescing handler got to what it joined with.
-func TestAReplayAbsorbsEverything(t *testing.T) {
+// TestReplayReplacesEarlierChanges adds changes and a resync to a coalescing backlog whose replay is not delivered yet.
+func TestReplayReplacesEarlierChanges(t *testing.T) {
 	indexer := cache.New[*thing](cache.Options{})
 	txn := indexer.Begin()
 	txn.Set(one(1))
@@ -262,7 +263,7 @@ func TestAReplayAbsorbsEverything(t *testing.T) {
 	txn = indexer.Begin()
 	txn.Set(one(2))
 	now := txn.Commit("2")
-	b.push(told(updated(one(1), one(2))))
+	b.push(groupOf(updated(one(1), one(2))))
 	b.push(&group[*thing]{replay: now, resync: true})
 	require.Equal(t, 1, b.len())
 	out, complete := drain(t, b, now)
@@ -270,7 +271,7 @@ func TestAReplayAbsorbsEverything(t *testing.T) {
 	require.True(t, complete)
 }
 
-func TestResyncOfACoalescingHandlerSkipsWhatItIsToldAnyway(t *testing.T) {
+func TestResyncOfACoalescingHandlerSkipsChangedObjects(t *testing.T) {
 	indexer := cache.New[*thing](cache.Options{})
 	a, b := one(1), &thing{"b", "3", 2}
 	txn := indexer.Begin()
@@ -278,14 +279,14 @@ func TestResyncOfACoalescingHandlerSkipsWhatItIsToldAnyway(t *testing.T) {
 	txn.Set(b)
 	txn.Commit("2")
 	backlog := newBacklog[*thing](true)
-	backlog.push(told(updated(one(0), a)))
+	backlog.push(groupOf(updated(one(0), a)))
 	backlog.push(&group[*thing]{replay: indexer.Snapshot(), resync: true})
 	require.Equal(t, 2, backlog.len())
 	out, _ := drain(t, backlog, indexer.Snapshot())
 	require.Equal(t, []string{"Update a/1@0 a/1@1", "Update b/3@2 b/3@2 resync"}, describe(out))
 }
 
-func TestAFullBacklogKeepsOneResync(t *testing.T) {
+func TestFullBacklogKeepsOneResync(t *testing.T) {
 	indexer := cache.New[*thing](cache.Options{})
 	txn := indexer.Begin()
 	txn.Set(one(1))
@@ -293,23 +294,24 @@ func TestAFullBacklogKeepsOneResync(t *testing.T) {
 	b := newBacklog[*thing](false)
 	for range 3 {
 		b.push(&group[*thing]{replay: indexer.Snapshot(), resync: true})
-		b.push(told(updated(one(1), one(2))))
+		b.push(groupOf(updated(one(1), one(2))))
 	}
 	require.Equal(t, 4, b.len())
 	out, _ := drain(t, b, nil)
 	require.Len(t, out, 4)
 }
 
-// TestPendingDoesNotDip looks while a listener takes its backlog: who waits for quiet must not find it there.
-func TestPendingDoesNotDip(t *testing.T) {
+// TestPendingDoesNotDropDuringTake reads Pending while a listener takes its backlog. A reader that waits for 0 must not
+// see it there.
+func TestPendingDoesNotDropDuringTake(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
 			l := newProcessListener("handler", func(Notification[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
-			l.push(told(added(one(1))))
+			l.push(groupOf(added(one(1))))
 			require.Equal(t, 1, l.pending())
 			l.swap()
 			require.Equal(t, 1, l.pending())
-			require.True(t, l.deliver(t.Context(), told(added(one(1)))))
+			require.True(t, l.deliver(t.Context(), groupOf(added(one(1)))))
 			require.Zero(t, l.pending())
 		})
 	}
@@ -359,7 +361,7 @@ func TestDifferingOptions(t *testing.T) {
 		{"two closures of one function", Options[*thing]{Transform: first}, Options[*thing]{Transform: closure(2)}, "Transform"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			require.Equal(t, tc.want, differing(tc.a, tc.b))
+			require.Equal(t, tc.want, firstDifference(tc.a, tc.b))
 		})
 	}
 }

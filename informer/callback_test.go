@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// useEverything calls what may be called from anywhere.
+// useEverything calls every method that may be called from anywhere.
 func useEverything(t *testing.T, i *informer.Informer[*widget]) {
 	_ = i.Status().String()
 	_ = i.Undecodable()
@@ -29,8 +29,8 @@ func useEverything(t *testing.T, i *informer.Informer[*widget]) {
 	informer.AddIndex(i, func(w *widget) []int { return []int{w.Size} })
 }
 
-// TestCallbacksMayCallBack calls the informer from each of its callbacks. A lock that was held there would stop the
-// bubble.
+// TestCallbacksMayCallBack calls the informer from each of its callbacks. If the informer held its lock there, the
+// bubble would be blocked.
 func TestCallbacksMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
@@ -76,8 +76,8 @@ func TestCallbacksMayCallBack(t *testing.T) {
 	})
 }
 
-// TestOnMutationMayCallBack lets the detector find something while batches are handled: once in so many objects all of
-// them are looked at.
+// TestOnMutationMayCallBack lets the detector find a change while batches are handled. It checks all objects after a
+// certain number of them.
 func TestOnMutationMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
@@ -97,13 +97,13 @@ func TestOnMutationMayCallBack(t *testing.T) {
 			s.set("other", n)
 		}
 		synctest.Wait()
-		require.Equal(t, 1, found, "it is found while the informer runs, and told once")
+		require.Equal(t, 1, found, "the change must be reported while the informer runs, and once")
 		stop()
 	})
 }
 
-// TestHandlersMayDoAnything adds, asks, waits and removes from within calls of handlers.
-func TestHandlersMayDoAnything(t *testing.T) {
+// TestHandlersMayUseTheInformer calls the informer's methods in handlers: it adds and removes handlers, and waits.
+func TestHandlersMayUseTheInformer(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestHandlersMayDoAnything(t *testing.T) {
 	}
 }
 
-// TestHandlerThatEndsItsGoroutineIsRemoved is a handler that calls FailNow, or Goexit itself.
+// TestHandlerThatEndsItsGoroutineIsRemoved has a handler that calls FailNow, or Goexit itself.
 func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
@@ -152,7 +152,7 @@ func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 	})
 }
 
-// TestRemoveInTheLastCallOfTheInitialList is where the end of the registration and of the list meet.
+// TestRemoveInTheLastCallOfTheInitialList removes a handler in the call that completes its initial list.
 func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestEveryErrorIsReported covers errors at the opening of a list and of a watch, and those in the stream.
+// TestEveryErrorIsReported covers errors at the start of a list and of a watch, and errors in the stream.
 func TestEveryErrorIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
@@ -53,9 +53,9 @@ func TestEveryErrorIsReported(t *testing.T) {
 	})
 }
 
-// TestALongRetryAfterIsCutAndShown has a server ask for hours of silence, in an answer and in an ERROR event. The informer
-// is back within minutes, and its Status names what was asked.
-func TestALongRetryAfterIsCutAndShown(t *testing.T) {
+// TestLongRetryAfterIsShortenedAndShown has a server that requests a pause of hours, in an answer and in an ERROR
+// event. The informer tries again within minutes, and its Status shows the requested pause.
+func TestLongRetryAfterIsShortenedAndShown(t *testing.T) {
 	for name, effects := range map[string][]testserver.Effect{
 		"an answer": {testserver.Fail{Code: 429, RetryAfter: time.Hour}, testserver.Disconnect{}},
 		"an ERROR event": {testserver.Disconnect{Error: &metav1.Status{

@@ -8,7 +8,7 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// An informer runs until its context ends; readiness is a channel.
+// An informer runs until its context ends. A channel reports that it is synced.
 func Example() {
 	widgets := newSource()
 	widgets.set("a", 1)
@@ -41,7 +41,7 @@ func Example() {
 	// <nil>
 }
 
-// An index is used through what AddIndex returns.
+// The result of AddIndex reads the index.
 func ExampleAddIndex() {
 	widgets := newSource()
 	widgets.set("a", 1)
@@ -60,7 +60,7 @@ func ExampleAddIndex() {
 	// Output: 2 1 0
 }
 
-// A filter turns updates that cross the line into additions and deletions.
+// Updates that change the result of the filter become additions and deletions.
 func ExampleFiltered() {
 	large := informer.Filtered(func(w *widget) bool { return w.Size > 5 }, informer.HandlerFuncs[*widget]{
 		AddFunc:    func(w *widget, _ bool) { fmt.Println("grew:", w.Size) },
@@ -75,7 +75,7 @@ func ExampleFiltered() {
 	// was large: 7
 }
 
-// Those who ask for the same collection share one informer, which stops when the last of them is gone.
+// Users of the same collection share one informer. It stops when the last of them releases it.
 func ExampleFactory() {
 	factory := informer.NewFactory(informer.FactoryOptions{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -13,45 +13,45 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// FactoryOptions of a Factory.
+// FactoryOptions are the options of a Factory.
 type FactoryOptions struct {
-	// Logger is given to informers whose Options have none.
+	// Logger is the logger of informers whose Options have no Logger.
 	Logger *zap.Logger
 }
 
-// Factory lets any number of users share informers: those who ask for the same collection get the same one, and when
-// the last of them releases it, it stops and is freed.
-// It corresponds to SharedInformerFactory of client-go, which shares by Go type alone and can stop nothing.
+// Factory shares informers between any number of users. Users of the same collection get the same informer. When the
+// last of them releases it, the informer stops and is freed. It corresponds to SharedInformerFactory of client-go,
+// which shares by Go type only and cannot stop one informer.
 type Factory struct {
 	log    *zap.Logger
-	synced chan struct{} // closed once those who were there in time are
+	synced chan struct{} // closed when the informers that Synced waits for are synced
 
-	mu     sync.Mutex // guards the fields below
-	shared map[shareKey]*sharedInformer
-	launch func(*sharedInformer) // set while Run lets informers join
-	life   lifecycle
-	failed []error
-	active sync.WaitGroup
+	mu            sync.Mutex // guards the fields below
+	shared        map[shareKey]*sharedInformer
+	startInformer func(*sharedInformer) // starts an informer; nil unless Run is active
+	state         runState
+	failed        []error
+	active        sync.WaitGroup
 }
 
-// shareKey is what has to be equal for an informer to be shared.
+// shareKey identifies an informer: users with equal keys share it.
 type shareKey struct {
-	source        any // what the ListerWatcher lists, and from where
+	source        any // the collection and the server
 	object        reflect.Type
 	labelSelector string
 	fieldSelector string
 	managedFields bool
 }
 
-// sharedInformer is one informer and its users.
+// sharedInformer is one informer and the number of its users.
 type sharedInformer struct {
-	informer progress // *Informer[T]
-	options  any      // Options[T], as the first user gave them
+	informer anyInformer // *Informer[T]
+	options  any         // Options[T] of the first user
 	run      func(context.Context) error
 	users    int
-	cancel   context.CancelFunc // nil unless it was started
-	done     chan struct{}      // closed when it has ended
-	leaving  []chan struct{}    // of shares that were released while the factory was ending; closed when it has ended
+	cancel   context.CancelFunc // nil before the informer starts
+	done     chan struct{}      // closed when the informer has ended
+	releases []chan struct{}    // the done channels of shares that were released while the factory was ending
 }
 
 // NewFactory returns a factory without informers.
@@ -59,8 +59,8 @@ func NewFactory(o FactoryOptions) *Factory {
 	return &Factory{log: o.Logger, synced: make(chan struct{}), shared: map[shareKey]*sharedInformer{}}
 }
 
-// Run runs the informers that are shared, and those that will be, until ctx ends and they have ended. It returns the
-// errors of those that ended by themselves. A factory runs once.
+// Run runs the present and future informers until ctx ends. It then waits for them and returns the errors of those that
+// failed. Run can be called once; the next call returns ErrRunning.
 func (f *Factory) Run(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
@@ -68,34 +68,35 @@ func (f *Factory) Run(ctx context.Context) error {
 	f.awaitInformers(ctx)
 	<-ctx.Done()
 	f.mu.Lock()
-	f.life, f.launch = ending, nil
+	f.state, f.startInformer = ending, nil
 	f.mu.Unlock()
 	f.active.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.life = ended
+	f.state = ended
 	return errors.Join(f.failed...)
 }
 
 func (f *Factory) begin(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.life != created {
+	if f.state != created {
 		return ErrRunning
 	}
-	f.life = running
-	f.launch = func(s *sharedInformer) {
+	f.state = running
+	f.startInformer = func(s *sharedInformer) {
 		var own context.Context
 		own, s.cancel = context.WithCancel(ctx)
 		f.active.Go(func() { f.runShared(own, s) })
 	}
 	for _, s := range f.shared {
-		f.launch(s)
+		f.startInformer(s)
 	}
 	return nil
 }
 
-// runShared runs one informer. If it fails it is forgotten, so that whoever asks next gets a new one; the others go on.
+// runShared runs one informer. A failed informer is removed, so that the next user gets a new one. Other informers are
+// not affected.
 func (f *Factory) runShared(ctx context.Context, s *sharedInformer) {
 	defer s.cancel()
 	err := s.run(ctx)
@@ -103,15 +104,15 @@ func (f *Factory) runShared(ctx context.Context, s *sharedInformer) {
 	defer f.mu.Unlock()
 	if err != nil {
 		f.failed = append(f.failed, err)
-		f.forget(s)
+		f.remove(s)
 	}
 	close(s.done)
-	for _, done := range s.leaving {
+	for _, done := range s.releases {
 		close(done)
 	}
 }
 
-func (f *Factory) forget(s *sharedInformer) {
+func (f *Factory) remove(s *sharedInformer) {
 	for key, other := range f.shared {
 		if other == s {
 			delete(f.shared, key)
@@ -119,7 +120,7 @@ func (f *Factory) forget(s *sharedInformer) {
 	}
 }
 
-// ConflictError is returned when two users ask for one informer with options that cannot both be kept.
+// ConflictError is the error of Shared for options that conflict with those of the first user of the informer.
 type ConflictError struct {
 	Resource api.Resource
 	Option   string // the name of the field of Options
@@ -127,10 +128,10 @@ type ConflictError struct {
 
 // Error names the resource and the option.
 func (e *ConflictError) Error() string {
-	return fmt.Sprintf("informer: %s is shared already with another %s", e.Resource, e.Option)
+	return fmt.Sprintf("informer: %s is already shared with a different %s", e.Resource, e.Option)
 }
 
-// Share is one user's part in a shared informer.
+// Share is the handle of one user of a shared informer.
 type Share[T api.Object] struct {
 	*Informer[T]
 	factory *Factory
@@ -142,14 +143,15 @@ type Share[T api.Object] struct {
 	done          chan struct{}
 }
 
-// Shared returns a share of the informer of what lw lists, with o; it is made for the first who asks. It runs as soon as
-// the factory does. Informers are one where the source, T, the selectors and KeepManagedFields are equal. The source is
-// what lw's method Identity() any returns, and lw itself if it has none. If any other option but Logger differs, the
-// error is a *ConflictError; functions are equal if they are the same function value.
+// Shared returns a share of the informer for lw and o. The first user creates the informer, and it runs while the
+// factory runs. Two users share an informer if source, T, selectors and KeepManagedFields are equal. The source is the
+// result of the method Identity() any of lw, or lw itself if it has no such method. If another option except Logger
+// differs, the error is a *ConflictError; functions are equal if they are the same function value. Shared returns
+// ErrStopped when the factory is ending, and panics if the source cannot be compared.
 func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*Share[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.life >= ending {
+	if f.state >= ending {
 		return nil, fmt.Errorf("share %s: %w", lw.Resource(), ErrStopped)
 	}
 	key := shareKey{
@@ -157,13 +159,13 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 		labelSelector: o.LabelSelector, fieldSelector: o.FieldSelector, managedFields: o.KeepManagedFields,
 	}
 	s := f.shared[key]
-	if s == nil || isClosed(s.informer.(*Informer[T]).stopped) { // one that is just failing is of no use
+	if s == nil || isClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago
 		s = newShared(f, lw, o)
 		f.shared[key] = s
-		if f.launch != nil {
-			f.launch(s)
+		if f.startInformer != nil {
+			f.startInformer(s)
 		}
-	} else if option := differing(s.options.(Options[T]), o); option != "" {
+	} else if option := firstDifference(s.options.(Options[T]), o); option != "" {
 		return nil, &ConflictError{Resource: lw.Resource(), Option: option}
 	}
 	s.users++
@@ -179,7 +181,7 @@ func newShared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) 
 	return &sharedInformer{informer: i, options: o, run: i.Run, done: make(chan struct{})}
 }
 
-// identity is what two ListerWatchers of the same collection have in common.
+// identity returns the source of a ListerWatcher: the value that is equal for ListerWatchers of the same collection.
 func identity[T any](lw api.ListerWatcher[T]) any {
 	source := any(lw)
 	if i, ok := lw.(interface{ Identity() any }); ok {
@@ -191,17 +193,17 @@ func identity[T any](lw api.ListerWatcher[T]) any {
 	return source
 }
 
-// AddEventHandler is that of Informer, for a handler that is removed with the share.
+// AddEventHandler is Informer.AddEventHandler. Release removes the handler.
 func (s *Share[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (Registration, error) {
-	return s.keep(func() (Registration, error) { return s.Informer.AddEventHandler(h, o) })
+	return s.register(func() (Registration, error) { return s.Informer.AddEventHandler(h, o) })
 }
 
-// Subscribe is that of Informer, for a handler that is removed with the share.
+// Subscribe is Informer.Subscribe. Release removes the handler.
 func (s *Share[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Registration, error) {
-	return s.keep(func() (Registration, error) { return s.Informer.Subscribe(f, o) })
+	return s.register(func() (Registration, error) { return s.Informer.Subscribe(f, o) })
 }
 
-func (s *Share[T]) keep(register func() (Registration, error)) (Registration, error) {
+func (s *Share[T]) register(register func() (Registration, error)) (Registration, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.released {
@@ -215,9 +217,9 @@ func (s *Share[T]) keep(register func() (Registration, error)) (Registration, er
 	return r, err
 }
 
-// Release gives the share back and removes the handlers that were registered through it. The informer stops if this was
-// the last share of it. It does not wait, so that a handler may release its own share; see Done. Releasing again does
-// nothing.
+// Release gives the share back and removes the handlers that were registered through it. If it is the informer's last
+// share, the informer stops. Release does not wait, so a handler may release its own share; see Done. Releasing again
+// has no effect.
 func (s *Share[T]) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,29 +234,30 @@ func (s *Share[T]) Release() {
 	s.registrations = nil
 }
 
-// Done is closed when the share has been released, no call of its handlers is in flight and, if it was the last one, the
-// informer has ended.
+// Done returns a channel that is closed when the share was released and no call of its handlers is in flight. If it was
+// the last share, the informer has also ended then.
 func (s *Share[T]) Done() <-chan struct{} { return s.done }
 
-// release counts a user off, and closes done once nothing of it is left.
+// release removes a user, and closes done when the user's handlers and, if it was the last user, the informer have
+// ended.
 func (f *Factory) release(s *sharedInformer, registrations []Registration, done chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.users--
 	last := s.users == 0
 	if last {
-		f.forget(s)
+		f.remove(s)
 		if s.cancel != nil {
 			s.cancel()
 		}
 	}
 	switch {
-	case f.life == running:
+	case f.state == running:
 		f.active.Go(func() { waitAndClose(s, last, registrations, done) })
-	case f.life == created, isClosed(s.done): // nothing of it runs, so there is nothing to wait for
+	case f.state == created, isClosed(s.done): // no call can be in flight
 		close(done)
-	default: // Run waits already, for the end of every informer
-		s.leaving = append(s.leaving, done)
+	default: // Run already waits for the end of every informer; runShared closes done
+		s.releases = append(s.releases, done)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// runningFactory runs a factory in the background of a bubble, and returns what ends it and gives its error.
+// runningFactory runs a factory in the background of a bubble. stop ends it and returns its error.
 func runningFactory(t *testing.T, f *informer.Factory) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -54,7 +54,7 @@ func TestFactorySharesOneInformer(t *testing.T) {
 	})
 }
 
-func TestFactoryStopsWhatNobodyUses(t *testing.T) {
+func TestFactoryStopsUnusedInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
 		stop := runningFactory(t, f)
@@ -64,7 +64,7 @@ func TestFactoryStopsWhatNobodyUses(t *testing.T) {
 		subscribe(t, second, kept.handle, informer.HandlerOptions{})
 		<-first.Synced()
 		first.Release()
-		first.Release() // again does nothing
+		first.Release() // again has no effect
 		<-first.Done()
 		s.set("a", 1)
 		synctest.Wait()
@@ -86,7 +86,7 @@ func TestFactoryStopsWhatNobodyUses(t *testing.T) {
 	})
 }
 
-func TestAHandlerMayReleaseItsOwnShare(t *testing.T) {
+func TestHandlerMayReleaseItsOwnShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
 		s.set("a", 1)
@@ -116,7 +116,7 @@ func TestReleaseBeforeAndAfterTheFactoryRan(t *testing.T) {
 	})
 }
 
-// TestReleaseWhileTheFactoryEnds holds a handler up during the end, and releases its share then.
+// TestReleaseWhileTheFactoryEnds blocks a handler while the factory ends, and then releases its share.
 func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
@@ -140,8 +140,8 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 	})
 }
 
-// TestReleaseDoesNotWaitForOtherInformers releases the share of an informer that has ended in the handler of another, which
-// keeps the factory from ending: the one does not wait for the other.
+// TestReleaseDoesNotWaitForOtherInformers releases the share of an ended informer in the handler of another informer.
+// This handler keeps the factory from ending. Done must be closed anyway.
 func TestReleaseDoesNotWaitForOtherInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
@@ -191,8 +191,8 @@ func TestReleaseWaitsForTheCallInFlight(t *testing.T) {
 	})
 }
 
-// TestAFailedInformerIsNotShared asks for one that has failed and is kept from its end by a handler.
-func TestAFailedInformerIsNotShared(t *testing.T) {
+// TestFailedInformerIsNotShared shares an informer that has failed, while a handler keeps its Run from returning.
+func TestFailedInformerIsNotShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs, seen := observer.New(zap.ErrorLevel)
 		f, s := informer.NewFactory(informer.FactoryOptions{Logger: zap.New(logs)}), newSource()
@@ -230,7 +230,7 @@ func TestAFailedInformerIsNotShared(t *testing.T) {
 	})
 }
 
-// TestSharesAreCountedBeforeTheFactoryRuns releases one of two then: the informer stays, and runs.
+// TestSharesAreCountedBeforeTheFactoryRuns releases one of two shares before Run. The informer must run.
 func TestSharesAreCountedBeforeTheFactoryRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
@@ -242,7 +242,7 @@ func TestSharesAreCountedBeforeTheFactoryRuns(t *testing.T) {
 	})
 }
 
-func TestASourceThatCannotBeComparedIsAMistake(t *testing.T) {
+func TestSourceMustBeComparable(t *testing.T) {
 	f := informer.NewFactory(informer.FactoryOptions{})
 	require.PanicsWithValue(t,
 		"informer: Shared compares sources, and a source of type informer_test.incomparable cannot be compared; give it a method Identity() any",
@@ -263,10 +263,10 @@ func TestConflictingOptionsAreATypedError(t *testing.T) {
 	var conflict *informer.ConflictError
 	require.ErrorAs(t, err, &conflict)
 	require.Equal(t, "Transform", conflict.Option)
-	require.EqualError(t, err, "informer: widgets.leat.test is shared already with another Transform")
+	require.EqualError(t, err, "informer: widgets.leat.test is already shared with a different Transform")
 }
 
-func TestAFailedInformerDisturbsNobodyAndIsReported(t *testing.T) {
+func TestFailedInformerAffectsNoOtherAndIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, bad, good := informer.NewFactory(informer.FactoryOptions{}), newSource(), newSource()
 		bad.set("a", 1)

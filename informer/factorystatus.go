@@ -6,19 +6,20 @@ import (
 	"strings"
 )
 
-// progress is what a factory asks an informer of any type.
-type progress interface {
+// anyInformer is the part of an Informer that does not depend on its type.
+type anyInformer interface {
 	Synced() <-chan struct{}
 	Status() Status
 }
 
-// Synced is closed once every informer that was shared when Run began, or came before the others were ready, holds its
-// first list. One that has failed, or was released, is not waited for. It is never closed if Run ends before.
-// It corresponds to WaitForCacheSync of client-go's SharedInformerFactory, which says it for the informers of a moment.
+// Synced returns a channel that is closed when the informers are synced: those that were shared before Run, and those
+// that joined while the channel was open. It does not wait for an informer that has failed or was released. If Run ends
+// before, the channel is never closed. It corresponds to WaitForCacheSync of client-go's SharedInformerFactory, which
+// considers only the informers at the time of the call.
 func (f *Factory) Synced() <-chan struct{} { return f.synced }
 
-// Status is how the informers fare that are shared now, in the order of their resources' names. It may be called from
-// anywhere, before, during and after Run.
+// Status returns the status of each shared informer, ordered by the names of their resources. It may be called on any
+// goroutine, before, during and after Run.
 func (f *Factory) Status() []Status {
 	var all []Status
 	for _, s := range f.current() {
@@ -28,7 +29,7 @@ func (f *Factory) Status() []Status {
 	return all
 }
 
-// current returns the informers that are shared now.
+// current returns the shared informers.
 func (f *Factory) current() []*sharedInformer {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -39,17 +40,17 @@ func (f *Factory) current() []*sharedInformer {
 	return all
 }
 
-// awaitInformers closes synced when the time has come.
+// awaitInformers closes synced when no informer is left to wait for.
 func (f *Factory) awaitInformers(ctx context.Context) {
 	for ctx.Err() == nil {
-		late := slices.DeleteFunc(f.current(), func(s *sharedInformer) bool { return isClosed(s.informer.Synced()) })
-		if len(late) == 0 {
+		unsynced := slices.DeleteFunc(f.current(), func(s *sharedInformer) bool { return isClosed(s.informer.Synced()) })
+		if len(unsynced) == 0 {
 			close(f.synced)
 			return
 		}
 		select {
-		case <-late[0].informer.Synced():
-		case <-late[0].done: // and forgotten
+		case <-unsynced[0].informer.Synced():
+		case <-unsynced[0].done: // it is not in f.shared any more
 		case <-ctx.Done():
 			return
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// gated is a source whose watch says nothing until the gate opens.
+// gated is a source whose watch sends nothing until the gate opens.
 type gated struct {
 	*source
 	resource api.Resource
@@ -47,7 +47,8 @@ func mustShare(t *testing.T, f *informer.Factory, g *gated, o informer.Options[*
 	return s
 }
 
-// TestFactoryIsSyncedWithItsInformers has one of before, one that joins while the factory waits, and one that comes later.
+// TestFactoryIsSyncedWithItsInformers has an informer from before Run, one that joins while the factory waits, and one
+// that joins later.
 func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := informer.NewFactory(informer.FactoryOptions{})
@@ -71,7 +72,7 @@ func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
 	})
 }
 
-func TestFactoryDoesNotWaitForWhoIsGone(t *testing.T) {
+func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 	t.Run("released", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			f := informer.NewFactory(informer.FactoryOptions{})

@@ -8,22 +8,22 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// group is what one batch, or one replay, has to tell. It is immutable once it is in a backlog, and every listener
-// shares it: fan-out costs one pointer a listener.
+// group is the list of notifications that result from one batch or one replay. All listeners share it, so it never
+// changes after it is in a backlog. The price of a further listener is one pointer.
 type group[T api.Object] struct {
 	notifications []Notification[T]
 
-	// replay, if not nil, stands for one notification about each of its objects but those in skip: an Add of the
+	// replay, if not nil, stands for one notification for each of its objects except those in skip. It is an Add of the
 	// initial list, or an Update if resync is set. It comes before notifications.
 	replay *cache.Snapshot[T]
 	resync bool
-	skip   map[api.Key]struct{} // all of them are in replay, for len
+	skip   map[api.Key]struct{} // a subset of replay's keys, because len counts them
 
 	at        time.Time
-	completes bool // a listener that has delivered this has delivered its initial list
+	completes bool // the initial list of a listener ends with this group
 }
 
-// len is how many notifications there are.
+// len returns the number of notifications.
 func (g *group[T]) len() int {
 	n := len(g.notifications)
 	if g.replay != nil {
@@ -32,10 +32,10 @@ func (g *group[T]) len() int {
 	return n
 }
 
-// all yields the notifications, in order.
+// all yields the notifications in order.
 func (g *group[T]) all() iter.Seq[Notification[T]] {
 	return func(yield func(Notification[T]) bool) {
-		if g.replay != nil && !g.replayed(yield) {
+		if g.replay != nil && !g.yieldReplay(yield) {
 			return
 		}
 		for _, n := range g.notifications {
@@ -46,7 +46,7 @@ func (g *group[T]) all() iter.Seq[Notification[T]] {
 	}
 }
 
-func (g *group[T]) replayed(yield func(Notification[T]) bool) bool {
+func (g *group[T]) yieldReplay(yield func(Notification[T]) bool) bool {
 	for key, object := range g.replay.All() {
 		if _, skip := g.skip[key]; skip {
 			continue

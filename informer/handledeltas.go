@@ -8,7 +8,7 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// process handles one batch, and runs what is not to run under the lock.
+// process handles one batch. It calls user code before and after handleDeltas, without the lock.
 func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	i.mutations.observe(batch)
 	snapshot := i.handleDeltas(batch)
@@ -21,76 +21,77 @@ func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	}
 }
 
-// Stored is a batch of changes that is in the cache. It is Options.OnBatch without the objects, and their type.
+// Stored describes a batch of changes that is in the cache. It has what Options.OnBatch gets, without the objects and
+// their type.
 type Stored struct {
-	Objects  int       // that changed
-	Received time.Time // when the first of these changes came
+	Objects  int       // number of changed objects
+	Received time.Time // when the first of these changes was received
 }
 
-// ObserveBatches has f called with every batch of changes from now on, once it is in the cache, for metrics and traces; a
-// bookmark or a resync is none. The next batch waits for f. The function that is returned ends that.
+// ObserveBatches calls f with every later batch of changes when it is in the cache, for metrics and traces. Bookmarks
+// and resyncs are not batches of changes. The next batch waits for f. The returned function ends the calls.
 func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) { return i.batches.Add(f) }
 
-// handleDeltas applies a batch to the cache, publishes it, and tells the listeners. It is the one writer of the cache.
-// All of it happens under the informer's lock, so that a handler which joins at the same time sees the batch either in
-// what is replayed to it or as changes, and never both or neither. No user code runs here but index functions.
+// handleDeltas applies a batch to the cache, publishes it and appends its notifications to the backlogs. It is the only
+// writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
+// batch either in its replay or as notifications. The only user code that runs here are index functions.
 func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	changes, snapshot := i.apply(batch)
-	i.tell(changes, snapshot, batch)
+	i.notify(changes, snapshot, batch)
 	i.wakeWaiters(snapshot.ResourceVersion())
 	if len(batch.Objects) > 0 {
-		i.heard = batch.Since
+		i.changedAt = batch.Since
 	}
 	return snapshot
 }
 
-// changes is what a batch did to the cache, as it is told to handlers.
+// changes are the notifications of one batch.
 type changes[T api.Object] struct {
-	// initial are additions by the first list that a replay of the state after the batch does not stand for, because
-	// the object has changed again since; notifications is everything after the first list.
+	// initial are additions by the first list that are missing in a replay of the snapshot after the batch, because the
+	// object has changed again since. notifications are all changes after the first list.
 	initial, notifications []Notification[T]
-	// touched are the keys, among those that are there after the batch, that handlers need not be told of in a replay,
-	// because there is a notification. It is nil unless there will be a replay.
-	touched map[api.Key]struct{}
-	at      time.Time
-	room    int // for so many notifications, once there is one
+	// notified are the keys in the snapshot that a replay must skip, because they have a notification. It is nil if the
+	// batch causes no replay.
+	notified map[api.Key]struct{}
+	at       time.Time
+	capacity int // of notifications, which is allocated with the first one
 }
 
-// add notes a notification.
+// add adds a notification.
 func (c *changes[T]) add(key api.Key, n Notification[T]) {
 	n.At = c.at
 	if n.InitialList {
 		c.initial = append(c.initial, n)
 	} else {
 		if c.notifications == nil {
-			c.notifications = make([]Notification[T], 0, c.room)
+			c.notifications = make([]Notification[T], 0, c.capacity)
 		}
 		c.notifications = append(c.notifications, n)
 	}
-	if c.touched == nil {
+	if c.notified == nil {
 		return
 	}
 	if n.Type == Delete {
-		delete(c.touched, key)
+		delete(c.notified, key)
 	} else {
-		c.touched[key] = struct{}{}
+		c.notified[key] = struct{}{}
 	}
 }
 
-// apply carries a batch out in one transaction of the cache.
+// apply applies a batch in one transaction of the cache.
 func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
-	c := changes[T]{at: batch.Since, room: len(batch.Objects)}
+	c := changes[T]{at: batch.Since, capacity: len(batch.Objects)}
 	if batch.InitialList {
-		c.room = 0 // the replay tells of most
+		c.capacity = 0 // most objects are in the replay
 	}
 	if batch.InitialList || batch.Resync {
-		c.touched = map[api.Key]struct{}{}
+		c.notified = map[api.Key]struct{}{}
 	}
 	txn := i.indexer.Begin()
 	if batch.InitialList {
-		txn.Fill(listed(batch)) // the replay tells of them
+		txn.Fill(listed(batch)) // the replay notifies of them
 	}
 	for _, object := range batch.Objects {
 		if batch.InitialList && isListed(object) {
@@ -103,7 +104,7 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 	return c, txn.Commit(batch.ResourceVersion)
 }
 
-// listed returns the objects that are as the first list had them.
+// listed returns the objects that have not changed since the first list.
 func listed[T any](batch deltafifo.Batch[T]) []T {
 	objects := make([]T, 0, len(batch.Objects))
 	for _, object := range batch.Objects {
@@ -118,7 +119,7 @@ func isListed[T any](object deltafifo.ObjectDeltas[T]) bool {
 	return len(object.Deltas) == 1 && object.Deltas[0].InitialList
 }
 
-// apply carries one delta out. What the cache holds decides what it is called, whatever the delta says.
+// apply applies one delta. The type of the notification depends on what the cache holds, not on the type of the delta.
 func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T]) {
 	if d.Type == deltafifo.Deleted {
 		if _, existed := txn.Delete(key); existed {
@@ -133,17 +134,17 @@ func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T])
 	c.add(key, Notification[T]{Type: Add, Object: d.Object, InitialList: d.InitialList})
 }
 
-// tell appends what happened to the backlogs.
-func (i *Informer[T]) tell(c changes[T], snapshot *cache.Snapshot[T], batch deltafifo.Batch[T]) {
+// notify appends the notifications to the backlogs.
+func (i *Informer[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch deltafifo.Batch[T]) {
 	if batch.InitialList {
 		close(i.synced)
-		i.broadcast(&group[T]{replay: snapshot, skip: c.touched, notifications: c.initial, at: c.at, completes: true})
+		i.broadcast(&group[T]{replay: snapshot, skip: c.notified, notifications: c.initial, at: c.at, completes: true})
 	}
 	if len(c.notifications) > 0 {
 		i.broadcast(&group[T]{notifications: c.notifications, at: c.at})
 	}
-	if batch.Resync && !batch.InitialList { // the first list tells of everything anyway
-		i.resyncDue(snapshot, c.touched)
+	if batch.Resync && !batch.InitialList { // the first list notifies of every object
+		i.notifyResync(snapshot, c.notified)
 	}
 }
 
@@ -153,10 +154,10 @@ func (i *Informer[T]) broadcast(g *group[T]) {
 	}
 }
 
-// resyncDue tells the handlers that asked for it of everything that they were not just told of.
-func (i *Informer[T]) resyncDue(snapshot *cache.Snapshot[T], touched map[api.Key]struct{}) {
+// notifyResync appends a resync to the backlogs of the handlers that are due. It skips the keys that are in notified.
+func (i *Informer[T]) notifyResync(snapshot *cache.Snapshot[T], notified map[api.Key]struct{}) {
 	now := time.Now()
-	g := &group[T]{replay: snapshot, resync: true, skip: touched, at: now}
+	g := &group[T]{replay: snapshot, resync: true, skip: notified, at: now}
 	for _, l := range i.listeners {
 		if l.resync.due(now) {
 			l.resync.advance(now)

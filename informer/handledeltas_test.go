@@ -11,7 +11,7 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// received is when the batches of these tests were.
+// received is the time at which the batches of these tests were received.
 var received = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
 func other(name string, version int) *thing {
@@ -45,44 +45,44 @@ func (b batchWith) resync() batch { b.Resync = true; return batch(b) }
 
 type batchWith batch
 
-// TestHandleDeltas hands over batches one after the other, and says what a handler is told, group by group. It joined
-// before the first, and is due for every resync.
+// TestHandleDeltas handles batches and compares the groups that the last one adds to a backlog. The handler has joined
+// before the first batch and is due for every resync.
 func TestHandleDeltas(t *testing.T) {
 	gone := deltafifo.Delta[*thing]{Type: deltafifo.Deleted, Object: one(1), FinalStateUnknown: true}
 	filled := batchWith(batchOf(deltas{initial(one(1))}, deltas{initial(other("b", 2))})).first()
 	for _, tc := range []struct {
 		name    string
 		batches []batch
-		told    [][]string // of the last batch
+		want    [][]string // groups of the last batch
 	}{
 		{"first list", []batch{filled}, [][]string{{"Add a/1@1 initial", "Add b/uid of b@2 initial", "completes"}}},
-		{"first list of nothing", []batch{batchWith(batch{}).first()}, [][]string{{"completes"}}},
+		{"an empty first list", []batch{batchWith(batch{}).first()}, [][]string{{"completes"}}},
 		{"first list, and a change to an object of it", []batch{
 			batchWith(batchOf(deltas{initial(one(1)), put(deltafifo.Updated, one(3))}, deltas{initial(other("b", 2))})).first(),
 		}, [][]string{{"Add b/uid of b@2 initial", "Add a/1@1 initial", "completes"}, {"Update a/1@1 a/1@3"}}},
 		{"first list, and the deletion of an object of it", []batch{
 			batchWith(batchOf(deltas{initial(one(1)), put(deltafifo.Deleted, one(3))})).first(),
 		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Delete a/1@3"}}},
-		{"first list, and another object of one of its names", []batch{
+		{"first list, and another object with the same name", []batch{
 			batchWith(batchOf(deltas{initial(one(1)), gone, put(deltafifo.Added, two(3))})).first(),
 		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Delete a/1@1 unknown", "Add a/2@3"}}},
-		{"first list, and an object that is not of it", []batch{
+		{"first list, and a new object", []batch{
 			batchWith(batchOf(deltas{initial(one(1))}, deltas{put(deltafifo.Added, other("b", 2))})).first(),
 		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Add b/uid of b@2"}}},
-		{"an object comes", []batch{filled, batchOf(deltas{put(deltafifo.Added, other("c", 3))})}, [][]string{{"Add c/uid of c@3"}}},
+		{"an object is added", []batch{filled, batchOf(deltas{put(deltafifo.Added, other("c", 3))})}, [][]string{{"Add c/uid of c@3"}}},
 		{"an object changes twice", []batch{
 			filled, batchOf(deltas{put(deltafifo.Updated, one(3)), put(deltafifo.Listed, one(4))}),
 		}, [][]string{{"Update a/1@1 a/1@3", "Update a/1@3 a/1@4"}}},
-		{"an object comes, changes and goes", []batch{
+		{"an object is added, changed and deleted", []batch{
 			filled, batchOf(deltas{put(deltafifo.Added, other("c", 3)), put(deltafifo.Updated, other("c", 4)), put(deltafifo.Deleted, other("c", 5))}),
 		}, [][]string{{"Add c/uid of c@3", "Update c/uid of c@3 c/uid of c@4", "Delete c/uid of c@5"}}},
-		{"an object becomes another", []batch{
+		{"an object is replaced by another", []batch{
 			filled, batchOf(deltas{gone, put(deltafifo.Listed, two(3))}),
 		}, [][]string{{"Delete a/1@1 unknown", "Add a/2@3"}}},
-		{"what was never there goes", []batch{filled, batchOf(deltas{put(deltafifo.Deleted, other("c", 3))})}, nil},
+		{"an unknown object is deleted", []batch{filled, batchOf(deltas{put(deltafifo.Deleted, other("c", 3))})}, nil},
 		{"a bookmark", []batch{filled, {ResourceVersion: "9"}}, nil},
 		{"a resync", []batch{filled, batchWith(batch{}).resync()}, [][]string{{"Update a/1@1 a/1@1 resync", "Update b/uid of b@2 b/uid of b@2 resync"}}},
-		{"a resync beside changes", []batch{
+		{"a resync with changes", []batch{
 			filled, batchWith(batchOf(deltas{put(deltafifo.Deleted, one(3))}, deltas{put(deltafifo.Added, other("c", 4))})).resync(),
 		}, [][]string{{"Delete a/1@3", "Add c/uid of c@4"}, {"Update b/uid of b@2 b/uid of b@2 resync"}}},
 		{"a resync before the first list", []batch{batchWith(batch{}).resync()}, [][]string{nil}},
@@ -93,21 +93,21 @@ func TestHandleDeltas(t *testing.T) {
 			_, err := i.Subscribe(func(Notification[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
 			require.NoError(t, err)
 			l := i.listeners[0]
-			var told [][]string
+			var got [][]string
 			for _, b := range tc.batches {
 				l.swap()
 				snapshot := i.handleDeltas(b)
 				require.Equal(t, b.ResourceVersion, snapshot.ResourceVersion())
-				told = heard(t, l.swap(), b)
+				got = takeGroups(t, l.swap(), b)
 			}
-			require.Equal(t, tc.told, told)
+			require.Equal(t, tc.want, got)
 			require.True(t, isClosed(i.Synced()) == tc.batches[0].InitialList)
 		})
 	}
 }
 
-// heard says what is in a backlog after one batch, and checks the times.
-func heard(t *testing.T, b backlog[*thing], of batch) (told [][]string) {
+// takeGroups returns the groups that a batch has added to a backlog, and checks their times.
+func takeGroups(t *testing.T, b backlog[*thing], of batch) (lines [][]string) {
 	t.Helper()
 	for _, g := range b.groups(nil, time.Time{}) {
 		var ns []Notification[*thing]
@@ -120,11 +120,11 @@ func heard(t *testing.T, b backlog[*thing], of batch) (told [][]string) {
 			ns = append(ns, n)
 		}
 		require.Len(t, ns, g.len())
-		lines := describe(ns)
+		group := describe(ns)
 		if g.completes {
-			lines = append(lines, "completes")
+			group = append(group, "completes")
 		}
-		told = append(told, lines)
+		lines = append(lines, group)
 	}
-	return told
+	return lines
 }

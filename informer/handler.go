@@ -2,60 +2,60 @@ package informer
 
 import "time"
 
-// ResourceEventHandler is told about the changes of a collection, one call at a time, in an order that is a legal
-// history of every object: OnAdd, then OnUpdate any number of times, then OnDelete at most once.
-// It corresponds to cache.ResourceEventHandler of client-go, typed. The objects are the cache's own and must not be
-// changed.
+// ResourceEventHandler receives the changes of a collection, one call at a time. Each object has a legal history:
+// OnAdd, then OnUpdate any number of times, then OnDelete at most once. The objects are those of the cache and must not
+// be changed. It corresponds to cache.ResourceEventHandler of client-go, with types.
 type ResourceEventHandler[T any] interface {
-	// OnAdd is called with an object that is new to this handler; isInInitialList says that it was there already when
-	// the handler joined, or came with the first list.
+	// OnAdd is called with an object that is new to this handler. isInInitialList reports that the object came with the
+	// first list, or was cached before the handler joined.
 	OnAdd(obj T, isInInitialList bool)
-	// OnUpdate is called with the state that this handler was told last and the one that took its place. Both are the
-	// same object in a resync.
+	// OnUpdate is called with the state that this handler got last and the new state. Both are the same object in a
+	// resync.
 	OnUpdate(oldObj, newObj T)
-	// OnDelete is called with the last state known.
+	// OnDelete is called with the last known state.
 	OnDelete(obj DeletedObject[T])
 }
 
-// DeletedObject is an object that is gone. It takes the place of client-go's tombstones: there is always an Object, and
-// nothing to unwrap.
+// DeletedObject is an object that was deleted. It replaces client-go's tombstones: Object is always set, and nothing
+// has to be unwrapped.
 type DeletedObject[T any] struct {
 	Object T
-	// FinalStateUnknown says that the deletion itself was missed: there may have been later states than Object.
+	// FinalStateUnknown reports that the watch missed the deletion: the object may have had later states than Object.
 	FinalStateUnknown bool
 }
 
-// HandlerFuncs is a ResourceEventHandler made of functions, any of which may be nil.
+// HandlerFuncs is a ResourceEventHandler made of functions. Each of them may be nil.
 type HandlerFuncs[T any] struct {
 	AddFunc    func(obj T, isInInitialList bool)
 	UpdateFunc func(oldObj, newObj T)
 	DeleteFunc func(obj DeletedObject[T])
 }
 
-// OnAdd calls AddFunc if there is one.
+// OnAdd calls AddFunc if it is set.
 func (f HandlerFuncs[T]) OnAdd(obj T, isInInitialList bool) {
 	if f.AddFunc != nil {
 		f.AddFunc(obj, isInInitialList)
 	}
 }
 
-// OnUpdate calls UpdateFunc if there is one.
+// OnUpdate calls UpdateFunc if it is set.
 func (f HandlerFuncs[T]) OnUpdate(oldObj, newObj T) {
 	if f.UpdateFunc != nil {
 		f.UpdateFunc(oldObj, newObj)
 	}
 }
 
-// OnDelete calls DeleteFunc if there is one.
+// OnDelete calls DeleteFunc if it is set.
 func (f HandlerFuncs[T]) OnDelete(obj DeletedObject[T]) {
 	if f.DeleteFunc != nil {
 		f.DeleteFunc(obj)
 	}
 }
 
-// Filtered returns a handler that passes on to h what keep lets through. An update that crosses the line is an addition
-// or a deletion for h. keep must answer from the object alone, since it is asked again about an object's old state.
-// It corresponds to cache.FilteringResourceEventHandler of client-go; keep never sees a tombstone.
+// Filtered returns a handler that passes to h only the objects for which keep returns true. If an update changes the
+// result of keep, h gets an addition or a deletion. The result of keep must depend only on the object, because keep is
+// called again for the old state in an update. It corresponds to cache.FilteringResourceEventHandler of client-go; keep
+// never gets a tombstone.
 func Filtered[T any](keep func(T) bool, h ResourceEventHandler[T]) ResourceEventHandler[T] {
 	return filtered[T]{keep: keep, next: h}
 }
@@ -89,7 +89,7 @@ func (f filtered[T]) OnDelete(obj DeletedObject[T]) {
 	}
 }
 
-// EventType says what a Notification is about.
+// EventType is the kind of change of a Notification.
 type EventType string
 
 const (
@@ -101,23 +101,24 @@ const (
 	Delete EventType = "Delete"
 )
 
-// Notification is one call of a handler as a value: what Subscribe delivers, and what ResourceEventHandler takes apart.
+// Notification is one call of a handler as a value. Subscribe delivers it as a whole.
 type Notification[T any] struct {
 	Type EventType
-	// Object is the new state, and the last one known in a Delete; Old is the state before an Update.
+	// Object is the new state, or the last known state in a Delete. Old is the state before an Update.
 	Object, Old T
-	// FinalStateUnknown says, of a Delete, that the deletion itself was missed.
+	// FinalStateUnknown reports that the watch missed the deletion. It is set only in a Delete.
 	FinalStateUnknown bool
-	// InitialList says, of an Add, that the object was there when the handler joined, or came with the first list.
+	// InitialList reports that the object came with the first list, or was cached before the handler joined. It is set
+	// only in an Add.
 	InitialList bool
-	// Resync says, of an Update, that nothing changed: Old and Object are the same.
+	// Resync reports that nothing changed: Old and Object are the same. It is set only in an Update.
 	Resync bool
-	// At is when the informer received the change, the first one if several have coalesced; in a replay and a resync, when
-	// that was due.
+	// At is the time when the informer received the change, or the first change if several were coalesced. In a replay
+	// it is the time of the join, and in a resync the time when the resync was due.
 	At time.Time
 }
 
-// dispatch calls the method of h that n stands for.
+// dispatch calls the method of h for n.
 func dispatch[T any](h ResourceEventHandler[T], n Notification[T]) {
 	switch n.Type {
 	case Add:

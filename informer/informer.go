@@ -17,42 +17,41 @@ import (
 )
 
 var (
-	// ErrRunning is returned by Run when it has been called before.
+	// ErrRunning is the error of a second call of Run.
 	ErrRunning = errors.New("informer: Run was called before")
-	// ErrStopped is returned by what needs a running informer once Run has returned.
+	// ErrStopped is the error of methods that need a running informer after Run has returned.
 	ErrStopped = errors.New("informer: stopped")
 )
 
-// Options of an Informer. The zero value is what most want.
+// Options are the options of an Informer. The zero value is a good default.
 type Options[T api.Object] struct {
-	// LabelSelector and FieldSelector restrict what is listed, watched and cached.
+	// LabelSelector and FieldSelector restrict which objects are listed, watched and cached.
 	LabelSelector string
 	FieldSelector string
 
-	// Transform changes an object before it is cached, for instance to drop what nobody reads; it may do so in place.
-	// It is called once for each state of an object, on one goroutine. An error or a panic leaves the last good state
-	// of the object in the cache; see Undecodable.
+	// Transform changes an object before it is cached, for example to drop fields without readers. It may change the
+	// object in place. It is called once for each state of an object, on the reflector's goroutine. If it returns an
+	// error or panics, the cache keeps the last good state of the object; see Undecodable.
 	Transform func(T) (T, error)
-	// OnUndecodable is called for each object that cannot be decoded into T or be transformed, or that matches
-	// reflector.ErrMalformed because it cannot belong to the collection. An error ends Run with that error;
-	// reflector.Fail is one that does so for every object. By default such objects are counted and logged.
+	// OnUndecodable is called for each object that cannot be decoded into T, for which Transform fails, or that cannot
+	// belong to the collection (reflector.ErrMalformed). If it returns an error, Run ends with that error;
+	// reflector.Fail always does. By default such objects are counted and logged.
 	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with every error that a list or a watch ended with. Until it returns, nothing is received.
+	// OnError is called with every error that ended a list or a watch. The informer receives nothing until it returns.
 	OnError func(error)
 	// OnRequest is called with every list and watch that has ended, for metrics. It must not block.
 	OnRequest func(reflector.Request)
 
-	// ResyncPeriod is how often handlers that do not say otherwise are told of every object again. 0 is never, and
-	// anything shorter than a second is a second.
+	// ResyncPeriod is the time between two resyncs of each handler without a period of its own. 0 means no resyncs. A
+	// period below a second is raised to a second.
 	ResyncPeriod time.Duration
 
-	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. Nothing else
-	// happens to it. The log says once that it takes long, and once that it has returned. Zero means 5 minutes, a
-	// negative value never.
+	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. The call
+	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
 	StuckAfter time.Duration
 
 	// DisableStreaming, PageSize, MaxListObjects, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout,
-	// BackoffBase, BackoffMax, MaxRetryAfter and Rand are those of reflector.Options.
+	// BackoffBase, BackoffMax, MaxRetryAfter and Rand have the meaning of the fields of reflector.Options.
 	DisableStreaming        bool
 	PageSize                int64
 	MaxListObjects          int
@@ -64,22 +63,22 @@ type Options[T api.Object] struct {
 	MaxRetryAfter           time.Duration
 	Rand                    func() float64
 
-	// OnMutation turns the mutation detector on: it is called with each object of the cache that somebody has changed,
-	// which is looked for when Run ends, and now and then before. It costs a copy of every object, and is meant for
-	// tests. Until it returns, no batch is handled.
+	// OnMutation turns the mutation detector on. It is called with each cached object that was changed by user code.
+	// The detector checks the objects from time to time and when Run ends. It costs a copy of every object and is meant
+	// for tests. The informer handles no batch until OnMutation returns.
 	OnMutation func(cache.Mutation)
 
-	// OnBatch is called with every batch of changes once it is in the cache, and with the state that it led to: for
-	// metrics and traces. The batch is lent for the call, during which the next one waits: it must not wait for what
-	// only another batch can bring.
+	// OnBatch is called with every batch of changes that has reached the cache, and with the snapshot after it, for
+	// metrics and traces. The batch is valid only during the call. The next batch waits for the call, so OnBatch must
+	// not wait for another batch.
 	OnBatch func(deltafifo.Batch[T], *cache.Snapshot[T])
 
-	// Logger is silent when nil.
+	// Logger receives the log entries. A nil Logger means no log.
 	Logger *zap.Logger
 }
 
-// Informer keeps a cache equal to a collection on a server, and tells handlers of the changes.
-// It corresponds to cache.SharedIndexInformer of client-go; any number of handlers may share it.
+// Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
+// corresponds to cache.SharedIndexInformer of client-go.
 type Informer[T api.Object] struct {
 	lw        api.ListerWatcher[T]
 	o         Options[T]
@@ -91,29 +90,30 @@ type Informer[T api.Object] struct {
 	batches   hooks.Set[Stored]
 	watchdog  *watchdog
 
-	synced  chan struct{}  // closed once the cache holds the first list
-	stopped chan struct{}  // closed once the cache will not change any more
-	active  sync.WaitGroup // everything that Run and those who join it have started
+	synced  chan struct{}  // closed when the cache holds the first list
+	stopped chan struct{}  // closed when the cache does not change any more
+	active  sync.WaitGroup // the goroutines that Run and late handlers have started
 
-	mu          sync.Mutex // the one lock: orders batches, joins and resyncs; guards the fields below
-	life        lifecycle
-	launch      func(*processListener[T]) // starts a listener; set while Run lets handlers join
-	listeners   []*processListener[T]
-	resyncCheck time.Duration // how often handlers can be due; fixed when Run begins, 0 is never
-	waiters     []*waiter
-	heard       time.Time // when the last batch of changes was received
+	mu            sync.Mutex // orders batches, joins and resyncs; guards the fields below
+	state         runState
+	startListener func(*processListener[T]) // starts the goroutine of a listener; nil unless Run is active
+	listeners     []*processListener[T]
+	resyncCheck   time.Duration // the period of the resync ticker; fixed when Run begins; 0 means no ticker
+	waiters       []*waiter
+	changedAt     time.Time // when the newest change in the cache was received
 }
 
-type lifecycle int
+// runState is the state of Run, of an Informer or a Factory.
+type runState int
 
 const (
-	created lifecycle = iota
+	created runState = iota
 	running
-	ending // Run has been told to end, and waits for what it started
+	ending // the context has ended; Run waits for its goroutines
 	ended
 )
 
-// New returns an informer of what lw lists. It does nothing until Run.
+// New returns an informer of the objects that lw lists. It sends no request before Run.
 func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	log := o.Logger
 	if log == nil {
@@ -144,45 +144,45 @@ func (o Options[T]) reflector() reflector.Options[T] {
 	}
 }
 
-// Resource says what is cached.
+// Resource returns the resource of the cached objects.
 func (i *Informer[T]) Resource() api.Resource { return i.lw.Resource() }
 
-// ListerWatcher returns what is listed and watched.
+// ListerWatcher returns the ListerWatcher that New received.
 func (i *Informer[T]) ListerWatcher() api.ListerWatcher[T] { return i.lw }
 
-// Options returns what the informer was made with: what it selects, and what it does to an object before it is cached.
+// Options returns the options that New received.
 func (i *Informer[T]) Options() Options[T] { return i.o }
 
-// Cache returns the cache as it is at each call.
+// Cache returns a reader of the cache. Each of its methods reads the newest snapshot.
 func (i *Informer[T]) Cache() cache.Reader[T] { return i.indexer }
 
-// Snapshot returns the cache as it is now; it never changes, and says what version it is.
+// Snapshot returns the current content of the cache, with its version. A snapshot never changes.
 func (i *Informer[T]) Snapshot() *cache.Snapshot[T] { return i.indexer.Snapshot() }
 
-// ResourceVersion is the exact version of what the cache holds, empty before the first list.
+// ResourceVersion returns the exact version of the cache. It is empty before the first list.
 func (i *Informer[T]) ResourceVersion() string { return i.indexer.Snapshot().ResourceVersion() }
 
-// Synced is closed once the cache holds the first list. It is never closed if Run ends before. That handlers have been
-// told is what their Registration's Synced says.
+// Synced returns a channel that is closed when the cache holds the first list. If Run ends before, the channel is never
+// closed. Handlers may not have processed the list at that time; see Registration.Synced.
 func (i *Informer[T]) Synced() <-chan struct{} { return i.synced }
 
-// Stopped is closed when Run is ending: the cache does not change any more, and no handler can join.
+// Stopped returns a channel that is closed when Run is ending: the cache does not change any more, and no handler can
+// join.
 func (i *Informer[T]) Stopped() <-chan struct{} { return i.stopped }
 
-// Undecodable returns the objects whose newest state is not in the cache because it could not be decoded, or
+// Undecodable returns the objects whose newest state is not in the cache because it could not be decoded or
 // transformed.
 func (i *Informer[T]) Undecodable() []*api.UndecodableError { return i.reflector.Undecodable() }
 
-// AddIndex keeps an index of the informer's cache, from now on and whether it runs or not.
-// It corresponds to AddIndexers of client-go. The index is used through what is returned, so that there is no name to
-// mistype and no value to convert.
+// AddIndex adds an index to the informer's cache, before or during Run. It corresponds to AddIndexers of client-go. The
+// returned value reads the index, so an index has no name, and its values have a type.
 func AddIndex[T api.Object, V comparable](i *Informer[T], f cache.IndexFunc[T, V]) *cache.Index[T, V] {
 	return cache.AddIndex(i.indexer, f)
 }
 
-// Run fills the cache, keeps it up to date and tells handlers, until ctx ends. It returns nil then, when the calls of
-// handlers in flight have returned and no goroutine is left; what handlers had not been told by then they are not told.
-// An error of OnUndecodable is the only other end. An informer runs once.
+// Run fills the cache, keeps it up to date and calls the handlers until ctx ends. It then waits for the calls in flight
+// and for all its goroutines, drops the pending notifications and returns nil. An error of OnUndecodable also ends Run,
+// and Run returns it. Run can be called once; the next call returns ErrRunning.
 func (i *Informer[T]) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -209,18 +209,18 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// begin starts the handlers that are there already.
+// begin starts the goroutines of the handlers that were registered before Run.
 func (i *Informer[T]) begin(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.life != created {
+	if i.state != created {
 		return ErrRunning
 	}
-	i.life = running
-	i.launch = func(l *processListener[T]) {
+	i.state = running
+	i.startListener = func(l *processListener[T]) {
 		l.resync.start(time.Now())
 		i.active.Go(func() {
-			defer i.leaveUnless(ctx, l)
+			defer i.removeEnded(ctx, l)
 			l.run(ctx, i.takeBacklog)
 		})
 	}
@@ -229,15 +229,15 @@ func (i *Informer[T]) begin(ctx context.Context) error {
 		if p := l.resync.period; p > 0 && (i.resyncCheck == 0 || p < i.resyncCheck) {
 			i.resyncCheck = p
 		}
-		i.launch(l)
+		i.startListener(l)
 	}
 	return nil
 }
 
-// end lets nobody join any more, so that active can be waited for.
+// end prevents further joins, so that Run can wait for active.
 func (i *Informer[T]) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.life, i.launch = ended, nil
+	i.state, i.startListener = ended, nil
 	close(i.stopped)
 }

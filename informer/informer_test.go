@@ -31,7 +31,7 @@ func subscribe(t *testing.T, i interface {
 	return r
 }
 
-func TestHandlersAreToldOfEveryChange(t *testing.T) {
+func TestHandlersReceiveEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
@@ -52,7 +52,7 @@ func TestHandlersAreToldOfEveryChange(t *testing.T) {
 	})
 }
 
-func TestAnEmptyListIsSynced(t *testing.T) {
+func TestEmptyListIsSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := informer.New(newSource(), options(t))
 		registration := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
@@ -63,8 +63,8 @@ func TestAnEmptyListIsSynced(t *testing.T) {
 	})
 }
 
-// TestLateHandlerSeesEachChangeOnce lets handlers join while changes arrive: what each of them adds up must be what
-// the cache holds, and their histories must be legal.
+// TestLateHandlerSeesEachChangeOnce lets handlers join while changes arrive. The history of each handler must be legal
+// and lead to the state of the cache.
 func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
 	for _, coalesce := range []bool{false, true} {
 		t.Run(fmt.Sprintf("coalesce=%v", coalesce), func(t *testing.T) {
@@ -72,14 +72,14 @@ func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
 				s := newSource()
 				i := informer.New(s, options(t))
 				defer running(t, i)()
-				var believers []*believer
+				var believers []*historyChecker
 				for n := range 200 {
 					s.set(fmt.Sprint("w", n%17), n)
 					if n%5 == 0 && n > 20 {
 						s.remove(fmt.Sprint("w", (n+3)%17))
 					}
 					if n%3 == 0 {
-						b := newBeliever(t)
+						b := newHistoryChecker(t)
 						believers = append(believers, b)
 						subscribe(t, i, b.handle, informer.HandlerOptions{Coalesce: coalesce})
 					}
@@ -93,8 +93,8 @@ func TestLateHandlerSeesEachChangeOnce(t *testing.T) {
 	}
 }
 
-// TestJoinInTheMiddleOfABatch lets handlers join while a batch is applied, which is when index functions are called: what
-// they are told is of before it or of after it, and the batch is not forgotten in between.
+// TestJoinInTheMiddleOfABatch lets handlers join while a batch is applied, which is when index functions are called.
+// Each handler must get the batch once, in its replay or as notifications.
 func TestJoinInTheMiddleOfABatch(t *testing.T) {
 	for _, coalesce := range []bool{false, true} {
 		t.Run(fmt.Sprintf("coalesce=%v", coalesce), func(t *testing.T) {
@@ -103,20 +103,20 @@ func TestJoinInTheMiddleOfABatch(t *testing.T) {
 				i := informer.New(s, options(t))
 				applying, last := make(chan struct{}), -1
 				informer.AddIndex(i, func(w *widget) []int {
-					if w.Size > last { // it is asked of the old state, too
+					if w.Size > last { // the function is also called for the old state
 						last = w.Size
 						applying <- struct{}{}
 					}
 					for range 100 {
-						runtime.Gosched() // so that who waits for this gets as far as it can
+						runtime.Gosched() // goroutines that wait for this should run as far as they can
 					}
 					return nil
 				})
 				defer running(t, i)()
 				<-i.Synced()
-				var believers []*believer
+				var believers []*historyChecker
 				for n := range 50 {
-					b := newBeliever(t)
+					b := newHistoryChecker(t)
 					believers = append(believers, b)
 					s.set("a", n)
 					<-applying
@@ -131,7 +131,7 @@ func TestJoinInTheMiddleOfABatch(t *testing.T) {
 	}
 }
 
-// TestCacheIsAheadOfHandlers looks into the cache from a handler.
+// TestCacheIsAheadOfHandlers reads the cache in a handler.
 func TestCacheIsAheadOfHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
@@ -154,7 +154,7 @@ func TestCacheIsAheadOfHandlers(t *testing.T) {
 	})
 }
 
-func TestStuckHandlerDelaysNobody(t *testing.T) {
+func TestStuckHandlerDelaysNothingElse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		i := informer.New(s, options(t))
@@ -183,7 +183,7 @@ func TestCoalescingBacklogIsBounded(t *testing.T) {
 		s := newSource()
 		i := informer.New(s, options(t))
 		release := make(chan struct{})
-		b := newBeliever(t)
+		b := newHistoryChecker(t)
 		stuck := subscribe(t, i, func(n informer.Notification[*widget]) { <-release; b.handle(n) }, informer.HandlerOptions{Coalesce: true})
 		stop := running(t, i)
 		for n := range 10_000 {
@@ -229,8 +229,8 @@ func TestHandlerPanicIsContained(t *testing.T) {
 	})
 }
 
-// TestSlowHandlerIsWarnedOf has a handler take longer than it may while it is far behind: once a minute it is said.
-func TestSlowHandlerIsWarnedOf(t *testing.T) {
+// TestSlowHandlerIsLogged has a handler that is slow while it is far behind. The log must say so once a minute.
+func TestSlowHandlerIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		for n := range 1100 {
@@ -277,7 +277,7 @@ func TestRemoveFromWithinAHandler(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 3, calls)
 		require.Zero(t, registration.Pending())
-		registration.Remove() // again does nothing
+		registration.Remove() // again has no effect
 		require.Empty(t, i.Status().Handlers)
 	})
 }
@@ -289,7 +289,7 @@ func TestRemoveBeforeRun(t *testing.T) {
 	<-registration.Done()
 }
 
-func TestTheSameFunctionTwiceIsTwoHandlers(t *testing.T) {
+func TestSameFunctionTwiceIsTwoHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
@@ -392,7 +392,7 @@ func TestResyncIsPerHandler(t *testing.T) {
 		defer running(t, i)()
 		<-i.Synced()
 		<-time.After(5 * time.Second)
-		subscribe(t, i, late.handle, informer.HandlerOptions{ResyncPeriod: time.Second}) // raised to ten
+		subscribe(t, i, late.handle, informer.HandlerOptions{ResyncPeriod: time.Second}) // raised to 10 s
 		<-time.After(61 * time.Second)
 		synctest.Wait()
 		count := func(r *recorder) int {
@@ -410,7 +410,7 @@ func TestResyncIsPerHandler(t *testing.T) {
 	})
 }
 
-func TestResyncOfAHandlerThatJoinsAnInformerWithoutAny(t *testing.T) {
+func TestFirstHandlerOfARunningInformerGetsResyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
@@ -517,8 +517,8 @@ func TestIndexesBeforeAndAfterStart(t *testing.T) {
 	})
 }
 
-// TestFiftyHandlersCostFifty checks that neither joining nor fan-out keeps anything for each object and handler.
-func TestFiftyHandlersCostFifty(t *testing.T) {
+// TestAHandlerCostsNothingPerObject checks that neither a join nor the fan-out allocates for each object and handler.
+func TestAHandlerCostsNothingPerObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		for n := range 2000 {
@@ -548,8 +548,8 @@ func TestAddEventHandlerNamesTheHandler(t *testing.T) {
 	require.Equal(t, "mine", subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Name: "mine"}).Name())
 }
 
-// TestHandlersComeAndGoWhileEventsFlow is abuse from many goroutines at once, for the race detector.
-func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
+// TestHandlersJoinAndLeaveConcurrently uses an informer from many goroutines at once, for the race detector.
+func TestHandlersJoinAndLeaveConcurrently(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		i := informer.New(s, options(t))
@@ -559,7 +559,7 @@ func TestHandlersComeAndGoWhileEventsFlow(t *testing.T) {
 			go func() {
 				defer func() { finished <- struct{}{} }()
 				for n := range 50 {
-					b := newBeliever(t)
+					b := newHistoryChecker(t)
 					r, err := i.Subscribe(b.handle, informer.HandlerOptions{Coalesce: n%2 == 0})
 					if err != nil {
 						return
@@ -592,38 +592,40 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// believer is a handler that checks its history and adds it up.
-type believer struct {
+// historyChecker is a handler that checks that its notifications are legal, and applies them to state.
+type historyChecker struct {
 	t     *testing.T
 	state map[api.Key]*widget
 }
 
-func newBeliever(t *testing.T) *believer { return &believer{t, map[api.Key]*widget{}} }
+func newHistoryChecker(t *testing.T) *historyChecker {
+	return &historyChecker{t, map[api.Key]*widget{}}
+}
 
-func (b *believer) handle(n informer.Notification[*widget]) {
+func (c *historyChecker) handle(n informer.Notification[*widget]) {
 	key := api.KeyOf(n.Object)
-	known := b.state[key]
+	known := c.state[key]
 	switch n.Type {
 	case informer.Add:
-		require.Nil(b.t, known, "an Add of what it was told of")
-		b.state[key] = n.Object
+		require.Nil(c.t, known, "an Add of an object that the handler has")
+		c.state[key] = n.Object
 	case informer.Update:
-		require.Same(b.t, known, n.Old, "Old is what it was told last")
-		require.Equal(b.t, known.UID, n.Object.UID)
-		b.state[key] = n.Object
+		require.Same(c.t, known, n.Old, "Old must be the state that the handler got last")
+		require.Equal(c.t, known.UID, n.Object.UID)
+		c.state[key] = n.Object
 	case informer.Delete:
-		require.NotNil(b.t, known, "a Delete without an Add")
-		require.Equal(b.t, known.UID, n.Object.UID)
-		delete(b.state, key)
+		require.NotNil(c.t, known, "a Delete without an Add")
+		require.Equal(c.t, known.UID, n.Object.UID)
+		delete(c.state, key)
 	}
 }
 
-// requireEqual may be called when everything is quiet.
-func (b *believer) requireEqual(i *informer.Informer[*widget]) {
-	b.t.Helper()
-	require.Len(b.t, b.state, i.Cache().Len())
+// requireEqual compares state with the cache. The informer must be idle.
+func (c *historyChecker) requireEqual(i *informer.Informer[*widget]) {
+	c.t.Helper()
+	require.Len(c.t, c.state, i.Cache().Len())
 	for key, object := range i.Cache().All() {
-		require.Same(b.t, object, b.state[key])
+		require.Same(c.t, object, c.state[key])
 	}
-	require.True(b.t, slices.ContainsFunc(i.Status().Handlers, func(h informer.HandlerStatus) bool { return h.Synced }))
+	require.True(c.t, slices.ContainsFunc(i.Status().Handlers, func(h informer.HandlerStatus) bool { return h.Synced }))
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// TestJoinBetweenBatches lets handlers join while one batch follows another. A join that gives the lock up between its
-// replay and its place among the listeners misses a batch or sees it twice. Each batch holds the lock for so long that
-// everybody else who waits for it is starved: sync.Mutex then hands it over in the order of arrival, so that a join which
-// gives it up gets it back after the next batch.
+// TestJoinBetweenBatches lets handlers join while one batch follows another. If a join released the lock between its
+// replay and its entry into the list of listeners, it would miss a batch or get it twice. Each batch holds the lock for
+// so long that sync.Mutex enters its starvation mode and passes the lock on in the order of arrival. A join that
+// releases the lock would therefore get it back only after the next batch.
 func TestJoinBetweenBatches(t *testing.T) {
 	const joiners, joins = 4, 10
 	for _, coalesce := range []bool{false, true} {
@@ -22,8 +22,8 @@ func TestJoinBetweenBatches(t *testing.T) {
 		s.set("a", 0)
 		i := informer.New(s, options(t))
 		last := 0
-		informer.AddIndex(i, func(w *widget) []int { // it is called under the lock
-			if w.Size == last { // it is asked of the old state, too
+		informer.AddIndex(i, func(w *widget) []int { // the function is called under the lock
+			if w.Size == last { // the function is also called for the old state
 				last++
 				s.set("a", last)
 			}
@@ -47,14 +47,14 @@ func TestJoinBetweenBatches(t *testing.T) {
 	}
 }
 
-// joinUntilUpdate joins, and leaves when the handler was told of a change, which a believer checks.
+// joinUntilUpdate joins, and leaves when the handler has got an Update. A historyChecker checks the notifications.
 func joinUntilUpdate(t *testing.T, i *informer.Informer[*widget], coalesce bool) {
-	b, updated := newBeliever(t), make(chan struct{})
-	told := sync.OnceFunc(func() { close(updated) })
+	b, updated := newHistoryChecker(t), make(chan struct{})
+	closeUpdated := sync.OnceFunc(func() { close(updated) })
 	r, err := i.Subscribe(func(n informer.Notification[*widget]) {
 		b.handle(n)
 		if n.Type == informer.Update {
-			told()
+			closeUpdated()
 		}
 	}, informer.HandlerOptions{Coalesce: coalesce})
 	if err != nil {
@@ -63,14 +63,14 @@ func joinUntilUpdate(t *testing.T, i *informer.Informer[*widget], coalesce bool)
 	}
 	select {
 	case <-updated:
-	case <-r.Done(): // the believer has failed
+	case <-r.Done(): // the historyChecker has failed
 	}
 	r.Remove()
 }
 
-// TestSyncedIsClosedBetweenTheCacheAndTheHandlers looks at Synced while the first list is applied, which is when index
-// functions are called, and in the first call of each handler. There are many handlers, and some rounds, so that some
-// handler runs before the last has been told.
+// TestSyncedIsClosedBetweenTheCacheAndTheHandlers reads Synced while the first list is applied, which is when index
+// functions are called, and in the first call of each handler. It needs many handlers and several rounds, so that some
+// handler runs before the last one has its notifications.
 func TestSyncedIsClosedBetweenTheCacheAndTheHandlers(t *testing.T) {
 	for range 10 {
 		s := newSource()

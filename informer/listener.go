@@ -13,8 +13,9 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// processListener delivers to one handler, from one goroutine.
-// It corresponds to processorListener of client-go, without the second goroutine and the channels between them.
+// processListener is the backlog of one handler, and the goroutine that calls the handler with each of its
+// notifications. The name is that of client-go's processorListener, which needs two goroutines and channels between
+// them.
 type processListener[T api.Object] struct {
 	name       string
 	handle     func(Notification[T])
@@ -23,20 +24,20 @@ type processListener[T api.Object] struct {
 	newBacklog func() backlog[T]
 	resync     resyncTimer // guarded by the informer's lock
 
-	wake    chan struct{} // holds a token when the backlog may have grown
-	stop    chan struct{} // closed by Remove
-	synced  chan struct{} // closed when the initial list has been delivered
-	done    chan struct{} // closed when no call is in flight and none will start
+	wake    chan struct{} // has one element when the backlog may have grown
+	stop    chan struct{} // closed by remove
+	synced  chan struct{} // closed when the initial list is delivered
+	done    chan struct{} // closed when no call is in flight and no call will start
 	removed atomic.Bool
 	panics  atomic.Int64
-	// delivering is how many notifications have been taken from the backlog and not been delivered.
+	// delivering is the number of notifications that were taken from the backlog and are not delivered yet.
 	delivering atomic.Int64
 
 	mu      sync.Mutex // guards the field below
 	backlog backlog[T]
 
-	pace    pace // of the delivering goroutine
-	current inCall
+	sampler callSampler // of the delivering goroutine
+	current currentCall
 }
 
 func newProcessListener[T api.Object](
@@ -46,13 +47,13 @@ func newProcessListener[T api.Object](
 		name: name, handle: handle, log: log.With(zap.String("handler", name)),
 		coalesce: coalesce, newBacklog: func() backlog[T] { return newBacklog[T](coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
-		backlog: newBacklog[T](coalesce), current: inCall{dog: dog},
+		backlog: newBacklog[T](coalesce), current: currentCall{watchdog: dog},
 	}
-	l.current.begun, l.current.ended = l.logStuck, l.logReturn
+	l.current.reportLong, l.current.reportReturn = l.logStuck, l.logReturn
 	return l
 }
 
-// push appends to the backlog. The informer's lock is held, so that groups come in one order for all listeners.
+// push appends a group to the backlog. The informer's lock is held, so that all listeners get the groups in one order.
 func (l *processListener[T]) push(g *group[T]) {
 	l.mu.Lock()
 	l.backlog.push(g)
@@ -72,7 +73,7 @@ func (l *processListener[T]) pending() int {
 	return l.backlog.len() + int(l.delivering.Load())
 }
 
-// swap puts an empty backlog in the place of the present one, which it returns.
+// swap replaces the backlog by an empty one and returns the old one.
 func (l *processListener[T]) swap() backlog[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,8 +83,8 @@ func (l *processListener[T]) swap() backlog[T] {
 	return taken
 }
 
-// remove makes the listener end. What is pending is dropped, so that a handler which is stuck, or somebody who keeps the
-// registration, does not keep that too.
+// remove ends the listener and drops its backlog. Otherwise a stuck handler, or the owner of a registration, would keep
+// the objects of the backlog in memory.
 func (l *processListener[T]) remove() {
 	if l.removed.CompareAndSwap(false, true) {
 		l.swap()
@@ -95,7 +96,7 @@ func (l *processListener[T]) ended(ctx context.Context) bool {
 	return l.removed.Load() || ctx.Err() != nil
 }
 
-// run delivers until the listener is removed or ctx ends. take empties the backlog.
+// run delivers notifications until the listener is removed or ctx ends. It calls take to empty the backlog.
 func (l *processListener[T]) run(ctx context.Context, take func(*processListener[T]) []*group[T]) {
 	defer close(l.done)
 	defer l.current.end()
@@ -112,13 +113,13 @@ func (l *processListener[T]) run(ctx context.Context, take func(*processListener
 			if !l.deliver(ctx, g) {
 				return
 			}
-			groups[i] = nil // so that what is delivered is not kept by what is not
+			groups[i] = nil // the garbage collector may free a delivered group before the others are delivered
 		}
 		l.current.end()
 	}
 }
 
-// deliver calls the handler for each notification of g. It reports whether to go on.
+// deliver calls the handler for each notification of g. It reports whether run should continue.
 func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 	for n := range g.all() {
 		if l.ended(ctx) {
@@ -127,7 +128,7 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 		l.current.next()
 		pending := l.delivering.Add(-1)
 		l.call(n)
-		if pending >= slowHandlerPending && l.pace.look() {
+		if pending >= slowHandlerPending && l.sampler.count() {
 			l.measure(pending)
 		}
 	}
@@ -137,7 +138,7 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 	return true
 }
 
-// call contains a panic of the handler: the notification counts as delivered.
+// call calls the handler and recovers its panic. The notification counts as delivered.
 func (l *processListener[T]) call(n Notification[T]) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -149,43 +150,44 @@ func (l *processListener[T]) call(n Notification[T]) {
 	l.handle(n)
 }
 
-// measure warns of a handler that has fallen behind, and takes long.
+// measure logs a warning if the handler is slow. It is called only while the handler is far behind.
 func (l *processListener[T]) measure(pending int64) {
-	if took, warn := l.pace.measure(time.Now()); warn {
+	if took, warn := l.sampler.measure(time.Now()); warn {
 		l.log.Warn("handler is slow", zap.Duration("took", took), zap.Int64("count", pending))
 	}
 }
 
-// logStuck warns of a call that takes long.
+// logStuck logs that a call takes longer than StuckAfter.
 func (l *processListener[T]) logStuck(took time.Duration) {
 	l.log.Warn("handler takes long", zap.Duration("took", took), zap.Int("pending", l.pending()))
 }
 
-// logReturn says that such a call has returned.
+// logReturn logs that such a call has returned.
 func (l *processListener[T]) logReturn(took time.Duration) {
 	l.log.Warn("handler has returned", zap.Duration("took", took))
 }
 
-// takeBacklog empties the backlog of l.
+// takeBacklog empties the backlog of l and returns its groups.
 func (i *Informer[T]) takeBacklog(l *processListener[T]) []*group[T] {
-	taken, now := i.exchange(l)
+	taken, snapshot := i.takeWithSnapshot(l)
 	at := time.Now()
-	groups := taken.groups(now, at)
+	groups := taken.groups(snapshot, at)
 	n := 0
 	for _, g := range groups {
 		n += g.len()
 	}
 	l.delivering.Store(int64(n))
-	l.pace.begin(at)
+	l.sampler.begin(at)
 	if n > 0 {
 		l.current.begin(at)
 	}
 	return groups
 }
 
-// exchange gives l an empty backlog for its own. A coalescing one is completed from the cache, so nothing may be applied
-// to that in between; but no more than this is done under the informer's lock, however much there is to tell.
-func (i *Informer[T]) exchange(l *processListener[T]) (backlog[T], *cache.Snapshot[T]) {
+// takeWithSnapshot replaces the backlog of l by an empty one. For a coalescing listener it also returns the snapshot
+// that completes the backlog, so no batch may be applied in between. Only this happens under the informer's lock, so
+// the lock is held for the same time whatever the size of the backlog is.
+func (i *Informer[T]) takeWithSnapshot(l *processListener[T]) (backlog[T], *cache.Snapshot[T]) {
 	if !l.coalesce {
 		return l.swap(), nil
 	}

@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// counter returns a listener whose handler only counts, and a group of so many notifications.
+// counter returns a listener whose handler only counts, and a group with that number of notifications.
 func counter(notifications int) (*processListener[*thing], *group[*thing]) {
 	counted := 0
 	l := newProcessListener("counter", func(Notification[*thing]) { counted++ }, false, newWatchdog(0, nil), zap.NewNop())

@@ -6,14 +6,14 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// checkMutationsAt is how many objects are observed at least before all of them are looked at again.
+// checkMutationsAt is the smallest number of observed objects between two checks of all objects.
 const checkMutationsAt = 1024
 
-// mutations watches over the objects of a cache, if somebody wants to know. A nil one does not.
+// mutations runs the mutation detector of a cache. A nil value does nothing.
 type mutations[T api.Object] struct {
 	detector cache.MutationDetector[T]
 	report   func(cache.Mutation)
-	observed int // since the last check
+	observed int // objects since the last check
 }
 
 func newMutations[T api.Object](report func(cache.Mutation)) *mutations[T] {
@@ -23,7 +23,8 @@ func newMutations[T api.Object](report func(cache.Mutation)) *mutations[T] {
 	return &mutations[T]{report: report}
 }
 
-// observe is called with every batch before anybody else can see its objects, and without a lock: it runs T's DeepCopy.
+// observe is called with every batch before other code can see its objects. It runs without a lock, because it calls
+// T's DeepCopy.
 func (m *mutations[T]) observe(batch deltafifo.Batch[T]) {
 	if m == nil {
 		return
@@ -36,7 +37,8 @@ func (m *mutations[T]) observe(batch deltafifo.Batch[T]) {
 	}
 }
 
-// checkIfDue checks all objects every so often, at a cost that is constant for each one observed.
+// checkIfDue checks all objects when as many objects as the detector holds were observed since the last check. The cost
+// for each observed object is therefore constant.
 func (m *mutations[T]) checkIfDue() {
 	if m != nil && m.observed >= max(checkMutationsAt, m.detector.Len()) {
 		m.check()

@@ -24,7 +24,7 @@ func TestObserveBatches(t *testing.T) {
 		stop := i.ObserveBatches(func(s informer.Stored) {
 			seen = append(seen, s)
 			if _, there := i.Cache().Get(api.Key{Namespace: "default", Name: "c"}); !there {
-				require.Len(t, seen, 1, "what is told of is in the cache")
+				require.Len(t, seen, 1, "the batch must be in the cache")
 			}
 		})
 		defer running(t, i)()
@@ -46,7 +46,7 @@ func TestObserveBatches(t *testing.T) {
 	})
 }
 
-// The age of a cache is the time for which the server has said nothing about it.
+// TestHeardAt checks that HeardAt is the time since which the server has sent nothing.
 func TestHeardAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()
@@ -67,14 +67,14 @@ func TestHeardAt(t *testing.T) {
 		} {
 			something()
 			came := time.Now()
-			<-time.After(time.Minute) // with resyncs, which the server has no part in
+			<-time.After(time.Minute) // resyncs do not count, because they come without the server
 			synctest.Wait()
 			require.Equal(t, came, i.Status().HeardAt)
 		}
 	})
 }
 
-// What has come and is not in the cache makes the cache no younger.
+// TestHeardAtWaitsForTheCache checks that a received change counts only when it is in the cache.
 func TestHeardAtWaitsForTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		src := newSource()

@@ -7,9 +7,9 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// differing names the first option that two users of a shared informer do not agree on, or returns "". The logger is no
-// matter for disagreement.
-func differing[T api.Object](a, b Options[T]) string {
+// firstDifference returns the name of the first option in which two users of a shared informer differ, or "". It
+// ignores Logger.
+func firstDifference[T api.Object](a, b Options[T]) string {
 	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
 	for i := range va.NumField() {
 		name := va.Type().Field(i).Name
@@ -20,8 +20,9 @@ func differing[T api.Object](a, b Options[T]) string {
 	return ""
 }
 
-// sameOption compares two values of an option. Functions are compared by the address of their closure, which Go does
-// not offer: two closures of one function literal have the same code, and still do different things.
+// sameOption compares two values of an option. Functions are equal if they are the same closure, which Go cannot
+// compare without unsafe. Two closures of one function literal share code but may do different things, so the code
+// pointer is not enough.
 func sameOption(a, b reflect.Value) bool {
 	if a.Kind() != reflect.Func {
 		return a.Equal(b)

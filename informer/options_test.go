@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEveryOptionReachesTheReflector sets every option, and finds none of the reflector's unset.
+// TestEveryOptionReachesTheReflector sets every option, and checks that every option of the reflector is set.
 func TestEveryOptionReachesTheReflector(t *testing.T) {
 	var o Options[*thing]
 	options := reflect.ValueOf(&o).Elem()
@@ -18,7 +18,7 @@ func TestEveryOptionReachesTheReflector(t *testing.T) {
 	for i := range reflected.NumField() {
 		name := reflected.Type().Field(i).Name
 		if name == "ResourceVersion" {
-			continue // where to begin is the informer's own business
+			continue // the informer itself decides where to begin
 		}
 		require.False(t, reflected.Field(i).IsZero(), name)
 		if given := options.FieldByName(name); given.Kind() != reflect.Func {
@@ -27,7 +27,7 @@ func TestEveryOptionReachesTheReflector(t *testing.T) {
 	}
 }
 
-// setSomething gives a field a value that is not zero, and not that of another field of its type.
+// setSomething sets a field to a value that is not zero and differs from those of other fields of its type.
 func setSomething(field reflect.Value) {
 	switch field.Kind() {
 	case reflect.String:

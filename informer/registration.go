@@ -11,17 +11,19 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// HandlerOptions of one handler. The zero value is what most want.
+// HandlerOptions are the options of one handler. The zero value is a good default.
 type HandlerOptions struct {
-	// Name stands in logs and in Status. Empty names the handler after its type or function.
+	// Name identifies the handler in logs and in Status. An empty Name is replaced by the name of the handler's type or
+	// function.
 	Name string
-	// ResyncPeriod is how often this handler is told of every object again. 0 is the informer's own period, and negative
-	// is never; anything shorter than a second is a second. A handler that joins a running informer is not told more
-	// often than the most impatient of those that it was started with, and never if none of those asked for it.
+	// ResyncPeriod is the time between two resyncs of this handler. 0 means the period of the informer, and a negative
+	// value means no resyncs. A period below a second is raised to a second. A handler that joins a running informer
+	// gets resyncs at most as often as the shortest period among those of the informer and of the handlers that were
+	// registered before Run. Without such a period, it gets no resyncs.
 	ResyncPeriod time.Duration
-	// Coalesce keeps, for a handler that is behind, only the newest state of each object: what it has still to be told
-	// is bounded by the number of objects, and it may miss states in between, and objects that came and went. Not for
-	// handlers that count events, such as expectations.
+	// Coalesce merges the pending notifications of each object while the handler is behind. The backlog is then bounded
+	// by the number of objects. The handler may miss intermediate states, and objects that were created and deleted
+	// meanwhile. Handlers that count changes, such as expectations, must not use it.
 	Coalesce bool
 }
 
@@ -34,8 +36,8 @@ type HandlerOptions struct {
 type Registration interface {
 	// Name returns HandlerOptions.Name, or the default that replaced an empty name. It stays the same.
 	Name() string
-	// Synced returns a channel that is closed when the handler has been called with every object of its initial list and
-	// these calls have returned or panicked. If the handler is removed or the informer stops before, the channel is
+	// Synced returns a channel that is closed when the handler has been called with every object of its initial list
+	// and these calls have returned or panicked. If the handler is removed or the informer stops before, the channel is
 	// never closed. Each call returns the same channel.
 	Synced() <-chan struct{}
 	// Done returns a channel that is closed when the handler has been removed or the informer has stopped, and no call
@@ -43,10 +45,11 @@ type Registration interface {
 	Done() <-chan struct{}
 	// Remove ends the registration. No call of the handler starts after Remove has returned, except a call that was
 	// about to start; pending notifications are dropped. Remove does not wait for a call in flight, so a handler may
-	// remove itself; Done does. Removing again has no effect.
+	// remove itself. To wait for the call, use Done. Removing again has no effect.
 	Remove()
-	// Pending returns the number of notifications that the handler has not been called with. It is 0 after Remove. It is
-	// an estimate for a coalescing handler that is behind, because its notifications are merged when it gets to them.
+	// Pending returns the number of notifications that the handler has not been called with. It is 0 after Remove. It
+	// is an estimate for a coalescing handler that is behind, because its notifications are merged when it gets to
+	// them.
 	Pending() int
 	// Panics returns the number of calls that ended in a panic. It never decreases.
 	Panics() int64
@@ -66,14 +69,15 @@ var _ Registration = registration[api.Object]{}
 func (r registration[T]) Name() string            { return r.listener.name }
 func (r registration[T]) Synced() <-chan struct{} { return r.listener.synced }
 func (r registration[T]) Done() <-chan struct{}   { return r.listener.done }
-func (r registration[T]) Remove()                 { r.informer.leave(r.listener) }
+func (r registration[T]) Remove()                 { r.informer.removeListener(r.listener) }
 func (r registration[T]) Pending() int            { return r.listener.pending() }
 func (r registration[T]) Panics() int64           { return r.listener.panics.Load() }
 func (r registration[T]) StuckSince() time.Time   { return r.listener.current.stuckSince() }
 
-// AddEventHandler registers a handler, before Run or while it runs; a late one is told of every object in the cache as
-// an addition of its initial list, and then of the changes, each exactly once. It does not block, and may be called
-// from a handler. It returns ErrStopped once Run has ended.
+// AddEventHandler registers a handler, before Run or while it runs. A handler that joins late first gets an Add for
+// every cached object, as its initial list, and then each later change exactly once. AddEventHandler may be called from
+// a handler. It waits at most for a batch that is being applied. It returns ErrStopped when Run has ended, and panics
+// if h is nil.
 func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) (Registration, error) {
 	if h == nil {
 		panic("informer: AddEventHandler needs a handler")
@@ -84,7 +88,7 @@ func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOption
 	return i.Subscribe(func(n Notification[T]) { dispatch(h, n) }, o)
 }
 
-// Subscribe is AddEventHandler for a function that takes a notification whole, with the time at which it was received.
+// Subscribe is AddEventHandler for a function that takes whole notifications, each with the time when it was received.
 func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Registration, error) {
 	if f == nil {
 		panic("informer: Subscribe needs a function")
@@ -97,43 +101,43 @@ func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Regi
 		desired = i.o.ResyncPeriod
 	}
 	l := newProcessListener(o.Name, f, o.Coalesce, i.watchdog, i.log)
-	if err := i.join(l, desired); err != nil {
+	if err := i.addListener(l, desired); err != nil {
 		return nil, fmt.Errorf("add handler %s of %s: %w", o.Name, i.Resource(), err)
 	}
 	return registration[T]{i, l}, nil
 }
 
-// join makes a listener one of those that every batch is told to.
-func (i *Informer[T]) join(l *processListener[T], desiredResync time.Duration) error {
+// addListener registers a listener, which receives every later batch.
+func (i *Informer[T]) addListener(l *processListener[T], desiredResync time.Duration) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.life == ended {
+	if i.state == ended {
 		return ErrStopped
 	}
-	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.life == running)
+	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.state == running)
 	i.listeners = append(i.listeners, l)
 	if isClosed(i.synced) {
 		l.push(&group[T]{replay: i.indexer.Snapshot(), at: time.Now(), completes: true})
 	}
-	if i.life == running {
-		i.launch(l)
+	if i.state == running {
+		i.startListener(l)
 	}
 	return nil
 }
 
 // calls returns the calls of all listeners, for the watchdog.
-func (i *Informer[T]) calls() []*inCall {
+func (i *Informer[T]) calls() []*currentCall {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	calls := make([]*inCall, 0, len(i.listeners))
+	calls := make([]*currentCall, 0, len(i.listeners))
 	for _, l := range i.listeners {
 		calls = append(calls, &l.current)
 	}
 	return calls
 }
 
-// leave forgets a listener. One that never ran is done at once.
-func (i *Informer[T]) leave(l *processListener[T]) {
+// removeListener removes a listener and closes its done channel if it never ran.
+func (i *Informer[T]) removeListener(l *processListener[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	at := slices.Index(i.listeners, l)
@@ -142,20 +146,20 @@ func (i *Informer[T]) leave(l *processListener[T]) {
 	}
 	i.listeners = slices.Delete(i.listeners, at, at+1)
 	l.remove()
-	if i.life == created {
+	if i.state == created {
 		close(l.done)
 	}
 }
 
-// leaveUnless makes a listener leave whose handler has ended its goroutine, as t.FailNow does in a test: nobody would
-// empty its backlog any more. When it is ctx that has ended there is nothing more to come.
-func (i *Informer[T]) leaveUnless(ctx context.Context, l *processListener[T]) {
+// removeEnded removes a listener whose handler has ended its goroutine, as t.FailNow does in a test: its backlog would
+// grow without a reader. It does nothing if ctx has ended, because no batch follows.
+func (i *Informer[T]) removeEnded(ctx context.Context, l *processListener[T]) {
 	if ctx.Err() == nil {
-		i.leave(l)
+		i.removeListener(l)
 	}
 }
 
-// handlerName names a handler after its type, or after the function that it is.
+// handlerName returns the name of a handler's type, or of the function that it is.
 func handlerName(h any) string {
 	v := reflect.ValueOf(h)
 	if v.Kind() == reflect.Func {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// minimumResyncPeriod is the shortest period; a shorter one that is asked for is raised to it.
+// minimumResyncPeriod is the shortest period. Shorter periods are raised to it.
 const minimumResyncPeriod = time.Second
 
-// resyncTimer says when a handler wants to be told of everything again.
+// resyncTimer computes when a handler is due for its next resync.
 type resyncTimer struct {
-	period time.Duration // 0 is never
+	period time.Duration // 0 means no resyncs
 	next   time.Time
 }
 
@@ -20,15 +20,15 @@ func (t *resyncTimer) due(now time.Time) bool {
 
 func (t *resyncTimer) start(now time.Time) { t.next = now.Add(t.period) }
 
-// advance is called when the timer is due. It counts from when that was, and not from when somebody got round to it:
-// the next time would else be a little after the ticker looks, and every other resync would be missed.
+// advance is called when the timer is due. The next time is counted from the time when the timer was due, not from now.
+// Otherwise the next time would be a little after a tick of the ticker, and every other resync would be missed.
 func (t *resyncTimer) advance(now time.Time) {
 	periods := 1 + now.Sub(t.next)/t.period
 	t.next = t.next.Add(periods * t.period)
 }
 
-// resyncPeriod settles the period of a handler that asks for desired, where check is the informer's own period: 0
-// disables either; a running informer does not look more often than it was started to.
+// resyncPeriod returns the period of a handler that wants desired. check is the period of the ticker of a running
+// informer: it bounds the result from below, and without a ticker there are no resyncs.
 func resyncPeriod(desired, check time.Duration, running bool) time.Duration {
 	if desired <= 0 || running && check <= 0 {
 		return 0
@@ -40,7 +40,7 @@ func resyncPeriod(desired, check time.Duration, running bool) time.Duration {
 	return desired
 }
 
-// resyncLoop asks for a resync whenever a handler is due, every period.
+// resyncLoop puts a resync into the queue when a handler is due. It checks once in every period.
 func (i *Informer[T]) resyncLoop(ctx context.Context, period time.Duration) {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()

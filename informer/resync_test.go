@@ -15,9 +15,9 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// TestResyncKeepsItsPeriodHoweverBusy has batches take time, as they do outside a bubble: what is late once is not late
-// again, and no resync is left out.
-func TestResyncKeepsItsPeriodHoweverBusy(t *testing.T) {
+// TestResyncKeepsItsPeriodUnderLoad has batches that take time. A delay must not move later resyncs, and no resync may
+// be missing.
+func TestResyncKeepsItsPeriodUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
@@ -34,7 +34,7 @@ func TestResyncKeepsItsPeriodHoweverBusy(t *testing.T) {
 		}, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-time.After(9500 * time.Millisecond)
-		s.set("b", 1) // is being handled when the first resync is due
+		s.set("b", 1) // is handled while the first resync becomes due
 		<-time.After(41 * time.Second)
 		synctest.Wait()
 		want := []time.Duration{10500 * time.Millisecond, 10500 * time.Millisecond}
@@ -45,9 +45,9 @@ func TestResyncKeepsItsPeriodHoweverBusy(t *testing.T) {
 	})
 }
 
-// TestPendingCountsWhatIsDelivered has a resync come with changes and deletions, which it does not mention: everything
-// that was counted is delivered, and nothing else.
-func TestPendingCountsWhatIsDelivered(t *testing.T) {
+// TestPendingCountsTakenNotifications has a resync in one batch with changes and deletions, which the resync skips.
+// Pending must count exactly the delivered notifications.
+func TestPendingCountsTakenNotifications(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestPendingCountsWhatIsDelivered(t *testing.T) {
 				}, informer.HandlerOptions{Coalesce: coalesce})
 				defer running(t, i)()
 				<-time.After(9500 * time.Millisecond)
-				s.set("d", 2) // is being handled when what follows is put in
+				s.set("d", 2) // is handled while the following changes arrive
 				synctest.Wait()
 				r.take()
 				pending = nil
@@ -89,7 +89,7 @@ func TestPendingCountsWhatIsDelivered(t *testing.T) {
 	}
 }
 
-// slow is a source whose first event takes its time.
+// slow is a source that delays the first event.
 type slow struct {
 	*source
 	after time.Duration
@@ -100,8 +100,8 @@ func (s slow) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.E
 	return s.source.Watch(ctx, o)
 }
 
-// TestTheFirstListIsNotToldTwice has a resync come in one batch with it.
-func TestTheFirstListIsNotToldTwice(t *testing.T) {
+// TestInitialListIsNotDeliveredTwice has a resync in one batch with the initial list.
+func TestInitialListIsNotDeliveredTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
@@ -109,7 +109,7 @@ func TestTheFirstListIsNotToldTwice(t *testing.T) {
 		o.ResyncPeriod = 10 * time.Second
 		o.OnBatch = func(b deltafifo.Batch[*widget], _ *cache.Snapshot[*widget]) {
 			if b.Resync && !b.InitialList {
-				<-time.After(11 * time.Second) // from the first resync, of nothing, until after the second
+				<-time.After(11 * time.Second) // from the first resync, which is empty, until after the second
 			}
 		}
 		i := informer.New(slow{s, 15 * time.Second}, o)

@@ -43,8 +43,8 @@ func named(name string, size int) *widget {
 	return &widget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Size: size}
 }
 
-// TestRunEndsInEveryState cancels Run wherever it can be waiting: it returns at once, and the bubble would not end if it
-// had left a goroutine behind.
+// TestRunEndsInEveryState cancels Run in every state in which it can wait. Run must return at once. A goroutine that is
+// left would keep the bubble from ending.
 func TestRunEndsInEveryState(t *testing.T) {
 	everything := testserver.Match{Verbs: []string{"list", "watch"}}
 	for _, tc := range []struct {
@@ -93,8 +93,8 @@ func TestRunEndsInEveryState(t *testing.T) {
 	}
 }
 
-// TestCacheSurvivesMisbehavingServer lets a server do its worst after the first list, one thing at a time and each for
-// ten minutes: the cache stays what it was, and is what the server has when that is over.
+// TestCacheSurvivesMisbehavingServer injects one kind of misbehaviour at a time after the first list, for ten minutes
+// each. The cache must not change meanwhile, and must follow the server again afterwards.
 func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 	cut := []testserver.Fault{{Effect: testserver.Disconnect{Abrupt: true}}}
 	for name, faults := range map[string][]testserver.Fault{
@@ -108,8 +108,8 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 		"half an answer":                 {{Effect: testserver.Cut{After: 150}}},
 		"objects of no kind":             {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
 		"no JSON":                        {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"metadata":{"name":"w1"`) }}}},
-		"another's name":                 {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
-		"objects of nothing":             {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{}`) }}}},
+		"a string instead of an object":  {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
+		"empty objects":                  {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{}`) }}}},
 		"objects without a name":         {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"noname":"`)}}},
 		"objects without a namespace":    {{Effect: testserver.Malform{Mangle: replaced(`"namespace":"default"`, `"namespace":""`)}}},
 		"names that are not UTF-8":       {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"name":"`+"\xff")}}},
@@ -118,8 +118,8 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 		"silence":                        {{Effect: testserver.Stall{}}},
 		"an outage":                      {{Effect: testserver.Outage{}}},
 		"resets":                         {{Effect: testserver.Reset{}}},
-		"410 for ever":                   {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: 500}}},
-		"a list of nothing, cut off":     {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Cut{After: 60}}},
+		"410 forever":                    {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: 500}}},
+		"an empty list that ends early":  {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Cut{After: 60}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 				synctest.Wait()
 				require.ElementsMatch(t, before, i.Cache().List())
 				require.Empty(t, r.take())
-				require.Less(t, len(server.Requests()), 100, "the server is not hammered")
+				require.Less(t, len(server.Requests()), 100, "there must be pauses between requests")
 				server.Heal()
 				_, err := server.Create(widgets, named("new", 9))
 				require.NoError(t, err)
@@ -154,14 +154,14 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 	}
 }
 
-// replaced returns a function that makes an object a malformed one.
+// replaced returns a function that makes an object malformed by replacing a part of it.
 func replaced(old, now string) func([]byte) []byte {
 	return func(object []byte) []byte { return bytes.ReplaceAll(object, []byte(old), []byte(now)) }
 }
 
-// TestForeignObjectsStayOut has a server put objects that cannot belong to the collection into lists and watches of the
-// namespace default, with the bytes that a hostile or broken server would send.
-func TestForeignObjectsStayOut(t *testing.T) {
+// TestForeignObjectsAreRejected has a server that sends objects that cannot belong to the collection, in lists and
+// watches of the namespace default. Their bytes are those that a hostile or broken server would send.
+func TestForeignObjectsAreRejected(t *testing.T) {
 	for name, mangle := range map[string]func([]byte) []byte{
 		"of another namespace": replaced(`"namespace":"default"`, `"namespace":"kube-system"`),
 		"of no namespace":      replaced(`"namespace":"default",`, ``),
@@ -209,8 +209,8 @@ func TestForeignObjectsStayOut(t *testing.T) {
 	}
 }
 
-// TestARelistOfUnchangedObjectsTellsNothing compares pointers: what has not changed is not even decoded again.
-func TestARelistOfUnchangedObjectsTellsNothing(t *testing.T) {
+// TestRelistOfUnchangedObjectsNotifiesNothing compares pointers, because an unchanged object must not be decoded again.
+func TestRelistOfUnchangedObjectsNotifiesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, lw := serve(t, testserver.Options{})
 		i := informer.New(lw, options(t))
@@ -240,7 +240,7 @@ func TestARelistOfUnchangedObjectsTellsNothing(t *testing.T) {
 	})
 }
 
-// TestNoListReuse is for servers whose answers change without a version.
+// TestNoListReuse has a server whose objects change without a new version.
 func TestNoListReuse(t *testing.T) {
 	for _, noReuse := range []bool{false, true} {
 		t.Run(fmt.Sprintf("noReuse=%v", noReuse), func(t *testing.T) {
@@ -279,7 +279,7 @@ func TestNoListReuse(t *testing.T) {
 	}
 }
 
-// TestManagedFieldsAreDropped looks for what a server sends and nobody reads.
+// TestManagedFieldsAreDropped checks that cached objects have no managedFields, although the server sends them.
 func TestManagedFieldsAreDropped(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		t.Run(fmt.Sprintf("keep=%v", keep), func(t *testing.T) {

@@ -29,7 +29,7 @@ var (
 	simulationSeed  = flag.Int("seed", -1, "the one seed that TestSimulation runs")
 )
 
-// simulated is the object of a simulation.
+// simulated is the object type of a simulation.
 type simulated struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -39,12 +39,12 @@ type simulated struct {
 
 var simulatedResource = api.Resource{Group: "leat.test", Version: "v1", Kind: "Simulated", Plural: "simulateds", Namespaced: true}
 
-// coverage is what the seeds have reached together.
+// coverage counts what all seeds have reached together.
 type coverage struct {
 	mu     sync.Mutex // seeds run in parallel
 	faults map[string]int
 	rules  map[string]int
-	rows   map[string]int // of the reflector's table: what was asked, and what came of it
+	rows   map[string]int // of the reflector's table: the request and its outcome
 }
 
 func (c *coverage) add(counts *map[string]int, what string, n int) {
@@ -53,9 +53,9 @@ func (c *coverage) add(counts *map[string]int, what string, n int) {
 	(*counts)[what] += n
 }
 
-// TestSimulation drives the whole pipeline, from HTTP to handlers of every kind, through random changes, faults and
-// pauses, on fake time. When the faults have stopped, the cache equals the server, every handler has seen a legal
-// history that adds up to the cache, and nothing is left behind. A seed that fails fails again:
+// TestSimulation runs the whole pipeline, from HTTP to handlers of every kind, with random changes, faults and pauses,
+// on fake time. After the faults, the cache must be equal to the server, every handler must have a legal history that
+// leads to the state of the cache, and no goroutine may be left. A seed always leads to the same result:
 //
 //	go test ./informer -run TestSimulation -seed 42
 func TestSimulation(t *testing.T) {
@@ -89,18 +89,18 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// simulatedFault is a fault that a simulation may meet.
+// simulatedFault is a fault of a simulation.
 type simulatedFault struct {
 	name string
-	// list is what the first list of an informer must be for the fault to be met there: "streamed", "paged", or empty
-	// if that does not matter.
+	// list is the kind of first list that an informer needs to meet the fault there: "streamed", "paged", or empty if
+	// the kind does not matter.
 	list string
 	make func(*simulation) testserver.Fault
 }
 
-// simulatedFaults are the faults that a simulation picks from, every one that the test server has but lists without an
-// end, which nobody would see the end of. Lists are rare: so that no fault depends on luck, every other seed begins with
-// one of them in place.
+// simulatedFaults are the faults of which a simulation chooses: every fault of the test server, except lists without an
+// end, because the simulation would not end either. Lists are rare, so every other seed begins with one of these faults
+// in place. No fault then depends on luck.
 var simulatedFaults = []simulatedFault{
 	{"fail", "", func(s *simulation) testserver.Fault {
 		code := []int{500, 503, 504, 429, 403, 401, 404, 502}[s.rand.IntN(8)]
@@ -177,10 +177,10 @@ type simulation struct {
 	server   *testserver.Server
 	informer *Informer[*simulated]
 	past     *testserver.Snapshot
-	first    *simulatedFault // in place from the beginning, or nil
+	first    *simulatedFault // injected at the beginning, or nil
 	faults   map[string][]*testserver.Injection
 	handlers []*simulatedHandler
-	ended    chan struct{} // closed when slow handlers need not be slow any more
+	ended    chan struct{} // closed when slow handlers become quick
 }
 
 func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
@@ -197,7 +197,7 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 		DisableStreaming: s.rand.IntN(3) == 0, PageSize: int64(s.rand.IntN(3) * 3),
 		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
 		Rand:         rand.New(rand.NewPCG(seed, 8)).Float64, MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
-		OnMutation: func(m cache.Mutation) { t.Errorf("somebody changed an object of the cache: %v", m) },
+		OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
 	}
 	if seed%2 == 1 {
 		s.first = &simulatedFaults[int(seed/2)%len(simulatedFaults)]
@@ -250,7 +250,7 @@ func (s *simulation) run() {
 		}
 	})
 	if s.first != nil {
-		s.pass(time.Second) // before anything can remove it
+		s.pass(time.Second) // before another step can remove it
 	}
 	for range 200 {
 		s.step()
@@ -261,7 +261,7 @@ func (s *simulation) run() {
 	running.Wait()
 }
 
-// step does one random thing.
+// step makes one random step.
 func (s *simulation) step() {
 	switch n := s.rand.IntN(100); {
 	case n < 60:
@@ -286,7 +286,7 @@ func (s *simulation) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// write creates, changes or deletes one of thirty objects, or replaces it by another of the same name.
+// write creates, changes or deletes one of thirty objects, or replaces it by another object of the same name.
 func (s *simulation) write() {
 	key := api.Key{Namespace: fmt.Sprint("ns", s.rand.IntN(3)), Name: fmt.Sprint("object", s.rand.IntN(10))}
 	create := func() {
@@ -312,7 +312,7 @@ func (s *simulation) write() {
 	}
 }
 
-// inject puts a fault in place.
+// inject injects a fault.
 func (s *simulation) inject(f simulatedFault) {
 	if f.name == restored {
 		s.server.Heal()
@@ -325,8 +325,9 @@ func (s *simulation) inject(f simulatedFault) {
 	}
 }
 
-// restored gives the informer, which had reached a version, the time to see where the server is now: one that overtakes
-// its former versions while nobody looks is like one that never went back. What it must see it must also show.
+// restored gives the informer time to notice that the server was restored. reached is a version that the informer had
+// reached. A restored server whose version passes the former one before a request notices it cannot be told from one
+// that was not restored. A detected restore must show in the status.
 func (s *simulation) restored(reached string) {
 	s.past = s.server.Snapshot()
 	s.pass(22 * time.Minute) // the longest watch, which may be one from the future, and its grace
@@ -335,7 +336,7 @@ func (s *simulation) restored(reached string) {
 	}
 }
 
-// heal removes the faults, now or never mind which: half of them at a time.
+// heal removes the faults, or half of them.
 func (s *simulation) heal() {
 	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
 		for _, i := range s.faults[name] {
@@ -346,8 +347,8 @@ func (s *simulation) heal() {
 	}
 }
 
-// settle ends all faults, and gives the pipeline what it needs to notice the events that were dropped: those are gone
-// for good until there is a list, so something happens that is compacted while nobody can see it.
+// settle ends all faults, and makes the pipeline list again. Dropped events are missing until a list, so settle makes
+// changes and compacts them while no watch is open.
 func (s *simulation) settle() {
 	close(s.ended)
 	s.server.Heal()
@@ -368,7 +369,7 @@ func (s *simulation) settle() {
 	s.pass(time.Minute)
 }
 
-// check compares the server with the cache, and the cache with what each handler believes.
+// check compares the server with the cache, and the cache with the state of each handler.
 func (s *simulation) check() {
 	s.checkCache()
 	for _, h := range s.handlers {
@@ -392,7 +393,7 @@ func (s *simulation) checkCache() {
 	}
 }
 
-// simulatedHandler is one handler of a simulation, which checks the history it is told.
+// simulatedHandler is one handler of a simulation. It checks its history.
 type simulatedHandler struct {
 	s            *simulation
 	registration Registration
@@ -413,7 +414,7 @@ func (s *simulation) join() {
 			case <-s.ended:
 			}
 		}
-		h.tell(n)
+		h.apply(n)
 	}, o)
 	require.NoError(s.t, err)
 	h.registration = registration
@@ -423,7 +424,7 @@ func (s *simulation) join() {
 	}
 }
 
-// observe counts the coalescing rules that the listener of a registration meets.
+// observe counts the coalescing rules that the listener of a registration applies.
 func (s *simulation) observe(r Registration) {
 	s.informer.mu.Lock()
 	defer s.informer.mu.Unlock()
@@ -440,17 +441,17 @@ func (s *simulation) observe(r Registration) {
 	l.backlog = observed(l.backlog)
 }
 
-// leave removes a handler; nothing may reach it any more.
+// leave removes a handler. It must not be called afterwards.
 func (s *simulation) leave() {
 	h := s.handlers[s.rand.IntN(len(s.handlers))]
 	h.registration.Remove()
 	h.removed = true
 }
 
-func (h *simulatedHandler) tell(n Notification[*simulated]) {
+func (h *simulatedHandler) apply(n Notification[*simulated]) {
 	key := api.KeyOf(n.Object)
 	if wrong := illegal(n, h.state[key]); wrong != "" {
-		h.s.t.Errorf("handler %s is told of %s: %s", h.registration.Name(), key, wrong)
+		h.s.t.Errorf("handler %s: notification of %s: %s", h.registration.Name(), key, wrong)
 	}
 	if n.Type == Delete {
 		delete(h.state, key)
@@ -459,12 +460,12 @@ func (h *simulatedHandler) tell(n Notification[*simulated]) {
 	}
 }
 
-// illegal says what is wrong with a notification for somebody who knows this of its object. (It is asked a million times,
-// and an assertion that holds costs more than all the rest.)
+// illegal returns why a notification is illegal for a handler that knows this state of its object, or "". It uses no
+// assertion, because a million calls of one would cost more than the rest of the test.
 func illegal(n Notification[*simulated], known *simulated) string {
 	switch {
 	case n.Type == Add && known != nil:
-		return "an Add over what it was told of"
+		return "an Add of an object that the handler has"
 	case n.Type == Add:
 		return ""
 	case known == nil:
@@ -472,7 +473,7 @@ func illegal(n Notification[*simulated], known *simulated) string {
 	case n.Object.UID != known.UID:
 		return fmt.Sprintf("%s of another UID", n.Type)
 	case n.Type == Update && n.Old != known:
-		return "Old is not what it was told last"
+		return "Old is not the state that the handler got last"
 	case n.Resync && n.Object != known:
 		return "a resync with another state"
 	default:
@@ -480,7 +481,7 @@ func illegal(n Notification[*simulated], known *simulated) string {
 	}
 }
 
-// check compares what the handler believes with the cache.
+// check compares the state of the handler with the cache.
 func (h *simulatedHandler) check() {
 	if h.removed {
 		<-h.registration.Done()
@@ -494,9 +495,8 @@ func (h *simulatedHandler) check() {
 	}
 }
 
-// reflectorRows are the rows of the reflector's table: what was asked for, how it ended, and whether the state was complete
-// then.
-// A thousand seeds meet the rare ones too.
+// reflectorRows are the rows of the reflector's table: the request, its outcome, and whether the state was complete at
+// that time. Only a run with a thousand seeds reaches the rare rows too.
 var (
 	reflectorRows = []string{
 		"stream done, complete", "stream broken, complete", "stream rejected", "stream busy", "stream broken",
@@ -542,7 +542,7 @@ func (b observedBacklog) push(g *group[*simulated]) {
 			}
 			b.coverage.add(&b.coverage.rules, rule, 1)
 		}
-		// One at a time, so that the next rule sees what this one led to.
+		// One at a time, so that the next rule sees the result of this one.
 		b.coalescingBacklog.push(&group[*simulated]{notifications: []Notification[*simulated]{n}})
 	}
 }

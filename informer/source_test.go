@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// widget is what a user's own type looks like: what it declares is what is kept.
+// widget is an object type as a user declares it. Fields that it does not declare are dropped.
 type widget struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Size              int `json:"size"`
@@ -27,22 +27,22 @@ type widget struct {
 
 var widgets = api.Resource{Group: "leat.test", Version: "v1", Kind: "Widget", Plural: "widgets", Namespaced: true}
 
-// source is a collection in memory that streams, for tests of what an informer does once it has the events. The whole
-// way from a server is tested over the test server.
+// source is a collection in memory that supports WatchList. It serves tests of the informer without HTTP;
+// server_test.go has the tests with the test server.
 type source struct {
 	mu      sync.Mutex
 	version int
 	uids    int
 	objects map[api.Key]*widget
 	log     []api.Event[*widget]
-	changed chan struct{} // closed and replaced at each change
+	changed chan struct{} // closed and replaced at every change
 }
 
 func newSource() *source {
 	return &source{objects: map[api.Key]*widget{}, changed: make(chan struct{})}
 }
 
-// set makes or changes default/name and returns the version.
+// set creates or changes default/name and returns the version.
 func (s *source) set(name string, size int) string {
 	return s.record(name, func(key api.Key, old *widget) *widget {
 		w := &widget{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Size: size}
@@ -86,7 +86,7 @@ func (s *source) record(name string, change func(api.Key, *widget) *widget) stri
 	return version
 }
 
-// bookmark moves the version without a change to any object.
+// bookmark raises the version without a change to an object.
 func (s *source) bookmark() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,14 +154,14 @@ func (s *source) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[ap
 	}
 }
 
-// options are what every informer of these tests has: the mutation detector.
+// options returns the options of most tests here: with the mutation detector.
 func options(t *testing.T) informer.Options[*widget] {
 	return informer.Options[*widget]{
-		OnMutation: func(m cache.Mutation) { t.Errorf("somebody changed an object of the cache: %v", m) },
+		OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
 	}
 }
 
-// running runs an informer in the background of a bubble, and returns what ends it and reports that it ended well.
+// running runs an informer in the background of a bubble. stop ends it and checks that it returned no error.
 func running[T api.Object](t *testing.T, i *informer.Informer[T]) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -172,7 +172,7 @@ func running[T api.Object](t *testing.T, i *informer.Informer[T]) (stop func()) 
 	})
 }
 
-// recorder is a handler that keeps what it is told, as lines.
+// recorder is a handler that records its notifications as lines.
 type recorder struct {
 	mu    sync.Mutex
 	lines []string

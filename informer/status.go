@@ -9,36 +9,37 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// Status is how an informer fares: what its reflector does, what its cache holds, how far its handlers are.
+// Status describes the state of an informer: its reflector, its cache and its handlers.
 type Status struct {
 	Resource api.Resource
-	// Reflector tells of requests, errors and versions received.
+	// Reflector describes requests, errors and received versions.
 	Reflector reflector.Status
-	// Synced says whether the cache holds the first list, Objects how many it holds, and ResourceVersion what it is a
-	// copy of.
+	// Synced reports whether the cache holds the first list. Objects is the number of cached objects, and
+	// ResourceVersion the version of the cache.
 	Synced          bool
 	Objects         int
 	ResourceVersion string
-	// Undecodable is how many objects the cache holds in an old state, or not at all, because the newest one could not
-	// be decoded or transformed.
+	// Undecodable is the number of objects whose newest state could not be decoded or transformed. The cache holds
+	// their last good state, or does not hold them.
 	Undecodable int
-	// HeardAt is when something came last that the cache shows: an event, a bookmark, the end of a list. What it is ago
-	// is how old the cache may be. It is zero before the first list.
+	// HeardAt is the time when the newest information in the cache was received: an event, a bookmark or the end of a
+	// list. The time since then bounds how old the cache may be. It is zero before the first list.
 	HeardAt  time.Time
 	Handlers []HandlerStatus
 }
 
-// HandlerStatus is how one handler fares.
+// HandlerStatus describes the state of one handler. Its fields are the results of the methods of Registration.
 type HandlerStatus struct {
 	Name    string
 	Synced  bool
 	Pending int
 	Panics  int64
-	// StuckSince is when the call in flight began if it takes longer than Options.StuckAfter, and otherwise zero.
+	// StuckSince is the time when the call in flight began if it takes longer than Options.StuckAfter, and otherwise
+	// zero.
 	StuckSince time.Time
 }
 
-// Status may be called from anywhere, before, during and after Run.
+// Status returns the state of the informer. It may be called on any goroutine, before, during and after Run.
 func (i *Informer[T]) Status() Status {
 	snapshot := i.indexer.Snapshot()
 	s := Status{
@@ -52,9 +53,9 @@ func (i *Informer[T]) Status() Status {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if s.Synced {
-		s.HeardAt = i.heard
-		if s.Reflector.ResourceVersion == s.ResourceVersion { // nothing that came is still on its way
-			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heard)
+		s.HeardAt = i.changedAt
+		if s.Reflector.ResourceVersion == s.ResourceVersion { // the cache shows everything that was received
+			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.changedAt)
 		}
 	}
 	for _, l := range i.listeners {
@@ -66,7 +67,7 @@ func (i *Informer[T]) Status() Status {
 	return s
 }
 
-// String is one line that answers "why is this not synced".
+// String returns one line that explains why an informer is not synced, or how it is doing.
 func (s Status) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", s.Resource)

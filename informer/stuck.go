@@ -8,47 +8,48 @@ import (
 )
 
 const (
-	defaultStuckAfter = 5 * time.Minute // as for reconciles
+	defaultStuckAfter = 5 * time.Minute // as in package controller
 
-	// looks is how often a watchdog looks within StuckAfter, which bounds the error of the times that it reports.
-	looks = 60
+	// checksPerStuckAfter is the number of checks of a watchdog within StuckAfter. It bounds the error of the reported
+	// times.
+	checksPerStuckAfter = 60
 )
 
 // watchdog reports calls of handlers that take longer than StuckAfter. It has no goroutine. It has one timer, which
 // runs only while a handler is called and not reported.
 //
-// Rule: a listener notes the time when it takes a backlog, and again before its first call after each look of the
+// Rule: a listener records the time when it takes a backlog, and again before its first call after each check of the
 // watchdog. Reason: reading the clock before each call would cost more than the work of many handlers; comparing the
-// number of a look costs a nanosecond. Price: a call may have begun later than its note, by at most the time between
-// two looks. The note is exact if the calls before it in its backlog were quick.
+// number of checks costs a nanosecond. Price: a call may have begun later than its recorded time, by at most the time
+// between two checks. The recorded time is exact if the calls before it in its backlog were quick.
 type watchdog struct {
-	after time.Duration    // negative for never
-	epoch time.Time        // the notes are nanoseconds since then, and positive
-	calls func() []*inCall // of all listeners
+	after time.Duration         // a negative value means never
+	epoch time.Time             // recorded times are nanoseconds since epoch, and positive
+	calls func() []*currentCall // of all listeners
 
-	number atomic.Int64 // of the last look; a listener compares it before each call
+	checks atomic.Int64 // number of checks so far; a listener compares it before each call
 	armed  atomic.Bool  // the timer runs
 
-	running sync.WaitGroup // the timer, or its function
-	mu      sync.Mutex     // guards the fields below
-	timer   *time.Timer
-	looked  int64 // when it looked last; 0 before its first look since it was armed
-	stopped bool
+	running   sync.WaitGroup // the timer, or its function
+	mu        sync.Mutex     // guards the fields below
+	timer     *time.Timer
+	lastCheck int64 // time of the last check; 0 before the first check after arm
+	stopped   bool
 }
 
-func newWatchdog(after time.Duration, calls func() []*inCall) *watchdog {
+func newWatchdog(after time.Duration, calls func() []*currentCall) *watchdog {
 	if after == 0 {
 		after = defaultStuckAfter
 	}
 	return &watchdog{after: after, epoch: time.Now().Add(-1), calls: calls}
 }
 
-func (w *watchdog) period() time.Duration { return max(w.after/looks, 1) }
+func (w *watchdog) period() time.Duration { return max(w.after/checksPerStuckAfter, 1) }
 
-// since returns the note of a time.
-func (w *watchdog) since(t time.Time) int64 { return int64(t.Sub(w.epoch)) }
+// offset returns a time in the form in which it is recorded.
+func (w *watchdog) offset(t time.Time) int64 { return int64(t.Sub(w.epoch)) }
 
-// time returns the time of a note. The note of a reported call is negative.
+// time returns a recorded time. The recorded time of a reported call is negative.
 func (w *watchdog) time(at int64) time.Time { return w.epoch.Add(time.Duration(max(at, -at))) }
 
 // arm starts the timer if it does not run.
@@ -59,7 +60,7 @@ func (w *watchdog) arm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.armed.Load() {
-		w.looked = 0
+		w.lastCheck = 0
 		w.start(w.period())
 	}
 }
@@ -72,13 +73,13 @@ func (w *watchdog) start(d time.Duration) {
 	w.armed.Store(true)
 	w.running.Add(1)
 	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.look)
+		w.timer = time.AfterFunc(d, w.check)
 	} else {
 		w.timer.Reset(d)
 	}
 }
 
-// stop ends the watchdog. When it returns, the timer's function has returned too.
+// stop ends the watchdog. It waits until the timer's function has returned.
 func (w *watchdog) stop() {
 	w.mu.Lock()
 	w.stopped = true
@@ -89,35 +90,35 @@ func (w *watchdog) stop() {
 	w.running.Wait()
 }
 
-// look reports the calls that take long. The timer runs on if there are others.
-func (w *watchdog) look() {
+// check reports the calls that take long. The timer continues if other calls are in flight.
+func (w *watchdog) check() {
 	defer w.running.Done()
-	for _, c := range w.find() {
-		c.begun(c.took)
+	for _, c := range w.findLong() {
+		c.reportLong(c.took)
 	}
 }
 
 // longCall is a call that takes long.
 type longCall struct {
-	*inCall
+	*currentCall
 	took time.Duration
 }
 
-// find marks the calls that take long as reported, and returns them. A call that its listener did not note again
-// after the last look began before that look, so one note that is old does not make a quick call a long one.
-func (w *watchdog) find() (long []longCall) {
+// findLong marks the calls that take long as reported, and returns them. A call whose time was not recorded again after
+// the last check began before that check. So an old recorded time does not make a quick call a long one.
+func (w *watchdog) findLong() (long []longCall) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.armed.Store(false) // first, so that a listener that is not seen below arms the watchdog again
-	now, next := w.since(time.Now()), time.Duration(0)
-	w.number.Add(1) // after now, so that notes which know of this look are not older
+	w.armed.Store(false) // first, so that a listener that begins a call from now on arms the watchdog again
+	now, next := w.offset(time.Now()), time.Duration(0)
+	w.checks.Add(1) // after now, so that a time that is recorded after this check is not before now
 	for _, c := range w.calls() {
-		at := c.at.Load()
+		at := c.startedAt.Load()
 		if at <= 0 {
 			continue
 		}
 		took := time.Duration(now - at)
-		if took >= w.after && at < w.looked && c.at.CompareAndSwap(at, -at) {
+		if took >= w.after && at < w.lastCheck && c.startedAt.CompareAndSwap(at, -at) {
 			long = append(long, longCall{c, took})
 			continue
 		}
@@ -126,51 +127,52 @@ func (w *watchdog) find() (long []longCall) {
 			next = min(next, w.after-took)
 		}
 	}
-	w.looked = now
+	w.lastCheck = now
 	if next > 0 {
 		w.start(next)
 	}
 	return long
 }
 
-// inCall is the note of one listener. All fields except at belong to the listener's goroutine.
-type inCall struct {
-	dog   *watchdog
-	begun func(took time.Duration) // reports a call that takes long,
-	ended func(took time.Duration) // and its return
+// currentCall is the recorded time of one listener's call. All fields except startedAt belong to the listener's
+// goroutine.
+type currentCall struct {
+	watchdog     *watchdog
+	reportLong   func(took time.Duration) // reports a call that takes long,
+	reportReturn func(took time.Duration) // and its return
 
-	seen int64        // the number of the last look that the goroutine has seen
-	at   atomic.Int64 // the note of the call in flight; 0 without a call, negative if it is reported
+	seenChecks int64        // the number of checks when the time was recorded
+	startedAt  atomic.Int64 // recorded time of the call in flight; 0 without a call, negative if it is reported
 }
 
-// begin notes that calls begin now.
-func (c *inCall) begin(now time.Time) {
-	c.seen = c.dog.number.Load()
-	c.note(c.dog.since(now))
-	c.dog.arm()
+// begin records that calls begin now.
+func (c *currentCall) begin(now time.Time) {
+	c.seenChecks = c.watchdog.checks.Load()
+	c.setStart(c.watchdog.offset(now))
+	c.watchdog.arm()
 }
 
 // next is called before each call.
-func (c *inCall) next() {
-	if c.seen != c.dog.number.Load() {
+func (c *currentCall) next() {
+	if c.seenChecks != c.watchdog.checks.Load() {
 		c.begin(time.Now())
 	}
 }
 
-// end notes that no call is in flight.
-func (c *inCall) end() { c.note(0) }
+// end records that no call is in flight.
+func (c *currentCall) end() { c.setStart(0) }
 
-// note replaces the note. If the call before was reported, its return is reported too.
-func (c *inCall) note(at int64) {
-	if before := c.at.Swap(at); before < 0 {
-		c.ended(time.Since(c.dog.time(before)))
+// setStart replaces the recorded time. If the previous call was reported, its return is reported too.
+func (c *currentCall) setStart(at int64) {
+	if before := c.startedAt.Swap(at); before < 0 {
+		c.reportReturn(time.Since(c.watchdog.time(before)))
 	}
 }
 
 // stuckSince returns when the call in flight began if it is reported, and otherwise the zero time.
-func (c *inCall) stuckSince() time.Time {
-	if at := c.at.Load(); at < 0 {
-		return c.dog.time(at)
+func (c *currentCall) stuckSince() time.Time {
+	if at := c.startedAt.Load(); at < 0 {
+		return c.watchdog.time(at)
 	}
 	return time.Time{}
 }

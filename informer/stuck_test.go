@@ -14,9 +14,8 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// stuckBench is an informer in a bubble whose handler takes as long for each object as that object's size says, in
-// seconds.
-type stuckBench struct {
+// stuckTest is an informer in a bubble. Its handler takes as many seconds for an object as the object's size says.
+type stuckTest struct {
 	*testing.T
 	source *source
 	*informer.Informer[*widget]
@@ -26,10 +25,10 @@ type stuckBench struct {
 	stop    func()
 }
 
-func inStuckBench(t *testing.T, after time.Duration, initial []int, test func(*stuckBench)) {
+func runStuckTest(t *testing.T, after time.Duration, initial []int, test func(*stuckTest)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &stuckBench{T: t, source: newSource()}
+		b := &stuckTest{T: t, source: newSource()}
 		for n, seconds := range initial {
 			b.source.set(fmt.Sprintf("w%d", n), seconds)
 		}
@@ -49,13 +48,13 @@ func inStuckBench(t *testing.T, after time.Duration, initial []int, test func(*s
 }
 
 // pass lets time pass.
-func (b *stuckBench) pass(d time.Duration) {
+func (b *stuckTest) pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// lines are what was logged of stuck calls, each with its time.
-func (b *stuckBench) lines() (lines []string) {
+// lines returns the log entries about stuck calls, each with its time.
+func (b *stuckTest) lines() (lines []string) {
 	for _, entry := range b.logs.All() {
 		fields := entry.ContextMap()
 		require.Equal(b, "slow", fields["handler"])
@@ -69,8 +68,8 @@ func (b *stuckBench) lines() (lines []string) {
 	return lines
 }
 
-// TestStuckHandlerIsReported has a call that takes an hour, while changes wait behind it, and then one of four
-// minutes.
+// TestStuckHandlerIsReported has a call that takes an hour while changes wait behind it, and then a call that takes
+// four minutes.
 func TestStuckHandlerIsReported(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -82,13 +81,13 @@ func TestStuckHandlerIsReported(t *testing.T) {
 			"1m7s: takes long, took 7s, pending 2", "1h1m0s: has returned, took 1h0m0s",
 			"1h1m7s: takes long, took 7s, pending 1", "1h5m0s: has returned, took 4m0s",
 		}},
-		{"chosen, no whole number of looks", 6*time.Minute + 7, []string{
+		{"chosen, no whole number of checks", 6*time.Minute + 7, []string{
 			"7m0.000000007s: takes long, took 6m0.000000007s, pending 2", "1h1m0s: has returned, took 1h0m0s",
 		}},
 		{"never", -1, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			inStuckBench(t, c.after, nil, func(b *stuckBench) {
+			runStuckTest(t, c.after, nil, func(b *stuckTest) {
 				quick := subscribe(t, b, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Name: "quick"})
 				b.pass(time.Minute)
 				b.source.set("a", 3600)
@@ -116,21 +115,21 @@ func TestStuckHandlerIsReported(t *testing.T) {
 	}
 }
 
-// TestSlowCallsAreNotStuck has calls that take a minute each, many of them in one backlog, and one among them that is
-// stuck. It began at one of the looks of the watchdog, or not longer before than they are apart.
+// TestSlowCallsAreNotStuck has many calls in one backlog that take a minute each, and then one stuck call among them.
+// The reported start of the stuck call may be late by the time between two checks of the watchdog.
 func TestSlowCallsAreNotStuck(t *testing.T) {
 	minutes := make([]int, 40)
 	for n := range minutes {
 		minutes[n] = 61
 	}
-	inStuckBench(t, 0, minutes, func(b *stuckBench) {
+	runStuckTest(t, 0, minutes, func(b *stuckTest) {
 		b.pass(time.Hour)
 		require.Empty(t, b.lines())
 		require.Zero(t, b.handler.StuckSince())
 		require.True(t, isClosed(b.handler.Synced()))
 	})
 	minutes = append(minutes, 3600)
-	inStuckBench(t, 0, minutes, func(b *stuckBench) {
+	runStuckTest(t, 0, minutes, func(b *stuckTest) {
 		b.pass(2 * time.Hour)
 		logged := b.logs.All()
 		require.Len(t, logged, 2, b.lines())
@@ -140,10 +139,10 @@ func TestSlowCallsAreNotStuck(t *testing.T) {
 	})
 }
 
-// TestStuckInTheMiddleOfABacklog has quick calls before and after the stuck ones, which no look of the watchdog
-// parts.
+// TestStuckInTheMiddleOfABacklog has quick calls before and after the stuck calls, in the time between two checks of
+// the watchdog.
 func TestStuckInTheMiddleOfABacklog(t *testing.T) {
-	inStuckBench(t, 0, nil, func(b *stuckBench) {
+	runStuckTest(t, 0, nil, func(b *stuckTest) {
 		b.pass(time.Minute)
 		b.source.set("first", 1)
 		b.pass(0)
@@ -164,17 +163,18 @@ func TestStuckInTheMiddleOfABacklog(t *testing.T) {
 	})
 }
 
-// TestStuckHandlerThatLeaves is removed, or its informer ends, while a call is stuck: the log says when it returns.
-func TestStuckHandlerThatLeaves(t *testing.T) {
-	for name, leave := range map[string]func(*stuckBench){
-		"removed": func(b *stuckBench) {
+// TestStuckHandlerIsRemoved removes the handler, or ends its informer, while a call is stuck. The log must report its
+// return.
+func TestStuckHandlerIsRemoved(t *testing.T) {
+	for name, leave := range map[string]func(*stuckTest){
+		"removed": func(b *stuckTest) {
 			b.handler.Remove()
 			<-b.handler.Done()
 		},
-		"ended": func(b *stuckBench) { b.stop() },
+		"ended": func(b *stuckTest) { b.stop() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			inStuckBench(t, 0, []int{3600}, func(b *stuckBench) {
+			runStuckTest(t, 0, []int{3600}, func(b *stuckTest) {
 				b.pass(30 * time.Minute)
 				require.Len(t, b.lines(), 1)
 				leave(b)
@@ -186,17 +186,19 @@ func TestStuckHandlerThatLeaves(t *testing.T) {
 	}
 }
 
-// TestEndWaitsForAStuckHandler ends an informer before its handler has taken long: the log still says why Run waits.
+// TestEndWaitsForAStuckHandler ends an informer while a call is in flight that is reported only later. The log must
+// still say why Run waits.
 func TestEndWaitsForAStuckHandler(t *testing.T) {
-	inStuckBench(t, 0, []int{3600}, func(b *stuckBench) {
+	runStuckTest(t, 0, []int{3600}, func(b *stuckTest) {
 		b.pass(time.Minute)
 		b.stop()
 		require.Equal(t, []string{"5m0s: takes long, took 5m0s, pending 0", "1h0m0s: has returned, took 1h0m0s"}, b.lines())
 	})
 }
 
-// TestStuckHandlersAreToldApart has several, which join and are called at different times. One of them panics in the end.
-func TestStuckHandlersAreToldApart(t *testing.T) {
+// TestStuckHandlersAreReportedSeparately has several handlers that join and are called at different times. One of them
+// panics at the end.
+func TestStuckHandlersAreReportedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		o := options(t)

@@ -30,9 +30,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what the transcripts in testdata say now")
 
-// TestTranscripts plays each file of testdata: a line that begins with "> " is a command, and what follows is what every
-// stage did until all was quiet again. Lines that begin with "#" are for readers. Within a command, lines of a stage are
-// sorted by object where only the order for each object is promised, and of the cache the last one stands.
+// TestTranscripts runs each file of testdata. A line that begins with "> " is a command. The lines after it say what
+// every stage did until the pipeline was idle. Lines that begin with "#" are comments. Within a command, the lines of a
+// stage are sorted by object if only the order for each object is promised. Only the last state of the cache is shown.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	require.NoError(t, err)
@@ -42,7 +42,7 @@ func TestTranscripts(t *testing.T) {
 			want, err := os.ReadFile(file)
 			require.NoError(t, err)
 			var got string
-			synctest.Test(t, func(t *testing.T) { got = play(t, string(want)) })
+			synctest.Test(t, func(t *testing.T) { got = runScript(t, string(want)) })
 			if *rewrite {
 				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
 				return
@@ -52,18 +52,18 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// play carries out the commands of a transcript, and returns it with what they led to.
-func play(t *testing.T, script string) string {
-	s := newStage(t)
+// runScript runs the commands of a transcript and returns it with their results.
+func runScript(t *testing.T, script string) string {
+	s := newScriptRun(t)
 	defer s.stop()
 	var out strings.Builder
 	for line := range strings.Lines(script) {
 		switch command, ok := strings.CutPrefix(strings.TrimSpace(line), "> "); {
 		case ok:
 			fmt.Fprintf(&out, "> %s\n", command)
-			s.do(strings.Fields(command))
+			s.execute(strings.Fields(command))
 			synctest.Wait()
-			out.WriteString(s.heard())
+			out.WriteString(s.takeOutput())
 		case strings.HasPrefix(line, "#"), strings.TrimSpace(line) == "":
 			out.WriteString(line)
 		}
@@ -71,8 +71,8 @@ func play(t *testing.T, script string) string {
 	return out.String()
 }
 
-// stage is what a transcript plays on.
-type stage struct {
+// scriptRun is one run of a transcript.
+type scriptRun struct {
 	t        *testing.T
 	started  time.Time
 	server   *testserver.Server
@@ -80,19 +80,19 @@ type stage struct {
 	backup   *testserver.Snapshot
 	informer *informer.Informer[*widget]
 	wanted   informer.Options[*widget]
-	handlers map[string]*actor
+	handlers map[string]*scriptHandler
 	ending   []func()
 
-	mu       sync.Mutex // guards the fields below
-	requests bytes.Buffer
-	deltas   []keyed
-	cached   string
-	told     []keyed
-	notes    bytes.Buffer
+	mu            sync.Mutex // guards the fields below
+	requests      bytes.Buffer
+	deltas        []keyed
+	cached        string
+	notifications []keyed
+	notes         bytes.Buffer
 }
 
-// Write takes what the client's side has to say.
-func (s *stage) Write(p []byte) (int, error) {
+// Write receives the lines of internal/trace about requests.
+func (s *scriptRun) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests.Write(p)
@@ -105,27 +105,27 @@ type keyed struct {
 	line  string
 }
 
-// actor is a handler of a transcript.
-type actor struct {
+// scriptHandler is a handler of a transcript.
+type scriptHandler struct {
 	registration informer.Registration
 	release      chan struct{} // closed when a stuck handler goes on
 }
 
-func newStage(t *testing.T) *stage {
-	return &stage{
-		t: t, started: time.Now(), handlers: map[string]*actor{},
+func newScriptRun(t *testing.T) *scriptRun {
+	return &scriptRun{
+		t: t, started: time.Now(), handlers: map[string]*scriptHandler{},
 		options: testserver.Options{FirstVersion: 10, BookmarkInterval: -1},
 		wanted: informer.Options[*widget]{
 			Rand:       func() float64 { return 0 },
-			OnMutation: func(m cache.Mutation) { t.Errorf("somebody changed an object of the cache: %v", m) },
+			OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
 		},
 	}
 }
 
-func (s *stage) elapsed() string { return fmt.Sprintf("%-8s", time.Since(s.started)) }
+func (s *scriptRun) elapsed() string { return fmt.Sprintf("%-8s", time.Since(s.started)) }
 
 // open starts the server at the first command that needs it.
-func (s *stage) open() *testserver.Server {
+func (s *scriptRun) open() *testserver.Server {
 	if s.server != nil {
 		return s.server
 	}
@@ -141,7 +141,7 @@ func (s *stage) open() *testserver.Server {
 	return s.server
 }
 
-func (s *stage) make() *informer.Informer[*widget] {
+func (s *scriptRun) make() *informer.Informer[*widget] {
 	if s.informer != nil {
 		return s.informer
 	}
@@ -154,7 +154,7 @@ func (s *stage) make() *informer.Informer[*widget] {
 	return s.informer
 }
 
-func (s *stage) batch(b deltafifo.Batch[*widget], snapshot *cache.Snapshot[*widget]) {
+func (s *scriptRun) batch(b deltafifo.Batch[*widget], snapshot *cache.Snapshot[*widget]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range b.Objects {
@@ -169,8 +169,8 @@ func (s *stage) batch(b deltafifo.Batch[*widget], snapshot *cache.Snapshot[*widg
 	s.cached = fmt.Sprintf("objects: %d, version %s", snapshot.Len(), snapshot.ResourceVersion())
 }
 
-// heard returns, and forgets, what the stages have done.
-func (s *stage) heard() string {
+// takeOutput returns what the stages have done since the last call.
+func (s *scriptRun) takeOutput() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out strings.Builder
@@ -178,24 +178,24 @@ func (s *stage) heard() string {
 	out.Write(s.requests.Bytes())
 	byKey := func(a, b keyed) int { return cmp.Or(cmp.Compare(a.actor, b.actor), cmp.Compare(a.key, b.key)) }
 	slices.SortStableFunc(s.deltas, byKey)
-	slices.SortStableFunc(s.told, byKey)
+	slices.SortStableFunc(s.notifications, byKey)
 	for _, d := range s.deltas {
 		line("deltafifo", widgets.Plural, d.line)
 	}
 	if s.cached != "" {
 		line("cache", widgets.Plural, s.cached)
 	}
-	for _, n := range s.told {
+	for _, n := range s.notifications {
 		line("handler", n.actor, n.line)
 	}
 	out.Write(s.notes.Bytes())
 	s.requests.Reset()
 	s.notes.Reset()
-	s.deltas, s.told, s.cached = nil, nil, ""
+	s.deltas, s.notifications, s.cached = nil, nil, ""
 	return out.String()
 }
 
-func (s *stage) stop() {
+func (s *scriptRun) stop() {
 	for _, a := range s.handlers {
 		if a.release != nil {
 			close(a.release)
@@ -206,40 +206,40 @@ func (s *stage) stop() {
 	}
 }
 
-// do carries out one command.
-func (s *stage) do(words []string) {
+// execute runs one command.
+func (s *scriptRun) execute(words []string) {
 	command, ok := commands[words[0]]
 	require.True(s.t, ok, "there is no command %q", words[0])
 	command(s, words[1:])
 }
 
-// commands are what a transcript can say; each is described where it is defined.
-var commands map[string]func(*stage, []string)
+// commands are the commands of a transcript. The comment of each function shows its syntax.
+var commands map[string]func(*scriptRun, []string)
 
 func init() {
-	commands = map[string]func(*stage, []string){
-		"server":   (*stage).setServer,
-		"informer": (*stage).setInformer,
-		"run":      (*stage).run,
-		"stop":     (*stage).stopInformer,
-		"create":   (*stage).create,
-		"update":   (*stage).update,
-		"delete":   (*stage).remove,
-		"pass":     (*stage).pass,
-		"handler":  (*stage).handler,
-		"release":  (*stage).releaseHandler,
-		"remove":   (*stage).removeHandler,
-		"pending":  (*stage).pending,
-		"fault":    (*stage).fault,
-		"backup":   func(s *stage, _ []string) { s.backup = s.server.Snapshot() },
-		"heal":     func(s *stage, _ []string) { s.server.Heal() },
-		"together": (*stage).together,
-		"status":   func(s *stage, _ []string) { fmt.Fprintf(&s.notes, "  %v\n", s.informer.Status()) },
+	commands = map[string]func(*scriptRun, []string){
+		"server":   (*scriptRun).setServer,
+		"informer": (*scriptRun).setInformer,
+		"run":      (*scriptRun).run,
+		"stop":     (*scriptRun).stopInformer,
+		"create":   (*scriptRun).create,
+		"update":   (*scriptRun).update,
+		"delete":   (*scriptRun).remove,
+		"pass":     (*scriptRun).pass,
+		"handler":  (*scriptRun).handler,
+		"release":  (*scriptRun).releaseHandler,
+		"remove":   (*scriptRun).removeHandler,
+		"pending":  (*scriptRun).pending,
+		"fault":    (*scriptRun).fault,
+		"backup":   func(s *scriptRun, _ []string) { s.backup = s.server.Snapshot() },
+		"heal":     func(s *scriptRun, _ []string) { s.server.Heal() },
+		"together": (*scriptRun).together,
+		"status":   func(s *scriptRun, _ []string) { fmt.Fprintf(&s.notes, "  %v\n", s.informer.Status()) },
 	}
 }
 
 // setServer is "server no-watch-cache no-streaming bookmarks=1m history=3", before anything else.
-func (s *stage) setServer(words []string) {
+func (s *scriptRun) setServer(words []string) {
 	for name, value := range settings(words) {
 		switch name {
 		case "no-watch-cache":
@@ -257,7 +257,7 @@ func (s *stage) setServer(words []string) {
 }
 
 // setInformer is "informer paged page-size=2 resync=10s selector=size=1", before the first handler and run.
-func (s *stage) setInformer(words []string) {
+func (s *scriptRun) setInformer(words []string) {
 	for name, value := range settings(words) {
 		switch name {
 		case "paged":
@@ -274,15 +274,15 @@ func (s *stage) setInformer(words []string) {
 	}
 }
 
-func (s *stage) run([]string) {
+func (s *scriptRun) run([]string) {
 	stop := running(s.t, s.make())
 	s.ending = append(s.ending, stop)
 }
 
-func (s *stage) stopInformer([]string) { s.ending[len(s.ending)-1]() }
+func (s *scriptRun) stopInformer([]string) { s.ending[len(s.ending)-1]() }
 
 // create is "create NAME SIZE [LABEL=VALUE]".
-func (s *stage) create(words []string) {
+func (s *scriptRun) create(words []string) {
 	w := &widget{Size: s.number(words[1])}
 	w.Namespace, w.Name, w.Labels = "default", words[0], settings(words[2:])
 	_, err := s.open().Create(widgets, w)
@@ -290,7 +290,7 @@ func (s *stage) create(words []string) {
 }
 
 // update is "update NAME SIZE [LABEL=VALUE]".
-func (s *stage) update(words []string) {
+func (s *scriptRun) update(words []string) {
 	_, err := s.server.Edit(widgets, api.Key{Namespace: "default", Name: words[0]}, func(u *unstructured.Unstructured) {
 		u.Object["size"] = int64(s.number(words[1]))
 		if len(words) > 2 {
@@ -300,24 +300,24 @@ func (s *stage) update(words []string) {
 	require.NoError(s.t, err)
 }
 
-func (s *stage) remove(words []string) {
+func (s *scriptRun) remove(words []string) {
 	for _, name := range words {
 		require.NoError(s.t, s.server.Delete(widgets, api.Key{Namespace: "default", Name: name}))
 	}
 }
 
-// together is "together create a 1 ; delete b": nothing may look in between.
-func (s *stage) together(words []string) {
+// together is "together create a 1 ; delete b": the informer sees both as one batch.
+func (s *scriptRun) together(words []string) {
 	for _, command := range strings.Split(strings.Join(words, " "), ";") {
-		s.do(strings.Fields(command))
+		s.execute(strings.Fields(command))
 	}
 }
 
-func (s *stage) pass(words []string) { <-time.After(s.duration(words[0])) }
+func (s *scriptRun) pass(words []string) { <-time.After(s.duration(words[0])) }
 
 // handler is "handler NAME [coalesce] [stuck] [resync=10s] [panics]".
-func (s *stage) handler(words []string) {
-	a := &actor{}
+func (s *scriptRun) handler(words []string) {
+	a := &scriptHandler{}
 	o := informer.HandlerOptions{Name: words[0]}
 	panics := false
 	for name, value := range settings(words[1:]) {
@@ -339,7 +339,7 @@ func (s *stage) handler(words []string) {
 		if release != nil {
 			<-release
 		}
-		s.tell(o.Name, n)
+		s.record(o.Name, n)
 		if panics {
 			panic(o.Name)
 		}
@@ -347,29 +347,29 @@ func (s *stage) handler(words []string) {
 	s.handlers[o.Name] = a
 }
 
-func (s *stage) tell(name string, n informer.Notification[*widget]) {
+func (s *scriptRun) record(name string, n informer.Notification[*widget]) {
 	var r recorder
 	r.handle(n)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told = append(s.told, keyed{actor: name, key: n.Object.Name, line: r.lines[0]})
+	s.notifications = append(s.notifications, keyed{actor: name, key: n.Object.Name, line: r.lines[0]})
 }
 
-func (s *stage) releaseHandler(words []string) {
+func (s *scriptRun) releaseHandler(words []string) {
 	a := s.handlers[words[0]]
 	close(a.release)
 	a.release = nil
 }
 
-func (s *stage) removeHandler(words []string) { s.handlers[words[0]].registration.Remove() }
+func (s *scriptRun) removeHandler(words []string) { s.handlers[words[0]].registration.Remove() }
 
-func (s *stage) pending(words []string) {
+func (s *scriptRun) pending(words []string) {
 	r := s.handlers[words[0]].registration
 	fmt.Fprintf(&s.notes, "  %d pending, %d panics, synced %v\n", r.Pending(), r.Panics(), isClosed(r.Synced()))
 }
 
 // fault is "fault EFFECT [verb=watch] [skip=1] [times=1] [code=500] [after=10] [frame=ADDED]".
-func (s *stage) fault(words []string) {
+func (s *scriptRun) fault(words []string) {
 	set := settings(words[1:])
 	number := func(name string) int { return s.number(cmp.Or(set[name], "0")) }
 	f := testserver.Fault{Times: number("times"), Skip: number("skip")}
@@ -423,13 +423,13 @@ func settings(words []string) map[string]string {
 	return set
 }
 
-func (s *stage) number(word string) int {
+func (s *scriptRun) number(word string) int {
 	n, err := strconv.Atoi(word)
 	require.NoError(s.t, err)
 	return n
 }
 
-func (s *stage) duration(word string) time.Duration {
+func (s *scriptRun) duration(word string) time.Duration {
 	d, err := time.ParseDuration(word)
 	require.NoError(s.t, err)
 	return d

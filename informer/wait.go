@@ -7,22 +7,22 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// waiter is somebody who waits for a version.
+// waiter is one call of WaitFor.
 type waiter struct {
 	version string
 	reached chan struct{} // closed when the cache has reached the version
 }
 
-// WaitFor blocks until the cache holds version or a newer one, which it learns from changes and bookmarks alike. With a
-// version that a write returned, it waits until the cache shows that write, or something later; with "0", for the first
-// list. It returns the error of ctx, or ErrStopped when the informer ends first. A version that is no decimal number must
-// be met exactly.
+// WaitFor blocks until the cache has reached a version, by changes or by bookmarks. With the version that a write
+// returned, it waits until the cache shows that write or a later state. With "0" it waits for the first list. It
+// returns the error of ctx, or ErrStopped if the informer ends first. A version that is not a decimal number must be
+// reached exactly, because it cannot be compared.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
-	w, err := i.enqueueWaiter(version)
+	w, err := i.addWaiter(version)
 	if err != nil || w == nil {
 		return err
 	}
-	defer i.forgetWaiter(w)
+	defer i.removeWaiter(w)
 	return i.await(ctx, w)
 }
 
@@ -34,20 +34,20 @@ func (i *Informer[T]) await(ctx context.Context, w *waiter) (err error) {
 	case <-i.stopped:
 		err = ErrStopped
 	}
-	if isClosed(w.reached) { // be it at the last moment
+	if isClosed(w.reached) { // also if the other event happened at the same time
 		return nil
 	}
 	return err
 }
 
-// enqueueWaiter returns nil if there is nothing to wait for.
-func (i *Informer[T]) enqueueWaiter(version string) (*waiter, error) {
+// addWaiter returns nil if the cache has already reached the version.
+func (i *Informer[T]) addWaiter(version string) (*waiter, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
 	case isClosed(i.synced) && hasReached(i.ResourceVersion(), version):
 		return nil, nil
-	case i.life == ended:
+	case i.state == ended:
 		return nil, ErrStopped
 	}
 	w := &waiter{version: version, reached: make(chan struct{})}
@@ -55,13 +55,13 @@ func (i *Informer[T]) enqueueWaiter(version string) (*waiter, error) {
 	return w, nil
 }
 
-func (i *Informer[T]) forgetWaiter(w *waiter) {
+func (i *Informer[T]) removeWaiter(w *waiter) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.waiters = slices.DeleteFunc(i.waiters, func(other *waiter) bool { return other == w })
 }
 
-// wakeWaiters is called, under the lock, with the version that the cache has reached.
+// wakeWaiters is called under the lock with the version that the cache has reached.
 func (i *Informer[T]) wakeWaiters(version string) {
 	i.waiters = slices.DeleteFunc(i.waiters, func(w *waiter) bool {
 		if !hasReached(version, w.version) {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestAVersionReachedAtTheLastMomentIsReached has everything happen at once that ends a wait.
-func TestAVersionReachedAtTheLastMomentIsReached(t *testing.T) {
+// TestWaitPrefersAReachedVersion lets everything that ends a wait happen at once.
+func TestWaitPrefersAReachedVersion(t *testing.T) {
 	i := New(&unlisted{}, Options[*thing]{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -21,7 +21,7 @@ func TestAVersionReachedAtTheLastMomentIsReached(t *testing.T) {
 	}
 }
 
-func TestAWaitThatWasGivenUpIsForgotten(t *testing.T) {
+func TestCancelledWaitIsRemoved(t *testing.T) {
 	i := New(&unlisted{}, Options[*thing]{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -25,7 +25,6 @@ var unwritten = []string{
 	"deltafifo",
 	"e2e",
 	"examples",
-	"informer",
 	"leaderelection",
 	"manager/admin.go",
 	"manager/server.go",

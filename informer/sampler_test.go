@@ -7,24 +7,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// paced makes calls that take a known time, and notes what pace does about them.
-type paced struct {
-	pace
+// sampledCalls simulates calls of a known duration, and records what the sampler does.
+type sampledCalls struct {
+	callSampler
 	now      time.Time
 	reads    int
 	warnings []time.Duration
 }
 
-func newPaced() *paced {
-	p := &paced{now: time.Unix(1, 0)}
+func newSampledCalls() *sampledCalls {
+	p := &sampledCalls{now: time.Unix(1, 0)}
 	p.begin(p.now)
 	return p
 }
 
-func (p *paced) calls(n int, each time.Duration) {
+func (p *sampledCalls) calls(n int, each time.Duration) {
 	for range n {
 		p.now = p.now.Add(each)
-		if !p.look() {
+		if !p.count() {
 			continue
 		}
 		p.reads++
@@ -34,19 +34,19 @@ func (p *paced) calls(n int, each time.Duration) {
 	}
 }
 
-// TestPaceReadsTheClockSeldomForQuickCalls has calls for which the clock would be the greater part of the work.
-func TestPaceReadsTheClockSeldomForQuickCalls(t *testing.T) {
-	p := newPaced()
-	p.calls(127, time.Microsecond) // stretches of 1, 2, 4, 8, 16, 32 and 64
+// TestSamplerReadsTheClockSeldomForQuickCalls has calls that take less time than a reading of the clock.
+func TestSamplerReadsTheClockSeldomForQuickCalls(t *testing.T) {
+	p := newSampledCalls()
+	p.calls(127, time.Microsecond) // samples of 1, 2, 4, 8, 16, 32 and 64
 	require.Equal(t, 7, p.reads)
 	p.calls(640, time.Microsecond)
 	require.Equal(t, 17, p.reads, "one in 64")
 	require.Empty(t, p.warnings)
 }
 
-// TestPaceSeesOneSlowCallAmongQuickOnes has the slow call in the middle of a stretch.
-func TestPaceSeesOneSlowCallAmongQuickOnes(t *testing.T) {
-	p := newPaced()
+// TestSamplerFindsOneSlowCallAmongQuickOnes has a slow call in the middle of a sample.
+func TestSamplerFindsOneSlowCallAmongQuickOnes(t *testing.T) {
+	p := newSampledCalls()
 	p.calls(200, time.Microsecond)
 	p.calls(1, 2*time.Second)
 	p.calls(63, time.Microsecond)
@@ -60,9 +60,9 @@ func TestPaceSeesOneSlowCallAmongQuickOnes(t *testing.T) {
 	require.Len(t, p.warnings, 2)
 }
 
-// TestPaceTimesCallsOneByOneUnlessTheyAreQuick has calls that together are slow, and each by itself is not.
-func TestPaceTimesCallsOneByOneUnlessTheyAreQuick(t *testing.T) {
-	p := newPaced()
+// TestSamplerMeasuresEachCallUnlessCallsAreQuick has calls that are slow together, but not each by itself.
+func TestSamplerMeasuresEachCallUnlessCallsAreQuick(t *testing.T) {
+	p := newSampledCalls()
 	p.calls(100, 2*time.Millisecond)
 	require.Equal(t, 100, p.reads)
 	p.calls(100, 99*time.Millisecond)
