@@ -61,9 +61,9 @@ func decodings[T any](c *codec.Codec[T], body string) map[string]func(context.Co
 			return err
 		},
 		"event": func(ctx context.Context) error {
-			d, err := c.NewEventDecoder(ctx, asJSON, api.Resource{}, o)
+			r, err := c.NewEventReader(ctx, bytes.NewReader(jsonFrame("ADDED", []byte(body))), asJSON, api.Resource{}, o)
 			if err == nil {
-				_, _, err = d.Decode(jsonFrame("ADDED", []byte(body)))
+				_, err = r.Next()
 			}
 			return err
 		},

@@ -29,7 +29,7 @@ type Codec[T any] struct {
 	limit int
 }
 
-// For compiles the decode plan of T. Keep the Codec and use it for every answer. For panics unless T is a pointer to a
+// New compiles the decode plan of T. Keep the Codec and use it for every answer. New panics unless T is a pointer to a
 // struct, such as *corev1.Pod, *unstructured.Unstructured or a pointer to the user's own struct.
 func New[T any](o Options) *Codec[T] {
 	limit := o.MaxObjectBytes
@@ -38,16 +38,6 @@ func New[T any](o Options) *Codec[T] {
 	}
 	return &Codec[T]{plan: compile[T](), limit: min(limit, maxNoted)}
 }
-
-// Protobuf reports whether T can be decoded from Kubernetes' protobuf. That is the case if each field, also in nested
-// structs, has its number in a tag like those of k8s.io/api: `protobuf:"bytes,1,opt,name=metadata"`. It is also the
-// case if T has its own Unmarshal method that decodes the whole object. apiVersion, kind and fields that JSON omits
-// need no number. All other structs are decoded from JSON.
-func (c *Codec[T]) Protobuf() bool { return c.plan.protobuf }
-
-// MetadataOnly reports whether T declares only apiVersion, kind and metadata. Then a client can request
-// PartialObjectMetadata instead of the object.
-func (c *Codec[T]) MetadataOnly() bool { return c.plan.metadataOnly }
 
 // DecodeObject decodes the only object in r, and reads r to its end. It blocks as r does. If ctx ends while a large
 // object is being decoded, DecodeObject returns the error of ctx within milliseconds. mediaType is the Content-Type

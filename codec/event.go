@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -174,47 +173,4 @@ func jsonBookmark(c cursor) (version string, initialEventsEnd bool) {
 		initialEventsEnd = string(at.stringOf()) == "true"
 	}
 	return version, initialEventsEnd
-}
-
-// EventDecoder decodes events that arrive one by one, such as the messages of a WebSocket. Each message is a frame of
-// JSON, or a WatchEvent of protobuf without its length. An EventDecoder belongs to one goroutine.
-type EventDecoder[T any] struct {
-	reader EventReader[T]
-	source bytes.Reader
-}
-
-// NewEventDecoder returns a decoder of events of resource in the format of mediaType, until ctx ends. The error is a
-// MediaTypeError if T cannot be decoded from it.
-func (c *Codec[T]) NewEventDecoder(ctx context.Context, mediaType string, resource api.Resource, o api.Options[T]) (*EventDecoder[T], error) {
-	r, err := c.NewEventReader(ctx, nil, mediaType, resource, o)
-	if err != nil {
-		return nil, err
-	}
-	d := &EventDecoder[T]{reader: *r}
-	d.reader.d.window.r = &d.source
-	return d, nil
-}
-
-// Decode returns the event in a whole frame, and does not keep the frame. If ok is false and err is nil,
-// Options.OnUndecodable accepted an object that cannot be decoded, and the event is skipped. The errors are those of
-// EventReader.Next. A frame that ends too early or has extra bytes is malformed.
-func (d *EventDecoder[T]) Decode(message []byte) (event api.Event[T], ok bool, err error) {
-	r := &d.reader
-	if limit := r.d.window.limit; len(message) > limit {
-		return event, false, &TooLargeError{Limit: limit}
-	}
-	if r.media == mediaProtobuf {
-		return r.d.protobufEvent(message)
-	}
-	d.source.Reset(message)
-	r.d.window.reset()
-	r.s.b = nil
-	event, ok, err = r.jsonFrame()
-	if err == io.EOF {
-		err = truncated(0)
-	}
-	if err == nil {
-		err = r.s.end(0)
-	}
-	return event, ok && err == nil, err
 }

@@ -12,6 +12,12 @@ func ScribbleOver[T any](r *EventReader[T]) {
 	}
 }
 
+// Protobuf reports whether T can be decoded from protobuf.
+func (c *Codec[T]) Protobuf() bool { return c.plan.protobuf }
+
+// MetadataOnly reports whether T declares only apiVersion, kind and metadata.
+func (c *Codec[T]) MetadataOnly() bool { return c.plan.metadataOnly }
+
 // Scanner returns a function that scans one value and records its tokens. It belongs to one goroutine.
 func Scanner() func(b []byte) error {
 	var o outline

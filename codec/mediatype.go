@@ -34,6 +34,10 @@ type AcceptOptions struct {
 
 // Accept returns the value of the Accept header for T, the best format first: protobuf if T supports it,
 // PartialObjectMetadata if T has only metadata, and plain JSON last, so that every server can answer.
+//
+// T supports protobuf if each field, also in nested structs, has its number in a tag like those of k8s.io/api:
+// `protobuf:"bytes,1,opt,name=metadata"`. It also does if T has its own Unmarshal method that decodes the whole object.
+// apiVersion, kind and fields that JSON omits need no number.
 func (c *Codec[T]) Accept(o AcceptOptions) string {
 	types := []string{MediaTypeJSON}
 	if c.plan.protobuf && !o.JSON {

@@ -116,8 +116,6 @@ func TestUnsupportedMediaType(t *testing.T) {
 		require.ErrorIs(t, err, codec.ErrMediaType)
 		_, err = podCodec.NewEventReader(context.Background(), strings.NewReader(""), media, pods, podOptions{})
 		require.ErrorIs(t, err, codec.ErrMediaType)
-		_, err = podCodec.NewEventDecoder(context.Background(), media, pods, podOptions{})
-		require.ErrorIs(t, err, codec.ErrMediaType)
 	}
 	_, err := unstructuredCodec.DecodeObject(context.Background(), strings.NewReader(""), asProtobuf, pods)
 	require.ErrorIs(t, err, codec.ErrMediaType)

@@ -115,8 +115,3 @@ func (w *window) makeRoom() error {
 	}
 	return nil
 }
-
-// reset prepares the window for another stream of the same reader, in the same memory.
-func (w *window) reset() {
-	w.lo, w.hi, w.off, w.err = 0, 0, 0, nil
-}

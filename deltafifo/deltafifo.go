@@ -2,15 +2,11 @@ package deltafifo
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/leatproject/leat/api"
 )
-
-// ErrClosed is returned by Pop when the queue was closed and everything in it has been processed.
-var ErrClosed = errors.New("deltafifo: closed")
 
 // Options of a DeltaFIFO. The zero value is what most want.
 type Options struct {
@@ -41,7 +37,6 @@ type DeltaFIFO[T api.Object] struct {
 	resync  bool
 	since   time.Time
 	first   bool // the first Replace is among what is pending
-	closed  bool
 }
 
 type knownObject[T any] struct {
@@ -77,14 +72,11 @@ func (q *DeltaFIFO[T]) Lookup(namespace, name []byte) (T, bool) {
 func (q *DeltaFIFO[T]) KnownLen() int { return len(q.known) }
 
 // Put records a new state of an object, and the version that the collection has with it. An object of another UID than
-// the known one is recorded as what it is: the old one's deletion, of which the final state is unknown, and an addition.
-// Only the producer may call it.
+// the known one is recorded as what it is: the old one's deletion, of which the final state is unknown, and an
+// addition. Only the producer may call it.
 func (q *DeltaFIFO[T]) Put(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
 	q.put(object, 0)
 	q.advance(version)
 }
@@ -95,9 +87,6 @@ func (q *DeltaFIFO[T]) Put(object T, version string) {
 func (q *DeltaFIFO[T]) Delete(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
 	key := api.KeyOf(object)
 	if old, ok := q.known[key]; ok {
 		unknown := otherIncarnation(old.object, object)
@@ -114,9 +103,6 @@ func (q *DeltaFIFO[T]) Delete(object T, version string) {
 func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
 	if old, ok := q.known[key]; ok {
 		q.drop(key, old.position, old.object, true)
 	}
@@ -127,9 +113,6 @@ func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 func (q *DeltaFIFO[T]) Bookmark(version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
 	q.advance(version)
 }
 
@@ -138,43 +121,21 @@ func (q *DeltaFIFO[T]) Bookmark(version string) {
 func (q *DeltaFIFO[T]) Resync() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
 	q.resync = true
 	q.touch()
-}
-
-// Close makes Pop return ErrClosed once the queue is drained; what is put in later is not accepted. It may be called
-// from anywhere, and more than once.
-func (q *DeltaFIFO[T]) Close() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.closed = true
-	q.signal()
 }
 
 // Synced is closed when the first Replace has been processed.
 func (q *DeltaFIFO[T]) Synced() <-chan struct{} { return q.synced }
 
-// Len is the number of objects with changes to pop. It may be called from anywhere.
-func (q *DeltaFIFO[T]) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.pending.objects)
-}
-
-// Pop waits until there is something, takes all of it, and calls process with it, without a lock. It returns what ended
-// the waiting: the error of ctx, or ErrClosed. There may be only one consumer.
+// Pop waits until there is something, takes all of it, and calls process with it, without a lock. It returns the
+// error of ctx if that ends first. There may be only one consumer.
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		batch, taken, err := q.take()
-		if err != nil {
-			return err
-		}
+		batch, taken := q.take()
 		if taken != nil {
 			process(batch)
 			q.giveBack(taken)
@@ -191,14 +152,11 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 }
 
 // take swaps the halves of the double buffer. It returns nil if there is nothing to take.
-func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *pending[T], err error) {
+func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *pending[T]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.dirty {
-		if q.closed {
-			err = ErrClosed
-		}
-		return batch, nil, err
+		return batch, nil
 	}
 	taken = q.pending
 	batch = Batch[T]{
@@ -209,7 +167,7 @@ func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *pending[T], err error) {
 		q.pending = newPending[T]()
 	}
 	q.dirty, q.resync, q.first = false, false, false
-	return batch, taken, nil
+	return batch, taken
 }
 
 func (q *DeltaFIFO[T]) giveBack(p *pending[T]) {

@@ -25,14 +25,13 @@
 //  7. The batch that completes the first list says so, once, be the list empty or not, and Synced is closed when it has
 //     been processed (TestInitialList, TestSyncedWithEmptyList).
 //  8. A resync is one flag of a batch, however often it was asked for (TestResync).
-//  9. Close lets the consumer finish what was put in before, and nothing else is accepted (TestClose).
-//  10. No object is held that is neither known nor on its way, and a huge batch does not make later ones slow
+//  9. No object is held that is neither known nor on its way, and a huge batch does not make later ones slow
 //     (TestNothingPinned, TestHugeBatchLeavesNoTrace).
 //
 // # Concurrency
 //
 // One goroutine produces (Put, Delete, DeleteKey, Bookmark, Replace, Overwrite, Get, Lookup, KnownLen), one consumes
-// (Pop). Resync, Close, Len and Synced may be called from anywhere. Only Pop blocks, and it ends with its context
+// (Pop). Resync and Synced may be called from anywhere. Only Pop blocks, and it ends with its context
 // (TestPopEndsWithItsContext). One mutex guards what is pending; it is not held while a batch is processed, so the
 // producer goes on, and the callback may call whatever it likes but Pop (TestProducerGoesOnWhileProcessing).
 //

@@ -38,14 +38,17 @@ func Example() {
 	//   Deleted ns/b#uid-b@6
 }
 
-// Pop hands over everything that there is, until the queue is closed and drained.
+// Pop takes everything that is pending, and ends with its context.
 func ExampleDeltaFIFO_Pop() {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Replace(nil, "1")
 	q.Put(at("a", "2"), "2")
-	q.Close()
+	ctx, cancel := context.WithCancel(context.Background())
 	for {
-		err := q.Pop(context.Background(), func(b deltafifo.Batch[*thing]) { fmt.Println(lines(b)) })
+		err := q.Pop(ctx, func(b deltafifo.Batch[*thing]) {
+			fmt.Println(lines(b))
+			cancel()
+		})
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -53,5 +56,5 @@ func ExampleDeltaFIFO_Pop() {
 	}
 	// Output:
 	// [Added ns/a#uid-a@2]
-	// deltafifo: closed
+	// context canceled
 }

@@ -183,9 +183,8 @@ func play(t testing.TB, data []byte) {
 			require.Same(t, want, got)
 		}
 	}
-	q.Close()
-	for q.Pop(t.Context(), c.apply) == nil {
-	}
+	q.Bookmark("drained") // so that there is something to pop
+	require.NoError(t, q.Pop(t.Context(), c.apply))
 	require.Equal(t, m.known, c.objects, "drained, the consumer holds what is known")
 	require.LessOrEqual(t, c.initial, 1)
 	require.Equal(t, m.listed, isClosed(q.Synced()))
@@ -237,7 +236,6 @@ func popAndCompare(t testing.TB, q *queue, m *model, c *consumer) {
 		return
 	}
 	want := m.batch()
-	require.Equal(t, len(want.Objects), q.Len())
 	require.NoError(t, q.Pop(t.Context(), func(got batch) {
 		c.apply(got)
 		require.False(t, got.Since.IsZero())
@@ -301,9 +299,8 @@ func TestLegalHistory(t *testing.T) {
 				require.NoError(t, q.Pop(t.Context(), c.apply))
 			}
 		}
-		q.Close()
-		for q.Pop(t.Context(), c.apply) == nil {
-		}
+		q.Bookmark("drained")
+		require.NoError(t, q.Pop(t.Context(), c.apply))
 		require.Len(t, c.objects, q.KnownLen())
 	}
 }

@@ -24,9 +24,6 @@ func (q *DeltaFIFO[T]) Overwrite(list []T, version string) {
 func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed {
-		return
-	}
 	q.generation++
 	if !q.listed {
 		q.listed, q.first = true, true
