@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -163,7 +164,7 @@ func sortedKeys(before, after reflect.Value) []reflect.Value {
 			keys = append(keys, key)
 		}
 	}
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(show(a), show(b)) })
+	sort.Slice(keys, func(i, j int) bool { return show(keys[i]) < show(keys[j]) })
 	return keys
 }
 

@@ -3,7 +3,7 @@ package cache
 import (
 	"fmt"
 	"reflect"
-	"slices"
+	"sort"
 	"sync"
 	"unsafe"
 	"weak"
@@ -84,7 +84,8 @@ func (d *MutationDetector[T]) Check() []Mutation {
 			d.watched[p] = watched[T]{clone: api.Clone(object), elem: w.elem}
 		}
 	}
-	slices.SortFunc(mutations, func(a, b Mutation) int { return compareKeys(a.Key, b.Key) })
+	// sort.Slice is slower than slices.SortFunc, and adds 13 KB less to a program.
+	sort.Slice(mutations, func(i, j int) bool { return compareKeys(mutations[i].Key, mutations[j].Key) < 0 })
 	return mutations
 }
 

@@ -2,7 +2,7 @@ package deltafifo
 
 import (
 	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/leatproject/leat/api"
 )
@@ -63,7 +63,8 @@ func (q *DeltaFIFO[T]) dropMissing(list []T) {
 			missing = append(missing, key)
 		}
 	}
-	slices.SortFunc(missing, compareKeys)
+	// sort.Slice is slower than slices.SortFunc, and adds 10 KB less to a program.
+	sort.Slice(missing, func(i, j int) bool { return compareKeys(missing[i], missing[j]) < 0 })
 	for _, key := range missing {
 		k := q.known[key]
 		q.drop(key, k.position, k.object, true)

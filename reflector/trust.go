@@ -1,10 +1,11 @@
 package reflector
 
 import (
+	"bytes"
+	"encoding/json"
 	"reflect"
 
 	"go.uber.org/zap"
-	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/leatproject/leat/api"
 )
@@ -36,18 +37,18 @@ func isSame[T any](a, b T) bool {
 	return reflect.TypeFor[T]().Kind() == reflect.Pointer && any(a) == any(b)
 }
 
-// hasEqualContent compares strictly first, which works for every type, and then as Kubernetes does: a Quantity that was
-// printed differs from one that was not, but not in content.
-func hasEqualContent(a, b any) (equal bool) {
+// hasEqualContent compares memory first, which works for every type, and then JSON: a Quantity that was printed differs
+// from one that was not, but not in its JSON. A type that has no JSON is compared by memory only.
+func hasEqualContent(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
-	defer func() {
-		if recover() != nil {
-			equal = false // apimachinery panics at a type with unexported fields
-		}
-	}()
-	return equality.Semantic.DeepEqual(a, b)
+	left, err := json.Marshal(a)
+	if err != nil || len(left) == len("{}") {
+		return false
+	}
+	right, err := json.Marshal(b)
+	return err == nil && bytes.Equal(left, right)
 }
 
 // distrust stops the reuse and the de-duplication of a source that changed an object without changing its version. The

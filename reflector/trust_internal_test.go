@@ -24,7 +24,8 @@ func TestEqualContent(t *testing.T) {
 
 	type hidden struct{ text string }
 	require.True(t, hasEqualContent(&hidden{"a"}, &hidden{"a"}))
-	require.False(t, hasEqualContent(&hidden{"a"}, &hidden{"b"}), "a type that apimachinery cannot compare")
+	require.False(t, hasEqualContent(&hidden{"a"}, &hidden{"b"}), "a type without JSON")
+	require.False(t, hasEqualContent(&metav1.ObjectMeta{Name: "a"}, &metav1.ObjectMeta{Name: "b"}))
 }
 
 func TestIsSame(t *testing.T) {

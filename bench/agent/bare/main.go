@@ -25,7 +25,6 @@ import (
 	_ "html"
 
 	_ "google.golang.org/protobuf/encoding/protowire"
-	_ "k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/leatproject/leat/bench/subject"
 )
