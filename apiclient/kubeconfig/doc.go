@@ -18,7 +18,7 @@
 //  5. A user with a plugin simply works; the plugin does not run where the file or an option says who asks in a simpler
 //     way (TestAUserWithAPluginSimplyWorks, TestWhatWinsOverAPlugin).
 //  6. Only regular files of at most 4 MiB are read, and nothing in them makes an error long (TestFilesThatCannotBeRead,
-//     TestAFIFOIsNotRead, TestOddFiles, TestErrorsAreShort).
+//     TestAFIFOIsNotRead, TestOddFiles, TestComplexFilesAreRefused, TestErrorsAreShort).
 //  7. The account of the pod serves only where nothing else is named (TestAPodIsTheLastResort).
 //  8. What Write writes, Load reads back, and only the owner can read it (TestWriteIsReadBack).
 //

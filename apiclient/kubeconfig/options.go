@@ -15,7 +15,8 @@ import (
 type Options struct {
 	// Path is the file to read. It must exist. Empty means the files that KUBECONFIG lists, or else ~/.kube/config;
 	// files of the list that do not exist are skipped. A file must be a regular file of at most 4 MiB, or a link to one.
-	// A FIFO, such as that of a shell's <(command), is an error.
+	// A FIFO, such as that of a shell's <(command), is an error. So is a file with more than 250,000 YAML indicators and
+	// line breaks, which has room for 25,000 contexts.
 	Path string
 	// Context is the context to use instead of the current one.
 	Context string

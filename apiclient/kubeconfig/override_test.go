@@ -232,6 +232,20 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.EqualError(t, err, "kubeconfig "+missing+": there is no such file, and this is not a pod either: name a kubeconfig or a server")
 }
 
+// TestComplexFilesAreRefused has files of less than 4 MiB that would take several hundred megabytes of memory.
+func TestComplexFilesAreRefused(t *testing.T) {
+	home := alone(t)
+	for _, content := range []string{strings.Repeat("\n", 250_001), "a: [" + strings.Repeat("a,", 300_000) + "]", strings.Repeat("- - - -\n", 60_000)} {
+		path := write(t, filepath.Join(home, "config"), content)
+		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		require.EqualError(t, err, "kubeconfig "+path+": it is too complex: it has more than 250000 YAML indicators and line breaks; "+
+			"split it, and list the parts in KUBECONFIG")
+	}
+	path := write(t, filepath.Join(home, "config"), strings.Repeat("\n", 250_000))
+	_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	require.ErrorContains(t, err, "current-context: it is empty")
+}
+
 // TestErrorsAreShort has a file with very many entries, and one with a name as long as the file.
 func TestErrorsAreShort(t *testing.T) {
 	home := alone(t)

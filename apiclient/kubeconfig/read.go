@@ -58,6 +58,11 @@ func read(path string) (*file, error) {
 	if err != nil {
 		return nil, &Error{Path: path, Err: bare(err)}
 	}
+	if indicators(data) > maxIndicators {
+		return nil, &Error{Path: path, Err: fmt.Errorf(
+			"it is too complex: it has more than %d YAML indicators and line breaks; split it, and list the parts in KUBECONFIG", maxIndicators,
+		)}
+	}
 	if several(data) {
 		return nil, &Error{Path: path, Err: errors.New("it holds more than one document, of which all but the first would be lost")}
 	}
@@ -73,6 +78,21 @@ func read(path string) (*file, error) {
 		return nil, &Error{Path: path, Field: "kind", Err: fmt.Errorf("it holds a %s of %s, not a Config of v1", o.Kind, o.APIVersion)}
 	}
 	return o.entries(path)
+}
+
+// maxIndicators limits the memory that a file takes while it is read. A YAML document takes up to 500 bytes for each
+// indicator: a file of 4 MiB could take 800 MB, and this limit takes 150 MB at most. A file with certificates has 35
+// indicators and line breaks for each cluster, and one of 25,000 contexts in four lines each has 250,000.
+const maxIndicators = 250_000
+
+// indicators counts the characters that begin or separate the nodes of a YAML document. A document has no more nodes than
+// these, except for a few.
+func indicators(data []byte) int {
+	n := 0
+	for _, c := range []string{"\n", ":", ",", "[", "{", "-", "?"} {
+		n += bytes.Count(data, []byte(c))
+	}
+	return n
 }
 
 // several tells whether there is more than one document that says anything. A line that begins with --- ends a document,

@@ -11,7 +11,7 @@ import (
 )
 
 // MaxBytes is the largest size of a file. It has room for a kubeconfig of 800 clusters with certificates, and for ten
-// times the largest bundles of authorities. A YAML document of this size can take 60 times as much memory.
+// times the largest bundles of authorities.
 const MaxBytes = 4 << 20
 
 // maxPath limits the path in an error, in bytes. A kubeconfig may name a longer one.
