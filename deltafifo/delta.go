@@ -7,18 +7,18 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// DeltaType says what happened to an object, as the producer saw it. It is a byte, and no string as in client-go: a
-// first list puts in a delta for every object there is.
+// DeltaType is the kind of a change, as the producer saw it. It is a byte and not a string as in client-go, because a
+// first list makes a delta for every object.
 type DeltaType uint8
 
 const (
-	// Added is an object that the producer did not know.
+	// Added is an object that was not known.
 	Added DeltaType = iota + 1
-	// Updated is a new state of an object that the producer knew.
+	// Updated is a new state of a known object.
 	Updated
-	// Deleted is the end of an object.
+	// Deleted is the deletion of an object.
 	Deleted
-	// Listed is a state that came with a list and not with a watch: new to the producer, or changed since it looked.
+	// Listed is a state from a list instead of a watch: a new object, or one that has changed since the last list.
 	Listed
 )
 
@@ -38,37 +38,37 @@ func (t DeltaType) String() string {
 	}
 }
 
-// Delta is one change of one object.
-// It corresponds to cache.Delta of client-go, with the tombstone and the initial-list flag in fields of their own.
+// Delta is one change of one object. It corresponds to cache.Delta of client-go. The tombstone and the initial list
+// have fields of their own.
 type Delta[T any] struct {
-	// Object is the new state, and in a Deleted delta the last one that was seen. It is never nil.
+	// Object is the new state, or the last known state in a Deleted delta. It is never nil.
 	Object T
 	Type   DeltaType
-	// FinalStateUnknown says, of a Deleted delta, that the deletion itself was missed: Object is the last state known,
-	// and there may have been later ones.
+	// FinalStateUnknown reports that the watch missed the deletion: the object may have had later states than Object.
+	// It is set only in a Deleted delta.
 	FinalStateUnknown bool
-	// InitialList says that the delta belongs to the first list.
+	// InitialList reports that the delta belongs to the first list.
 	InitialList bool
 }
 
-// ObjectDeltas is what happened to one object since the last Pop, oldest first. There is always at least one delta.
+// ObjectDeltas are the changes of one object since the last Pop, oldest first. There is at least one.
 type ObjectDeltas[T any] struct {
 	Key    api.Key
 	Deltas []Delta[T]
 }
 
-// Batch is everything that happened since the last Pop. It is lent to the callback of Pop, and its slices must not be
-// kept when that returns; the objects in it may.
+// Batch has all changes since the last Pop. Its slices are valid only during the call of Pop's function, because the
+// queue uses them again. The objects stay valid.
 type Batch[T any] struct {
 	// Objects are in the order of their first change.
 	Objects []ObjectDeltas[T]
-	// ResourceVersion is that of the last change put in, and so the exact version of the state after this batch. It is
-	// empty as long as no version was ever seen.
+	// ResourceVersion is the version of the last change, which is the exact version of the state after this batch. It
+	// is empty until the first version is known.
 	ResourceVersion string
-	// InitialList says that the first list is complete with this batch. It is set once.
+	// InitialList reports that this batch completes the first list. It is set once.
 	InitialList bool
-	// Resync asks that every object which has no delta here be announced once more.
+	// Resync requests another notification for every object without a delta in this batch.
 	Resync bool
-	// Since is when the first change of this batch was put in.
+	// Since is the time when the first change of this batch was put in.
 	Since time.Time
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// drain pops the one batch that there must be, and copies what was only lent.
+// drain pops one batch, which must exist, and copies its slices.
 func drain(t testing.TB, q *queue) batch {
 	t.Helper()
 	var got batch
@@ -31,7 +31,7 @@ func cloned(b batch) batch {
 	return b
 }
 
-// empty asserts, in a bubble, that there is nothing to pop.
+// empty asserts that there is nothing to pop. It must run in a bubble.
 func empty(t *testing.T, q *queue) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -153,7 +153,8 @@ func TestReplaceOrder(t *testing.T) {
 	}, lines(drain(t, q)))
 }
 
-// What changed since the last Pop and is gone in the list must not be deleted twice.
+// TestReplaceAfterPendingDeletion checks that an object that changed since the last Pop and is missing in the list is
+// deleted once.
 func TestReplaceAfterPendingDeletion(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
@@ -167,7 +168,7 @@ func TestReplaceAfterPendingDeletion(t *testing.T) {
 	}, lines(drain(t, q)))
 }
 
-// TestLargeListAfterTheLastDeletion has a deletion pending when a list arrives that room is made for.
+// TestLargeListAfterTheLastDeletion has a pending deletion when a list arrives for which the buffer grows.
 func TestLargeListAfterTheLastDeletion(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Put(at("a", "1"), "1")
@@ -205,14 +206,14 @@ func TestReuse(t *testing.T) {
 	q.Replace([]*thing{at("a", "1"), at("b", "2")}, "3")
 	noop := drain(t, q)
 	require.Empty(t, noop.Objects)
-	require.Equal(t, "3", noop.ResourceVersion, "only the version is news")
+	require.Equal(t, "3", noop.ResourceVersion, "only the version is new")
 
 	q.Replace([]*thing{incarnation("a", "other", "1"), at("b", "2")}, "4")
 	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Listed ns/a#other@1"},
 		lines(drain(t, q)), "another UID with the same version is another object")
 }
 
-// Where there is no UID or no version, nothing says that an object is unchanged.
+// TestNoReuseWithoutIdentity has objects without a UID or a version. They may have changed, so they must not be reused.
 func TestNoReuseWithoutIdentity(t *testing.T) {
 	for _, o := range []*thing{incarnation("a", "", "1"), incarnation("a", "uid", "")} {
 		q := deltafifo.New[*thing](deltafifo.Options{})
@@ -235,7 +236,8 @@ func TestNoReuse(t *testing.T) {
 	require.Same(t, again, got)
 }
 
-// A restored etcd counts up to the same versions again, with other contents: one list then may not reuse anything.
+// TestOverwrite has a restored etcd, which assigns the same versions again to other contents. Its first list must not
+// reuse objects.
 func TestOverwrite(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Replace([]*thing{at("a", "5"), at("b", "7")}, "9")
@@ -383,8 +385,9 @@ func TestPutWakesPop(t *testing.T) {
 	})
 }
 
-// The producer is not held up by the consumer, and what it puts in meanwhile is not seen in the batch being processed.
-func TestProducerGoesOnWhileProcessing(t *testing.T) {
+// TestProducerContinuesDuringProcessing puts a change in while a batch is processed. The producer must not wait, and
+// the batch must not contain the change.
+func TestProducerContinuesDuringProcessing(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	for round := range 4 {
 		first, second := fmt.Sprint(2*round+1), fmt.Sprint(2*round+2)

@@ -1,48 +1,45 @@
-// Package deltafifo accumulates changes per object between the goroutine that hears of them and the one that applies
-// them.
+// Package deltafifo is the queue between the goroutine that receives changes and the goroutine that applies them. It
+// collects the changes of each object and hands all of them over at once.
 //
-// # Place in the pipeline
+//	Reflector ──Put, Delete, Replace──▶ DeltaFIFO ──batch──▶ handleDeltas of the informer
 //
-// Between the reflector, its only producer, and HandleDeltas of the informer, its only consumer. It knows every object
-// as it will be once the queue is drained, so a list is compared here, and neither side has to ask the other anything.
-//
-// # Guarantees
-//
-//  1. A consumer that carries out the deltas of each batch holds, whenever the queue is drained, exactly what the
-//     producer put in: the very pointers (TestModel, FuzzModel).
-//  2. A batch is everything there is: objects in the order of their first change, each with its deltas oldest first
-//     (TestModel, TestOrder).
-//  3. The history of a key is legal. Nothing is Updated or Deleted that was not Added or Listed before, two deletions
-//     never follow each other, and an object of another UID is always the deletion of the old one, its final state
-//     unknown, and an addition, from a watch and from a list alike (TestLegalHistory, TestRecreated,
-//     TestDeleteOfUnknown).
-//  4. Replace deletes first what the list does not have, ordered by key, and then follows the list (TestReplaceOrder).
-//  5. A list costs what changed: an object whose UID and version are known makes no delta and keeps its old pointer,
-//     and a list without a change allocates nothing (TestReuse, TestReplaceOfKnownAllocatesNothing). With NoReuse, and
-//     with Overwrite, every object is passed on (TestNoReuse, TestOverwrite).
-//  6. The version of a batch is that of the last change in it, neither more nor less; a bookmark is a batch without
-//     deltas (TestVersions).
-//  7. The batch that completes the first list says so, once, be the list empty or not, and Synced is closed when it has
-//     been processed (TestInitialList, TestSyncedWithEmptyList).
-//  8. A resync is one flag of a batch, however often it was asked for (TestResync).
-//  9. No object is held that is neither known nor on its way, and a huge batch does not make later ones slow
-//     (TestNothingPinned, TestHugeBatchLeavesNoTrace).
-//
-// # Concurrency
-//
-// One goroutine produces (Put, Delete, DeleteKey, Bookmark, Replace, Overwrite, Get, Lookup, KnownLen), one consumes
-// (Pop). Resync and Synced may be called from anywhere. Only Pop blocks, and it ends with its context
-// (TestPopEndsWithItsContext). One mutex guards what is pending; it is not held while a batch is processed, so the
-// producer goes on, and the callback may call whatever it likes but Pop (TestProducerGoesOnWhileProcessing).
-//
-// # Differences from client-go
-//
-// client-go 0.37 keeps an ordered log of events (RealFIFO) and hands it over in slices of at most 1000; here changes
-// accumulate per object, as in its older DeltaFIFO, and a Pop takes the whole queue. Readers cannot tell, because the
-// informer publishes a batch whole. There is no KnownObjects to consult, no Sync or SyncAll delta, no key function that
-// could fail, no requeue: process cannot fail. A tombstone is a flag of the Deleted delta, not a type of its own.
+// The reflector is the only producer, and the informer is the only consumer. The queue knows every object as it will be
+// after the next Pop. It therefore compares a list with these objects itself, and does not need the consumer's cache.
 //
 // # Example
 //
-// See [DeltaFIFO.Pop] and the package example.
+//	queue := deltafifo.New[*corev1.Pod](deltafifo.Options{})
+//	queue.Replace(pods, "100") // a list and its resource version
+//	queue.Put(pod, "101")      // an event of a watch
+//	err := queue.Pop(ctx, func(b deltafifo.Batch[*corev1.Pod]) { apply(b) }) // blocks until there is a change
+//
+// See Example and ExampleDeltaFIFO_Pop.
+//
+// # Promises
+//
+//  1. A consumer that applies the deltas of every batch holds exactly the objects that the producer put in, the same
+//     pointers, whenever the queue is empty.
+//  2. A batch has all changes since the last Pop: objects in the order of their first change, each with its deltas,
+//     oldest first.
+//  3. The history of a key is legal: an addition comes first, and two deletions never follow each other. An object with
+//     a new UID is a deletion of the old object, with an unknown final state, and an addition.
+//  4. The cost of a list depends on the number of changes. An object whose UID and version are known makes no delta and
+//     keeps its pointer.
+//  5. The version of a batch is exactly the version of the state after it. A bookmark is a batch without deltas.
+//  6. The batch that completes the first list says so, once. Synced is closed when this batch has been processed.
+//  7. The queue holds only objects that are known or in a batch. A huge batch does not make later ones slow.
+//
+// # Concurrency
+//
+// One goroutine may produce (Put, Delete, DeleteKey, Bookmark, Replace, Overwrite, Get, Lookup, KnownLen) and one may
+// consume (Pop). Resync and Synced may be called on any goroutine. Only Pop blocks, at most until its
+// context ends. One mutex guards the changes. It is not held while a batch is processed, so the producer does not wait
+// for the consumer, and the function that Pop calls may use the queue, except Pop.
+//
+// # Differences from client-go
+//
+// client-go 0.37 keeps an ordered log of events (RealFIFO) and hands out slices of at most 1000 of them. Here, as in
+// its older DeltaFIFO, changes are collected per object, and a Pop takes the whole queue. Readers of the informer see
+// no difference, because it publishes a whole batch. There is no KnownObjects, no Sync or SyncAll delta, no key
+// function that can fail, and no requeue, because processing cannot fail. A tombstone is a flag of the Deleted delta.
 package deltafifo

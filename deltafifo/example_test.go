@@ -7,7 +7,7 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// The producer hears of a list, of changes and of a second list; the consumer pops twice.
+// The producer puts in a list, changes and a second list. The consumer pops twice.
 func Example() {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	show := func(b deltafifo.Batch[*thing]) {
@@ -38,7 +38,7 @@ func Example() {
 	//   Deleted ns/b#uid-b@6
 }
 
-// Pop takes everything that is pending, and ends with its context.
+// Pop takes all changes. It ends with its context.
 func ExampleDeltaFIFO_Pop() {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Replace(nil, "1")

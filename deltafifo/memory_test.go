@@ -45,7 +45,7 @@ func TestReplaceOfKnownAllocatesNothing(t *testing.T) {
 
 func TestLookupDoesNotAllocate(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
-	long := strings.Repeat("n", 100) // longer than any buffer on the stack that a conversion might use
+	long := strings.Repeat("n", 100) // longer than a buffer on the stack for a conversion
 	want := &thing{namespace: long, name: long, uid: "1", version: "1"}
 	q.Put(want, "1")
 	namespace, name := []byte(long), []byte(long)
@@ -59,7 +59,8 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 	}))
 }
 
-// A watch event is the common case, and costs no allocation once the buffers are there.
+// TestPutAndPopDoNotAllocate puts watch events through the queue, which is the usual case. After the first ones, they
+// must not allocate.
 func TestPutAndPopDoNotAllocate(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	states := []*thing{at("a", "1"), at("a", "2")}
@@ -72,7 +73,7 @@ func TestPutAndPopDoNotAllocate(t *testing.T) {
 	}))
 }
 
-func TestNothingPinned(t *testing.T) {
+func TestObjectsAreReleased(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	var gone []weak.Pointer[thing]
 	forget := func(o *thing) *thing {
@@ -81,7 +82,7 @@ func TestNothingPinned(t *testing.T) {
 	}
 	ctx := t.Context()
 	pop := func() { require.NoError(t, q.Pop(ctx, func(batch) {})) }
-	for _, n := range []int{1, 10, 3000, 10} { // fewer, more than a buffer that is kept, and fewer again
+	for _, n := range []int{1, 10, 3000, 10} { // small, larger than a buffer that is used again, and small again
 		var list []*thing
 		for i := range n {
 			list = append(list, forget(at(fmt.Sprint("o", i), "1")))
@@ -93,7 +94,7 @@ func TestNothingPinned(t *testing.T) {
 			q.Put(forget(at(fmt.Sprint("o", i), "2")), "2")
 		}
 		for i := range n {
-			q.Put(forget(at(fmt.Sprint("o", i), "3")), "3") // a second delta of each
+			q.Put(forget(at(fmt.Sprint("o", i), "3")), "3") // a second delta of each object
 		}
 		pop()
 		for i := range n {
@@ -113,7 +114,7 @@ func TestNothingPinned(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
-func TestHugeBatchLeavesNoTrace(t *testing.T) {
+func TestHugeBatchDoesNotSlowLaterOnes(t *testing.T) {
 	const n = 50_000
 	ctx := t.Context()
 	pop := func(q *queue) { _ = q.Pop(ctx, func(batch) {}) }
@@ -151,7 +152,8 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// thousandEvents is how long as many batches of one event take: the best of several rounds, for the machine may be busy.
+// thousandEvents returns the time that a thousand batches of one event take. It is the shortest of several rounds,
+// because the machine may be busy.
 func thousandEvents(ctx context.Context, q *queue) time.Duration {
 	best := time.Hour
 	for range 5 {
@@ -166,8 +168,8 @@ func thousandEvents(ctx context.Context, q *queue) time.Duration {
 	return best
 }
 
-// Objects that come and go leave nothing, not even their names.
-func TestNamesAreNotPinned(t *testing.T) {
+// TestNamesAreReleased adds and deletes objects. Their names must be released too.
+func TestNamesAreReleased(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	var gone []weak.Pointer[byte]
 	for range 10 {

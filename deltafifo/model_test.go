@@ -15,11 +15,11 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// model is what a DeltaFIFO should be, without any care for what it costs.
+// model is a simple implementation of a DeltaFIFO that ignores cost.
 type model struct {
 	noReuse bool
 	known   map[api.Key]*thing
-	events  []delta // since the last Pop, in the order they happened
+	events  []delta // since the last Pop, in their order
 	version string
 	listed  bool
 	dirty   bool
@@ -87,7 +87,7 @@ func (m *model) replace(list []*thing, version string, reuse bool) {
 	m.version, m.dirty = version, true
 }
 
-// batch is what a Pop should bring: the events grouped by object, in the order of their first.
+// batch returns the batch of the next Pop: the events grouped by object, in the order of the first event of each.
 func (m *model) batch() batch {
 	b := batch{ResourceVersion: m.version, InitialList: m.first, Resync: m.resync}
 	for _, d := range m.events {
@@ -103,11 +103,11 @@ func (m *model) batch() batch {
 	return b
 }
 
-// consumer holds what the deltas say, and fails where they are no legal history.
+// consumer applies deltas to its objects, and fails if the history is not legal.
 type consumer struct {
 	t       testing.TB
 	objects map[api.Key]*thing
-	initial int // batches that completed the first list
+	initial int // number of batches that completed the first list
 }
 
 func (c *consumer) apply(b batch) {
@@ -145,7 +145,7 @@ func (c *consumer) applyDelta(key api.Key, d delta) {
 	c.objects[key] = d.Object
 }
 
-// script reads operations from bytes, so that a fuzzer and a random test can share it.
+// script reads operations from bytes, for the fuzz target and the random test.
 type script struct{ data []byte }
 
 func (s *script) next(n int) int {
@@ -157,7 +157,7 @@ func (s *script) next(n int) int {
 	return b % n
 }
 
-// object is a random state: few keys, few UIDs and few versions, so that all of them meet.
+// object returns a random state. There are few keys, UIDs and versions, so that they collide often.
 func (s *script) object() *thing {
 	return &thing{
 		namespace: []string{"", "ns", "other"}[s.next(3)],
@@ -167,8 +167,8 @@ func (s *script) object() *thing {
 	}
 }
 
-// play drives a queue and its model with the same operations, and compares them at every step.
-func play(t testing.TB, data []byte) {
+// runOperations makes the same operations on a queue and on its model, and compares them at every step.
+func runOperations(t testing.TB, data []byte) {
 	s := &script{data: data}
 	o := deltafifo.Options{NoReuse: s.next(2) == 1}
 	q := deltafifo.New[*thing](o)
@@ -259,7 +259,7 @@ func TestModel(t *testing.T) {
 		for i := range data {
 			data[i] = byte(r.Uint32())
 		}
-		play(t, data)
+		runOperations(t, data)
 	}
 }
 
@@ -268,13 +268,12 @@ func FuzzModel(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 0, 1, 1, 4, 1, 0, 2, 2, 7, 1, 1, 0, 2, 3, 0, 10, 11})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) <= 4096 {
-			play(t, data)
+			runOperations(t, data)
 		}
 	})
 }
 
-// TestLegalHistory is the consumer's part of the model with only the operations that lead to deletions, so that they
-// meet each other in every order.
+// TestLegalHistory makes only operations that lead to deletions, in every order, and checks the history.
 func TestLegalHistory(t *testing.T) {
 	states := []*thing{incarnation("a", "1", "1"), incarnation("a", "1", "2"), incarnation("a", "2", "3"), incarnation("a", "", "4")}
 	operations := []func(q *queue, i int){
@@ -295,7 +294,7 @@ func TestLegalHistory(t *testing.T) {
 			rest /= choices
 			operations[choice/len(states)](q, choice%len(states))
 			if pops>>i&1 == 1 {
-				q.Bookmark(strconv.Itoa(i)) // so that there is something to pop
+				q.Bookmark(strconv.Itoa(i)) // a batch even if nothing else changed
 				require.NoError(t, q.Pop(t.Context(), c.apply))
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// thing is the smallest object there is.
+// thing is an object with only an identity and a version.
 type thing struct{ namespace, name, uid, version string }
 
 func (t *thing) GetNamespace() string       { return t.namespace }
@@ -21,7 +21,7 @@ func (t *thing) String() string {
 	return fmt.Sprintf("%s#%s@%s", api.FormatKey(api.KeyOf(t)), t.uid, t.version)
 }
 
-// at is a state of an object whose UID is that of its name.
+// at returns a state of an object whose UID is derived from its name.
 func at(name, version string) *thing { return incarnation(name, "uid-"+name, version) }
 
 func incarnation(name, uid, version string) *thing {
@@ -36,7 +36,7 @@ type (
 	delta = deltafifo.Delta[*thing]
 )
 
-// line writes a batch the way a person would: objects in order, deltas in order.
+// lines formats a batch: objects and deltas in their order.
 func lines(b batch) []string {
 	var all []string
 	for _, o := range b.Objects {

@@ -14,8 +14,9 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 )
 
-// TestConcurrently runs a producer, a consumer and bystanders at once, for the race detector and for lost wake-ups.
-func TestConcurrently(t *testing.T) {
+// TestConcurrentUse runs a producer, a consumer and other users at once, for the race detector and to find lost
+// wake-ups.
+func TestConcurrentUse(t *testing.T) {
 	for seed := range uint64(8) {
 		q := deltafifo.New[*thing](deltafifo.Options{})
 		want := map[api.Key]*thing{}

@@ -7,16 +7,15 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Replace records a whole list, and the version that it is of. It costs what changed: an object whose UID and version
-// are what is known already keeps its old pointer and makes no delta, unless NoReuse is set. What is known and not in
-// the list is gone, its final state unknown; these deletions come first, ordered by key, and the changes follow in the
-// order of the list. Only the producer may call it.
+// Replace records a whole list and its version. An object whose UID and version are known keeps its old pointer and
+// makes no delta, unless NoReuse is set. A known object that is not in the list is deleted, with an unknown final
+// state. Deletions come first, ordered by key; changes follow in the order of the list. Only the producer may call it.
 func (q *DeltaFIFO[T]) Replace(list []T, version string) {
 	q.replace(list, version, q.reuse)
 }
 
-// Overwrite is Replace without reuse, once: every object of the list is passed on. It is for the list of a server that
-// went back, where a version may name another state than it did before. Only the producer may call it.
+// Overwrite is Replace with NoReuse. It is for the list of a server that was restored from a backup, where a version
+// may name another state than before. Only the producer may call it.
 func (q *DeltaFIFO[T]) Overwrite(list []T, version string) {
 	q.replace(list, version, false)
 }
@@ -26,11 +25,11 @@ func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 	defer q.mu.Unlock()
 	q.generation++
 	if !q.listed {
-		q.listed, q.first = true, true
+		q.listed, q.initial = true, true
 	}
 	if len(q.known) == 0 {
 		q.known = make(map[api.Key]knownObject[T], len(list))
-		q.pending.expect(len(list))
+		q.buffer.grow(len(list))
 	}
 	q.dropMissing(list)
 	for _, object := range list {
@@ -39,11 +38,11 @@ func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 		}
 	}
 	q.version = version
-	q.touch()
+	q.markDirty()
 }
 
-// dropMissing marks what the list has, and drops what is left unmarked. The mark is a generation beside the object, so
-// that a list which changes nothing needs no set of its own.
+// dropMissing deletes the known objects that are not in the list. It marks objects of the list with the number of this
+// Replace, so that a list without changes needs no set of keys.
 func (q *DeltaFIFO[T]) dropMissing(list []T) {
 	kept := 0
 	for _, object := range list {
@@ -67,7 +66,7 @@ func (q *DeltaFIFO[T]) dropMissing(list []T) {
 	sort.Slice(missing, func(i, j int) bool { return compareKeys(missing[i], missing[j]) < 0 })
 	for _, key := range missing {
 		k := q.known[key]
-		q.drop(key, k.position, k.object, true)
+		q.recordDeletion(key, k.position, k.object, true)
 	}
 }
 

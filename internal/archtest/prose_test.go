@@ -22,7 +22,6 @@ var unwritten = []string{
 	"apiclient",
 	"bench",
 	"cmd",
-	"deltafifo",
 	"e2e",
 	"examples",
 	"leaderelection",
