@@ -1,12 +1,12 @@
 package cachedclient
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
@@ -65,14 +65,13 @@ func (s scope[T]) includes(object T) bool {
 // object, which is right for nearly all selectable fields. If T is whole, a missing field is empty, as on a server;
 // otherwise its value is unknown and matches.
 func (s scope[T]) matchesFields(object T) bool {
-	encoded, err := json.Marshal(object)
-	var tree map[string]any
-	if err != nil || json.Unmarshal(encoded, &tree) != nil {
+	tree, err := treeOf(object)
+	if err != nil {
 		return true
 	}
 	for _, requirement := range s.fields.Requirements() {
 		value, declared := valueAt(tree, strings.Split(requirement.Field, "."))
-		if (declared || s.whole) && (value == requirement.Value) == (requirement.Operator == "!=") {
+		if (declared || s.whole) && (value == requirement.Value) == (requirement.Operator == selection.NotEquals) {
 			return false
 		}
 	}
@@ -83,13 +82,14 @@ func (s scope[T]) matchesFields(object T) bool {
 func valueAt(tree map[string]any, path []string) (value string, found bool) {
 	switch below := tree[path[0]].(type) {
 	case nil, []any:
-		return "", false
 	case map[string]any:
-		if len(path) == 1 {
-			return "", false
+		if len(path) > 1 {
+			return valueAt(below, path[1:])
 		}
-		return valueAt(below, path[1:])
 	default:
-		return fmt.Sprint(below), len(path) == 1
+		if len(path) == 1 {
+			return fmt.Sprint(below), true
+		}
 	}
+	return "", false
 }
