@@ -2,9 +2,9 @@ package cachedclient_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -654,9 +654,7 @@ func TestGateOfSeveralCaches(t *testing.T) {
 func TestDeleteAnswersWithoutUID(t *testing.T) {
 	for _, precondition := range []bool{false, true} {
 		bubble(t, setting{have: []*widget{named("alpha", 1)}, client: overlaid}, func(r *rig) {
-			r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"delete"}}, Effect: testserver.Fail{
-				Code: 200, Body: []byte(`{"kind":"Status","status":"Success"}`), Header: http.Header{"Content-Type": {"application/json"}},
-			}})
+			r.answer("delete", successWithoutUID)
 			g := cachedclient.NewGate(cachedclient.GateOptions{})
 			o := metav1.DeleteOptions{}
 			if precondition {
@@ -669,6 +667,113 @@ func TestDeleteAnswersWithoutUID(t *testing.T) {
 			require.True(r, apierrors.IsNotFound(err))
 		})
 	}
+}
+
+// TestDeletesOfObjectsThatTheCacheLacks deletes an object that another client has created. If the answer contains the
+// object, as that of a pod does, the gate waits until the cache has reached its version. An answer that does not
+// identify the object is no reason to wait.
+func TestDeletesOfObjectsThatTheCacheLacks(t *testing.T) {
+	for _, identified := range []bool{true, false} {
+		t.Run(fmt.Sprint("identified=", identified), func(t *testing.T) {
+			bubble(t, setting{client: overlaid}, func(r *rig) {
+				g := cachedclient.NewGate(cachedclient.GateOptions{})
+				resume := r.stallEvents()
+				created, err := r.server.Create(widgets, named("alpha", 1))
+				require.NoError(r, err)
+				require.NoError(r, r.server.Delete(widgets, alpha))
+				body := []byte(successWithoutUID)
+				if identified {
+					body, err = json.Marshal(at(string(created.GetUID()), r.server.ResourceVersion(), 1))
+					require.NoError(r, err)
+				}
+				r.answer("delete", string(body))
+				rv := created.GetResourceVersion()
+				o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &rv}}
+				require.NoError(r, r.widgets.Delete(g.Begin(r.Context(), owner), alpha, o))
+				a := callReady(g, owner)
+				require.Equal(r, !identified, a.ready)
+				resume()
+				require.Equal(r, identified, a.calls.Load() == 1)
+				require.Zero(r, r.informer.Cache().Len())
+			})
+		})
+	}
+}
+
+// TestDeleteCollectionDeletesWhatReadsShow deletes collections while the overlay and the cache differ. The gate waits
+// for an object that only the overlay has, and not for one whose state in the overlay does not match the selector.
+func TestDeleteCollectionDeletesWhatReadsShow(t *testing.T) {
+	labelled := named("alpha", 1)
+	labelled.Labels = map[string]string{"app": "web"}
+	bubble(t, setting{client: overlaid, have: []*widget{labelled}}, func(r *rig) {
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
+		ctx := g.Begin(r.Context(), owner)
+		resume := r.stallEvents()
+		patch := mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": map[string]any{"app": "other"}}})
+		_, err := r.widgets.Patch(r.Context(), alpha, patch, patchOptions)
+		require.NoError(r, err)
+		web := metav1.ListOptions{LabelSelector: "app=web"}
+		require.NoError(r, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, web))
+		require.True(r, callReady(g, owner).ready)
+
+		created := api.Clone(labelled)
+		created.Name = "beta"
+		require.NoError(r, creates(created)(r.Context(), r))
+		require.NoError(r, r.widgets.DeleteCollection(ctx, metav1.DeleteOptions{}, web))
+		a := callReady(g, owner)
+		require.False(r, a.ready)
+		resume()
+		require.EqualValues(r, 1, a.calls.Load())
+		require.Equal(r, []string{"default/alpha=1"}, r.listed(cachedclient.ListOptions{}))
+	})
+}
+
+// TestDeleteCollectionWithoutACache deletes on the server, and the gate does not wait.
+func TestDeleteCollectionWithoutACache(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
+		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{})
+		require.NoError(r, c.DeleteCollection(g.Begin(r.Context(), owner), metav1.DeleteOptions{}, metav1.ListOptions{}))
+		require.True(r, callReady(g, owner).ready)
+		_, err := r.server.Get(widgets, alpha)
+		require.True(r, apierrors.IsNotFound(err))
+	})
+}
+
+// TestDryRunsWithANewVersion has a server whose answer to a dry run carries a version that it will never store.
+func TestDryRunsWithANewVersion(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
+		body, err := json.Marshal(at("u1", "1000000", 2))
+		require.NoError(r, err)
+		r.answer("patch", string(body))
+		dry := apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}}
+		w, err := r.widgets.Patch(g.Begin(r.Context(), owner), alpha, mustMerge(r.T, map[string]any{}), dry)
+		require.NoError(r, err)
+		require.Equal(r, "1000000", w.ResourceVersion)
+		require.True(r, callReady(g, owner).ready)
+	})
+}
+
+// TestSelectorsOfPartialObjects has an informer with a field selector, and a T that does not declare the field. The
+// gate waits for a created object, because the selector may match it.
+func TestSelectorsOfPartialObjects(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "")
+		i := informer.New(live, informer.Options[*minimal]{FieldSelector: "spec.node=n1"})
+		inBackground(r.T, i.Run)
+		<-i.Synced()
+		c := cachedclient.NewPartial(live, i, cachedclient.Options{})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
+		resume := r.stallEvents()
+		_, err := c.Apply(g.Begin(r.Context(), owner), alpha, map[string]any{"spec": map[string]any{"node": "n1"}},
+			apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}})
+		require.NoError(r, err)
+		a := callReady(g, owner)
+		require.False(r, a.ready)
+		resume()
+		require.EqualValues(r, 1, a.calls.Load())
+	})
 }
 
 func TestNewerOfTwoVersions(t *testing.T) {

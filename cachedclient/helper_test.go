@@ -3,6 +3,7 @@ package cachedclient_test
 import (
 	"context"
 	"iter"
+	"net/http"
 	"strconv"
 	"sync"
 	"testing"
@@ -122,6 +123,16 @@ func (r *rig) stallEvents() (resume func()) {
 		i.Remove()
 		synctest.Wait()
 	}
+}
+
+// successWithoutUID is an answer to a delete that does not identify the object.
+const successWithoutUID = `{"kind":"Status","status":"Success"}`
+
+// answer makes the server answer all requests of a verb with a body, and not process them.
+func (r *rig) answer(verb, body string) {
+	r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{verb}}, Effect: testserver.Fail{
+		Code: 200, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}},
+	}})
 }
 
 func (r *rig) get(key api.Key) *widget {

@@ -267,3 +267,59 @@ func TestOverlayForgetsWhatTheCacheShows(t *testing.T) {
 		require.Zero(r, cachedclient.OverlayEntries(&r.widgets.Partial))
 	})
 }
+
+// TestOverlayIgnoresWritesThatTheCacheShows records the answer to a write after its event.
+func TestOverlayIgnoresWritesThatTheCacheShows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed("10", at("u1", "10", 1))
+		c := clientOf(t, f, overlaid)
+		f.send(watch.Modified, at("u1", "13", 5))
+		c.Wrote(t.Context(), at("u1", "12", 2))
+		require.Zero(t, cachedclient.OverlayEntries(&c.Partial))
+	})
+}
+
+// TestOverlayRemovesShownEntriesFirst has an overlay for two objects and writes three. The cache shows the second one,
+// so the oldest one stays.
+func TestOverlayRemovesShownEntriesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed("10")
+		c := clientOf(t, f, cachedclient.Options{Overlay: true, OverlayLimit: 2})
+		for _, written := range []struct{ name, version string }{{"a", "13"}, {"b", "12"}, {"c", "14"}} {
+			w := at(written.name, written.version, 1)
+			w.Name = written.name
+			c.Wrote(t.Context(), w)
+			if w.Name == "b" {
+				f.send(watch.Added, w)
+			}
+			<-time.After(1)
+		}
+		list, err := c.List(t.Context(), cachedclient.ListOptions{})
+		require.NoError(t, err)
+		require.Equal(t, []string{"default/a=1", "default/b=1", "default/c=1"}, sizes(list.Items))
+	})
+}
+
+// TestOverlayKeepsObjectsOfAnotherUID deletes an object, by its UID, after another one of the same name was created.
+func TestOverlayKeepsObjectsOfAnotherUID(t *testing.T) {
+	bubble(t, setting{client: overlaid, have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		uid := r.get(alpha).UID
+		r.stallEvents()
+		require.NoError(r, r.server.Delete(widgets, alpha))
+		require.NoError(r, creates(named("alpha", 2))(r.Context(), r))
+		r.answer("delete", successWithoutUID)
+		o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
+		require.NoError(r, r.widgets.Delete(r.Context(), alpha, o))
+		require.Equal(r, []string{"default/alpha=2"}, r.listed(cachedclient.ListOptions{}))
+	})
+}
+
+// TestOverlayOfACompletedKey deletes an object with a key without a namespace.
+func TestOverlayOfACompletedKey(t *testing.T) {
+	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+		r.widgets = cachedclient.NewTyped(apiclient.NewTyped[*widget](r.live.Client(), widgets, "default"), r.informer, overlaid)
+		r.stallEvents()
+		require.NoError(r, r.widgets.Delete(r.Context(), api.Key{Name: "alpha"}, metav1.DeleteOptions{}))
+		require.Empty(r, r.listed(cachedclient.ListOptions{}))
+	})
+}

@@ -224,4 +224,7 @@ func TestConstructorsPanicOnMisuse(t *testing.T) {
 	require.PanicsWithValue(t, "cachedclient: the API client is nil; it is needed for writes", func() {
 		cachedclient.NewTyped(nil, i, cachedclient.Options{})
 	})
+	require.PanicsWithValue(t, "cachedclient: the API client is nil; it is needed for writes", func() {
+		cachedclient.NewPartial[*widget](nil, nil, cachedclient.Options{})
+	})
 }
