@@ -12,8 +12,11 @@ import (
 )
 
 // Delete deletes an object. If finalizers or a grace period delay the delete, the server only sets the deletion
-// timestamp. Set the UID precondition, so that Delete does not delete another object of the same name. It corresponds
-// to client.Writer.Delete of controller-runtime.
+// timestamp. Set the UID precondition, so that Delete does not delete another object of the same name.
+//
+// A Gate does not wait for the delete of an object that is neither in the cache nor in its recorded writes if the
+// server answers with a Status instead of the object, because no version is known then. It corresponds to
+// client.Writer.Delete of controller-runtime.
 func (p *Partial[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
 	key = p.completeKey(key)
 	expected := p.expectedUID(ctx, key, o)
