@@ -12,16 +12,17 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// The lease of these tests. One clock may run 1.5 times as fast as another: that is LeaseDuration to RenewDeadline.
+// These are the times of the lease. One clock may run 1.5 times as fast as another, which is
+// LeaseDuration/RenewDeadline.
 const (
 	nominalLease    = 60 * time.Second
 	nominalDeadline = 40 * time.Second
 	nominalRetry    = 6 * time.Second
 )
 
-// TestClockRates has four replicas for hours. Their wall clocks are hours apart and jump, and their clocks run at
-// different rates. They are killed, stopped (as by SIGSTOP), cut off, and get their answers late. Up to the documented
-// ratio of rates at most one leads at a time.
+// TestClockRates runs four replicas for hours. Their wall clocks differ by hours and jump, and their clocks run at
+// different rates. Replicas are killed, stopped (as by SIGSTOP) and disconnected, and get late answers. At most one may
+// lead at a time, up to the documented ratio of rates.
 func TestClockRates(t *testing.T) {
 	terms := 0
 	for seed := range uint64(3) {
@@ -35,9 +36,9 @@ func TestClockRates(t *testing.T) {
 	require.Greater(t, terms, 25)
 }
 
-// TestTheBoundOfClockRatesIsTight cuts a leader off whose clock is slow, while a replica waits whose clock is fast. Beyond
-// the documented ratio two lead, so TestClockRates would notice.
-func TestTheBoundOfClockRatesIsTight(t *testing.T) {
+// TestClockRateBoundIsExact disconnects a leader with a slow clock while a replica with a fast clock waits. Beyond the
+// documented ratio two replicas lead, so TestClockRates would notice a larger ratio.
+func TestClockRateBoundIsExact(t *testing.T) {
 	for name, tc := range map[string]struct {
 		slow, fast float64
 		two        bool
@@ -64,7 +65,7 @@ func TestTheBoundOfClockRatesIsTight(t *testing.T) {
 	}
 }
 
-// election is the replicas of one seed, and what they did.
+// election is a set of replicas for one seed, with a record of their writes.
 type election struct {
 	t      *testing.T
 	server *testserver.Server
@@ -74,7 +75,7 @@ type election struct {
 	mu       sync.Mutex // guards the fields below
 	rand     *rand.Rand
 	former   map[string]bool
-	last     string // who wrote last
+	last     string // the last writer
 	lastAt   time.Time
 	terms    int
 	overlaps []string
@@ -84,7 +85,7 @@ func newElection(t *testing.T, s *testserver.Server, seed uint64, rates ...float
 	return &election{t: t, server: s, rand: rand.New(rand.NewPCG(seed, 0)), rates: rates}
 }
 
-// run has four replicas meet forty disturbances, and requires a leader after that.
+// run makes forty disturbances of four replicas, and requires a leader after that.
 func (e *election) run() {
 	defer e.end()
 	var running []*process
@@ -111,7 +112,7 @@ func (e *election) run() {
 	e.requireLeader()
 }
 
-// write notes a write that only a leader may make. Whoever has been followed by another must not write again.
+// write records a write that only a leader may make. A replica must not write after another one has.
 func (e *election) write(identity string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -137,21 +138,21 @@ func (e *election) requireLeader() {
 	require.Less(e.t, time.Since(e.lastAt), 10*time.Second, "nobody leads although nothing is disturbed")
 }
 
-// end ends every process that there has been.
+// end ends all processes.
 func (e *election) end() {
 	for _, p := range e.all {
 		p.end()
 	}
 }
 
-// number returns a random number of at least from, and less than to.
+// number returns a random number n with from ≤ n < to.
 func (e *election) number(from, to int) int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return from + e.rand.IntN(to-from)
 }
 
-// disturb does something to a replica.
+// disturb makes one random disturbance of a replica.
 func (e *election) disturb(p *process) {
 	d := time.Duration(e.number(0, 90)) * time.Second
 	switch e.number(0, 5) {
@@ -164,7 +165,7 @@ func (e *election) disturb(p *process) {
 		p.set(cutOff)
 		time.AfterFunc(d, func() { p.set(connected) })
 	case 3:
-		p.set(late) // and then gone: the last answer came late, which must not make the lease longer
+		p.set(late) // and then disconnected: the late last answer must not make the lease longer
 		time.AfterFunc(d, func() { p.set(cutOff) })
 		time.AfterFunc(d+2*time.Minute, func() { p.set(connected) })
 	default:

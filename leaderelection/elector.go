@@ -16,18 +16,17 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// ErrLost says that a leader could not keep the lease; the error that Run returns names the lease, and why. What it led has
-// ended; but another may have led for a moment beside it, if what it led did not end with its context at once. A program
-// should end with it.
+// ErrLost is in the error of Run if a leader could not keep the lease. The error names the lease and the cause. The
+// work has ended by then, but another replica may have led for a moment at the same time, if the work did not end with
+// its context at once. A program should end with this error.
 var ErrLost = errors.New("leaderelection: the lease is lost")
 
-// errRunTwice is the answer to a second Run.
-var errRunTwice = errors.New("leaderelection: Run was called before: make another Elector")
+// errRunTwice is the error of a second call of Run.
+var errRunTwice = errors.New("leaderelection: Run was called before; an Elector runs once")
 
 var leases = api.Resource{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease", Plural: "leases", Namespaced: true}
 
-// Elector campaigns for a lease. Make one with New, for one Run.
-// It corresponds to LeaderElector of client-go.
+// Elector campaigns for a lease. It corresponds to LeaderElector of client-go.
 type Elector struct {
 	o       Options
 	lock    lock
@@ -36,14 +35,13 @@ type Elector struct {
 
 	mu      sync.Mutex // guards the fields below
 	ran     bool
-	leader  string    // as was seen last
-	leading bool      // what leads has not returned
-	lost    bool      // the lease, which may be before that
-	renewed time.Time // when the renewal that succeeded last was begun
+	leader  string    // the holder at the last request
+	leading bool      // the function that leads has not returned
+	lost    bool      // the lease is lost; the function may still run
+	renewed time.Time // start of the last successful renewal
 }
 
-// New returns an Elector that asks a server for its lease. It validates the options, and reports all that is wrong with
-// them.
+// New returns an Elector for a lease on a server. It reports all invalid options in one error.
 func New(c *apiclient.Client, o Options) (*Elector, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -57,46 +55,47 @@ func New(c *apiclient.Client, o Options) (*Elector, error) {
 	}, nil
 }
 
-// Identity is what this replica is called in the lease.
+// Identity returns the name of this replica in the lease.
 func (e *Elector) Identity() string { return e.o.Identity }
 
-// Elected is closed when this replica leads for the first time.
+// Elected returns a channel that is closed when this replica leads for the first time.
 func (e *Elector) Elected() <-chan struct{} { return e.elected }
 
-// Leading tells whether this replica leads. It asks the clock, and so is false from RenewDeadline on even where nobody has
-// had time to notice, as in a process that was stopped for a while and goes on now: ask it before a write that must not
-// come from two replicas, and that the server would accept from both.
-// It corresponds to LeaderElector.IsLeader of client-go, which does not ask the clock.
+// Leading reports whether this replica leads. It reads the clock: the result is false from RenewDeadline on, even if
+// the process was stopped for a while and has not noticed yet. Call it before a write that must not come from two
+// replicas and that the server would accept from both. It corresponds to LeaderElector.IsLeader of client-go, which
+// does not read the clock.
 func (e *Elector) Leading() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leading && !e.lost && time.Since(e.renewed) < e.o.RenewDeadline
 }
 
-// Leader is who leads, as was seen last; "" where nobody does, or nobody is known.
+// Leader returns the identity of the leader at the last request, or "" if the lease was free or there was no answer
+// yet.
 func (e *Elector) Leader() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.leader
 }
 
-// Check is a health check: it fails for a leader that did not renew its lease for LeaseDuration and tolerance more, which
-// can only be one whose work does not end. Who does not lead is healthy.
-// It corresponds to LeaderElector.Check of client-go, and to its HealthzAdaptor.
+// Check is a health check. It fails for a leader that has not renewed its lease for LeaseDuration and tolerance, which
+// happens only if its work does not end. A replica that does not lead is healthy. It corresponds to LeaderElector.Check
+// of client-go, and to its HealthzAdaptor.
 func (e *Elector) Check(tolerance time.Duration) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if since := time.Since(e.renewed); e.leading && since > e.o.LeaseDuration+tolerance {
-		return fmt.Errorf("leaderelection: this replica leads, and renewed the lease last %v ago", since.Round(time.Second))
+		return fmt.Errorf("leaderelection: this replica leads, but last renewed the lease %v ago", since.Round(time.Second))
 	}
 	return nil
 }
 
-// Run waits until this replica may lead, calls lead, and returns after lead has: nil or lead's error when lead ended by
-// itself or because ctx did, an error that is ErrLost when the lease was lost. The context of lead ends with ctx and with the
-// lease, with ErrLost as its cause in the latter case. Who takes long to end, and wants to know if the lease is lost
-// meanwhile, ends ctx when the work is over, and not before. A Run whose ctx ends before it leads returns nil. Errors of
-// the server are logged, and tried again. Run may be called once.
+// Run waits until this replica may lead, calls lead, and returns after lead has returned. The result is nil or the
+// error of lead, or an error that is ErrLost if the lease was lost. The context of lead ends with ctx and with the
+// lease; its cause is ErrLost in the second case. If the work takes long to end and must notice a lost lease meanwhile,
+// end ctx only after the work. If ctx ends before this replica leads, Run returns nil. Errors of the server are logged,
+// and the request is repeated. Run can be called once.
 func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error) error {
 	e.mu.Lock()
 	ran := e.ran
@@ -113,18 +112,18 @@ func (e *Elector) Run(ctx context.Context, lead func(ctx context.Context) error)
 	return e.hold(ctx, lead)
 }
 
-// acquire tries to get the lease until it has it, which it tells, or ctx ends.
+// acquire tries to get the lease. It returns true when this replica has it, and false when ctx ends.
 func (e *Elector) acquire(ctx context.Context) bool {
 	e.log.Info("campaigning")
 	for {
-		if held, err := e.try(ctx); held {
+		if held, err := e.attempt(ctx); held {
 			return true
 		} else if err != nil && ctx.Err() == nil {
 			e.log.Warn("cannot get the lease", zap.NamedError("err", err))
 		}
 		pause := e.o.RetryPeriod + rand.N(time.Duration(jitter*float64(e.o.RetryPeriod)))
-		if left := e.lock.runsOut(); left > 0 {
-			pause = min(pause, left) // to be there when it does
+		if left := e.lock.expiresIn(); left > 0 {
+			pause = min(pause, left) // the next attempt is exactly when the lease expires
 		}
 		select {
 		case <-time.After(pause):
@@ -134,11 +133,11 @@ func (e *Elector) acquire(ctx context.Context) bool {
 	}
 }
 
-// hold runs lead and renews the lease until it has returned.
+// hold runs lead and renews the lease until lead has returned.
 func (e *Elector) hold(ctx context.Context, lead func(context.Context) error) error {
 	leading, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	// The lease outlives ctx: it is renewed until the last worker is gone.
+	// The lease outlives ctx: it is renewed until lead has returned.
 	renewing, ended := context.WithCancel(context.WithoutCancel(ctx))
 	defer ended()
 	var err error
@@ -150,7 +149,7 @@ func (e *Elector) hold(ctx context.Context, lead func(context.Context) error) er
 	lost := e.renew(renewing)
 	if lost != nil {
 		e.log.Error("lost the lease", zap.NamedError("err", lost))
-		e.lose()
+		e.markLost()
 		stop(lost)
 	}
 	work.Wait()
@@ -165,11 +164,11 @@ func (e *Elector) hold(ctx context.Context, lead func(context.Context) error) er
 	return err
 }
 
-// renew renews the lease until ctx ends, when it returns nil, or until the lease is lost, when it says why.
+// renew renews the lease until ctx ends, and then returns nil. If the lease is lost, it returns the cause.
 func (e *Elector) renew(ctx context.Context) error {
 	tick := time.NewTicker(e.o.RetryPeriod)
 	defer tick.Stop()
-	late := time.NewTimer(time.Until(e.deadline())) // which does not wait for a tick
+	late := time.NewTimer(time.Until(e.deadline())) // the deadline may be between two ticks
 	defer late.Stop()
 	var failed error
 	for {
@@ -183,7 +182,7 @@ func (e *Elector) renew(ctx context.Context) error {
 			return fmt.Errorf("%w: %s could not be renewed for %v: %w", ErrLost, e.o.lease(), e.o.RenewDeadline,
 				cmp.Or(failed, context.DeadlineExceeded))
 		}
-		held, err := e.try(ctx)
+		held, err := e.attempt(ctx)
 		switch {
 		case held:
 			failed = nil
@@ -199,17 +198,17 @@ func (e *Elector) renew(ctx context.Context) error {
 	}
 }
 
-// deadline is when a leader has to give up that cannot renew.
+// deadline returns the time at which a leader that cannot renew must stop.
 func (e *Elector) deadline() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.renewed.Add(e.o.RenewDeadline)
 }
 
-// try takes the lease, or renews it, and tells whether this replica holds it now.
-func (e *Elector) try(ctx context.Context) (held bool, err error) {
+// attempt takes or renews the lease, and reports whether this replica holds it now.
+func (e *Elector) attempt(ctx context.Context) (held bool, err error) {
 	began := time.Now()
-	ctx, cancel := context.WithDeadline(ctx, e.limit(began))
+	ctx, cancel := context.WithDeadline(ctx, e.attemptDeadline(began))
 	defer cancel()
 	held, err = e.lock.take(ctx)
 	if held {
@@ -221,9 +220,9 @@ func (e *Elector) try(ctx context.Context) (held bool, err error) {
 	return held, err
 }
 
-// limit is when a try ends: after half of RenewDeadline, so that there is time for another, or a second where that is
-// more. A leader's ends with its deadline.
-func (e *Elector) limit(began time.Time) time.Time {
+// attemptDeadline returns when an attempt ends: after half of RenewDeadline, so that there is time for a second one,
+// but not before one second. An attempt of a leader ends at its deadline at the latest.
+func (e *Elector) attemptDeadline(began time.Time) time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	took := max(time.Second, e.o.RenewDeadline/2)
@@ -233,20 +232,20 @@ func (e *Elector) limit(began time.Time) time.Time {
 	return began.Add(took)
 }
 
-// release gives the lease back. Where that fails it runs out by itself.
+// release gives the lease back. If that fails, the lease expires by itself.
 func (e *Elector) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.RenewDeadline)
 	defer cancel()
 	if err := e.lock.release(ctx); err != nil {
-		e.log.Warn("cannot release the lease, which will run out", zap.Duration("after", e.o.LeaseDuration), zap.NamedError("err", err))
+		e.log.Warn("cannot release the lease; it will expire", zap.Duration("after", e.o.LeaseDuration), zap.NamedError("err", err))
 		return
 	}
 	e.log.Info("released the lease")
 	e.setLeader("")
 }
 
-// lose notes that this replica holds the lease no more, while what it led has yet to end.
-func (e *Elector) lose() {
+// markLost records that this replica does not hold the lease any more. The work may still run.
+func (e *Elector) markLost() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lost = true
@@ -276,7 +275,7 @@ func (e *Elector) setLeader(leader string) {
 	if leader == "" {
 		e.log.Info("no leader")
 	} else {
-		e.log.Info("another leader", zap.String("leader", leader))
+		e.log.Info("new leader", zap.String("leader", leader))
 	}
 	if e.o.OnLeader != nil {
 		e.o.OnLeader(leader)

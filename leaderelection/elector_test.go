@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-func TestNewReportsEverythingThatIsWrong(t *testing.T) {
+func TestNewReportsAllInvalidOptions(t *testing.T) {
 	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
 	require.NoError(t, err)
 	_, err = leaderelection.New(client, leaderelection.Options{
@@ -30,14 +30,14 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 	}
 	_, err = leaderelection.New(client, leaderelection.Options{Namespace: "a", Name: "b", RetryPeriod: 9 * time.Second})
 	require.ErrorContains(t, err, "longer than 1.2 times RetryPeriod")
-	for says, o := range map[string]leaderelection.Options{ // what is just not allowed
+	for text, o := range map[string]leaderelection.Options{ // values just outside of the allowed range
 		"a whole number of seconds":         {LeaseDuration: -time.Second, RenewDeadline: -2 * time.Second},
 		"shorter than LeaseDuration, 10s":   {LeaseDuration: 10 * time.Second},
 		"longer than 1.2 times RetryPeriod": {RenewDeadline: 6 * time.Second, RetryPeriod: 5 * time.Second},
 	} {
 		o.Namespace, o.Name = "a", "b"
 		_, err = leaderelection.New(client, o)
-		require.ErrorContains(t, err, says)
+		require.ErrorContains(t, err, text)
 	}
 	_, err = leaderelection.New(client, leaderelection.Options{
 		Namespace: "a", Name: "b", LeaseDuration: time.Second, RenewDeadline: 500 * time.Millisecond, RetryPeriod: 100 * time.Millisecond,
@@ -53,7 +53,7 @@ func TestNewReportsEverythingThatIsWrong(t *testing.T) {
 	require.Regexp(t, "^"+regexp.QuoteMeta(host)+"_[a-z0-9]{26}$", one.Identity())
 }
 
-// TestNamespaceOfThePod is about a program that says no namespace and runs in a pod.
+// TestNamespaceOfThePod has a program that sets no namespace and runs in a pod.
 func TestNamespaceOfThePod(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		t.Setenv("POD_NAMESPACE", leaseKey.Namespace)
@@ -105,7 +105,7 @@ func TestLeaseIsKept(t *testing.T) {
 	})
 }
 
-// TestReleaseAfterTheLastWorker ends a leader whose work takes a minute to end, while another waits.
+// TestReleaseAfterTheLastWorker ends a leader whose work takes a minute to end, while another replica waits.
 func TestReleaseAfterTheLastWorker(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, time.Minute, nil)
@@ -165,7 +165,7 @@ func TestDeadLeaderIsFollowed(t *testing.T) {
 	})
 }
 
-// TestLostLease cuts a leader off, and looks when it stops to lead and how its Run ends.
+// TestLostLease disconnects a leader and checks when it stops leading and how its Run ends.
 func TestLostLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		line := &cut{}
@@ -194,36 +194,36 @@ func TestLeaderThatDoesNotEndIsUnhealthy(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		line := &cut{}
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, time.Minute, line.on)
-		require.NoError(t, a.Check(0), "who does not lead is healthy")
+		require.NoError(t, a.Check(0), "a replica that does not lead is healthy")
 		<-a.Elected()
 		line.set(true)
 		<-time.After(35 * time.Second)
 		require.NoError(t, a.Check(20*time.Second))
 		<-time.After(time.Second)
-		require.ErrorContains(t, a.Check(20*time.Second), "renewed the lease last 36s ago")
+		require.ErrorContains(t, a.Check(20*time.Second), "last renewed the lease 36s ago")
 	})
 }
 
-// TestLeadingAsksTheClock has a leader that is held up, and so does not notice that its time is over.
-func TestLeadingAsksTheClock(t *testing.T) {
+// TestLeadingReadsTheClock blocks a leader so that it cannot notice that its deadline has passed.
+func TestLeadingReadsTheClock(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { <-time.After(12 * time.Second) }}, 0, nil)
 		<-a.Elected()
 		renewed := time.Now()
-		edit(t, s, func(spec map[string]any) { spec["preferredHolder"] = "z" }) // so that the cached lease does not suffice
+		edit(t, s, func(spec map[string]any) { spec["preferredHolder"] = "z" }) // the leader must read the lease before it can renew it
 		<-time.After(time.Until(renewed.Add(10*time.Second - time.Millisecond)))
 		require.True(t, a.Leading())
 		<-time.After(time.Millisecond)
 		require.False(t, a.Leading())
 		_, over := a.led()
-		require.Zero(t, over, "it was to be held up")
+		require.Zero(t, over, "the leader must still be blocked")
 		require.ErrorIs(t, <-a.ended, leaderelection.ErrLost)
 		a.ended <- nil
 	})
 }
 
-// TestTriesHaveLimits cuts off a replica before it has led: how long it waits for an answer depends on RenewDeadline.
-func TestTriesHaveLimits(t *testing.T) {
+// TestAttemptsHaveADeadline disconnects a candidate. The time that it waits for an answer depends on RenewDeadline.
+func TestAttemptsHaveADeadline(t *testing.T) {
 	for deadline, want := range map[time.Duration]time.Duration{10 * time.Second: 5 * time.Second, 1500 * time.Millisecond: time.Second} {
 		bubble(t, func(t *testing.T, s *testserver.Server) {
 			took := make(chan time.Duration)
@@ -239,7 +239,7 @@ func TestTriesHaveLimits(t *testing.T) {
 			require.Equal(t, want, <-took)
 			a.stop()
 			select {
-			case <-took: // the next try, if there was time for one
+			case <-took: // the next attempt, if there was time for one
 			case err := <-a.ended:
 				a.ended <- err
 			}
@@ -247,7 +247,7 @@ func TestTriesHaveLimits(t *testing.T) {
 	}
 }
 
-func TestUsurpedLease(t *testing.T) {
+func TestLeaseTakenByAnother(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		slow := 0
 		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { slow++ }}, time.Minute, nil)
@@ -267,7 +267,7 @@ func TestUsurpedLease(t *testing.T) {
 	})
 }
 
-// TestClocksAreNotCompared shows a lease whose times are nonsense, renewed now and then.
+// TestClocksAreNotCompared has a lease with wrong times that is renewed now and then.
 func TestClocksAreNotCompared(t *testing.T) {
 	for name, at := range map[string]string{"past": "1970-01-01T00:00:00.000000Z", "future": "2190-01-01T00:00:00.000000Z"} {
 		t.Run(name, func(t *testing.T) {
@@ -297,7 +297,8 @@ func TestClocksAreNotCompared(t *testing.T) {
 	}
 }
 
-// TestNeverTwoLeaders has five replicas come, go, die and be cut off for hours, and looks at who led when.
+// TestNeverTwoLeaders starts, ends, kills and disconnects five replicas for hours, and compares the times at which they
+// led.
 func TestNeverTwoLeaders(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		var all []*replica
@@ -315,7 +316,7 @@ func TestNeverTwoLeaders(t *testing.T) {
 		for round := range 60 {
 			<-time.After(time.Duration(7+round%40) * time.Second)
 			at := round % len(running)
-			if round%3 == 0 { // the leader, rather than anybody
+			if round%3 == 0 { // the leader, instead of a random replica
 				for i, r := range running {
 					if r.Leading() {
 						at = i
@@ -404,7 +405,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 	})
 }
 
-func TestWhatLeadsMayEndByItself(t *testing.T) {
+func TestWorkMayEndByItself(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
 		require.NoError(t, err)
@@ -420,8 +421,8 @@ func TestWhatLeadsMayEndByItself(t *testing.T) {
 	})
 }
 
-// TestRequestsThatFailAreTriedAgain goes through an hour in which every third request fails.
-func TestRequestsThatFailAreTriedAgain(t *testing.T) {
+// TestFailedRequestsAreRetried runs for an hour in which every third request fails.
+func TestFailedRequestsAreRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		<-a.Elected()
@@ -460,9 +461,9 @@ func (c *cut) on(r http.RoundTripper) http.RoundTripper {
 	return c
 }
 
-// TestTheDeadlineWaitsForNoTick has a leader whose tries are so far apart that the deadline comes between two. It looks at
-// the first deadline, and at one that a renewal has set.
-func TestTheDeadlineWaitsForNoTick(t *testing.T) {
+// TestRenewDeadlineIsExact has a leader whose deadline is between two attempts. It checks the first deadline, and one
+// that a renewal has set.
+func TestRenewDeadlineIsExact(t *testing.T) {
 	for renewed, want := range map[time.Duration]time.Duration{0: 14 * time.Second, 10 * time.Second: 24 * time.Second} {
 		bubble(t, func(t *testing.T, s *testserver.Server) {
 			var down atomic.Bool
@@ -491,9 +492,10 @@ func TestTheDeadlineWaitsForNoTick(t *testing.T) {
 	}
 }
 
-// TestSlowAnswersDoNotLengthenTheLease has a server that writes at once and answers three seconds later. Others count
-// the lease from the write, so the leader must count from its request: a leader that counts from the answer leads beside
-// the next one. The line is cut after the first write, and after the first renewal.
+// TestSlowAnswersDoNotLengthenTheLease has a server that writes at once and answers three seconds later. Other replicas
+// count the lease from the write, so the leader must count from its request. A leader that counted from the answer
+// would lead at the same time as the next one. The connection is cut after the first write, and after the first
+// renewal.
 func TestSlowAnswersDoNotLengthenTheLease(t *testing.T) {
 	const late = 3 * time.Second
 	for _, passes := range []time.Duration{0, late} {
@@ -526,16 +528,16 @@ func TestSlowAnswersDoNotLengthenTheLease(t *testing.T) {
 	}
 }
 
-// TestUsurpedWhileItRenews has another replica take the lease between the leader's read and its write. The leader notices
-// at once, although the lease that it read was its own.
-func TestUsurpedWhileItRenews(t *testing.T) {
+// TestLeaseTakenDuringRenewal has another replica take the lease between the leader's read and its write. The leader
+// must notice at once, although it read its own lease.
+func TestLeaseTakenDuringRenewal(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		var writes atomic.Int32
 		interfere := func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPut {
 					switch writes.Add(1) {
-					case 1: // which makes the leader read
+					case 1: // so the leader must read
 						edit(t, s, func(spec map[string]any) { spec["preferredHolder"] = "z" })
 					case 2:
 						edit(t, s, func(spec map[string]any) { spec["holderIdentity"] = "thief" })

@@ -26,7 +26,7 @@ func Example() {
 		return
 	}
 	err = elector.Run(ctx, func(ctx context.Context) error {
-		fmt.Println(elector.Leader(), "leads") // until ctx ends, in earnest
+		fmt.Println(elector.Leader(), "leads") // a real program works here until ctx ends
 		return nil
 	})
 	fmt.Println(err, elector.Leader() == "")

@@ -40,13 +40,13 @@ func bubble(t *testing.T, f func(t *testing.T, s *testserver.Server)) {
 	})
 }
 
-// replica is an elector that runs, and what it led.
+// replica is a running elector with a record of its work.
 type replica struct {
 	*leaderelection.Elector
 	stop    context.CancelFunc
 	ended   chan error
 	created time.Time
-	fails   error // what the work returns; set before it ends
+	fails   error // result of the work; set before it ends
 
 	mu    sync.Mutex // guards the fields below
 	began time.Time
@@ -54,7 +54,7 @@ type replica struct {
 	cause error
 }
 
-// campaign starts a replica whose work takes some time to end. Its requests go through wrap, if there is one.
+// campaign starts a replica whose work takes windDown to end. Its requests go through wrap, if wrap is not nil.
 func campaign(t *testing.T, s *testserver.Server, o leaderelection.Options, windDown time.Duration, wrap func(http.RoundTripper) http.RoundTripper) *replica {
 	t.Helper()
 	transport := s.Client().Transport
@@ -93,15 +93,15 @@ func campaign(t *testing.T, s *testserver.Server, o leaderelection.Options, wind
 	return r
 }
 
-// led is when the replica began and ended to lead; zero for not yet.
+// led returns when the replica began and ended to lead, and zero times for what has not happened yet.
 func (r *replica) led() (began, over time.Time) {
-	synctest.Wait() // who is elected has begun to work
+	synctest.Wait() // an elected replica has begun its work
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.began, r.over
 }
 
-// end stops the replica and returns what its Run did.
+// end stops the replica and returns the result of Run.
 func (r *replica) end() error {
 	r.stop()
 	err := <-r.ended
@@ -118,7 +118,7 @@ func lease(t *testing.T, s *testserver.Server) *coordinationv1.Lease {
 	return l
 }
 
-// edit changes the lease behind everybody's back.
+// edit changes the lease as another client would.
 func edit(t *testing.T, s *testserver.Server, change func(spec map[string]any)) {
 	t.Helper()
 	_, err := s.Edit(leases, leaseKey, func(u *unstructured.Unstructured) {
@@ -140,7 +140,7 @@ func (c *cut) set(closed bool) {
 	c.closed = closed
 }
 
-// RoundTrip hangs, as it does where packets are dropped.
+// RoundTrip blocks while the line is closed, as if packets were dropped.
 func (c *cut) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.mu.Lock()
 	closed := c.closed

@@ -13,27 +13,27 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// lock is a lease as one replica knows it. One goroutine uses it.
+// lock is the state of a lease as one replica knows it. One goroutine uses it.
 type lock struct {
 	o      Options
 	leases *apiclient.TypedClient[*coordinationv1.Lease]
 
-	seen    *coordinationv1.Lease // nil until there was one
-	changed time.Time             // when it was seen to change last, by this process's clock
+	observed  *coordinationv1.Lease // nil if the lease does not exist, or before the first request
+	changedAt time.Time             // time of the last observed change, by this process's clock
 }
 
-// holder is who holds the lease, as was seen last.
+// holder returns the observed holder of the lease, or "".
 func (l *lock) holder() string {
-	if l.seen == nil || l.seen.Spec.HolderIdentity == nil {
+	if l.observed == nil || l.observed.Spec.HolderIdentity == nil {
 		return ""
 	}
-	return *l.seen.Spec.HolderIdentity
+	return *l.observed.Spec.HolderIdentity
 }
 
-// take takes the lease if it is free or this replica's, and tells whether it is this replica's now. An error is about a
-// request that failed; that somebody else holds the lease is none.
+// take takes the lease if it is free or if this replica holds it, and reports whether this replica holds it now. An
+// error means that a request failed. A lease that another replica holds is not an error.
 func (l *lock) take(ctx context.Context) (bool, error) {
-	if l.holder() == l.o.Identity { // a leader knows what it wrote, and nobody else should have written since
+	if l.holder() == l.o.Identity { // nobody should have changed the leader's lease, so it writes without a read
 		err := l.write(ctx, l.claim())
 		if err == nil {
 			return true, nil
@@ -48,40 +48,40 @@ func (l *lock) take(ctx context.Context) (bool, error) {
 	if err := l.read(ctx); err != nil {
 		return false, err
 	}
-	if l.taken() {
+	if l.heldByAnother() {
 		return false, nil
 	}
 	err := l.write(ctx, l.claim())
-	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) { // somebody was faster, perhaps to take it
-		if err := l.read(ctx); err != nil || l.taken() {
+	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) { // another client has written meanwhile, perhaps a holder
+		if err := l.read(ctx); err != nil || l.heldByAnother() {
 			return false, err
 		}
 	}
 	return err == nil, err
 }
 
-// taken tells whether somebody else holds the lease, and was seen to do so within its duration.
-func (l *lock) taken() bool { return l.runsOut() > 0 }
+// heldByAnother reports whether another replica holds the lease and it has not expired.
+func (l *lock) heldByAnother() bool { return l.expiresIn() > 0 }
 
-// runsOut is in how long the lease is free unless it is seen to change before; zero or less if it is free, or this
-// replica's, already.
-func (l *lock) runsOut() time.Duration {
+// expiresIn returns how long the lease is valid if it does not change before. It returns zero or less if the lease is
+// free, expired or held by this replica.
+func (l *lock) expiresIn() time.Duration {
 	holder := l.holder()
 	if holder == "" || holder == l.o.Identity {
 		return 0
 	}
 	duration := l.o.LeaseDuration
-	if seconds := l.seen.Spec.LeaseDurationSeconds; seconds != nil {
+	if seconds := l.observed.Spec.LeaseDurationSeconds; seconds != nil {
 		duration = time.Duration(*seconds) * time.Second
 	}
-	return duration - time.Since(l.changed)
+	return duration - time.Since(l.changedAt)
 }
 
-// claim is the lease as it is when this replica holds it.
+// claim returns the lease as this replica writes it when it holds it.
 func (l *lock) claim() *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: l.o.Namespace, Name: l.o.Name}}
-	if l.seen != nil {
-		lease = l.seen.DeepCopy()
+	if l.observed != nil {
+		lease = l.observed.DeepCopy()
 	}
 	if lease.Labels == nil {
 		lease.Labels = map[string]string{}
@@ -93,7 +93,7 @@ func (l *lock) claim() *coordinationv1.Lease {
 	if l.holder() != l.o.Identity {
 		spec.AcquireTime = &now
 		transitions := int32(0)
-		if l.seen != nil && spec.LeaseTransitions != nil {
+		if l.observed != nil && spec.LeaseTransitions != nil {
 			transitions = *spec.LeaseTransitions + 1
 		}
 		spec.LeaseTransitions = &transitions
@@ -102,14 +102,14 @@ func (l *lock) claim() *coordinationv1.Lease {
 	return lease
 }
 
-// release writes that nobody holds the lease, if this replica does. Its duration becomes a second, for those who look at
-// nothing else.
+// release writes a lease without a holder if this replica holds it. The duration becomes one second, for clients that
+// look only at the duration.
 func (l *lock) release(ctx context.Context) error {
 	for try := 0; ; try++ {
 		if l.holder() != l.o.Identity {
 			return nil
 		}
-		lease := l.seen.DeepCopy()
+		lease := l.observed.DeepCopy()
 		nobody, second, now := "", int32(1), metav1.NowMicro()
 		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &nobody, &second
 		lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
@@ -123,17 +123,17 @@ func (l *lock) release(ctx context.Context) error {
 	}
 }
 
-// read asks the server for the lease. One that is not there is no error.
+// read gets the lease from the server. A missing lease is not an error.
 func (l *lock) read(ctx context.Context) error {
 	lease, err := l.leases.Get(ctx, api.Key{Namespace: l.o.Namespace, Name: l.o.Name}, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		l.see(nil)
+		l.observe(nil)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	l.see(lease)
+	l.observe(lease)
 	return nil
 }
 
@@ -148,14 +148,15 @@ func (l *lock) write(ctx context.Context, lease *coordinationv1.Lease) error {
 	if err != nil {
 		return err
 	}
-	l.see(lease)
+	l.observe(lease)
 	return nil
 }
 
-// see notes what the lease is now. Its holder's clock has no say: what counts is when this process saw it change.
-func (l *lock) see(lease *coordinationv1.Lease) {
-	if l.seen == nil || lease == nil || l.seen.UID != lease.UID || l.seen.ResourceVersion != lease.ResourceVersion {
-		l.changed = time.Now()
+// observe records the current lease. The clock of its holder is ignored: only the time at which this process observed a
+// change counts.
+func (l *lock) observe(lease *coordinationv1.Lease) {
+	if l.observed == nil || lease == nil || l.observed.UID != lease.UID || l.observed.ResourceVersion != lease.ResourceVersion {
+		l.changedAt = time.Now()
 	}
-	l.seen = lease
+	l.observed = lease
 }

@@ -14,49 +14,52 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// The defaults of Options, those of every Kubernetes component.
+// The defaults of Options are those of every Kubernetes component.
 const (
 	DefaultLeaseDuration = 15 * time.Second
 	DefaultRenewDeadline = 10 * time.Second
 	DefaultRetryPeriod   = 2 * time.Second
 )
 
-// jitter spreads the tries of those who wait: each waits RetryPeriod and up to jitter times as much more.
+// jitter spreads the attempts of candidates: each pause is RetryPeriod plus a random part of up to jitter ×
+// RetryPeriod.
 const jitter = 1.2
 
-// Options say which lease it is, and how long everything takes. Name is required.
-// It corresponds to LeaderElectionConfig of client-go, with the lock in it.
+// Options name the lease and set the times. Name is required. It corresponds to LeaderElectionConfig of client-go, with
+// the lock in it.
 type Options struct {
-	// Namespace is the lease's. Empty means that of the pod that the program runs in, and is an error where it runs in
-	// none.
+	// Namespace is the namespace of the lease. Empty means the namespace of the pod in which the program runs. It is an
+	// error if the program does not run in a pod.
 	Namespace string
-	// Name is the lease's, which is made when it is not there.
+	// Name is the name of the lease. The lease is created if it does not exist.
 	Name string
-	// Labels are what this replica writes to the lease's labels while it leads. Others that are there stay.
+	// Labels are written to the lease while this replica leads. Other labels of the lease stay.
 	Labels map[string]string
-	// Identity tells this replica from all others. Empty means the host's name and something random.
+	// Identity must be different for each replica. Empty means the host's name and a random suffix.
 	Identity string
 
-	// LeaseDuration is how long those who do not lead wait for a sign of life of who does, in whole seconds. Zero means
+	// LeaseDuration is how long other replicas wait for a renewal before they take the lease, in whole seconds. 0 means
 	// 15 s.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long a leader tries to renew before it gives up. It must be shorter than LeaseDuration: what
-	// lies between is what clocks may differ by, and what the work may take to end. Zero means 10 s.
+	// RenewDeadline is how long a leader tries to renew before it stops leading. It must be shorter than LeaseDuration.
+	// The difference allows for clocks of different speed and for the time that the work takes to end. 0 means 10 s.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between two tries, and between two renewals. Zero means 2 s.
+	// RetryPeriod is the time between two attempts, and between two renewals. 0 means 2 s.
 	RetryPeriod time.Duration
 
-	// KeepLease leaves the lease to run out at the end instead of releasing it.
+	// KeepLease lets the lease expire at the end instead of releasing it.
 	KeepLease bool
 
-	// OnLeader is told who leads, when that becomes known and when it changes, and "" when nobody does.
+	// OnLeader is called with the identity of the leader when it becomes known and when it changes, and with "" when
+	// the lease is free.
 	OnLeader func(identity string)
-	// OnLeading is told that this replica begins to lead, and that it has ended.
+	// OnLeading is called with true when this replica begins to lead, and with false when it has ended.
 	OnLeading func(leading bool)
-	// OnSlowPath is told of each renewal that the cached lease did not suffice for. It is for metrics.
+	// OnSlowPath is called for each renewal that must first read the lease, because it was changed by another client.
+	// It is for metrics.
 	OnSlowPath func()
 
-	// Logger is told of elections and failures; nil is silent.
+	// Logger receives entries about elections and failures. A nil Logger means no log.
 	Logger *zap.Logger
 }
 
@@ -71,17 +74,17 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return o, fmt.Errorf("leaderelection: no Identity is given, and the host has no name: %w", err)
+			return o, fmt.Errorf("leaderelection: Options.Identity is empty, and the name of the host is not known: %w", err)
 		}
 		o.Identity = host + "_" + strings.ToLower(rand.Text())
 	}
 	return o, o.validate()
 }
 
-// lease is what the lease is called in logs and errors.
+// lease returns the name of the lease in logs and errors.
 func (o Options) lease() string { return o.Namespace + "/" + o.Name }
 
-// validate finds everything that is wrong.
+// validate returns all errors of the options.
 func (o Options) validate() error {
 	var wrong []error
 	check := func(ok bool, format string, a ...any) {
@@ -89,10 +92,10 @@ func (o Options) validate() error {
 			wrong = append(wrong, fmt.Errorf("leaderelection: Options."+format, a...))
 		}
 	}
-	check(o.Namespace != "", "Namespace is empty, and the program runs in no pod that would have one")
-	check(o.Name != "", "Name is empty: the lease needs one")
+	check(o.Namespace != "", "Namespace is empty, and the program does not run in a pod")
+	check(o.Name != "", "Name is empty")
 	check(o.LeaseDuration >= time.Second && o.LeaseDuration%time.Second == 0,
-		"LeaseDuration is %v: a lease is as long as a whole number of seconds", o.LeaseDuration)
+		"LeaseDuration is %v: it must be a whole number of seconds, and positive", o.LeaseDuration)
 	check(o.RenewDeadline < o.LeaseDuration,
 		"RenewDeadline is %v: it must be shorter than LeaseDuration, %v", o.RenewDeadline, o.LeaseDuration)
 	check(o.RetryPeriod > 0, "RetryPeriod is %v: it must be positive", o.RetryPeriod)

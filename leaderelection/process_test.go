@@ -17,20 +17,20 @@ import (
 	"github.com/leatproject/leat/leaderelection"
 )
 
-// condition is how a process fares.
+// condition is the state of a process and of its network.
 type condition int
 
 const (
 	connected condition = iota
-	late                // answers come three to thirty seconds after the server did what was asked
-	cutOff              // requests hang, and the work goes on
-	stopped             // nothing happens until it is connected again, as after SIGSTOP
-	killed              // nothing happens any more
+	late                // answers come three to thirty seconds after the server has handled the request
+	cutOff              // requests get no answer, and the work continues
+	stopped             // the process does nothing until it is connected again, as after SIGSTOP
+	killed              // the process does nothing any more
 )
 
 var errKilled = errors.New("the process is gone")
 
-// process is a replica with clocks of its own. Its wall clock shows in what it writes. Its rate is simulated by
+// process is a replica with its own clocks. Its wall clock is visible in its writes. Its rate is simulated by
 // durations: for a process whose clock runs at rate 1.2, a minute is 50 s long.
 type process struct {
 	*leaderelection.Elector
@@ -72,10 +72,10 @@ func (e *election) start() *process {
 	return p
 }
 
-// local is how long the process takes for a duration of its own clock.
+// local returns the real duration of a duration on the clock of the process.
 func (p *process) local(d time.Duration) time.Duration { return time.Duration(float64(d) / p.rate) }
 
-// set changes how the process fares; one that was killed stays so.
+// set changes the condition of the process. A killed process stays killed.
 func (p *process) set(c condition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,16 +87,17 @@ func (p *process) set(c condition) {
 	p.changed = make(chan struct{})
 }
 
-func (p *process) is() (condition, <-chan struct{}) {
+func (p *process) current() (condition, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.condition, p.changed
 }
 
-// run waits while the process is stopped; false means that it was killed. Everything that it does passes through here.
+// run waits while the process is stopped. It returns false if the process was killed. Every action of the process calls
+// it first.
 func (p *process) run() bool {
 	for {
-		c, changed := p.is()
+		c, changed := p.current()
 		if c != stopped {
 			return c != killed
 		}
@@ -104,7 +105,7 @@ func (p *process) run() bool {
 	}
 }
 
-// work writes twice a second, after asking whether it may, until its context ends.
+// work writes twice a second if Leading allows it, until its context ends.
 func (p *process) work(ctx context.Context) error {
 	tick := time.NewTicker(500 * time.Millisecond)
 	defer tick.Stop()
@@ -120,7 +121,7 @@ func (p *process) work(ctx context.Context) error {
 	}
 }
 
-// end ends the process as its supervisor would: it is told to, and what remains of it is killed.
+// end ends the process as a supervisor does: it cancels the context, waits, and kills the process.
 func (p *process) end() {
 	p.stop()
 	select {
@@ -132,7 +133,7 @@ func (p *process) end() {
 }
 
 func (p *process) hasEnded() bool {
-	if c, _ := p.is(); c == killed {
+	if c, _ := p.current(); c == killed {
 		return true
 	}
 	select {
@@ -146,7 +147,7 @@ func (p *process) hasEnded() bool {
 // transport is the network and the wall clock of the process.
 func (p *process) transport(server http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
-		if err := p.reach(r.Context()); err != nil {
+		if err := p.waitForNetwork(r.Context()); err != nil {
 			return nil, err
 		}
 		r, err := p.outbound(r)
@@ -157,20 +158,21 @@ func (p *process) transport(server http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		if c, _ := p.is(); c == late {
-			p.linger(r.Context())
+		if c, _ := p.current(); c == late {
+			p.delayAnswer(r.Context())
 		}
-		if err := p.reach(r.Context()); err != nil {
+		if err := p.waitForNetwork(r.Context()); err != nil {
 			return nil, errors.Join(err, answer.Body.Close())
 		}
 		return p.inbound(answer)
 	})
 }
 
-// reach waits until the process is neither stopped nor cut off. Only a process that runs notices the end of a context.
-func (p *process) reach(ctx context.Context) error {
+// waitForNetwork waits until the process is neither stopped nor disconnected. A stopped process does not notice the end
+// of a context.
+func (p *process) waitForNetwork(ctx context.Context) error {
 	for {
-		c, changed := p.is()
+		c, changed := p.current()
 		switch {
 		case c == killed:
 			return errKilled
@@ -189,15 +191,16 @@ func (p *process) reach(ctx context.Context) error {
 	}
 }
 
-// linger delays an answer that the server has given.
-func (p *process) linger(ctx context.Context) {
+// delayAnswer delays an answer of the server.
+func (p *process) delayAnswer(ctx context.Context) {
 	select {
 	case <-time.After(time.Duration(p.election.number(3, 30)) * time.Second):
 	case <-ctx.Done():
 	}
 }
 
-// outbound writes times of the process's wall clock, which is hours off and jumps, and durations in nominal time.
+// outbound replaces times by those of the process's wall clock, which is wrong by hours and jumps, and durations by
+// nominal ones.
 func (p *process) outbound(r *http.Request) (*http.Request, error) {
 	if r.Body == nil {
 		return r, nil
@@ -218,7 +221,7 @@ func (p *process) outbound(r *http.Request) (*http.Request, error) {
 	return r, err
 }
 
-// inbound writes durations as the clock of the process measures them.
+// inbound replaces durations by those that the clock of the process measures.
 func (p *process) inbound(answer *http.Response) (*http.Response, error) {
 	body, err := p.rewrite(answer.Body, func(spec map[string]any) {
 		if spec["leaseDurationSeconds"] == nominalLease.Seconds() {
@@ -230,7 +233,7 @@ func (p *process) inbound(answer *http.Response) (*http.Response, error) {
 	return answer, err
 }
 
-// rewrite reads a body, which it closes, and returns it with another spec, if it has one.
+// rewrite reads and closes a body, and returns it with a changed spec, if it has a spec.
 func (p *process) rewrite(body io.ReadCloser, change func(spec map[string]any)) ([]byte, error) {
 	content, err := io.ReadAll(body)
 	if err = errors.Join(err, body.Close()); err != nil {

@@ -30,15 +30,15 @@ func requests(s *testserver.Server) (verbs []string) {
 	return verbs
 }
 
-// fail makes the next requests with a verb fail.
+// fail lets the next requests with a verb fail.
 func fail(s *testserver.Server, verb string, times, code int) *testserver.Injection {
 	return s.Inject(testserver.Fault{
 		Match: testserver.Match{Resource: leaseResource, Verbs: []string{verb}}, Times: times, Effect: testserver.Fail{Code: code},
 	})
 }
 
-// foreign makes a lease that another program holds for 15 seconds, or that nobody does.
-func foreign(t *testing.T, s *testserver.Server, spec map[string]any) {
+// createLease creates a lease of another program.
+func createLease(t *testing.T, s *testserver.Server, spec map[string]any) {
 	t.Helper()
 	_, err := s.Create(leases, map[string]any{
 		"metadata": map[string]any{"namespace": leaseKey.Namespace, "name": leaseKey.Name}, "spec": spec,
@@ -48,11 +48,11 @@ func foreign(t *testing.T, s *testserver.Server, spec map[string]any) {
 
 var heldByOther = map[string]any{"holderIdentity": "other", "leaseDurationSeconds": int64(15)}
 
-// TestCandidatesAskNowAndThen looks at when a candidate asks for a lease that is held: every RetryPeriod and up to 1.2
-// times as much later, and at the moment when the lease runs out.
-func TestCandidatesAskNowAndThen(t *testing.T) {
+// TestTimesOfACandidatesRequests checks when a candidate reads a lease that another replica holds: after RetryPeriod
+// plus up to 1.2 × RetryPeriod, and at the moment when the lease expires.
+func TestTimesOfACandidatesRequests(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
-		foreign(t, s, heldByOther)
+		createLease(t, s, heldByOther)
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		for range 50 {
 			<-time.After(5 * time.Second)
@@ -73,15 +73,15 @@ func TestCandidatesAskNowAndThen(t *testing.T) {
 
 		<-time.After(10 * time.Second)
 		asked = s.Requests()
-		// The last change is seen by the first request after it, and is 15 seconds old when the lease runs out.
+		// The first request after the last change observes it. The change is 15 seconds old when the lease expires.
 		seen := asked[slices.IndexFunc(asked, func(r testserver.Request) bool { return !r.At.Before(a.created.Add(250 * time.Second)) })].At
 		<-a.Elected()
 		require.Equal(t, 15*time.Second, time.Since(seen))
 	})
 }
 
-// TestFewRequests looks at what a replica asks for: one request a renewal, however it fails.
-func TestFewRequests(t *testing.T) {
+// TestNumberOfRequests checks that a renewal is one request, also after failures.
+func TestNumberOfRequests(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		slow := 0
 		a := campaign(t, s, leaderelection.Options{Identity: "a", OnSlowPath: func() { slow++ }}, 0, nil)
@@ -94,7 +94,7 @@ func TestFewRequests(t *testing.T) {
 		<-time.After(2 * time.Second)
 		require.Equal(t, []string{"update"}, requests(s))
 
-		fail(s, "update", 1, http.StatusNotFound) // as from a server that does not create what is updated
+		fail(s, "update", 1, http.StatusNotFound) // as from a server that does not create objects by updates
 		require.NoError(t, s.Delete(leases, leaseKey))
 		<-time.After(2 * time.Second)
 		require.Equal(t, []string{"update", "get", "create"}, requests(s))
@@ -103,7 +103,8 @@ func TestFewRequests(t *testing.T) {
 	})
 }
 
-// TestLeaderWhoseSlowPathFails has a leader whose renewal conflicts, and that fails to find out why: it leads on.
+// TestLeaderWhoseSlowPathFails has a leader whose renewal conflicts, and that then fails to read the lease. It must
+// continue to lead.
 func TestLeaderWhoseSlowPathFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
@@ -112,7 +113,7 @@ func TestLeaderWhoseSlowPathFails(t *testing.T) {
 		for _, row := range []struct{ conflicts, read int }{
 			{1, 1}, // the read before the second write fails
 			{2, 2}, // the second write conflicts too, and the read after it fails
-			{2, 3}, // the read after it succeeds: nobody has taken the lease
+			{2, 3}, // the read after it succeeds: the lease was not taken
 		} {
 			fail(s, "update", row.conflicts, http.StatusConflict)
 			s.Inject(testserver.Fault{
@@ -130,11 +131,11 @@ func TestLeaderWhoseSlowPathFails(t *testing.T) {
 	})
 }
 
-// TestCandidateWhoseWriteFails does not lead, whether the lease is there or not.
+// TestCandidateWhoseWriteFails checks that such a candidate does not lead, whether the lease exists or not.
 func TestCandidateWhoseWriteFails(t *testing.T) {
 	for verb, prepare := range map[string]func(t *testing.T, s *testserver.Server){
 		"create": func(*testing.T, *testserver.Server) {},
-		"update": func(t *testing.T, s *testserver.Server) { foreign(t, s, map[string]any{}) },
+		"update": func(t *testing.T, s *testserver.Server) { createLease(t, s, map[string]any{}) },
 	} {
 		bubble(t, func(t *testing.T, s *testserver.Server) {
 			prepare(t, s)
@@ -150,10 +151,10 @@ func TestCandidateWhoseWriteFails(t *testing.T) {
 	}
 }
 
-// TestALeaseWithoutADurationRunsOut after the LeaseDuration of the replica that looks at it.
-func TestALeaseWithoutADurationRunsOut(t *testing.T) {
+// TestLeaseWithoutADurationExpires checks that such a lease expires after the LeaseDuration of the candidate.
+func TestLeaseWithoutADurationExpires(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
-		foreign(t, s, map[string]any{"holderIdentity": "other"})
+		createLease(t, s, map[string]any{"holderIdentity": "other"})
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		began := time.Now()
 		<-a.Elected()
@@ -161,8 +162,9 @@ func TestALeaseWithoutADurationRunsOut(t *testing.T) {
 	})
 }
 
-// TestALeadersTryEndsWithItsDeadline has a server that refuses a leader for a while and then does not answer.
-func TestALeadersTryEndsWithItsDeadline(t *testing.T) {
+// TestAttemptOfALeaderEndsWithItsDeadline has a server that rejects a leader's requests for a while and then does not
+// answer.
+func TestAttemptOfALeaderEndsWithItsDeadline(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		line := &cut{}
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, line.on)
@@ -197,7 +199,7 @@ func TestErrorsOfTheWorkAreKept(t *testing.T) {
 	}
 }
 
-// TestReleasesEnd has releases that conflict, fail, and come too late.
+// TestReleasesEnd has releases that conflict, fail, or come too late.
 func TestReleasesEnd(t *testing.T) {
 	for name, row := range map[string]struct {
 		inject func(t *testing.T, s *testserver.Server)
@@ -234,15 +236,15 @@ func TestReleasesEnd(t *testing.T) {
 				if name == "is too late" {
 					require.Zero(t, logs.Len())
 				} else {
-					require.Equal(t, "cannot release the lease, which will run out", logs.All()[0].Message)
+					require.Equal(t, "cannot release the lease; it will expire", logs.All()[0].Message)
 				}
 			})
 		})
 	}
 }
 
-// TestReleaseSaysWhen looks at the times of a lease that was released.
-func TestReleaseSaysWhen(t *testing.T) {
+// TestTimesOfAReleasedLease checks the times in a released lease.
+func TestTimesOfAReleasedLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		<-a.Elected()
@@ -255,11 +257,11 @@ func TestReleaseSaysWhen(t *testing.T) {
 	})
 }
 
-// TestALeaseOfNobodyIsTaken shows leases without a holder, in both ways to say so.
-func TestALeaseOfNobodyIsTaken(t *testing.T) {
+// TestLeaseWithoutAHolderIsTaken has leases without a holder: the field is missing, or empty.
+func TestLeaseWithoutAHolderIsTaken(t *testing.T) {
 	for _, spec := range []map[string]any{{}, {"holderIdentity": ""}} {
 		bubble(t, func(t *testing.T, s *testserver.Server) {
-			foreign(t, s, spec)
+			createLease(t, s, spec)
 			a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 			began := time.Now()
 			<-a.Elected()
@@ -268,8 +270,9 @@ func TestALeaseOfNobodyIsTaken(t *testing.T) {
 	}
 }
 
-// TestLogOfAnElection reads the log: errors are in it, a lost race and the end of a context are not.
-func TestLogOfAnElection(t *testing.T) {
+// TestElectionLog checks the log. It has errors, but neither a conflict with another candidate nor the end of a
+// context.
+func TestElectionLog(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		core, logs := observer.New(zap.InfoLevel)
 		requireLogged := func(want ...string) {
@@ -284,7 +287,7 @@ func TestLogOfAnElection(t *testing.T) {
 		race := func(next http.RoundTripper) http.RoundTripper {
 			return roundTripper(func(r *http.Request) (*http.Response, error) {
 				if r.Method == http.MethodPost && raced.CompareAndSwap(false, true) {
-					foreign(t, s, heldByOther)
+					createLease(t, s, heldByOther)
 				}
 				return next.RoundTrip(r)
 			})
@@ -295,11 +298,11 @@ func TestLogOfAnElection(t *testing.T) {
 		requireLogged("campaigning", "cannot get the lease")
 		<-time.After(5 * time.Second)
 		require.Equal(t, "other", a.Leader())
-		requireLogged("another leader")
+		requireLogged("new leader")
 		edit(t, s, func(spec map[string]any) { spec["holderIdentity"] = "" })
 		<-a.Elected()
 		synctest.Wait()
-		requireLogged("another leader", "leading")
+		requireLogged("new leader", "leading")
 		fail(s, "update", 1, http.StatusInternalServerError)
 		<-time.After(2*time.Second + time.Millisecond)
 		requireLogged("cannot renew the lease")
@@ -318,6 +321,6 @@ func TestLogOfAnElection(t *testing.T) {
 		line.set(true)
 		<-time.After(3 * time.Second)
 		require.NoError(t, c.end())
-		requireLogged("campaigning", "another leader", "leading")
+		requireLogged("campaigning", "new leader", "leading")
 	})
 }

@@ -24,7 +24,6 @@ var unwritten = []string{
 	"cmd",
 	"e2e",
 	"examples",
-	"leaderelection",
 	"manager/admin.go",
 	"manager/server.go",
 	"manager/server_test.go",
