@@ -36,10 +36,10 @@ func newAPIResources() *cobra.Command {
 	var namespaced bool
 	cmd := &cobra.Command{
 		Use:   "api-resources",
-		Short: "List what a cluster can be asked for",
-		Long: `List the resources that a cluster has, each in the version that the server prefers, with what they may be called on a
-command line. Resources of an API whose own server does not answer are missing, unless the cluster remembers them; then
-the others are listed, and the error says which documents could not be read.
+		Short: "List the resources of a cluster",
+		Long: `List the resources of a cluster, each in the version that the server prefers, with their short names. If the server of
+an aggregated API does not answer, its resources are missing unless the cluster has cached them. The command then lists
+the other resources, and fails with an error that names the documents it could not read.
 
 Output formats: a table; wide, with verbs and categories; name; json, an APIResourceList.`,
 		Example: `  leat api-resources --namespaced --verbs list,watch -o name
@@ -89,12 +89,23 @@ func (o apiResourcesOptions) run(ctx context.Context, stdout io.Writer) error {
 		return endOrError(ctx, fmt.Errorf("write: %w", err))
 	}
 	if incomplete != nil {
-		return fmt.Errorf("the list is not complete: %w", errors.Join(incomplete.Unwrap()...))
+		return fmt.Errorf("the list is not complete: %w", first(incomplete.Unwrap()))
 	}
 	return nil
 }
 
-// choose filters and sorts.
+// maxReasons is the number of documents that an error names.
+const maxReasons = 10
+
+// first joins the first errors, and counts the others.
+func first(all []error) error {
+	if more := len(all) - maxReasons; more > 0 {
+		all = append(slices.Clone(all[:maxReasons]), fmt.Errorf("and %d more", more))
+	}
+	return errors.Join(all...)
+}
+
+// choose filters and sorts the resources.
 func (o apiResourcesOptions) choose(all []discovery.APIResource) []discovery.APIResource {
 	chosen := slices.DeleteFunc(all, func(r discovery.APIResource) bool {
 		switch {
@@ -132,14 +143,14 @@ func (o apiResourcesOptions) print(w io.Writer, all []discovery.APIResource) err
 	}
 }
 
-// table prints the columns that people know from kubectl.
+// table prints the columns of kubectl api-resources.
 func (o apiResourcesOptions) table(w io.Writer, all []discovery.APIResource) error {
 	table := tabwriter.NewWriter(w, 6, 4, 3, ' ', 0)
 	row := func(cells ...string) {
 		if o.output != "wide" {
 			cells = cells[:5]
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t")) // what goes wrong is for Flush to say
+		fmt.Fprintln(table, strings.Join(cells, "\t")) // Flush returns the error
 	}
 	if !o.noHeaders {
 		row("NAME", "SHORTNAMES", "APIVERSION", "NAMESPACED", "KIND", "VERBS", "CATEGORIES")

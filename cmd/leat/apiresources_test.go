@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -61,7 +62,7 @@ func TestAPIResources(t *testing.T) {
 	require.Contains(t, list.APIResources[1].Verbs, "watch")
 }
 
-// TestAPIResourcesOfAClusterThatIsPartlyDown lists what there is, says what is not, and fails.
+// TestAPIResourcesOfAClusterThatIsPartlyDown lists the resources that it can, names the others, and fails.
 func TestAPIResourcesOfAClusterThatIsPartlyDown(t *testing.T) {
 	pages := map[string]string{
 		"/api": `{"kind":"APIGroupDiscoveryList","items":[{"versions":[{"version":"v1","resources":[
@@ -92,7 +93,7 @@ func TestAPIResourcesOfAClusterThatIsPartlyDown(t *testing.T) {
 	require.Contains(t, errs.String(), "leat: list resources: get /apis: malformed discovery document: ")
 }
 
-// TestWatchTakesEveryName that kubectl takes.
+// TestWatchTakesEveryName checks that leat watch accepts the names that kubectl accepts.
 func TestWatchTakesEveryName(t *testing.T) {
 	path := serving(t)
 	for name, synced := range map[string]string{
@@ -112,4 +113,13 @@ func TestWatchTakesEveryName(t *testing.T) {
 		require.Equal(t, 1, run(t.Context(), []string{"watch", name, "--kubeconfig", path}, out, errs))
 		require.Equal(t, says, errs.String())
 	}
+}
+
+func TestAnIncompleteListNamesFewDocuments(t *testing.T) {
+	all := make([]error, 12)
+	for i := range all {
+		all[i] = fmt.Errorf("e%d", i)
+	}
+	require.Equal(t, "e0; e1; e2; e3; e4; e5; e6; e7; e8; e9", oneLine(first(all[:10])))
+	require.Equal(t, "e0; e1; e2; e3; e4; e5; e6; e7; e8; e9; and 2 more", oneLine(first(all)))
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
 
-// connectFlags say which server to talk to, and as whom. They have the names of kubectl's.
+// connectFlags adds the flags for the server and the credentials. They have the same names as those of kubectl.
 func connectFlags(cmd *cobra.Command, o *kubeconfig.Options) {
-	o.Plugins.Stderr = os.Stderr // a plugin may have to say where to log in
+	o.Plugins.Stderr = os.Stderr // a plugin may ask the user to log in
 	f := cmd.Flags()
 	f.StringVar(&o.Path, "kubeconfig", "", "kubeconfig file (default: those in $KUBECONFIG, else ~/.kube/config, else the pod's service account)")
 	f.StringVar(&o.Context, "context", "", "context of the kubeconfig (default: the current one)")

@@ -48,7 +48,7 @@ a second or so: add --keep-running to look at --metrics, or at the API, afterwar
 	return cmd
 }
 
-// demo is the world of the demonstration: a server, two informers and a controller between them.
+// demo is the demonstration: a server, two informers and a controller.
 type demo struct {
 	out        *trace.Printer
 	server     *testserver.Server
@@ -58,7 +58,7 @@ type demo struct {
 	controller *controller.Controller[api.Key]
 }
 
-// runDemo starts everything, plays the script, and ends everything.
+// runDemo starts the server, the informers and the controller, plays the script, and stops them.
 func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper) error {
 	d, err := newDemoWorld(trace.To(stdout, nil), scraper)
 	if err != nil {
@@ -104,14 +104,14 @@ func newDemoWorld(out *trace.Printer, scraper *scraper) (*demo, error) {
 	return d, errors.Join(scraper.informer(d.sets), scraper.informer(d.pods), scraper.controller(d.controller))
 }
 
-// watchTraced makes an informer of one resource whose every stage prints what it does.
+// watchTraced returns an informer of one resource. Each stage of its pipeline prints a line for what it does.
 func watchTraced[T api.Object](d *demo, r api.Resource) *trace.Informer[T] {
 	return trace.NewInformer(d.out, apiclient.NewPartial[T](d.client, r, ""), informer.Options[T]{
-		BackoffBase: 100 * time.Millisecond, // nobody wants to wait in a demonstration
+		BackoffBase: 100 * time.Millisecond, // short, because a reader waits
 	})
 }
 
-// idle tells whether nobody has anything left to do.
+// idle reports whether all work is done.
 func (d *demo) idle() bool {
 	pending := 0
 	for _, h := range append(d.sets.Status().Handlers, d.pods.Status().Handlers...) {
@@ -121,14 +121,14 @@ func (d *demo) idle() bool {
 	return pending+queue.Depth+queue.Delayed+queue.Processing == 0
 }
 
-// step is one thing that happens in the demonstration, and what it has to lead to.
+// step is one event of the demonstration, and the condition that must follow.
 type step struct {
 	title string
 	do    func(context.Context) error
 	until func() bool
 }
 
-// play carries the script out, each step once the one before has led to what it should.
+// play plays the steps of the script. Each step begins when the condition of the one before is met.
 func (d *demo) play(ctx context.Context) error {
 	if err := d.await(ctx, func() bool { return isClosed(d.sets.Synced()) && isClosed(d.pods.Synced()) }); err != nil {
 		return err
@@ -145,7 +145,8 @@ func (d *demo) play(ctx context.Context) error {
 	return nil
 }
 
-// await waits until a condition on the caches is met and all is quiet. There is no event for quiet, so it is looked for.
+// await waits until a condition on the caches is met and all work is done. No event tells the end of all work, so await
+// polls for it.
 func (d *demo) await(ctx context.Context, met func() bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, 30*time.Second, errors.New("what should have happened has not, in 30 seconds"))
 	defer cancel()
@@ -170,7 +171,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// script is what happens in the demonstration.
+// script returns the steps of the demonstration.
 func (d *demo) script() []step {
 	web := api.Key{Namespace: "default", Name: "web"}
 	sets := apiclient.NewPartial[*replicaSet](d.client, replicaSets, web.Namespace)
@@ -229,7 +230,7 @@ func (d *demo) script() []step {
 	}
 }
 
-// summary counts what it took.
+// summary prints the numbers of events, requests and reconciles.
 func (d *demo) summary(took time.Duration) {
 	sets, pods := d.sets.Status().Reflector.Counters, d.pods.Status().Reflector.Counters
 	d.out.Printf("\n%d events in %d watches and %d lists, %d reconciles, in %s. Now read README.md, or try: leat serve\n",

@@ -1,8 +1,8 @@
 // Command leat shows what leat does, serves a Kubernetes API from memory, and watches a cluster.
 //
-//	leat demo            the whole pipeline at work, without a cluster
-//	leat serve           a Kubernetes API from memory
-//	leat watch           list and watch a resource of a cluster, a line an event
-//	leat wait            until objects of a cluster are made, gone, Ready or as a field says
-//	leat api-resources   what a cluster can be asked for
+//	leat demo            show the whole pipeline at work, without a cluster
+//	leat serve           serve a Kubernetes API from memory
+//	leat watch           list and watch a resource of a cluster, and print a line for each event
+//	leat wait            wait until objects exist, are gone, are Ready, or have a field
+//	leat api-resources   list the resources of a cluster
 package main

@@ -19,8 +19,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main without the process. It returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line.
-// An interrupt is a success, except for a command that waits for something.
+// run runs a command and returns the exit code: 0 for success, 1 for a failure, 2 for a wrong command line. An
+// interrupt is a success, except for leat wait.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	stderr = &interruptibleWriter{w: stderr, interrupted: ctx.Done()}
 	root := newRoot()
@@ -56,7 +56,7 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// usageError is a mistake on the command line.
+// usageError is an error in the command line.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
@@ -64,7 +64,7 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
 
-// noArgs and oneArg are cobra's checks of arguments with one clear line.
+// noArgs is an argument check for cobra, with an error of one line.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("%s takes no argument, and got %q", cmd.CommandPath(), args[0])
@@ -72,10 +72,11 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// isUnknownCommand recognises what cobra says of a command that it does not have, which has no type.
+// isUnknownCommand recognises cobra's error for an unknown command, which has no type of its own.
 func isUnknownCommand(err error) bool { return strings.HasPrefix(err.Error(), "unknown command") }
 
-// oneLine joins the lines of an error: a cause may have several, and cobra indents what it suggests.
+// oneLine joins the lines of an error. A cause may have several lines, and cobra puts its suggestions on lines of their
+// own.
 func oneLine(err error) string {
 	var b strings.Builder
 	for line := range strings.Lines(err.Error()) {

@@ -20,7 +20,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// output collects what a command prints, and can be waited for.
+// output collects the output of a command. A test can wait for a text in it.
 type output struct {
 	mu      sync.Mutex
 	b       bytes.Buffer
@@ -148,7 +148,7 @@ func TestWatchFormats(t *testing.T) {
 	require.Equal(t, 1, synced.Objects)
 }
 
-// TestBadInputGetsOneClearLine is what a person sees who gets something wrong.
+// TestBadInputGetsOneClearLine shows the error for each kind of wrong input.
 func TestBadInputGetsOneClearLine(t *testing.T) {
 	path := serving(t)
 	refused, err := net.Listen("tcp", "127.0.0.1:0")
@@ -213,7 +213,7 @@ func TestCredentialsAreMissing(t *testing.T) {
 	}
 }
 
-// TestForbiddenList is refused by the server's policy, first as a watch and then as a list.
+// TestForbiddenList has a server that refuses the WatchList and then the list.
 func TestForbiddenList(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)

@@ -12,17 +12,17 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// syncedLine is the type of the line that tells that the first list is complete.
+// syncedLine is the type of the line after the first list.
 const syncedLine = "SYNCED"
 
-// eventNames are the words that people know from kubectl get --watch.
+// eventNames are the words of kubectl get --watch.
 var eventNames = map[informer.EventType]watch.EventType{
 	informer.Add:    watch.Added,
 	informer.Update: watch.Modified,
 	informer.Delete: watch.Deleted,
 }
 
-// printer writes a line an event.
+// printer writes a line for each event.
 type printer[T api.Object] struct {
 	format   string
 	resource api.Resource
@@ -47,7 +47,7 @@ func (p *printer[T]) event(n informer.Notification[T]) error {
 	}
 }
 
-// synced tells that the first list is complete.
+// synced writes the line after the first list.
 func (p *printer[T]) synced(objects int, version string) error {
 	switch p.format {
 	case "json":
@@ -59,7 +59,7 @@ func (p *printer[T]) synced(objects int, version string) error {
 	}
 }
 
-// jsonEvent is a frame of a watch as a server writes it, and the SYNCED that no server has.
+// jsonEvent is a frame of a watch, as a server writes it. SYNCED is a type that no server sends.
 type jsonEvent struct {
 	Type            string `json:"type"`
 	Object          any    `json:"object,omitempty"`

@@ -22,7 +22,7 @@ var (
 	pods        = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 )
 
-// replicaSet and pod declare what the controller of the demonstration looks at, and so what its caches hold.
+// replicaSet and pod have the fields that the controller of the demonstration needs. Its caches hold no other fields.
 type replicaSet struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -37,7 +37,7 @@ type pod struct {
 	metav1.ObjectMeta `json:"metadata"`
 }
 
-// newReplicas returns the controller that gives every ReplicaSet its pods.
+// newReplicas returns the controller that creates and deletes the pods of each ReplicaSet.
 func newReplicas(d *demo) *controller.Controller[api.Key] {
 	r := &replicas{
 		demo: d,
@@ -64,8 +64,9 @@ type replicas struct {
 	pods    *apiclient.TypedClient[*unstructured.Unstructured]
 }
 
-// Reconcile makes the pods of one ReplicaSet as many as it wants. Their names follow from its own, so that a cache which
-// does not show the last write yet leads to an AlreadyExists and not to a pod too many.
+// Reconcile creates or deletes pods until a ReplicaSet has as many as it wants. The names of the pods follow from its
+// own name. If the cache does not show the last write yet, a create fails with AlreadyExists, and there is no pod too
+// many.
 func (r *replicas) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
 	r.demo.out.Line("workqueue", key.Name, "%s", because(controller.Causes(ctx)))
 	have := map[string]*pod{}
@@ -117,7 +118,7 @@ func (r *replicas) delete(ctx context.Context, key api.Key) error {
 	return err
 }
 
-// report writes how many pods there are into the status.
+// report writes the number of pods into the status.
 func (r *replicas) report(ctx context.Context, key api.Key, ready int) error {
 	patch, err := apiclient.MergePatch(map[string]any{"status": map[string]any{"readyReplicas": ready}})
 	if err != nil {
@@ -130,7 +131,7 @@ func (r *replicas) report(ctx context.Context, key api.Key, ready int) error {
 	return err
 }
 
-// because says why a key is reconciled.
+// because describes the causes of a reconcile.
 func because(causes []workqueue.Cause) string {
 	var all []string
 	for _, c := range causes {

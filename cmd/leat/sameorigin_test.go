@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestWebPagesGetNothing has a page ask each of the servers that the commands have, and a person at one's own machine.
+// TestWebPagesGetNothing sends requests of a web page, and of a user, to each server that a command starts.
 func TestWebPagesGetNothing(t *testing.T) {
 	serve, _ := inBackground(t, "serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", "", "--metrics", "127.0.0.1:0", "--allow-host", "leat.example")
 	serve.await(t, "/metrics\n")

@@ -16,19 +16,19 @@ import (
 	"github.com/leatproject/leat/metrics"
 )
 
-// metricsFlag says where a command shows what it does.
+// metricsFlag adds the flag for the address of the metrics.
 func metricsFlag(cmd *cobra.Command, address *string) {
 	cmd.Flags().StringVar(address, "metrics", "", "address for Prometheus metrics, such as 127.0.0.1:9090; port 0 picks a free one (default: none)")
 }
 
-// scraper answers Prometheus. A nil one shows nothing to nobody.
+// scraper serves metrics for Prometheus. The methods of a nil scraper do nothing.
 type scraper struct {
 	*prometheus.Registry
 	shown    *metrics.Metrics
 	listener net.Listener
 }
 
-// newScraper listens on an address, and returns nil if that is empty.
+// newScraper listens on an address. It returns nil if the address is empty.
 func newScraper(address string) (*scraper, error) {
 	if address == "" {
 		return nil, nil
@@ -45,7 +45,7 @@ func newScraper(address string) (*scraper, error) {
 	return s, nil
 }
 
-// during answers for as long as do takes, which ends if nobody can be answered any more.
+// during serves metrics while do runs. If the server fails, it ends the context of do.
 func (s *scraper) during(ctx context.Context, do func(context.Context) error) error {
 	if s == nil {
 		return do(ctx)
@@ -70,7 +70,7 @@ func (s *scraper) answer(ctx context.Context) error {
 	return server.Run(ctx)
 }
 
-// where says where to look, in a line; it is empty where there is nothing.
+// where returns a line with the URL of the metrics, or "" for a nil scraper.
 func (s *scraper) where() string {
 	if s == nil {
 		return ""
@@ -78,7 +78,7 @@ func (s *scraper) where() string {
 	return fmt.Sprintf("metrics on http://%s/metrics\n", s.listener.Addr())
 }
 
-// onRequest is for the configuration of a client.
+// onRequest returns the function for apiclient.Config.OnRequest, or nil.
 func (s *scraper) onRequest() func(apiclient.Request) {
 	if s == nil {
 		return nil
@@ -94,7 +94,7 @@ func (s *scraper) informer(i metrics.Informer) error {
 	return err
 }
 
-// watches shows how many watches a server has open.
+// watches adds a metric with the number of open watches of a server.
 func (s *scraper) watches(open func() float64) {
 	if s != nil {
 		s.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

@@ -12,7 +12,7 @@ import (
 
 var metricsURL = regexp.MustCompile(`metrics on (http://\S+)\n`)
 
-// scrape returns what is found at the address that an output names.
+// scrape returns the metrics at the address in an output.
 func scrape(t *testing.T, named *output) string {
 	t.Helper()
 	named.await(t, "/metrics\n")
@@ -68,7 +68,7 @@ func TestServeShowsMetrics(t *testing.T) {
 	require.Contains(t, scrape(t, out), "\nleat_server_watches 0\n")
 }
 
-// A command that cannot answer Prometheus does not begin.
+// A command that cannot serve its metrics does not start.
 func TestMetricsNeedAnAddress(t *testing.T) {
 	for _, command := range [][]string{
 		{"demo"}, {"watch", "pods"}, {"serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", ""},

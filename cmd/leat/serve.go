@@ -32,8 +32,8 @@ func newServe() *cobra.Command {
 		Short: "Serve a Kubernetes API from memory",
 		Long: `Serve a Kubernetes API from memory until interrupted, and write a kubeconfig for it. It has the common built-in
 resources, takes CustomResourceDefinitions, speaks JSON, and forgets everything when it ends. leat watch and kubectl can
-use it, but for the few commands of kubectl that insist on protobuf. Web pages cannot: a request that a browser sends for a
-page of another origin is refused.`,
+use it, except for the few commands of kubectl that need protobuf. It refuses requests that a browser sends for a page of
+another origin.`,
 		Example: `  leat serve --listen 127.0.0.1:8080 --kubeconfig-out leat.kubeconfig
   leat watch configmaps -A --kubeconfig leat.kubeconfig`,
 		Args: noArgs,
@@ -92,11 +92,11 @@ func (o serveOptions) server() testserver.Options {
 	return so
 }
 
-// config is what a client on this machine needs to reach the server. The certificate is for loopback, so elsewhere its
-// name has to be said.
+// config returns the configuration of a client on this machine. The certificate is for loopback, so a client needs the
+// name in it if the server has another address.
 func (o serveOptions) config(server *testserver.Server, address *net.TCPAddr) apiclient.Config {
 	host := address.String()
-	if address.IP.IsUnspecified() { // one can listen there, but not connect
+	if address.IP.IsUnspecified() { // a client cannot connect to it
 		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port))
 	}
 	if !o.tls {

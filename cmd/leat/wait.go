@@ -37,20 +37,20 @@ func newWait() *cobra.Command {
 	var o waitOptions
 	cmd := &cobra.Command{
 		Use:   "wait RESOURCE/NAME... | RESOURCE NAME... | RESOURCE (-l SELECTOR | --field-selector SELECTOR | --all)",
-		Short: "Wait until objects are made, gone, Ready, or otherwise as they should be",
-		Long: `Wait until objects are as --for says, and print a line an object:
+		Short: "Wait until objects exist, are gone, are Ready, or have a field",
+		Long: `Wait until objects meet the condition of --for, and print a line for each object:
 
-  create                    they exist
-  delete                    those that are there now are gone; what takes their names does not count
-  condition=TYPE[=STATUS]   a condition of their status is True, or as STATUS says, and not of an older generation
-  jsonpath=PATH[=VALUE]     a field is there, or has a value: '{.status.phase}'=Running,
+  create                    the objects exist
+  delete                    the objects that exist now are gone; new objects with the same names do not count
+  condition=TYPE[=STATUS]   a condition of the status is True, or has the given status, and is not of an older generation
+  jsonpath=PATH[=VALUE]     a field exists, or has a value: '{.status.phase}'=Running,
                             '{.status.conditions[?(@.type=="Ready")].reason}'=Completed
 
-Several objects that are named are waited for one by one. Those that a selector picks have to be as they should at one
-moment, all of them: what comes meanwhile is waited for too, and what goes is not.
+Named objects may meet the condition one after the other. The objects of a selector must meet it at one moment, all of
+them. An object that is created during the wait counts, and a deleted one does not.
 
-It ends with 0 when everything is so, with 1 when the time is over or something fails, and with 2 when the command line is
-wrong.`,
+The exit code is 0 if all objects meet the condition, 1 if the time is over or something fails, and 2 if the command line
+is wrong.`,
 		Example: `  leat wait pods/web --for condition=Ready --timeout 1m
   leat wait deployments.apps web shop --for condition=Available
   leat wait pods -l app=web --for delete
@@ -62,7 +62,7 @@ wrong.`,
 	connectFlags(cmd, &o.server)
 	f := cmd.Flags()
 	f.StringVar(&o.goal, "for", "", "what to wait for: create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]")
-	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 looks once, a negative time is for ever")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "how long to wait; 0 checks once, a negative time waits forever")
 	f.BoolVar(&o.all, "all", false, "wait for all objects of the resource in the namespace")
 	f.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "select in all namespaces")
 	f.StringVarP(&o.labelSelector, "selector", "l", "", "label selector, such as app=web,tier!=cache")
@@ -107,14 +107,14 @@ func (o waitOptions) run(ctx context.Context, args []string, stdout, stderr io.W
 	return waitForAll(ctx, &j, targets, condition)
 }
 
-// waitTarget is an object, or with no name a selection.
+// waitTarget is an object. Without a name it is a selection.
 type waitTarget struct {
 	resource string // as the user wrote it
 	found    api.Resource
 	key      api.Key
 }
 
-// find looks the resource up and settles the namespace.
+// find looks the resource up and sets the namespace.
 func (t *waitTarget) find(ctx context.Context, client *apiclient.Client, namespace string, allNamespaces bool) error {
 	var err error
 	if t.found, err = discovery.Lookup(ctx, client, t.resource); err != nil {
@@ -126,13 +126,13 @@ func (t *waitTarget) find(ctx context.Context, client *apiclient.Client, namespa
 	return nil
 }
 
-// targets reads the arguments: RESOURCE/NAME..., RESOURCE NAME..., or RESOURCE and a selector.
+// targets parses the arguments: RESOURCE/NAME..., RESOURCE NAME..., or RESOURCE and a selector.
 func (o waitOptions) targets(args []string) ([]waitTarget, error) {
 	if err := o.checkSelectors(); err != nil {
 		return nil, err
 	}
 	if len(args) == 0 {
-		return nil, usagef("leat wait takes what to wait for, such as pods/web, or pods and -l app=web")
+		return nil, usagef("leat wait needs objects to wait for, such as pods/web, or pods and -l app=web")
 	}
 	slashes := slices.ContainsFunc(args, func(a string) bool { return strings.Contains(a, "/") })
 	selecting := o.all || o.labelSelector != "" || o.fieldSelector != ""
@@ -142,7 +142,7 @@ func (o waitOptions) targets(args []string) ([]waitTarget, error) {
 	case named && o.allNamespaces:
 		return nil, usagef("an object has a name in one namespace: names exclude -A")
 	case !named && !selecting:
-		return nil, usagef("which %s: name them, or say -l, --field-selector or --all", args[0])
+		return nil, usagef("%s alone is not enough: add names, -l, --field-selector or --all", args[0])
 	case !named:
 		return []waitTarget{{resource: args[0]}}, nil
 	}
@@ -156,7 +156,7 @@ func (o waitOptions) targets(args []string) ([]waitTarget, error) {
 	for _, a := range args {
 		resource, name, ok := strings.Cut(a, "/")
 		if !ok || resource == "" || name == "" || strings.Contains(name, "/") {
-			return nil, usagef("%q is not RESOURCE/NAME, as the others are", a)
+			return nil, usagef("%q is not RESOURCE/NAME like the other arguments", a)
 		}
 		targets = append(targets, waitTarget{resource: resource, key: api.Key{Name: name}})
 	}
@@ -179,7 +179,7 @@ func (o waitOptions) checkSelectors() error {
 	return nil
 }
 
-// waitJob is what all waits of one command share.
+// waitJob is the state that all waits of a command share.
 type waitJob struct {
 	o        waitOptions
 	goal     waitGoal
@@ -190,7 +190,7 @@ type waitJob struct {
 	stdout io.Writer
 }
 
-// waitForAll waits for all targets at once. Its error is of all that were not met.
+// waitForAll waits for all targets at once. Its error joins those of the waits that failed.
 func waitForAll[T api.Object](ctx context.Context, j *waitJob, targets []waitTarget, c await.Condition[T]) error {
 	errs := make([]error, len(targets))
 	var waits sync.WaitGroup
@@ -201,7 +201,7 @@ func waitForAll[T api.Object](ctx context.Context, j *waitJob, targets []waitTar
 	return errors.Join(errs...)
 }
 
-// waitFor waits for one target, and prints what is met.
+// waitFor waits for one target, and prints the objects that meet the condition.
 func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c await.Condition[T]) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -224,7 +224,7 @@ func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c awai
 	return j.print(t.found, met)
 }
 
-// waitAs picks the kind of wait, and returns the names of what is met.
+// waitAs waits for one object or for a selection, and returns the names of the objects that meet the condition.
 func waitAs[T api.Object](ctx context.Context, lw api.ListerWatcher[T], t waitTarget, c await.Condition[T], deletion bool, o await.Options) ([]string, error) {
 	var objects []T
 	var err error
@@ -245,7 +245,7 @@ func waitAs[T api.Object](ctx context.Context, lw api.ListerWatcher[T], t waitTa
 	return names, err
 }
 
-// print writes the line that kubectl wait writes.
+// print writes the lines that kubectl wait writes.
 func (j *waitJob) print(r api.Resource, names []string) error {
 	kind := strings.ToLower(r.Kind)
 	if r.Group != "" {
@@ -261,7 +261,7 @@ func (j *waitJob) print(r api.Resource, names []string) error {
 	return nil
 }
 
-// explain says in a person's words why a wait ended.
+// explain returns an error that says why a wait ended.
 func (j *waitJob) explain(ctx context.Context, err error) error {
 	var unmet *await.UnmetError
 	switch {

@@ -29,7 +29,7 @@ func podsOf(t *testing.T, path string) *apiclient.TypedClient[*corev1.Pod] {
 	return apiclient.NewTyped[*corev1.Pod](client, api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}, "default")
 }
 
-// setPod makes a pod with a phase, which is Ready when it runs.
+// setPod creates a pod with a phase, or updates it. A running pod is Ready.
 func setPod(t *testing.T, pods *apiclient.TypedClient[*corev1.Pod], name string, phase corev1.PodPhase) {
 	t.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}}}
@@ -127,8 +127,8 @@ func TestWaitNeedsAClearCommandLine(t *testing.T) {
 	for args, says := range map[string]string{
 		"":                                      "--for is needed",
 		"pods/web":                              "--for is needed",
-		"--for delete":                          "takes what to wait for",
-		"pods --for delete":                     "which pods: name them, or say -l",
+		"--for delete":                          "needs objects to wait for",
+		"pods --for delete":                     "pods alone is not enough: add names, -l",
 		"pods/web --for ready":                  `--for "ready": it is create, delete`,
 		"pods/web --for delete=now":             `--for "delete=now": it is create, delete`,
 		"pods/web --for create=now":             `--for "create=now": it is create, delete`,
@@ -143,7 +143,7 @@ func TestWaitNeedsAClearCommandLine(t *testing.T) {
 		"pods --all --for create -A -n default": "-n and -A exclude each other",
 		"pods -l a=(b --for create":             `--selector "a=(b"`,
 		"pods --field-selector a --for create":  `--field-selector "a"`,
-		"pods/web db --for create":              `"db" is not RESOURCE/NAME, as the others are`,
+		"pods/web db --for create":              `"db" is not RESOURCE/NAME like the other arguments`,
 		"pods/ --for create":                    `"pods/" is not RESOURCE/NAME`,
 		"/web --for create":                     `"/web" is not RESOURCE/NAME`,
 		"pods/web/x --for create":               `"pods/web/x" is not RESOURCE/NAME`,

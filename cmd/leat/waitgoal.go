@@ -8,12 +8,12 @@ import (
 	"github.com/leatproject/leat/await"
 )
 
-// waitGoal is what --for says.
+// waitGoal is the value of --for.
 type waitGoal struct {
 	name      string
 	creation  bool
 	deletion  bool
-	condition *await.Condition[*unstructured.Unstructured] // nil for what metadata tell
+	condition *await.Condition[*unstructured.Unstructured] // nil if metadata are enough
 }
 
 func parseGoal(text string) (waitGoal, error) {
@@ -44,7 +44,7 @@ func parseGoal(text string) (waitGoal, error) {
 	return waitGoal{}, usagef("--for %q: it is create, delete, condition=TYPE[=STATUS] or jsonpath=PATH[=VALUE]", text)
 }
 
-// fieldGoal reads PATH or PATH=VALUE. The path has equals signs of its own, in filters.
+// fieldGoal parses PATH or PATH=VALUE. The filters of a path have equals signs too.
 func fieldGoal(text string) (await.Condition[*unstructured.Unstructured], error) {
 	end := pathEnd(text)
 	path, err := await.ParsePath(text[:end])
@@ -58,7 +58,7 @@ func fieldGoal(text string) (await.Condition[*unstructured.Unstructured], error)
 	}
 }
 
-// pathEnd is where a path ends and the value begins: at the first equals sign that is neither in quotes nor in brackets.
+// pathEnd returns the end of the path: the first equals sign that is neither in quotes nor in brackets.
 func pathEnd(text string) int {
 	quote, depth := byte(0), 0
 	for i := 0; i < len(text); i++ {

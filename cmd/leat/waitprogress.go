@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/await"
 )
 
-// waitProgress tells a person who has waited for a while what for.
+// waitProgress prints what a command still waits for.
 type waitProgress struct {
 	name  string
 	timer *time.Timer
@@ -20,11 +20,11 @@ type waitProgress struct {
 	mu     sync.Mutex // guards the fields below
 	stderr io.Writer
 	states map[waitTarget]string
-	last   string // what was told
+	last   string // the last line
 	ended  bool
 }
 
-// progressAfter is how long nothing is told, and then how often at most.
+// progressAfter is the time before the first line, and the shortest time between two lines.
 const progressAfter = 2 * time.Second
 
 func newWaitProgress(stderr io.Writer, name string) *waitProgress {
@@ -60,7 +60,7 @@ func (p *waitProgress) failed(t waitTarget, err error) { p.set(t, oneLine(err)) 
 
 func (p *waitProgress) over(t waitTarget) { p.set(t, "") }
 
-// tell writes a line when there is something new to say.
+// tell writes a line if it differs from the last one.
 func (p *waitProgress) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -74,7 +74,7 @@ func (p *waitProgress) tell() {
 	slices.Sort(lines)
 	if text := strings.Join(lines, "; "); text != p.last {
 		p.last = text
-		_, _ = fmt.Fprintf(p.stderr, "leat: waiting for %s: %s\n", p.name, text) // nothing can be told about that either
+		_, _ = fmt.Fprintf(p.stderr, "leat: waiting for %s: %s\n", p.name, text) // an error of this write has no place to go
 	}
 	p.timer.Reset(progressAfter)
 }

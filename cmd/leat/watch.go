@@ -41,14 +41,14 @@ func newWatch() *cobra.Command {
 	var o watchOptions
 	cmd := &cobra.Command{
 		Use:   "watch RESOURCE",
-		Short: "List and watch a resource, a line an event",
-		Long: `List and watch a resource through the whole pipeline, from the API client to an informer's handler, and print a line
-an event: ADDED, MODIFIED or DELETED with the key and the version, and SYNCED once the first list is complete.
+		Short: "List and watch a resource, and print a line for each event",
+		Long: `List and watch a resource through the whole pipeline, from the API client to an informer's handler. Print a line for
+each event: ADDED, MODIFIED or DELETED with the key and the version, and SYNCED after the first list.
 
-RESOURCE is a plural, singular or short name or a kind, with its group, and version, where that is not clear: pods, po,
-deployment, deployments.apps, certificates.v1.cert-manager.io. leat api-resources lists them.
+RESOURCE is a plural, singular or short name, or a kind. Add the group, and the version, if the name is ambiguous: pods,
+po, deployment, deployments.apps, certificates.v1.cert-manager.io. leat api-resources lists the names.
 
-Output formats: line; json, an object a line with its type; name, the key alone (and no SYNCED).`,
+Output formats: line; json, a line with the type and the object; name, only the key (and no SYNCED).`,
 		Example: `  leat watch pods -A
   leat watch deploy -n shop -l app=web -o json
   leat watch pods --field-selector spec.nodeName=node-1 --once -o name`,
@@ -125,7 +125,7 @@ func (o watchOptions) validate() error {
 	}
 }
 
-// watchAs watches objects of the type that the output needs: metadata alone where that is all it prints.
+// watchAs watches objects of type T, the smallest type that has all that the output prints.
 func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclient.Client, r api.Resource, namespace string, stdout, stderr io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -162,7 +162,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	})
 	registration, err := i.Subscribe(func(n informer.Notification[T]) {
 		if !n.InitialList {
-			announce() // the handler may be here before those who wait for it to be synced
+			announce() // this handler may run before Synced is closed
 		}
 		written(out.event(n))
 	}, informer.HandlerOptions{Name: "printer"})
@@ -185,8 +185,8 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	return endOrError(ctx, context.Cause(ctx))
 }
 
-// hopeless tells whether an error before the first list is complete will not go away by itself: the user has to do
-// something about it. A streaming list that is refused is no such thing, for there will be a paged one.
+// hopeless reports whether an error before the end of the first list needs the user: it will not go away by itself. The
+// refusal of a WatchList is not such an error, because a list in pages follows.
 func hopeless(phase reflector.Phase, err error) bool {
 	var certificate *apiclient.CertificateError
 	switch {
@@ -200,8 +200,8 @@ func hopeless(phase reflector.Phase, err error) bool {
 	}
 }
 
-// worthTelling tells whether a person wants to know: a version that is gone, and a streaming list that a server refuses
-// before there is a paged one, are the pipeline's own business.
+// worthTelling reports whether the command prints an error. It does not print that a version is gone, or that a server
+// refuses a WatchList, because the pipeline recovers from both by itself.
 func worthTelling(phase reflector.Phase, err error) bool {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return false
@@ -211,7 +211,7 @@ func worthTelling(phase reflector.Phase, err error) bool {
 	return !refused || phase != reflector.StreamingList
 }
 
-// endOrError is nil when it was only the context that ended.
+// endOrError returns nil if err is only the end of the context.
 func endOrError(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

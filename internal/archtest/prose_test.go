@@ -21,7 +21,6 @@ var unwritten = []string{
 	"docs/decisions/0003-when-to-list-again.md",
 	"apiclient",
 	"bench",
-	"cmd",
 	"e2e",
 	"examples",
 	"manager/admin.go",
