@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -232,36 +231,6 @@ func TestFailedListsKeepTheCache(t *testing.T) {
 		b.expectStore("replace [a@1] at 5", "replace [b@8] at 9")
 		require.NoError(t, b.Status().Err)
 		require.Zero(t, b.Status().Attempt)
-		b.stop()
-	})
-}
-
-// Where to begin can be said, when the store has been filled before (a warm start).
-func TestInitialResourceVersion(t *testing.T) {
-	warm := func() *recorder {
-		store := newRecorder(deltafifo.Options{})
-		store.Replace([]*thing{at("a", "3"), at("b", "5")}, "5")
-		store.calls = nil
-		return store
-	}
-	bubble(t, "resume", func(t *testing.T) {
-		o := options{ResourceVersion: "5"}
-		b := runOn(t, warm(), o, watch(modified(at("a", "6")), deleted(at("b", "7")), stay))
-		b.expectRequests("0s watch rv=5")
-		b.expectStore("put a@6 at 6", "delete b@7 at 7")
-		b.stop()
-	})
-	bubble(t, "the version is gone", func(t *testing.T) {
-		o := options{ResourceVersion: "5"}
-		b := runOn(t, warm(), o, watch(errExpired), stream(added(at("a", "3")), initialEnd("99"), stay))
-		b.expectRequests("0s watch rv=5", "0s stream rv=5 NotOlderThan")
-		b.expectStore("replace [a@3] at 99")
-		require.Equal(t, "99", b.Status().ResourceVersion)
-		b.stop()
-	})
-	bubble(t, "before the first answer", func(t *testing.T) {
-		b := runOn(t, warm(), options{ResourceVersion: "5"}, watch(stay))
-		require.Equal(t, "5", b.Status().ResourceVersion)
 		b.stop()
 	})
 }

@@ -40,9 +40,6 @@ type Options[T any] struct {
 	LabelSelector string
 	FieldSelector string
 
-	// ResourceVersion is where to begin to watch when the store has been filled up to there already. Empty begins with
-	// a list.
-	ResourceVersion string
 	// DisableStreaming keeps to lists in pages, for servers whose streaming lists (KEP-3157) are not to be trusted.
 	DisableStreaming bool
 	// PageSize is the limit of a page. 0 is 500, and leaves lists that a watch cache can answer unpaged.
@@ -181,8 +178,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		panic("reflector: Run was called before, and a reflector runs once")
 	}
 	defer r.status.phase(Stopped)
-	s := r.limits.first(r.o.ResourceVersion, time.Now())
-	r.status.reached(s.version)
+	s := r.limits.first(time.Now())
 	var pages listing[T]
 	for {
 		o, err := r.perform(ctx, s, &pages)

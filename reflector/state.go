@@ -95,14 +95,8 @@ const (
 	maxBusyProbes     = 2
 )
 
-// first is where a reflector begins: with a list, or with a watch where it has been told a version.
-func (l limits) first(version string, now time.Time) state {
-	s := state{version: version}
-	if s.resumable() {
-		return s.listed()
-	}
-	return l.chooseList(s, now)
-}
+// first returns the state in which a reflector begins, which is a list.
+func (l limits) first(now time.Time) state { return l.chooseList(state{}, now) }
 
 // next is the whole policy of a reflector: from where it stands and how its request ended, where it stands now and how
 // long it waits before it asks again (before jitter). It reads no clock and touches nothing.

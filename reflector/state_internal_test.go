@@ -472,11 +472,9 @@ func TestNextTableIsComplete(t *testing.T) {
 
 func TestFirst(t *testing.T) {
 	l := testLimits()
-	require.Equal(t, state{do: stream}, l.first("", noon))
-	require.Equal(t, state{do: watch, version: "7"}, l.first("7", noon))
-	require.Equal(t, state{do: stream, version: "0"}, l.first("0", noon))
+	require.Equal(t, state{do: stream}, l.first(noon))
 	l.streaming = false
-	require.Equal(t, state{do: page}, l.first("", noon))
+	require.Equal(t, state{do: page}, l.first(noon))
 }
 
 // Whatever the server asked for is the least that is waited, in every row.
@@ -709,7 +707,7 @@ func TestFailingWatchesSlowDown(t *testing.T) {
 func TestExpiringTokensSlowDown(t *testing.T) {
 	l := testLimits()
 	l.streaming = false
-	h := &hostile{l: l, s: l.first("", noon), now: noon, r: rand.New(rand.NewPCG(1, 1)), answers: map[verb][]outcome{}}
+	h := &hostile{l: l, s: l.first(noon), now: noon, r: rand.New(rand.NewPCG(1, 1)), answers: map[verb][]outcome{}}
 	for i := range 200 {
 		h.answers[page] = []outcome{{ending: done, items: 500, token: "t", paged: true}}
 		if i%2 == 1 {
