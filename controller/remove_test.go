@@ -12,7 +12,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -91,8 +90,8 @@ func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 			return controller.For(inf).WhenAny(ask, ask)
 		}, 2},
 		"the map function": {func(inf *informer.Informer[*thing], call func() bool) source {
-			ask := func(informer.Notification[*thing]) bool { return call() }
-			return controller.Map(inf, func(*thing) []api.Key { call(); return nil }).Unless(predicate.Not(ask))
+			ask := func(informer.Notification[*thing]) bool { return !call() }
+			return controller.Map(inf, func(*thing) []api.Key { call(); return nil }).Unless(ask)
 		}, 3}, // the map function is called for both states
 		"the old state": {func(inf *informer.Informer[*thing], call func() bool) source {
 			return controller.Map(inf, func(*thing) []api.Key { call(); return nil })

@@ -4,22 +4,21 @@
 // A predicate is a function of a notification; there is no interface to implement. Pass the predicates without
 // parameters by name; Go infers their type from the source. Object, Either and Changed take their type from their
 // function. LabelSelector and Funcs need an explicit type. OfType makes a predicate for objects of any type, as
-// controller.Options.When needs it.
+// controller.Options.When needs it. A source combines predicates: When is their conjunction, WhenAny their disjunction,
+// and Unless their negation.
 //
 // # Example
 //
 //	controller.For(replicaSets).When(predicate.GenerationChanged).Unless(predicate.Object(isPaused))
 //
-// See Example.
+// See Example, ExamplePredicate, ExampleLabelSelector and ExampleOfType.
 //
 // # Promises
 //
 //  1. Predicates that compare two states pass every notification that is not an update.
-//  2. And without predicates always passes; Or without predicates never passes. Both stop as soon as the result is
-//     known.
-//  3. A predicate that is passed by name fits every source whose type has the required method.
-//  4. Funcs calls the function for the kind of event; a nil function passes.
-//  5. OfType calls its predicate for objects of its type and passes all others.
+//  2. A predicate that is passed by name fits every source whose type has the required method.
+//  3. Funcs calls the function for the kind of event; a nil function passes.
+//  4. OfType calls its predicate for objects of its type and passes all others.
 //
 // # Concurrency
 //

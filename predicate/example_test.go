@@ -3,6 +3,10 @@ package predicate_test
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 )
@@ -18,4 +22,46 @@ func Example() {
 	// Object: false
 	// Either: true
 	// GenerationChanged: false
+}
+
+// A source combines predicates with When, Unless and WhenAny. Go infers the type of a predicate that is passed by name.
+func ExamplePredicate() {
+	var pods api.ListerWatcher[*pod] = nowhere{}
+	source := controller.For(informer.New(pods, informer.Options[*pod]{})).
+		When(predicate.GenerationChanged, predicate.ResourceVersionChanged, predicate.LabelsChanged, predicate.AnnotationsChanged).
+		Unless(predicate.Resynced, predicate.Initial, predicate.Object(func(p *pod) bool { return p.Node == "" })).
+		WhenAny(predicate.Created, predicate.Updated, predicate.Deleted, predicate.Changed(func(p *pod) string { return p.Node })).
+		When(predicate.Funcs[*pod]{Update: func(before, after *pod) bool { return before.Node != after.Node }}.Pass)
+	fmt.Println(source)
+	// Output: pods
+}
+
+// A pod that loses a label leaves the selection.
+func ExampleLabelSelector() {
+	left := informer.Notification[*pod]{Type: informer.Update, Old: object(labelled("web")), Object: object(labelled("db"))}
+	web := labels.SelectorFromSet(labels.Set{"app": "web"})
+	fmt.Println("LabelSelector:", predicate.LabelSelector[*pod](web)(left))
+	fmt.Println("LabelSelectorEither:", predicate.LabelSelectorEither[*pod](web)(left))
+	// Output:
+	// LabelSelector: false
+	// LabelSelectorEither: true
+}
+
+func labelled(app string) func(*pod) {
+	return func(p *pod) { p.Labels = map[string]string{"app": app} }
+}
+
+// Predicates of a whole controller apply to its sources of every type.
+func ExampleOfType() {
+	o := controller.Options{When: []predicate.Predicate[api.Object]{predicate.OfType(predicate.GenerationChanged[*pod])}}
+	same := informer.Notification[api.Object]{Type: informer.Update, Old: object(nil), Object: object(nil)}
+	fmt.Println(o.When[0](same))
+	// Output: false
+}
+
+// nowhere is never listed.
+type nowhere struct{ api.ListerWatcher[*pod] }
+
+func (nowhere) Resource() api.Resource {
+	return api.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
 }

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 )
@@ -113,34 +112,6 @@ func TestPredicates(t *testing.T) {
 	require.Panics(t, func() { predicate.LabelSelector[*pod](nil) })
 }
 
-func TestCombinations(t *testing.T) {
-	asked := 0
-	yes := func(notification) bool { asked++; return true }
-	no := func(notification) bool { asked++; return false }
-	for name, test := range map[string]struct {
-		p     predicate.Predicate[*pod]
-		want  bool
-		asked int
-	}{
-		"and of none": {predicate.And[*pod](), true, 0},
-		"and":         {predicate.And(yes, yes), true, 2},
-		"and, no":     {predicate.And(yes, no, yes), false, 2},
-		"or of none":  {predicate.Or[*pod](), false, 0},
-		"or":          {predicate.Or(no, yes, no), true, 2},
-		"or, no":      {predicate.Or(no, no), false, 2},
-		"not":         {predicate.Not(no), true, 1},
-		"not, no":     {predicate.Not(yes), false, 1},
-		"nested":      {predicate.Or(predicate.And(yes, no), predicate.Not(no)), true, 3},
-		"inferred":    {predicate.And(predicate.Created, yes), false, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			asked = 0
-			require.Equal(t, test.want, test.p(notification{Type: informer.Update}))
-			require.Equal(t, test.asked, asked)
-		})
-	}
-}
-
 func TestFuncs(t *testing.T) {
 	events := map[string]notification{
 		"add":    {Type: informer.Add, Object: object(nil)},
@@ -194,22 +165,4 @@ func TestOfType(t *testing.T) {
 	generation := predicate.OfType(predicate.GenerationChanged[interface{ GetGeneration() int64 }])
 	require.False(t, generation(wide), "the type may be an interface")
 	require.True(t, generation(informer.Notification[api.Object]{Type: informer.Add, Object: object(nil)}))
-}
-
-// TestInferredFromSource mainly checks that the code compiles.
-func TestInferredFromSource(t *testing.T) {
-	var pods api.ListerWatcher[*pod] = nowhere{}
-	source := controller.For(informer.New(pods, informer.Options[*pod]{})).
-		When(predicate.GenerationChanged, predicate.ResourceVersionChanged, predicate.LabelsChanged, predicate.AnnotationsChanged).
-		Unless(predicate.Resynced, predicate.Initial, predicate.Object(func(p *pod) bool { return p.Node == "" })).
-		WhenAny(predicate.Created, predicate.Updated, predicate.Deleted, predicate.Changed(func(p *pod) string { return p.Node })).
-		When(predicate.Or(predicate.LabelsChanged, predicate.Either(func(p *pod) bool { return p.Node == "n1" })))
-	require.Equal(t, "pods", source.String())
-}
-
-// nowhere is never listed.
-type nowhere struct{ api.ListerWatcher[*pod] }
-
-func (nowhere) Resource() api.Resource {
-	return api.Resource{Version: "v1", Kind: "Pod", Plural: "pods"}
 }
