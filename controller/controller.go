@@ -22,7 +22,6 @@ type Controller[K comparable] struct {
 	o          Options
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
-	limiters   int                                       // number of limiters that replace Options.Backoff and Options.Bucket
 	filter     filter[informer.Notification[api.Object]] // for all sources of informers
 	gates      heldKeys[K]
 	history    history[K]
@@ -63,12 +62,11 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 	inner, gates := takeGates(r)
 	return &Controller[K]{
 		name: name, reconciler: inner, o: o,
-		log:      o.Logger.With(zap.String("controller", name)),
-		queue:    workqueue.New(o.queue(name), limiters...),
-		limiters: len(limiters),
-		filter:   filter[informer.Notification[api.Object]]{}.when(o.When),
-		gates:    heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
-		synced:   make(chan struct{}),
+		log:    o.Logger.With(zap.String("controller", name)),
+		queue:  workqueue.New(o.queue(name), limiters...),
+		filter: filter[informer.Notification[api.Object]]{}.when(o.When),
+		gates:  heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
+		synced: make(chan struct{}),
 
 		history: history[K]{limit: o.History, keys: map[K]*keyHistory[K]{}},
 	}
@@ -76,6 +74,15 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 
 // Name returns the name that was passed to New.
 func (c *Controller[K]) Name() string { return c.name }
+
+// Options returns the effective options: with the defaults, and with the number of workers that run, or that Run would
+// start now. Backoff and Bucket are zero if New got limiters. The caller must not change the maps and slices.
+// controller-runtime has nothing like it; kube-controller-manager has /configz.
+func (c *Controller[K]) Options() Options {
+	o := c.o
+	o.Workers = c.size()
+	return o
+}
 
 // Synced returns a channel that is closed when every source that was watched before that moment has processed its
 // initial list. Then the workers begin, unless RunHeld holds them. If Run ends earlier, the channel is never closed.

@@ -49,7 +49,7 @@
 // Run has one goroutine for each source and each worker. An informer's goroutine calls predicates and map functions,
 // one notification at a time; a slow function delays only its own source. For a channel, one of its controllers reads
 // and calls the functions of all, so a slow function delays the others and the sender. Workers call the reconciler, for
-// different keys at once. The controller holds no lock while it calls user code. Watch, Remove, Add, Stats, Settings,
+// different keys at once. The controller holds no lock while it calls user code. Watch, Remove, Add, Stats, Options,
 // NotSynced and Why may be called on any goroutine, at any time, and do not block.
 //
 // # Differences from client-go

@@ -87,7 +87,7 @@ type Options struct {
 // anyPredicate is a predicate on objects of any type.
 type anyPredicate = func(informer.Notification[api.Object]) bool
 
-// withDefaults fills in all defaults, including those of the queue, so that Settings can show them. Backoff and Bucket
+// withDefaults fills in all defaults, including those of the queue, so that Controller.Options returns them. Backoff and Bucket
 // stay zero if there are limiters.
 func (o Options) withDefaults(limiters int) Options {
 	if limiters == 0 {

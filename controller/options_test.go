@@ -2,7 +2,6 @@ package controller_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -78,37 +75,38 @@ func TestWorkersOfAKind(t *testing.T) {
 	}
 }
 
-func TestSettings(t *testing.T) {
-	inJSON := func(s controller.Settings) string {
-		text, err := json.Marshal(s)
-		require.NoError(t, err)
-		return string(text)
+func TestEffectiveOptions(t *testing.T) {
+	withoutFuncs := func(o controller.Options) controller.Options {
+		o.QueueMetrics, o.OnReconcile, o.Logger = nil, nil, nil
+		return o
 	}
 	plain := controller.New("plain", reconcileFunc(succeed), controller.Options{})
-	require.JSONEq(t, `{"Name": "plain", "Workers": 1,
-		"Backoff": {"Base": "5ms", "Max": "16m40s", "Jitter": 0}, "Bucket": {"QPS": 10, "Burst": 100}, "Limiters": 0, "MaxRetries": 0,
-		"ReconcileTimeout": "0s", "StuckAfter": "5m0s", "CacheSyncTimeout": "2m0s", "CrashOnPanic": false,
-		"MaxCauses": 4, "Ageing": 8, "History": 256, "Predicates": 0, "Gates": 0}`, inJSON(plain.Settings()))
+	require.Equal(t, controller.Options{
+		Workers: 1,
+		Backoff: workqueue.Backoff{Base: 5 * time.Millisecond, Max: 1000 * time.Second}, Bucket: workqueue.Bucket{QPS: 10, Burst: 100},
+		StuckAfter: 5 * time.Minute, CacheSyncTimeout: 2 * time.Minute, MaxCauses: 4, Ageing: 8, History: 256,
+	}, withoutFuncs(plain.Options()))
 
-	all := controller.New("all", controller.Gated(&recorder{}, keyGate(nil)), controller.Options{
-		Workers: 2, When: []func(informer.Notification[api.Object]) bool{predicate.ResourceVersionChanged[api.Object]},
+	given := controller.Options{
+		Workers: 2,
 		Backoff: workqueue.Backoff{Base: time.Second, Max: time.Minute, Jitter: 0.5}, Bucket: workqueue.Bucket{QPS: -1, Burst: 7},
 		MaxRetries: 3, ReconcileTimeout: time.Hour, CrashOnPanic: true, StuckAfter: -1, CacheSyncTimeout: time.Minute,
 		MaxCauses: 9, Ageing: 2, History: -1,
-	})
-	all.Watch(controller.For(new(cluster).collection(owners).informer()))
-	require.JSONEq(t, `{"Name": "all", "Resource": "owners.apps", "Workers": 2,
-		"Backoff": {"Base": "1s", "Max": "1m0s", "Jitter": 0.5}, "Bucket": {"QPS": -1, "Burst": 7}, "Limiters": 0, "MaxRetries": 3,
-		"ReconcileTimeout": "1h0m0s", "StuckAfter": "-1ns", "CacheSyncTimeout": "1m0s", "CrashOnPanic": true,
-		"MaxCauses": 9, "Ageing": 2, "History": -1, "Predicates": 1, "Gates": 1}`, inJSON(all.Settings()))
+	}
+	require.Equal(t, given, withoutFuncs(controller.New("all", reconcileFunc(succeed), given).Options()))
 
-	limited := controller.New("limited", reconcileFunc(succeed), controller.Options{}, workqueue.FastSlow[string](1, 2, 3)).Settings()
-	require.Nil(t, limited.Backoff)
-	require.Nil(t, limited.Bucket)
-	require.Equal(t, 1, limited.Limiters)
+	kinds := map[schema.GroupKind]int{{Group: "apps", Kind: "Owner"}: 5}
+	limited := controller.New("limited", reconcileFunc(succeed), controller.Options{KindWorkers: kinds}, workqueue.FastSlow[string](1, 2, 3))
+	require.Zero(t, limited.Options().Backoff)
+	require.Zero(t, limited.Options().Bucket)
+
+	byKind := controller.New("by kind", &recorder{}, controller.Options{KindWorkers: kinds})
+	require.Equal(t, 1, byKind.Options().Workers)
+	byKind.Watch(controller.For(new(cluster).collection(owners).informer()))
+	require.Equal(t, 5, byKind.Options().Workers)
 }
 
-// TestDefaultsOfTheQueue checks that the queue's defaults are those that Settings shows.
+// TestDefaultsOfTheQueue checks that the queue's defaults are those that Options returns.
 func TestDefaultsOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen reports
@@ -121,7 +119,7 @@ func TestDefaultsOfTheQueue(t *testing.T) {
 		all := seen.take()
 		require.Len(t, all, 31)
 		longest := all[len(all)-1].Started.Sub(all[len(all)-2].Started)
-		require.Equal(t, ctl.Settings().Backoff.Max.Duration, longest)
+		require.Equal(t, ctl.Options().Backoff.Max, longest)
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -135,18 +134,17 @@ type SourceStats struct {
 	Panics int64 // of its predicates and its map function
 }
 
-// size returns the number of workers, or before Run the number that Run would start now, and the resource that decides
-// it.
-func (c *Controller[K]) size() (of api.Resource, workers int) {
+// size returns the number of workers, or before Run the number that Run would start now.
+func (c *Controller[K]) size() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.resource, c.o.workers(c.resource)
+	return c.o.workers(c.resource)
 }
 
 // Stats returns the current numbers. It may be called before, during and after Run.
 func (c *Controller[K]) Stats() Stats {
 	n := &c.counters
-	_, workers := c.size()
+	workers := c.size()
 	s := Stats{
 		Name: c.name, Synced: isClosed(c.synced), Held: c.held.Load(), Workers: workers, ActiveWorkers: int(n.active.Load()),
 		Succeeded: n.succeeded.Load(), Requeued: n.requeued.Load(), Failed: n.failed.Load(),

@@ -20,7 +20,7 @@ type AdminOptions struct {
 	// its handlers with http.DefaultServeMux, which is what to give then.
 	Profile http.Handler
 	// Debug serves /debug/controllers/ and /debug/why/ for every Debuggable, and /debug/options with the effective
-	// options of the manager and of every SettingsReporter. The answers contain keys and the texts of errors, so
+	// options of the manager and of every OptionsReporter. The answers contain keys and the texts of errors, so
 	// everybody who can reach the server can read what the controllers can read.
 	Debug bool
 	// AllowedHosts are further hosts by which browsers, and programs that use a listener on loopback, may ask. The
@@ -60,7 +60,7 @@ func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	if o.Debug {
 		mux.HandleFunc("GET /debug/controllers/", m.serveControllers)
 		mux.HandleFunc("GET /debug/why/{key...}", m.serveWhy)
-		mux.HandleFunc("GET /debug/options", m.serveSettings)
+		mux.HandleFunc("GET /debug/options", m.serveOptions)
 	}
 	return mux
 }

@@ -23,7 +23,7 @@ import (
 //	WarmUpRunnable    RunHeld       runs it in WarmUp                          Controller
 //	DeadlineRunnable  EndBy         tells it when Run has to return            Recorder
 //	Debuggable        DebugHandler  serves /debug/controllers/ and /debug/why/ Controller
-//	SettingsReporter  Settings      serves /debug/options                      Controller
+//	OptionsReporter   Options       serves /debug/options                      Controller
 //
 // The Elector of Options may implement CheckedElector; *leaderelection.Elector does.
 type Runnable interface {
@@ -99,10 +99,10 @@ type Debuggable interface {
 	DebugHandler() http.Handler
 }
 
-// SettingsReporter is a Debuggable whose options the manager serves at /debug/options.
-type SettingsReporter interface {
-	// Settings returns the effective options.
-	Settings() controller.Settings
+// OptionsReporter is a Debuggable whose options the manager serves at /debug/options.
+type OptionsReporter interface {
+	// Options returns the effective options.
+	Options() controller.Options
 }
 
 // sharedInformer is a share of an informer that a factory runs, so the manager must not run it.

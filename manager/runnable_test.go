@@ -28,7 +28,7 @@ var (
 		manager.SyncNotifier
 		manager.SyncExplainer
 		manager.Debuggable
-		manager.SettingsReporter
+		manager.OptionsReporter
 	} = (*controller.Controller[api.Key])(nil)
 	_ interface {
 		manager.Runnable

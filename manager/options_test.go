@@ -12,14 +12,15 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/predicate"
 )
 
 var doNothing = controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 	return controller.Result{}, nil
 })
 
-// TestSettings checks the settings of managers with default options and with explicit ones.
-func TestSettings(t *testing.T) {
+// TestAdminShowsOptions asks managers with default options and with explicit ones.
+func TestAdminShowsOptions(t *testing.T) {
 	const path = "/debug/options"
 	debug := manager.AdminOptions{Debug: true}
 	m := newManager(t, manager.Options{})
@@ -27,24 +28,32 @@ func TestSettings(t *testing.T) {
 	require.Equal(t, 404, code)
 	code, text := ask(m.AdminHandler(debug), path)
 	require.Equal(t, 200, code)
-	require.JSONEq(t, `{"Controllers": [], "Manager": {
-		"Election": false, "ElectionTolerance": "20s", "GracePeriod": "30s", "SyncTimeout": "2m0s", "ShowReasons": false, "Admin": ""}}`, text)
+	require.JSONEq(t, `{"Controllers": {}, "Manager": {
+		"Elector": false, "ElectionTolerance": "20s", "GracePeriod": "30s", "SyncTimeout": "2m0s", "ShowReasons": false, "Logger": true,
+		"Admin": {"Address": "", "Listener": false, "Metrics": false, "Profile": false, "Debug": false, "AllowedHosts": null,
+			"ShutdownTimeout": "0s"}}}`, text)
 
 	m = newManager(t, manager.Options{
 		Elector: new(journal).newVote(), ElectionTolerance: time.Second, GracePeriod: -1, SyncTimeout: time.Minute, ShowReasons: true,
 		Admin: manager.AdminOptions{Address: "127.0.0.1:8081"},
 	})
-	shared := controller.Options{KindWorkers: map[schema.GroupKind]int{{Kind: "ConfigMap"}: 3}, MaxRetries: 4}
+	shared := controller.Options{
+		KindWorkers: map[schema.GroupKind]int{{Kind: "ConfigMap"}: 3}, MaxRetries: 4,
+		When: []predicate.Predicate[api.Object]{predicate.Deleted[api.Object]},
+	}
 	for _, name := range []string{"mill", "alone"} {
 		require.NoError(t, m.Add(controller.New(name, doNothing, shared)))
 		shared.MaxRetries = 5
 	}
 	require.NoError(t, m.Add(new(journal).newPart("part"), &talker{part: *new(journal).newPart("talker")}))
 	_, text = ask(m.AdminHandler(debug), path)
-	require.Contains(t, text, `"Admin": "127.0.0.1:8081"`)
+	require.Contains(t, text, `"Address": "127.0.0.1:8081"`)
 	require.Contains(t, text, `"GracePeriod": "-1ns"`)
-	require.Contains(t, text, `"Election": true`)
-	require.Regexp(t, `(?s)"Name": "alone".*"MaxRetries": 5.*"Name": "mill".*"MaxRetries": 4`, text)
+	require.Contains(t, text, `"Elector": true`)
+	require.Contains(t, text, `"ConfigMap": 3`)
+	require.Contains(t, text, `"When": 1`)
+	require.Contains(t, text, `"Max": "16m40s"`)
+	require.Regexp(t, `(?s)"alone": \{.*"MaxRetries": 5.*"mill": \{.*"MaxRetries": 4`, text)
 	require.NotContains(t, text, "talker")
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -52,5 +61,5 @@ func TestSettings(t *testing.T) {
 	defer func() { require.NoError(t, listener.Close()) }()
 	m = newManager(t, manager.Options{Admin: manager.AdminOptions{Listener: listener, Address: "ignored"}})
 	_, text = ask(m.AdminHandler(debug), path)
-	require.Contains(t, text, `"Admin": "`+listener.Addr().String()+`"`)
+	require.Contains(t, text, `"Listener": "`+listener.Addr().String()+`"`)
 }
