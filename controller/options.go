@@ -13,8 +13,8 @@ import (
 )
 
 // LowPriority is the priority of keys that are added because of an initial list, a resync or an update without a new
-// version; see InformerSource.Prioritized. These keys wait for keys with a new event, but do not starve (see
-// workqueue.Options.Ageing). It corresponds to handler.LowPriority of controller-runtime.
+// version; see InformerSource.Prioritized. These keys wait for keys with a new event, but do not starve. It corresponds
+// to handler.LowPriority of controller-runtime.
 const LowPriority = -100
 
 const (
@@ -22,7 +22,6 @@ const (
 	defaultStuckAfter       = 5 * time.Minute
 	defaultMaxCauses        = 4
 	defaultHistory          = 256
-	defaultAgeing           = 8
 )
 
 // Options configures a Controller. The zero value suits most controllers.
@@ -63,9 +62,8 @@ type Options struct {
 	CacheSyncTimeout time.Duration
 
 	// MaxCauses is the number of causes that a reconcile keeps; see Causes. Zero means 4; a negative value means that
-	// no causes are kept. Ageing is workqueue.Options.Ageing.
+	// no causes are kept.
 	MaxCauses int
-	Ageing    int
 
 	// History is the number of keys whose last four reconciles the controller remembers, for Why and DebugHandler. It
 	// remembers the keys that were reconciled last. Zero means 256; a negative value disables the history. A key takes
@@ -87,8 +85,8 @@ type Options struct {
 // anyPredicate is a predicate on objects of any type.
 type anyPredicate = func(informer.Notification[api.Object]) bool
 
-// withDefaults fills in all defaults, including those of the queue, so that Controller.Options returns them. Backoff and Bucket
-// stay zero if there are limiters.
+// withDefaults fills in all defaults, including those of the queue, so that Controller.Options returns them. Backoff
+// and Bucket stay zero if there are limiters.
 func (o Options) withDefaults(limiters int) Options {
 	if limiters == 0 {
 		o.Backoff.Base = cmp.Or(o.Backoff.Base, 5*time.Millisecond)
@@ -96,7 +94,6 @@ func (o Options) withDefaults(limiters int) Options {
 		o.Bucket.QPS = cmp.Or(o.Bucket.QPS, 10)
 		o.Bucket.Burst = cmp.Or(o.Bucket.Burst, 100)
 	}
-	o.Ageing = cmp.Or(o.Ageing, defaultAgeing)
 	o.StuckAfter = cmp.Or(o.StuckAfter, defaultStuckAfter)
 	o.CacheSyncTimeout = cmp.Or(o.CacheSyncTimeout, defaultCacheSyncTimeout)
 	o.MaxCauses = cmp.Or(o.MaxCauses, defaultMaxCauses)
@@ -118,6 +115,6 @@ func (o Options) workers(r api.Resource) int {
 func (o Options) queue(name string) workqueue.Options {
 	return workqueue.Options{
 		Name: name, Backoff: o.Backoff, Bucket: o.Bucket,
-		MaxCauses: o.MaxCauses, Ageing: o.Ageing, Metrics: o.QueueMetrics,
+		MaxCauses: o.MaxCauses, Metrics: o.QueueMetrics,
 	}
 }

@@ -71,7 +71,6 @@ func (s Spec[K]) problems() (all []error) {
 		{o.DefaultWorkers < 0, fmt.Sprintf("DefaultWorkers is %d; it must not be negative", o.DefaultWorkers)},
 		{o.MaxRetries < 0, fmt.Sprintf("MaxRetries is %d; it must not be negative", o.MaxRetries)},
 		{o.ReconcileTimeout < 0, fmt.Sprintf("ReconcileTimeout is %v; it must not be negative", o.ReconcileTimeout)},
-		{o.Ageing < 0, fmt.Sprintf("Ageing is %d; it must not be negative", o.Ageing)},
 		{slices.ContainsFunc(o.When, func(p anyPredicate) bool { return p == nil }), "a predicate in When is nil"},
 		{slices.ContainsFunc(s.Limiters, func(l workqueue.RateLimiter[K]) bool { return l == nil }), "a limiter is nil"},
 	} {
@@ -84,7 +83,6 @@ func (s Spec[K]) problems() (all []error) {
 			all = append(all, fmt.Errorf("KindWorkers is %d for %s; it must be positive", n, kind))
 		}
 	}
-	o.Ageing = 0
 	if err := caught(func() { workqueue.New(o.queue(s.Name), s.Limiters...) }); err != nil {
 		all = append(all, err)
 	}

@@ -41,13 +41,12 @@ func TestBuildReturnsAllErrors(t *testing.T) {
 		"all numbers": {func(s *spec) {
 			s.Options = controller.Options{Workers: -1, DefaultWorkers: -6, KindWorkers: map[schema.GroupKind]int{
 				{Kind: "Pod"}: 0, {Kind: "Node"}: 1, {Group: "apps", Kind: "Deployment"}: -7,
-			}, MaxRetries: -2, ReconcileTimeout: -3, Ageing: -4, Backoff: workqueue.Backoff{Max: -5}}
+			}, MaxRetries: -2, ReconcileTimeout: -3, Backoff: workqueue.Backoff{Max: -5}}
 		}, []string{
 			"controller: test: Workers is -1; it must not be negative",
 			"controller: test: DefaultWorkers is -6; it must not be negative",
 			"controller: test: MaxRetries is -2; it must not be negative",
 			"controller: test: ReconcileTimeout is -3ns; it must not be negative",
-			"controller: test: Ageing is -4; it must not be negative",
 			"controller: test: KindWorkers is -7 for Deployment.apps; it must be positive",
 			"controller: test: KindWorkers is 0 for Pod; it must be positive",
 			"controller: test: workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got {Base:0s Max:-5ns Jitter:0}",

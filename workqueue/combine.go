@@ -1,7 +1,6 @@
 package workqueue
 
 import (
-	"fmt"
 	"time"
 )
 
@@ -48,24 +47,6 @@ type maxWait[K comparable] struct {
 
 func (l maxWait[K]) When(key K) time.Duration {
 	return min(l.RateLimiter.When(key), l.longest)
-}
-
-// WithJitter returns a limiter that shortens each delay of l by a random part. The part is at most the given fraction,
-// which must be from 0 to 1; otherwise WithJitter panics. client-go has nothing like it.
-func WithJitter[K comparable](l RateLimiter[K], fraction float64) RateLimiter[K] {
-	if !(fraction >= 0 && fraction <= 1) {
-		panic(fmt.Sprintf("workqueue: WithJitter needs a fraction from 0 to 1; it got %v", fraction))
-	}
-	return jitter[K]{l, fraction}
-}
-
-type jitter[K comparable] struct {
-	RateLimiter[K]
-	fraction float64
-}
-
-func (l jitter[K]) When(key K) time.Duration {
-	return shorten(l.RateLimiter.When(key), l.fraction)
 }
 
 // limiterOf returns the limiter of a queue. It panics if the arguments of New conflict.

@@ -20,8 +20,8 @@
 //  2. Adds of one key coalesce. An add of a ready key adds its cause and its priority; an add of a key that is being
 //     processed makes the key ready at its Done, once.
 //  3. A delay ends exactly on time. Of several delays of one key, the earliest counts; Add ends the delay at once.
-//  4. Keys with a higher priority go first, and no key starves: it leaves within Options.Ageing × (1 + the number of
-//     keys that were ready before it) hand-outs. The price: an urgent key may wait for one less urgent key.
+//  4. Keys with a higher priority go first, and no key starves: it leaves within 8 × (1 + the number of keys that
+//     were ready before it) hand-outs. The price: an urgent key may wait for one less urgent key.
 //  5. After ShutDown, the queue ignores adds, drops delayed keys and hands out the ready keys. A drain ends when no key
 //     is ready or being processed.
 //  6. A key carries the causes of the adds that made it ready: the first Options.MaxCauses, and the number of the

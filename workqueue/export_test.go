@@ -1,5 +1,7 @@
 package workqueue
 
+import "time"
+
 // StopTimer stops the queue's timer and reports whether it was running.
 func (q *Queue[K]) StopTimer() bool {
 	q.mu.Lock()
@@ -13,3 +15,13 @@ func (q *Queue[K]) Chunks() int {
 	defer q.mu.Unlock()
 	return len(q.slab.chunks)
 }
+
+// NewAgeing returns a queue with another ageing: one turns the queue into a FIFO.
+func NewAgeing[K comparable](ageing int, o Options, limiters ...RateLimiter[K]) *Queue[K] {
+	q := New(o, limiters...)
+	q.ready.ageing = ageing
+	return q
+}
+
+// Delay returns the delay after the given number of failures.
+func (b Backoff) Delay(failures int) time.Duration { return b.delay(failures) }

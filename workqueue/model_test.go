@@ -213,7 +213,7 @@ func runModel(t *testing.T, ops []byte) {
 		backoff: workqueue.Backoff{Base: 2 * ms, Max: 50 * ms},
 	}
 	var r recorder
-	q := workqueue.New(workqueue.Options{Ageing: m.ageing, MaxCauses: m.maxCauses, Metrics: r.metrics()},
+	q := workqueue.NewAgeing(m.ageing, workqueue.Options{MaxCauses: m.maxCauses, Metrics: r.metrics()},
 		workqueue.Exponential[byte](m.backoff))
 	for i := 0; i+4 <= len(ops); i += 4 {
 		step(t, q, m, ops[i], ops[i+1]%8, ops[i+2], ops[i+3])
@@ -287,7 +287,7 @@ func take(t *testing.T, q *workqueue.Queue[byte], m *model) {
 	require.True(t, slices.Equal(k.causes, work.Causes), "%v is not %v", work.Causes, k.causes)
 	require.True(t, k.added.Equal(work.Added))
 	require.True(t, k.ready.Equal(work.Ready))
-	require.LessOrEqual(t, k.turns, k.within, "the bound of Options.Ageing")
+	require.LessOrEqual(t, k.turns, k.within, "the bound of ageing")
 	k.causes, k.omitted = nil, 0
 }
 

@@ -15,7 +15,7 @@ import (
 const noAgeing = math.MaxInt
 
 func TestUrgentKeysGoFirst(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{Ageing: noAgeing})
+	q := workqueue.NewAgeing[string](noAgeing, workqueue.Options{})
 	for _, p := range []int{0, -100, 5, math.MinInt, 0, math.MaxInt, -100} {
 		q.AddWith(fmt.Sprint(p, "#", q.Len()), workqueue.Item{Priority: p})
 	}
@@ -25,7 +25,7 @@ func TestUrgentKeysGoFirst(t *testing.T) {
 }
 
 func TestPriorityOnlyRises(t *testing.T) {
-	q := workqueue.New[string](workqueue.Options{Ageing: noAgeing})
+	q := workqueue.NewAgeing[string](noAgeing, workqueue.Options{})
 	q.AddWith("initial", workqueue.Item{Priority: -100})
 	q.AddWith("other", workqueue.Item{Priority: -100})
 	q.Add("event")
@@ -53,15 +53,14 @@ func TestPriorityOfRerunIsItsOwn(t *testing.T) {
 	require.Equal(t, -3, get(t, q).Priority)
 }
 
-// Each lower class is served within the bound of Options.Ageing, even if the highest class always has a ready key.
+// Each lower class is served within the bound of ageing, even if the highest class always has a ready key.
 func TestLowestClassIsServedUnderFullLoad(t *testing.T) {
-	for _, ageing := range []int{0, 1, 2, 8, 100} {
-		turns := ageing
-		if ageing == 0 {
-			turns = 8
-		}
+	for _, turns := range []int{1, 2, 8, 100} {
 		const urgent = 20
-		q := workqueue.New[string](workqueue.Options{Ageing: ageing})
+		q := workqueue.NewAgeing[string](turns, workqueue.Options{})
+		if turns == 8 {
+			q = workqueue.New[string](workqueue.Options{}) // that is its default
+		}
 		for i := range urgent {
 			q.AddWith(fmt.Sprint("urgent", i), workqueue.Item{Priority: 100})
 		}
@@ -71,7 +70,7 @@ func TestLowestClassIsServedUnderFullLoad(t *testing.T) {
 		}
 		served := map[string]int{}
 		for turn := 1; len(served) < len(low); turn++ {
-			require.LessOrEqual(t, turn, turns*(urgent+len(low)), "ageing %d: starved, served so far: %v", ageing, served)
+			require.LessOrEqual(t, turn, turns*(urgent+len(low)), "ageing %d: starved, served so far: %v", turns, served)
 			work := get(t, q)
 			if work.Priority == 100 {
 				q.AddWith(work.Key, workqueue.Item{Priority: 100}) // so that it is ready again at once
@@ -81,7 +80,7 @@ func TestLowestClassIsServedUnderFullLoad(t *testing.T) {
 			q.Done(work.Key)
 		}
 		for i, key := range low {
-			require.LessOrEqual(t, served[key], turns*(1+urgent+i), "ageing %d: %s", ageing, key)
+			require.LessOrEqual(t, served[key], turns*(1+urgent+i), "ageing %d: %s", turns, key)
 		}
 	}
 }
@@ -91,7 +90,7 @@ func TestAgeingBoundHoldsForEveryKey(t *testing.T) {
 	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		ageing := 1 + random.IntN(10)
-		q := workqueue.New[int](workqueue.Options{Ageing: ageing})
+		q := workqueue.NewAgeing[int](ageing, workqueue.Options{})
 		defer q.ShutDown() // see heap
 		type promise struct{ since, within int }
 		promises, turn := map[int]promise{}, 0
@@ -138,7 +137,7 @@ func TestBacklogDoesNotHoldUpUrgentKeys(t *testing.T) {
 }
 
 func TestAgeingOneIsFIFO(t *testing.T) {
-	q := workqueue.New[int](workqueue.Options{Ageing: 1})
+	q := workqueue.NewAgeing[int](1, workqueue.Options{})
 	for key := range 100 {
 		q.AddWith(key, workqueue.Item{Priority: key % 7})
 	}
@@ -149,7 +148,7 @@ func TestAgeingOneIsFIFO(t *testing.T) {
 
 func TestManyClasses(t *testing.T) {
 	const keys = 2000
-	q := workqueue.New[int](workqueue.Options{Ageing: noAgeing})
+	q := workqueue.NewAgeing[int](noAgeing, workqueue.Options{})
 	defer q.ShutDown() // see heap
 	for key := range keys {
 		q.AddWith(key, workqueue.Item{Priority: key * 7919 % keys})

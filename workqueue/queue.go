@@ -37,10 +37,6 @@ type Options struct {
 	// the others. Zero means 4. A negative number means that no causes are kept.
 	MaxCauses int
 
-	// Ageing keeps low priorities from starving: of every Ageing hand-outs in a row, at least one goes to the key that
-	// has been ready the longest. Zero means 8. One turns the queue into a plain FIFO. A negative number panics.
-	Ageing int
-
 	// Metrics receives measured times. If it is nil, the queue reads the clock only for delays.
 	Metrics *Metrics
 }
@@ -111,9 +107,6 @@ type Queue[K comparable] struct {
 // limiters, Options.Backoff and Options.Bucket must be zero; otherwise New panics. It corresponds to
 // NewTypedRateLimitingQueueWithConfig of client-go.
 func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
-	if o.Ageing < 0 {
-		panic("workqueue: Options.Ageing is negative; without ageing low priorities would starve")
-	}
 	q := &Queue[K]{
 		name:      o.Name,
 		limiter:   limiterOf(o, limiters),
@@ -125,10 +118,7 @@ func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 	if o.MaxCauses == 0 {
 		q.maxCauses = defaultCauses
 	}
-	q.ready.ageing = o.Ageing
-	if o.Ageing == 0 {
-		q.ready.ageing = defaultAgeing
-	}
+	q.ready.ageing = ageing
 	q.table, q.ready.slab, q.delays.slab = newTable(&q.slab), &q.slab, &q.slab
 	q.alarm.ring = q.ring
 	return q
@@ -192,9 +182,9 @@ func (q *Queue[K]) Cancel(key K) bool {
 }
 
 // Get blocks until a key is ready and hands it out. The caller must give it back with Done. The key with the highest
-// priority goes first; within a priority, the key that entered it first; Options.Ageing adds an exception. Get returns
-// the context's error when the context has ended. It returns ErrShutDown when the queue is shut down, no key is ready,
-// and no key that is being processed will be ready again.
+// priority goes first; within a priority, the key that entered it first. At least every eighth time, it is the key that
+// has been ready the longest. Get returns the context's error when the context has ended. It returns ErrShutDown when
+// the queue is shut down, no key is ready, and no key that is being processed will be ready again.
 func (q *Queue[K]) Get(ctx context.Context) (work Work[K], err error) {
 	if err = ctx.Err(); err != nil {
 		return work, err

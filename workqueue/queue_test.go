@@ -190,19 +190,15 @@ func TestUncomparableKeyPanicsAndHarmsNothing(t *testing.T) {
 func TestMisusePanics(t *testing.T) {
 	l := workqueue.Exponential[string](workqueue.Backoff{})
 	for name, f := range map[string]func(){
-		"ageing":                func() { workqueue.New[string](workqueue.Options{Ageing: -1}) },
 		"jitter of a backoff":   func() { workqueue.New[string](workqueue.Options{Backoff: workqueue.Backoff{Jitter: 1.1}}) },
 		"base of a backoff":     func() { workqueue.Exponential[string](workqueue.Backoff{Base: -1}) },
 		"max of a backoff":      func() { workqueue.Exponential[string](workqueue.Backoff{Max: -1}) },
 		"negative jitter":       func() { workqueue.Exponential[string](workqueue.Backoff{Jitter: -0.1}) },
-		"jitter of a limiter":   func() { workqueue.WithJitter(l, -0.1) },
-		"too much jitter":       func() { workqueue.WithJitter(l, 1.1) },
 		"limiters and a Bucket": func() { workqueue.New(workqueue.Options{Bucket: workqueue.Bucket{QPS: 1}}, l) },
 	} {
 		require.Panics(t, f, name)
 	}
 	for _, fraction := range []float64{0, 1} {
-		require.NotPanics(t, func() { workqueue.WithJitter(l, fraction) })
 		require.NotPanics(t, func() { workqueue.Exponential[string](workqueue.Backoff{Jitter: fraction}) })
 	}
 }

@@ -30,8 +30,8 @@ type Backoff struct {
 	Jitter float64
 }
 
-// Delay returns the delay after the given number of failures; it is 0 after no failure.
-func (b Backoff) Delay(failures int) time.Duration {
+// delay returns the delay after the given number of failures; it is 0 after no failure.
+func (b Backoff) delay(failures int) time.Duration {
 	if failures <= 0 {
 		return 0
 	}
@@ -72,7 +72,7 @@ func shorten(d time.Duration, jitter float64) time.Duration {
 // has a Base of 1 ms.
 func Exponential[K comparable](b Backoff) RateLimiter[K] {
 	b.check()
-	return &perKey[K]{delay: b.Delay}
+	return &perKey[K]{delay: b.delay}
 }
 
 // FastSlow returns a limiter that delays a key by fast for its first fastAttempts failures, and by slow afterwards. It

@@ -97,7 +97,6 @@ func TestWithMaxWait(t *testing.T) {
 func TestJitterOnlyShortens(t *testing.T) {
 	for name, l := range map[string]workqueue.RateLimiter[string]{
 		"of a backoff": workqueue.Exponential[string](workqueue.Backoff{Base: time.Second, Max: time.Second, Jitter: 0.2}),
-		"of a limiter": workqueue.WithJitter(workqueue.FastSlow[string](time.Second, time.Second, 0), 0.2),
 	} {
 		seen := map[time.Duration]bool{}
 		for _, d := range delays(l, "a", 1000) {

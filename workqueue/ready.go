@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// defaultAgeing is the default of Options.Ageing.
-const defaultAgeing = 8
+// ageing keeps low priorities from starving: of so many hand-outs in a row, at least one goes to the key that has been
+// ready the longest.
+const ageing = 8
 
 // class holds the ready keys of one priority, in the order in which they entered the class.
 type class struct {
