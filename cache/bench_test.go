@@ -36,7 +36,7 @@ func moveNode(p *pod, i int) { p.node = nodes[(i*i+i>>7)%1000] }
 // BenchmarkUpdate publishes single updates. Of the allocated bytes, 144 are the object itself.
 func BenchmarkUpdate(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
-		ix := cache.New[*pod](cache.Options{})
+		ix := cache.New[*pod]()
 		pods := fill(ix, n)
 		run := func(name string, change func(*pod, int)) {
 			b.Run(fmt.Sprintf("n=%d/%s", n, name), func(b *testing.B) {
@@ -63,7 +63,7 @@ func BenchmarkFill(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				ix := cache.New[*pod](cache.Options{})
+				ix := cache.New[*pod]()
 				cache.AddIndex(ix, byNode)
 				txn := ix.Begin()
 				for _, p := range pods {
@@ -75,7 +75,7 @@ func BenchmarkFill(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("n=%d/memory", n), func(b *testing.B) {
 			before := heap()
-			ix := cache.New[*pod](cache.Options{})
+			ix := cache.New[*pod]()
 			txn := ix.Begin()
 			for _, p := range pods {
 				txn.Set(p)
@@ -95,7 +95,7 @@ func BenchmarkFill(b *testing.B) {
 
 func BenchmarkRead(b *testing.B) {
 	for _, n := range []int{10_000, 1_000_000} {
-		ix := cache.New[*pod](cache.Options{})
+		ix := cache.New[*pod]()
 		pods := fill(ix, n)
 		byNode := cache.AddIndex(ix, byNode)
 		b.Run(fmt.Sprintf("n=%d/get", n), func(b *testing.B) {
@@ -127,7 +127,7 @@ func BenchmarkRead(b *testing.B) {
 func BenchmarkWriterAndReaders(b *testing.B) {
 	for _, kind := range []string{"spin", "list"} {
 		b.Run("readers="+kind, func(b *testing.B) {
-			ix := cache.New[*pod](cache.Options{})
+			ix := cache.New[*pod]()
 			update := updates(ix, fill(ix, 10_000), keepNode)
 			stop := make(chan struct{})
 			var readers sync.WaitGroup

@@ -60,7 +60,7 @@ func fill(ix *cache.Indexer[*pod], n int) []*pod {
 }
 
 func TestNothingShowsBeforeCommit(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	nodes := cache.AddIndex(ix, byNode)
 	require.Empty(t, ix.ResourceVersion())
 	p := newPod(1)
@@ -87,7 +87,7 @@ func TestNothingShowsBeforeCommit(t *testing.T) {
 }
 
 func TestCommitOfNothingMovesTheVersion(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	cache.AddIndex(ix, byNode)
 	fill(ix, 10)
 	before := ix.Snapshot()
@@ -98,7 +98,7 @@ func TestCommitOfNothingMovesTheVersion(t *testing.T) {
 }
 
 func TestEndedTransactions(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	p := newPod(1)
 	txn := ix.Begin()
 	txn.Set(p)
@@ -124,7 +124,7 @@ func TestEndedTransactions(t *testing.T) {
 
 func TestWritersQueue(t *testing.T) {
 	const writers, writes = 8, 100
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	key := api.Key{Name: "counter"}
 	set(ix, &pod{name: key.Name, tags: []string{}})
 	var queue sync.WaitGroup
@@ -150,7 +150,7 @@ func TestWritersQueue(t *testing.T) {
 }
 
 func TestSnapshotsStay(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	pods := fill(ix, 5000)
 	first := ix.Snapshot()
 	list, version := first.List(), first.ResourceVersion()
@@ -175,7 +175,7 @@ func TestSnapshotsStay(t *testing.T) {
 }
 
 func TestOrderDependsOnKeysAlone(t *testing.T) {
-	one, other := cache.New[*pod](cache.Options{}), cache.New[*pod](cache.Options{})
+	one, other := cache.New[*pod](), cache.New[*pod]()
 	fill(one, 3000)
 
 	r := rand.New(rand.NewPCG(1, 1))
@@ -193,7 +193,7 @@ func TestOrderDependsOnKeysAlone(t *testing.T) {
 	require.Equal(t, keysOf(one), keysOf(other))
 
 	// This is the exact order. Recordings and transcripts depend on it, so a change must be noticed.
-	few := cache.New[*pod](cache.Options{})
+	few := cache.New[*pod]()
 	fill(few, 5)
 	require.Equal(t, []string{"ns-3/pod-000003", "ns-0/pod-000000", "ns-1/pod-000001", "ns-2/pod-000002", "ns-4/pod-000004"},
 		keysOf(few))
@@ -208,7 +208,7 @@ func keysOf(r cache.Reader[*pod]) []string {
 }
 
 func TestLoopsEndEarly(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	nodes := cache.AddIndex(ix, byNode)
 	fill(ix, 5000)
 	count := 0
@@ -273,7 +273,7 @@ func allocated(f func()) uint64 {
 
 func TestBytesOfOneChange(t *testing.T) {
 	const changes = 500
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	pods := fill(ix, 200_000)
 	cache.AddIndex(ix, byNode)
 	next := make([]*pod, changes)
@@ -315,7 +315,7 @@ func TestBytesOfAnObject(t *testing.T) {
 		pods[i] = newPod(i)
 	}
 	before := heap()
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	cache.AddIndex(ix, byNode)
 	txn := ix.Begin()
 	for _, p := range pods {
@@ -338,7 +338,7 @@ func heap() int64 {
 }
 
 func TestReadingDoesNotAllocate(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	nodes := cache.AddIndex(ix, byNode)
 	key := api.KeyOf(fill(ix, 10_000)[77])
 	s, sum := ix.Snapshot(), 0
@@ -369,7 +369,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 // see two tags.
 func TestReadersSeeWholeVersions(t *testing.T) {
 	const objects, versions = 200, 300
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	tags := cache.AddIndex(ix, byTag)
 	write := func(version int) {
 		txn := ix.Begin()

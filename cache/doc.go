@@ -6,7 +6,7 @@
 //
 // # Example
 //
-//	indexer := cache.New[*corev1.Pod](cache.Options{})
+//	indexer := cache.New[*corev1.Pod]()
 //	byNamespace := cache.AddIndex(indexer, cache.ByNamespace[*corev1.Pod])
 //	txn := indexer.Begin()
 //	txn.Set(pod)

@@ -21,7 +21,7 @@ func examplePod(namespace, name, node, app string) *corev1.Pod {
 
 // A writer changes an Indexer in transactions. A reader may keep its snapshot as long as it likes.
 func ExampleIndexer() {
-	ix := cache.New[*corev1.Pod](cache.Options{})
+	ix := cache.New[*corev1.Pod]()
 
 	txn := ix.Begin()
 	txn.Set(examplePod("default", "web-1", "node-1", "web"))
@@ -44,7 +44,7 @@ func ExampleIndexer() {
 
 // An index is a value with a type instead of a name, so a typing error does not compile.
 func ExampleAddIndex() {
-	ix := cache.New[*corev1.Pod](cache.Options{})
+	ix := cache.New[*corev1.Pod]()
 	byNode := cache.AddIndex(ix, func(p *corev1.Pod) []string { return []string{p.Spec.NodeName} })
 
 	txn := ix.Begin()
@@ -66,7 +66,7 @@ func ExampleAddIndex() {
 }
 
 func ExampleLister() {
-	ix := cache.New[*corev1.Pod](cache.Options{})
+	ix := cache.New[*corev1.Pod]()
 	byNamespace := cache.AddIndex(ix, cache.ByNamespace[*corev1.Pod])
 	txn := ix.Begin()
 	txn.Set(examplePod("default", "web-1", "node-1", "web"))

@@ -23,7 +23,7 @@ func set(ix *cache.Indexer[*pod], pods ...*pod) *cache.Snapshot[*pod] {
 }
 
 func TestIndexAddedLate(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	fill(ix, 3000)
 	before := ix.Snapshot()
 	nodes := cache.AddIndex(ix, byNode)
@@ -39,7 +39,7 @@ func TestIndexAddedLate(t *testing.T) {
 		break // leave the search early
 	}
 
-	elsewhere := cache.New[*pod](cache.Options{})
+	elsewhere := cache.New[*pod]()
 	cache.AddIndex(elsewhere, byTag)
 	p := &pod{name: "a", node: "node-7"}
 	set(elsewhere, p)
@@ -48,7 +48,7 @@ func TestIndexAddedLate(t *testing.T) {
 }
 
 func TestIndexIsLeftAlone(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	cache.AddIndex(ix, byNode)
 	cache.AddIndex(ix, byTag)
 	a := &pod{name: "a", node: "n1", tags: []string{"x", "y", "z"}}
@@ -71,7 +71,7 @@ func TestIndexIsLeftAlone(t *testing.T) {
 }
 
 func TestIndexFuncIsAskedOnlyAsNeeded(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	calls := 0
 	idx := cache.AddIndex(ix, func(p *pod) []string {
 		calls++
@@ -91,7 +91,7 @@ func TestIndexFuncIsAskedOnlyAsNeeded(t *testing.T) {
 }
 
 func TestEmptiedValuesAreRemoved(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	idx := cache.AddIndex(ix, byTag)
 	for round := range 50 {
 		set(ix, &pod{name: "a", tags: []string{strconv.Itoa(round)}}, &pod{name: "b", tags: []string{"b"}})
@@ -103,12 +103,12 @@ func TestEmptiedValuesAreRemoved(t *testing.T) {
 	txn.Delete(api.Key{Name: "c"})
 	s := txn.Commit("2")
 	require.Empty(t, slices.Collect(idx.Values()))
-	require.Equal(t, cache.AddIndex(cache.New[*pod](cache.Options{}), byTag).Len("a"), idx.Len("a"))
+	require.Equal(t, cache.AddIndex(cache.New[*pod](), byTag).Len("a"), idx.Len("a"))
 	require.Zero(t, s.Len())
 }
 
 func TestManyValuesOfOneObject(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	idx := cache.AddIndex(ix, byTag)
 	addresses := func(from, to int) []string {
 		var list []string
@@ -128,7 +128,7 @@ func TestManyValuesOfOneObject(t *testing.T) {
 }
 
 func TestIndexDoesNotWriteToValues(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	own := []string{"b", "a", "b", "a"}
 	idx := cache.AddIndex(ix, func(*pod) []string { return own })
 	set(ix, &pod{name: "x"})
@@ -137,7 +137,7 @@ func TestIndexDoesNotWriteToValues(t *testing.T) {
 }
 
 func TestPanicOfIndexFunc(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	set(ix, &pod{name: "early", node: "node-3"})
 	other := cache.AddIndex(ix, byNode)
 	idx := cache.AddIndex(ix, refuses)
@@ -168,7 +168,7 @@ func TestPanicOfIndexFunc(t *testing.T) {
 }
 
 func TestOddValues(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	floats := cache.AddIndex(ix, func(p *pod) []float64 { return []float64{math.NaN(), 1, math.Copysign(0, -1), 0} })
 	anything := cache.AddIndex(ix, func(p *pod) []any {
 		if p.node == "bad" {

@@ -9,9 +9,6 @@ import (
 	"github.com/leatproject/leat/internal/trie"
 )
 
-// Options configures an Indexer. It has no fields yet.
-type Options struct{}
-
 // Indexer holds the objects of one collection and the indexes over them. Readers see whole versions and never wait. One
 // writer at a time prepares the next version in a Txn. It corresponds to cache.Indexer of client-go, which protects a
 // map and its indexes by one lock.
@@ -25,7 +22,7 @@ type Indexer[T api.Object] struct {
 }
 
 // New returns an empty Indexer.
-func New[T api.Object](Options) *Indexer[T] {
+func New[T api.Object]() *Indexer[T] {
 	return newIndexer[T](hashKey)
 }
 

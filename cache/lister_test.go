@@ -32,7 +32,7 @@ func names(list []*pod) []string {
 }
 
 func TestLister(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	byNamespace := cache.AddIndex(ix, cache.ByNamespace[*pod])
 	set(
 		ix,
@@ -76,7 +76,7 @@ func TestLister(t *testing.T) {
 		})
 	}
 
-	elsewhere := cache.New[*pod](cache.Options{})
+	elsewhere := cache.New[*pod]()
 	set(elsewhere, &pod{namespace: "b", name: "9"})
 	mistaken := cache.NewLister(elsewhere, pods, cache.ListerOptions[*pod]{ByNamespace: byNamespace})
 	require.Equal(t, []string{"b/9"}, names(mistaken.Namespace("b").List(nil)), "an index of another cache is ignored")
@@ -89,7 +89,7 @@ func TestLister(t *testing.T) {
 }
 
 func TestListsAreTheCallers(t *testing.T) {
-	ix := cache.New[*pod](cache.Options{})
+	ix := cache.New[*pod]()
 	idx := cache.AddIndex(ix, cache.ByNamespace[*pod])
 	fill(ix, 50)
 	l := cache.NewLister(ix, pods, cache.ListerOptions[*pod]{})

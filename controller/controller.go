@@ -101,7 +101,7 @@ func (c *Controller[K]) Watch(s Source[K]) *SourceRegistration {
 	}
 	var of api.Resource
 	if k, ok := s.(keyed); ok {
-		of = k.KeysOf()
+		of = k.keysOf()
 	}
 	c.join(sink, of)
 	return &SourceRegistration{

@@ -34,7 +34,7 @@ type InformerSource[T api.Object, K comparable] struct {
 	informer Informer[T]
 	owners   readiness // the owners' informer in Owns, otherwise nil
 	name     string
-	keysOf   api.Resource // of the objects that the keys name; zero if unknown
+	resource api.Resource // of the objects that the keys name; zero if unknown
 	// keys appends the keys for the new state in a notification. left appends the keys for the old state in an update,
 	// if they may differ; it may be nil.
 	keys, left func(dst []K, n informer.Notification[T]) []K
@@ -57,7 +57,7 @@ func For[T api.Object](objects Informer[T]) InformerSource[T, api.Key] {
 	return InformerSource[T, api.Key]{
 		informer: objects,
 		name:     objects.Resource().String(),
-		keysOf:   objects.Resource(),
+		resource: objects.Resource(),
 		keys:     objectKey[T],
 	}
 }
@@ -134,9 +134,9 @@ func (s InformerSource[T, K]) Named(name string) InformerSource[T, K] {
 	return s
 }
 
-// KeysOf returns the resource of the objects that the keys name: the resource of the objects themselves in For, and
+// keysOf returns the resource of the objects that the keys name: the resource of the objects themselves in For, and
 // that of the owners in Owns. It is zero in Map, where only the function knows.
-func (s InformerSource[T, K]) KeysOf() api.Resource { return s.keysOf }
+func (s InformerSource[T, K]) keysOf() api.Resource { return s.resource }
 
 // String returns the name of the source.
 func (s InformerSource[T, K]) String() string { return s.name }

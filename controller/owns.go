@@ -55,7 +55,7 @@ func owns[O api.Object, T Owned](owners Informer[O], owned Informer[T], every bo
 	return InformerSource[T, api.Key]{
 		informer: owned,
 		owners:   owners,
-		keysOf:   r,
+		resource: r,
 		name:     owned.Resource().String() + " (owned by " + r.String() + ")",
 		keys: func(dst []api.Key, n informer.Notification[T]) []api.Key {
 			return m.owners(dst, n.Object, n.FinalStateUnknown)

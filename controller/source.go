@@ -30,7 +30,7 @@ type Source[K comparable] interface {
 }
 
 // keyed is a Source that may know the resource of its keys. The zero Resource means unknown.
-type keyed interface{ KeysOf() api.Resource }
+type keyed interface{ keysOf() api.Resource }
 
 // Sink receives the keys of one source of one controller. Its methods may be called on any goroutine.
 type Sink[K comparable] struct {

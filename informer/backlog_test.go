@@ -180,7 +180,7 @@ func (h *history) apply(n Notification[*thing]) {
 // a backlog is empty, the state of its handler must be equal to the cache.
 func TestBacklogsDeliverLegalHistories(t *testing.T) {
 	for seed := range uint64(200) {
-		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), indexer: cache.New[*thing](cache.Options{})}
+		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), indexer: cache.New[*thing]()}
 		for range w.rand.IntN(6) {
 			w.change()
 		}
@@ -253,7 +253,7 @@ func TestCoalescingDropsShortLivedObjects(t *testing.T) {
 
 // TestReplayReplacesEarlierChanges adds changes and a resync to a coalescing backlog whose replay is not delivered yet.
 func TestReplayReplacesEarlierChanges(t *testing.T) {
-	indexer := cache.New[*thing](cache.Options{})
+	indexer := cache.New[*thing]()
 	txn := indexer.Begin()
 	txn.Set(one(1))
 	joined := txn.Commit("1")
@@ -272,7 +272,7 @@ func TestReplayReplacesEarlierChanges(t *testing.T) {
 }
 
 func TestResyncOfACoalescingHandlerSkipsChangedObjects(t *testing.T) {
-	indexer := cache.New[*thing](cache.Options{})
+	indexer := cache.New[*thing]()
 	a, b := one(1), &thing{"b", "3", 2}
 	txn := indexer.Begin()
 	txn.Set(a)
@@ -287,7 +287,7 @@ func TestResyncOfACoalescingHandlerSkipsChangedObjects(t *testing.T) {
 }
 
 func TestFullBacklogKeepsOneResync(t *testing.T) {
-	indexer := cache.New[*thing](cache.Options{})
+	indexer := cache.New[*thing]()
 	txn := indexer.Begin()
 	txn.Set(one(1))
 	txn.Commit("1")

@@ -124,7 +124,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 		lw: lw, o: o, fifo: fifo,
 		log:       log.With(zap.Stringer("resource", lw.Resource())),
 		reflector: reflector.New(lw, fifo, o.reflector()),
-		indexer:   cache.New[T](cache.Options{}),
+		indexer:   cache.New[T](),
 		mutations: newMutations[T](o.OnMutation),
 		synced:    make(chan struct{}),
 		stopped:   make(chan struct{}),

@@ -173,7 +173,7 @@ type objects struct {
 }
 
 func newCache(indexed string) subject.Cache {
-	c := objects{indexer: cache.New[*metav1.PartialObjectMetadata](cache.Options{})}
+	c := objects{indexer: cache.New[*metav1.PartialObjectMetadata]()}
 	if indexed != "" {
 		c.index = cache.AddIndex(c.indexer, func(o *metav1.PartialObjectMetadata) []string { return []string{o.Labels[indexed]} })
 	}
