@@ -5,7 +5,6 @@ import (
 	"reflect"
 	"sort"
 	"sync"
-	"unsafe"
 	"weak"
 
 	"github.com/leatproject/leat/api"
@@ -112,5 +111,5 @@ func revive[T any](p weak.Pointer[byte], elem reflect.Type) (object T, alive boo
 	if b == nil {
 		return object, false
 	}
-	return reflect.NewAt(elem, unsafe.Pointer(b)).Interface().(T), true
+	return reflect.NewAt(elem, reflect.ValueOf(b).UnsafePointer()).Interface().(T), true
 }

@@ -40,9 +40,9 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 	}
 	switch {
 	case t.Key().Kind() != reflect.String || ownsWire(t.Key()):
-	case t.Elem().Kind() == reflect.String && !ownsWire(t.Elem()):
+	case fits[map[string]string](t) && !ownsWire(t.Elem()):
 		return orSet(setStringEntry, set), err
-	case t.Elem() == reflect.TypeFor[resource.Quantity]():
+	case fits[map[string]resource.Quantity](t):
 		return orSet(setQuantityEntry, set), err
 	}
 	return set, err

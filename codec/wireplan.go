@@ -32,7 +32,7 @@ type wirePlan struct {
 type wireField struct {
 	name   string // for errors
 	number protowire.Number
-	offset uintptr // in the struct of the plan
+	path   fieldPath // in the struct of the plan
 	kind   fieldKind
 	set    setWire
 	// message is the plan of the field's message or messages.
@@ -79,14 +79,14 @@ func (c *wireCompiler) structOf(t reflect.Type, root bool) (*wirePlan, error) {
 	}
 	p := &wirePlan{}
 	c.plans[t] = p
-	return p, c.fields(p, t, 0, root)
+	return p, c.fields(p, t, *new(fieldPath), root)
 }
 
-// fields adds the fields of t, which is at offset in the plan's struct, to a plan.
-func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, offset uintptr, root bool) error {
+// fields adds the fields of t, to which path leads from the plan's struct, to a plan.
+func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, path fieldPath, root bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		at := offset + f.Offset
+		at := path.to(f)
 		number, repeat, ok := wireNumber(f)
 		switch {
 		case ok && !f.IsExported():
@@ -129,7 +129,7 @@ func wireNumber(f reflect.StructField) (number protowire.Number, repeat, ok bool
 // maxWireNumber limits the table of a plan. Kubernetes numbers its fields from 1.
 const maxWireNumber = 1 << 10
 
-func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowire.Number, repeat bool, offset uintptr) error {
+func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowire.Number, repeat bool, path fieldPath) error {
 	if number > maxWireNumber || p.field(number) != nil {
 		return errNoNumber
 	}
@@ -141,7 +141,7 @@ func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowir
 		name = f.Name
 	}
 	encoding, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
-	field := &wireField{name: name, number: number, offset: offset}
+	field := &wireField{name: name, number: number, path: path}
 	p.fields[number] = field // before its type is compiled, because that may contain this struct
 	set, err := c.setter(f.Type, encoding)
 	if err != nil {
@@ -223,7 +223,7 @@ func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 			b = b[n:]
 			continue
 		}
-		to := to.plus(f.offset)
+		to := to.field(f.path)
 		if f.kind != fieldOther && typ == protowire.BytesType {
 			if content, n := consumeBytes(b); n > 0 {
 				b = b[n:]
@@ -290,7 +290,7 @@ func makeRoom(v reflect.Value, n int) {
 
 // makeRoom gives an empty slice room for the current element and for those in rest.
 func (f *wireField) makeRoom(r *wireReader, to place, typ protowire.Type, rest []byte) {
-	if in[header](to).cap == 0 {
+	if !to.hasRoom() {
 		f.slice.make(r, to, 1+f.count(typ, rest))
 	}
 }

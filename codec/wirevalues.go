@@ -139,7 +139,7 @@ func (c *wireCompiler) pointer(t reflect.Type, encoding string) (setWire, error)
 
 // slice appends to the existing elements. Numbers may be packed, many in one value.
 func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
-	if t.Elem().Kind() == reflect.Uint8 {
+	if fits[[]byte](t) {
 		return setBytes, nil
 	}
 	if k := t.Elem().Kind(); k == reflect.Map || k == reflect.Slice && t.Elem().Elem().Kind() != reflect.Uint8 && !ownsWire(t.Elem()) {
@@ -198,7 +198,7 @@ func (s *wireSlice) make(r *wireReader, to place, n int) {
 
 // add returns the place of one more element.
 func (s *wireSlice) add(to place) place {
-	if h := in[header](to); h.len == h.cap {
+	if to.isFull() {
 		to.value(s.typ).Grow(1)
 	}
 	return to.extend(s.size)
@@ -258,11 +258,11 @@ func setInteger(t reflect.Type, fixed32, zigzag bool) func(to place, x uint64) {
 		}
 		switch {
 		case narrow:
-			*in[uint32](to) = uint32(x)
+			to.put32(uint32(x))
 		case fixed32:
-			*in[int64](to) = int64(int32(x))
+			to.put64(uint64(int32(x)))
 		default:
-			*in[uint64](to) = x
+			to.put64(x)
 		}
 	}
 }
