@@ -13,49 +13,50 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Claimer settles, for one owner and one reconcile, which objects are the owner's. All fields are required.
-// It corresponds to the PodControllerRefManager and its like of kube-controller-manager.
+// Claimer decides, for one owner and one reconcile, which objects belong to the owner. All fields are required. It
+// corresponds to the PodControllerRefManager and its like of kube-controller-manager.
 type Claimer[O, T metav1.Object] struct {
-	// Owner is the owner as the reconcile knows it, which may be from a cache.
+	// Owner is the owner as the reconcile knows it. It may come from a cache.
 	Owner O
-	// Resource is the owner's.
+	// Resource is the resource of the owner.
 	Resource api.Resource
-	// Selects tells whether the owner's selector picks an object.
+	// Selects reports whether the owner's selector matches an object.
 	Selects func(T) bool
-	// Live reads the owner anew, from the server and not from a cache. It is called at most once, before the first
-	// adoption: a cache may still hold an owner that is gone, and what that adopts would be deleted with it.
+	// Live reads the owner from the server, not from a cache. It is called at most once, before the first adoption. A
+	// cache may still hold an owner that was deleted, and the garbage collector would delete the objects that it
+	// adopts.
 	Live func(context.Context) (O, error)
-	// Patch sends a merge patch (RFC 7386) for one object, and returns what became of it.
+	// Patch sends a merge patch (RFC 7386) for one object and returns the result.
 	Patch func(ctx context.Context, object T, mergePatch []byte) (T, error)
 
-	asked bool // whether Live was called
-	alive error
+	checked  bool // Live was called
+	checkErr error
 }
 
-// Claim sorts objects, of the owner's namespace or of all, and returns those that are the owner's, adopted ones as the
-// server stored them.
+// Claim sorts objects, of the owner's namespace or of all namespaces. It returns the objects that belong to the owner.
+// Adopted objects are returned as the server stored them.
 //
-//	the object's controller   selected   and                                 it is
-//	another                   –          –                                   left alone
-//	the owner                 yes        –                                   kept
-//	the owner                 no         the owner is being deleted          left alone
-//	the owner                 no         –                                   released
-//	none                      no         –                                   left alone
-//	none                      yes        one of both is being deleted        left alone
-//	none                      yes        it is in another namespace          left alone
-//	none                      yes        the owner, read anew, is alive      adopted
+//	controller of the object   selected   and                                     the object is
+//	another                    –          –                                       ignored
+//	the owner                  yes        –                                       kept
+//	the owner                  no         the owner is being deleted              ignored
+//	the owner                  no         –                                       released
+//	none                       no         –                                       ignored
+//	none                       yes        one of both is being deleted            ignored
+//	none                       yes        it is in another namespace              ignored
+//	none                       yes        the owner is alive, says the server     adopted
 //
-// An orphan may list the owner already, without having it as its controller. Adoption makes that reference the
-// controller's instead of adding a second one, and a release removes every reference to the owner.
+// An orphan may already list the owner without having it as its controller. Adoption then makes this reference the
+// controller's and adds no second one. A release removes every reference to the owner.
 //
-// An object that is gone when its patch arrives counts as left alone; so does one that refuses its release as invalid,
-// which is another incarnation. Other failures do not keep the rest from being sorted; they are returned joined, beside
-// what was claimed.
+// An object that is missing when its patch arrives is ignored. So is an object whose release is invalid, because
+// another object has taken its name. Other errors do not end the loop; Claim returns them joined, together with the
+// claimed objects.
 func (c *Claimer[O, T]) Claim(ctx context.Context, objects []T) ([]T, error) {
 	var mine []T
 	var failed []error
 	for _, object := range objects {
-		claimed, ok, err := c.one(ctx, object)
+		claimed, ok, err := c.claimOne(ctx, object)
 		if err != nil {
 			failed = append(failed, err)
 		}
@@ -66,7 +67,7 @@ func (c *Claimer[O, T]) Claim(ctx context.Context, objects []T) ([]T, error) {
 	return mine, errors.Join(failed...)
 }
 
-func (c *Claimer[O, T]) one(ctx context.Context, object T) (claimed T, mine bool, err error) {
+func (c *Claimer[O, T]) claimOne(ctx context.Context, object T) (claimed T, mine bool, err error) {
 	ref, selected := metav1.GetControllerOfNoCopy(object), c.Selects(object)
 	switch {
 	case ref != nil && ref.UID != c.Owner.GetUID():
@@ -77,29 +78,29 @@ func (c *Claimer[O, T]) one(ctx context.Context, object T) (claimed T, mine bool
 		return object, false, nil
 	case ref != nil:
 		return object, false, c.release(ctx, object)
-	case !selected, object.GetDeletionTimestamp() != nil, !c.near(object):
+	case !selected, object.GetDeletionTimestamp() != nil, !c.sameScope(object):
 		return object, false, nil
 	}
 	return c.adopt(ctx, object)
 }
 
-// near tells whether the owner may own an object where it lives.
-func (c *Claimer[O, T]) near(object T) bool {
+// sameScope reports whether the owner may own an object in the object's namespace.
+func (c *Claimer[O, T]) sameScope(object T) bool {
 	return !c.Resource.Namespaced || object.GetNamespace() == c.Owner.GetNamespace()
 }
 
 func (c *Claimer[O, T]) adopt(ctx context.Context, object T) (T, bool, error) {
 	wrap := func(err error) error { return fmt.Errorf("adopt %s: %w", api.FormatKey(keyOf(object)), err) }
-	if !c.asked {
-		c.asked, c.alive = true, c.stillThere(ctx)
+	if !c.checked {
+		c.checked, c.checkErr = true, c.checkLive(ctx)
 	}
-	if c.alive != nil {
-		return object, false, wrap(c.alive)
+	if c.checkErr != nil {
+		return object, false, wrap(c.checkErr)
 	}
 	ref := reference(c.Owner, c.Resource)
 	yes, block := true, true
 	ref.Controller, ref.BlockOwnerDeletion = &yes, &block
-	adopted, err := c.Patch(ctx, object, patchOf(object, with(object.GetOwnerReferences(), ref)))
+	adopted, err := c.Patch(ctx, object, patchOf(object, withReference(object.GetOwnerReferences(), ref)))
 	switch {
 	case apierrors.IsNotFound(err):
 		return object, false, nil
@@ -109,13 +110,13 @@ func (c *Claimer[O, T]) adopt(ctx context.Context, object T) (T, bool, error) {
 	return adopted, true, nil
 }
 
-func (c *Claimer[O, T]) stillThere(ctx context.Context) error {
+func (c *Claimer[O, T]) checkLive(ctx context.Context) error {
 	live, err := c.Live(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("read %s %s anew: %w", c.Resource.Kind, c.Owner.GetName(), err)
+		return fmt.Errorf("read %s %s: %w", c.Resource.Kind, c.Owner.GetName(), err)
 	case live.GetUID() != c.Owner.GetUID():
-		return fmt.Errorf("owner: %s %s is gone: there is another of that name", c.Resource.Kind, c.Owner.GetName())
+		return fmt.Errorf("owner: %s %s was deleted, and another object has its name", c.Resource.Kind, c.Owner.GetName())
 	case live.GetDeletionTimestamp() != nil:
 		return fmt.Errorf("owner: %s %s is being deleted", c.Resource.Kind, c.Owner.GetName())
 	}
@@ -123,14 +124,14 @@ func (c *Claimer[O, T]) stillThere(ctx context.Context) error {
 }
 
 func (c *Claimer[O, T]) release(ctx context.Context, object T) error {
-	_, err := c.Patch(ctx, object, patchOf(object, without(object.GetOwnerReferences(), c.Owner.GetUID())))
+	_, err := c.Patch(ctx, object, patchOf(object, withoutOwner(object.GetOwnerReferences(), c.Owner.GetUID())))
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) {
 		return nil
 	}
 	return fmt.Errorf("release %s: %w", api.FormatKey(keyOf(object)), err)
 }
 
-// patchOf is the merge patch that gives an object these references if it is still the one that is known.
+// patchOf returns the merge patch that sets the references of an object, if the object has not changed since.
 func patchOf(object metav1.Object, refs []metav1.OwnerReference) []byte {
 	type metadata struct {
 		UID             types.UID               `json:"uid"`
@@ -144,7 +145,7 @@ func patchOf(object metav1.Object, refs []metav1.OwnerReference) []byte {
 		UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(), OwnerReferences: refs,
 	}})
 	if err != nil {
-		panic(fmt.Sprintf("owner: references cannot be written as JSON: %v", err)) // they are strings and booleans
+		panic(fmt.Sprintf("owner: references cannot be encoded as JSON: %v", err)) // they are strings and booleans
 	}
 	return patch
 }

@@ -18,11 +18,11 @@ import (
 
 type claimer = owner.Claimer[*metav1.ObjectMeta, *metav1.ObjectMeta]
 
-// rig is a Claimer of "shop/web" that selects what has the label, and what it asked for.
+// rig is a Claimer of "shop/web" that selects objects by a label, with a record of its requests.
 type rig struct {
 	claimer
 	lives   int
-	patched map[string]string // by the object's name
+	patched map[string]string // patches by object name
 	refuse  map[string]error
 }
 
@@ -50,7 +50,7 @@ func newRig() *rig {
 	return r
 }
 
-// child is an object of the rig: selected or not, and controlled by whom.
+// child returns an object with or without the label, and with a controller or nil.
 func child(name string, selected bool, controller *metav1.ObjectMeta) *metav1.ObjectMeta {
 	o := object("shop", name, "uid-"+name)
 	if selected {
@@ -86,18 +86,18 @@ func TestClaimTable(t *testing.T) {
 		ownerDying    bool
 		kept, patched bool
 	}{
-		"another's, selected":                     {object: child("p", true, other)},
-		"another's, not selected":                 {object: child("p", false, other)},
-		"mine, selected":                          {object: child("p", true, web), kept: true},
-		"mine, selected, dying":                   {object: dying(child("p", true, web)), kept: true},
-		"mine, selected, and I am dying":          {object: child("p", true, web), ownerDying: true, kept: true},
-		"mine, not selected":                      {object: child("p", false, web), patched: true},
-		"mine, not selected, and I am dying":      {object: child("p", false, web), ownerDying: true},
-		"nobody's, not selected":                  {object: child("p", false, nil)},
-		"nobody's, selected":                      {object: child("p", true, nil), kept: true, patched: true},
-		"nobody's, selected, dying":               {object: dying(child("p", true, nil))},
-		"nobody's, selected, and I am dying":      {object: child("p", true, nil), ownerDying: true},
-		"nobody's, selected, another's namespace": {object: far},
+		"other controller, selected":             {object: child("p", true, other)},
+		"other controller, not selected":         {object: child("p", false, other)},
+		"own, selected":                          {object: child("p", true, web), kept: true},
+		"own, selected, being deleted":           {object: dying(child("p", true, web)), kept: true},
+		"own, selected, owner being deleted":     {object: child("p", true, web), ownerDying: true, kept: true},
+		"own, not selected":                      {object: child("p", false, web), patched: true},
+		"own, not selected, owner being deleted": {object: child("p", false, web), ownerDying: true},
+		"orphan, not selected":                   {object: child("p", false, nil)},
+		"orphan, selected":                       {object: child("p", true, nil), kept: true, patched: true},
+		"orphan, selected, being deleted":        {object: dying(child("p", true, nil))},
+		"orphan, selected, owner being deleted":  {object: child("p", true, nil), ownerDying: true},
+		"orphan, selected, other namespace":      {object: far},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig()
@@ -115,7 +115,7 @@ func TestClaimTable(t *testing.T) {
 	}
 }
 
-func TestAdoptionAsksOnce(t *testing.T) {
+func TestAdoptionReadsTheOwnerOnce(t *testing.T) {
 	orphans := []*metav1.ObjectMeta{child("a", true, nil), child("b", true, nil), child("c", true, nil)}
 	r := newRig()
 	mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{child("d", true, r.Owner), child("e", false, r.Owner)})
@@ -133,8 +133,8 @@ func TestAdoptionAsksOnce(t *testing.T) {
 		live func(context.Context) (*metav1.ObjectMeta, error)
 		says string
 	}{
-		"unknown":             {func(context.Context) (*metav1.ObjectMeta, error) { return nil, gone }, "read ReplicaSet web anew: gone"},
-		"another incarnation": {func(context.Context) (*metav1.ObjectMeta, error) { return object("shop", "web", "u9"), nil }, "there is another of that name"},
+		"unknown":             {func(context.Context) (*metav1.ObjectMeta, error) { return nil, gone }, "read ReplicaSet web: gone"},
+		"another incarnation": {func(context.Context) (*metav1.ObjectMeta, error) { return object("shop", "web", "u9"), nil }, "another object has its name"},
 		"dying": {func(context.Context) (*metav1.ObjectMeta, error) {
 			o := object("shop", "web", "u1")
 			o.DeletionTimestamp = &metav1.Time{}
@@ -153,7 +153,7 @@ func TestAdoptionAsksOnce(t *testing.T) {
 	}
 }
 
-func TestClaimGoesOnAfterAFailure(t *testing.T) {
+func TestClaimContinuesAfterAFailure(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	r := newRig()
 	r.refuse = map[string]error{
@@ -193,9 +193,10 @@ func TestPatches(t *testing.T) {
 	require.Len(t, orphan.OwnerReferences, 1, "the object of the cache was changed")
 }
 
-// TestAdoptionPromotes claims objects that list the owner without having it as their controller, as the controllers of
-// Kubernetes do: the reference that is there becomes the controller's. An object that has two is left with one.
-func TestAdoptionPromotes(t *testing.T) {
+// TestAdoptionChangesAnExistingReference claims objects that list the owner without having it as their controller, as
+// controllers of Kubernetes also write. The reference becomes the controller's. An object with two such references
+// keeps one.
+func TestAdoptionChangesAnExistingReference(t *testing.T) {
 	web := metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "u1"}
 	denied, controls := web, web
 	denied.Controller = new(bool)

@@ -21,7 +21,7 @@ func ExampleSetController() {
 	// Output:
 	// <nil>
 	// true
-	// owner: shop/web-1 is controlled by ReplicaSet web already
+	// owner: shop/web-1 is already controlled by ReplicaSet web
 }
 
 func ExampleClaimer() {
@@ -30,8 +30,8 @@ func ExampleClaimer() {
 	claimer := owner.Claimer[*metav1.ObjectMeta, *metav1.ObjectMeta]{
 		Owner: web, Resource: replicaSets,
 		Selects: func(pod *metav1.ObjectMeta) bool { return pod.Labels["app"] == "web" },
-		Live:    func(context.Context) (*metav1.ObjectMeta, error) { return web, nil }, // a Get, in earnest
-		Patch: func(_ context.Context, pod *metav1.ObjectMeta, patch []byte) (*metav1.ObjectMeta, error) { // a Patch, in earnest
+		Live:    func(context.Context) (*metav1.ObjectMeta, error) { return web, nil }, // a real program sends a Get
+		Patch: func(_ context.Context, pod *metav1.ObjectMeta, patch []byte) (*metav1.ObjectMeta, error) { // a real program sends a Patch
 			fmt.Println("patch", pod.Name)
 			return pod, nil
 		},

@@ -32,13 +32,13 @@ func TestSetController(t *testing.T) {
 	other := object("shop", "other", "u2")
 	err := owner.SetController(other, sets, pod)
 	require.ErrorIs(t, err, owner.ErrAlreadyOwned)
-	require.EqualError(t, err, "owner: shop/web-1 is controlled by ReplicaSet web already")
+	require.EqualError(t, err, "owner: shop/web-1 is already controlled by ReplicaSet web")
 	var already *owner.AlreadyOwnedError
 	require.ErrorAs(t, err, &already)
 	require.Equal(t, types.UID("u1"), already.Owner.UID)
 	require.Len(t, pod.OwnerReferences, 1, "it was changed")
 
-	again := object("shop", "web", "u9") // of the same name, after the first was deleted
+	again := object("shop", "web", "u9") // another object with the name, after the first was deleted
 	require.ErrorIs(t, owner.SetController(again, sets, pod), owner.ErrAlreadyOwned)
 	require.False(t, owner.Controls(again, pod))
 
@@ -68,14 +68,14 @@ func TestSetAgain(t *testing.T) {
 	require.Equal(t, after.OwnerReferences, pod.OwnerReferences)
 }
 
-func TestReferencesThatNoServerAccepts(t *testing.T) {
+func TestInvalidReferences(t *testing.T) {
 	for name, c := range map[string]struct {
 		owner, object *metav1.ObjectMeta
 		resource      api.Resource
 		says          string
 	}{
-		"another namespace":        {object("shop", "web", "u"), object("bar", "p", "v"), sets, `bar/p is in another namespace than its owner ReplicaSet shop/web`},
-		"cluster-scoped object":    {object("shop", "web", "u"), object("", "n", "v"), sets, `n is in no namespace, and its owner ReplicaSet in "shop"`},
+		"another namespace":        {object("shop", "web", "u"), object("bar", "p", "v"), sets, `bar/p and its owner ReplicaSet shop/web are in different namespaces`},
+		"cluster-scoped object":    {object("shop", "web", "u"), object("", "n", "v"), sets, `n has no namespace, and its owner ReplicaSet is in namespace "shop"`},
 		"never stored":             {object("shop", "web", ""), object("shop", "p", "v"), sets, "ReplicaSet web has no UID"},
 		"a resource without kind":  {object("shop", "web", "u"), object("shop", "p", "v"), api.Resource{Version: "v1", Namespaced: true}, "lacks a kind"},
 		"a resource of no version": {object("shop", "web", "u"), object("shop", "p", "v"), api.Resource{Kind: "X", Namespaced: true}, "lacks a kind or a version"},

@@ -6,52 +6,53 @@ import (
 
 const (
 	aggregateAfter = 10               // notes with one reason about one object
-	aggregateFor   = 10 * time.Minute // without one, their count begins anew
+	aggregateFor   = 10 * time.Minute // without one, the count starts again
 	combined       = "(combined from similar events): "
 
 	spamBurst  = 25
 	spamRefill = 5 * time.Minute
 
 	seriesPause = time.Minute     // between two writes of a series
-	seriesEnd   = 6 * time.Minute // after which a series that was not heard of has ended
+	seriesEnd   = 6 * time.Minute // without an occurrence, a series has ended
 
-	remembered = 4096
+	maxKept = 4096
 )
 
-// correlator decides what becomes of each event: nothing, a new Event, or one more in a series. It is told the time, does no
-// I/O, and is used by one goroutine.
+// correlator decides what happens to each event: it is dropped, starts a series, or continues one. It sends no requests
+// and gets the time with each event. One goroutine uses it.
 type correlator struct {
-	series  memory[seriesKey, *series]
-	similar memory[identity, *notes]
-	objects memory[reference, *bucket]
+	series  lru[seriesKey, *series]
+	similar lru[identity, *distinctNotes]
+	objects lru[reference, *bucket]
 }
 
-// seriesKey tells one series from another: its identity is of any version, its note that of all, or combined.
+// seriesKey identifies a series. Its identity has no resource versions. Its note is that of all its events, or the
+// constant combined.
 type seriesKey struct {
 	identity
 	note string
 }
 
-// series is an event that was told once or more.
+// series is an event that occurred once or more.
 type series struct {
-	identity        // with the versions that the first was told of
-	note     string // of the first
+	identity        // with the resource versions of the first event
+	note     string // of the first event
 	name     string // of its Event
-	stored   bool   // the server has taken it
+	stored   bool   // the Event is on the server
 	first    time.Time
 	last     time.Time
 	count    int32
-	written  int32     // the count that the server knows
-	wrote    time.Time // when
+	written  int32     // the count on the server
+	wrote    time.Time // the time of the last write
 }
 
-// notes are those that came with one reason about one object.
-type notes struct {
-	different map[string]struct{}
-	last      time.Time
+// distinctNotes are the different notes with one reason about one object.
+type distinctNotes struct {
+	texts map[string]struct{}
+	last  time.Time
 }
 
-// bucket is how many events about one object may still be told.
+// bucket is a token bucket: it limits the events about one object.
 type bucket struct {
 	tokens float64
 	at     time.Time
@@ -59,41 +60,41 @@ type bucket struct {
 
 func newCorrelator() *correlator {
 	return &correlator{
-		series:  newMemory[seriesKey, *series](remembered),
-		similar: newMemory[identity, *notes](remembered),
-		objects: newMemory[reference, *bucket](remembered),
+		series:  newLRU[seriesKey, *series](maxKept),
+		similar: newLRU[identity, *distinctNotes](maxKept),
+		objects: newLRU[reference, *bucket](maxKept),
 	}
 }
 
-// tell returns the series that an event belongs to, with the event counted, or nil if too much was told of its object.
-func (c *correlator) tell(t told) *series {
-	if !c.allow(t) {
+// add counts an event and returns its series, or nil if there are too many events about its object.
+func (c *correlator) add(e queuedEvent) *series {
+	if !c.allow(e) {
 		return nil
 	}
-	key, note := seriesKey{identity: t.ofAnyVersion(), note: t.note}, t.note
-	if c.aggregated(key, t.at) {
-		key.note, note = combined, cut(combined+t.note, maxNote)
+	key, note := seriesKey{identity: e.ofAnyVersion(), note: e.note}, e.note
+	if c.aggregated(key, e.at) {
+		key.note, note = combined, shorten(combined+e.note, maxNote)
 	}
 	s, known := c.series.get(key)
-	if !known || t.at.Sub(s.last) > seriesEnd {
-		s = &series{identity: t.identity, note: note, name: newName(t.regarding.Name), first: t.at}
+	if !known || e.at.Sub(s.last) > seriesEnd {
+		s = &series{identity: e.identity, note: note, name: newName(e.regarding.Name), first: e.at}
 		c.series.put(key, s)
 	}
-	s.last = t.at
+	s.last = e.at
 	s.count++
 	return s
 }
 
-// allow takes a token of the object's bucket.
-func (c *correlator) allow(t told) bool {
-	object := t.regarding.ofAnyVersion()
+// allow takes a token of the object's bucket, and reports whether there was one.
+func (c *correlator) allow(e queuedEvent) bool {
+	object := e.regarding.ofAnyVersion()
 	b, known := c.objects.get(object)
 	if !known {
-		b = &bucket{tokens: spamBurst, at: t.at}
+		b = &bucket{tokens: spamBurst, at: e.at}
 		c.objects.put(object, b)
 	}
-	b.tokens = min(spamBurst, b.tokens+float64(t.at.Sub(b.at))/float64(spamRefill))
-	b.at = t.at
+	b.tokens = min(spamBurst, b.tokens+float64(e.at.Sub(b.at))/float64(spamRefill))
+	b.at = e.at
 	if b.tokens < 1 {
 		return false
 	}
@@ -101,17 +102,17 @@ func (c *correlator) allow(t told) bool {
 	return true
 }
 
-// aggregated tells whether so many different notes came with one reason that they are combined.
+// aggregated reports whether the notes with one reason are so many that they are combined.
 func (c *correlator) aggregated(key seriesKey, at time.Time) bool {
 	n, known := c.similar.get(key.identity)
 	if !known || at.Sub(n.last) > aggregateFor {
-		n = &notes{different: map[string]struct{}{}}
+		n = &distinctNotes{texts: map[string]struct{}{}}
 		c.similar.put(key.identity, n)
 	}
 	n.last = at
-	if len(n.different) > aggregateAfter {
+	if len(n.texts) > aggregateAfter {
 		return true
 	}
-	n.different[key.note] = struct{}{}
-	return len(n.different) > aggregateAfter
+	n.texts[key.note] = struct{}{}
+	return len(n.texts) > aggregateAfter
 }

@@ -32,7 +32,7 @@ func Example() {
 	rec.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: "web"}, "FailedMount", "no such volume: %s", "data")
 
 	running, end := context.WithCancel(ctx)
-	end() // what was told before is written all the same
+	end() // Run writes the waiting Events anyway
 	fmt.Println(rec.Run(running))
 
 	events, _ := server.List(api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}, "shop")

@@ -13,14 +13,14 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// What the API server demands of the fields of an event, in bytes.
+// The limits of the API server for fields of an event, in bytes.
 const (
 	maxNote = 1024
 	maxWord = 128 // of a reason, an action, a reporting controller and instance
 	maxName = 253
 )
 
-// reference names an object as events do. It is comparable.
+// reference names an object in an event. It is comparable.
 type reference struct {
 	APIVersion      string    `json:"apiVersion,omitempty"`
 	Kind            string    `json:"kind,omitempty"`
@@ -30,7 +30,7 @@ type reference struct {
 	ResourceVersion string    `json:"resourceVersion,omitempty"`
 }
 
-// referenceTo is empty where there is no object, which a pointer that is nil is not.
+// referenceTo returns a reference to an object, or an empty one for nil or a nil pointer.
 func referenceTo(r api.Resource, o api.Object) reference {
 	if isNil(o) {
 		return reference{}
@@ -46,13 +46,13 @@ func isNil(o api.Object) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// ofAnyVersion is the reference without the version of the object, which does not tell one event from another.
+// ofAnyVersion returns the reference without the object's version, which does not distinguish events.
 func (r reference) ofAnyVersion() reference {
 	r.ResourceVersion = ""
 	return r
 }
 
-// identity is what an event says but for its note. It is comparable.
+// identity has all fields of an event except the note. It is comparable.
 type identity struct {
 	regarding reference
 	related   reference
@@ -66,8 +66,8 @@ func identityOf(e Event) identity {
 		regarding: referenceTo(e.Resource, e.Object),
 		related:   referenceTo(e.RelatedResource, e.Related),
 		kind:      e.Type,
-		reason:    cut(e.Reason, maxWord),
-		action:    cut(e.Action, maxWord),
+		reason:    shorten(e.Reason, maxWord),
+		action:    shorten(e.Action, maxWord),
 	}
 	if i.kind == "" {
 		i.kind = Normal
@@ -83,7 +83,7 @@ func (i identity) ofAnyVersion() identity {
 	return i
 }
 
-func (t told) fields() []zap.Field {
+func (t queuedEvent) fields() []zap.Field {
 	key := api.Key{Namespace: t.regarding.Namespace, Name: t.regarding.Name}
 	return []zap.Field{
 		zap.String("kind", t.regarding.Kind), zap.String("key", api.FormatKey(key)), zap.String("type", string(t.kind)),
@@ -91,8 +91,8 @@ func (t told) fields() []zap.Field {
 	}
 }
 
-// cut shortens a text to a number of bytes, at the end of a letter.
-func cut(text string, most int) string {
+// shorten shortens a text to a number of bytes, at the end of a character.
+func shorten(text string, most int) string {
 	const dots = "…"
 	if len(text) <= most {
 		return text
@@ -100,8 +100,8 @@ func cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-len(dots)], "") + dots
 }
 
-// newName makes a name for an Event: the object's, as far as it can be part of one (that of a role cannot), and something
-// random.
+// newName returns a name for an Event: the object's name and a random suffix. A name that is not valid for an Event,
+// such as that of a role, is replaced by "event".
 func newName(object string) string {
 	suffix := fmt.Sprintf(".%016x", rand.Uint64())
 	object = strings.TrimRight(object[:min(len(object), maxName-len(suffix))], ".-")

@@ -13,61 +13,62 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// Type says how much an Event matters.
+// Type is the importance of an Event.
 type Type string
 
-// The types that Kubernetes knows.
+// The types of Kubernetes.
 const (
-	Normal  Type = "Normal"  // something went as it should
-	Warning Type = "Warning" // somebody may have to look
+	Normal  Type = "Normal"  // an expected event
+	Warning Type = "Warning" // a user may have to act
 )
 
-// Options of a Recorder. Controller is required.
+// Options are the options of a Recorder. Controller is required.
 type Options struct {
-	// Controller is who reports, such as "example.org/mill-controller".
+	// Controller is the name of the reporting controller, such as "example.org/mill-controller".
 	Controller string
-	// Instance tells this replica from others. Empty means the host's name.
+	// Instance distinguishes this replica from others. Empty means the host's name.
 	Instance string
-	// CoreV1 writes to the core API instead of events.k8s.io/v1. Both show in either.
+	// CoreV1 writes to the core API instead of events.k8s.io/v1. Each API shows the Events of both.
 	CoreV1 bool
-	// Queue is how many Events may wait to be written. Zero means 1,000.
+	// Queue is how many Events can wait to be written. 0 means 1,000.
 	Queue int
-	// FlushTimeout is how long Run may take, after its context has ended, to write the Events that wait. Zero means 5 s
-	// or, when a Manager ends, what is left of its grace period.
+	// FlushTimeout is how long Run may take, after its context has ended, to write the waiting Events. 0 means 5 s or,
+	// when a Manager ends, the rest of its grace period.
 	FlushTimeout time.Duration
-	// Logger is told of Events that could not be written, at most once a minute, and, at the level of debug, of all; nil is
-	// silent.
+	// Logger receives at most one entry a minute about Events that could not be written, and every Event at debug
+	// level. A nil Logger means no log.
 	Logger *zap.Logger
 }
 
-// Event is what is told of an object. Resource, Object, Reason and Note are required.
+// Event is an event about an object. Resource, Object, Reason and Note are required.
 type Event struct {
 	Resource api.Resource // of Object
 	Object   api.Object
-	// RelatedResource and Related name a second object that has to do with it, such as the Pod that a ReplicaSet made.
+	// RelatedResource and Related name a second object that is part of the event, such as the Pod that a ReplicaSet
+	// created.
 	RelatedResource api.Resource
 	Related         api.Object
 
 	Type   Type   // empty means Normal
-	Reason string // why, in a word of CamelCase that machines may read: "FailedCreate"
-	Action string // what was done, in such a word; empty means the reason
-	Note   string // for people; cut at 1,024 bytes
+	Reason string // the cause as one CamelCase word, for programs: "FailedCreate"
+	Action string // the action as such a word; empty means the reason
+	Note   string // for users; shortened to 1,024 bytes
 }
 
-// Recorder takes Events and, while it runs, writes them. Make one with New.
-// It corresponds to the EventBroadcaster and EventRecorder of client-go.
+// Recorder accepts Events and, while it runs, writes them. It corresponds to the EventBroadcaster and EventRecorder of
+// client-go.
 type Recorder struct {
 	o          Options
 	log        *zap.Logger
 	sink       sink
-	queue      chan told
+	queue      chan queuedEvent
 	counts     counts
-	complaints complaints
+	failureLog failureLog
 	endBy      atomic.Pointer[time.Time] // nil unless EndBy was called
 }
 
-// told is an Event as it was when it was told: its object may change afterwards.
-type told struct {
+// queuedEvent is a copy of an Event, because its object may change afterwards.
+type queuedEvent struct {
 	identity
 	note string
 	at   time.Time
@@ -75,32 +76,32 @@ type told struct {
 
 type counts struct{ recorded, dropped, spam, written, failed atomic.Int64 }
 
-// Stats counts what became of Events since New.
+// Stats are the counters of a Recorder since New.
 type Stats struct {
 	Recorded int64 // calls of Event
-	Dropped  int64 // of those, found the queue full
-	Spam     int64 // of those, were more about one object than anybody wants to read
-	Written  int64 // requests that the server took: new Events and updates of series
-	Failed   int64 // Events and updates that were given up, and Events of no object
+	Dropped  int64 // Events that found the queue full
+	Spam     int64 // Events beyond the limit of their object
+	Written  int64 // successful requests: new Events and updates of series
+	Failed   int64 // Events and updates that were given up, and Events without an object
 	Waiting  int   // in the queue now
 }
 
-var errNoObject = errors.New("recorder: an Event needs an object that it is about")
+var errNoObject = errors.New("recorder: Event.Object is nil")
 
-// New returns a Recorder that writes with a client. It fails where Controller is empty or Queue negative.
+// New returns a Recorder that writes with a client. It returns an error if Controller is empty or Queue is negative.
 func New(c *apiclient.Client, o Options) (*Recorder, error) {
 	if o.Controller == "" {
-		return nil, fmt.Errorf("recorder: Options.Controller is empty: an Event says who reports it")
+		return nil, fmt.Errorf("recorder: Options.Controller is empty")
 	}
 	if o.Instance == "" {
 		host, err := os.Hostname()
 		if err != nil {
-			return nil, fmt.Errorf("recorder: no Instance is given, and the host has no name: %w", err)
+			return nil, fmt.Errorf("recorder: Options.Instance is empty, and the name of the host is not known: %w", err)
 		}
 		o.Instance = host
 	}
 	if o.Queue < 0 {
-		return nil, fmt.Errorf("recorder: Options.Queue is %d: no queue is that short", o.Queue)
+		return nil, fmt.Errorf("recorder: Options.Queue is %d: it must not be negative", o.Queue)
 	}
 	if o.Queue == 0 {
 		o.Queue = 1000
@@ -108,42 +109,42 @@ func New(c *apiclient.Client, o Options) (*Recorder, error) {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	return &Recorder{o: o, log: o.Logger, sink: newSink(c, o), queue: make(chan told, o.Queue)}, nil
+	return &Recorder{o: o, log: o.Logger, sink: newSink(c, o), queue: make(chan queuedEvent, o.Queue)}, nil
 }
 
-// Event tells of something. It neither blocks nor fails; what is wrong with an Event is seen in Stats and in the log. One
-// whose Object is nil, in a variable of whatever type, is nobody's and is not written.
+// Event records an event. It does not block. Stats and the log report an invalid Event. An Event whose Object is nil,
+// or a nil pointer of any type, is not written.
 func (r *Recorder) Event(e Event) {
 	r.counts.recorded.Add(1)
-	t := told{identity: identityOf(e), note: cut(e.Note, maxNote), at: time.Now()}
+	q := queuedEvent{identity: identityOf(e), note: shorten(e.Note, maxNote), at: time.Now()}
 	if isNil(e.Object) {
-		r.failed(t, errNoObject)
+		r.failed(q, errNoObject)
 		return
 	}
 	select {
-	case r.queue <- t:
+	case r.queue <- q:
 	default:
 		r.counts.dropped.Add(1)
-		r.log.Debug("event dropped, the queue is full", t.fields()...)
+		r.log.Debug("event dropped because the queue is full", q.fields()...)
 	}
 }
 
-// Normal tells of something that went as it should.
+// Normal records an expected event.
 func (r *Recorder) Normal(resource api.Resource, object api.Object, reason, format string, args ...any) {
 	r.Event(Event{Resource: resource, Object: object, Type: Normal, Reason: reason, Note: fmt.Sprintf(format, args...)})
 }
 
-// Warning tells of something that somebody may have to look at.
+// Warning records an event after which a user may have to act.
 func (r *Recorder) Warning(resource api.Resource, object api.Object, reason, format string, args ...any) {
 	r.Event(Event{Resource: resource, Object: object, Type: Warning, Reason: reason, Note: fmt.Sprintf(format, args...)})
 }
 
-// EndBy sets the time at which Run has to return after its context has ended, instead of 5 s later. Until then
-// Run writes the Events that wait. The zero time means no limit: Run then tries each Event for two minutes.
-// A FlushTimeout that is not zero takes precedence. A Manager that ends calls EndBy before it ends the context of Run.
+// EndBy sets the time by which Run must return after its context has ended, instead of 5 s later. Run writes the
+// waiting Events until then. The zero time means no limit: Run then tries each Event for two minutes. A FlushTimeout
+// other than zero takes precedence. A Manager calls EndBy before it ends the context of Run.
 func (r *Recorder) EndBy(t time.Time) { r.endBy.Store(&t) }
 
-// Stats returns the counts until now.
+// Stats returns the current counters.
 func (r *Recorder) Stats() Stats {
 	return Stats{
 		Recorded: r.counts.recorded.Load(),

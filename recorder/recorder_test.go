@@ -32,7 +32,7 @@ var (
 	web        = &metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "u1", ResourceVersion: "7"}
 )
 
-// rig is a recorder that runs, and its server.
+// rig is a running recorder and its server.
 type rig struct {
 	*recorder.Recorder
 	server *testserver.Server
@@ -70,7 +70,7 @@ func bubble(t *testing.T, o recorder.Options, f func(t *testing.T, r *rig)) {
 	})
 }
 
-// stored returns the Events that the server has, oldest first.
+// stored returns the Events on the server, oldest first.
 func stored[T any](t *testing.T, r *rig, kind api.Resource, namespace string) []T {
 	t.Helper()
 	synctest.Wait()
@@ -96,7 +96,7 @@ func writes(r *rig) (created, patched int) {
 	return created, patched
 }
 
-func TestNewWantsAController(t *testing.T) {
+func TestNewRequiresAController(t *testing.T) {
 	client, err := apiclient.New(apiclient.Config{Host: "http://h"})
 	require.NoError(t, err)
 	_, err = recorder.New(client, recorder.Options{})
@@ -152,7 +152,7 @@ func TestCoreEvent(t *testing.T) {
 	})
 }
 
-// TestSeries tells the same every ten seconds for a while, then not for long, and then again.
+// TestSeries records the same event every ten seconds for a while, then pauses, and then records it again.
 func TestSeries(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
 		for range 20 {
@@ -236,7 +236,7 @@ func TestQueueIsBounded(t *testing.T) {
 		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Delay{For: time.Minute}})
 		for i := range 10 {
 			r.Warning(pods, web, "Failed", "%d", i)
-			synctest.Wait() // the first is being written
+			synctest.Wait() // Run is writing the first Event
 		}
 		require.Equal(t, recorder.Stats{Recorded: 10, Dropped: 6, Waiting: 3}, r.Stats())
 		<-time.After(2 * time.Minute)
@@ -246,7 +246,7 @@ func TestQueueIsBounded(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		require.Equal(t, [3]int{4096, 4096, 4096}, recorder.RememberedAfter(10_000))
+		require.Equal(t, [3]int{4096, 4096, 4096}, recorder.SizesAfter(10_000))
 	})
 }
 
@@ -268,7 +268,7 @@ func TestFlush(t *testing.T) {
 	})
 }
 
-// TestFlushIsBounded ends where no Event can be written. Those that are lost are counted, and the log says so.
+// TestFlushIsBounded ends a recorder that cannot write an Event. The lost Events are counted and logged.
 func TestFlushIsBounded(t *testing.T) {
 	for name, effect := range map[string]testserver.Effect{
 		"silence": testserver.Delay{For: time.Hour},
@@ -300,7 +300,7 @@ func TestFlushIsBounded(t *testing.T) {
 func TestFlushEndsBy(t *testing.T) {
 	for name, c := range map[string]struct {
 		timeout time.Duration
-		endBy   time.Duration // after the end of the context; negative is never told
+		endBy   time.Duration // after the end of the context; EndBy is not called if it is negative
 		took    time.Duration
 		lost    int
 	}{
@@ -367,8 +367,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNothingToTellOf tells of objects that are nil, of which some are in variables that are not.
-func TestNothingToTellOf(t *testing.T) {
+// TestEventWithoutObject records events about nil objects, of which some are nil pointers in an interface.
+func TestEventWithoutObject(t *testing.T) {
 	core, logs := zapobserver.New(zap.WarnLevel)
 	bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
 		var none *metav1.ObjectMeta
@@ -380,12 +380,12 @@ func TestNothingToTellOf(t *testing.T) {
 		require.Nil(t, all[0].Related)
 		require.Equal(t, recorder.Stats{Recorded: 3, Written: 1, Failed: 2}, r.Stats())
 		require.Equal(t, 1, logs.FilterFieldKey("err").Len())
-		require.Contains(t, logs.All()[0].ContextMap()["err"], "needs an object")
+		require.Contains(t, logs.All()[0].ContextMap()["err"], "Event.Object is nil")
 	})
 }
 
-// TestComplaintsAreRare has a server refuse everything, for three minutes.
-func TestComplaintsAreRare(t *testing.T) {
+// TestFailuresAreLoggedRarely has a server that rejects every request for three minutes.
+func TestFailuresAreLoggedRarely(t *testing.T) {
 	core, logs := zapobserver.New(zap.WarnLevel)
 	bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
 		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Fail{Code: http.StatusNotFound}})
@@ -437,7 +437,7 @@ func TestLongTexts(t *testing.T) {
 	})
 }
 
-// TestLostAnswer has the server take an Event and the answer get lost.
+// TestLostAnswer has a server that stores an Event and whose answer is lost.
 func TestLostAnswer(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
 		r.server.Inject(testserver.Fault{

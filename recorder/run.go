@@ -11,19 +11,19 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// A request that fails for a reason that may pass is made again after a second, then after twice as long each time, for two
-// minutes. What waits in the queue meanwhile waits on.
+// A request that may succeed later is repeated after a second, then after twice the last pause, for two minutes. The
+// Events in the queue wait meanwhile.
 const (
 	retryBase  = time.Second
 	retryMax   = 30 * time.Second
 	retryUntil = 2 * time.Minute
 )
 
-// defaultFlush is how long Run writes Events after its context has ended, if neither FlushTimeout nor EndBy says.
+// defaultFlush is how long Run writes Events after its context has ended, without FlushTimeout and EndBy.
 const defaultFlush = 5 * time.Second
 
-// Run writes the Events that it is told of until ctx ends, and then those that wait, within FlushTimeout or until the
-// time of EndBy. It always returns nil.
+// Run writes Events until ctx ends. It then writes the waiting Events, within FlushTimeout or until the time of EndBy.
+// It always returns nil.
 func (r *Recorder) Run(ctx context.Context) error {
 	c := newCorrelator()
 	tick := time.NewTicker(seriesPause)
@@ -31,20 +31,20 @@ func (r *Recorder) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
 		select {
 		case t := <-r.queue:
-			r.take(ctx, c, t)
+			r.process(ctx, c, t)
 		case <-tick.C:
 			r.refresh(ctx, c)
 		case <-ctx.Done():
 		}
 	}
-	ctx, cancel := r.flushing(context.WithoutCancel(ctx))
+	ctx, cancel := r.flushContext(context.WithoutCancel(ctx))
 	defer cancel()
 	r.flush(ctx, c)
 	return nil
 }
 
-// flushing returns the context of a flush that begins now.
-func (r *Recorder) flushing(ctx context.Context) (context.Context, context.CancelFunc) {
+// flushContext returns the context of a flush that begins now.
+func (r *Recorder) flushContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	switch by := r.endBy.Load(); {
 	case r.o.FlushTimeout != 0:
 		return context.WithTimeout(ctx, r.o.FlushTimeout)
@@ -57,10 +57,10 @@ func (r *Recorder) flushing(ctx context.Context) (context.Context, context.Cance
 	}
 }
 
-// take counts one event, and writes it if it is new or its series has not been written for long enough.
-func (r *Recorder) take(ctx context.Context, c *correlator, t told) {
+// process counts one event. It writes the event if it is new, or if the last write of its series was long enough ago.
+func (r *Recorder) process(ctx context.Context, c *correlator, t queuedEvent) {
 	r.log.Debug("event", t.fields()...)
-	s := c.tell(t)
+	s := c.add(t)
 	if s == nil {
 		r.counts.spam.Add(1)
 		return
@@ -70,7 +70,7 @@ func (r *Recorder) take(ctx context.Context, c *correlator, t told) {
 	}
 }
 
-// refresh writes the series that have grown since they were written last, a while ago.
+// refresh writes the series that have grown since their last write, if that was long enough ago.
 func (r *Recorder) refresh(ctx context.Context, c *correlator) {
 	for s := range c.series.all() {
 		if s.count > s.written && time.Since(s.wrote) >= seriesPause {
@@ -79,12 +79,12 @@ func (r *Recorder) refresh(ctx context.Context, c *correlator) {
 	}
 }
 
-// flush writes everything that was told and is not on the server.
+// flush writes every event that is not on the server.
 func (r *Recorder) flush(ctx context.Context, c *correlator) {
 	for waiting := true; waiting && ctx.Err() == nil; {
 		select {
 		case t := <-r.queue:
-			r.take(ctx, c, t)
+			r.process(ctx, c, t)
 		default:
 			waiting = false
 		}
@@ -104,7 +104,7 @@ func (r *Recorder) flush(ctx context.Context, c *correlator) {
 	}
 }
 
-// write brings a series to the server, and gives it up, until it grows again, where that cannot be.
+// write writes a series to the server. If that fails, the series is given up until it grows again.
 func (r *Recorder) write(ctx context.Context, s *series) {
 	s.wrote = time.Now()
 	err := r.retry(ctx, s)
@@ -113,49 +113,49 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 	}
 	count := s.count
 	if err != nil {
-		r.failed(told{identity: s.identity, note: s.note}, err)
+		r.failed(queuedEvent{identity: s.identity, note: s.note}, err)
 	} else {
 		r.counts.written.Add(1)
 	}
 	s.written = count
 }
 
-// failed counts an event that is given up, and logs it unless another was logged a moment ago: where the API refuses one
-// it mostly refuses all, and there is nothing new in that.
-func (r *Recorder) failed(t told, err error) {
+// failed counts an event that is given up, and logs it unless another was logged within a minute. If the API rejects
+// one event it usually rejects all, so further entries would add nothing.
+func (r *Recorder) failed(t queuedEvent, err error) {
 	r.counts.failed.Add(1)
-	if others, due := r.complaints.next(time.Now()); due {
+	if others, due := r.failureLog.next(time.Now()); due {
 		r.log.Warn("event not written", append(t.fields(), zap.Int64("others", others), zap.NamedError("err", err))...)
 	}
 }
 
-// complaintPause is between two complaints in the log.
-const complaintPause = time.Minute
+// failureLogPause is the time between two log entries about failures.
+const failureLogPause = time.Minute
 
-// complaints are what the log is told of failures. The zero value is ready.
-type complaints struct {
-	mu     sync.Mutex // guards the fields below
-	last   time.Time
-	silent int64 // failures since, of which nothing was said
+// failureLog limits the log entries about failures. The zero value is ready.
+type failureLog struct {
+	mu       sync.Mutex // guards the fields below
+	last     time.Time
+	unlogged int64 // number of failures since then
 }
 
-// next tells whether it is time for a complaint, and of how many failures there was none.
-func (c *complaints) next(now time.Time) (silent int64, due bool) {
+// next reports whether a log entry is due, and how many failures were not logged since the last one.
+func (c *failureLog) next(now time.Time) (unlogged int64, due bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.last.IsZero() && now.Sub(c.last) < complaintPause {
-		c.silent++
+	if !c.last.IsZero() && now.Sub(c.last) < failureLogPause {
+		c.unlogged++
 		return 0, false
 	}
-	silent, c.silent, c.last = c.silent, 0, now
-	return silent, true
+	unlogged, c.unlogged, c.last = c.unlogged, 0, now
+	return unlogged, true
 }
 
 func (r *Recorder) retry(ctx context.Context, s *series) error {
 	began := time.Now()
 	for wait := retryBase; ; wait = min(2*wait, retryMax) {
 		err := r.send(ctx, s)
-		if err == nil || refused(err) || time.Since(began)+wait > retryUntil {
+		if err == nil || isPermanent(err) || time.Since(began)+wait > retryUntil {
 			return err
 		}
 		timer := time.NewTimer(wait)
@@ -168,7 +168,7 @@ func (r *Recorder) retry(ctx context.Context, s *series) error {
 	}
 }
 
-// send makes one request: an update for a series that the server has, a new Event for any other.
+// send sends one request: an update for a series that is on the server, a new Event otherwise.
 func (r *Recorder) send(ctx context.Context, s *series) error {
 	if s.stored {
 		err := r.sink.update(ctx, s)
@@ -178,8 +178,8 @@ func (r *Recorder) send(ctx context.Context, s *series) error {
 		s.stored = false // servers forget Events after an hour
 	}
 	err := r.sink.create(ctx, s)
-	if apierrors.IsAlreadyExists(err) { // an earlier try made it, whose answer was lost: nobody else has the name
-		if err = nil; s.count > 1 { // of one there is no series, and a server refuses one
+	if apierrors.IsAlreadyExists(err) { // an earlier request created it, and the answer was lost; the name is random
+		if err = nil; s.count > 1 { // a server rejects a series with one event
 			err = r.sink.update(ctx, s)
 		}
 	}
@@ -187,8 +187,8 @@ func (r *Recorder) send(ctx context.Context, s *series) error {
 	return err
 }
 
-// refused tells whether a server said no, in a way that asking again will not change.
-func refused(err error) bool {
+// isPermanent reports whether a server has rejected a request in a way that a repetition cannot change.
+func isPermanent(err error) bool {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		return false

@@ -24,7 +24,7 @@ func newSink(c *apiclient.Client, o Options) sink {
 	return &coreSink{o: o, events: apiclient.NewTyped[*coreEvent](c, r, "")}
 }
 
-// event is an Event of events.k8s.io/v1: of its fields those that are written.
+// event is an Event of events.k8s.io/v1, with the fields that this package writes.
 type event struct {
 	metav1.ObjectMeta   `json:"metadata"`
 	EventTime           metav1.MicroTime `json:"eventTime"`
@@ -53,8 +53,8 @@ func (k *eventsSink) create(ctx context.Context, s *series) error {
 	e := &event{
 		ObjectMeta:          metadata(s),
 		EventTime:           metav1.NewMicroTime(s.first),
-		ReportingController: cut(k.o.Controller, maxWord),
-		ReportingInstance:   cut(k.o.Instance, maxWord),
+		ReportingController: shorten(k.o.Controller, maxWord),
+		ReportingInstance:   shorten(k.o.Instance, maxWord),
 		Action:              s.action,
 		Reason:              s.reason,
 		Regarding:           s.regarding,
@@ -77,7 +77,7 @@ func seriesOf(s *series) *eventSeries {
 	return &eventSeries{Count: s.count, LastObservedTime: metav1.NewMicroTime(s.last)}
 }
 
-// coreEvent is an Event of the core API: of its fields those that are written.
+// coreEvent is an Event of the core API, with the fields that this package writes.
 type coreEvent struct {
 	metav1.ObjectMeta  `json:"metadata"`
 	InvolvedObject     reference   `json:"involvedObject"`
@@ -105,7 +105,7 @@ type coreSink struct {
 }
 
 func (k *coreSink) create(ctx context.Context, s *series) error {
-	controller, instance := cut(k.o.Controller, maxWord), cut(k.o.Instance, maxWord)
+	controller, instance := shorten(k.o.Controller, maxWord), shorten(k.o.Instance, maxWord)
 	_, err := k.events.Create(ctx, &coreEvent{
 		ObjectMeta:         metadata(s),
 		InvolvedObject:     s.regarding,
@@ -141,7 +141,7 @@ func metadata(s *series) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespaceOf(s), Name: s.name}
 }
 
-// namespaceOf is where an Event lives: with its object, and where that lives nowhere in "default".
+// namespaceOf returns the namespace of an Event: that of its object, or "default" for a cluster-scoped object.
 func namespaceOf(s *series) string {
 	if s.regarding.Namespace == "" {
 		return metav1.NamespaceDefault

@@ -26,8 +26,6 @@ var unwritten = []string{
 	"manager/admin.go",
 	"manager/server.go",
 	"manager/server_test.go",
-	"owner",
-	"recorder",
 	"reflector",
 	"tools",
 }
