@@ -1,46 +1,49 @@
-// Package kubeconfig reads from kubeconfig files where a server is and who asks, and writes such files.
+// Package kubeconfig reads the address of a server and the credentials of a user from kubeconfig files, and writes such
+// files.
 //
 // # Place in the pipeline
 //
-// Before it: Load gives the apiclient.Config that apiclient.New takes, with the plugin of package exec where a user has
-// one. An agent in a pod calls apiclient.InCluster and does not link this package, nor the YAML that comes with it.
+// Load returns the apiclient.Config for apiclient.New. If the user has a credential plugin, it is a plugin of package
+// exec. An agent in a pod calls apiclient.InCluster, and links neither this package nor its YAML decoder.
 //
 // # Guarantees
 //
-//  1. Every field is read, and paths are relative to the file that names them, those of plugins too
+//  1. Load reads every field. Paths are relative to the file that names them, also those of plugins
 //     (TestLoadReadsEveryField, TestPluginsAreAsked).
-//  2. Of several files the first that names something has the whole say about it (TestFilesOfAListMerge).
-//  3. An option wins over what the file says, and the plugin is told of the server that is used
-//     (TestEveryOptionOverrides, TestPluginsAreAsked).
+//  2. If several files have an entry of one name, the first file wins, and entries are not merged
+//     (TestFilesOfAListMerge).
+//  3. An option wins over the file. A plugin gets the server that the client uses (TestEveryOptionOverrides,
+//     TestPluginsAreAsked).
 //  4. An error is one line that names the file and the field, or the option, and shows no credential
 //     (TestErrorsNameFileAndField, TestErrorsOfAConfigurationNameTheField, TestPluginErrorsNameTheField,
 //     TestErrorsNameTheOption, FuzzLoad).
-//  5. A user with a plugin simply works; the plugin does not run where the file or an option says who asks in a simpler
-//     way (TestAUserWithAPluginSimplyWorks, TestWhatWinsOverAPlugin).
+//  5. A user with a plugin needs no code. The plugin does not run if the file or an option has other credentials
+//     (TestAUserWithAPluginSimplyWorks, TestWhatWinsOverAPlugin).
 //  6. Only regular files of at most 4 MiB are read, and nothing in them makes an error long (TestFilesThatCannotBeRead,
 //     TestAFIFOIsNotRead, TestOddFiles, TestComplexFilesAreRefused, TestErrorsAreShort).
-//  7. The account of the pod serves only where nothing else is named (TestAPodIsTheLastResort).
-//  8. What Write writes, Load reads back, and only the owner can read it (TestWriteIsReadBack).
+//  7. The service account of the pod is used only if no file and no option names a server (TestAPodIsTheLastResort).
+//  8. Load reads back the file that Write writes, and only its owner can read it (TestWriteIsReadBack).
 //
 // # Concurrency
 //
-// Functions only; they block on the file system. Two writers of one file leave one of the two files, whole.
+// The package has only functions. They block on the file system. If two writers write one file, one of the two wins,
+// and the file is complete.
 //
 // # Differences from client-go
 //
-// Who asks is said once: an option that says it replaces all credentials of the entry, where client-go merges field by
-// field and, for one, sends a client certificate beside the token, which the server then never looks at. In the same way a
-// user name to impersonate brings no groups along from the file.
+// An option with credentials replaces all credentials of the entry. client-go merges them field by field; it may send a
+// client certificate beside the token, and the server then ignores the token. In the same way, an option with a user
+// name to impersonate replaces the groups of the file.
 //
-// Contexts, clusters and users that are missing are errors, and named along with those that exist; with client-go a
-// missing user is anonymous. So are entries without a name, keys that stand twice in a map, a second document, a
-// server without a scheme and a client key without its certificate. Data wins over a file beside it; client-go says so
-// too, and then refuses the pair for client certificates and authorities. Providers (auth-provider) are an error.
-// Nothing is sent to localhost:8080 for want of a server. Credentials are sent to a server without TLS if the file pairs
-// them with one, as a proxy on the loopback needs it; client-go drops them without a word.
+// Missing contexts, clusters and users are errors that list the existing ones; with client-go a missing user is
+// anonymous. Other errors are entries without a name, duplicate keys, a second document, a server without a scheme, and
+// a client key without its certificate. Data win over a file beside it; client-go documents the same, and then refuses
+// client certificates and authorities that have both. Auth providers (auth-provider) are an error. Without a server
+// there is an error, and no request to localhost:8080. If the file pairs a server without TLS with credentials, they
+// are sent, because a proxy on the loopback interface needs them; client-go drops them without an error.
 //
-// The options hold in a pod too, all of them. A file that is named in Options must say what to use; client-go asks the
-// pod if it does not. The file .kubeconfig of ancient times is not looked for, and nobody is asked for a password.
+// All options work in a pod too. If Options name a file, it must have a context; client-go falls back to the pod. Load
+// does not look for .kubeconfig, the file name of old versions, and does not ask the user for a password.
 //
 // # Example
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
 
-// A file that Write writes is read by Load, by kubectl and by everybody else.
+// Load and kubectl read the file that Write writes.
 func Example() {
 	dir, err := os.MkdirTemp("", "leat")
 	if err != nil {

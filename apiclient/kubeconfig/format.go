@@ -2,12 +2,11 @@ package kubeconfig
 
 import "encoding/json"
 
-// execExtension is the extension of a cluster that is handed to the exec plugin of whoever uses it.
+// execExtension is the extension of a cluster that the exec plugins of its users get.
 const execExtension = "client.authentication.k8s.io/exec"
 
-// The types below are the file's format, as clientcmd/api/v1 of client-go defines it. Data stands in them as base64 text,
-// because encoding/json would not say in which field it is broken. Fields that are not here are not looked at: every
-// vendor adds some.
+// The types below are the format of the file, as clientcmd/api/v1 of client-go defines it. Data are base64 text here,
+// because the errors of encoding/json do not name the field. Other fields are ignored, because every vendor adds some.
 type file struct {
 	Kind           string         `json:"kind,omitempty"`
 	APIVersion     string         `json:"apiVersion,omitempty"`
@@ -42,7 +41,7 @@ type cluster struct {
 	DisableCompression bool        `json:"disable-compression,omitempty"`
 	Extensions         []extension `json:"extensions,omitempty"`
 
-	origin string // the file that it stands in
+	origin string // the file of the entry
 }
 
 type extension struct {
@@ -84,7 +83,7 @@ type execVariable struct {
 	Value string `json:"value"`
 }
 
-// authProvider is read as far as an error needs to name it.
+// authProvider has only the name, for an error.
 type authProvider struct {
 	Name string `json:"name"`
 }

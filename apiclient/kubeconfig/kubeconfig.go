@@ -10,13 +10,13 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// DefaultNamespace is the namespace of a context that names none.
+// DefaultNamespace is the namespace if the context has no namespace.
 const DefaultNamespace = "default"
 
-// Load returns the configuration and the namespace that a kubeconfig says, or, where there is nothing to say it and the
-// program runs in a pod, those of the pod. What is wrong in a file is an *Error that names the file and the field. The
-// files of certificates and tokens are not opened before apiclient.New, and a plugin does not run before the first
-// request. It corresponds to clientcmd.NewNonInteractiveDeferredLoadingClientConfig of client-go.
+// Load returns the configuration and the namespace of a kubeconfig. If no file and no option names a server, and the
+// program runs in a pod, it returns those of the pod. An error in a file is an *Error that names the file and the
+// field. apiclient.New opens the files of certificates and tokens, and the first request runs a plugin. Load
+// corresponds to clientcmd.NewNonInteractiveDeferredLoadingClientConfig of client-go.
 func Load(o Options) (apiclient.Config, string, error) {
 	cfg, namespace, err := o.load()
 	if err != nil {
@@ -54,9 +54,9 @@ func (o *Options) load() (apiclient.Config, string, error) {
 	return cfg, namespace, nil
 }
 
-// choice is what the context and the options lead to.
+// choice is the context, cluster and user that the options and the files select.
 type choice struct {
-	inCluster bool // nothing: the pod's own configuration is next
+	inCluster bool // no file and no option names a server: use the pod's configuration
 
 	context                            contextInfo
 	contextName, clusterName, userName string
@@ -64,7 +64,7 @@ type choice struct {
 	user                               user
 }
 
-// choose follows the context to its cluster and its user.
+// choose selects the context, and its cluster and user.
 func (m *merged) choose(o *Options) (choice, error) {
 	var c choice
 	if c.contextName = o.Context; c.contextName == "" {
@@ -76,7 +76,7 @@ func (m *merged) choose(o *Options) (choice, error) {
 			return c, m.errorf("", "there is no context %q; the contexts are %s", c.contextName, names(m.contexts))
 		}
 	} else if o.Server == "" && o.Cluster == "" {
-		if o.Path != "" { // who names a file wants that, and not the pod's account
+		if o.Path != "" { // a named file must not lead to the account of the pod
 			return c, m.errorf("current-context", "it is empty; the contexts are %s", names(m.contexts))
 		}
 		c.inCluster = true
@@ -130,19 +130,19 @@ func inCluster(m *merged) (apiclient.Config, error) {
 	case !errors.Is(err, apiclient.ErrNotInCluster):
 		return cfg, err
 	case len(m.paths) > 0:
-		return cfg, m.errorf("current-context", "it is empty, and this is not a pod either; the contexts are %s", names(m.contexts))
+		return cfg, m.errorf("current-context", "it is empty, and the program does not run in a pod; the contexts are %s", names(m.contexts))
 	}
-	return cfg, m.errorf("", "there is no such file, and this is not a pod either: name a kubeconfig or a server")
+	return cfg, m.errorf("", "there is no such file, and the program does not run in a pod: name a kubeconfig or a server")
 }
 
-// fill makes a configuration of what was chosen and of the options.
+// fill sets the fields of a configuration from the choice and the options.
 func (c *choice) fill(cfg *apiclient.Config, o *Options) error {
 	if !c.inCluster {
 		if err := c.applyCluster(cfg); err != nil {
 			return err
 		}
 	}
-	if c.userName != "" { // with Options.User that is so even in a pod
+	if c.userName != "" { // Options.User may set it in a pod too
 		if err := c.applyUser(cfg, o); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (c *choice) applyCluster(cfg *apiclient.Config) error {
 	return nil
 }
 
-// applyUser takes over who asks, unless the options say it, and who is impersonated.
+// applyUser sets the impersonation and, unless the options have credentials, the credentials of the user's entry.
 func (c *choice) applyUser(cfg *apiclient.Config, o *Options) error {
 	u, field := c.user, "users["+c.userName+"]"
 	cfg.Impersonate = apiclient.Impersonate{UserName: u.As, UID: u.AsUID, Groups: u.AsGroups, Extra: u.AsExtra}
@@ -186,7 +186,7 @@ func (c *choice) applyUser(cfg *apiclient.Config, o *Options) error {
 	if u.AuthProvider != nil {
 		return &Error{
 			Path: u.origin, Field: field + ".auth-provider",
-			Err: fmt.Errorf("the credentials come from the provider %q, which leat does not have; exec plugins have taken the place of providers", u.AuthProvider.Name),
+			Err: fmt.Errorf("leat does not have the auth provider %q; use an exec plugin, which replaces auth providers", u.AuthProvider.Name),
 		}
 	}
 	cert, err := decode(u.origin, field+".client-certificate-data", u.CertData)
@@ -204,7 +204,7 @@ func (c *choice) applyUser(cfg *apiclient.Config, o *Options) error {
 	return nil
 }
 
-// decode reads a field of base64 data, which may be wrapped over lines.
+// decode decodes a field of base64 data, which may have line breaks.
 func decode(path, field, text string) ([]byte, error) {
 	if text == "" {
 		return nil, nil
@@ -216,7 +216,7 @@ func decode(path, field, text string) ([]byte, error) {
 	return data, nil
 }
 
-// beside makes a path relative to the file that names it.
+// beside resolves a path relative to the file that names it.
 func beside(origin, path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path

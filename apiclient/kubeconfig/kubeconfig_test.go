@@ -20,7 +20,7 @@ import (
 
 const secret = "s3cr3t-t0ken"
 
-// alone takes away what the machine's own environment would say.
+// alone removes the kubeconfigs and the pod of the machine from the environment.
 func alone(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
@@ -191,7 +191,7 @@ func TestErrorsNameFileAndField(t *testing.T) {
 		{"missing context", whole, "none", `there is no context "none"; the contexts are "basic", "cloud"`},
 		{"missing cluster", whole, "lost-cluster", `contexts[lost-cluster].cluster: there is no cluster "gone"; the clusters are "dev", "prod"`},
 		{"missing user", whole, "lost-user", `contexts[lost-user].user: there is no user "gone"; the users are`},
-		{"auth provider", whole, "old", `users[old].auth-provider: the credentials come from the provider "gcp"`},
+		{"auth provider", whole, "old", `users[old].auth-provider: leat does not have the auth provider "gcp"`},
 		{"no current context", "contexts: [{name: a, context: {}}]", "", `current-context: it is empty; the contexts are "a"`},
 		{"empty file", "", "", `current-context: it is empty; the contexts are none`},
 		{"no server", "clusters: [{name: c, cluster: {}}]\ncontexts: [{name: a, context: {cluster: c}}]", "a", `clusters[c].server: it is empty`},
@@ -212,7 +212,7 @@ func TestErrorsNameFileAndField(t *testing.T) {
 		{"tabs", "clusters:\n\t- name: a", "", `line 2`},
 		{"not a map", "- a\n- b", "", `a list stands where a map belongs`},
 		{"plain text", "hello s3cr3t-t0ken", "", `text stands where a map belongs`},
-		{"another kind", "kind: Pod\napiVersion: v1", "", `kind: it holds a Pod of v1, not a Config of v1`},
+		{"another kind", "kind: Pod\napiVersion: v1", "", `kind: it has a Pod of v1, not a Config of v1`},
 		{"unknown anchor", "users: [{name: u, user: {token: *s3cr3t-t0ken}}]", "", `unknown anchor (not shown)`},
 		{"unrendered template", "users: [{name: u, user: {token: {{ s3cr3t-t0ken }}}}]", "", `invalid map key (not shown)`},
 		{"unknown escape", `users: [{name: u, user: {token: "\s3cr3t-t0ken"}}]`, "", `config`},
@@ -242,13 +242,13 @@ func TestMissingFiles(t *testing.T) {
 
 	_, _, err = kubeconfig.Load(kubeconfig.Options{})
 	require.ErrorContains(t, err, filepath.Join(home, ".kube", "config"))
-	require.ErrorContains(t, err, "this is not a pod either")
+	require.ErrorContains(t, err, "the program does not run in a pod")
 
 	_, _, err = kubeconfig.Load(kubeconfig.Options{Context: "prod"})
 	require.ErrorContains(t, err, `there is no context "prod"; the contexts are none`)
 }
 
-// errno is the operating system's word for the error.
+// errno returns the text of the operating system for an error.
 func errno(err error) string {
 	var typed *kubeconfig.Error
 	if !errors.As(err, &typed) {

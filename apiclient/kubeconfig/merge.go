@@ -13,16 +13,16 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// merged is what a list of files says: the first that has a name has the say about it.
+// merged has the entries of a list of files. If two files have an entry of one name, the first file wins.
 type merged struct {
-	paths          []string // those that were read
+	paths          []string // of the files that were read
 	currentContext string
 	clusters       map[string]cluster
 	users          map[string]user
 	contexts       map[string]contextInfo
 }
 
-// readAll reads one file, or those of the list that exist. Without any the result has no paths.
+// readAll reads one file, or the files of the list that exist. If no file exists, the result has no paths.
 func readAll(path string) (*merged, error) {
 	m := &merged{clusters: map[string]cluster{}, users: map[string]user{}, contexts: map[string]contextInfo{}}
 	if path != "" {
@@ -36,7 +36,7 @@ func readAll(path string) (*merged, error) {
 	return m, nil
 }
 
-// defaultPaths are the files of KUBECONFIG, each once, or the one in the home directory.
+// defaultPaths returns the files of KUBECONFIG, each once, or else the file in the home directory.
 func defaultPaths() []string {
 	var paths []string
 	for _, p := range filepath.SplitList(os.Getenv("KUBECONFIG")) {
@@ -54,7 +54,7 @@ func defaultPaths() []string {
 	return []string{filepath.Join(home, ".kube", "config")}
 }
 
-// add merges one file; os.ErrNotExist is in the error if there is none.
+// add merges one file. If the file does not exist, errors.Is finds os.ErrNotExist in the error.
 func (m *merged) add(path string) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -89,7 +89,7 @@ func keepFirst[V any](m map[string]V, name string, v V) {
 	}
 }
 
-// path names the files in an error: those that were read, or else those that were looked for.
+// path returns the files for an error: the files that were read, or else the files that Load looked for.
 func (m *merged) path() string {
 	paths := m.paths
 	if len(paths) == 0 {

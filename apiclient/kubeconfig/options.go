@@ -9,60 +9,60 @@ import (
 	"github.com/leatproject/leat/apiclient/exec"
 )
 
-// Options say where to look and what to override; kubectl has a flag for each but the last. The zero value is what
-// kubectl does without flags. Paths in them are relative to the current folder.
-// They correspond to ClientConfigLoadingRules and ConfigOverrides of client-go.
+// Options select files and entries, and override fields. kubectl has a flag for each except Plugins. The zero value
+// does what kubectl does without flags. Paths are relative to the current folder. Options correspond to
+// ClientConfigLoadingRules and ConfigOverrides of client-go.
 type Options struct {
 	// Path is the file to read. It must exist. Empty means the files that KUBECONFIG lists, or else ~/.kube/config;
-	// files of the list that do not exist are skipped. A file must be a regular file of at most 4 MiB, or a link to one.
-	// A FIFO, such as that of a shell's <(command), is an error. So is a file with more than 250,000 YAML indicators and
-	// line breaks, which has room for 25,000 contexts.
+	// files of the list that do not exist are skipped. A file must be a regular file of at most 4 MiB, or a link to
+	// one. A FIFO, such as that of a shell's <(command), is an error. So is a file with more than 250,000 YAML
+	// indicators and line breaks, which has room for 25,000 contexts.
 	Path string
 	// Context is the context to use instead of the current one.
 	Context string
-	// Cluster and User are entries to use instead of those that the context names.
+	// Cluster and User are the entries to use instead of those of the context.
 	Cluster string
 	User    string
-	// Namespace replaces the context's.
+	// Namespace replaces the namespace of the context.
 	Namespace string
 
-	// Server replaces the cluster's URL, and with it the name of TLSServerName, which belongs to the old one. With it no
-	// file is needed at all.
+	// Server replaces the URL of the cluster. It also clears the entry's tls-server-name, which belongs to the old URL.
+	// With Server, no file is needed.
 	Server string
-	// TLSServerName replaces the name that the server's certificate must carry.
+	// TLSServerName replaces the name that the server's certificate must have.
 	TLSServerName string
-	// CAFile replaces the cluster's authorities.
+	// CAFile replaces the authorities of the cluster. It must be a regular file of at most 4 MiB, or a link to one.
 	CAFile string
 	// Insecure accepts any certificate of the server.
 	Insecure bool
-	// ProxyURL replaces the cluster's proxy. It may hold a password, and so does not show.
+	// ProxyURL replaces the proxy of the cluster. It is a Secret because it may contain a password.
 	ProxyURL apiclient.Secret
-	// DisableCompression stops asking for compressed answers, whatever the cluster's entry says.
+	// DisableCompression disables compressed answers, even if the cluster's entry allows them.
 	DisableCompression bool
 
-	// Token, Username with Password, and CertFile with KeyFile say who asks. With one of them nothing of what the user's
-	// entry says about credentials is used: a client certificate beside a token would be who the server sees, and no
-	// plugin runs.
+	// Token, Username with Password, and CertFile with KeyFile are credentials. One of them replaces all credentials of
+	// the user's entry, and no plugin runs: beside a client certificate, the server would ignore the token. A file must
+	// be a regular file of at most 4 MiB, or a link to one.
 	Token    apiclient.Secret
 	Username string
 	Password apiclient.Secret
 	CertFile string
 	KeyFile  string
 
-	// Impersonate replaces whom the user's entry impersonates, as a whole. Without a user name, the rest is added to the
-	// entry's.
+	// Impersonate replaces the impersonation of the user's entry as a whole. Without a user name, its other fields
+	// replace those of the entry.
 	Impersonate apiclient.Impersonate
 
-	// Plugins are the terms on which exec plugins run.
+	// Plugins has the policy, the timeout and the files of exec plugins.
 	Plugins exec.Terms
 }
 
-// identifies tells whether the options say who asks.
+// identifies reports whether the options have credentials.
 func (o *Options) identifies() bool {
 	return !o.Token.IsZero() || o.Username != "" || !o.Password.IsZero() || o.CertFile != "" || o.KeyFile != ""
 }
 
-// override lets the options win over what was read.
+// override replaces the fields of a configuration that the options set.
 func (o *Options) override(c *apiclient.Config) error {
 	if o.Server != "" {
 		c.Host, c.TLS.ServerName = o.Server, ""
@@ -106,7 +106,7 @@ func (o *Options) impersonate(i *apiclient.Impersonate) {
 	}
 }
 
-// parseProxy reads a URL whose text may hold a password, which an error does not quote.
+// parseProxy parses a URL. Its error does not quote the URL, which may contain a password.
 func parseProxy(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -115,8 +115,8 @@ func parseProxy(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// places say, for each field of a Config, which field of a user's or a cluster's entry it came from, and which option
-// replaces it.
+// places has, for each field of a Config, the field of the user's or the cluster's entry, and the option that replaces
+// it.
 var places = map[string]struct {
 	list, field, option string
 	replaced            func(*Options) bool
@@ -133,7 +133,7 @@ var places = map[string]struct {
 	}},
 }
 
-// place translates an error about a field of a Config into one about what the field was made from.
+// place replaces an error of a field of a Config by an error of the entry's field or of the option.
 func (o *Options) place(err error, c choice) error {
 	var wrong *apiclient.FieldError
 	if !errors.As(err, &wrong) {

@@ -92,7 +92,7 @@ func TestEveryOptionOverrides(t *testing.T) {
 	require.Equal(t, "default", namespace)
 }
 
-// TestOptionsSpareWhatTheyReplace loads an entry that could not be used without them.
+// TestOptionsSpareWhatTheyReplace loads an entry that is an error without the options.
 func TestOptionsSpareWhatTheyReplace(t *testing.T) {
 	home := alone(t)
 	path := write(t, filepath.Join(home, "config"), `
@@ -149,7 +149,7 @@ func TestErrorsOfAConfigurationNameTheField(t *testing.T) {
 		{"server: 'https://c'", "as: \"a\\nb\"", `users[u].as: a name or UID holds a control character`},
 		{"server: 'https://c'", "as: a, as-groups: g", `users[u].as-groups: text stands where a list belongs`},
 		{"server: 'https://c'", "as: a, as-user-extra: {k: v}", `users[u].as-user-extra: text stands where a list belongs`},
-		{"server: 'https://c'", "auth-provider: {name: oidc, config: {id-token: " + secret + "}}", `users[u].auth-provider: the credentials come from the provider "oidc"`},
+		{"server: 'https://c'", "auth-provider: {name: oidc, config: {id-token: " + secret + "}}", `users[u].auth-provider: leat does not have the auth provider "oidc"`},
 	} {
 		write(t, path, "current-context: c\nclusters: [{name: c, cluster: {"+c.cluster+"}}]\nusers: [{name: u, user: {"+c.user+"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]")
 		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
@@ -229,7 +229,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 
 	t.Setenv("KUBECONFIG", missing)
 	_, _, err = kubeconfig.Load(kubeconfig.Options{})
-	require.EqualError(t, err, "kubeconfig "+missing+": there is no such file, and this is not a pod either: name a kubeconfig or a server")
+	require.EqualError(t, err, "kubeconfig "+missing+": there is no such file, and the program does not run in a pod: name a kubeconfig or a server")
 }
 
 // TestComplexFilesAreRefused has files of less than 4 MiB that would take several hundred megabytes of memory.
@@ -277,8 +277,8 @@ func TestErrorsAreShort(t *testing.T) {
 	}
 }
 
-// TestAPodIsTheLastResort follows kubectl: the pod's account is asked for only where nothing names a context, a cluster
-// or a server. There is no token here, and the error says that a pod was meant.
+// TestAPodIsTheLastResort follows kubectl: Load uses the pod's account only if there is no context, cluster or server.
+// The pod of the test has no token, so the error shows that Load used the pod.
 func TestAPodIsTheLastResort(t *testing.T) {
 	home := alone(t)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
@@ -305,5 +305,5 @@ func TestAPodIsTheLastResort(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	write(t, path, "contexts: [{name: a, context: {}}]")
 	_, _, err = kubeconfig.Load(kubeconfig.Options{})
-	require.EqualError(t, err, "kubeconfig "+path+`: current-context: it is empty, and this is not a pod either; the contexts are "a"`)
+	require.EqualError(t, err, "kubeconfig "+path+`: current-context: it is empty, and the program does not run in a pod; the contexts are "a"`)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/leatproject/leat/apiclient/exec"
 )
 
-// applyPlugin makes the exec plugin of a user's entry the source of credentials, if neither the entry nor the options
-// say who asks in a simpler way: those win over a plugin, as with kubectl.
+// applyPlugin makes the exec plugin of a user's entry the source of credentials. Other credentials of the entry or of
+// the options win over a plugin, as with kubectl.
 func (c *choice) applyPlugin(cfg *apiclient.Config, o *Options) error {
 	e := c.user.Exec
 	if e == nil || o.identifies() || identified(cfg) {
@@ -39,13 +39,13 @@ func (c *choice) applyPlugin(cfg *apiclient.Config, o *Options) error {
 	return nil
 }
 
-// identified tells whether a user's entry says who asks without a plugin.
+// identified reports whether a user's entry has credentials other than a plugin.
 func identified(cfg *apiclient.Config) bool {
 	return !cfg.BearerToken.IsZero() || cfg.BearerTokenFile != "" || cfg.Username != "" || !cfg.Password.IsZero() ||
 		len(cfg.TLS.CertData) > 0 || cfg.TLS.CertFile != ""
 }
 
-// clusterInfo is what the plugin is told of the server: what the client itself will use.
+// clusterInfo returns the server for the plugin, as the client uses it.
 func (c *choice) clusterInfo(cfg *apiclient.Config) (*exec.Cluster, error) {
 	info := &exec.Cluster{
 		Server: cfg.Host, TLSServerName: cfg.TLS.ServerName, Insecure: cfg.TLS.Insecure,
@@ -67,12 +67,12 @@ func (c *choice) clusterInfo(cfg *apiclient.Config) (*exec.Cluster, error) {
 	return info, nil
 }
 
-// pluginFields are the file's names of the fields that exec.New may find wrong.
+// pluginFields has the names in a file of the fields in an error of exec.New.
 var pluginFields = map[string]string{
 	"Command": "command", "APIVersion": "apiVersion", "Env": "env", "InteractiveMode": "interactiveMode",
 }
 
-// pluginError names the field of the file, or of the options, that is wrong.
+// pluginError returns an error that names the field of the file or of the options.
 func (c *choice) pluginError(err error) error {
 	var wrong *exec.FieldError
 	if !errors.As(err, &wrong) {

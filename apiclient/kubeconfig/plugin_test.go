@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
 
-// TestMain lets this binary be a plugin, whose token says what it was asked.
+// TestMain lets this binary be a plugin. Its token has the request that it got.
 func TestMain(m *testing.M) {
 	if os.Getenv("LEAT_TEST_PLUGIN") == "" {
 		os.Exit(m.Run())
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	fmt.Printf(`{"kind":"ExecCredential","apiVersion":%q,"status":{"token":%s}}`, exec.V1, quoted)
 }
 
-// withPlugin is a kubeconfig for a server whose users' plugin is this binary, in the folder of the file.
+// withPlugin returns a kubeconfig. The plugin of its users is this binary, in the folder of the file.
 func withPlugin(t *testing.T, server, fields string) string {
 	t.Helper()
 	self, err := os.Executable()
@@ -146,7 +146,7 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestWhatWinsOverAPlugin covers both what the entry says beside its plugin and what the options say.
+// TestWhatWinsOverAPlugin has other credentials in the entry, and in the options.
 func TestWhatWinsOverAPlugin(t *testing.T) {
 	alone(t)
 	for name, c := range map[string]struct {

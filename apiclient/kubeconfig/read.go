@@ -42,7 +42,7 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// outline is a file whose entries are not looked into yet, so that an error in one of them can name it.
+// outline is a file whose entries are not decoded yet, so that an error in an entry can name it.
 type outline struct {
 	Kind           string            `json:"kind"`
 	APIVersion     string            `json:"apiVersion"`
@@ -52,7 +52,7 @@ type outline struct {
 	Contexts       []json.RawMessage `json:"contexts"`
 }
 
-// read parses one file; os.ErrNotExist is in the error if there is none.
+// read parses one file. If the file does not exist, errors.Is finds os.ErrNotExist in the error.
 func read(path string) (*file, error) {
 	data, err := regularfile.Read(path)
 	if err != nil {
@@ -64,7 +64,7 @@ func read(path string) (*file, error) {
 		)}
 	}
 	if several(data) {
-		return nil, &Error{Path: path, Err: errors.New("it holds more than one document, of which all but the first would be lost")}
+		return nil, &Error{Path: path, Err: errors.New("it has more than one document; a kubeconfig has one")}
 	}
 	asJSON, err := yaml.YAMLToJSONStrict(data)
 	if err != nil {
@@ -75,7 +75,7 @@ func read(path string) (*file, error) {
 		return nil, explain(path, "", err)
 	}
 	if o.Kind != "" && o.Kind != "Config" || o.APIVersion != "" && o.APIVersion != "v1" {
-		return nil, &Error{Path: path, Field: "kind", Err: fmt.Errorf("it holds a %s of %s, not a Config of v1", o.Kind, o.APIVersion)}
+		return nil, &Error{Path: path, Field: "kind", Err: fmt.Errorf("it has a %s of %s, not a Config of v1", o.Kind, o.APIVersion)}
 	}
 	return o.entries(path)
 }
@@ -85,8 +85,8 @@ func read(path string) (*file, error) {
 // indicators and line breaks for each cluster, and one of 25,000 contexts in four lines each has 250,000.
 const maxIndicators = 250_000
 
-// indicators counts the characters that begin or separate the nodes of a YAML document. A document has no more nodes than
-// these, except for a few.
+// indicators counts the characters that begin or separate the nodes of a YAML document. Except for a few, each node has
+// one.
 func indicators(data []byte) int {
 	n := 0
 	for _, c := range []string{"\n", ":", ",", "[", "{", "-", "?"} {
@@ -95,8 +95,8 @@ func indicators(data []byte) int {
 	return n
 }
 
-// several tells whether there is more than one document that says anything. A line that begins with --- ends a document,
-// wherever it stands.
+// several reports whether there is more than one document with content. A line that begins with --- ends a document,
+// also inside a text.
 func several(data []byte) bool {
 	documents, blank := 0, true
 	for line := range bytes.Lines(data) {
@@ -112,7 +112,7 @@ func several(data []byte) bool {
 	return documents > 1
 }
 
-// entries looks into the lists.
+// entries decodes the entries of the lists.
 func (o *outline) entries(path string) (*file, error) {
 	f := &file{CurrentContext: o.CurrentContext}
 	var err error
@@ -128,13 +128,13 @@ func (o *outline) entries(path string) (*file, error) {
 	return f, nil
 }
 
-// decodeList decodes the entries of a list, each of which must have a name of its own.
+// decodeList decodes the entries of a list. Each entry must have a name, and the names must differ.
 func decodeList[E any](path, list string, raw []json.RawMessage, nameOf func(*E) string) ([]E, error) {
 	entries := make([]E, len(raw))
 	seen := map[string]bool{}
 	for i, text := range raw {
 		e := &entries[i]
-		err := json.Unmarshal(text, e) // decodes what it can, the name too
+		err := json.Unmarshal(text, e) // after an error, the name is usually decoded
 		name := nameOf(e)
 		switch {
 		case err != nil && name == "":
@@ -151,7 +151,8 @@ func decodeList[E any](path, list string, raw []json.RawMessage, nameOf func(*E)
 	return entries, nil
 }
 
-// explain names the field of a value that has the wrong type. It does not quote the value, which may be a token.
+// explain returns an error that names the field of a value with the wrong type. It does not quote the value, which may
+// be a token.
 func explain(path, entry string, err error) error {
 	var t *json.UnmarshalTypeError
 	if !errors.As(err, &t) {
@@ -174,7 +175,7 @@ func explain(path, entry string, err error) error {
 	return &Error{Path: path, Field: field, Err: fmt.Errorf("%s stands where %s belongs%s", inWords(found), inWords(t.Type.Kind().String()), hint)}
 }
 
-// inWords says what encoding/json or reflect calls a kind of value.
+// inWords translates a kind of encoding/json or reflect into words.
 func inWords(kind string) string {
 	switch kind {
 	case "object", "struct", "map":
@@ -189,14 +190,14 @@ func inWords(kind string) string {
 	return "a " + kind
 }
 
-// firstLine keeps of a YAML error what is known to hold no value: the library says the line, and then what it expected.
+// firstLine returns the part of a YAML error that quotes no value: the line number, and what the library expected.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "error converting YAML to JSON: "), "\n")
-	if strings.Contains(line, "unmarshal errors") { // what follows is a list, one line each
+	if strings.Contains(line, "unmarshal errors") { // a list follows, one error a line
 		_, rest, _ := strings.Cut(err.Error(), "\n")
 		line, _, _ = strings.Cut(strings.TrimSpace(rest), "\n")
 	}
-	for _, mark := range []string{"`", "anchor '", "invalid map key: "} { // what follows these is a value
+	for _, mark := range []string{"`", "anchor '", "invalid map key: "} { // a value follows these
 		if before, _, found := strings.Cut(line, mark); found {
 			return before + strings.TrimRight(mark, "`' :") + " (not shown)"
 		}
@@ -204,7 +205,7 @@ func firstLine(err error) string {
 	return line
 }
 
-// bare drops the operation and the path from an error of the file system; the path is named already.
+// bare removes the operation and the path from an error of the file system, because Error has the path.
 func bare(err error) error {
 	var p *os.PathError
 	if errors.As(err, &p) {

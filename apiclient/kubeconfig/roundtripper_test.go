@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// roundTripper stands for a transport that a file cannot express.
+// roundTripper is a transport, which a file cannot express.
 type roundTripper struct{}
 
 func (roundTripper) RoundTrip(*http.Request) (*http.Response, error) {

@@ -13,13 +13,13 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// entry is the name of the one cluster, user and context of a file that Write makes.
+// entry is the name of the cluster, the user and the context in a file of Write.
 const entry = "leat"
 
-// Write writes a kubeconfig with one context, made of a configuration and a namespace. Only its owner may read the
-// file, and a reader sees the old file or the new one, never a half. A configuration that a file cannot express
-// (Transport, DialContext, Credentials) is an error; what is no file's to say (UserAgent, limits and the like) is left
-// out. It corresponds to clientcmd.WriteToFile of client-go.
+// Write writes a kubeconfig with one context, from a configuration and a namespace. Only its owner may read the file.
+// The file is replaced at once: a reader sees the old file or the new one. A configuration with Transport, DialContext
+// or Credentials is an error, because a file cannot express them. Fields that a kubeconfig does not have, such as
+// UserAgent and the limits, are left out. Write corresponds to clientcmd.WriteToFile of client-go.
 func Write(path string, c apiclient.Config, namespace string) error {
 	if c.Transport != nil || c.DialContext != nil {
 		return &Error{Path: path, Err: errors.New("a configuration with a transport or dialler of its own cannot be written to a file")}
@@ -47,7 +47,7 @@ func toFile(c apiclient.Config, namespace string) (*file, error) {
 		if p == "" {
 			continue
 		}
-		abs, err := filepath.Abs(p) // a relative one would be read as relative to the kubeconfig
+		abs, err := filepath.Abs(p) // Load resolves a relative path relative to the kubeconfig
 		if err != nil {
 			return nil, fmt.Errorf("the path %s: %w", p, err)
 		}
@@ -83,7 +83,7 @@ func replace(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temp.Name()) // fails, rightly, after the rename
+	defer os.Remove(temp.Name()) // fails after the rename, as it should
 	if _, err := temp.Write(data); err != nil {
 		return errors.Join(err, temp.Close())
 	}
