@@ -2,8 +2,8 @@
 // function of the object returns true. Each wait runs its own informer and checks every batch of changes. So a wait
 // survives everything that an informer survives: broken watches, expired resource versions and restarted servers.
 //
-// Read await.go for the wait, object.go and selection.go for one object and for many, and condition.go, status.go and
-// path.go for the conditions.
+// Read await.go for the wait, object.go and selection.go for one object and for many, and condition.go and status.go
+// for the conditions.
 //
 // # Example
 //
@@ -24,13 +24,12 @@
 //  4. A wait misses no change between the first list and the watch, or while a watch is broken.
 //  5. A wait ends as soon as its context ends, with an error that names the condition and the progress.
 //  6. An error that will not go away by itself ends the wait.
-//  7. A path that cannot be parsed is an error with the position.
 //
 // # Concurrency
 //
 // Object, All, Gone and Until block. They call conditions and OnWaiting on the caller's goroutine, and the wait stops
-// meanwhile. OnError runs on a goroutine that has ended when they return. A Condition and a Path have no state and may
-// be shared.
+// meanwhile. OnError runs on a goroutine that has ended when they return. A Condition has no state and may be
+// shared.
 //
 // # Differences from client-go
 //

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/leatproject/leat/internal/quote"
 )
 
 // Status waits until a status condition, such as Ready, has the given status. The status is usually "True" or "False",
@@ -75,70 +73,4 @@ func outdated(object *unstructured.Unstructured, condition map[string]any) bool 
 		observed, ok, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
 	}
 	return ok && observed < object.GetGeneration()
-}
-
-// Field waits until a field has a value, compared as text: "Running", "3", "true". If the path selects several values,
-// as a wildcard does, there must be at least one, and all of them must be equal to the value. If the path selects an
-// object or a list, the wait ends with an error.
-func Field(path Path, value string) Condition[*unstructured.Unstructured] {
-	return Condition[*unstructured.Unstructured]{
-		Name: path.String() + "=" + value,
-		Met: func(object *unstructured.Unstructured, exists bool) (bool, error) {
-			if !exists {
-				return false, nil
-			}
-			found := path.Values(object.Object)
-			for _, v := range found {
-				have, err := scalar(v)
-				if err != nil {
-					return false, fmt.Errorf("await: %s leads to %w", path, err)
-				}
-				if have != value {
-					return false, nil
-				}
-			}
-			return len(found) > 0, nil
-		},
-		State: path.state,
-	}
-}
-
-// HasField waits until a field has any value except null. The value may be empty.
-func HasField(path Path) Condition[*unstructured.Unstructured] {
-	return Condition[*unstructured.Unstructured]{
-		Name: path.String(),
-		Met: func(object *unstructured.Unstructured, exists bool) (bool, error) {
-			return exists && len(path.Values(object.Object)) > 0, nil
-		},
-		State: path.state,
-	}
-}
-
-// scalar formats a value as text.
-func scalar(v any) (string, error) {
-	switch v := v.(type) {
-	case map[string]any:
-		return "", fmt.Errorf("an object; only a plain value can be compared")
-	case []any:
-		return "", fmt.Errorf("a list; only a plain value can be compared")
-	default:
-		return fmt.Sprint(v), nil
-	}
-}
-
-// state shows up to ten values that a path selects.
-func (p Path) state(object *unstructured.Unstructured) string {
-	found := p.Values(object.Object)
-	if len(found) == 0 {
-		return "no " + p.String()
-	}
-	var texts []string
-	for _, v := range found {
-		text, err := scalar(v)
-		if err != nil {
-			text = err.Error()
-		}
-		texts = append(texts, fmt.Sprintf("%q", text))
-	}
-	return p.String() + " is " + quote.List(texts, ", ")
 }

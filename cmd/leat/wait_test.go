@@ -76,7 +76,7 @@ func TestWait(t *testing.T) {
 		{"pods/none --for create --timeout 1500ms", 1, "", "timed out after 1.5s waiting for creation of pods default/none; still waiting for default/none (does not exist)"},
 		{"pods/web --for delete --timeout 1500ms -n default", 1, "", "timed out after 1.5s waiting for deletion of pods default/web; still waiting for default/web (at version "},
 		{"pods/web --for jsonpath={.spec} --timeout 0", 0, "pod/web condition met\n", ""},
-		{"pods/web --for jsonpath={.status}=x --timeout 0", 1, "", "await: {.status} leads to an object; only a plain value can be compared"},
+		{"pods/web --for jsonpath={.status}=x --timeout 0", 1, "", "{.status} leads to an object; only a plain value can be compared"},
 		{"podz/web --for create", 1, "", `unknown resource "podz"`},
 	} {
 		t.Run(tc.args, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestWaitNeedsAClearCommandLine(t *testing.T) {
 		"pods/web --for create=now":             `--for "create=now": it is create, delete`,
 		"pods/web --for condition":              `--for "condition": it is create, delete`,
 		"pods/web --for condition=Ready=":       `--for "condition=Ready=": it is create, delete`,
-		"pods/web --for jsonpath=":              `--for "jsonpath=": await: path "" at byte 0: the path is empty`,
+		"pods/web --for jsonpath=":              `--for "jsonpath=": path "" at byte 0: the path is empty`,
 		"pods/web --for jsonpath={.a":           "the closing brace is missing",
 		"pods/web --for create -l a=b":          "names exclude -l",
 		"pods web --for create --all":           "names exclude -l",

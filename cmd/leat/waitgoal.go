@@ -47,14 +47,14 @@ func parseGoal(text string) (waitGoal, error) {
 // fieldGoal parses PATH or PATH=VALUE. The filters of a path have equals signs too.
 func fieldGoal(text string) (await.Condition[*unstructured.Unstructured], error) {
 	end := pathEnd(text)
-	path, err := await.ParsePath(text[:end])
+	path, err := parsePath(text[:end])
 	switch {
 	case err != nil:
 		return await.Condition[*unstructured.Unstructured]{}, err
 	case end == len(text):
-		return await.HasField(path), nil
+		return hasField(path), nil
 	default:
-		return await.Field(path, text[end+1:]), nil
+		return hasValue(path, text[end+1:]), nil
 	}
 }
 

@@ -1,14 +1,19 @@
-package await
+package main
 
 import (
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/await"
+	"github.com/leatproject/leat/internal/quote"
 )
 
-// Path selects fields of an object. It supports the part of JSONPath (RFC 9535, and kubectl's notation) that selects
-// values without computing any:
+// jsonPath selects fields of an object. It supports the part of JSONPath (RFC 9535, and kubectl's notation) that
+// selects values without computing any:
 //
 //	.status.phase                                        members; braces around the path and a $ before it are allowed
 //	.metadata.labels.app\.kubernetes\.io/name            a name with dots, or ['app.kubernetes.io/name']
@@ -16,63 +21,49 @@ import (
 //	.spec.containers[*].image                            all items, or all members
 //	.status.conditions[?(@.type=="Ready")].status        the items with a member that has the given value
 //
-// The zero Path selects the object itself.
-type Path struct {
+// The zero jsonPath selects the object itself.
+type jsonPath struct {
 	text  string
-	steps []step
+	steps []pathStep
 }
 
-// step appends the values that it selects in v.
-type step func(v any, found []any) []any
+// pathStep appends the values that it selects in v.
+type pathStep func(v any, found []any) []any
 
-// PathError reports a path that cannot be parsed.
-type PathError struct {
-	Path   string
-	Offset int // number of bytes before the error
-	Err    error
-}
-
-// Error returns one line with the path, the position and the reason.
-func (e *PathError) Error() string {
-	return fmt.Sprintf("await: path %q at byte %d: %v", e.Path, e.Offset, e.Err)
-}
-
-// Unwrap returns the reason.
-func (e *PathError) Unwrap() error { return e.Err }
-
-// ParsePath parses a path. Its error is a *PathError.
-func ParsePath(text string) (Path, error) {
+// parsePath parses a path. Its error names the position.
+func parsePath(text string) (jsonPath, error) {
 	p := pathParser{text: text, end: len(text)}
+	wrong := func(at int, err error) error { return fmt.Errorf("path %q at byte %d: %w", text, at, err) }
 	if strings.HasPrefix(text, "{") {
 		if !strings.HasSuffix(text, "}") {
-			return Path{}, &PathError{Path: text, Offset: len(text), Err: errors.New("the closing brace is missing")}
+			return jsonPath{}, wrong(len(text), errors.New("the closing brace is missing"))
 		}
 		p.at, p.end = 1, len(text)-1
 	}
 	start := p.at
 	p.accept("$")
-	var steps []step
+	var steps []pathStep
 	for p.at < p.end {
 		s, err := p.step(p.at == start)
 		if err != nil {
-			return Path{}, &PathError{Path: text, Offset: p.at, Err: err}
+			return jsonPath{}, wrong(p.at, err)
 		}
 		steps = append(steps, s)
 	}
 	if len(steps) == 0 {
-		return Path{}, &PathError{Path: text, Offset: p.at, Err: errors.New("the path is empty")}
+		return jsonPath{}, wrong(p.at, errors.New("the path is empty"))
 	}
-	return Path{text: "{" + text[start:p.end] + "}", steps: steps}, nil
+	return jsonPath{text: "{" + text[start:p.end] + "}", steps: steps}, nil
 }
 
 // String returns the path in braces.
-func (p Path) String() string { return p.text }
+func (p jsonPath) String() string { return p.text }
 
-// Values returns the values that the path selects in a JSON object, in the form of package unstructured. There may be
+// values returns the values that the path selects in a JSON object, in the form of package unstructured. There may be
 // several if the path has a wildcard. Null counts as no value.
-func (p Path) Values(object map[string]any) []any { return follow(p.steps, object) }
+func (p jsonPath) values(object map[string]any) []any { return follow(p.steps, object) }
 
-func follow(steps []step, from any) []any {
+func follow(steps []pathStep, from any) []any {
 	found := []any{from}
 	for _, s := range steps {
 		var next []any
@@ -84,7 +75,7 @@ func follow(steps []step, from any) []any {
 	return found
 }
 
-func member(name string) step {
+func member(name string) pathStep {
 	return func(v any, found []any) []any {
 		m, _ := v.(map[string]any)
 		if value := m[name]; value != nil {
@@ -94,7 +85,7 @@ func member(name string) step {
 	}
 }
 
-func item(index int) step {
+func item(index int) pathStep {
 	return func(v any, found []any) []any {
 		list, _ := v.([]any)
 		i := index
@@ -128,7 +119,7 @@ func everything(v any, found []any) []any {
 }
 
 // having selects the items for which a path below them selects the given value.
-func having(beneath []step, want string) step {
+func having(beneath []pathStep, want string) pathStep {
 	return func(v any, found []any) []any {
 		list, _ := v.([]any)
 		for _, item := range list {
@@ -168,7 +159,7 @@ func (p *pathParser) expect(what string) error {
 }
 
 // step reads the next step. The dot may be missing before the first step.
-func (p *pathParser) step(first bool) (step, error) {
+func (p *pathParser) step(first bool) (pathStep, error) {
 	switch {
 	case p.accept("["):
 		return p.bracket()
@@ -206,8 +197,8 @@ func (p *pathParser) name() (string, error) {
 }
 
 // bracket reads the text after an opening bracket.
-func (p *pathParser) bracket() (step, error) {
-	var s step
+func (p *pathParser) bracket() (pathStep, error) {
+	var s pathStep
 	switch {
 	case p.accept("*"):
 		s = everything
@@ -232,11 +223,11 @@ func (p *pathParser) bracket() (step, error) {
 }
 
 // filter reads @.type=="Ready")].
-func (p *pathParser) filter() (step, error) {
+func (p *pathParser) filter() (pathStep, error) {
 	if err := p.expect("@"); err != nil {
 		return nil, err
 	}
-	var beneath []step
+	var beneath []pathStep
 	for strings.HasPrefix(p.rest(), ".") || strings.HasPrefix(p.rest(), "[") {
 		s, err := p.step(false)
 		if err != nil {
@@ -280,14 +271,14 @@ func (p *pathParser) literal() (string, error) {
 
 // quoted reads a text in single or double quotes. A backslash removes the special meaning of the next byte.
 func (p *pathParser) quoted() (string, error) {
-	quote := p.text[p.at]
+	mark := p.text[p.at]
 	var b strings.Builder
 	for i := p.at + 1; i < p.end; i++ {
 		switch c := p.text[i]; {
 		case c == '\\' && i+1 < p.end:
 			i++
 			b.WriteByte(p.text[i])
-		case c == quote:
+		case c == mark:
 			p.at = i + 1
 			return b.String(), nil
 		default:
@@ -295,4 +286,70 @@ func (p *pathParser) quoted() (string, error) {
 		}
 	}
 	return "", errors.New("the closing quote is missing")
+}
+
+// hasValue waits until a field has a value, compared as text: "Running", "3", "true". If the path selects several
+// values, as a wildcard does, there must be at least one, and all of them must be equal to the value. If the path
+// selects an object or a list, the wait ends with an error.
+func hasValue(path jsonPath, value string) await.Condition[*unstructured.Unstructured] {
+	return await.Condition[*unstructured.Unstructured]{
+		Name: path.String() + "=" + value,
+		Met: func(object *unstructured.Unstructured, exists bool) (bool, error) {
+			if !exists {
+				return false, nil
+			}
+			found := path.values(object.Object)
+			for _, v := range found {
+				have, err := scalar(v)
+				if err != nil {
+					return false, fmt.Errorf("%s leads to %w", path, err)
+				}
+				if have != value {
+					return false, nil
+				}
+			}
+			return len(found) > 0, nil
+		},
+		State: path.state,
+	}
+}
+
+// hasField waits until a field has any value except null. The value may be empty.
+func hasField(path jsonPath) await.Condition[*unstructured.Unstructured] {
+	return await.Condition[*unstructured.Unstructured]{
+		Name: path.String(),
+		Met: func(object *unstructured.Unstructured, exists bool) (bool, error) {
+			return exists && len(path.values(object.Object)) > 0, nil
+		},
+		State: path.state,
+	}
+}
+
+// scalar formats a value as text.
+func scalar(v any) (string, error) {
+	switch v := v.(type) {
+	case map[string]any:
+		return "", fmt.Errorf("an object; only a plain value can be compared")
+	case []any:
+		return "", fmt.Errorf("a list; only a plain value can be compared")
+	default:
+		return fmt.Sprint(v), nil
+	}
+}
+
+// state shows up to ten values that a path selects.
+func (p jsonPath) state(object *unstructured.Unstructured) string {
+	found := p.values(object.Object)
+	if len(found) == 0 {
+		return "no " + p.String()
+	}
+	var texts []string
+	for _, v := range found {
+		text, err := scalar(v)
+		if err != nil {
+			text = err.Error()
+		}
+		texts = append(texts, fmt.Sprintf("%q", text))
+	}
+	return p.String() + " is " + quote.List(texts, ", ")
 }
