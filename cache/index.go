@@ -36,22 +36,24 @@ type Index[T api.Object, V comparable] struct {
 	hash    func(V) uint64
 
 	panics    atomic.Int64
-	lastPanic atomic.Pointer[PanicError]
+	lastPanic atomic.Pointer[IndexError]
 
 	edit indexEdit[V] // guarded by the Indexer's mu
 }
 
-// PanicError reports that an index function panicked for an object.
-type PanicError struct {
+// IndexError reports that an index function panicked for an object.
+type IndexError struct {
 	Key   api.Key
-	Value any    // the value that was passed to panic
-	Stack []byte // stack of the goroutine that called the function
+	Panic *api.PanicError
 }
 
 // Error returns one line with the key of the object and the value of the panic.
-func (e *PanicError) Error() string {
-	return fmt.Sprintf("cache: index function panicked for %s: %v", api.FormatKey(e.Key), e.Value)
+func (e *IndexError) Error() string {
+	return fmt.Sprintf("cache: index function panicked for %s: %v", api.FormatKey(e.Key), e.Panic.Value)
 }
+
+// Unwrap returns Panic.
+func (e *IndexError) Unwrap() error { return e.Panic }
 
 // AddIndex adds an index to an Indexer, which may already hold objects. When AddIndex returns, the index covers all of
 // them; the rest of the Indexer is unchanged. AddIndex blocks while a transaction is open. Snapshots that were taken
@@ -180,7 +182,7 @@ func (idx *Index[T, V]) Len(value V) int {
 func (idx *Index[T, V]) Panics() int { return int(idx.panics.Load()) }
 
 // LastPanic returns the last of these panics, or nil if there was no panic.
-func (idx *Index[T, V]) LastPanic() *PanicError { return idx.lastPanic.Load() }
+func (idx *Index[T, V]) LastPanic() *IndexError { return idx.lastPanic.Load() }
 
 // root returns the index as it was in a snapshot, and reports whether the snapshot has it.
 func (idx *Index[T, V]) root(s *Snapshot[T]) (trie.Tree[posting[V]], bool) {

@@ -143,7 +143,7 @@ func TestPanicOfIndexFunc(t *testing.T) {
 	idx := cache.AddIndex(ix, refuses)
 	require.Equal(t, 1, idx.Panics())
 	require.EqualError(t, idx.LastPanic(), "cache: index function panicked for early: there is no node 3")
-	require.Contains(t, string(idx.LastPanic().Stack), "refuses")
+	require.Contains(t, string(idx.LastPanic().Panic.Stack), "refuses")
 
 	set(ix, &pod{namespace: "ns", name: "bad", node: "node-3"}, &pod{name: "good", node: "node-1"})
 	require.Equal(t, 2, idx.Panics())

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"runtime/debug"
 	"slices"
 
 	"github.com/leatproject/leat/api"
@@ -26,7 +25,7 @@ type indexEdit[V comparable] struct {
 	values  trie.Edit[posting[V]]
 	changed bool
 	panics  int // Commit adds them to Index.panics
-	last    *PanicError
+	last    *IndexError
 }
 
 func (idx *Index[T, V]) begin(root any, edit uint64) {
@@ -56,7 +55,7 @@ func (idx *Index[T, V]) apply(c change[T]) {
 		before = idx.valuesOf(c.old, nil)
 	}
 	if c.hasNew {
-		var failure *PanicError
+		var failure *IndexError
 		if after = idx.valuesOf(c.new, &failure); failure != nil {
 			idx.edit.panics++
 			idx.edit.last = failure
@@ -107,12 +106,12 @@ func (idx *Index[T, V]) remove(value V, id uint64) {
 
 // valuesOf calls the index function, recovers its panics, and returns each value once. After a panic it returns no
 // values, and stores the reason in failure unless failure is nil.
-func (idx *Index[T, V]) valuesOf(object T, failure **PanicError) (values []V) {
+func (idx *Index[T, V]) valuesOf(object T, failure **IndexError) (values []V) {
 	defer func() {
 		if r := recover(); r != nil {
 			values = nil
 			if failure != nil {
-				*failure = &PanicError{Key: api.KeyOf(object), Value: r, Stack: debug.Stack()}
+				*failure = &IndexError{Key: api.KeyOf(object), Panic: api.Recovered(r)}
 			}
 		}
 	}()

@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // write is one write to an object, with the rule by which a cache shows it.
@@ -78,7 +79,7 @@ func (t *cacheTarget[T]) shows(w write) bool {
 		return showsDelete(s, w)
 	case same || !w.absent:
 		return caughtUp
-	case !isClosed(t.informer.Synced()): // the first list may still contain the object
+	case !runstate.IsClosed(t.informer.Synced()): // the first list may still contain the object
 		return false
 	default:
 		return !ordered(w.minVersion) || reached(s.ResourceVersion(), w.minVersion)
@@ -113,7 +114,7 @@ func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
 		_, err := t.informer.Subscribe(func(informer.Notification[T]) { t.notifyWaiters() }, informer.HandlerOptions{Name: "cachedclient gate"})
 		t.subscribeFailed = err != nil
 	})
-	if t.subscribeFailed || isClosed(t.informer.Stopped()) {
+	if t.subscribeFailed || runstate.IsClosed(t.informer.Stopped()) {
 		return false
 	}
 	t.mu.Lock()
@@ -140,15 +141,6 @@ func (t *cacheTarget[T]) notifyWaiters() {
 	t.mu.Unlock()
 	for _, onChange := range callbacks {
 		onChange()
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }
 

@@ -104,7 +104,7 @@ func (a *attempt[K]) log(outcome Outcome, r Result, err error) {
 	if a.timedOut {
 		fields = append(fields, zap.Bool("timed_out", true))
 	}
-	var p *PanicError
+	var p *api.PanicError
 	if errors.As(err, &p) {
 		fields = append(fields, zap.ByteString("stack", p.Stack))
 	}

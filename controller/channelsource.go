@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -91,7 +92,7 @@ func (s ChannelSource[E, K]) find(e E, sink *Sink[K]) (keys []K) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			sink.contained("map function", "", recovered(p))
+			sink.contained("map function", "", api.Recovered(p))
 		}
 	}()
 	return slices.Clone(s.keys(e))

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/hooks"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -33,21 +34,13 @@ type Controller[K comparable] struct {
 	active sync.WaitGroup // every source and every worker
 
 	mu       sync.Mutex // guards the fields below, and Sink.cancel
-	life     lifecycle
+	life     runstate.State
 	resource api.Resource                 // the resource that the keys name, if a source knows it; fixed by Run
 	running  []atomic.Pointer[attempt[K]] // the current attempt of each worker; made by Run
 	launch   func(*Sink[K])               // starts a source; nil unless Run is under way
 	sinks    []*Sink[K]                   // of the sources that have not ended
 	failure  error                        // the error that Run will return
 }
-
-type lifecycle int
-
-const (
-	created lifecycle = iota
-	running
-	ended
-)
 
 // New returns a controller that reconciles with r. It does nothing until Run. Logs, errors and metrics contain the
 // name. If there are limiters, the longest of their delays decides when a failed key is tried again, and
@@ -107,7 +100,7 @@ func (c *Controller[K]) Watch(s Source[K]) *SourceRegistration {
 	return &SourceRegistration{
 		name: sink.name, synced: sink.synced, done: sink.done, notSynced: sink.notSynced,
 		err: func() error {
-			if isClosed(sink.done) {
+			if runstate.IsClosed(sink.done) {
 				return sink.err
 			}
 			return nil
@@ -124,14 +117,14 @@ func (c *Controller[K]) Add(key K, item workqueue.Item) { c.queue.AddWith(key, i
 func (c *Controller[K]) join(s *Sink[K], of api.Resource) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.life == ended {
+	if c.life == runstate.Ended {
 		s.err = ErrStopped
 		s.removed.Store(true)
 		close(s.done)
 		return
 	}
 	c.sinks = append(c.sinks, s)
-	if c.life == created && c.resource == (api.Resource{}) {
+	if c.life == runstate.Created && c.resource == (api.Resource{}) {
 		c.resource = of
 	}
 	if c.launch != nil {
@@ -198,10 +191,10 @@ func (c *Controller[K]) awaitRelease(ctx context.Context, release <-chan struct{
 func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.life != created {
+	if c.life != runstate.Created {
 		return fmt.Errorf("%w (%s)", ErrRunning, c.name)
 	}
-	c.life = running
+	c.life = runstate.Running
 	c.running = make([]atomic.Pointer[attempt[K]], c.o.workers(c.resource))
 	if c.resource != (api.Resource{}) {
 		c.log = c.log.With(zap.Stringer("resource", c.resource))
@@ -221,7 +214,7 @@ func (c *Controller[K]) begin(ctx context.Context, cancel context.CancelFunc) er
 func (c *Controller[K]) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.life, c.launch = ended, nil
+	c.life, c.launch = runstate.Ended, nil
 	for _, s := range c.sinks {
 		s.removed.Store(true)
 	}

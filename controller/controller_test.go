@@ -238,7 +238,7 @@ func TestReconcilePanicIsContained(t *testing.T) {
 
 		all := seen.take()
 		require.Len(t, all, 4)
-		var p *controller.PanicError
+		var p *api.PanicError
 		require.ErrorAs(t, all[0].Err, &p)
 		require.Equal(t, "a bug", p.Value)
 		require.EqualError(t, p, "panic: a bug [recovered]")

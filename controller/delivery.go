@@ -64,7 +64,7 @@ func (d *delivery[T, K]) priority(n informer.Notification[T]) (p int) {
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			d.sink.contained("priority", describe(n), recovered(r))
+			d.sink.contained("priority", describe(n), api.Recovered(r))
 		}
 	}()
 	return d.source.priority(n)
@@ -98,7 +98,7 @@ func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			d.sink.contained("map function", describe(n), recovered(p))
+			d.sink.contained("map function", describe(n), api.Recovered(p))
 			keys = dst
 		}
 	}()

@@ -1,6 +1,10 @@
 package controller
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/leatproject/leat/api"
+)
 
 // filter is a conjunction of clauses over events of one type.
 type filter[E any] []clause[E]
@@ -82,7 +86,7 @@ func (x *filterRunner[E, K]) satisfies(l literal[E], e E) (ok bool) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			x.sink.contained("predicate", x.describe(e), recovered(p))
+			x.sink.contained("predicate", x.describe(e), api.Recovered(p))
 			ok = true
 		}
 	}()

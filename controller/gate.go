@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -107,7 +108,7 @@ func (c *Controller[K]) ask(g Gate[K], key K, again func()) (ready bool) {
 		if p := recover(); p != nil {
 			c.counters.sourcePanics.Add(1)
 			c.log.Error("gate panicked", zap.String("key", formatKey(key)),
-				zap.Any("panic", p), zap.ByteString("stack", recovered(p).Stack))
+				zap.Any("panic", p), zap.ByteString("stack", api.Recovered(p).Stack))
 			ready = true
 		}
 	}()

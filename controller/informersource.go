@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // Informer is the part of an informer that a source needs. *informer.Informer[T] and *informer.Share[T] implement it.
@@ -198,7 +199,7 @@ const stopGrace = time.Second
 // NotSynced returns an error that names the informer that is not synced, with the last error of its list or watch.
 func (s InformerSource[T, K]) NotSynced() error {
 	for _, i := range []readiness{s.informer, s.owners} {
-		if i != nil && !isClosed(i.Synced()) {
+		if i != nil && !runstate.IsClosed(i.Synced()) {
 			return &notSyncedError{i.Status()}
 		}
 	}

@@ -3,8 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 )
 
@@ -59,17 +57,3 @@ func (e *terminalError) Unwrap() error { return e.err }
 
 // Is reports whether target is ErrTerminal.
 func (e *terminalError) Is(target error) bool { return target == ErrTerminal }
-
-// PanicError is the error of a reconcile or a source that panicked. The reconcile is retried, even if the value of the
-// panic is a TerminalError.
-type PanicError struct {
-	Value any    // what was passed to panic
-	Stack []byte // of the goroutine that panicked
-}
-
-// Error returns the value of the panic, without the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v [recovered]", e.Value) }
-
-// recovered makes an error from a recovered value. The deferred function that recovered must call it, so that the stack
-// is that of the panic.
-func recovered(p any) *PanicError { return &PanicError{Value: p, Stack: debug.Stack()} }

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -67,24 +68,24 @@ func (s *Sink[K]) Synced() { s.syncOnce.Do(func() { close(s.synced) }) }
 func (s *Sink[K]) Removed() bool { return s.removed.Load() }
 
 // contained counts and logs a panic of a user's function in a source.
-func (s *Sink[K]) contained(what, object string, p *PanicError) {
+func (s *Sink[K]) contained(what, object string, p *api.PanicError) {
 	s.panics.Add(1)
 	s.controller.counters.sourcePanics.Add(1)
 	s.controller.log.Error("source panicked", zap.String("source", s.name), zap.String("in", what),
 		zap.String("key", object), zap.Any("panic", p.Value), zap.ByteString("stack", p.Stack))
 }
 
-func (s *Sink[K]) isSynced() bool { return isClosed(s.synced) }
+func (s *Sink[K]) isSynced() bool { return runstate.IsClosed(s.synced) }
 
 // notSynced returns the reason why the source is not synced. It returns nil if the source is synced, has ended, or does
 // not know.
 func (s *Sink[K]) notSynced() (why error) {
-	if s.isSynced() || isClosed(s.done) {
+	if s.isSynced() || runstate.IsClosed(s.done) {
 		return nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			why = recovered(p)
+			why = api.Recovered(p)
 		}
 	}()
 	return s.source.NotSynced()
@@ -122,12 +123,3 @@ func (r *SourceRegistration) Done() <-chan struct{} { return r.done }
 
 // Err returns the error with which the source ended by itself. It is nil before Done is closed, and after Remove.
 func (r *SourceRegistration) Err() error { return r.err() }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}

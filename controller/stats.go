@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -76,7 +78,7 @@ func (c *counters) count(outcome Outcome, timedOut bool, err error) {
 	if timedOut {
 		c.timeouts.Add(1)
 	}
-	var p *PanicError
+	var p *api.PanicError
 	if errors.As(err, &p) {
 		c.panics.Add(1)
 	}
@@ -146,7 +148,7 @@ func (c *Controller[K]) Stats() Stats {
 	n := &c.counters
 	workers := c.size()
 	s := Stats{
-		Name: c.name, Synced: isClosed(c.synced), Held: c.held.Load(), Workers: workers, ActiveWorkers: int(n.active.Load()),
+		Name: c.name, Synced: runstate.IsClosed(c.synced), Held: c.held.Load(), Workers: workers, ActiveWorkers: int(n.active.Load()),
 		Succeeded: n.succeeded.Load(), Requeued: n.requeued.Load(), Failed: n.failed.Load(),
 		Terminal: n.terminal.Load(), Dropped: n.dropped.Load(), Cancelled: n.cancelled.Load(),
 		Panics: n.panics.Load(), Timeouts: n.timeouts.Load(), SourcePanics: n.sourcePanics.Load(),

@@ -8,13 +8,16 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // runSource runs one source until it ends. An error of a source that was ending is ignored; a panic is counted.
 func (c *Controller[K]) runSource(ctx context.Context, s *Sink[K], cancel context.CancelFunc) {
 	err := errGoexit
 	defer func() {
-		var p *PanicError
+		var p *api.PanicError
 		if !c.endSource(ctx, s, err, cancel) && errors.As(err, &p) {
 			s.contained("run", "", p)
 		}
@@ -41,7 +44,7 @@ func (c *Controller[K]) endSource(ctx context.Context, s *Sink[K], err error, ca
 func callSource[K comparable](ctx context.Context, s *Sink[K]) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = recovered(p)
+			err = api.Recovered(p)
 		}
 	}()
 	return s.source.Run(ctx, s)
@@ -49,7 +52,7 @@ func callSource[K comparable](ctx context.Context, s *Sink[K]) (err error) {
 
 // fail makes Run end with an error, unless it is already ending. The caller holds the lock.
 func (c *Controller[K]) fail(err error, cancel context.CancelFunc) {
-	if c.life == running && c.failure == nil {
+	if c.life == runstate.Running && c.failure == nil {
 		c.failure = err
 		cancel()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -90,7 +91,7 @@ func (c *Controller[K]) callReconciler(ctx context.Context, key K) (result Resul
 	if !c.o.CrashOnPanic { // a recovered panic would print another stack
 		defer func() {
 			if p := recover(); p != nil {
-				err = recovered(p)
+				err = api.Recovered(p)
 			}
 		}()
 	}

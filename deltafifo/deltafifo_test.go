@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // drain pops one batch, which must exist, and copies its slices.
@@ -38,15 +39,6 @@ func empty(t *testing.T, q *queue) {
 	defer cancel()
 	err := q.Pop(ctx, func(b batch) { t.Errorf("unexpected batch: %v", lines(b)) })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 func TestOrder(t *testing.T) {
@@ -282,15 +274,15 @@ func TestInitialList(t *testing.T) {
 	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
 	q.Put(at("b", "2"), "2")
 	q.Put(at("c", "3"), "3")
-	require.False(t, isClosed(q.Synced()))
+	require.False(t, runstate.IsClosed(q.Synced()))
 	require.NoError(t, q.Pop(t.Context(), func(b batch) {
 		require.True(t, b.InitialList)
 		require.Equal(t, []string{
 			"Listed ns/a#uid-a@1 initial", "Listed ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2", "Added ns/c#uid-c@3",
 		}, lines(b))
-		require.False(t, isClosed(q.Synced()), "not before the batch has been processed")
+		require.False(t, runstate.IsClosed(q.Synced()), "not before the batch has been processed")
 	}))
-	require.True(t, isClosed(q.Synced()))
+	require.True(t, runstate.IsClosed(q.Synced()))
 	q.Replace([]*thing{at("a", "9")}, "9")
 	second := drain(t, q)
 	require.False(t, second.InitialList)
@@ -301,13 +293,13 @@ func TestSyncedWithEmptyList(t *testing.T) {
 	q := deltafifo.New[*thing](deltafifo.Options{})
 	q.Bookmark("1")
 	drain(t, q)
-	require.False(t, isClosed(q.Synced()))
+	require.False(t, runstate.IsClosed(q.Synced()))
 	q.Replace(nil, "")
 	b := drain(t, q)
 	require.True(t, b.InitialList)
 	require.Empty(t, b.Objects)
 	require.Equal(t, "", b.ResourceVersion, "a list without a version leaves none")
-	require.True(t, isClosed(q.Synced()))
+	require.True(t, runstate.IsClosed(q.Synced()))
 	q.Replace(nil, "2")
 	require.False(t, drain(t, q).InitialList)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // model is a simple implementation of a DeltaFIFO that ignores cost.
@@ -187,7 +188,7 @@ func runOperations(t testing.TB, data []byte) {
 	require.NoError(t, q.Pop(t.Context(), c.apply))
 	require.Equal(t, m.known, c.objects, "drained, the consumer holds what is known")
 	require.LessOrEqual(t, c.initial, 1)
-	require.Equal(t, m.listed, isClosed(q.Synced()))
+	require.Equal(t, m.listed, runstate.IsClosed(q.Synced()))
 }
 
 func step(t testing.TB, s *script, q *queue, m *model, c *consumer, version string) {

@@ -14,6 +14,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -162,6 +163,6 @@ func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
 		own = subscribe(t, i, func(informer.Notification[*widget]) { own.Remove() }, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-own.Done()
-		require.False(t, isClosed(own.Synced()), "it was removed before")
+		require.False(t, runstate.IsClosed(own.Synced()), "it was removed before")
 	})
 }

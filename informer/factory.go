@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // FactoryOptions are the options of a Factory.
@@ -29,7 +30,7 @@ type Factory struct {
 	mu            sync.Mutex // guards the fields below
 	shared        map[shareKey]*sharedInformer
 	startInformer func(*sharedInformer) // starts an informer; nil unless Run is active
-	state         runState
+	state         runstate.State
 	failed        []error
 	active        sync.WaitGroup
 }
@@ -68,22 +69,22 @@ func (f *Factory) Run(ctx context.Context) error {
 	f.awaitInformers(ctx)
 	<-ctx.Done()
 	f.mu.Lock()
-	f.state, f.startInformer = ending, nil
+	f.state, f.startInformer = runstate.Ending, nil
 	f.mu.Unlock()
 	f.active.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = ended
+	f.state = runstate.Ended
 	return errors.Join(f.failed...)
 }
 
 func (f *Factory) begin(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.state != created {
+	if f.state != runstate.Created {
 		return ErrRunning
 	}
-	f.state = running
+	f.state = runstate.Running
 	f.startInformer = func(s *sharedInformer) {
 		var own context.Context
 		own, s.cancel = context.WithCancel(ctx)
@@ -151,7 +152,7 @@ type Share[T api.Object] struct {
 func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*Share[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.state >= ending {
+	if f.state >= runstate.Ending {
 		return nil, fmt.Errorf("share %s: %w", lw.Resource(), ErrStopped)
 	}
 	key := shareKey{
@@ -159,7 +160,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 		labelSelector: o.LabelSelector, fieldSelector: o.FieldSelector, managedFields: o.KeepManagedFields,
 	}
 	s := f.shared[key]
-	if s == nil || isClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago
+	if s == nil || runstate.IsClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago
 		s = newShared(f, lw, o)
 		f.shared[key] = s
 		if f.startInformer != nil {
@@ -211,7 +212,7 @@ func (s *Share[T]) register(register func() (Registration, error)) (Registration
 	}
 	r, err := register()
 	if err == nil {
-		gone := func(r Registration) bool { return isClosed(r.Done()) }
+		gone := func(r Registration) bool { return runstate.IsClosed(r.Done()) }
 		s.registrations = append(slices.DeleteFunc(s.registrations, gone), r)
 	}
 	return r, err
@@ -252,9 +253,9 @@ func (f *Factory) release(s *sharedInformer, registrations []Registration, done 
 		}
 	}
 	switch {
-	case f.state == running:
+	case f.state == runstate.Running:
 		f.active.Go(func() { waitAndClose(s, last, registrations, done) })
-	case f.state == created, isClosed(s.done): // no call can be in flight
+	case f.state == runstate.Created, runstate.IsClosed(s.done): // no call can be in flight
 		close(done)
 	default: // Run already waits for the end of every informer; runShared closes done
 		s.releases = append(s.releases, done)

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -74,12 +75,12 @@ func TestFactoryStopsUnusedInformers(t *testing.T) {
 		require.ErrorIs(t, err, informer.ErrStopped)
 		second.Release()
 		<-second.Done()
-		require.True(t, isClosed(second.Stopped()))
+		require.True(t, runstate.IsClosed(second.Stopped()))
 		third := share(t, f, s, informer.Options[*widget]{})
 		require.NotSame(t, second.Informer, third.Informer, "whoever comes next gets a new one")
 		<-third.Synced()
 		require.NoError(t, stop())
-		require.True(t, isClosed(third.Stopped()))
+		require.True(t, runstate.IsClosed(third.Stopped()))
 		_, err = informer.Shared(f, s, informer.Options[*widget]{})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.ErrorIs(t, f.Run(t.Context()), informer.ErrRunning)
@@ -94,7 +95,7 @@ func TestHandlerMayReleaseItsOwnShare(t *testing.T) {
 		only := share(t, f, s, informer.Options[*widget]{})
 		subscribe(t, only, func(informer.Notification[*widget]) {
 			only.Release()
-			require.False(t, isClosed(only.Done()), "this call is in flight")
+			require.False(t, runstate.IsClosed(only.Done()), "this call is in flight")
 		}, informer.HandlerOptions{})
 		<-only.Done()
 	})
@@ -133,7 +134,7 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 		go func() { ended <- stop() }()
 		synctest.Wait()
 		shared.Release()
-		require.False(t, isClosed(shared.Done()))
+		require.False(t, runstate.IsClosed(shared.Done()))
 		close(release)
 		<-shared.Done()
 		require.NoError(t, <-ended)
@@ -185,7 +186,7 @@ func TestReleaseWaitsForTheCallInFlight(t *testing.T) {
 		<-inFlight
 		shared.Release()
 		synctest.Wait()
-		require.False(t, isClosed(shared.Done()))
+		require.False(t, runstate.IsClosed(shared.Done()))
 		close(release)
 		<-shared.Done()
 	})
@@ -224,7 +225,7 @@ func TestFailedInformerIsNotShared(t *testing.T) {
 		close(release)
 		failing.Release()
 		<-failing.Done()
-		require.False(t, isClosed(again.Stopped()))
+		require.False(t, runstate.IsClosed(again.Stopped()))
 		require.ErrorContains(t, stop(), "unlucky")
 		require.Equal(t, 1, seen.FilterMessage("handler panicked").Len(), "the factory's logger is its informers'")
 	})
@@ -282,7 +283,7 @@ func TestFailedInformerAffectsNoOtherAndIsReported(t *testing.T) {
 		<-healthy.Synced()
 		failing.Release()
 		<-failing.Done()
-		require.False(t, isClosed(again.Stopped()), "the old share has no part in the new informer")
+		require.False(t, runstate.IsClosed(again.Stopped()), "the old share has no part in the new informer")
 		require.ErrorContains(t, stop(), "no such thing")
 	})
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // anyInformer is the part of an Informer that does not depend on its type.
@@ -43,7 +45,7 @@ func (f *Factory) current() []*sharedInformer {
 // awaitInformers closes synced when no informer is left to wait for.
 func (f *Factory) awaitInformers(ctx context.Context) {
 	for ctx.Err() == nil {
-		unsynced := slices.DeleteFunc(f.current(), func(s *sharedInformer) bool { return isClosed(s.informer.Synced()) })
+		unsynced := slices.DeleteFunc(f.current(), func(s *sharedInformer) bool { return runstate.IsClosed(s.informer.Synced()) })
 		if len(unsynced) == 0 {
 			close(f.synced)
 			return

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -58,7 +59,7 @@ func TestFactoryIsSyncedWithItsInformers(t *testing.T) {
 		mustShare(t, f, second, informer.Options[*widget]{})
 		close(first.gate)
 		synctest.Wait()
-		require.False(t, isClosed(f.Synced()))
+		require.False(t, runstate.IsClosed(f.Synced()))
 		close(second.gate)
 		<-f.Synced()
 		mustShare(t, f, third, informer.Options[*widget]{})
@@ -78,7 +79,7 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 			f := informer.NewFactory(informer.FactoryOptions{})
 			s := mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
 			defer runningFactory(t, f)()
-			require.False(t, isClosed(f.Synced()))
+			require.False(t, runstate.IsClosed(f.Synced()))
 			s.Release()
 			<-f.Synced()
 			require.Empty(t, f.Status())
@@ -103,7 +104,7 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 			f := informer.NewFactory(informer.FactoryOptions{})
 			mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
 			require.NoError(t, runningFactory(t, f)())
-			require.False(t, isClosed(f.Synced()))
+			require.False(t, runstate.IsClosed(f.Synced()))
 		})
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // received is the time at which the batches of these tests were received.
@@ -101,7 +102,7 @@ func TestHandleDeltas(t *testing.T) {
 				got = takeGroups(t, l.swap(), b)
 			}
 			require.Equal(t, tc.want, got)
-			require.True(t, isClosed(i.Synced()) == tc.batches[0].InitialList)
+			require.True(t, runstate.IsClosed(i.Synced()) == tc.batches[0].InitialList)
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/internal/hooks"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -95,23 +96,13 @@ type Informer[T api.Object] struct {
 	active  sync.WaitGroup // the goroutines that Run and late handlers have started
 
 	mu            sync.Mutex // orders batches, joins and resyncs; guards the fields below
-	state         runState
+	state         runstate.State
 	startListener func(*processListener[T]) // starts the goroutine of a listener; nil unless Run is active
 	listeners     []*processListener[T]
 	resyncCheck   time.Duration // the period of the resync ticker; fixed when Run begins; 0 means no ticker
 	waiters       []*waiter
 	changedAt     time.Time // when the newest change in the cache was received
 }
-
-// runState is the state of Run, of an Informer or a Factory.
-type runState int
-
-const (
-	created runState = iota
-	running
-	ending // the context has ended; Run waits for its goroutines
-	ended
-)
 
 // New returns an informer of the objects that lw lists. It sends no request before Run.
 func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
@@ -213,10 +204,10 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 func (i *Informer[T]) begin(ctx context.Context) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.state != created {
+	if i.state != runstate.Created {
 		return ErrRunning
 	}
-	i.state = running
+	i.state = runstate.Running
 	i.startListener = func(l *processListener[T]) {
 		l.resync.start(time.Now())
 		i.active.Go(func() {
@@ -238,6 +229,6 @@ func (i *Informer[T]) begin(ctx context.Context) error {
 func (i *Informer[T]) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.state, i.startListener = ended, nil
+	i.state, i.startListener = runstate.Ended, nil
 	close(i.stopped)
 }

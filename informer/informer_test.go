@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -170,7 +171,7 @@ func TestStuckHandlerDelaysNothingElse(t *testing.T) {
 		}
 		require.Len(t, r.take(), 100)
 		require.Equal(t, 99, stuck.Pending(), "one call is in flight")
-		require.True(t, isClosed(stuck.Synced()), "there was nothing in the initial list")
+		require.True(t, runstate.IsClosed(stuck.Synced()), "there was nothing in the initial list")
 		close(release)
 		synctest.Wait()
 		require.Zero(t, stuck.Pending())
@@ -268,7 +269,7 @@ func TestRemoveFromWithinAHandler(t *testing.T) {
 		registration = subscribe(t, i, func(informer.Notification[*widget]) {
 			if calls++; calls == 3 {
 				registration.Remove()
-				require.False(t, isClosed(registration.Done()), "a call is in flight")
+				require.False(t, runstate.IsClosed(registration.Done()), "a call is in flight")
 			}
 		}, informer.HandlerOptions{})
 		defer running(t, i)()
@@ -315,7 +316,7 @@ func TestLifecycle(t *testing.T) {
 		<-i.Synced()
 		require.ErrorIs(t, i.Run(t.Context()), informer.ErrRunning)
 		stop()
-		require.True(t, isClosed(i.Stopped()))
+		require.True(t, runstate.IsClosed(i.Stopped()))
 		require.ErrorIs(t, i.Run(t.Context()), informer.ErrRunning)
 		_, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})
 		require.ErrorIs(t, err, informer.ErrStopped)
@@ -581,15 +582,6 @@ func TestHandlersJoinAndLeaveConcurrently(t *testing.T) {
 		require.Len(t, i.Status().Handlers, 8*17)
 		stop()
 	})
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // historyChecker is a handler that checks that its notifications are legal, and applies them to state.

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // TestJoinBetweenBatches lets handlers join while one batch follows another. If a join released the lock between its
@@ -77,13 +78,13 @@ func TestSyncedIsClosedBetweenTheCacheAndTheHandlers(t *testing.T) {
 		s.set("a", 0)
 		i := informer.New(s, options(t))
 		informer.AddIndex(i, func(*widget) []int {
-			require.False(t, isClosed(i.Synced()), "it is synced before the cache holds the first list")
+			require.False(t, runstate.IsClosed(i.Synced()), "it is synced before the cache holds the first list")
 			return nil
 		})
 		var all []informer.Registration
 		for range 1000 {
 			all = append(all, subscribe(t, i, func(informer.Notification[*widget]) {
-				if !isClosed(i.Synced()) {
+				if !runstate.IsClosed(i.Synced()) {
 					t.Error("a handler is called before the informer is synced")
 				}
 			}, informer.HandlerOptions{}))

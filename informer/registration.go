@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // HandlerOptions are the options of one handler. The zero value is a good default.
@@ -111,15 +112,15 @@ func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Regi
 func (i *Informer[T]) addListener(l *processListener[T], desiredResync time.Duration) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.state == ended {
+	if i.state == runstate.Ended {
 		return ErrStopped
 	}
-	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.state == running)
+	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.state == runstate.Running)
 	i.listeners = append(i.listeners, l)
-	if isClosed(i.synced) {
+	if runstate.IsClosed(i.synced) {
 		l.push(&group[T]{replay: i.indexer.Snapshot(), at: time.Now(), completes: true})
 	}
-	if i.state == running {
+	if i.state == runstate.Running {
 		i.startListener(l)
 	}
 	return nil
@@ -146,7 +147,7 @@ func (i *Informer[T]) removeListener(l *processListener[T]) {
 	}
 	i.listeners = slices.Delete(i.listeners, at, at+1)
 	l.remove()
-	if i.state == created {
+	if i.state == runstate.Created {
 		close(l.done)
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
@@ -487,7 +488,7 @@ func (h *simulatedHandler) check() {
 		<-h.registration.Done()
 		return
 	}
-	require.True(h.s.t, isClosed(h.registration.Synced()))
+	require.True(h.s.t, runstate.IsClosed(h.registration.Synced()))
 	require.Zero(h.s.t, h.registration.Pending())
 	require.Len(h.s.t, h.state, h.s.informer.Cache().Len(), "handler %s", h.registration.Name())
 	for key, o := range h.s.informer.Cache().All() {

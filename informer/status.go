@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -45,7 +46,7 @@ func (i *Informer[T]) Status() Status {
 	s := Status{
 		Resource:        i.Resource(),
 		Reflector:       i.reflector.Status(),
-		Synced:          isClosed(i.synced),
+		Synced:          runstate.IsClosed(i.synced),
 		Objects:         snapshot.Len(),
 		ResourceVersion: snapshot.ResourceVersion(),
 		Undecodable:     len(i.reflector.Undecodable()),
@@ -60,7 +61,7 @@ func (i *Informer[T]) Status() Status {
 	}
 	for _, l := range i.listeners {
 		s.Handlers = append(s.Handlers, HandlerStatus{
-			Name: l.name, Synced: isClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
+			Name: l.name, Synced: runstate.IsClosed(l.synced), Pending: l.pending(), Panics: l.panics.Load(),
 			StuckSince: l.current.stuckSince(),
 		})
 	}
@@ -102,15 +103,6 @@ func latest(a, b time.Time) time.Time {
 		return a
 	}
 	return b
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 func objects(n int) string {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // stuckTest is an informer in a bubble. Its handler takes as many seconds for an object as the object's size says.
@@ -126,7 +127,7 @@ func TestSlowCallsAreNotStuck(t *testing.T) {
 		b.pass(time.Hour)
 		require.Empty(t, b.lines())
 		require.Zero(t, b.handler.StuckSince())
-		require.True(t, isClosed(b.handler.Synced()))
+		require.True(t, runstate.IsClosed(b.handler.Synced()))
 	})
 	minutes = append(minutes, 3600)
 	runStuckTest(t, 0, minutes, func(b *stuckTest) {

@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/testserver"
 )
@@ -365,7 +366,7 @@ func (s *scriptRun) removeHandler(words []string) { s.handlers[words[0]].registr
 
 func (s *scriptRun) pending(words []string) {
 	r := s.handlers[words[0]].registration
-	fmt.Fprintf(&s.notes, "  %d pending, %d panics, synced %v\n", r.Pending(), r.Panics(), isClosed(r.Synced()))
+	fmt.Fprintf(&s.notes, "  %d pending, %d panics, synced %v\n", r.Pending(), r.Panics(), runstate.IsClosed(r.Synced()))
 }
 
 // fault is "fault EFFECT [verb=watch] [skip=1] [times=1] [code=500] [after=10] [frame=ADDED]".

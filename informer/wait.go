@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // waiter is one call of WaitFor.
@@ -34,7 +35,7 @@ func (i *Informer[T]) await(ctx context.Context, w *waiter) (err error) {
 	case <-i.stopped:
 		err = ErrStopped
 	}
-	if isClosed(w.reached) { // also if the other event happened at the same time
+	if runstate.IsClosed(w.reached) { // also if the other event happened at the same time
 		return nil
 	}
 	return err
@@ -45,9 +46,9 @@ func (i *Informer[T]) addWaiter(version string) (*waiter, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
-	case isClosed(i.synced) && hasReached(i.ResourceVersion(), version):
+	case runstate.IsClosed(i.synced) && hasReached(i.ResourceVersion(), version):
 		return nil, nil
-	case i.state == ended:
+	case i.state == runstate.Ended:
 		return nil, ErrStopped
 	}
 	w := &waiter{version: version, reached: make(chan struct{})}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // Check returns an error if something is wrong, and nil otherwise. It gets the context of a request and should end with
@@ -184,7 +186,7 @@ func (c *Checks) isNews(n *namedCheck, err error) bool {
 func (n *namedCheck) call(ctx context.Context) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
+			err = api.Recovered(p)
 		}
 	}()
 	return n.check(ctx)
@@ -215,7 +217,7 @@ func (m *Manager) addOwnChecks() {
 func (m *Manager) checkEnding(context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.life >= ending {
+	if m.life >= runstate.Ending {
 		return errEnding
 	}
 	return nil

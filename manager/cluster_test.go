@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/recorder"
@@ -97,7 +98,7 @@ func TestHandOverIsWarm(t *testing.T) {
 		b := replica(t, s, &j, "b")
 		<-time.After(time.Minute)
 		require.Equal(t, []string{"a begins one", "a ends one"}, j.take())
-		require.False(t, isClosed(b.Elected()))
+		require.False(t, runstate.IsClosed(b.Elected()))
 		createMap(t, s, "two")
 		require.Equal(t, []string{"a begins two"}, j.take())
 		s.ForgetRequests()

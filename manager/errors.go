@@ -71,13 +71,3 @@ func (e *GraceError) Error() string {
 
 // Is reports whether target is ErrGracePeriod.
 func (e *GraceError) Is(target error) bool { return target == ErrGracePeriod }
-
-// PanicError is the error of a runnable that panicked. The manager can recover only a panic on the goroutine that calls
-// Run.
-type PanicError struct {
-	Value any    // what was passed to panic
-	Stack []byte // of the goroutine that panicked
-}
-
-// Error returns the value of the panic, without the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v [recovered]", e.Value) }

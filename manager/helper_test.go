@@ -183,12 +183,3 @@ func place(t *testing.T, m *manager.Manager, g manager.Group, r manager.Runnable
 	require.NoError(t, err)
 	return registration
 }
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // These are the defaults of Options, and a special value of GracePeriod.
@@ -56,7 +58,7 @@ type Manager struct {
 	healthz, livez, readyz *Checks
 
 	mu       sync.Mutex // guards the fields below, and the fields of the registrations
-	life     lifecycle
+	life     runstate.State
 	launch   func(*RunnableRegistration) // starts a runnable; set by Run
 	halt     context.CancelFunc          // makes Run end; set by Run
 	hurry    context.CancelFunc          // makes Run stop waiting; nil before the end
@@ -67,15 +69,6 @@ type Manager struct {
 	members  []*RunnableRegistration     // runnables that have not ended, in the order of their adds
 	failures []error                     // the errors that Run will return
 }
-
-type lifecycle int
-
-const (
-	created lifecycle = iota
-	running
-	ending // Run is ending and waits for the runnables
-	ended
-)
 
 // New returns a manager that does nothing until Run. If the options are invalid, it returns all errors, joined.
 func New(o Options) (*Manager, error) {
@@ -172,7 +165,7 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error
 	member := newRegistration(m, r, name, p.Group)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.life >= ending {
+	if m.life >= runstate.Ending {
 		return nil, ErrStopped
 	}
 	for _, other := range m.members {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -37,10 +38,10 @@ func TestOrderOfStartAndEnd(t *testing.T) {
 		require.Equal(t, []string{"start other", "warm up warm"}, sorted(j.take(), "start other"))
 		close(warm.synced)
 		require.Equal(t, []string{"campaign"}, j.take())
-		require.False(t, isClosed(m.Elected()))
+		require.False(t, runstate.IsClosed(m.Elected()))
 		close(elector.win)
 		require.ElementsMatch(t, []string{"start worker", "start warm"}, j.take())
-		require.True(t, isClosed(m.Elected()))
+		require.True(t, runstate.IsClosed(m.Elected()))
 
 		took, err := b.stop()
 		require.NoError(t, err)
@@ -67,7 +68,7 @@ func TestWithoutAnElectorEveryReplicaLeads(t *testing.T) {
 		require.NoError(t, m.Add(cold, j.newPart("worker")))
 		b := run(t, m)
 		require.ElementsMatch(t, []string{"warm up cold", "start cold", "start worker"}, j.take(), "there is no other leader")
-		require.True(t, isClosed(m.Elected()))
+		require.True(t, runstate.IsClosed(m.Elected()))
 		_, err := b.stop()
 		require.NoError(t, err)
 	})

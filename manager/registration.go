@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // RunnableRegistration is a runnable of a manager. controller-runtime has nothing like it; a runnable that was added
@@ -75,7 +77,7 @@ func (m *Manager) supervise(ctx context.Context, r *RunnableRegistration) {
 func call(ctx context.Context, r *RunnableRegistration) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = &PanicError{Value: p, Stack: debug.Stack()}
+			err = api.Recovered(p)
 		}
 	}()
 	if r.group == WarmUp {
@@ -97,14 +99,14 @@ func (m *Manager) settle(r *RunnableRegistration, err error, told bool) {
 	r.cancel()
 	m.forget(r)
 	log := m.log.With(zap.String("name", r.name), zap.Stringer("group", r.group))
-	var p *PanicError
+	var p *api.PanicError
 	if errors.As(err, &p) {
 		log.Error("runnable panicked", zap.Any("panic", p.Value), zap.ByteString("stack", p.Stack))
 	}
 	switch {
 	case err == nil:
 		log.Info("runnable ended")
-	case r.removed || m.life == ended:
+	case r.removed || m.life == runstate.Ended:
 		log.Error("runnable failed after it was stopped", zap.NamedError("err", err))
 	case r.group == election && m.lost != nil: // m.lost contains the reason
 	default:

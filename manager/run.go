@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // Run starts everything, group by group, and ends it in reverse order when ctx ends or a runnable fails. It returns
@@ -31,10 +33,10 @@ func (m *Manager) Run(ctx context.Context) error {
 func (m *Manager) begin(ctx context.Context, halt context.CancelFunc) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.life != created {
+	if m.life != runstate.Created {
 		return ErrRunning
 	}
-	m.life, m.halt = running, halt
+	m.life, m.halt = runstate.Running, halt
 	m.launch = func(r *RunnableRegistration) {
 		m.log.Info("runnable started", zap.String("name", r.name), zap.Stringer("group", r.group))
 		var own context.Context
@@ -79,7 +81,7 @@ func (m *Manager) release(ctx context.Context) {
 func (m *Manager) startGroup(ctx context.Context, g Group) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if ctx.Err() != nil || m.life != running || m.started[g] {
+	if ctx.Err() != nil || m.life != runstate.Running || m.started[g] {
 		return false
 	}
 	m.started[g] = true
@@ -121,7 +123,7 @@ func (m *Manager) awaitReady(ctx context.Context, g Group) (late []*RunnableRegi
 // unready returns the runnables of a group that the manager waits for.
 func (m *Manager) unready(g Group) []*RunnableRegistration {
 	return m.membersWhere(func(r *RunnableRegistration) bool {
-		return r.group == g && r.ready != nil && !isClosed(r.ready)
+		return r.group == g && r.ready != nil && !runstate.IsClosed(r.ready)
 	})
 }
 
@@ -189,7 +191,7 @@ func (m *Manager) end() error {
 func (m *Manager) engage() (context.Context, context.CancelFunc) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.life = ending
+	m.life = runstate.Ending
 	period := m.o.GracePeriod
 	if m.lost != nil {
 		period = DoNotWait
@@ -249,7 +251,7 @@ func (m *Manager) tell(groups ...Group) {
 // awaitEnd waits until no runnable of some groups is left. It reports whether this is so; otherwise the time is up.
 func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 	for {
-		expired := isClosed(over)
+		expired := runstate.IsClosed(over)
 		left := m.membersWhere(func(r *RunnableRegistration) bool { return slices.Contains(groups, r.group) })
 		if len(left) == 0 {
 			return true
@@ -284,7 +286,7 @@ func (m *Manager) giveUp(grace context.Context) error {
 func (m *Manager) conclude() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.life = ended
+	m.life = runstate.Ended
 	return errors.Join(m.failures...)
 }
 
@@ -299,13 +301,4 @@ func (m *Manager) membersWhere(f func(*RunnableRegistration) bool) []*RunnableRe
 		}
 	}
 	return picked
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }

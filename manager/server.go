@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/sameorigin"
 )
 
@@ -105,7 +106,7 @@ func (s *Server) Synced() <-chan struct{} { return s.synced }
 
 // Addr is where the server listens, and nil before Synced.
 func (s *Server) Addr() net.Addr {
-	if !isClosed(s.synced) {
+	if !runstate.IsClosed(s.synced) {
 		return nil
 	}
 	return s.addr

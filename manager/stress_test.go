@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/manager"
 )
 
@@ -68,7 +69,7 @@ func comeAndGo(t *testing.T, seed uint64) {
 	require.LessOrEqual(t, took, 4*time.Second, "four groups, each within a second")
 	people.Wait()
 	for _, registration := range all {
-		require.True(t, isClosed(registration.Done()), registration.Name())
+		require.True(t, runstate.IsClosed(registration.Done()), registration.Name())
 		require.NoError(t, registration.Err())
 	}
 	requireOrder(t, j.take())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // readiness returns the channel that a runnable closes when later groups may start; nil means at once.
@@ -61,7 +62,7 @@ func (m *Manager) checkCaches(context.Context) error {
 			late = append(late, why)
 		case why != nil:
 			late = append(late, fmt.Errorf("%s: not synced: %w", r.name, why))
-		case r.ready != nil && !isClosed(r.ready) && !named:
+		case r.ready != nil && !runstate.IsClosed(r.ready) && !named:
 			late = append(late, fmt.Errorf("%s: not synced", r.name))
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/testserver"
 )
@@ -130,7 +131,7 @@ type step struct {
 
 // play plays the steps of the script. Each step begins when the condition of the one before is met.
 func (d *demo) play(ctx context.Context) error {
-	if err := d.await(ctx, func() bool { return isClosed(d.sets.Synced()) && isClosed(d.pods.Synced()) }); err != nil {
+	if err := d.await(ctx, func() bool { return runstate.IsClosed(d.sets.Synced()) && runstate.IsClosed(d.pods.Synced()) }); err != nil {
 		return err
 	}
 	for n, s := range d.script() {
@@ -160,15 +161,6 @@ func (d *demo) await(ctx context.Context, met func() bool) error {
 		}
 	}
 	return nil
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // script returns the steps of the demonstration.
