@@ -94,7 +94,7 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// info is what a plugin is asked.
+// info returns the request that a plugin gets.
 func info(t *testing.T, o exec.Options) string {
 	t.Helper()
 	p := newPlugin(t, o)

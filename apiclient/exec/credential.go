@@ -14,10 +14,10 @@ import (
 	"github.com/leatproject/leat/internal/regularfile"
 )
 
-// kind is that of the one object of the protocol, which is asked and answered with.
+// kind is the kind of the object in the request and in the answer.
 const kind = "ExecCredential"
 
-// request is the object that a plugin finds in KUBERNETES_EXEC_INFO. It is the same in both versions.
+// request is the object in KUBERNETES_EXEC_INFO. It is the same in both versions.
 type request struct {
 	Kind       string      `json:"kind"`
 	APIVersion string      `json:"apiVersion"`
@@ -39,7 +39,7 @@ type requestCluster struct {
 	Config             json.RawMessage `json:"config,omitempty"`
 }
 
-// info is the text of the request. Authorities are told as data even if they stand in a file, as the protocol has it.
+// info returns the text of the request. The protocol has the authorities as data, also if they are in a file.
 func (o *Options) info(interactive bool) ([]byte, error) {
 	r := request{Kind: kind, APIVersion: o.APIVersion, Spec: requestSpec{Interactive: interactive}}
 	if c := o.Cluster; c != nil {
@@ -75,14 +75,14 @@ type answerStatus struct {
 	Key                 string  `json:"clientKeyData"`
 }
 
-// credentials are those of one answer.
+// credentials are the credentials of one answer.
 type credentials struct {
 	apiclient.Credentials
-	pem     string    // the certificate, to see whether it changed; a key belongs to one
-	expires time.Time // zero if nobody said
+	pem     string    // the certificate, to notice a change
+	expires time.Time // zero if unknown
 }
 
-// parse reads an answer. What it says about a bad one quotes none of it but its version and kind.
+// parse decodes an answer. Its errors quote only the version and the kind.
 func parse(text []byte, version string, now time.Time) (*credentials, error) {
 	var a answer
 	if err := json.Unmarshal(text, &a); err != nil {
@@ -111,7 +111,7 @@ func parse(text []byte, version string, now time.Time) (*credentials, error) {
 	return c, nil
 }
 
-// explain says where an answer is broken, and not what stands there.
+// explain returns an error that names the place of the fault, and quotes nothing.
 func explain(text []byte, err error) error {
 	var syntax *json.SyntaxError
 	var wrong *json.UnmarshalTypeError
@@ -138,7 +138,7 @@ func (c *credentials) setExpiry(text *string) error {
 	return nil
 }
 
-// setCertificate reads certificate and key. The credentials expire with the certificate at the latest.
+// setCertificate parses certificate and key. The credentials expire with the certificate, or earlier.
 func (c *credentials) setCertificate(certificate, key string) error {
 	switch {
 	case certificate == "" && key == "":
@@ -168,13 +168,13 @@ func (c *credentials) expiredAt(now time.Time) bool {
 	return !c.expires.IsZero() && !now.Before(c.expires)
 }
 
-// is tells whether a client was given these.
+// is reports whether a client got these credentials.
 func (c *credentials) is(given apiclient.Credentials) bool {
 	return c.Token.Reveal() == given.Token.Reveal() && c.Certificate == given.Certificate
 }
 
-// keepCertificate takes over the certificate of those before if it is the same one, because a client opens new
-// connections for one that it has not seen.
+// keepCertificate keeps the previous certificate if it is the same, because a client opens new connections for a new
+// certificate.
 func (c *credentials) keepCertificate(before *credentials) {
 	if before != nil && c.pem == before.pem {
 		c.Certificate = before.Certificate

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// What can go wrong with a plugin. Each is found in an *Error by errors.Is.
+// The reasons of an *Error. errors.Is finds them.
 var (
 	ErrNotFound      = errors.New("there is no such command")
 	ErrNotAllowed    = errors.New("the policy of this program does not allow it to run")
@@ -23,24 +23,24 @@ var (
 	ErrExpired       = errors.New("its credentials have expired already")
 )
 
-// Error says which plugin did not give credentials and why. Nothing of what the plugin printed to standard output is in
-// it. The first lines that it wrote to standard error are, as they are what its author wanted the user to read. Values of
-// the variables that the kubeconfig gives it are taken out of them, in every usual encoding, and so are arguments and
-// inherited variables that are secrets by their names, values behind such names, and long texts that look random.
+// Error is the error of a plugin that gave no credentials. It has nothing of the plugin's standard output. It has the
+// first lines of standard error and the last, because the plugin's author wrote them for the user. Secrets in them are
+// hidden: the values of the kubeconfig's variables, in every usual encoding; arguments and inherited variables with the
+// name of a secret; values behind such names; and long texts that look random.
 type Error struct {
-	// Command is the plugin's, as the kubeconfig has it.
+	// Command is the command of the plugin, as the kubeconfig has it.
 	Command string
-	// ExitCode is that of a plugin that failed, or -1 if a signal ended it.
+	// ExitCode is the exit code of a plugin that failed, or -1 if a signal ended it.
 	ExitCode int
-	// Stderr is the beginning of what a plugin without the terminal wrote, and its last line.
+	// Stderr has the first lines and the last line of standard error, if the plugin did not have the terminal.
 	Stderr string
-	// InstallHint is the kubeconfig's, where the command does not exist.
+	// InstallHint is the hint of the kubeconfig, if the command does not exist.
 	InstallHint string
 	// Err is the reason: one of the errors above, with details.
 	Err error
 }
 
-// Error is one line: the command, the reason and what helps.
+// Error returns one line: the command, the reason and the hint.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("exec: credential plugin %s: %v", printable(e.Command), e.Err)
 	if e.Stderr != "" {
@@ -55,7 +55,7 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Err }
 
-// printable drops what could do something to a terminal.
+// printable removes control characters, which could change a terminal.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

@@ -37,9 +37,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// acts are what the plugin of a test does, and with which code it ends.
+// acts are the plugins of the tests. Each returns its exit code.
 var acts = map[string]func() int{
-	// report gives a token that says what the plugin was given.
+	// report returns a token with the arguments and the environment of the plugin.
 	"report": func() int {
 		stdin, _ := io.ReadAll(os.Stdin)
 		wd, _ := os.Getwd()
@@ -61,7 +61,7 @@ var acts = map[string]func() int{
 		fmt.Fprintf(os.Stderr, "\nyour session \x1b[31mexpired\n  log in with %s\n", os.Getenv("PASSWORD"))
 		return 3
 	},
-	// babble complains in the words of its argument.
+	// babble writes its argument to standard error.
 	"babble": func() int {
 		fmt.Fprint(os.Stderr, os.Args[1])
 		return 1
@@ -90,7 +90,7 @@ var acts = map[string]func() int{
 		_, _ = io.ReadAll(conn)
 		return 0
 	},
-	// leave ends well, and a child of it holds its output open.
+	// leave succeeds, and its child holds the output open.
 	"leave": func() int {
 		child := osexec.Command(os.Args[0])
 		child.Env = append(os.Environ(), actVariable+"=hold")
@@ -151,7 +151,7 @@ func answer(version string, status map[string]any) string {
 	return string(text)
 }
 
-// token is an answer with a token that is good for some time, or for ever.
+// token returns an answer with a token that is valid for some time, or forever.
 func token(text string, lifetime time.Duration) ([]byte, error) {
 	status := map[string]any{"token": text}
 	if lifetime != 0 {

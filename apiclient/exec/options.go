@@ -19,25 +19,25 @@ const (
 	V1Beta1 = "client.authentication.k8s.io/v1beta1"
 )
 
-// DefaultTimeout is how long a plugin may take where Terms say nothing: long enough for a person to log in.
+// DefaultTimeout is the default of Terms.Timeout. A person can log in within it.
 const DefaultTimeout = 5 * time.Minute
 
-// InteractiveMode says what a plugin wants of standard input. It corresponds to ExecInteractiveMode of client-go.
+// InteractiveMode is a plugin's use of standard input. It corresponds to ExecInteractiveMode of client-go.
 type InteractiveMode string
 
 // The modes. Standard input is given to a plugin only if it is a terminal.
 const (
 	Never       InteractiveMode = "Never"       // the plugin does not read standard input
-	IfAvailable InteractiveMode = "IfAvailable" // it does if there is one
-	Always      InteractiveMode = "Always"      // it cannot run without
+	IfAvailable InteractiveMode = "IfAvailable" // it reads standard input if that is a terminal
+	Always      InteractiveMode = "Always"      // it needs standard input
 )
 
-// Options are what a user's entry of a kubeconfig says about its plugin, and the terms of the program that runs it.
-// Printed, they show neither arguments nor values of variables, either of which may hold a credential.
-// They correspond to ExecConfig of client-go.
+// Options are the plugin of a user's entry in a kubeconfig, and the terms of the program that runs it. Formatted
+// Options show neither arguments nor values of variables, because both may contain a credential. They correspond to
+// ExecConfig of client-go.
 type Options struct {
-	// Command is the program to run. With a separator in it, it is a path, relative to Dir; without, it is looked for in
-	// PATH. The current folder is never searched, not even where PATH says so.
+	// Command is the program to run. If it contains a path separator, it is a path relative to Dir. Otherwise PATH is
+	// searched, but not the current folder, even if PATH contains it.
 	Command string
 	// Dir is the folder of the kubeconfig.
 	Dir string
@@ -47,18 +47,18 @@ type Options struct {
 	Env []Variable
 	// APIVersion is V1 or V1Beta1. The plugin must answer in the same.
 	APIVersion string
-	// InstallHint tells a person how to get the command. It stands in the error when there is no such command.
+	// InstallHint tells a person how to install the command. It is in the error if there is no such command.
 	InstallHint string
-	// InteractiveMode has a default, IfAvailable, in V1Beta1 only.
+	// InteractiveMode must be set in V1. In V1Beta1 the default is IfAvailable.
 	InteractiveMode InteractiveMode
-	// Cluster is told to the plugin if it is not nil.
+	// Cluster is passed to the plugin, unless it is nil.
 	Cluster *Cluster
 
-	// Terms are those of the program.
+	// Terms are set by the program, not by the kubeconfig.
 	Terms Terms
 }
 
-// String shows options without arguments and without values.
+// String formats options without arguments and without values.
 func (o Options) String() string {
 	return fmt.Sprintf("exec.Options{Command:%s Args:%d Env:%v APIVersion:%s}", o.Command, len(o.Args), o.Env, o.APIVersion)
 }
@@ -72,27 +72,26 @@ func (o Options) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, o.String()) 
 // MarshalJSON writes String: it is meant for logs, not for storage.
 func (o Options) MarshalJSON() ([]byte, error) { return json.Marshal(o.String()) }
 
-// Variable is one of the environment. Tokens are often handed to plugins in one.
+// Variable is a variable of the environment. It often has a token.
 type Variable struct {
 	Name  string
 	Value apiclient.Secret
 }
 
-// Cluster is what a plugin is told of the server that the credentials are for.
-// It corresponds to Cluster of the API group client.authentication.k8s.io.
+// Cluster describes the server for the plugin. It corresponds to Cluster of the API group client.authentication.k8s.io.
 type Cluster struct {
 	Server             string
 	TLSServerName      string
 	Insecure           bool
 	CAData             []byte   // wins over CAFile
 	CAFile             string   // read for each run; a regular file of at most 4 MiB
-	ProxyURL           *url.URL // told with its password
+	ProxyURL           *url.URL // the plugin gets its password too
 	DisableCompression bool
-	// Config is what the cluster's extension client.authentication.k8s.io/exec holds, as JSON.
+	// Config is the content of the cluster's extension client.authentication.k8s.io/exec, as JSON.
 	Config []byte
 }
 
-// String shows a cluster without the password of its proxy and without Config.
+// String formats a cluster without the password of its proxy and without Config.
 func (c Cluster) String() string { return "exec.Cluster{Server:" + c.Server + "}" }
 
 // GoString is String.
@@ -104,23 +103,23 @@ func (c Cluster) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) 
 // MarshalJSON writes String: it is meant for logs, not for storage.
 func (c Cluster) MarshalJSON() ([]byte, error) { return json.Marshal(c.String()) }
 
-// Terms are those of a program that runs plugins, whichever a kubeconfig names. The zero value lets any run, as kubectl
-// does, with the program's own terminal if it has one.
+// Terms are the rules of a program for all plugins. The zero value allows any command, as kubectl does. An interactive
+// plugin gets the program's terminal, if it has one.
 type Terms struct {
-	// Policy says which commands may run. A kubeconfig from somebody else runs what it names.
+	// Policy selects the commands that may run. Without one, a kubeconfig can run any command.
 	Policy Policy
-	// Timeout is how long a plugin may take. Zero means DefaultTimeout.
+	// Timeout is the longest time of a run. Zero means DefaultTimeout.
 	Timeout time.Duration
 	// Stdin is given to interactive plugins if it is a terminal. Nil means os.Stdin.
 	Stdin *os.File
-	// StdinUnavailable says, if it is not empty, that no plugin can have standard input, and why: "it is the manifest".
+	// StdinUnavailable is a reason why no plugin can have standard input: "it is the manifest". Empty means none.
 	StdinUnavailable string
-	// Stderr gets what plugins write to standard error. Nil means os.Stderr for those that have the terminal, and for
-	// others nothing: the first lines of one that fails are in the error.
+	// Stderr gets the standard error of the plugins. Nil means os.Stderr for a plugin with the terminal, and nothing
+	// for others; if such a plugin fails, its first lines are in the error.
 	Stderr io.Writer
 }
 
-// FieldError says which field of Options is wrong and why.
+// FieldError is an error in a field of Options.
 type FieldError struct {
 	Field string // "APIVersion", "Env"
 	Err   error
@@ -136,7 +135,7 @@ func fieldErrorf(field, format string, a ...any) error {
 	return &FieldError{Field: field, Err: fmt.Errorf(format, a...)}
 }
 
-// complete fills in what has a default and finds what is wrong.
+// complete sets the defaults and validates the options.
 func (o *Options) complete() error {
 	switch {
 	case o.Command == "":
@@ -181,7 +180,7 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// interactive decides whether a run gets standard input.
+// interactive reports whether a run gets standard input.
 func (o *Options) interactive(isTerminal func(*os.File) bool) (bool, error) {
 	if o.InteractiveMode == Never {
 		return false, nil

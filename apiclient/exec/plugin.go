@@ -14,24 +14,25 @@ import (
 )
 
 const (
-	// leeway is how long before they expire credentials are replaced, so that none expires on its way to the server.
+	// leeway is the time between the replacement and the expiry of credentials, so that no credential expires on its
+	// way to the server.
 	leeway = 10 * time.Second
-	// pause is the least time from a run that did not help, because it failed or because the server refused what it
-	// gave, to the next: a watch that retries must not start a process each time.
+	// pause is the shortest time between a run without success and the next run. A run has no success if it fails, or
+	// if the server refuses its credentials. Without the pause, each retry of a watch would start a process.
 	pause = 10 * time.Second
 )
 
-// Plugin gets credentials from a program that it runs when it has none, or none that are good any longer. It owns
-// nothing between calls: there is no process and no goroutine unless somebody waits in Credentials. It corresponds to
-// Authenticator of client-go's plugin/pkg/client/auth/exec.
+// Plugin gets credentials from a program. It runs the program when it has no valid credentials. There is a process and
+// a goroutine only while a call of Credentials waits. Plugin corresponds to Authenticator of client-go's
+// plugin/pkg/client/auth/exec.
 type Plugin struct {
-	o          *Options                                                  // behind a pointer, where fmt does not find arguments
+	o          *Options                                                  // a pointer, so that fmt does not print the arguments
 	isTerminal func(*os.File) bool                                       // a seam for tests
 	run        func(context.Context, *process) (printed []byte, _ error) // a seam for tests
 
 	mu        sync.Mutex // guards the fields below
 	current   *credentials
-	refreshAt time.Time // when current are to be replaced; zero for never
+	refreshAt time.Time // when to replace current; zero for never
 	refused   bool      // the server does not accept current
 	refusable time.Time // before this a refusal of current changes nothing
 	failure   error     // of the last run that failed
@@ -39,19 +40,19 @@ type Plugin struct {
 	flight    *flight   // the run in progress
 }
 
-// flight is one run, and those who wait for it.
+// flight is one run, and the calls that wait for it.
 type flight struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the process is gone
 
 	// guarded by Plugin.mu until done is closed
 	waiting   int
-	abandoned bool // the last who waited has left: the process is being killed
+	abandoned bool // the last waiting call has left: the process is being killed
 	result    apiclient.Credentials
 	err       error
 }
 
-// New makes a plugin; it is not run before Credentials is called. What is wrong in the options is a *FieldError.
+// New returns a plugin. Credentials runs it, not New. An error in the options is a *FieldError.
 func New(o Options) (*Plugin, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func New(o Options) (*Plugin, error) {
 
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
-// String names the plugin.
+// String returns the command of the plugin.
 func (p *Plugin) String() string { return fmt.Sprintf("exec.Plugin(%q)", p.o.Command) }
 
 // GoString is String.
@@ -70,12 +71,12 @@ func (p *Plugin) GoString() string { return p.String() }
 // Format is String, whatever the verb.
 func (p *Plugin) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, p.String()) }
 
-// Credentials returns those that are known while they are good, and runs the plugin otherwise. It blocks until the run
-// ends or ctx does. One run serves all who ask; it ends early, with its process, when all of them have left, and the
-// last of them returns when it is gone. An error other than that of ctx is an *Error.
+// Credentials returns the known credentials while they are valid, and runs the plugin otherwise. It blocks until the
+// run or ctx ends. Concurrent calls share one run. If all of them leave, the process is killed, and the last call
+// returns when the process is gone. An error is that of ctx or an *Error.
 //
-// Credentials are replaced ten seconds before they expire, unless the plugin gives them out later than that; if that
-// fails, they serve until they do expire. After a failure the plugin is not run again for ten seconds.
+// Credentials are replaced ten seconds before they expire, unless the plugin returns them later than that. If the
+// replacement fails, they are used until they expire. After a failure the plugin does not run for ten seconds.
 func (p *Plugin) Credentials(ctx context.Context) (apiclient.Credentials, error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -90,7 +91,7 @@ func (p *Plugin) Credentials(ctx context.Context) (apiclient.Credentials, error)
 			if !f.abandoned {
 				return f.result, f.err
 			}
-			// This one came while a run was being killed; the next is for him.
+			// This call joined a run that was being killed. The next run is for this call.
 		case <-ctx.Done():
 			p.leave(f)
 			return apiclient.Credentials{}, ctx.Err()
@@ -98,9 +99,10 @@ func (p *Plugin) Credentials(ctx context.Context) (apiclient.Credentials, error)
 	}
 }
 
-// Refused makes the next call of Credentials run the plugin, if c are the credentials that it would return: who is late
-// to tell that older ones were refused changes nothing. If those are refused that a run gave because of a refusal, the
-// plugin is not run again for ten seconds, and they are returned as before: the server's answer says more than ours.
+// Refused makes the next call of Credentials run the plugin, if c are the current credentials. A late refusal of older
+// credentials has no effect. If the server also refuses the credentials of the new run, the plugin does not run again
+// for ten seconds. Credentials returns the refused ones in this time, because the server's answer says more than an
+// error.
 func (p *Plugin) Refused(c apiclient.Credentials) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +111,7 @@ func (p *Plugin) Refused(c apiclient.Credentials) {
 	}
 }
 
-// knownOrJoin answers without a run if it can, and else returns the flight to wait for.
+// knownOrJoin returns the known credentials or the last error if no run is needed, or else the run to wait for.
 func (p *Plugin) knownOrJoin(ctx context.Context) (apiclient.Credentials, *flight, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +132,7 @@ func (p *Plugin) knownOrJoin(ctx context.Context) (apiclient.Credentials, *fligh
 	return apiclient.Credentials{}, p.flight, nil
 }
 
-// despite returns the current credentials in spite of a failure to replace them, while they are good.
+// despite returns the current credentials while they are valid, although their replacement failed.
 func (p *Plugin) despite(err error, now time.Time) (apiclient.Credentials, error) {
 	if p.current != nil && !p.refused && !p.current.expiredAt(now) {
 		return p.current.Credentials, nil
@@ -138,7 +140,7 @@ func (p *Plugin) despite(err error, now time.Time) (apiclient.Credentials, error
 	return apiclient.Credentials{}, err
 }
 
-// leave is for who does not want to wait any longer. Nobody's process outlives those who wanted it.
+// leave ends the wait of one call. The last call kills the process, because no process outlives the calls that need it.
 func (p *Plugin) leave(f *flight) {
 	p.mu.Lock()
 	f.waiting--
@@ -153,7 +155,7 @@ func (p *Plugin) leave(f *flight) {
 	}
 }
 
-// fly runs the plugin once and lands what came of it.
+// fly runs the plugin once and stores the result.
 func (p *Plugin) fly(ctx context.Context, f *flight) {
 	defer f.cancel()
 	got, err := p.obtain(ctx)
@@ -166,7 +168,7 @@ func (p *Plugin) fly(ctx context.Context, f *flight) {
 	switch {
 	case err == nil:
 		f.result = p.accept(got, now)
-	case f.abandoned: // it was killed, and so has not failed
+	case f.abandoned: // a killed run is not a failure
 	default:
 		p.failure, p.retryAt = err, now.Add(pause)
 		f.result, f.err = p.despite(err, now)
@@ -186,7 +188,7 @@ func (p *Plugin) accept(got *credentials, now time.Time) apiclient.Credentials {
 	return got.Credentials
 }
 
-// obtain runs the process and reads its answer.
+// obtain runs the process and decodes its answer.
 func (p *Plugin) obtain(ctx context.Context) (*credentials, error) {
 	pr, err := p.prepare()
 	if err != nil {
@@ -206,7 +208,7 @@ func (p *Plugin) obtain(ctx context.Context) (*credentials, error) {
 	return got, nil
 }
 
-// explain names the plugin in an error, and hints at how to get one that is missing.
+// explain adds the command to an error, and the hint for a missing command.
 func (p *Plugin) explain(err error) error {
 	var e *Error
 	if !errors.As(err, &e) {

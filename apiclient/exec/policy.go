@@ -7,22 +7,22 @@ import (
 	"slices"
 )
 
-// PolicyType says how a Policy decides.
+// PolicyType is the rule of a Policy.
 type PolicyType string
 
 // The types. An empty one is AllowAll.
 const (
 	AllowAll  PolicyType = "AllowAll"  // any command may run
-	DenyAll   PolicyType = "DenyAll"   // none may
-	Allowlist PolicyType = "Allowlist" // those of the list may
+	DenyAll   PolicyType = "DenyAll"   // no command may run
+	Allowlist PolicyType = "Allowlist" // the commands of the list may run
 )
 
-// Policy says which commands a program lets a kubeconfig run. It follows KEP-3104, whose kuberc has the same policy for
-// kubectl, and corresponds to PluginPolicy of client-go.
+// Policy selects the commands that a kubeconfig may run. It follows KEP-3104, which has the same policy for kubectl in
+// kuberc, and corresponds to PluginPolicy of client-go.
 type Policy struct {
 	Type PolicyType
-	// Allowlist are commands by name or by absolute path. A name means what PATH leads to when the plugin is to run. It
-	// must be empty unless Type is Allowlist, and must not be if it is: nothing is allowed by mistake.
+	// Allowlist has names or absolute paths of commands. PATH resolves a name when the plugin starts. If Type is
+	// Allowlist, the list must not be empty; otherwise it must be empty, so that nothing is allowed by mistake.
 	Allowlist []string
 }
 
@@ -51,7 +51,7 @@ func (p Policy) validate() error {
 	return nil
 }
 
-// allows decides about a command by the path that it was resolved to, and that will be run.
+// allows reports whether a command may run. It checks the resolved path, which is the path that runs.
 func (p Policy) allows(path string) bool {
 	switch p.Type {
 	case "", AllowAll:

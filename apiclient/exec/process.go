@@ -15,35 +15,35 @@ import (
 )
 
 const (
-	// infoVariable is where a plugin finds what it is asked.
+	// infoVariable is the variable with the request.
 	infoVariable = "KUBERNETES_EXEC_INFO"
-	// maxOutput bounds the answer, in bytes. A token is a few thousand, and so is a certificate.
+	// maxOutput limits the answer, in bytes. A token and a certificate have a few thousand each.
 	maxOutput = 1 << 20
-	// stderrKept is how many bytes are kept of the beginning of standard error, and of its end.
+	// stderrKept limits what is kept of the beginning of standard error, and of its end, in bytes.
 	stderrKept = 2 << 10
-	// drain is how long somebody else may hold a plugin's output open after its end: some plugins leave a daemon behind,
-	// which inherits it.
+	// drain is how long another process may hold a plugin's output open after its end. Some plugins leave a daemon,
+	// which inherits the output.
 	drain = time.Second
 )
 
-// process is one run to be.
+// process is a run that has not started.
 type process struct {
 	path  string
-	args  []string // with the command as written at their beginning
+	args  []string // the first is the command as written
 	env   []string
 	stdin *os.File // nil unless the run is interactive
 
-	stderr  io.Writer // nil to show nobody
-	secrets []string  // what is taken out of stderr before it is quoted
+	stderr  io.Writer // nil to discard it
+	secrets []string  // removed from stderr before it is quoted
 }
 
-// prepare finds the command, asks whether it may run, and writes down what the plugin is asked.
+// prepare finds the command, checks the policy, and formats the request.
 func (p *Plugin) prepare() (*process, error) {
 	interactive, err := p.o.interactive(p.isTerminal)
 	if err != nil {
 		return nil, err
 	}
-	if p.o.Terms.Policy.Type == DenyAll { // even one that does not exist
+	if p.o.Terms.Policy.Type == DenyAll { // also for a command that does not exist
 		return nil, ErrNotAllowed
 	}
 	path, err := resolve(p.o.Command, p.o.Dir)
@@ -69,7 +69,7 @@ func (p *Plugin) prepare() (*process, error) {
 			pr.secrets = append(pr.secrets, password)
 		}
 	}
-	pr.env = append(pr.env, infoVariable+"="+string(info)) // of two of one name the last counts
+	pr.env = append(pr.env, infoVariable+"="+string(info)) // the last of two variables with one name wins
 	if interactive {
 		pr.stdin = p.o.Terms.Stdin
 		if pr.stderr == nil {
@@ -79,7 +79,7 @@ func (p *Plugin) prepare() (*process, error) {
 	return pr, nil
 }
 
-// resolve returns the path of a command: one with a separator is relative to dir, others are looked for in PATH.
+// resolve returns the path of a command. A command with a separator is relative to dir; for others it searches PATH.
 func resolve(command, dir string) (string, error) {
 	if filepath.Base(command) != command && !filepath.IsAbs(command) {
 		command = filepath.Join(dir, command)
@@ -87,7 +87,7 @@ func resolve(command, dir string) (string, error) {
 	path, err := osexec.LookPath(command)
 	switch {
 	case errors.Is(err, osexec.ErrDot):
-		return "", fmt.Errorf("%w in PATH but for one in the current folder, which is not run", ErrNotFound)
+		return "", fmt.Errorf("%w in PATH, except in the current folder, from which leat runs no plugin", ErrNotFound)
 	case errors.Is(err, osexec.ErrNotFound) && filepath.Base(command) == command:
 		return "", fmt.Errorf("%w in PATH", ErrNotFound)
 	case errors.Is(err, fs.ErrNotExist):
@@ -98,8 +98,8 @@ func resolve(command, dir string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// run starts a process and returns what it prints. It ends the process, and the children that stayed in its group, when ctx ends or
-// when it prints too much.
+// run starts a process and returns its standard output. When ctx ends, or if the output is too long, it kills the
+// process and the children in its group.
 func run(ctx context.Context, pr *process) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -109,7 +109,7 @@ func run(ctx context.Context, pr *process) ([]byte, error) {
 	cmd.Stdout = out
 	said := &excerpt{also: pr.stderr}
 	if pr.stdin != nil {
-		// It talks to the user, who reads what it writes, and it stays in the group that may read from the terminal.
+		// An interactive plugin talks to the user. It stays in the process group that may read from the terminal.
 		cmd.Stdin, cmd.Stderr = pr.stdin, pr.stderr
 		cmd.Cancel = func() error { return endGently(cmd.Process) }
 	} else {
@@ -137,7 +137,7 @@ func (pr *process) explain(err error, said *excerpt) error {
 	}
 }
 
-// output keeps what a process prints, up to a bound.
+// output keeps the standard output of a process, up to maxOutput.
 type output struct {
 	b        bytes.Buffer
 	tooMuch  bool
@@ -153,16 +153,16 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.b.Write(p)
 }
 
-// excerpt keeps the beginning of what is written to it, and the end.
+// excerpt keeps the beginning and the end of a text.
 type excerpt struct {
 	also       io.Writer
 	head, tail []byte
-	cut        bool // something is missing between them
+	cut        bool // there was more text between them
 }
 
 func (e *excerpt) Write(p []byte) (int, error) {
 	if e.also != nil {
-		_, _ = e.also.Write(p) // the plugin is not to fail because nobody can read what it says
+		_, _ = e.also.Write(p) // a failure to show its text must not fail the plugin
 	}
 	rest := p
 	if room := stderrKept - len(e.head); room > 0 {
@@ -176,10 +176,10 @@ func (e *excerpt) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// text is the first three lines and the last, which is where many runtimes say what went wrong.
+// text returns the first three lines and the last, because many runtimes print the cause there.
 func (e *excerpt) text(secrets []string) string {
 	head, tail := string(e.head), string(e.tail)
-	if e.cut { // and so neither may have half a line, with half a secret
+	if e.cut { // half a line may have half a secret
 		head = head[:strings.LastIndexByte(head, '\n')+1]
 		_, tail, _ = strings.Cut(tail, "\n")
 	}

@@ -12,8 +12,8 @@ const hidden = "(not shown)"
 // redact removes secrets from the standard error of a plugin. The rule is conservative. It replaces
 //
 //   - the known secrets, in every usual encoding (hideKnown),
-//   - private keys, JSON web tokens (RFC 7519), the user of a URL, and what follows Authorization, Cookie, Bearer, Basic
-//     and curl's -u,
+//   - private keys, JSON web tokens (RFC 7519), the user of a URL, and the text behind Authorization, Cookie, Bearer,
+//     Basic and curl's -u,
 //   - the value behind a name that means a secret, such as token, password or AWS_SECRET_ACCESS_KEY (hideNamed),
 //   - every long unbroken text that looks random, except in the path of a file.
 //
@@ -33,7 +33,7 @@ func redact(text string, secrets []string) string {
 // shapes are secrets with a form of their own. The groups are kept.
 var shapes = []*regexp.Regexp{
 	regexp.MustCompile(`(?s)()-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY-----|$)()`),
-	regexp.MustCompile(`(?s)^().*-----END [A-Z0-9 ]*PRIVATE KEY-----()`), // the beginning was cut
+	regexp.MustCompile(`(?s)^().*-----END [A-Z0-9 ]*PRIVATE KEY-----()`), // its beginning was cut off
 	regexp.MustCompile(`()\beyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)*()`),
 	regexp.MustCompile(`(://)[^\s/"'<>]*(@)`),
 	regexp.MustCompile(`(\b[\w.+-]+:)[^\s@/:"'<>]+(@[\w-]+\.)`),
@@ -43,10 +43,11 @@ var shapes = []*regexp.Regexp{
 	regexp.MustCompile(`((?:^|\s)-p[\s=]+)[^\s/.~-][^\s]*()`),
 }
 
-// header matches the headers of HTTP whose whole value is secret, up to the value. The scheme is kept.
+// header matches the HTTP headers whose whole value is secret, up to the value. The scheme is kept.
 var header = regexp.MustCompile(`(?i)\b(?:(?:proxy-)?authorization|(?:set-)?cookie2?)[\\"'\]]*\s*(?::|=>|=)[\\"'\[\s]*(?:(?:basic|bearer|digest|negotiate|ntlm|token|apikey|aws4-hmac-sha256)\s+)?`)
 
-// hideHeaders hides the value of such a header, up to the quote or the bracket that ends it, or else to the end of the line.
+// hideHeaders hides the value of such a header, up to the quote or the bracket that ends it, or else to the end of the
+// line.
 func hideHeaders(text string) string {
 	return replaceIn(text, header, func(text string, from, to int) (skip, n int) {
 		rest, match := firstLine(text[to:]), text[from:to]
@@ -96,9 +97,10 @@ const (
 
 var (
 	unbroken = regexp.MustCompile(`[\w+/%~-]{20,}`)
-	// plainSegments matches the beginning of a path of plain words, which says nothing about the rest.
+	// plainSegments matches the beginning of a path of plain words. The rest of the text may still be random.
 	plainSegments = regexp.MustCompile(`^(?:[a-z]*/)+`)
-	// filePath matches the beginning of a path. A random text that begins with a slash rarely goes on with a plain word.
+	// filePath matches the beginning of a path. A random text that begins with a slash rarely continues with a plain
+	// word.
 	filePath = regexp.MustCompile(`^(?:file://)?(?:/|\.{1,2}/|~/|[A-Za-z]:[\\/]+|\\\\)[A-Za-z]?[a-z]*(?:[./\\]|$)`)
 )
 
@@ -122,8 +124,8 @@ func isRandom(s string) bool {
 	return len(s) >= shortestRandom && float64(transitions(s)) >= randomness*float64(len(s)-1)
 }
 
-// transitions counts the places where a digit meets a letter, or an upper-case letter follows a lower-case one. Words and
-// names have few.
+// transitions counts the places where a digit meets a letter, or an upper-case letter follows a lower-case one. Words
+// and names have few.
 func transitions(s string) int {
 	n := 0
 	for i := 1; i < len(s); i++ {

@@ -13,11 +13,13 @@ import (
 )
 
 const (
-	// shortestSecret spares words such as "no" and "1": without them a message says nothing.
+	// shortestSecret is the length of the shortest secret that is hidden. Words such as "no" and "1" are kept, because
+	// a message needs them.
 	shortestSecret = 4
 	// shortestInherited is the same for variables that the plugin inherits.
 	shortestInherited = 8
-	// shortestPart is the length of the beginning of a secret that is hidden if its end was cut off, and of a line of it.
+	// shortestPart is the shortest part of a secret that is hidden: its beginning, if the end was cut off, or one of
+	// its lines.
 	shortestPart = 8
 )
 
