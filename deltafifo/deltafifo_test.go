@@ -194,7 +194,7 @@ func TestReuse(t *testing.T) {
 	q.Replace([]*thing{at("b", "2"), at("a", "1")}, "2")
 	require.Equal(t, []string{"Listed ns/b#uid-b@2"}, lines(drain(t, q)))
 	got, _ := q.Get(keyOf("a"))
-	require.Same(t, a, got, "the old pointer stays")
+	require.Same(t, a, got, "the old pointer must stay")
 	q.Replace([]*thing{at("a", "1"), at("b", "2")}, "3")
 	noop := drain(t, q)
 	require.Empty(t, noop.Objects)
@@ -242,7 +242,7 @@ func TestOverwrite(t *testing.T) {
 	got, _ := q.Get(keyOf("a"))
 	require.Same(t, again, got)
 	q.Replace([]*thing{at("a", "5")}, "7")
-	require.Empty(t, drain(t, q).Objects, "the next list reuses again")
+	require.Empty(t, drain(t, q).Objects, "the next list must reuse objects again")
 }
 
 func TestVersions(t *testing.T) {
@@ -261,9 +261,9 @@ func TestVersions(t *testing.T) {
 		q.Bookmark("")
 		empty(t, q)
 		q.Put(at("a", "13"), "")
-		require.Equal(t, "12", drain(t, q).ResourceVersion, "an object without a version leaves it where it was")
+		require.Equal(t, "12", drain(t, q).ResourceVersion, "an object without a version does not change the version")
 		q.Replace([]*thing{at("a", "13")}, "12")
-		require.Equal(t, "12", drain(t, q).ResourceVersion, "a list is always news, if only of there being nothing new")
+		require.Equal(t, "12", drain(t, q).ResourceVersion, "every list makes a batch, even without changes")
 	})
 }
 
@@ -280,7 +280,7 @@ func TestInitialList(t *testing.T) {
 		require.Equal(t, []string{
 			"Listed ns/a#uid-a@1 initial", "Listed ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2", "Added ns/c#uid-c@3",
 		}, lines(b))
-		require.False(t, runstate.IsClosed(q.Synced()), "not before the batch has been processed")
+		require.False(t, runstate.IsClosed(q.Synced()), "Synced must not be closed before the batch has been processed")
 	}))
 	require.True(t, runstate.IsClosed(q.Synced()))
 	q.Replace([]*thing{at("a", "9")}, "9")
@@ -298,7 +298,7 @@ func TestSyncedWithEmptyList(t *testing.T) {
 	b := drain(t, q)
 	require.True(t, b.InitialList)
 	require.Empty(t, b.Objects)
-	require.Equal(t, "", b.ResourceVersion, "a list without a version leaves none")
+	require.Equal(t, "", b.ResourceVersion, "a list without a version clears the version")
 	require.True(t, runstate.IsClosed(q.Synced()))
 	q.Replace(nil, "2")
 	require.False(t, drain(t, q).InitialList)

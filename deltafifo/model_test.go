@@ -186,7 +186,7 @@ func runOperations(t testing.TB, data []byte) {
 	}
 	q.Bookmark("drained") // so that there is something to pop
 	require.NoError(t, q.Pop(t.Context(), c.apply))
-	require.Equal(t, m.known, c.objects, "drained, the consumer holds what is known")
+	require.Equal(t, m.known, c.objects, "after the last Pop, the consumer must have all known objects")
 	require.LessOrEqual(t, c.initial, 1)
 	require.Equal(t, m.listed, runstate.IsClosed(q.Synced()))
 }

@@ -68,7 +68,7 @@ func drain(t *testing.T, b backlog[*thing], now *cache.Snapshot[*thing]) (all []
 		for n := range g.all() {
 			all = append(all, n)
 		}
-		require.Equal(t, g.len(), len(all)-before, "len is how many there are")
+		require.Equal(t, g.len(), len(all)-before, "len must be the number of notifications")
 		complete = complete || g.completes
 	}
 	return all, complete

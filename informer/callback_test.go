@@ -120,7 +120,7 @@ func TestHandlersMayUseTheInformer(t *testing.T) {
 						return
 					}
 					useEverything(t, i)
-					require.NoError(t, i.WaitFor(t.Context(), s.set("b", 2)), "the cache goes on while a handler waits")
+					require.NoError(t, i.WaitFor(t.Context(), s.set("b", 2)), "the cache must change while a handler waits")
 					subscribe(t, i, nested.handle, informer.HandlerOptions{Coalesce: coalesce})
 					other.Remove()
 					<-other.Done()
@@ -148,7 +148,7 @@ func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 		<-own.Done()
 		s.set("a", 2)
 		synctest.Wait()
-		require.Empty(t, i.Status().Handlers, "nothing is kept for it")
+		require.Empty(t, i.Status().Handlers, "the removed handler must not be listed")
 		require.Zero(t, own.Pending())
 	})
 }
@@ -163,6 +163,6 @@ func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
 		own = subscribe(t, i, func(informer.Notification[*widget]) { own.Remove() }, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-own.Done()
-		require.False(t, runstate.IsClosed(own.Synced()), "it was removed before")
+		require.False(t, runstate.IsClosed(own.Synced()), "the handler was removed before the end of the list")
 	})
 }

@@ -84,7 +84,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 			require.NoError(t, i.Run(ctx))
 			require.ErrorIs(t, failed, reflector.ErrEndlessList)
 			require.Less(t, read.Load(), int64(10<<20), "bytes read")
-			require.Less(t, heapInUse()-before, int64(8<<20), "nothing of it is kept")
+			require.Less(t, heapInUse()-before, int64(8<<20), "no object is kept")
 			runtime.KeepAlive(i)
 		})
 	}

@@ -14,11 +14,11 @@ func Example() {
 	widgets.set("a", 1)
 	i := informer.New(widgets, informer.Options[*widget]{})
 
-	told := make(chan string)
+	events := make(chan string)
 	_, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{
-		AddFunc:    func(w *widget, initial bool) { told <- fmt.Sprintf("added %s, initially: %v", w.Name, initial) },
-		UpdateFunc: func(old, w *widget) { told <- fmt.Sprintf("%s went from %d to %d", w.Name, old.Size, w.Size) },
-		DeleteFunc: func(d informer.DeletedObject[*widget]) { told <- "deleted " + d.Object.Name },
+		AddFunc:    func(w *widget, initial bool) { events <- fmt.Sprintf("added %s, initially: %v", w.Name, initial) },
+		UpdateFunc: func(old, w *widget) { events <- fmt.Sprintf("%s went from %d to %d", w.Name, old.Size, w.Size) },
+		DeleteFunc: func(d informer.DeletedObject[*widget]) { events <- "deleted " + d.Object.Name },
 	}, informer.HandlerOptions{})
 	if err != nil {
 		panic(err)
@@ -27,11 +27,11 @@ func Example() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- i.Run(ctx) }()
-	fmt.Println(<-told)
+	fmt.Println(<-events)
 	widgets.set("a", 2)
-	fmt.Println(<-told)
+	fmt.Println(<-events)
 	widgets.remove("a")
-	fmt.Println(<-told)
+	fmt.Println(<-events)
 	cancel()
 	fmt.Println(<-ended)
 	// Output:

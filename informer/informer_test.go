@@ -171,7 +171,7 @@ func TestStuckHandlerDelaysNothingElse(t *testing.T) {
 		}
 		require.Len(t, r.take(), 100)
 		require.Equal(t, 99, stuck.Pending(), "one call is in flight")
-		require.True(t, runstate.IsClosed(stuck.Synced()), "there was nothing in the initial list")
+		require.True(t, runstate.IsClosed(stuck.Synced()), "the initial list is empty")
 		close(release)
 		synctest.Wait()
 		require.Zero(t, stuck.Pending())
@@ -222,7 +222,7 @@ func TestHandlerPanicIsContained(t *testing.T) {
 		<-panicky.Synced()
 		s.set("a", 2)
 		synctest.Wait()
-		require.Equal(t, 3, calls, "it is called on after a panic")
+		require.Equal(t, 3, calls, "the handler must get notifications after a panic")
 		require.EqualValues(t, 3, panicky.Panics())
 		require.Len(t, r.take(), 3)
 		require.Equal(t, 3, seen.FilterMessage("handler panicked").Len())
@@ -321,7 +321,7 @@ func TestLifecycle(t *testing.T) {
 		_, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.ErrorIs(t, i.WaitFor(t.Context(), "99"), informer.ErrStopped)
-		require.NoError(t, i.WaitFor(t.Context(), "0"), "what was reached stays reached")
+		require.NoError(t, i.WaitFor(t.Context(), "0"), "a reached version must stay reached")
 	})
 }
 
@@ -346,7 +346,7 @@ func TestNoCallAfterRun(t *testing.T) {
 		started := time.Now()
 		stop()
 		ended = true
-		require.Equal(t, time.Second, time.Since(started), "Run waits for the call in flight, and for nothing else")
+		require.Equal(t, time.Second, time.Since(started), "Run waits only for the call in flight")
 		require.Equal(t, 1, calls)
 	})
 }
@@ -359,7 +359,7 @@ func TestWaitFor(t *testing.T) {
 		anything := make(chan error, 1)
 		go func() { anything <- i.WaitFor(t.Context(), "0") }()
 		synctest.Wait()
-		require.Empty(t, anything, "there is nothing yet")
+		require.Empty(t, anything, "the first list is not there yet")
 		defer running(t, i)()
 		require.NoError(t, <-anything)
 		require.NoError(t, i.WaitFor(t.Context(), "1"))

@@ -78,7 +78,7 @@ func TestSyncedIsClosedBetweenTheCacheAndTheHandlers(t *testing.T) {
 		s.set("a", 0)
 		i := informer.New(s, options(t))
 		informer.AddIndex(i, func(*widget) []int {
-			require.False(t, runstate.IsClosed(i.Synced()), "it is synced before the cache holds the first list")
+			require.False(t, runstate.IsClosed(i.Synced()), "Synced must not be closed before the cache holds the first list")
 			return nil
 		})
 		var all []informer.Registration

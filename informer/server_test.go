@@ -105,8 +105,8 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 		"500":                            {{Effect: testserver.Fail{Code: 500}}},
 		"503":                            {{Effect: testserver.Fail{Code: 503, RetryAfter: 2 * time.Second}}},
 		"a page of HTML":                 {{Effect: testserver.Fail{Code: 200, Body: []byte("<html>sign in</html>"), Header: map[string][]string{"Content-Type": {"text/html"}}}}},
-		"half an answer":                 {{Effect: testserver.Cut{After: 150}}},
-		"objects of no kind":             {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
+		"half of an answer":              {{Effect: testserver.Cut{After: 150}}},
+		"items that are not objects":     {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
 		"no JSON":                        {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"metadata":{"name":"w1"`) }}}},
 		"a string instead of an object":  {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
 		"empty objects":                  {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{}`) }}}},
@@ -117,7 +117,7 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 		"namespaces with a slash":        {{Effect: testserver.Malform{Mangle: replaced(`"namespace":"`, `"namespace":"a/`)}}},
 		"silence":                        {{Effect: testserver.Stall{}}},
 		"an outage":                      {{Effect: testserver.Outage{}}},
-		"resets":                         {{Effect: testserver.Reset{}}},
+		"connection resets":              {{Effect: testserver.Reset{}}},
 		"410 forever":                    {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: 500}}},
 		"an empty list that ends early":  {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Cut{After: 60}}},
 	} {
@@ -198,9 +198,9 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 					_, err = server.Update(widgets, named("w1", 9))
 					require.NoError(t, err)
 					synctest.Wait()
-					require.Equal(t, []string{"Update w1 1→9"}, r.take(), "the watch goes on")
+					require.Equal(t, []string{"Update w1 1→9"}, r.take(), "the watch must continue")
 					require.Equal(t, 2, i.Status().Reflector.Counters.Malformed)
-					require.Empty(t, i.Undecodable(), "the cache misses nothing of what it is to hold")
+					require.Empty(t, i.Undecodable(), "foreign objects must not count as undecodable")
 					stop()
 					all.Client().CloseIdleConnections()
 				})

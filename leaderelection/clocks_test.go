@@ -135,7 +135,7 @@ func (e *election) write(identity string) {
 func (e *election) requireLeader() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	require.Less(e.t, time.Since(e.lastAt), 10*time.Second, "nobody leads although nothing is disturbed")
+	require.Less(e.t, time.Since(e.lastAt), 10*time.Second, "no replica leads although nothing is disturbed")
 }
 
 // end ends all processes.

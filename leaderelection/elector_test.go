@@ -93,13 +93,13 @@ func TestLeaseIsKept(t *testing.T) {
 		l = lease(t, s)
 		require.Equal(t, map[string]string{"team": "mill", "app": "mill"}, l.Labels)
 		require.Equal(t, "z", *l.Spec.PreferredHolder)
-		require.True(t, l.Spec.RenewTime.After(before.Add(5*time.Second)), "it is not renewed any more")
+		require.True(t, l.Spec.RenewTime.After(before.Add(5*time.Second)), "the lease must still be renewed")
 		require.Equal(t, acquired.Unix(), l.Spec.AcquireTime.Unix())
-		require.True(t, a.Leading(), "a write that is none of its business took the lease away")
+		require.True(t, a.Leading(), "a write to another field must not end the lease")
 
 		require.NoError(t, s.Delete(leases, leaseKey))
 		<-time.After(3 * time.Second)
-		require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity, "it was not made again")
+		require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity, "a deleted lease must be created again")
 		require.True(t, a.Leading())
 		require.NoError(t, a.end())
 	})
@@ -118,7 +118,7 @@ func TestReleaseAfterTheLastWorker(t *testing.T) {
 		require.Equal(t, context.Canceled, a.cause)
 		<-b.Elected()
 		began, _ := b.led()
-		require.False(t, began.Before(over), "two led at once")
+		require.False(t, began.Before(over), "two replicas lead at once")
 		require.Less(t, began.Sub(over), 5*time.Second)
 		l := lease(t, s)
 		require.Equal(t, "b", *l.Spec.HolderIdentity)
@@ -137,7 +137,7 @@ func TestHandOver(t *testing.T) {
 		b := campaign(t, s, leaderelection.Options{Identity: "b"}, 0, nil)
 		<-time.After(20 * time.Second)
 		require.NoError(t, a.end())
-		require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity, "it was to be kept")
+		require.Equal(t, "a", *lease(t, s).Spec.HolderIdentity, "the lease must not be released")
 		_, over := a.led()
 		<-b.Elected()
 		began, _ := b.led()
@@ -159,7 +159,7 @@ func TestDeadLeaderIsFollowed(t *testing.T) {
 		began, _ := b.led()
 		require.LessOrEqual(t, began.Sub(died), 15*time.Second+4400*time.Millisecond)
 		_, over := a.led()
-		require.False(t, over.IsZero(), "two lead at once")
+		require.False(t, over.IsZero(), "two replicas lead at once")
 		require.False(t, began.Before(over))
 		require.ErrorIs(t, a.end(), leaderelection.ErrLost)
 	})
@@ -169,8 +169,8 @@ func TestDeadLeaderIsFollowed(t *testing.T) {
 func TestLostLease(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		line := &cut{}
-		var told []bool
-		a := campaign(t, s, leaderelection.Options{Identity: "a", OnLeading: func(l bool) { told = append(told, l) }}, time.Second, line.on)
+		var calls []bool
+		a := campaign(t, s, leaderelection.Options{Identity: "a", OnLeading: func(l bool) { calls = append(calls, l) }}, time.Second, line.on)
 		<-a.Elected()
 		<-time.After(4*time.Second + time.Millisecond) // the last renewal is a millisecond old
 		line.set(true)
@@ -180,13 +180,13 @@ func TestLostLease(t *testing.T) {
 		err := <-a.ended
 		a.ended <- err
 		require.ErrorIs(t, err, leaderelection.ErrLost)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "it does not say why")
+		require.ErrorIs(t, err, context.DeadlineExceeded, "the cause must be in the error")
 		require.ErrorContains(t, err, "default/mill could not be renewed for 10s: ")
 		require.ErrorIs(t, a.cause, leaderelection.ErrLost)
 		began, over := a.led()
-		require.Equal(t, 14*time.Second+time.Second, over.Sub(began), "4 s of renewals, 10 s until it gave up, 1 s until the work ended")
+		require.Equal(t, 14*time.Second+time.Second, over.Sub(began), "4 s of renewals, 10 s until the deadline, 1 s until the work ended")
 		require.False(t, a.Leading())
-		require.Equal(t, []bool{true, false}, told)
+		require.Equal(t, []bool{true, false}, calls)
 	})
 }
 
@@ -255,7 +255,7 @@ func TestLeaseTakenByAnother(t *testing.T) {
 		edit(t, s, func(spec map[string]any) { spec["holderIdentity"] = "thief" })
 		require.True(t, a.Leading())
 		<-time.After(2*time.Second + time.Millisecond)
-		require.False(t, a.Leading(), "its work has yet to end, but it is not its work any more")
+		require.False(t, a.Leading(), "the work still runs, but the replica does not lead")
 		began := time.Now()
 		err := <-a.ended
 		a.ended <- err
@@ -263,7 +263,7 @@ func TestLeaseTakenByAnother(t *testing.T) {
 		require.EqualError(t, err, `leaderelection: the lease is lost: "thief" holds default/mill`)
 		require.Equal(t, time.Minute-time.Millisecond, time.Since(began))
 		require.Equal(t, 1, slow)
-		require.Equal(t, "thief", *lease(t, s).Spec.HolderIdentity, "what is another's was released")
+		require.Equal(t, "thief", *lease(t, s).Spec.HolderIdentity, "the lease of another replica must not be released")
 	})
 }
 
@@ -289,7 +289,7 @@ func TestClocksAreNotCompared(t *testing.T) {
 				}
 				last := time.Now()
 				<-a.Elected()
-				require.GreaterOrEqual(t, time.Since(last), 30*time.Second, "the duration that the lease says does not count")
+				require.GreaterOrEqual(t, time.Since(last), 30*time.Second, "the duration in the lease must not count")
 				require.Less(t, time.Since(last), 40*time.Second)
 				require.Equal(t, []string{"other", "a"}, leaders)
 			})
@@ -400,7 +400,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 			require.NoError(t, a.end())
 			require.Equal(t, leaderelection.DefaultRenewDeadline, time.Since(began))
 			require.Equal(t, "a", a.Leader(), "the lease has not been released")
-			require.False(t, a.Leading(), "its work is over")
+			require.False(t, a.Leading(), "the work has ended")
 		})
 	})
 }
@@ -485,7 +485,7 @@ func TestRenewDeadlineIsExact(t *testing.T) {
 			err := <-a.ended
 			a.ended <- err
 			require.ErrorIs(t, err, leaderelection.ErrLost)
-			require.ErrorIs(t, err, refused, "it does not say why")
+			require.ErrorIs(t, err, refused, "the cause must be in the error")
 			began, over := a.led()
 			require.Equal(t, want, over.Sub(began))
 		})
@@ -549,7 +549,7 @@ func TestLeaseTakenDuringRenewal(t *testing.T) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, interfere)
 		<-a.Elected()
 		<-time.After(2*time.Second + time.Millisecond)
-		require.False(t, a.Leading(), "it leads beside another")
+		require.False(t, a.Leading(), "two replicas lead at once")
 		_, over := a.led()
 		require.Equal(t, time.Millisecond, time.Since(over))
 		require.EqualError(t, a.end(), `leaderelection: the lease is lost: "thief" holds default/mill`)

@@ -110,8 +110,8 @@ func (l *lock) release(ctx context.Context) error {
 			return nil
 		}
 		lease := l.observed.DeepCopy()
-		nobody, second, now := "", int32(1), metav1.NowMicro()
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &nobody, &second
+		noHolder, second, now := "", int32(1), metav1.NowMicro()
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &noHolder, &second
 		lease.Spec.AcquireTime, lease.Spec.RenewTime = &now, &now
 		err := l.write(ctx, lease)
 		if !apierrors.IsConflict(err) || try == 3 {

@@ -69,7 +69,7 @@ func TestTimesOfACandidatesRequests(t *testing.T) {
 			require.LessOrEqual(t, pause, 4400*time.Millisecond)
 			distinct[pause] = true
 		}
-		require.Greater(t, len(distinct), 10, "the pauses are all alike")
+		require.Greater(t, len(distinct), 10, "the pauses must differ")
 
 		<-time.After(10 * time.Second)
 		asked = s.Requests()
@@ -194,7 +194,7 @@ func TestErrorsOfTheWorkAreKept(t *testing.T) {
 			require.ErrorIs(t, err, leaderelection.ErrLost)
 			require.Equal(t, fails == broken, errors.Is(err, broken))
 			require.NotErrorIs(t, err, context.Canceled)
-			require.Equal(t, []string{"update", "get"}, requests(s), "what is another's was released")
+			require.Equal(t, []string{"update", "get"}, requests(s), "the lease of another replica must not be released")
 		})
 	}
 }
@@ -250,7 +250,7 @@ func TestTimesOfAReleasedLease(t *testing.T) {
 		<-a.Elected()
 		<-time.After(time.Minute + time.Second)
 		require.NoError(t, a.end())
-		require.False(t, a.Leading(), "its work is over")
+		require.False(t, a.Leading(), "the work has ended")
 		spec := lease(t, s).Spec
 		require.Zero(t, time.Since(spec.RenewTime.Time))
 		require.Zero(t, time.Since(spec.AcquireTime.Time))

@@ -121,12 +121,12 @@ func TestAdoptionReadsTheOwnerOnce(t *testing.T) {
 	mine, err := r.Claim(t.Context(), []*metav1.ObjectMeta{child("d", true, r.Owner), child("e", false, r.Owner)})
 	require.NoError(t, err)
 	require.Equal(t, []string{"d"}, names(mine))
-	require.Zero(t, r.lives, "it asked without need")
+	require.Zero(t, r.lives, "an unnecessary request")
 	mine, err = r.Claim(t.Context(), orphans)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "c"}, names(mine))
 	require.Equal(t, 1, r.lives)
-	require.Equal(t, "8", mine[0].ResourceVersion, "it is not what the server stored")
+	require.Equal(t, "8", mine[0].ResourceVersion, "the object must be as the server stored it")
 
 	gone := errors.New("gone")
 	for name, c := range map[string]struct {
@@ -135,7 +135,7 @@ func TestAdoptionReadsTheOwnerOnce(t *testing.T) {
 	}{
 		"unknown":             {func(context.Context) (*metav1.ObjectMeta, error) { return nil, gone }, "read ReplicaSet web: gone"},
 		"another incarnation": {func(context.Context) (*metav1.ObjectMeta, error) { return object("shop", "web", "u9"), nil }, "another object has its name"},
-		"dying": {func(context.Context) (*metav1.ObjectMeta, error) {
+		"being deleted": {func(context.Context) (*metav1.ObjectMeta, error) {
 			o := object("shop", "web", "u1")
 			o.DeletionTimestamp = &metav1.Time{}
 			return o, nil

@@ -36,13 +36,13 @@ func TestSetController(t *testing.T) {
 	var already *owner.AlreadyOwnedError
 	require.ErrorAs(t, err, &already)
 	require.Equal(t, types.UID("u1"), already.Owner.UID)
-	require.Len(t, pod.OwnerReferences, 1, "it was changed")
+	require.Len(t, pod.OwnerReferences, 1, "the object must not be changed")
 
 	again := object("shop", "web", "u9") // another object with the name, after the first was deleted
 	require.ErrorIs(t, owner.SetController(again, sets, pod), owner.ErrAlreadyOwned)
 	require.False(t, owner.Controls(again, pod))
 
-	require.NoError(t, owner.Set(other, sets, pod), "who is no controller stands beside one")
+	require.NoError(t, owner.Set(other, sets, pod), "an owner must be possible beside a controller")
 	require.Len(t, pod.OwnerReferences, 2)
 	require.False(t, owner.Controls(other, pod))
 	require.True(t, owner.Remove(web, pod))
@@ -62,7 +62,7 @@ func TestSetAgain(t *testing.T) {
 	require.NoError(t, owner.SetController(web, sets, pod))
 	require.Len(t, pod.OwnerReferences, 2)
 	require.Equal(t, "apps/v1", pod.OwnerReferences[0].APIVersion)
-	require.Equal(t, "apps/v1beta2", before[0].APIVersion, "a slice that others may hold was written to")
+	require.Equal(t, "apps/v1beta2", before[0].APIVersion, "a shared slice must not be changed")
 	after := pod.DeepCopy()
 	require.NoError(t, owner.SetController(web, sets, pod))
 	require.Equal(t, after.OwnerReferences, pod.OwnerReferences)
@@ -74,11 +74,11 @@ func TestInvalidReferences(t *testing.T) {
 		resource      api.Resource
 		says          string
 	}{
-		"another namespace":        {object("shop", "web", "u"), object("bar", "p", "v"), sets, `bar/p and its owner ReplicaSet shop/web are in different namespaces`},
-		"cluster-scoped object":    {object("shop", "web", "u"), object("", "n", "v"), sets, `n has no namespace, and its owner ReplicaSet is in namespace "shop"`},
-		"never stored":             {object("shop", "web", ""), object("shop", "p", "v"), sets, "ReplicaSet web has no UID"},
-		"a resource without kind":  {object("shop", "web", "u"), object("shop", "p", "v"), api.Resource{Version: "v1", Namespaced: true}, "lacks a kind"},
-		"a resource of no version": {object("shop", "web", "u"), object("shop", "p", "v"), api.Resource{Kind: "X", Namespaced: true}, "lacks a kind or a version"},
+		"another namespace":          {object("shop", "web", "u"), object("bar", "p", "v"), sets, `bar/p and its owner ReplicaSet shop/web are in different namespaces`},
+		"cluster-scoped object":      {object("shop", "web", "u"), object("", "n", "v"), sets, `n has no namespace, and its owner ReplicaSet is in namespace "shop"`},
+		"never stored":               {object("shop", "web", ""), object("shop", "p", "v"), sets, "ReplicaSet web has no UID"},
+		"a resource without kind":    {object("shop", "web", "u"), object("shop", "p", "v"), api.Resource{Version: "v1", Namespaced: true}, "lacks a kind"},
+		"a resource without version": {object("shop", "web", "u"), object("shop", "p", "v"), api.Resource{Kind: "X", Namespaced: true}, "lacks a kind or a version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, set := range []func(api.Object, api.Resource, metav1.Object) error{owner.Set, owner.SetController} {
@@ -90,14 +90,14 @@ func TestInvalidReferences(t *testing.T) {
 		})
 	}
 	pod := object("shop", "p", "v")
-	require.NoError(t, owner.SetController(object("", "n1", "u"), nodes, pod), "a cluster-scoped owner may own anything")
+	require.NoError(t, owner.SetController(object("", "n1", "u"), nodes, pod), "a cluster-scoped owner may own any object")
 }
 
 func TestControllerOf(t *testing.T) {
 	boss, child := object("a", "boss", "1"), object("a", "child", "2")
 	require.Empty(t, owner.ControllerOf(child))
 	require.NoError(t, owner.Set(boss, sets, child))
-	require.Empty(t, owner.ControllerOf(child), "an owner, and no controller")
+	require.Empty(t, owner.ControllerOf(child), "an owner that is not the controller")
 	require.NoError(t, owner.SetController(boss, sets, child))
 	require.Equal(t, boss.UID, owner.ControllerOf(child))
 }

@@ -161,7 +161,7 @@ func TestSeries(t *testing.T) {
 		}
 		created, patched := writes(r)
 		require.Equal(t, 1, created)
-		require.Equal(t, 4, patched, "at its second time, and in each of the three minutes after")
+		require.Equal(t, 4, patched, "at the second event, and in each of the three minutes after")
 		<-time.After(time.Minute)
 		all := stored[eventsv1.Event](t, r, events, "shop")
 		require.Equal(t, int32(20), all[0].Series.Count, "the last were not written")
@@ -258,7 +258,7 @@ func TestFlush(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		for i := range 50 {
-			r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "told at the end")
+			r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "recorded at the end")
 		}
 		r.stop()
 		require.Zero(t, time.Since(began))
@@ -304,18 +304,18 @@ func TestFlushEndsBy(t *testing.T) {
 		took    time.Duration
 		lost    int
 	}{
-		"by itself":                           {0, -1, 5 * time.Second, 6},
-		"in time":                             {0, 29 * time.Second, 16 * time.Second, 0},
-		"too late for the last":               {0, 15 * time.Second, 15 * time.Second, 1},
-		"without a limit":                     {0, 0, 16 * time.Second, 0},
-		"with a timeout, which is the user's": {3 * time.Second, 29 * time.Second, 3 * time.Second, 7},
+		"by itself":             {0, -1, 5 * time.Second, 6},
+		"in time":               {0, 29 * time.Second, 16 * time.Second, 0},
+		"too late for the last": {0, 15 * time.Second, 15 * time.Second, 1},
+		"without a limit":       {0, 0, 16 * time.Second, 0},
+		"with FlushTimeout":     {3 * time.Second, 29 * time.Second, 3 * time.Second, 7},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core, logs := zapobserver.New(zap.WarnLevel)
 			bubble(t, recorder.Options{FlushTimeout: c.timeout, Logger: zap.New(core)}, func(t *testing.T, r *rig) {
 				r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Delay{For: 2 * time.Second}})
 				for i := range 8 {
-					r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "told at the end")
+					r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "recorded at the end")
 				}
 				switch {
 				case c.endBy == 0:
@@ -446,8 +446,8 @@ func TestLostAnswer(t *testing.T) {
 		r.Warning(pods, web, "Failed", "no")
 		<-time.After(2 * time.Second)
 		written := stored[eventsv1.Event](t, r, events, "shop")
-		require.Len(t, written, 1, "it was written twice")
-		require.Nil(t, written[0].Series, "kube-apiserver refuses a series of one")
+		require.Len(t, written, 1, "the Event must be written once")
+		require.Nil(t, written[0].Series, "kube-apiserver rejects a series with one event")
 		r.Warning(pods, web, "Failed", "no")
 		require.Equal(t, int32(2), stored[eventsv1.Event](t, r, events, "shop")[0].Series.Count)
 		require.Zero(t, r.Stats().Failed)
