@@ -85,10 +85,6 @@ func New(c Config) (*Client, error) {
 // Host returns the server's URL, which holds no credentials.
 func (c *Client) Host() string { return c.base.String() }
 
-// Transport returns what the next request would be sent with: an *http.Transport with the newest certificates, which
-// another one replaces when they change, or Config.Transport. It adds no token. Who keeps it keeps its certificates.
-func (c *Client) Transport() http.RoundTripper { return c.transports.peek(c.credentials.certificate()) }
-
 // CloseIdleConnections closes the connections that no call uses. The client can be used on.
 func (c *Client) CloseIdleConnections() { c.transports.closeIdle() }
 

@@ -12,6 +12,9 @@ var InClusterAt = inCluster
 // InClusterNamespaceAt is InClusterNamespace with another environment and directory.
 var InClusterNamespaceAt = inClusterNamespace
 
+// Transport returns the transport of the next request.
+func (c *Client) Transport() http.RoundTripper { return c.transports.peek(c.credentials.certificate()) }
+
 // Inflate reads gzip as the body of an answer is read.
 func Inflate(r io.ReadCloser) io.Reader { return newInflater(r) }
 

@@ -20,3 +20,9 @@ var HashKey = hashKey
 
 // Roots returns the roots of the indexes of a snapshot. They can be compared with ==.
 func (s *Snapshot[T]) Roots() []any { return s.roots }
+
+// Len returns the number of objects that there will be after the commit.
+func (t *Txn[T]) Len() int {
+	t.open()
+	return t.objects.Len()
+}

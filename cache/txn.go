@@ -34,12 +34,6 @@ func (t *Txn[T]) Get(key api.Key) (T, bool) {
 	return none, false
 }
 
-// Len returns the number of objects that there will be after the commit.
-func (t *Txn[T]) Len() int {
-	t.open()
-	return t.objects.Len()
-}
-
 // Set stores an object and returns the object that had the same key, if any. The object becomes part of the cache and
 // must not be changed from now on.
 func (t *Txn[T]) Set(object T) (old T, existed bool) {

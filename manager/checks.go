@@ -19,23 +19,14 @@ import (
 // it. Several requests may call it at once. It corresponds to Checker of controller-runtime's healthz.
 type Check func(ctx context.Context) error
 
-// ChecksOptions configures Checks. The zero value suits most programs.
-type ChecksOptions struct {
-	// ShowReasons adds the errors of checks to the answers. Without it they say "reason withheld", because a client
-	// that may read the health of a program need not be allowed to read its errors.
-	ShowReasons bool
-	// Logger gets an entry for each check that begins to fail, or fails for another reason. Nil means no log.
-	Logger *zap.Logger
-}
-
 // Checks is a set of named checks, and an http.Handler that answers like those of Kubernetes: 200 and "ok" if all
 // checks pass, otherwise 500 and one line per check. ?verbose always adds the lines, and ?exclude=NAME skips a check.
 // /healthz/NAME runs a single check. The set always contains a check "ping" that passes. It corresponds to Handler of
 // controller-runtime's healthz, to which no check can be added once it answers.
 type Checks struct {
-	name string
-	o    ChecksOptions
-	log  *zap.Logger
+	name        string
+	showReasons bool
+	log         *zap.Logger
 
 	mu     sync.Mutex // guards the fields below
 	checks []*namedCheck
@@ -52,14 +43,10 @@ type namedCheck struct {
 // contain a counter.
 const complainEvery = time.Minute
 
-// NewChecks returns a set with the given name, to be served at /name and below.
-func NewChecks(name string, o ChecksOptions) *Checks {
-	log := o.Logger
-	if log == nil {
-		log = zap.NewNop()
-	}
+// newChecks returns a set with the given name, to be served at /name and below.
+func newChecks(name string, showReasons bool, log *zap.Logger) *Checks {
 	ping := &namedCheck{name: "ping", check: func(context.Context) error { return nil }}
-	return &Checks{name: name, o: o, log: log.With(zap.String("endpoint", name)), checks: []*namedCheck{ping}}
+	return &Checks{name: name, showReasons: showReasons, log: log.With(zap.String("endpoint", name)), checks: []*namedCheck{ping}}
 }
 
 // Add adds a check. It may be called at any time. If the name is taken, the error is ErrNameTaken.
@@ -148,7 +135,7 @@ func (c *Checks) serveAll(w http.ResponseWriter, r *http.Request, checks []*name
 
 // reason returns the text of an error for an answer, on one line.
 func (c *Checks) reason(err error) string {
-	if !c.o.ShowReasons {
+	if !c.showReasons {
 		return "reason withheld"
 	}
 	return strings.ReplaceAll(err.Error(), "\n", "; ")

@@ -30,8 +30,8 @@ func ask(h http.Handler, path string) (int, string) {
 }
 
 func TestChecksAnswerAsKubernetesDoes(t *testing.T) {
-	good, bad, open := manager.NewChecks("healthz", manager.ChecksOptions{}), manager.NewChecks("livez", manager.ChecksOptions{}),
-		manager.NewChecks("readyz", manager.ChecksOptions{ShowReasons: true})
+	good, bad, open := manager.NewChecks("healthz", false, zap.NewNop()), manager.NewChecks("livez", false, zap.NewNop()),
+		manager.NewChecks("readyz", true, zap.NewNop())
 	for _, c := range []*manager.Checks{good, bad, open} {
 		require.NoError(t, c.Add("db", passes))
 	}
@@ -69,7 +69,7 @@ func TestChecksAnswerAsKubernetesDoes(t *testing.T) {
 }
 
 func TestChecksComeAndGo(t *testing.T) {
-	c := manager.NewChecks("healthz", manager.ChecksOptions{})
+	c := manager.NewChecks("healthz", false, zap.NewNop())
 	require.NoError(t, c.Add("db", fails("down")))
 	require.ErrorIs(t, c.Add("db", passes), manager.ErrNameTaken)
 	code, _ := ask(c, "/healthz")
@@ -88,7 +88,7 @@ func TestChecksComeAndGo(t *testing.T) {
 func TestChecksAreLoggedWhenTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs, seen := observer.New(zap.InfoLevel)
-		c := manager.NewChecks("healthz", manager.ChecksOptions{Logger: zap.New(logs)})
+		c := manager.NewChecks("healthz", false, zap.New(logs))
 		var state error
 		require.NoError(t, c.Add("db", func(context.Context) error {
 			if state != nil && state.Error() == "ouch" {

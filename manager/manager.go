@@ -13,12 +13,12 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// These are the defaults of Options, and a special value of GracePeriod.
+// DoNotWait is a GracePeriod with which Run stops all runnables and does not wait for their end.
+const DoNotWait time.Duration = 1
+
 const (
-	DefaultGracePeriod = 30 * time.Second
-	DefaultSyncTimeout = 2 * time.Minute
-	// DoNotWait is a GracePeriod with which Run stops all runnables and does not wait for their end.
-	DoNotWait time.Duration = 1
+	defaultGracePeriod = 30 * time.Second
+	defaultSyncTimeout = 2 * time.Minute
 )
 
 // Options configures a Manager. The zero value runs everything on every replica, without a server. It corresponds to
@@ -41,7 +41,8 @@ type Options struct {
 
 	// Admin configures the server of health checks and metrics. The server is off without an address or a listener.
 	Admin AdminOptions
-	// ShowReasons is ChecksOptions.ShowReasons of Healthz, Livez and Readyz.
+	// ShowReasons adds the errors of checks to the answers of /healthz, /livez and /readyz. Without it they say "reason
+	// withheld", because a client that may read the health of a program need not be allowed to read its errors.
 	ShowReasons bool
 
 	// Logger receives log entries; nil means no log.
@@ -74,8 +75,8 @@ type Manager struct {
 func New(o Options) (*Manager, error) {
 	o = o.withDefaults()
 	m := &Manager{o: o, log: o.Logger, elected: make(chan struct{})}
-	checks := ChecksOptions{ShowReasons: o.ShowReasons, Logger: o.Logger}
-	m.healthz, m.livez, m.readyz = NewChecks("healthz", checks), NewChecks("livez", checks), NewChecks("readyz", checks)
+	checks := func(name string) *Checks { return newChecks(name, o.ShowReasons, o.Logger) }
+	m.healthz, m.livez, m.readyz = checks("healthz"), checks("livez"), checks("readyz")
 	m.addOwnChecks()
 	if o.Elector != nil {
 		m.members = append(m.members, newRegistration(m, Func(m.elect), "election", election))
@@ -93,10 +94,10 @@ func New(o Options) (*Manager, error) {
 
 func (o Options) withDefaults() Options {
 	if o.GracePeriod == 0 {
-		o.GracePeriod = DefaultGracePeriod
+		o.GracePeriod = defaultGracePeriod
 	}
 	if o.SyncTimeout == 0 {
-		o.SyncTimeout = DefaultSyncTimeout
+		o.SyncTimeout = defaultSyncTimeout
 	}
 	if o.ElectionTolerance == 0 {
 		o.ElectionTolerance = 20 * time.Second
