@@ -56,11 +56,11 @@ type Options[T any] struct {
 // continue from it.
 var ErrOverdue = errors.New("api: the watch lasted longer than the server had promised")
 
-// ErrCannotStream matches the error of a WatchList if its source does not support WatchLists (KEP-3157). A
+// ErrNoWatchList matches the error of a WatchList if its source does not support WatchLists (KEP-3157). A
 // ListerWatcher returns it, wrapped or not, before the first event. A reflector then lists in pages at once, without
 // counting a failure. It tries a WatchList again at a relist ten minutes later or more. Any other error of a WatchList
 // is a failure, and the reflector tries two more times.
-var ErrCannotStream = errors.New("api: the source does not support WatchLists")
+var ErrNoWatchList = errors.New("api: the source does not support WatchLists")
 
 // ListerWatcher is a collection that can be listed, and then watched from the end of the list. It corresponds to
 // cache.ListerWatcher of client-go, but streams the objects instead of holding a whole list.
@@ -79,7 +79,7 @@ type ListerWatcher[T any] interface {
 
 	// Watch opens a stream at the first iteration and closes it when the loop ends. It blocks between events. An error
 	// is always the last element. If the server ends the stream normally, the iteration just stops. A source without
-	// support for SendInitialEvents answers it with ErrCannotStream.
+	// support for SendInitialEvents answers it with ErrNoWatchList.
 	Watch(ctx context.Context, o Options[T]) iter.Seq2[Event[T], error]
 }
 

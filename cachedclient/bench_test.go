@@ -27,7 +27,7 @@ func benchClient(b *testing.B, n, written int) (*cachedclient.Typed[*widget], fu
 		w.Spec.Node = fmt.Sprint("n", j/10)
 		f.initial = append(f.initial, w)
 	}
-	i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
+	i := informer.New(f, informer.Options[*widget]{NoWatchList: true})
 	byNode := informer.AddIndex(i, func(w *widget) []string { return []string{w.Spec.Node} })
 	inBackground(b, i.Run)
 	<-i.Synced()

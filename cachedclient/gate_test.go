@@ -415,7 +415,7 @@ func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		w := r.get(alpha)
 		f := newFeed(w.ResourceVersion, w)
-		i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
+		i := informer.New(f, informer.Options[*widget]{NoWatchList: true})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		require.NoError(r, cachedclient.NewTyped(r.live, i, cachedclient.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
 		a := callReady(g, owner)

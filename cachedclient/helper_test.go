@@ -191,7 +191,7 @@ func (f *feed) send(kind watch.EventType, w *widget) {
 
 // clientOf returns a client of a feed. It has no server, so a test records writes with Wrote.
 func clientOf(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
-	i := informer.New(f, informer.Options[*widget]{DisableStreaming: true})
+	i := informer.New(f, informer.Options[*widget]{NoWatchList: true})
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(t, err)
 	inBackground(t, i.Run)

@@ -204,7 +204,7 @@ func (c *collection) snapshot() map[api.Key]*thing {
 
 // informer makes an informer of the collection and does not run it.
 func (c *collection) informer() *informer.Informer[*thing] {
-	return informer.New(c, informer.Options[*thing]{DisableStreaming: true})
+	return informer.New(c, informer.Options[*thing]{NoWatchList: true})
 }
 
 // running makes an informer of the collection and runs it until the test ends.

@@ -34,7 +34,7 @@ func Example() {
 	server := new(cluster).collection(things)
 	server.apply(named("mill"))
 	server.apply(named("secret"))
-	inf := informer.New(server, informer.Options[*thing]{DisableStreaming: true})
+	inf := informer.New(server, informer.Options[*thing]{NoWatchList: true})
 
 	greeted := make(chan string)
 	c := controller.New("greeter", controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {

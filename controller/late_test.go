@@ -139,7 +139,7 @@ func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 				}
 				var seen reports
 				ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
-				i := informer.New(server, informer.Options[*thing]{DisableStreaming: true, NoListReuse: true})
+				i := informer.New(server, informer.Options[*thing]{NoWatchList: true, NoListReuse: true})
 				ctl.Watch(controller.For[*thing](i).When(func(n informer.Notification[*thing]) bool { return !n.InitialList }))
 				start(t, i.Run)
 				start(t, ctl.Run)

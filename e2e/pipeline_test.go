@@ -60,13 +60,13 @@ func TestPipeline(t *testing.T) {
 	})
 }
 
-// exercise follows a collection from a streaming and from a paged list while it changes, and has a handler join late.
+// exercise follows a collection from a WatchList and from a list in pages while it changes, and has a handler join late.
 func exercise[T api.Object](t *testing.T, c *collection, lw api.ListerWatcher[T]) {
 	t.Parallel()
 	const objects = 48
 	c.fill(t, objects, noLabels)
 	streamed := follow(t, "streamed", c, lw, informer.Options[T]{})
-	paged := follow(t, "paged", c, lw, informer.Options[T]{DisableStreaming: true})
+	paged := follow(t, "paged", c, lw, informer.Options[T]{NoWatchList: true})
 	for _, f := range []*follower[T]{streamed, paged} {
 		f.awaitSynced(t)
 		<-f.handler.Synced()
@@ -84,9 +84,9 @@ func exercise[T api.Object](t *testing.T, c *collection, lw api.ListerWatcher[T]
 	paged.agree(t)
 
 	s, p := streamed.Status().Reflector.Counters, paged.Status().Reflector.Counters
-	require.Equal(t, 1, s.Streams, "the server took no streaming list: %v", streamed.Status())
+	require.Equal(t, 1, s.WatchLists, "the server accepted no WatchList: %v", streamed.Status())
 	require.Zero(t, s.Pages)
-	require.Zero(t, p.Streams)
+	require.Zero(t, p.WatchLists)
 	require.Equal(t, 1, p.Pages)
 	require.Equal(t, 1, p.Lists)
 	require.GreaterOrEqual(t, p.Events, 100)

@@ -63,7 +63,7 @@ func newRestoreBench(t *testing.T, config apiclient.Config, watchTimeout time.Du
 		follow(t, "typed", b.c, resource, o),
 		follow(t, "over WebSocket", b.c, websocket.Watch(resource), o),
 		follow(t, "metadata, paged", b.c, view, informer.Options[*metav1.PartialObjectMetadata]{
-			MinWatchTimeout: watchTimeout, DisableStreaming: true,
+			MinWatchTimeout: watchTimeout, NoWatchList: true,
 		}),
 	}
 	for _, v := range b.victims {

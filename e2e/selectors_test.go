@@ -64,7 +64,7 @@ func exerciseSelection[T api.Object](t *testing.T, c *collection, lw api.ListerW
 	c.fill(t, objects, tiers)
 	streamed := follow(t, "streamed", c, lw, informer.Options[T]{LabelSelector: s.labels, FieldSelector: s.fields})
 	paged := follow(t, "paged", c, lw, informer.Options[T]{
-		LabelSelector: s.labels, FieldSelector: s.fields, DisableStreaming: true,
+		LabelSelector: s.labels, FieldSelector: s.fields, NoWatchList: true,
 	})
 	for _, f := range []*follower[T]{streamed, paged} {
 		f.awaitSynced(t)

@@ -21,7 +21,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 		o := options(t)
 		var reported []error
 		o.OnError = func(err error) { reported = append(reported, err) }
-		o.DisableStreaming = true
+		o.NoWatchList = true
 		i := informer.New(lw, o)
 		forbidden := server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403, Message: "widgets is forbidden"}})
 		stop := running(t, i)

@@ -51,9 +51,9 @@ type Options[T api.Object] struct {
 	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
 	StuckAfter time.Duration
 
-	// DisableStreaming, PageSize, MaxListObjects, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout,
+	// NoWatchList, PageSize, MaxListObjects, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout,
 	// BackoffBase, BackoffMax, MaxRetryAfter and Rand have the meaning of the fields of reflector.Options.
-	DisableStreaming        bool
+	NoWatchList             bool
 	PageSize                int64
 	MaxListObjects          int
 	KeepManagedFields       bool
@@ -127,7 +127,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
 		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
-		DisableStreaming: o.DisableStreaming, PageSize: o.PageSize, MaxListObjects: o.MaxListObjects,
+		NoWatchList: o.NoWatchList, PageSize: o.PageSize, MaxListObjects: o.MaxListObjects,
 		KeepManagedFields: o.KeepManagedFields, NoListReuse: o.NoListReuse, NoWatchDedup: o.NoWatchDedup,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
 		MinWatchTimeout: o.MinWatchTimeout, BackoffBase: o.BackoffBase, BackoffMax: o.BackoffMax,

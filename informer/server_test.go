@@ -56,14 +56,14 @@ func TestRunEndsInEveryState(t *testing.T) {
 		{name: "watching", wait: time.Minute},
 		{name: "before it has begun"},
 		{name: "waiting for the head of an answer", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{}}}, wait: time.Second},
-		{name: "in the middle of a streaming list", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
+		{name: "in the middle of a WatchList", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
 		{name: "in the middle of a page", paged: true, faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
 		{name: "in the middle of a frame", faults: []testserver.Fault{{Match: everything, Effect: testserver.CutFrame{At: 10}}}, wait: 5 * time.Second},
-		{name: "waiting for the end of a streaming list", faults: []testserver.Fault{{
+		{name: "waiting for the end of a WatchList", faults: []testserver.Fault{{
 			Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Effect: testserver.DropEvent{},
 		}}, wait: 10 * time.Second},
 		{name: "pausing after a refused connection", faults: []testserver.Fault{{Effect: testserver.Outage{}}}, wait: 45 * time.Second},
-		{name: "pausing after 429 in a streaming list", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 429, RetryAfter: time.Hour}}}, wait: time.Second},
+		{name: "pausing after 429 in a WatchList", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 429, RetryAfter: time.Hour}}}, wait: time.Second},
 		{name: "pausing after 500 in a list", paged: true, faults: []testserver.Fault{{Effect: testserver.Fail{Code: 500}}}, wait: 45 * time.Second},
 		{name: "pausing after 403", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 403}}}, wait: 45 * time.Second},
 		{name: "between watches that end at once", faults: []testserver.Fault{{Effect: testserver.ShortWatch{}}}, wait: 20 * time.Second},
@@ -75,7 +75,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 					server.Inject(f)
 				}
 				o := options(t)
-				o.DisableStreaming = tc.paged
+				o.NoWatchList = tc.paged
 				o.ResyncPeriod = time.Second
 				i := informer.New(lw, o)
 				subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
@@ -179,7 +179,7 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 					require.NoError(t, err)
 					server.Inject(testserver.Fault{Match: testserver.Match{Name: "foreign"}, Effect: testserver.Malform{Mangle: mangle}})
 					o := options(t)
-					o.DisableStreaming = paged
+					o.NoWatchList = paged
 					i := informer.New(apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
 					var r recorder
 					subscribe(t, i, r.handle, informer.HandlerOptions{})
@@ -247,7 +247,7 @@ func TestNoListReuse(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, lw := serve(t, testserver.Options{})
 				o := options(t)
-				o.NoListReuse, o.DisableStreaming = noReuse, true
+				o.NoListReuse, o.NoWatchList = noReuse, true
 				i := informer.New(lw, o)
 				var r recorder
 				subscribe(t, i, r.handle, informer.HandlerOptions{})

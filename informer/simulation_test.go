@@ -125,7 +125,7 @@ var simulatedFaults = []simulatedFault{
 	{"stale", "", func(s *simulation) testserver.Fault {
 		return testserver.Fault{Effect: testserver.Stale{At: s.past}}
 	}},
-	{"refuse streaming", "streamed", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseWatchList{}} }},
+	{"refuse WatchList", "streamed", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseWatchList{}} }},
 	{"ignore limit", "paged", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.IgnoreLimit{}} }},
 	{"short watch", "", func(s *simulation) testserver.Fault {
 		return testserver.Fault{Times: 4, Effect: testserver.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
@@ -195,7 +195,7 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 		NoWatchCache:     s.coin(), NoWatchList: s.rand.IntN(4) == 0, ExpiredStatus: s.coin(),
 	}
 	wanted := Options[*simulated]{
-		DisableStreaming: s.rand.IntN(3) == 0, PageSize: int64(s.rand.IntN(3) * 3),
+		NoWatchList: s.rand.IntN(3) == 0, PageSize: int64(s.rand.IntN(3) * 3),
 		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
 		Rand:         rand.New(rand.NewPCG(seed, 8)).Float64, MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
 		OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
@@ -204,9 +204,9 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 		s.first = &simulatedFaults[int(seed/2)%len(simulatedFaults)]
 		switch s.first.list {
 		case "streamed":
-			served.NoWatchList, wanted.DisableStreaming = false, false
+			served.NoWatchList, wanted.NoWatchList = false, false
 		case "paged":
-			served.NoWatchCache, wanted.DisableStreaming, wanted.PageSize = true, true, 3
+			served.NoWatchCache, wanted.NoWatchList, wanted.PageSize = true, true, 3
 		}
 	}
 	s.server = testserver.New(served)
@@ -500,15 +500,15 @@ func (h *simulatedHandler) check() {
 // that time. Only a run with a thousand seeds reaches the rare rows too.
 var (
 	reflectorRows = []string{
-		"stream done, complete", "stream broken, complete", "stream rejected", "stream busy", "stream broken",
+		"watchlist done, complete", "watchlist broken, complete", "watchlist rejected", "watchlist busy", "watchlist broken",
 		"list done", "list done, complete", "list busy", "list broken",
 		"watch done", "watch expired", "watch busy", "watch rejected", "watch backwards", "watch broken",
-		"probe done", "probe rewound", "probe busy",
+		"probe done", "probe rolled back", "probe busy",
 	}
 	rareRows = []string{
-		"stream done", "stream deadline", "stream expired", "stream too large", "stream expired, complete",
-		"stream backwards, complete", "stream busy, complete", "stream rewound", "list expired", "list too large",
-		"list rejected", "list rewound", "probe rejected", "probe broken",
+		"watchlist done", "watchlist deadline", "watchlist expired", "watchlist too large", "watchlist expired, complete",
+		"watchlist backwards, complete", "watchlist busy, complete", "watchlist rolled back", "list expired", "list too large",
+		"list rejected", "list rolled back", "probe rejected", "probe broken",
 	}
 )
 

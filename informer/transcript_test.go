@@ -239,13 +239,13 @@ func init() {
 	}
 }
 
-// setServer is "server no-watch-cache no-streaming bookmarks=1m history=3", before anything else.
+// setServer is "server no-watch-cache no-watchlist bookmarks=1m history=3", before anything else.
 func (s *scriptRun) setServer(words []string) {
 	for name, value := range settings(words) {
 		switch name {
 		case "no-watch-cache":
 			s.options.NoWatchCache = true
-		case "no-streaming":
+		case "no-watchlist":
 			s.options.NoWatchList = true
 		case "bookmarks":
 			s.options.BookmarkInterval = s.duration(value)
@@ -262,7 +262,7 @@ func (s *scriptRun) setInformer(words []string) {
 	for name, value := range settings(words) {
 		switch name {
 		case "paged":
-			s.wanted.DisableStreaming = true
+			s.wanted.NoWatchList = true
 		case "page-size":
 			s.wanted.PageSize = int64(s.number(value))
 		case "resync":

@@ -110,7 +110,7 @@ func (s *shownInformer) collect(to chan<- prometheus.Metric) {
 		f.age.send(to, max(time.Since(now.HeardAt), 0).Seconds(), s.name)
 	}
 	f.undecodable.send(to, float64(now.Undecodable), s.name)
-	f.requests.send(to, float64(n.Streams), s.name, "stream")
+	f.requests.send(to, float64(n.WatchLists), s.name, "watchlist")
 	f.requests.send(to, float64(n.Pages), s.name, "list")
 	f.requests.send(to, float64(n.Watches), s.name, "watch")
 	f.requests.send(to, float64(n.Probes), s.name, "probe")

@@ -28,7 +28,7 @@ func TestRequests(t *testing.T) {
 		c.server.Inject(testserver.Fault{
 			Match: testserver.Match{Verbs: []string{"get"}}, Times: 1, Effect: testserver.Fail{Code: http.StatusTooManyRequests, RetryAfter: 2 * time.Second},
 		})
-		maps := c.informer(t, informer.Options[*configMap]{DisableStreaming: true})
+		maps := c.informer(t, informer.Options[*configMap]{NoWatchList: true})
 		stop := start(t, maps.Run)
 		client, err := apiclient.New(c.config)
 		require.NoError(t, err)

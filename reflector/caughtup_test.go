@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What has been heard says nothing about what is missing, unless it is the end of a list or a bookmark.
+// Only the end of a list and a bookmark confirm that nothing is missing.
 func TestCaughtUpAt(t *testing.T) {
 	bubble(t, "pages", func(t *testing.T) {
 		began := time.Now()
@@ -18,11 +18,11 @@ func TestCaughtUpAt(t *testing.T) {
 		require.Equal(t, began.Add(time.Minute), b.Status().CaughtUpAt)
 		b.stop()
 	})
-	bubble(t, "a stream", func(t *testing.T) {
+	bubble(t, "WatchList", func(t *testing.T) {
 		began := time.Now()
-		b := run(t, options{}, stream(added(at("a", "3")), bookmark("4"), 10*time.Second, initialEnd("5"), stay))
+		b := run(t, options{}, watchList(added(at("a", "3")), bookmark("4"), 10*time.Second, initialEnd("5"), stay))
 		b.pass(5 * time.Second)
-		require.Zero(t, b.Status().CaughtUpAt, "a bookmark before the end of the list tells nothing of it")
+		require.Zero(t, b.Status().CaughtUpAt, "a bookmark before the end of the list confirms nothing")
 		b.pass(10 * time.Second)
 		require.Equal(t, began.Add(10*time.Second), b.Status().CaughtUpAt)
 		b.stop()

@@ -10,12 +10,12 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// A list has an end, whatever the server does: each case would go on for ever, or until the memory is used up.
+// Every list ends. Without a bound, each case would last forever or fill the memory.
 func TestEndlessLists(t *testing.T) {
-	options := func(streaming bool, most int) reflector.Options[*thing] {
-		return reflector.Options[*thing]{DisableStreaming: !streaming, MaxListObjects: most}
+	options := func(watchLists bool, most int) reflector.Options[*thing] {
+		return reflector.Options[*thing]{NoWatchList: !watchLists, MaxListObjects: most}
 	}
-	bubble(t, "tokens that go in a circle", func(t *testing.T) {
+	bubble(t, "a token that repeats", func(t *testing.T) {
 		b := run(t, options(false, 0),
 			pageOf("5", "t", at("a", "1")), pageOf("5", "u", at("b", "1")), pageOf("5", "t", at("a", "1")),
 			list("5", at("a", "1"), at("b", "1")), watch(stay))
@@ -26,7 +26,7 @@ func TestEndlessLists(t *testing.T) {
 		b.expectStore("replace [a@1 b@1] at 5")
 		b.stop()
 	})
-	bubble(t, "a page again under another token", func(t *testing.T) {
+	bubble(t, "a page that repeats, with another token", func(t *testing.T) {
 		b := run(t, options(false, 0), pageOf("5", "t", at("a", "1")), pageOf("5", "u", at("a", "1")), list("5"), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
 		b.stop()
@@ -47,17 +47,17 @@ func TestEndlessLists(t *testing.T) {
 		"undecodable objects": func(n int) any { return bad("", at(fmt.Sprint("a", n), "1")) },
 		"malformed objects":   func(int) any { return at("", "1") },
 	} {
-		bubble(t, "an answer with ever more "+name, func(t *testing.T) {
+		bubble(t, "an answer without an end, of "+name, func(t *testing.T) {
 			endlessly := &endless{make: func(n int) []any { return []any{object(n)} }}
 			b := run(t, options(false, 3), failedList(endlessly), list("5", at("a", "1"), at("b", "1"), at("c", "1")), watch(stay))
-			require.EqualError(t, b.Status().LastError, "reflector: the list does not end: it brought more than 3 objects (MaxListObjects)")
+			require.EqualError(t, b.Status().LastError, "reflector: the list does not end: it has more than 3 objects (MaxListObjects)")
 			require.Equal(t, 4, endlessly.n)
 			b.pass(time.Second)
 			b.expectStore("replace [a@1 b@1 c@1] at 5")
 			b.stop()
 		})
 	}
-	bubble(t, "pages of ever more objects", func(t *testing.T) {
+	bubble(t, "pages without an end", func(t *testing.T) {
 		b := run(t, options(false, 2), pageOf("5", "t", at("a", "1")), pageOf("5", "u", at("b", "1")), pageOf("5", "v", at("c", "1")),
 			list("5"), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrEndlessList)
@@ -80,37 +80,37 @@ func TestEndlessLists(t *testing.T) {
 		}
 		b := run(t, options(false, 0), append(pages, list("5"), watch(stay))...)
 		b.pass(time.Hour)
-		require.EqualError(t, b.Status().LastError, "reflector: the list does not end: it brought 0 objects in 1h0m0s")
+		require.EqualError(t, b.Status().LastError, "reflector: the list does not end: 0 objects came in 1h0m0s")
 		b.stop()
 	})
-	bubble(t, "a streaming list that repeats an object", func(t *testing.T) {
+	bubble(t, "a WatchList that repeats an object", func(t *testing.T) {
 		endlessly := &endless{make: func(int) []any { return []any{added(at("a", "1")), time.Second} }}
-		b := run(t, options(true, 0), stream(endlessly), list("5"), watch(stay))
+		b := run(t, options(true, 0), watchList(endlessly), list("5"), watch(stay))
 		b.pass(30 * time.Second)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
-		b.expectRequests("0s stream rv= NotOlderThan", "30s list rv=0 limit=500", "30s watch rv=5")
+		b.expectRequests("0s watchlist rv= NotOlderThan", "30s list rv=0 limit=500", "30s watch rv=5")
 		b.stop()
 	})
-	bubble(t, "a streaming list of ever more objects", func(t *testing.T) {
+	bubble(t, "a WatchList without an end", func(t *testing.T) {
 		endlessly := &endless{make: func(n int) []any { return []any{added(at(fmt.Sprint("a", n), "1"))} }}
-		b := run(t, options(true, 3), stream(endlessly), list("5"), watch(stay))
+		b := run(t, options(true, 3), watchList(endlessly), list("5"), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrEndlessList)
 		require.Equal(t, 4, endlessly.n)
-		b.expectRequests("0s stream rv= NotOlderThan", "0s list rv=0 limit=500", "0s watch rv=5")
+		b.expectRequests("0s watchlist rv= NotOlderThan", "0s list rv=0 limit=500", "0s watch rv=5")
 		b.stop()
 	})
-	bubble(t, "a streaming list may take as long as a watch", func(t *testing.T) {
+	bubble(t, "a WatchList may take as long as a watch", func(t *testing.T) {
 		endlessly := &endless{make: func(n int) []any { return []any{added(at(fmt.Sprint("a", n), "1")), 20 * time.Second} }}
-		b := run(t, options(true, 0), stream(endlessly), list("5"), watch(stay))
+		b := run(t, options(true, 0), watchList(endlessly), list("5"), watch(stay))
 		b.pass(5*time.Minute + 30*time.Second)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrStalled)
 		b.stop()
 	})
 }
 
-// Objects that cannot be decoded do not fill the memory, however many a watch brings.
+// The record of undecodable objects is bounded.
 func TestUndecodableObjectsAreBounded(t *testing.T) {
-	bubble(t, "ever new names", func(t *testing.T) {
+	bubble(t, "new names without an end", func(t *testing.T) {
 		many := &endless{make: func(n int) []any {
 			if n < 20_000 {
 				return []any{bad("ADDED", at(fmt.Sprint("a", n), fmt.Sprint(6+n)))}

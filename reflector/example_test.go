@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// shelf is a server with two objects, one of which changes.
+// shelf is a server with two objects. One of them changes.
 type shelf struct{}
 
 func (shelf) Resource() api.Resource { return things }
@@ -41,7 +41,7 @@ func (shelf) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.Eve
 
 func Example() {
 	fifo := deltafifo.New[*thing](deltafifo.Options{})
-	r := reflector.New(shelf{}, fifo, reflector.Options[*thing]{DisableStreaming: true})
+	r := reflector.New(shelf{}, fifo, reflector.Options[*thing]{NoWatchList: true})
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -26,7 +26,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// thing is the smallest object there is, with something for a transform to do.
+// thing is a minimal object. A transform counts in transformed.
 type thing struct {
 	namespace          string
 	name, uid, version string
@@ -40,18 +40,18 @@ func (t *thing) GetUID() types.UID          { return types.UID(t.uid) }
 func (t *thing) GetResourceVersion() string { return t.version }
 func (t *thing) String() string             { return t.name + "@" + t.version }
 
-// at is a state of the object of that name whose UID is its name too.
+// at returns a state of an object whose UID is its name.
 func at(name, version string) *thing { return &thing{name: name, uid: name, version: version} }
 
 func (t *thing) as(uid string) *thing { t.uid = uid; return t }
 
-// A script is one answer for each request, in order. What it holds are steps: objects of a list, events, pauses (a
-// time.Duration), undecodable objects, and last how it ends: an error, or, of a list, its metadata. A watch without an
-// error ends in good order; stay keeps it open until the client leaves.
+// A script has one answer for each request, in order. The steps of an answer are the objects of a list, events, pauses
+// (a time.Duration), undecodable objects, and the end: an error, or the metadata of a list. A watch may end without an
+// error; stay keeps it open until the client cancels.
 type script []answer
 
 type answer struct {
-	verb  string // "list", "stream", "watch" or "probe"
+	verb  string // "list", "watchlist", "watch" or "probe"
 	steps []any
 }
 
@@ -60,7 +60,7 @@ type (
 	accepted struct{}
 )
 
-// endless is steps without end: those that make returns for 0, 1, 2, and so on.
+// endless makes steps without an end: make(0), make(1), and so on.
 type endless struct {
 	n    int
 	make func(n int) []any
@@ -71,7 +71,7 @@ func (e *endless) next() []any {
 	return e.make(e.n - 1)
 }
 
-// ask is a hook in the place of a step.
+// ask is a step that calls a function.
 type ask func(b *bench)
 
 var (
@@ -89,15 +89,15 @@ func pageOf(version, token string, steps ...any) answer {
 
 func failedList(steps ...any) answer { return answer{"list", steps} }
 
-// probed answers that the server is at a version, and failedProbe does not.
+// probed answers a probe with a version, failedProbe with an error.
 func probed(version string) answer {
 	return answer{"probe", []any{metav1.ListMeta{ResourceVersion: version}}}
 }
 
 func failedProbe(steps ...any) answer { return answer{"probe", steps} }
 
-func stream(steps ...any) answer { return answer{"stream", steps} }
-func watch(steps ...any) answer  { return answer{"watch", steps} }
+func watchList(steps ...any) answer { return answer{"watchlist", steps} }
+func watch(steps ...any) answer     { return answer{"watch", steps} }
 
 func event(kind apiwatch.EventType, t *thing) api.Event[*thing] {
 	return api.Event[*thing]{Type: kind, Object: t, ResourceVersion: t.version}
@@ -117,7 +117,7 @@ func initialEnd(version string) any {
 
 var errBad = errors.New("not a thing")
 
-// bad is an object that cannot be decoded; kind is empty in a list.
+// bad returns an object that cannot be decoded; kind is empty in a list.
 func bad(kind apiwatch.EventType, t *thing) *api.UndecodableError {
 	return &api.UndecodableError{Key: api.KeyOf(t), UID: t.GetUID(), ResourceVersion: t.version, Type: kind, Err: errBad}
 }
@@ -146,7 +146,7 @@ func errTooLargeLegacy() error {
 
 var things = api.Resource{Group: "test", Version: "v1", Kind: "Thing", Plural: "things"}
 
-// fake is a ListerWatcher that follows a script, and then answers nothing.
+// fake is a ListerWatcher that follows a script. After its end, requests get no answer.
 type fake struct {
 	t     *testing.T
 	b     *bench
@@ -157,7 +157,7 @@ type fake struct {
 	open int // requests being answered
 }
 
-// inquiry is what a fake has been asked, and what it has left to answer.
+// inquiry contains the requests that a fake got, and the rest of its script.
 type inquiry struct {
 	script   script
 	requests []string
@@ -175,7 +175,7 @@ func (f *fake) asked() inquiry {
 
 func (f *fake) Resource() api.Resource { return things }
 
-// begin notes a request and finds its answer. Where the script is at its end it is silence.
+// begin notes a request and returns the steps of its answer.
 func (f *fake) begin(ctx context.Context, verb string, o api.Options[*thing]) []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,13 +189,13 @@ func (f *fake) begin(ctx context.Context, verb string, o api.Options[*thing]) []
 	a := f.script[0]
 	f.script = f.script[1:]
 	if a.verb != verb {
-		f.t.Errorf("the script has a %s where a %s was asked for; requests: %v", a.verb, verb, f.requests)
+		f.t.Errorf("the script has a %s, but the request is a %s; requests: %v", a.verb, verb, f.requests)
 		return []any{stay}
 	}
 	return a.steps
 }
 
-// forget lets go of the options, whose callbacks hold what they fill.
+// forget drops the options, because their callbacks refer to the staged objects.
 func (f *fake) forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,7 +208,7 @@ func (f *fake) end() {
 	f.open--
 }
 
-// describe writes a request in few words.
+// describe returns a short text for a request.
 func describe(verb string, o metav1.ListOptions) string {
 	s := verb
 	if verb == "probe" {
@@ -228,7 +228,7 @@ func describe(verb string, o metav1.ListOptions) string {
 	return s
 }
 
-// perform goes through the common steps. It returns the first one that is not common, and what follows it.
+// perform executes steps that lists and watches have in common. It returns the first other step and the rest.
 func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) (step any, rest []any, err error) {
 	for len(steps) > 0 {
 		step := steps[0]
@@ -269,7 +269,7 @@ func (f *fake) perform(ctx context.Context, o api.Options[*thing], steps []any) 
 	return nil, nil, nil
 }
 
-// decode does what a decoder does: it makes an object, or finds that the caller has it already.
+// decode returns the known object of the same version, or a copy, like a decoder.
 func decode(o api.Options[*thing], t *thing) *thing {
 	if o.Known != nil {
 		if known, ok := o.Known(nil, []byte(t.name)); ok && api.SameVersion(known, t) {
@@ -310,7 +310,7 @@ func (f *fake) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.E
 	return func(yield func(api.Event[*thing], error) bool) {
 		verb := "watch"
 		if o.SendInitialEvents != nil && *o.SendInitialEvents {
-			verb = "stream"
+			verb = "watchlist"
 		}
 		steps := f.begin(ctx, verb, o)
 		defer f.end()
@@ -337,10 +337,10 @@ func (f *fake) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.E
 	}
 }
 
-// recorder is a DeltaFIFO that remembers what was asked of it, and lets a test look in between.
+// recorder is a DeltaFIFO that records its calls.
 type recorder struct {
 	*deltafifo.DeltaFIFO[*thing]
-	mu    sync.Mutex // guards the field below, and known against those who only look
+	mu    sync.Mutex // guards the field below, and the store while a test reads it
 	calls []string
 }
 
@@ -389,7 +389,7 @@ func sorted(list []*thing) []*thing {
 	return slices.SortedFunc(slices.Values(list), func(a, b *thing) int { return strings.Compare(a.name, b.name) })
 }
 
-// bench is a reflector, the fake that it asks and the store that it fills, in a bubble.
+// bench has a reflector, its fake ListerWatcher and its store, in a bubble.
 type bench struct {
 	*reflector.Reflector[*thing]
 	t      *testing.T
@@ -397,12 +397,12 @@ type bench struct {
 	store  *recorder
 	cancel context.CancelFunc
 	ended  chan error
-	last   map[string]*thing // states that deltas found deleted
+	last   map[string]*thing // the last states of deleted objects
 }
 
 type options = reflector.Options[*thing]
 
-// run starts a reflector, without jitter unless o has some, and leaves it where it has to wait.
+// run starts a reflector, without jitter if o.Rand is nil, and returns when it waits.
 func run(t *testing.T, o options, s ...answer) *bench {
 	t.Helper()
 	store := newRecorder(deltafifo.Options{})
@@ -425,13 +425,13 @@ func runOn(t *testing.T, store *recorder, o options, s ...answer) *bench {
 	return b
 }
 
-// pass lets time go by.
+// pass lets d pass.
 func (b *bench) pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// stop ends the reflector, which must be at once.
+// stop ends the reflector and expects that it ends at once.
 func (b *bench) stop() {
 	b.t.Helper()
 	start := time.Now()
@@ -441,17 +441,17 @@ func (b *bench) stop() {
 	require.Equal(b.t, reflector.Stopped, b.Status().Phase)
 	b.lw.mu.Lock()
 	defer b.lw.mu.Unlock()
-	require.Zero(b.t, b.lw.open, "a request goes on")
+	require.Zero(b.t, b.lw.open, "a request is still open")
 }
 
-// expectRequests asserts what was asked so far, and that the script has been played.
+// expectRequests asserts the requests so far, and that the script is at its end.
 func (b *bench) expectRequests(want ...string) {
 	b.t.Helper()
 	require.Equal(b.t, want, b.lw.asked().requests)
-	require.Empty(b.t, b.lw.asked().script, "the script was not played to its end")
+	require.Empty(b.t, b.lw.asked().script, "the script is not at its end")
 }
 
-// expectStore asserts what the store was told so far.
+// expectStore asserts the calls of the store so far.
 func (b *bench) expectStore(want ...string) {
 	b.t.Helper()
 	if len(want) == 0 {
@@ -467,7 +467,7 @@ func (b *bench) known(name string) *thing {
 	return t
 }
 
-// bubble is a subtest in a bubble of its own.
+// bubble runs a subtest in its own bubble.
 func bubble(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
 }
@@ -478,7 +478,7 @@ func withRemaining(meta any, n *int64) any {
 	return m
 }
 
-// deltas pops what the store has, by name; the last states of what was deleted stay in last.
+// deltas pops the deltas of the store, by name. It keeps the last states of deleted objects in last.
 func (b *bench) deltas() map[string][]string {
 	b.t.Helper()
 	all := map[string][]string{}

@@ -13,24 +13,24 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// listing is a list in pages that is under way.
+// listing is a list in pages that is in progress.
 type listing[T api.Object] struct {
 	staged *staging[T]
-	since  time.Time // when the first page was asked for
-	// version is that of the first page. A server whose later pages are newer loses nothing so: the watch brings what
-	// happened in between once more.
+	since  time.Time // the time of the first request
+	// version is the version of the first page. If later pages are newer, the watch repeats the changes in between, so
+	// no change is lost.
 	version string
 }
 
-// maxListTime bounds a list in pages. Continue tokens of kube-apiserver last for five minutes, and a request for a list for
-// one, so a list that ends takes a fraction of it. A streaming list may take as long as a watch.
+// maxListTime bounds a list in pages. In kube-apiserver a continue token is valid for five minutes and a list request
+// takes at most one, so a list that ends takes a fraction of this time. A WatchList may take as long as a watch.
 const maxListTime = time.Hour
 
-// defaultMaxListObjects is several times what the largest clusters hold of one resource.
+// defaultMaxListObjects is several times the number of objects that the largest clusters have of one resource.
 const defaultMaxListObjects = 5_000_000
 
-// fetchPage fetches the next page of a list into l, and hands all of them to the store when it was the last.
-func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (outcome, error) {
+// fetchPage fetches the next page of a list into l. After the last page it gives the list to the store.
+func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (result, error) {
 	if s.pages == 0 {
 		*l = listing[T]{staged: stagingFor[T](r.store.KnownLen()), since: time.Now()}
 		r.undecodable.beginList()
@@ -42,21 +42,21 @@ func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (o
 		err = ErrSamePage
 	}
 	if err != nil {
-		l.staged.truncate(before) // the same page may be asked for again
-		return outcome{}, err
+		l.staged.truncate(before) // the next request may be for the same page
+		return result{}, err
 	}
 	l.version = cmp.Or(l.version, meta.ResourceVersion)
 	r.status.remaining(meta)
 	if meta.Continue != "" {
-		return outcome{token: meta.Continue, items: items, paged: s.pages == 0 && s.listVersion() == "0"}, nil
+		return result{token: meta.Continue, items: items, paged: s.pages == 0 && s.listVersion() == "0"}, nil
 	}
 	if err := r.commit(s, l.staged, l.version); err != nil {
-		return outcome{}, err
+		return result{}, err
 	}
-	return outcome{synced: true, version: l.version}, nil
+	return result{synced: true, version: l.version}, nil
 }
 
-// requestPage makes the request. It gives up when nothing new arrives for too long, and when the list has no end.
+// requestPage makes the request. It fails if no new object arrives for pageIdle, and if the list takes maxListTime.
 func (r *Reflector[T]) requestPage(ctx context.Context, s state, l *listing[T]) (meta metav1.ListMeta, items int, err error) {
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
@@ -68,7 +68,7 @@ func (r *Reflector[T]) requestPage(ctx context.Context, s state, l *listing[T]) 
 		idle.Reset(pageIdle)
 		items++
 		if reason := r.scope.check(e.Key); reason != nil {
-			return r.refuse(r.malformed(e.Key, e.UID, e.ResourceVersion, "", reason), to)
+			return r.skipMalformed(r.malformed(e.Key, e.UID, e.ResourceVersion, "", reason), to)
 		}
 		return r.stageUndecodable(e, to)
 	}
@@ -76,7 +76,7 @@ func (r *Reflector[T]) requestPage(ctx context.Context, s state, l *listing[T]) 
 		items++
 		if reason := r.scope.check(api.KeyOf(object)); reason != nil {
 			idle.Reset(pageIdle)
-			return r.refuse(r.malformed(api.KeyOf(object), object.GetUID(), object.GetResourceVersion(), "", reason), to)
+			return r.skipMalformed(r.malformed(api.KeyOf(object), object.GetUID(), object.GetResourceVersion(), "", reason), to)
 		}
 		before := len(to.objects)
 		err := r.stage(object, s, to)
@@ -86,36 +86,37 @@ func (r *Reflector[T]) requestPage(ctx context.Context, s state, l *listing[T]) 
 		return err
 	})
 	if err != nil && stalled(ctx) {
-		err = r.gaveUp(l.since, to)
+		err = r.timeoutError(l.since, to)
 	}
 	return meta, items, err
 }
 
-// gaveUp is the error of a list that the watchdog ended.
-func (r *Reflector[T]) gaveUp(since time.Time, list *staging[T]) error {
+// timeoutError returns the error of a list that the watchdog cancelled.
+func (r *Reflector[T]) timeoutError(since time.Time, list *staging[T]) error {
 	if time.Since(since) >= maxListTime {
-		return fmt.Errorf("%w: it brought %d objects in %s", ErrEndlessList, len(list.objects), maxListTime)
+		return fmt.Errorf("%w: %d objects came in %s", ErrEndlessList, len(list.objects), maxListTime)
 	}
 	return ErrStalled
 }
 
-// checkLen ends a list that brings more than Options.MaxListObjects.
+// checkLen returns an error if a list has more than Options.MaxListObjects objects.
 func (r *Reflector[T]) checkLen(list *staging[T]) error {
 	if n := len(list.objects) + list.skipped; n > r.o.MaxListObjects {
-		return fmt.Errorf("%w: it brought more than %d objects (MaxListObjects)", ErrEndlessList, r.o.MaxListObjects)
+		return fmt.Errorf("%w: it has more than %d objects (MaxListObjects)", ErrEndlessList, r.o.MaxListObjects)
 	}
 	return nil
 }
 
-// commit hands a complete list to the store, unless it is older than what is known. One that is, and is the truth, is
-// asked for once more without reuse: a server that was set back counts up to the same versions again.
+// commit gives a complete list to the store, unless it is older than the version reached. If an older list is a
+// consistent read, errRolledBack leads to another list, without reuse: after a restore from a backup the server counts
+// up to the same versions again, with other content.
 func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error {
 	switch {
-	case s.rewound:
-		r.log.Warn("server went back", zap.String("rv", version), zap.String("known", s.version))
+	case s.acceptRollback:
+		r.log.Warn("the server was restored from a backup", zap.String("rv", version), zap.String("known", s.version))
 	case !older(version, s.version):
 	case s.consistent:
-		return errRewound
+		return errRolledBack
 	default:
 		return ErrBackwards
 	}
@@ -133,7 +134,7 @@ func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error
 	return nil
 }
 
-// older tells whether version a is surely older than b.
+// older reports whether version a is older than b. It is false if the versions have no order.
 func older(a, b string) bool {
 	if a == "" || b == "" {
 		return false
@@ -142,7 +143,7 @@ func older(a, b string) bool {
 	return ok && order < 0
 }
 
-// stage puts an object of a list into to, transformed if it is not the stored one already.
+// stage adds an object of a list to to. The known object of the same version replaces it; any other is transformed.
 func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
 	key := api.KeyOf(object)
 	if known, reused := r.reuse(key, object, s); reused {
@@ -159,8 +160,8 @@ func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
 	return r.checkLen(to)
 }
 
-// stageUndecodable keeps the last good state of an object that the list has in a state which cannot be decoded, unless
-// it is the state of another object of that name, or of a future that a server which went back has undone.
+// stageUndecodable adds the last good state of an object whose state in the list cannot be decoded. It does not if that
+// state belongs to another object of the same name, or is newer, because a restore from a backup has undone it then.
 func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, to *staging[T]) error {
 	if err := r.noteUndecodable(e); err != nil {
 		return err
@@ -180,12 +181,12 @@ func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, to *staging[T])
 	return nil
 }
 
-// isAnother tells whether the object of that UID is not this one, but has its name.
+// isAnother reports whether uid belongs to another object than this one.
 func isAnother(object api.Object, uid types.UID) bool {
 	return uid != "" && object.GetUID() != "" && object.GetUID() != uid
 }
 
-// remainingItems is how many items the server says are still to come, or -1 when it does not say.
+// remainingItems returns how many items will follow according to the server, or -1 if it does not say.
 func remainingItems(meta metav1.ListMeta) int64 {
 	switch {
 	case meta.RemainingItemCount != nil:

@@ -10,8 +10,8 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// paged keeps to lists in pages.
-func paged() options { return options{DisableStreaming: true} }
+// paged returns Options for lists in pages.
+func paged() options { return options{NoWatchList: true} }
 
 func TestListThenWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,13 +34,13 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,
-				stream(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(stay))
+				watchList(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(stay))
 			require.Len(t, b.lw.asked().options, 4)
 			for n, got := range b.lw.asked().options {
 				require.Equal(t, "l=1", got.LabelSelector)
 				require.Equal(t, "f=1", got.FieldSelector)
 				require.Equal(t, !o.KeepManagedFields, got.DropManagedFields)
-				require.Equal(t, n < 3 && !o.NoListReuse, got.Known != nil, "a watch brings what is not known")
+				require.Equal(t, n < 3 && !o.NoListReuse, got.Known != nil, "only lists use Known")
 				require.NotNil(t, got.OnUndecodable)
 			}
 			b.stop()
@@ -48,7 +48,7 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 	}
 }
 
-// A watch lasts between the minimum and twice that, at random; bookmarks are always asked for (rows 4 and 16).
+// A watch requests a random timeout between the minimum and twice that, and bookmarks.
 func TestWatchTimeout(t *testing.T) {
 	for _, c := range []struct {
 		minimum time.Duration
@@ -59,7 +59,7 @@ func TestWatchTimeout(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			o := options{MinWatchTimeout: c.minimum, Rand: func() float64 { return c.random }}
-			b := run(t, o, stream(initialEnd("5"), bookmark("6")), watch(stay))
+			b := run(t, o, watchList(initialEnd("5"), bookmark("6")), watch(stay))
 			b.pass(3 * time.Second)
 			require.Len(t, b.lw.asked().options, 2)
 			for _, got := range b.lw.asked().options {
@@ -84,7 +84,7 @@ func TestPages(t *testing.T) {
 		b.expectStore("replace [a@1 b@2 c@3] at 5")
 		b.stop()
 	})
-	bubble(t, "a page size is kept to throughout", func(t *testing.T) {
+	bubble(t, "every list uses Options.PageSize", func(t *testing.T) {
 		o := paged()
 		o.PageSize = 2
 		b := run(t, o,
@@ -95,12 +95,12 @@ func TestPages(t *testing.T) {
 			"0s list rv=5 limit=2 NotOlderThan", "0s list continue=u limit=2", "0s watch rv=9")
 		b.stop()
 	})
-	bubble(t, "a relist is left to the watch cache", func(t *testing.T) {
+	bubble(t, "a relist is not paged, so the watch cache answers it", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1")), watch(errExpired), list("9", at("a", "1")), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan", "0s watch rv=9")
 		b.stop()
 	})
-	bubble(t, "a server that paged any version has no cache, and is paged ever after", func(t *testing.T) {
+	bubble(t, "a server that pages a list of any version has no watch cache: all its lists are paged", func(t *testing.T) {
 		b := run(t, paged(),
 			pageOf("5", "t", at("a", "1")), list("5"), watch(errExpired),
 			pageOf("9", "u", at("a", "1")), list("9"), watch(errExpired),
@@ -112,20 +112,20 @@ func TestPages(t *testing.T) {
 			"800ms list rv=9 limit=500 NotOlderThan", "800ms watch rv=10")
 		b.stop()
 	})
-	bubble(t, "pages that are newer than the first lose nothing: the watch begins where the first one is", func(t *testing.T) {
+	bubble(t, "pages that are newer than the first: the watch begins at the version of the first", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "4")), list("9", at("c", "8")), watch(deleted(at("a", "7")), added(at("c", "8")), stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5")
 		b.expectStore("replace [a@4 c@8] at 5", "delete a@7 at 7", "bookmark 8")
 		b.stop()
 	})
-	bubble(t, "an empty page may have had nothing selected on it", func(t *testing.T) {
+	bubble(t, "an empty page does not end the list", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t"), pageOf("5", "u"), list("5", at("a", "1")), watch(stay))
 		b.pass(2 * time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "800ms list continue=t limit=500", "1.6s list continue=u limit=500", "1.6s watch rv=5")
 		require.Empty(t, b.Status().Counters.Expired)
 		b.stop()
 	})
-	bubble(t, "no judgement under way: the same page again, and nothing twice", func(t *testing.T) {
+	bubble(t, "an outage between pages: the same page again, and no object twice", func(t *testing.T) {
 		b := run(t, paged(),
 			pageOf("5", "t", at("a", "1")), failedList(at("b", "1"), errTooMany(3)), failedList(errRefused),
 			list("5", at("b", "1"), at("c", "1")), watch(stay),
@@ -137,7 +137,7 @@ func TestPages(t *testing.T) {
 		require.Equal(t, 3, b.Status().Objects)
 		b.stop()
 	})
-	bubble(t, "a page breaks: the list begins anew, and nothing of the old one is left", func(t *testing.T) {
+	bubble(t, "a page breaks: the list begins again, without the old objects", func(t *testing.T) {
 		b := run(t, paged(),
 			pageOf("5", "t", at("gone", "1")), failedList(at("gone-too", "1"), errReset), list("6", at("a", "1")), watch(stay))
 		b.pass(time.Second)
@@ -145,7 +145,7 @@ func TestPages(t *testing.T) {
 		b.expectStore("replace [a@1] at 6")
 		b.stop()
 	})
-	bubble(t, "the same token again: not in circles", func(t *testing.T) {
+	bubble(t, "the same token again: the list in one page", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "1")), pageOf("5", "t", at("a", "1")), list("5", at("a", "1")), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
 		b.pass(time.Second)
@@ -153,7 +153,7 @@ func TestPages(t *testing.T) {
 		b.expectStore("replace [a@1] at 5")
 		b.stop()
 	})
-	bubble(t, "a page of which nothing arrives is given up", func(t *testing.T) {
+	bubble(t, "a page without progress fails", func(t *testing.T) {
 		b := run(t, paged(),
 			failedList(at("a", "1"), 80*time.Second, at("b", "1"), 80*time.Second, at("c", "1"), stay), list("5"), watch(stay))
 		b.pass(249 * time.Second)
@@ -165,9 +165,9 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// Rows 6 to 11: what is asked for after a version or a token is gone.
+// TestExpiredLists checks the requests after a version or a continue token has expired.
 func TestExpiredLists(t *testing.T) {
-	bubble(t, "under way: staging is dropped, and one unpaginated list taken", func(t *testing.T) {
+	bubble(t, "between pages: the staged objects are dropped, and a list in one page follows", func(t *testing.T) {
 		b := run(t, paged(),
 			pageOf("5", "t1", at("gone", "1")), pageOf("5", "t2", at("gone-too", "1")), failedList(errExpired),
 			list("9", at("a", "8")), watch(stay),
@@ -178,7 +178,7 @@ func TestExpiredLists(t *testing.T) {
 		require.Equal(t, 1, b.Status().Counters.Expired)
 		b.stop()
 	})
-	bubble(t, "and the next list is paged again", func(t *testing.T) {
+	bubble(t, "the next list is paged again", func(t *testing.T) {
 		b := run(t, paged(),
 			pageOf("5", "t1", at("a", "1")), failedList(errExpired), list("9", at("a", "1")), watch(errExpired),
 			list("10", at("a", "1")), watch(stay),
@@ -191,7 +191,7 @@ func TestExpiredLists(t *testing.T) {
 	for name, refused := range map[string]error{
 		"expired": errExpired, "too large": errTooLarge(), "too large, as old servers say it": errTooLargeLegacy(),
 	} {
-		bubble(t, name+": the truth at once, and the next list is of the version reached again", func(t *testing.T) {
+		bubble(t, name+": a consistent read at once; the next list requests the version reached", func(t *testing.T) {
 			b := run(t, paged(),
 				list("5", at("a", "1")), watch(errExpired),
 				failedList(refused), list("9", at("a", "1")), watch(errExpired),
@@ -203,7 +203,7 @@ func TestExpiredLists(t *testing.T) {
 				"800ms list rv=9 NotOlderThan", "800ms watch rv=12")
 			b.stop()
 		})
-		bubble(t, name+": a server that refuses the truth is asked with backoff", func(t *testing.T) {
+		bubble(t, name+": a server that refuses consistent reads gets requests with backoff", func(t *testing.T) {
 			b := run(t, paged(), failedList(refused), failedList(refused), failedList(refused), list("9"), watch(stay))
 			b.pass(10 * time.Second)
 			b.expectRequests("0s list rv=0 limit=500", "0s list rv= limit=500", "800ms list rv= limit=500",
@@ -213,7 +213,7 @@ func TestExpiredLists(t *testing.T) {
 	}
 }
 
-// A list that fails leaves everything where it is, for as long as it fails; a permission that is lost in mid-life too.
+// Failed lists change nothing in the store, also if the client loses a permission later.
 func TestFailedListsKeepTheCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		script := script{list("5", at("a", "1")), watch(errForbid), watch(errForbid), watch(errForbid)}
@@ -235,7 +235,7 @@ func TestFailedListsKeepTheCache(t *testing.T) {
 	})
 }
 
-// A server that knows no versions cannot be resumed: each end of a watch leads to a list, or deletions would be missed.
+// Without versions, no watch can continue another. Each end of a watch leads to a list, which finds the deletions.
 func TestServerWithoutVersions(t *testing.T) {
 	for _, version := range []string{"", "0"} {
 		bubble(t, "version "+version, func(t *testing.T) {
@@ -255,11 +255,11 @@ func TestServerWithoutVersions(t *testing.T) {
 	}
 }
 
-// Without a version to start from, a watch begins with what there is, in the order of keys and not of versions.
+// A watch without a version begins with the current objects, in the order of their keys.
 func TestWatchFromNoVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, paged(), list("", at("a", "4")), watch(
-			added(at("a", "4")), added(at("b", "9")), added(at("c", "3")), modified(at("c", "10")), added(at("b", "9")), added(at("ghost", "2")), stay,
+			added(at("a", "4")), added(at("b", "9")), added(at("c", "3")), modified(at("c", "10")), added(at("b", "9")), added(at("deleted", "2")), stay,
 		), list("", at("b", "9"), at("c", "10")), watch(stay))
 		b.expectStore("replace [a@4] at ", "bookmark 4", "put b@9 at 9", "put c@3 at 9", "put c@10 at 10", "replace [b@9 c@10] at ")
 		require.Equal(t, 2, b.Status().Counters.Stale)
@@ -268,8 +268,8 @@ func TestWatchFromNoVersion(t *testing.T) {
 	})
 }
 
-// Additions that follow a list of version "0" advance the version of the store, and WaitFor with it. They may be initial
-// objects in the order of their keys, so that no watch is resumed from their versions: a list follows.
+// Additions after a list of version "0" advance the version of the store, so that WaitFor returns. They may be initial
+// objects in the order of their keys, so no watch continues from their versions: a list follows.
 func TestAdditionsAfterVersionZero(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, paged(), list("0", at("a", "4")), watch(added(at("b", "9")), added(at("c", "3")), time.Minute),
@@ -282,7 +282,7 @@ func TestAdditionsAfterVersionZero(t *testing.T) {
 	})
 }
 
-// Versions that are not decimals have no order: they are passed on, resumed from, and never judged.
+// Versions that are not decimal have no order. They are passed on, and watches continue from them.
 func TestOpaqueVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := run(t, paged(),
@@ -293,7 +293,7 @@ func TestOpaqueVersions(t *testing.T) {
 		b.pass(2 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=zz", "1m0s watch rv=c", "1m0s list rv=c NotOlderThan", "1m0s watch rv=a")
 		b.expectStore("replace [a@kk b@bb] at zz", "put a@aa at aa", "put c@b at b", "delete b@bb at bb", "bookmark c", "replace [a@aa] at a")
-		require.Equal(t, 1, b.Status().Counters.Stale, "only an equal version is known to be no news")
+		require.Equal(t, 1, b.Status().Counters.Stale, "only an equal version is stale")
 		b.stop()
 	})
 }

@@ -13,27 +13,27 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// ErrMalformed is matched by the UndecodableError of an object that cannot belong to the collection: it has no name, it
-// lacks a namespace or has one that it must not have, or its name or namespace contains a slash or is not UTF-8.
+// ErrMalformed matches the UndecodableError of an object that cannot belong to the collection: it has no name, its
+// namespace is missing or wrong, or its name or namespace contains a slash or is not UTF-8.
 var ErrMalformed = errors.New("reflector: the object cannot belong to the collection")
 
-// The reasons. They quote nothing, and are allocated once.
+// The reasons. They contain nothing of the object and are allocated once.
 var (
 	errNoName        = fmt.Errorf("%w: it has no name", ErrMalformed)
 	errNoNamespace   = fmt.Errorf("%w: it has no namespace", ErrMalformed)
-	errClusterScoped = fmt.Errorf("%w: it has a namespace, and the resource has none", ErrMalformed)
+	errClusterScoped = fmt.Errorf("%w: it has a namespace, but the resource is cluster-scoped", ErrMalformed)
 	errBadName       = fmt.Errorf("%w: its name contains a slash or is not UTF-8", ErrMalformed)
 	errBadNamespace  = fmt.Errorf("%w: its namespace contains a slash or is not UTF-8", ErrMalformed)
 	errForeign       = fmt.Errorf("%w: it is in another namespace", ErrMalformed)
 )
 
-// scope is which keys the objects of a collection can have.
+// scope says which keys the objects of a collection can have.
 type scope struct {
 	namespaced bool
-	namespace  string // that all of them are in; empty for any
+	namespace  string // the only namespace of the collection; empty for all
 }
 
-// scopeOf asks a ListerWatcher. One that does not say which namespace it is confined to may bring any.
+// scopeOf returns the scope of a ListerWatcher. Without a method Namespace, it may return objects of any namespace.
 func scopeOf[T any](lw api.ListerWatcher[T]) scope {
 	c := scope{namespaced: lw.Resource().Namespaced}
 	if confined, ok := lw.(interface{ Namespace() string }); ok {
@@ -42,7 +42,7 @@ func scopeOf[T any](lw api.ListerWatcher[T]) scope {
 	return c
 }
 
-// check returns why no object of the collection can have a key, or nil. It does not allocate.
+// check returns the reason why no object of the collection can have this key, or nil. It does not allocate.
 func (c scope) check(key api.Key) error {
 	switch {
 	case key.Name == "":
@@ -63,13 +63,13 @@ func (c scope) check(key api.Key) error {
 	return nil
 }
 
-// isClean reports whether a part of a key can be part of a path and of a formatted key. A decoder of JSON puts U+FFFD where
-// it finds bytes that are not UTF-8, so that several names may have become one.
+// isClean reports whether a name or namespace can be part of a path and of a formatted key. A JSON decoder replaces
+// bytes that are not UTF-8 by U+FFFD, so several names may have become one.
 func isClean(part string) bool {
 	return strings.IndexByte(part, '/') < 0 && utf8.ValidString(part) && !strings.Contains(part, "\uFFFD")
 }
 
-// malformed describes an object that scope.check refused. It holds no more of the object than may stand in a log.
+// malformed returns the error for an object that scope.check refused. The error contains only what a log may contain.
 func (r *Reflector[T]) malformed(key api.Key, uid types.UID, version string, kind apiwatch.EventType, reason error) *api.UndecodableError {
 	return &api.UndecodableError{
 		Resource: r.lw.Resource(), Key: api.Key{Namespace: excerpt(key.Namespace), Name: excerpt(key.Name)},
@@ -77,19 +77,19 @@ func (r *Reflector[T]) malformed(key api.Key, uid types.UID, version string, kin
 	}
 }
 
-// excerpt is the beginning of a string as valid UTF-8. It shares no memory with the string, which may be large.
+// excerpt returns the beginning of a string as valid UTF-8. It shares no memory with the string, which may be large.
 func excerpt(s string) string {
-	const most = 253 // bytes of a name in Kubernetes
+	const most = 253 // the longest name in Kubernetes, in bytes
 	if len(s) > most {
 		s = s[:most] + "…"
 	}
 	return strings.Clone(strings.ToValidUTF8(s, "\uFFFD"))
 }
 
-// maxNamed is how many malformed objects of a list or a watch are logged one by one.
-const maxNamed = 10
+// maxMalformedLogged is how many malformed objects of one list or watch are logged.
+const maxMalformedLogged = 10
 
-// noteMalformed counts and reports an object that is not let in. The error that it returns ends Run.
+// noteMalformed counts and reports a malformed object. An error that it returns ends Run.
 func (r *Reflector[T]) noteMalformed(e *api.UndecodableError) error {
 	r.status.malformed(e)
 	if r.o.OnUndecodable != nil {
@@ -99,16 +99,16 @@ func (r *Reflector[T]) noteMalformed(e *api.UndecodableError) error {
 		}
 		return err
 	}
-	if r.named++; r.named <= maxNamed {
+	if r.malformedLogged++; r.malformedLogged <= maxMalformedLogged {
 		r.log.Warn("malformed object", zap.String("key", api.FormatKey(e.Key)), zap.String("rv", e.ResourceVersion),
 			zap.NamedError("err", e.Err))
 	}
 	return nil
 }
 
-// refuse leaves out an object of a list or of a watch. What is known is not touched: where the key of the object is not
-// known, neither is whose state it would have been. list is the list in progress, or nil.
-func (r *Reflector[T]) refuse(e *api.UndecodableError, list *staging[T]) error {
+// skipMalformed skips an object of a list or of a watch. It changes no known object: without a valid key, the reflector
+// cannot know which object this state belongs to. list is the list in progress, or nil.
+func (r *Reflector[T]) skipMalformed(e *api.UndecodableError, list *staging[T]) error {
 	if list != nil {
 		list.incomplete = list.incomplete || e.Err != errForeign
 		if list.skipped++; r.checkLen(list) != nil {
@@ -118,14 +118,14 @@ func (r *Reflector[T]) refuse(e *api.UndecodableError, list *staging[T]) error {
 	return r.noteMalformed(e)
 }
 
-// merge gives the store a list of which an object has no key: what the list lacks may be that object, so nothing is
-// deleted. The price is that deletions which the watch has missed as well stay unnoticed until a list without such an
-// object.
+// merge gives the store a list that contains an object without a valid key. That object may be any object that the list
+// lacks, so merge deletes nothing. The price: deletions that no watch reported stay unnoticed until a list without such
+// an object.
 func (r *Reflector[T]) merge(list []T, version string) {
-	r.log.Warn("list has objects without a key: what it lacks is kept", zap.String("rv", version))
+	r.log.Warn("the list has objects without a valid key, so it deletes no object", zap.String("rv", version))
 	for _, object := range list {
 		if known, exists := r.store.Get(api.KeyOf(object)); !exists || !isSame(known, object) {
-			r.store.Put(object, "") // the version is reached with the last one
+			r.store.Put(object, "") // the version is reached only after the last object
 		}
 	}
 	r.store.Bookmark(version)

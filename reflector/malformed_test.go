@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// malformed are objects that no collection without namespaces can have.
+// malformed returns objects that cannot belong to a cluster-scoped collection.
 func malformed() map[string]*thing {
 	return map[string]*thing{
 		"without a name":   at("", "8").as("u"),
@@ -38,15 +38,16 @@ func TestMalformedObjectsAreNotStored(t *testing.T) {
 			require.ErrorIs(t, b.Status().LastMalformed, reflector.ErrMalformed)
 			b.stop()
 		})
-		bubble(t, name+" in a streaming list", func(t *testing.T) {
-			b := run(t, options{}, stream(added(at("a", "1")), added(m), added(at("b", "2")), modified(m), initialEnd("5"), stay))
+		bubble(t, name+" in a WatchList", func(t *testing.T) {
+			b := run(t, options{}, watchList(added(at("a", "1")), added(m), added(at("b", "2")), modified(m), initialEnd("5"), stay))
 			b.expectStore("replace [a@1 b@2] at 5")
 			require.Equal(t, 2, b.Status().Counters.Malformed)
 			b.stop()
 		})
-		// Whose state it would have been is not known: the store keeps what it has, and the version does not advance.
+		// The reflector cannot know which object this state belongs to. The store keeps its objects, and the version
+		// stays.
 		bubble(t, name+" in a watch", func(t *testing.T) {
-			b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), added(m), modified(m), deleted(m), bad(apiwatch.Modified, m), modified(at("a", "6")), stay))
+			b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), added(m), modified(m), deleted(m), bad(apiwatch.Modified, m), modified(at("a", "6")), stay))
 			b.expectStore("replace [a@1] at 5", "put a@6 at 6")
 			require.Equal(t, 4, b.Status().Counters.Malformed)
 			require.Equal(t, 2, b.Status().Counters.Events)
@@ -63,7 +64,7 @@ func TestMalformedObjectsAreNotStored(t *testing.T) {
 	}
 }
 
-// What a list has without a key may be any of the objects that it lacks.
+// A listed object without a valid key may be any object that the list lacks.
 func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
 	for name, m := range malformed() {
 		bubble(t, name+", in pages", func(t *testing.T) {
@@ -71,11 +72,11 @@ func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
 				list("9", at("b", "2"), at("c", "7"), m), watch(errReset), watch(errExpired), list("12", at("c", "11")), watch(stay))
 			b.expectStore("replace [a@1 b@2 c@3] at 5", "put c@7 at ", "bookmark 9")
 			b.pass(5e9)
-			require.Equal(t, []string{"replace [c@11] at 12"}, b.store.log()[3:], "a list that is whole makes up for it")
+			require.Equal(t, []string{"replace [c@11] at 12"}, b.store.log()[3:], "the next complete list deletes")
 			b.stop()
 		})
-		bubble(t, name+", in a streaming list", func(t *testing.T) {
-			b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), errExpired), stream(added(at("b", "8")), added(m), initialEnd("9"), stay))
+		bubble(t, name+", in a WatchList", func(t *testing.T) {
+			b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), errExpired), watchList(added(at("b", "8")), added(m), initialEnd("9"), stay))
 			b.expectStore("replace [a@1] at 5", "put b@8 at ", "bookmark 9")
 			require.Equal(t, "9", b.Status().ResourceVersion)
 			b.stop()
@@ -84,7 +85,7 @@ func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
 }
 
 func TestMalformedObjectsAreReported(t *testing.T) {
-	bubble(t, "in the log, the first ten of a request", func(t *testing.T) {
+	bubble(t, "the log has the first ten of a request", func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		o := paged()
 		o.Logger = zap.New(core)
@@ -98,28 +99,28 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 		require.Equal(t, "a/b", logs.All()[0].ContextMap()["key"])
 		b.stop()
 	})
-	bubble(t, "to OnUndecodable", func(t *testing.T) {
-		var told []*api.UndecodableError
-		b := run(t, options{OnUndecodable: func(e *api.UndecodableError) error { told = append(told, e); return nil }},
-			stream(initialEnd("5"), modified(at("a/b", "8")), deleted(at("", "9")), stay))
-		require.Len(t, told, 2)
+	bubble(t, "OnUndecodable gets the error", func(t *testing.T) {
+		var reported []*api.UndecodableError
+		b := run(t, options{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }},
+			watchList(initialEnd("5"), modified(at("a/b", "8")), deleted(at("", "9")), stay))
+		require.Len(t, reported, 2)
 		require.Equal(t, api.UndecodableError{
-			Resource: things, Key: api.Key{Name: "a/b"}, UID: "a/b", ResourceVersion: "8", Type: apiwatch.Modified, Err: told[0].Err,
-		}, *told[0])
-		require.EqualError(t, told[0], "decode things.test a/b: reflector: the object cannot belong to the collection: its name contains a slash or is not UTF-8")
-		require.EqualError(t, told[1], "decode things.test object without a name: reflector: the object cannot belong to the collection: it has no name")
+			Resource: things, Key: api.Key{Name: "a/b"}, UID: "a/b", ResourceVersion: "8", Type: apiwatch.Modified, Err: reported[0].Err,
+		}, *reported[0])
+		require.EqualError(t, reported[0], "decode things.test a/b: reflector: the object cannot belong to the collection: its name contains a slash or is not UTF-8")
+		require.EqualError(t, reported[1], "decode things.test object without a name: reflector: the object cannot belong to the collection: it has no name")
 		b.stop()
 	})
-	bubble(t, "to Fail, which ends Run", func(t *testing.T) {
-		lw := &fake{t: t, inquiry: inquiry{script: script{stream(added(at("a/b", "8")))}}}
+	bubble(t, "Fail ends Run", func(t *testing.T) {
+		lw := &fake{t: t, inquiry: inquiry{script: script{watchList(added(at("a/b", "8")))}}}
 		r := reflector.New[*thing](lw, newRecorder(deltafifo.Options{}), options{OnUndecodable: reflector.Fail})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, r.Run(ctx), reflector.ErrMalformed)
 	})
-	bubble(t, "without its content", func(t *testing.T) {
+	bubble(t, "the error does not contain the object", func(t *testing.T) {
 		large := at("a/"+strings.Repeat("x", 2<<20), strings.Repeat("9", 2<<20)).as(strings.Repeat("u", 2<<20))
-		b := run(t, options{}, stream(initialEnd("5"), modified(large), stay))
+		b := run(t, options{}, watchList(initialEnd("5"), modified(large), stay))
 		require.Less(t, len(b.Status().LastMalformed.Error()), 500)
 		var e *api.UndecodableError
 		require.ErrorAs(t, b.Status().LastMalformed, &e)

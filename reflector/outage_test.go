@@ -12,8 +12,8 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// The server was away for longer than it keeps history. A client lists as soon as the server says so, because it has
-// waited the pauses of the outage already. Clients that come back together list at random within five seconds.
+// An outage lasts longer than the server keeps its history. The client lists right after the 410, because it has
+// already waited during the outage. All clients come back together, so they spread their lists over five seconds.
 func TestExpiredAfterAnOutage(t *testing.T) {
 	outage := func(end error) script {
 		return script{list("5"), watch(added(at("a", "6")), end), failedProbe(end), failedProbe(end)}
@@ -26,7 +26,7 @@ func TestExpiredAfterAnOutage(t *testing.T) {
 		"refused":             {0, append(outage(errRefused), probed("7")), "5.6s", "12s"},
 		"429":                 {0, outage(errTooMany(0)), "5.6s", "12s"},
 		"refused, and spread": {0.5, append(outage(errRefused), probed("7")), "10.9s", "20.5s"},
-		"resets, as before": {
+		"resets are no outage": {
 			0, script{list("5"), watch(errReset), watch(errReset), watch(added(at("a", "6")), errReset)}, "8.8s", "15.2s",
 		},
 	} {
@@ -45,24 +45,24 @@ func TestExpiredAfterAnOutage(t *testing.T) {
 	}
 }
 
-// kube-apiserver answers a watch from the future with silence. Two things make a reflector ask for the server's version:
-// silence, and an outage.
+// kube-apiserver sends nothing in a watch from a version that it has not reached. The reflector requests the server's
+// version after silence and after an outage.
 func TestProbe(t *testing.T) {
 	restored := script{list("4", at("a", "3")), watch(stay)}
-	wentBack := []string{"overwrite [a@3] at 4"}
+	overwritten := []string{"overwrite [a@3] at 4"}
 	filled := list("9", at("a", "9"), at("b", "9"))
 	bubble(t, "after a silent watch", func(t *testing.T) {
 		b := run(t, paged(), append(script{filled, watch(open, 5*time.Minute), probed("4")}, restored...)...)
 		b.pass(6 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "5m0s list rv= limit=500", "5m0s watch rv=4")
-		require.Equal(t, wentBack, b.store.log()[1:])
+		require.Equal(t, overwritten, b.store.log()[1:])
 		require.Equal(t, 1, b.Status().Counters.Probes)
 		require.Equal(t, 1, b.Status().Counters.Backwards)
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards)
 		require.NoError(t, b.Status().Err)
 		b.stop()
 	})
-	bubble(t, "after an outage, as soon as a server is there", func(t *testing.T) {
+	bubble(t, "after an outage, with the first connection", func(t *testing.T) {
 		b := run(t, paged(), append(script{
 			filled, watch(bookmark("9"), errReset), watch(errRefused), failedProbe(errRefused), failedProbe(errRefused), probed("4"),
 		}, restored...)...)
@@ -72,16 +72,16 @@ func TestProbe(t *testing.T) {
 		require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
 		b.stop()
 	})
-	bubble(t, "in a streaming list", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "9")), initialEnd("9"), time.Minute, errRefused), probed("4"),
-			stream(added(at("a", "3")), initialEnd("4"), stay))
+	bubble(t, "in a WatchList", func(t *testing.T) {
+		b := run(t, options{}, watchList(added(at("a", "9")), initialEnd("9"), time.Minute, errRefused), probed("4"),
+			watchList(added(at("a", "3")), initialEnd("4"), stay))
 		b.pass(2 * time.Minute)
-		b.expectRequests(streamFirst, "1m0.8s probe", "1m0.8s stream rv= NotOlderThan")
+		b.expectRequests(firstWatchList, "1m0.8s probe", "1m0.8s watchlist rv= NotOlderThan")
 		require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
 		b.stop()
 	})
 	for _, version := range []string{"9", "12", "", "opaque"} {
-		bubble(t, "a server that did not go back: version "+version, func(t *testing.T) {
+		bubble(t, "a server that was not restored: version "+version, func(t *testing.T) {
 			b := run(t, paged(), filled, watch(5*time.Minute), probed(version), watch(5*time.Minute, bookmark("9")), watch(stay))
 			b.pass(11 * time.Minute)
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "5m0s watch rv=9", "10m0s watch rv=9")
@@ -89,7 +89,7 @@ func TestProbe(t *testing.T) {
 			b.stop()
 		})
 	}
-	bubble(t, "versions that are no decimals: none", func(t *testing.T) {
+	bubble(t, "versions without an order: no probe", func(t *testing.T) {
 		b := run(t, paged(), list("opaque"), watch(5*time.Minute), watch(errRefused), watch(stay))
 		b.pass(10 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=opaque", "5m0s watch rv=opaque", "5m0.8s watch rv=opaque")
@@ -101,7 +101,7 @@ func TestProbe(t *testing.T) {
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "40s watch rv=9", "1m20s probe", "1m20s watch rv=9")
 		b.stop()
 	})
-	bubble(t, "objects of the answer are of no use", func(t *testing.T) {
+	bubble(t, "objects of the answer are ignored", func(t *testing.T) {
 		o := paged()
 		o.Transform = func(*thing) (*thing, error) { panic("transformed") }
 		b := run(t, o, list("9"), watch(5*time.Minute),
@@ -114,7 +114,7 @@ func TestProbe(t *testing.T) {
 	})
 }
 
-// A probe that fails leads to the watch that it was made for, without delay where the server refuses it for good.
+// The watch follows a failed probe. It follows at once if the server refuses the probe.
 func TestFailedProbe(t *testing.T) {
 	for name, c := range map[string]struct {
 		probes  script
@@ -129,7 +129,7 @@ func TestFailedProbe(t *testing.T) {
 		"500":          {script{failedProbe(errInternal)}, "5m0.8s"},
 		"410":          {script{failedProbe(errExpired)}, "5m0.8s"},
 		"cut":          {script{failedProbe(errReset)}, "5m0.8s"},
-		"anything":     {script{failedProbe(errors.New("what"))}, "5m0.8s"},
+		"anything":     {script{failedProbe(errors.New("unknown"))}, "5m0.8s"},
 		"never ending": {script{failedProbe(stay)}, "5m45.8s"},
 	} {
 		bubble(t, name, func(t *testing.T) {

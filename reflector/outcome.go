@@ -16,40 +16,41 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// What a reflector holds against a server, beside the errors that the server answers itself. They reach OnError and
-// Status.
+// The errors of a reflector, in addition to those that a server answers. OnError and Status report them.
 var (
-	// ErrStalled is a request that made no progress in time, and was given up.
+	// ErrStalled is the error of a request that made no progress in time. The reflector cancels it.
 	ErrStalled = errors.New("reflector: the server made no progress")
-	// ErrBackwards is an answer from before the version that the server had reached already.
-	ErrBackwards = errors.New("reflector: the server answered from before the version it had reached")
-	// ErrNothing is a stream that the server ended in good order, but before it had sent what it was opened for.
-	ErrNothing = errors.New("reflector: the server ended the stream before it brought anything")
-	// ErrSamePage is a page of a list that repeats: its continue token is the one that asked for it, or all its objects
-	// came with earlier pages.
+	// ErrBackwards is the error of an answer that is older than the version reached.
+	ErrBackwards = errors.New("reflector: the answer is older than the version reached before")
+	// ErrEndedEarly is the error of a watch that the server closed without an error, but too early: within a second and
+	// without an event, or before the initial state of a WatchList was complete.
+	ErrEndedEarly = errors.New("reflector: the server closed the watch too early")
+	// ErrSamePage is the error of a page without progress: its continue token is the token of its request, or earlier
+	// pages contain all its objects.
 	ErrSamePage = errors.New("reflector: the server repeated a page of a list")
-	// ErrEndlessList is a list that brought more than Options.MaxListObjects, or did not end within an hour.
+	// ErrEndlessList is the error of a list with more than Options.MaxListObjects objects, or of a list in pages that
+	// took an hour.
 	ErrEndlessList = errors.New("reflector: the list does not end")
-	// ErrUnknownEvent is an event of a type that a watch does not have.
+	// ErrUnknownEvent is the error of a watch event whose type the protocol does not define.
 	ErrUnknownEvent = errors.New("reflector: the server sent an event of an unknown type")
 
-	// errRewound is ErrBackwards of an answer that is the truth.
-	errRewound = fmt.Errorf("%w, and says that it is the truth", ErrBackwards)
+	// errRolledBack is ErrBackwards of a consistent read.
+	errRolledBack = fmt.Errorf("%w, and it is a consistent read: the server was restored from a backup", ErrBackwards)
 )
 
-// classify finds the ending that an error stands for. Nil is a request that ended in good order.
-func classify(err error) ending {
+// classify returns the outcome of a request that ended with err.
+func classify(err error) outcome {
 	switch {
 	case err == nil:
 		return done
 	case errors.Is(err, ErrStalled):
 		return deadline
-	case errors.Is(err, errRewound):
-		return rewound
+	case errors.Is(err, errRolledBack):
+		return rolledBack
 	case errors.Is(err, ErrBackwards):
 		return backwards
-	case errors.Is(err, api.ErrCannotStream):
-		return cannotStream
+	case errors.Is(err, api.ErrNoWatchList):
+		return noWatchList
 	case isTooLarge(err):
 		return tooLarge
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
@@ -65,8 +66,8 @@ func classify(err error) ending {
 	}
 }
 
-// isTooLarge recognises a version that the server has not reached: by its cause, and by what servers said before there
-// was one.
+// isTooLarge reports whether the server has not reached the version of the request. Old servers say so only in the
+// message, newer ones also as a cause.
 func isTooLarge(err error) bool {
 	if apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge) {
 		return true
@@ -75,14 +76,14 @@ func isTooLarge(err error) bool {
 	return errors.As(err, &status) && strings.Contains(status.Status().Message, "Too large resource version")
 }
 
-// isUnreachable tells whether no server was there to judge the request.
+// isUnreachable reports whether the client got no connection, so that no server looked at the request.
 func isUnreachable(err error) bool {
 	var op *net.OpError
 	return utilnet.IsConnectionRefused(err) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// isRejected tells whether the server understood the request and will not do it. 408 is a time-out, and a 401 may be
-// a token about to be renewed: neither says anything about the request.
+// isRejected reports whether the server understood the request and refuses it. 408 and 401 do not count, because both
+// may be temporary: 408 is a timeout, and after 401 the client may renew its token.
 func isRejected(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) {
@@ -92,16 +93,16 @@ func isRejected(err error) bool {
 	return code >= 400 && code < 500 && code != http.StatusUnauthorized && code != http.StatusRequestTimeout
 }
 
-// retryAfter is the pause that a server asked for with an error, zero if it asked for none.
+// retryAfter returns the pause that the server asked for with an error, or zero.
 func retryAfter(err error) time.Duration {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return 0
 	}
-	return max(0, time.Duration(status.Status().Details.RetryAfterSeconds)*time.Second) // 32 bits of seconds fit a Duration
+	return max(0, time.Duration(status.Status().Details.RetryAfterSeconds)*time.Second) // an int32 of seconds fits into a Duration
 }
 
-// watchdog ends the context of a request, with ErrStalled as the cause, when one of its timers runs out.
+// watchdog cancels the context of a request, with ErrStalled as the cause, when one of its timers expires.
 type watchdog struct {
 	cancel context.CancelCauseFunc
 	timers []*time.Timer
@@ -112,13 +113,14 @@ func newWatchdog(ctx context.Context) (context.Context, *watchdog) {
 	return ctx, &watchdog{cancel: cancel}
 }
 
-// after returns a timer that its owner may put off.
+// after starts a timer. The caller may reset or stop it.
 func (w *watchdog) after(d time.Duration) *time.Timer {
 	t := time.AfterFunc(d, func() { w.cancel(ErrStalled) })
 	w.timers = append(w.timers, t)
 	return t
 }
 
+// stop ends the timers and the context.
 func (w *watchdog) stop() {
 	for _, t := range w.timers {
 		t.Stop()
@@ -126,4 +128,5 @@ func (w *watchdog) stop() {
 	w.cancel(nil)
 }
 
+// stalled reports whether a watchdog cancelled ctx.
 func stalled(ctx context.Context) bool { return errors.Is(context.Cause(ctx), ErrStalled) }

@@ -11,94 +11,96 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Store is what a reflector fills. deltafifo.DeltaFIFO is one. A reflector calls it from one goroutine only.
+// Store receives the collection from a reflector, on one goroutine. deltafifo.DeltaFIFO is a Store.
 type Store[T any] interface {
-	// Get answers with the newest state that the store was given.
+	// Get returns the newest state of an object that the store received.
 	Get(key api.Key) (T, bool)
-	// Lookup is Get for a key that stands in a buffer, which it does not keep.
+	// Lookup is Get for a key in a buffer. The store must not keep the buffer.
 	Lookup(namespace, name []byte) (T, bool)
-	// KnownLen is how many objects Get would find.
+	// KnownLen returns the number of objects that Get would find.
 	KnownLen() int
 
-	// Put is a new or changed object. The version, here and below, is what the collection has reached with the change.
+	// Put adds or changes an object. Here and below, version is the version that the collection reaches with the
+	// change.
 	Put(object T, version string)
-	// Delete is the end of an object, with its last state.
+	// Delete deletes an object. The object is its last state.
 	Delete(object T, version string)
-	// DeleteKey is the end of an object whose last state was not seen.
+	// DeleteKey deletes an object whose last state is unknown.
 	DeleteKey(key api.Key, version string)
-	// Replace is the whole collection. Objects of a UID and version that the store has may be ignored.
+	// Replace sets the whole collection. The store may ignore objects whose UID and version it knows.
 	Replace(list []T, version string)
-	// Overwrite is Replace where they may not: the server went back, and the same versions say something else now.
+	// Overwrite is Replace, but the store must not ignore any object: after a restore from a backup, the same version
+	// can name another state.
 	Overwrite(list []T, version string)
-	// Bookmark is a version that was reached without a change.
+	// Bookmark notes a version that the collection has reached without a change.
 	Bookmark(version string)
 }
 
-// Options of a Reflector. The zero value is what most want.
+// Options configures a Reflector. The zero value suits most programs.
 type Options[T any] struct {
-	// LabelSelector and FieldSelector restrict what is listed and watched.
+	// LabelSelector and FieldSelector restrict the collection.
 	LabelSelector string
 	FieldSelector string
 
-	// DisableStreaming keeps to lists in pages, for servers whose streaming lists (KEP-3157) are not to be trusted.
-	DisableStreaming bool
-	// PageSize is the limit of a page. 0 is 500, and leaves lists that a watch cache can answer unpaged.
+	// NoWatchList makes the reflector list in pages only, for servers whose WatchLists (KEP-3157) are not reliable.
+	NoWatchList bool
+	// PageSize is the limit of a page. 0 means 500, but no limit for lists that a watch cache can answer.
 	PageSize int64
-	// MaxListObjects bounds how many objects a list may bring, so that a server whose list has no end cannot use up the
-	// memory: one more is ErrEndlessList. 0 is 5 million. A list in pages may take an hour in any case.
+	// MaxListObjects bounds the objects of a list, so that a list without an end cannot fill the memory. A longer list
+	// fails with ErrEndlessList. 0 means 5 million. A list in pages also fails after an hour.
 	MaxListObjects int
-	// KeepManagedFields keeps metadata.managedFields, which are dropped otherwise.
+	// KeepManagedFields keeps metadata.managedFields. The default drops them.
 	KeepManagedFields bool
-	// NoListReuse decodes, transforms and passes on every object of a list. Otherwise an object of which the store has the
-	// UID and the version stands for itself: see Status.Unversioned for sources where it must not.
+	// NoListReuse decodes, transforms and passes on every object of a list. The default keeps the known object if its
+	// UID and version are the same. Set it for sources that change objects without their version: see
+	// Status.Unversioned.
 	NoListReuse bool
-	// NoWatchDedup passes on an event whose version the store has of its object already. Otherwise such an event is dropped
-	// as sent twice, unless it is a deletion. An event of an older version is dropped in either case.
+	// NoWatchDedup passes on an event whose object is known in the same version. The default drops such an event as a
+	// repetition, unless it is a deletion. An event of an older version is always dropped.
 	NoWatchDedup bool
 
-	// Transform changes an object before it is stored; it may do so in place. It is called exactly once for each state
-	// of an object that is stored, and for the last state that comes with the deletion of one. An error or a panic makes
-	// the object an undecodable one, and so does a changed namespace, name, UID or version.
+	// Transform changes an object before it is stored, in place or as a copy. The reflector calls it once for each
+	// state that is stored, and for the last state that comes with a deletion. After an error, a panic, or a change of
+	// the namespace, the name, the UID or the version, the object counts as undecodable.
 	Transform func(T) (T, error)
-	// OnUndecodable is called for each object that cannot be decoded into T, or that matches ErrMalformed, on the
-	// reflector's goroutine. An error ends Run with that error: Fail is one that does so for every object. By default such
-	// an object is counted and logged, and the last good state of its key stays.
+	// OnUndecodable is called for each object that cannot be decoded into T, and for each malformed object
+	// (ErrMalformed), on the reflector's goroutine. If it returns an error, Run returns that error; Fail always does.
+	// By default such an object is counted and logged. In both cases the last good state of the object stays.
 	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with every error that a list or a watch ended with, on the reflector's goroutine.
+	// OnError is called with the error of every failed request, on the reflector's goroutine.
 	OnError func(error)
-	// OnRequest is called with every request that has ended, on the reflector's goroutine.
+	// OnRequest is called after every request, on the reflector's goroutine.
 	OnRequest func(Request)
 
-	// MinWatchTimeout is how long the server is asked to keep a watch open at least; a watch's time is chosen at random
-	// between this and twice this, in whole seconds. A watch that the server leaves open for half a minute longer is
-	// given up. 0 is 5 minutes.
+	// MinWatchTimeout is the smallest timeout of a watch. Each watch requests a random timeout between this and twice
+	// this, in whole seconds. The reflector ends a watch that the server keeps open for half a minute longer. 0 means 5
+	// minutes.
 	MinWatchTimeout time.Duration
-	// BackoffBase and BackoffMax bound the pause after a failure, which doubles from one to the other, and to which up
-	// to as much again is added at random. 0 is 800 ms, and 30 s. The first list after an outage waits
-	// for no such pause, but at random for up to five seconds, or BackoffMax where that is less.
+	// BackoffBase and BackoffMax bound the pause after a failure. It doubles from the base to the maximum. Jitter adds
+	// a random time, at most the pause itself. 0 means 800 ms and 30 s. The first list after an outage waits for a
+	// random time of up to five seconds instead, or up to BackoffMax if that is less.
 	BackoffBase, BackoffMax time.Duration
-	// MaxRetryAfter bounds the pause that a server may ask for with Retry-After, in a header, or in the Status of an
-	// answer or of an ERROR event. A longer one is cut to this, logged, and shown in Status. As after every failure, up to
-	// as much again is added at random. 0 is 2 minutes.
+	// MaxRetryAfter bounds the pause that a server asks for with a Retry-After header, or with retryAfterSeconds in a
+	// Status. A longer pause is cut to this, logged, and shown in Status. Jitter is added as after every failure. 0
+	// means 2 minutes.
 	MaxRetryAfter time.Duration
-	// Rand returns numbers in [0,1) for the jitter. Nil is math/rand/v2.
+	// Rand returns numbers in [0,1) for jitter. Nil means math/rand/v2.
 	Rand func() float64
 
-	// Logger is silent when nil.
+	// Logger may be nil; then nothing is logged.
 	Logger *zap.Logger
 }
 
 const (
-	streamIdle    = 30 * time.Second // a streaming list without anything new for so long has stalled
-	streamOverdue = 60 * time.Second // and so has one that is past the initial objects for so long without its end
-	probeTimeout  = 45 * time.Second // a probe takes no longer to find that no server is there
-	pageIdle      = 90 * time.Second // and so has a page: servers work on a request for a minute
-	watchGrace    = 30 * time.Second // how much longer than it was asked to a server may keep a watch open
+	watchListIdle    = 30 * time.Second // a WatchList fails after this time without progress
+	watchListOverdue = 60 * time.Second // and this long after its first change, if its initial state is still incomplete
+	probeTimeout     = 45 * time.Second // a probe fails after this time
+	pageIdle         = 90 * time.Second // a page fails after this time without progress: servers work on a request for a minute
+	watchGrace       = 30 * time.Second // how long a server may keep a watch open after its timeout
 )
 
-// Reflector keeps a store equal to a collection on a server: it lists once, and then watches.
-// It corresponds to cache.Reflector of client-go. It differs in that it resumes a watch wherever it can, and in that its
-// policy is one pure function.
+// Reflector keeps a store equal to a collection on a server: it lists once and then watches. It corresponds to
+// cache.Reflector of client-go.
 type Reflector[T api.Object] struct {
 	lw     api.ListerWatcher[T]
 	store  Store[T]
@@ -107,26 +109,26 @@ type Reflector[T api.Object] struct {
 	log    *zap.Logger
 	rand   func() float64
 
-	status      *statusBoard
-	undecodable *undecodables
-	started     atomic.Bool
-	trust       trust // of the goroutine of Run alone, as what follows
-	scope       scope
-	named       int   // malformed objects of the list or the watch in progress that were logged
-	fatal       error // what ends Run; set by the callbacks of a request
+	status          *sharedStatus
+	undecodable     *undecodables
+	started         atomic.Bool
+	scope           scope
+	versions        versionUse // this and the fields below belong to the goroutine of Run
+	malformedLogged int        // malformed objects of the list or watch in progress that were logged
+	fatal           error      // the callbacks of a request set it to end Run
 }
 
-// New returns a reflector that will fill store from lw.
+// New returns a reflector that fills store from lw.
 func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *Reflector[T] {
 	r := &Reflector[T]{
 		lw: lw, store: store, o: o,
-		limits:      newLimits(!o.DisableStreaming, o.BackoffBase, o.BackoffMax),
+		limits:      newLimits(!o.NoWatchList, o.BackoffBase, o.BackoffMax),
 		log:         o.Logger,
 		rand:        o.Rand,
-		status:      newStatusBoard(),
+		status:      newSharedStatus(),
 		undecodable: newUndecodables(),
 		scope:       scopeOf(lw),
-		trust:       trust{reuse: !o.NoListReuse, dedup: !o.NoWatchDedup},
+		versions:    versionUse{reuse: !o.NoListReuse, dedup: !o.NoWatchDedup},
 	}
 	r.o.MinWatchTimeout = orDefault(o.MinWatchTimeout, 5*time.Minute)
 	if r.o.MaxListObjects <= 0 {
@@ -143,14 +145,14 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 	return r
 }
 
-func newLimits(streaming bool, backoffBase, backoffMax time.Duration) limits {
+func newLimits(watchLists bool, backoffBase, backoffMax time.Duration) limits {
 	backoffMax = orDefault(backoffMax, 30*time.Second)
 	return limits{
-		streaming:   streaming,
-		streamPause: 10 * time.Minute,
-		backoffBase: orDefault(backoffBase, 800*time.Millisecond),
-		backoffMax:  backoffMax,
-		// A pause lasts up to twice the maximum, and must not be taken for a time in which all was well.
+		watchList:      watchLists,
+		watchListPause: 10 * time.Minute,
+		backoffBase:    orDefault(backoffBase, 800*time.Millisecond),
+		backoffMax:     backoffMax,
+		// A pause lasts up to twice the maximum, and must not count as a time without a failure.
 		backoffReset: max(2*time.Minute, 4*backoffMax),
 		shortWatch:   time.Second,
 		relistSpread: min(5*time.Second, backoffMax),
@@ -158,6 +160,7 @@ func newLimits(streaming bool, backoffBase, backoffMax time.Duration) limits {
 	}
 }
 
+// orDefault returns d, or otherwise if d is not positive.
 func orDefault(d, otherwise time.Duration) time.Duration {
 	if d <= 0 {
 		return otherwise
@@ -165,74 +168,75 @@ func orDefault(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// Status says what the reflector is doing and how it fares. It may be called from anywhere.
+// Status returns what the reflector is doing, its errors and its counters. It may be called on any goroutine.
 func (r *Reflector[T]) Status() Status { return r.status.read() }
 
-// Undecodable returns the objects whose newest state could not be decoded, in no order. It may be called from anywhere.
+// Undecodable returns the objects whose newest state could not be decoded, in no order. It may be called on
+// any goroutine.
 func (r *Reflector[T]) Undecodable() []*api.UndecodableError { return r.undecodable.list() }
 
-// Run lists and watches until ctx ends, and then returns nil. The only other reason to return is an error of
-// OnUndecodable. A reflector runs once.
+// Run lists and watches until ctx ends, and returns nil then. It also returns if OnUndecodable returns an error, with
+// that error. Run panics if it is called twice.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.started.CompareAndSwap(false, true) {
-		panic("reflector: Run was called before, and a reflector runs once")
+		panic("reflector: Run was called twice; create a new Reflector for each Run")
 	}
 	defer r.status.phase(Stopped)
 	s := r.limits.first(time.Now())
 	var pages listing[T]
 	for {
-		o, err := r.perform(ctx, s, &pages)
+		res, err := r.perform(ctx, s, &pages)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if r.fatal != nil {
 			return r.fatal
 		}
-		next, wait := r.limits.next(s, o)
+		next, wait := r.limits.next(s, res)
 		if err == nil && !next.failedAt.Equal(s.failedAt) {
-			err = ErrNothing
+			err = ErrEndedEarly
 		}
 		if r.o.OnRequest != nil {
-			r.o.OnRequest(ended(s.do, o, err, wait))
+			r.o.OnRequest(newRequest(s.do, res, err, wait))
 		}
-		refused := o.ending == rejected && (s.do == page || s.do == watch)
+		refused := res.outcome == rejected && (s.do == page || s.do == watch)
 		if s = next; s.pages == 0 {
-			pages = listing[T]{} // whatever was staged is not waited with
+			pages = listing[T]{} // free the staged objects before the pause
 		}
-		r.report(s, o, err, wait, refused)
+		r.report(s, res, err, wait, refused)
 		if !r.sleep(ctx, wait, s.spread) {
 			return nil
 		}
 	}
 }
 
-// perform makes the one request that s calls for.
-func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) (outcome, error) {
+// perform makes the request that s describes.
+func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) (result, error) {
 	r.status.begin(s)
 	if s.pages == 0 {
-		r.trust.compared, r.named = 0, 0
+		r.versions.compared, r.malformedLogged = 0, 0
 	}
 	started := time.Now()
-	var o outcome
+	var res result
 	var err error
 	switch s.do {
 	case page:
-		o, err = r.fetchPage(ctx, s, pages)
+		res, err = r.fetchPage(ctx, s, pages)
 	case probe:
 		err = r.probe(ctx, s)
 	default:
-		o, err = r.watch(ctx, s)
+		res, err = r.watch(ctx, s)
 	}
-	o.ending, o.retryAfter = classify(err), min(retryAfter(err), r.o.MaxRetryAfter)
-	if o.ending == cannotStream && (s.do != stream || o.synced) {
-		o.ending = broken // it was not asked to
+	res.outcome, res.retryAfter = classify(err), min(retryAfter(err), r.o.MaxRetryAfter)
+	if res.outcome == noWatchList && (s.do != watchList || res.synced) {
+		res.outcome = broken // the request was not for a WatchList
 	}
-	o.at = time.Now()
-	o.lasted = o.at.Sub(started)
-	return o, err
+	res.at = time.Now()
+	res.lasted = res.at.Sub(started)
+	return res, err
 }
 
-// sleep waits for d and, at random, up to d and spread more. It says whether ctx is still alive.
+// sleep waits for d and a random time of up to d and spread. It reports whether ctx is still alive.
 func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool {
 	if d+spread > 0 {
 		d += time.Duration(r.rand() * float64(d+spread))
@@ -251,33 +255,33 @@ func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool 
 	}
 }
 
-// report tells whoever asks how a request ended, and how it goes on. That it was refused stands out: watches break off
-// every day, and not every server streams lists, but this needs somebody's hand.
-func (r *Reflector[T]) report(s state, o outcome, err error, wait time.Duration, refused bool) {
-	if o.ending == cannotStream { // which is no failure, and overcomes none
-		r.log.Info("source cannot stream lists, listing in pages", zap.NamedError("err", err))
+// report updates the status, logs a failure and calls OnError. A refused list or watch is a warning, because a person
+// must correct it, for example a missing permission. Broken watches, and servers without WatchList, are normal.
+func (r *Reflector[T]) report(s state, res result, err error, wait time.Duration, refused bool) {
+	if res.outcome == noWatchList { // neither a failure nor a success
+		r.log.Info("the source does not support WatchLists; listing in pages", zap.NamedError("err", err))
 		return
 	}
 	asked := retryAfter(err)
-	r.status.end(err, s.attempt, o.at, asked)
+	r.status.end(err, s.attempt, res.at, asked)
 	if err == nil {
 		return
 	}
 	if asked > r.o.MaxRetryAfter {
-		r.log.Warn("server asked for a longer pause than it gets", zap.Duration("asked", asked), zap.Duration("after", wait))
+		r.log.Warn("the server asked for a pause longer than MaxRetryAfter", zap.Duration("asked", asked), zap.Duration("after", wait))
 	}
 	level := zap.InfoLevel
 	if refused {
 		level = zap.WarnLevel
 	}
-	r.log.Log(level, "request ended with an error", zap.NamedError("err", err), zap.String("rv", s.version),
+	r.log.Log(level, "the request failed", zap.NamedError("err", err), zap.String("rv", s.version),
 		zap.Int("attempt", s.attempt), zap.Duration("after", wait))
 	if r.o.OnError != nil {
 		r.o.OnError(err)
 	}
 }
 
-// options completes what s asks for with what every request of this reflector has.
+// options returns the options of the next request.
 func (r *Reflector[T]) options(s state) api.Options[T] {
 	timeout := max(time.Second, r.o.MinWatchTimeout+time.Duration(r.rand()*float64(r.o.MinWatchTimeout)))
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}

@@ -1,73 +1,39 @@
 package reflector
 
-import (
-	"time"
+import "time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
-
-// defaultPageSize is the limit of a page when Options do not say otherwise.
-const defaultPageSize = 500
-
-// listOptions says what s asks the server for: the versions and limits of rows 5, 6, 10, 11 and 34. pageSize is that of
-// Options, 0 for the default. A server may answer a list from any version ("0") the first time, since nothing is known
-// that it could contradict; later ones must not be older than what is known.
-func (s state) listOptions(pageSize int64, timeout time.Duration) metav1.ListOptions {
-	seconds := int64(timeout / time.Second)
-	switch s.do {
-	case stream:
-		yes := true
-		o := metav1.ListOptions{
-			SendInitialEvents:    &yes,
-			ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
-			AllowWatchBookmarks:  true,
-			TimeoutSeconds:       &seconds,
-		}
-		if !s.consistent {
-			o.ResourceVersion = s.version
-		}
-		return o
-	case page:
-		if s.token != "" {
-			return metav1.ListOptions{Continue: s.token, Limit: s.limit(pageSize, "")}
-		}
-		version := s.listVersion()
-		o := metav1.ListOptions{ResourceVersion: version, Limit: s.limit(pageSize, version)}
-		if s.resumable() && !s.consistent {
-			// With a limit a server would else take the version for the one that is wanted, which may be gone, and
-			// which would not help where no watch from it succeeds.
-			o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
-		}
-		return o
-	case probe:
-		return metav1.ListOptions{Limit: 1}
-	default:
-		return metav1.ListOptions{ResourceVersion: s.version, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}
-	}
+// Request describes a request that has ended. Options.OnRequest gets it, for metrics and traces.
+type Request struct {
+	// Verb is "watchlist" for a watch that starts with the current state, "list" for a page of a list, "watch", or
+	// "probe" for a list of which only the version is used.
+	Verb string
+	// Outcome is "done" for a request without an error. Otherwise it is the class of Err, on which the next request
+	// depends: "expired", "too large", "unreachable", "busy", "rejected", "deadline", "backwards", "rolled back",
+	// "no watchlist" or "broken".
+	Outcome string
+	// Complete reports whether the request completed a list, so that the store got a whole state.
+	Complete bool
+	// Items is the number of objects on a page. Events is the number of events and bookmarks with a new version, after
+	// the state was complete.
+	Items, Events int
+	// Took is how long the request lasted. Wait is the pause before the next request, without jitter.
+	Took, Wait time.Duration
+	// Err is the error of the request, or nil.
+	Err error
 }
 
-func (s state) listVersion() string {
-	switch {
-	case s.consistent:
-		return ""
-	case s.version == "":
-		return "0"
-	default:
-		return s.version
-	}
+var verbNames = map[verb]string{watchList: "watchlist", page: "list", watch: "watch", probe: "probe"}
+
+var outcomeNames = map[outcome]string{
+	done: "done", expired: "expired", tooLarge: "too large", unreachable: "unreachable", busy: "busy", rejected: "rejected",
+	deadline: "deadline", backwards: "backwards", rolledBack: "rolled back", noWatchList: "no watchlist",
+	broken: "broken",
 }
 
-// limit is the page size of a list of the given version. A server with a watch cache pages only what it must read from
-// etcd: paging a version that the cache has would take the list away from it.
-func (s state) limit(pageSize int64, version string) int64 {
-	switch {
-	case s.unlimited:
-		return 0
-	case pageSize > 0:
-		return pageSize
-	case version == "" || version == "0" || s.serverPages:
-		return defaultPageSize
-	default:
-		return 0
+// newRequest describes the result of a request.
+func newRequest(do verb, res result, err error, wait time.Duration) Request {
+	return Request{
+		Verb: verbNames[do], Outcome: outcomeNames[res.outcome], Complete: res.synced && do != watch,
+		Items: res.items, Events: res.events, Took: res.lasted, Wait: wait, Err: err,
 	}
 }

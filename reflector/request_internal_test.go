@@ -50,42 +50,42 @@ func TestListOptions(t *testing.T) {
 			s: state{do: page, version: "9"}, pageSize: 7,
 			want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder, Limit: 7},
 		},
-		"a later list of a server without a cache goes on being paged": {
+		"a later list of a server without a watch cache is paged": {
 			s:    state{do: page, version: "9", serverPages: true},
 			want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder, Limit: 500},
 		},
-		"the truth is paged": {
+		"a consistent read is paged": {
 			s: state{do: page, version: "9", consistent: true}, want: metav1.ListOptions{Limit: 500},
 		},
-		"the truth without having known anything": {
+		"a consistent read without a known version": {
 			s: state{do: page, consistent: true}, want: metav1.ListOptions{Limit: 500},
 		},
 		"one list in place of the pages that were lost": {
 			s: state{do: page, version: "9", consistent: true, unlimited: true}, pageSize: 7, want: metav1.ListOptions{},
 		},
-		"a server without versions is asked for any": {
+		"a server without versions gets requests for any version": {
 			s: state{do: page, version: "0"}, want: metav1.ListOptions{ResourceVersion: "0", Limit: 500},
 		},
-		"the first streaming list is the truth": {
-			s: state{do: stream}, want: metav1.ListOptions{
+		"the first WatchList is a consistent read": {
+			s: state{do: watchList}, want: metav1.ListOptions{
 				SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 			},
 		},
-		"a later streaming list is not older than what is known": {
-			s: state{do: stream, version: "9"}, pageSize: 7, want: metav1.ListOptions{
+		"a later WatchList is not older than what is known": {
+			s: state{do: watchList, version: "9"}, pageSize: 7, want: metav1.ListOptions{
 				SendInitialEvents: &yes, ResourceVersion: "9", ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 			},
 		},
-		"a streaming list that is the truth": {
-			s: state{do: stream, version: "9", consistent: true}, want: metav1.ListOptions{
+		"a WatchList as a consistent read": {
+			s: state{do: watchList, version: "9", consistent: true}, want: metav1.ListOptions{
 				SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 			},
 		},
-		"a watch goes on from the version reached": {
+		"a watch continues from the version reached": {
 			s:    state{do: watch, version: "9"},
 			want: metav1.ListOptions{ResourceVersion: "9", AllowWatchBookmarks: true, TimeoutSeconds: &seconds},
 		},
-		"a probe is a list of the truth that brings nothing": {
+		"a probe is a consistent read of one object": {
 			s: state{do: probe, version: "9"}, pageSize: 7, want: metav1.ListOptions{Limit: 1},
 		},
 		"a watch of a server without versions": {
@@ -109,15 +109,15 @@ func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		err  error
-		want ending
+		want outcome
 	}{
-		{"good order", nil, done},
+		{"no error", nil, done},
 		{"410 of a list", apierrors.NewResourceExpired("too old"), expired},
-		{"410 Gone, as etcd said it", status(http.StatusGone, metav1.StatusReasonGone, "compacted"), expired},
+		{"410 Gone, as etcd answered", status(http.StatusGone, metav1.StatusReasonGone, "compacted"), expired},
 		{"410 without a reason", status(http.StatusGone, "", ""), expired},
 		{"too large, by its cause", tooLargeCause, tooLarge},
-		{"too large, as 1.17 said it", status(504, metav1.StatusReasonTimeout, "Too large resource version: 9, current: 7"), tooLarge},
-		{"too large, as 1.16 said it", status(500, "", "Too large resource version: 9, current: 7"), tooLarge},
+		{"too large, as in 1.17", status(504, metav1.StatusReasonTimeout, "Too large resource version: 9, current: 7"), tooLarge},
+		{"too large, as in 1.16", status(500, "", "Too large resource version: 9, current: 7"), tooLarge},
 		{"429", apierrors.NewTooManyRequests("slow down", 3), busy},
 		{"429 without a reason", status(429, "", ""), busy},
 		{"503", apierrors.NewServiceUnavailable("starting"), busy},
@@ -132,26 +132,26 @@ func TestClassify(t *testing.T) {
 		{"406", status(406, metav1.StatusReasonNotAcceptable, ""), rejected},
 		{"422", status(422, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden"), rejected},
 		{"the same page again", ErrSamePage, rejected},
-		{"401 may heal", apierrors.NewUnauthorized("expired"), broken},
-		{"408 may heal", status(408, metav1.StatusReasonTimeout, ""), broken},
+		{"401 may be temporary", apierrors.NewUnauthorized("expired"), broken},
+		{"408 may be temporary", status(408, metav1.StatusReasonTimeout, ""), broken},
 		{"500", apierrors.NewInternalError(errors.New("etcd")), broken},
 		{"504", apierrors.NewTimeoutError("later", 1), broken},
 		{"reset", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, broken},
 		{"cut", io.ErrUnexpectedEOF, broken},
 		{"unknown event", ErrUnknownEvent, broken},
-		{"anything", errors.New("what"), broken},
+		{"anything", errors.New("unknown"), broken},
 		{"stalled", ErrStalled, deadline},
 		{"backwards", ErrBackwards, backwards},
-		{"rewound", errRewound, rewound},
-		{"no streams", api.ErrCannotStream, cannotStream},
+		{"rolled back", errRolledBack, rolledBack},
+		{"no WatchList", api.ErrNoWatchList, noWatchList},
 	} {
 		require.Equal(t, c.want, classify(c.err), c.name)
 		if c.err != nil {
 			require.Equal(t, c.want, classify(fmt.Errorf("list pods: %w", c.err)), "%s, wrapped", c.name)
 		}
 	}
-	require.ErrorIs(t, errRewound, ErrBackwards)
-	require.False(t, strings.Contains(errRewound.Error(), "%"))
+	require.ErrorIs(t, errRolledBack, ErrBackwards)
+	require.False(t, strings.Contains(errRolledBack.Error(), "%"))
 }
 
 func TestRetryAfter(t *testing.T) {
@@ -199,7 +199,7 @@ func TestStaging(t *testing.T) {
 	s.put(object("b", "2"))
 	s.put(object("d", "2"))
 	s.remove(keyNamed("a"))
-	s.remove(keyNamed("nobody"))
+	s.remove(keyNamed("unknown"))
 	require.Equal(t, []string{"d2", "b2", "c1"}, names())
 	got, ok := s.get(keyNamed("d"))
 	require.True(t, ok)
@@ -210,7 +210,7 @@ func TestStaging(t *testing.T) {
 	require.Empty(t, s.objects)
 	require.Empty(t, s.position)
 	for _, left := range s.objects[:cap(s.objects)] {
-		require.Nil(t, left, "nothing is pinned behind the end")
+		require.Nil(t, left, "the slice keeps no object behind its end")
 	}
 }
 

@@ -12,25 +12,25 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// A server may ask for a pause, and a hostile or broken one asks for hours or decades of silence.
+// A server may ask for a pause. A hostile or broken server may ask for hours or decades.
 func TestRetryAfterIsBounded(t *testing.T) {
 	hour, decades := errTooMany(3600), errTooMany(math.MaxInt32)
 	for name, c := range map[string]struct {
 		bound time.Duration
-		first answer // a request that ends with the error at 0s
+		first answer // of a request that fails at 0s
 		err   error
 		asked time.Duration
 		want  time.Duration
 	}{
-		"a list, an hour":              {0, stream(hour), hour, time.Hour, 2 * time.Minute},
-		"a list, decades":              {0, stream(decades), decades, math.MaxInt32 * time.Second, 2 * time.Minute},
-		"an ERROR event, decades":      {0, stream(added(at("a", "1")), initialEnd("5"), decades), decades, math.MaxInt32 * time.Second, 2 * time.Minute},
-		"a bound of one's own":         {10 * time.Second, stream(hour), hour, time.Hour, 10 * time.Second},
-		"a bound that bounds nothing":  {math.MaxInt64, stream(hour), hour, time.Hour, time.Hour},
-		"less than the bound":          {0, stream(errTooMany(17)), errTooMany(17), 17 * time.Second, 17 * time.Second},
-		"less than nothing":            {0, stream(errTooMany(math.MinInt32)), errTooMany(math.MinInt32), 0, 800 * time.Millisecond},
-		"a bound shorter than a pause": {time.Millisecond, stream(hour), hour, time.Hour, 800 * time.Millisecond},
-		"as much as the bound":         {17 * time.Second, stream(errTooMany(17)), errTooMany(17), 17 * time.Second, 17 * time.Second},
+		"a list, an hour":              {0, watchList(hour), hour, time.Hour, 2 * time.Minute},
+		"a list, decades":              {0, watchList(decades), decades, math.MaxInt32 * time.Second, 2 * time.Minute},
+		"an ERROR event, decades":      {0, watchList(added(at("a", "1")), initialEnd("5"), decades), decades, math.MaxInt32 * time.Second, 2 * time.Minute},
+		"another bound":                {10 * time.Second, watchList(hour), hour, time.Hour, 10 * time.Second},
+		"the largest bound":            {math.MaxInt64, watchList(hour), hour, time.Hour, time.Hour},
+		"less than the bound":          {0, watchList(errTooMany(17)), errTooMany(17), 17 * time.Second, 17 * time.Second},
+		"a negative pause":             {0, watchList(errTooMany(math.MinInt32)), errTooMany(math.MinInt32), 0, 800 * time.Millisecond},
+		"a bound shorter than a pause": {time.Millisecond, watchList(hour), hour, time.Hour, 800 * time.Millisecond},
+		"as much as the bound":         {17 * time.Second, watchList(errTooMany(17)), errTooMany(17), 17 * time.Second, 17 * time.Second},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
@@ -38,10 +38,10 @@ func TestRetryAfterIsBounded(t *testing.T) {
 			status := b.Status()
 			require.Equal(t, reflector.Waiting, status.Phase)
 			require.Equal(t, c.want, time.Until(status.NextAttempt))
-			require.Equal(t, c.asked, status.RetryAfter, "Status says what the server asked for")
+			require.Equal(t, c.asked, status.RetryAfter, "Status has the pause that the server asked for")
 			require.Equal(t, c.err, status.Err)
 
-			cut := logs.FilterMessage("server asked for a longer pause than it gets").All()
+			cut := logs.FilterMessage("the server asked for a pause longer than MaxRetryAfter").All()
 			if c.want >= c.asked {
 				require.Empty(t, cut)
 			} else {
@@ -58,17 +58,17 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	}
 }
 
-// What a server asked for is over when the failure is.
+// Status.RetryAfter belongs to the last failure.
 func TestRetryAfterIsForgotten(t *testing.T) {
 	bubble(t, "with the next success", func(t *testing.T) {
-		b := run(t, options{}, stream(errTooMany(3600)), stream(initialEnd("5"), stay))
+		b := run(t, options{}, watchList(errTooMany(3600)), watchList(initialEnd("5"), stay))
 		b.pass(2 * time.Minute)
 		require.NoError(t, b.Status().Err)
 		require.Zero(t, b.Status().RetryAfter)
 		b.stop()
 	})
 	bubble(t, "with the next failure", func(t *testing.T) {
-		b := run(t, options{}, stream(errTooMany(3600)), stream(errReset))
+		b := run(t, options{}, watchList(errTooMany(3600)), watchList(errReset))
 		b.pass(2 * time.Minute)
 		require.Equal(t, errReset, b.Status().Err)
 		require.Zero(t, b.Status().RetryAfter)

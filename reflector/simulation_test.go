@@ -25,25 +25,25 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// world is a server that keeps to the protocol, on a network that does not, with a history of its own.
+// world is a server that keeps the protocol, with its own history, behind an unreliable network.
 type world struct {
 	mu      sync.Mutex // guards the fields below
 	r       *rand.Rand
 	trouble bool // faults happen
 	state   map[string]*thing
-	events  []api.Event[*thing] // the whole history; that up to compacted is not served any more
+	events  []api.Event[*thing] // the whole history; events up to compacted are expired
 	version int
-	// compacted is the oldest version that a watch may begin at. states has what there was at each.
+	// compacted is the oldest version that a watch may begin at. states has the objects of each version.
 	compacted int
 	states    map[int]map[string]*thing
 	uids      int
-	changed   chan struct{} // closed with the next change
-	cut       chan struct{} // closed when all connections are
+	changed   chan struct{} // closed at the next change
+	cut       chan struct{} // closed when all connections break
 
-	streams  bool // it knows streaming lists
-	finishes bool // and ends them
-	cache    bool // lists of any version are not paged, and may be old
-	seen     map[string]int
+	watchLists bool // it supports WatchLists
+	finishes   bool // it sends the bookmark that ends the initial state
+	cache      bool // it does not page lists of any version, and they may be old
+	seen       map[string]int
 }
 
 func newWorld(seed uint64) *world {
@@ -51,13 +51,13 @@ func newWorld(seed uint64) *world {
 	w := &world{
 		r: r, trouble: true, state: map[string]*thing{}, states: map[int]map[string]*thing{}, version: 1,
 		changed: make(chan struct{}), cut: make(chan struct{}), seen: map[string]int{},
-		streams: r.IntN(3) > 0, finishes: r.IntN(4) > 0, cache: r.IntN(2) == 0,
+		watchLists: r.IntN(3) > 0, finishes: r.IntN(4) > 0, cache: r.IntN(2) == 0,
 	}
 	w.states[1] = map[string]*thing{}
 	return w
 }
 
-// chance is true once in n times, while there is trouble. What came of it is counted.
+// chance is true once in n times while faults happen, and counts it.
 func (w *world) chance(n int, what string) bool {
 	if !w.trouble || w.r.IntN(n) > 0 {
 		return false
@@ -104,7 +104,7 @@ func (w *world) compact() {
 	w.seen["compacted"]++
 }
 
-// restore goes back to an older state, and cuts all connections.
+// restore sets the state back to an older one and breaks all connections.
 func (w *world) restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -130,7 +130,7 @@ func number(version string) int {
 
 func (w *world) Resource() api.Resource { return things }
 
-// refusal is what may go wrong with any request.
+// refusal returns a random error of a request, or nil.
 func (w *world) refusal() error {
 	switch {
 	case w.chance(20, "refused"):
@@ -146,7 +146,7 @@ func (w *world) refusal() error {
 	}
 }
 
-// admit looks at the version that a list asks for.
+// admit checks the version of a list request and returns the version of the answer.
 func (w *world) admit(o metav1.ListOptions) (at int, err error) {
 	want := number(o.ResourceVersion)
 	if err := w.refusal(); err != nil {
@@ -162,7 +162,7 @@ func (w *world) admit(o metav1.ListOptions) (at int, err error) {
 	return w.version, nil
 }
 
-// page answers one request for a list: what is in it, and the metadata.
+// page answers one list request.
 func (w *world) page(o metav1.ListOptions) (items []*thing, meta metav1.ListMeta, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,7 +215,7 @@ func (w *world) fails(n int, what string) bool {
 	return w.chance(n, what)
 }
 
-// hand decodes an object.
+// hand decodes an object and passes it to to.
 func (w *world) hand(o api.Options[*thing], kind apiwatch.EventType, t *thing, to func(*thing) error) error {
 	if t.content == "bad" {
 		return o.OnUndecodable(bad(kind, t))
@@ -227,7 +227,8 @@ func (w *world) hand(o api.Options[*thing], kind apiwatch.EventType, t *thing, t
 	return to(decode(o, t))
 }
 
-// begin opens a watch: the events to begin with, the version that they lead to, and what tells that it is cut.
+// begin opens a watch. It returns the initial events, their version, and a channel that is closed when the connection
+// breaks.
 func (w *world) begin(o metav1.ListOptions) (initial []api.Event[*thing], at int, cut chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -242,8 +243,8 @@ func (w *world) begin(o metav1.ListOptions) (initial []api.Event[*thing], at int
 		}
 		return nil, at, w.cut, nil
 	}
-	if !w.streams {
-		w.seen["no streaming"]++
+	if !w.watchLists {
+		w.seen["no WatchList"]++
 		return nil, 0, nil, errInvalid
 	}
 	if at > w.version {
@@ -260,12 +261,12 @@ func (w *world) begin(o metav1.ListOptions) (initial []api.Event[*thing], at int
 	return initial, w.version, w.cut, nil
 }
 
-// following is what a watch sends after a version; where there is nothing yet, a channel that says when to look again.
+// following returns the events of a watch after a version, and a channel that is closed at the next change.
 func (w *world) following(at int, sent []api.Event[*thing]) (next []api.Event[*thing], changed chan struct{}, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
-	case w.chance(80, "410 in mid watch"):
+	case w.chance(80, "410 in a watch"):
 		return nil, nil, errExpired
 	case w.chance(40, "watch reset"):
 		return nil, nil, errReset
@@ -277,7 +278,7 @@ func (w *world) following(at int, sent []api.Event[*thing]) (next []api.Event[*t
 			next = append(next, e)
 		}
 	}
-	if len(next) > 1 && w.chance(4, "held back") {
+	if len(next) > 1 && w.chance(4, "sent late") {
 		e := next[0]
 		next = append(next[1:], e) // one event later than its successors, in the same watch
 	}
@@ -295,7 +296,7 @@ func (w *world) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.
 	}
 }
 
-// pump sends a watch until it ends. io.EOF is an end in good order, and so is nil.
+// pump sends the events of a watch until it ends. io.EOF and nil are ends without an error.
 func (w *world) pump(ctx context.Context, o api.Options[*thing], yield func(api.Event[*thing]) bool) error {
 	next, at, cut, err := w.begin(o.ListOptions)
 	if err != nil {
@@ -344,8 +345,8 @@ func (w *world) pump(ctx context.Context, o api.Options[*thing], yield func(api.
 	}
 }
 
-// bookmark is what a watch sends each minute: nothing, as long as the server is not past the version that the watch
-// began at. So one from the future is silent.
+// bookmark returns the bookmark that a watch sends each minute, or nothing before the server passes the version that
+// the watch began at, so a watch from a version that the server has not reached is silent.
 func (w *world) bookmark(from int) []api.Event[*thing] {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -355,7 +356,7 @@ func (w *world) bookmark(from int) []api.Event[*thing] {
 	return []api.Event[*thing]{{Type: apiwatch.Bookmark, ResourceVersion: strconv.Itoa(w.version)}}
 }
 
-// mirror applies batches, and fails where they are no legal history.
+// mirror applies batches, and fails if they are not a legal history.
 type mirror struct {
 	t       *testing.T
 	objects map[string]*thing
@@ -384,7 +385,7 @@ func (m *mirror) apply(b deltafifo.Batch[*thing]) {
 	}
 }
 
-// TestSimulation lets servers of every kind live through years of trouble in a moment, and then compares.
+// TestSimulation runs random faults of every kind against random servers, and then compares the store with the server.
 func TestSimulation(t *testing.T) {
 	seen := map[string]int{}
 	seeds := uint64(150)
@@ -401,10 +402,10 @@ func TestSimulation(t *testing.T) {
 	}
 	for _, what := range []string{
 		"undecodable", "compacted", "restored", "refused", "429", "500", "403", "too large", "old list", "token expired", "list cut",
-		"410", "no streaming", "410 in mid watch", "watch reset", "watch closed", "held back", "sent twice",
-		"server went back", "stale", "backwards", "stalled stream",
+		"410", "no WatchList", "410 in a watch", "watch reset", "watch closed", "sent late", "sent twice",
+		"overwritten", "stale", "backwards", "stalled WatchList",
 	} {
-		require.Positive(t, seen[what], "the seeds have not met %q: %v", what, seen)
+		require.Positive(t, seen[what], "no seed had %q: %v", what, seen)
 	}
 }
 
@@ -446,15 +447,15 @@ func simulate(t *testing.T, seed uint64, seen map[string]int) {
 	counters := subject.Status().Counters
 	seen["stale"] += counters.Stale
 	seen["backwards"] += counters.Backwards
-	seen["stalled stream"] += stalls
+	seen["stalled WatchList"] += stalls
 	for _, call := range fifo.log() {
 		if strings.HasPrefix(call, "overwrite") {
-			seen["server went back"]++
+			seen["overwritten"]++
 		}
 	}
 }
 
-// live is what happens to a world.
+// live makes changes, pauses, compactions and restores.
 func live(w *world, r *rand.Rand) {
 	for range 250 {
 		switch n := r.IntN(100); {
@@ -469,14 +470,14 @@ func live(w *world, r *rand.Rand) {
 			w.compact()
 		default:
 			w.restore()
-			// A server that has counted up to the version of its clients before they are back cannot be told from one
-			// that never went back, by anyone.
+			// Without this pause, the server could reach the version of its clients before they connect again. Then no
+			// client can notice the restore.
 			<-time.After(20 * time.Minute)
 		}
 	}
 }
 
-// compare expects that the mirror has what the world has, and of what cannot be decoded an older state or none.
+// compare expects that the mirror equals the world. Of an undecodable object the mirror has an older state or none.
 func compare(t *testing.T, w *world, m *mirror, undecodable []*api.UndecodableError, s reflector.Status) {
 	t.Helper()
 	bad := map[string]bool{}
@@ -484,14 +485,14 @@ func compare(t *testing.T, w *world, m *mirror, undecodable []*api.UndecodableEr
 		got := m.objects[name]
 		if want.content == "bad" {
 			bad[name] = true
-			require.True(t, got == nil || got.uid == want.uid, "%v is the ghost of %v", got, want)
+			require.True(t, got == nil || got.uid == want.uid, "%v is left of %v", got, want)
 			continue
 		}
-		require.NotNil(t, got, "%v was lost; %+v", want, s)
+		require.NotNil(t, got, "%v is missing; %+v", want, s)
 		require.Equal(t, want.String()+want.uid+want.content, got.String()+got.uid+got.content)
 	}
 	for name, got := range m.objects {
-		require.NotNil(t, w.state[name], "%v is a ghost; %+v", got, s)
+		require.NotNil(t, w.state[name], "%v should be deleted; %+v", got, s)
 	}
 	require.Len(t, undecodable, len(bad))
 	for _, e := range undecodable {

@@ -6,29 +6,29 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// staging holds a list in progress, each key once. The store gets the list when it is complete, so a list that breaks off
-// leaves no trace.
+// staging contains the objects of a list in progress, each key once. The store gets the list when it is complete, so an
+// incomplete list changes nothing.
 type staging[T api.Object] struct {
 	objects []T
 	// position is the index of each key in objects. It is nil while objects come in ascending order, as servers send
-	// them: no key can come twice then, and a list needs no map.
+	// them: then no key comes twice, and the list needs no map.
 	position map[api.Key]int
 
-	skipped    int  // undecodable and malformed objects that came
-	incomplete bool // a malformed one has no key, and may be any object of the collection
+	skipped    int  // undecodable and malformed objects that arrived
+	incomplete bool // a malformed object has no usable key, so it may be any object of the collection
 }
 
-// stagingFor makes room for about n objects.
+// stagingFor returns a staging with room for n objects.
 func stagingFor[T api.Object](n int) *staging[T] {
 	return &staging[T]{objects: make([]T, 0, n)}
 }
 
-// ascends reports whether a key is greater than all that are staged. It is false once the staged keys have no order.
+// ascends reports whether a key is greater than all staged keys. It is false once an object came out of order.
 func (s *staging[T]) ascends(key api.Key) bool {
 	return s.position == nil && (len(s.objects) == 0 || precedes(api.KeyOf(s.objects[len(s.objects)-1]), key))
 }
 
-// precedes orders keys as etcd orders their paths: "a-b/x" precedes "a/x".
+// precedes reports whether key a comes before b in the order of etcd, which is by path: "a-b/x" precedes "a/x".
 func precedes(a, b api.Key) bool {
 	if a.Namespace == b.Namespace {
 		return a.Name < b.Name
@@ -43,6 +43,7 @@ func precedes(a, b api.Key) bool {
 	return a.Namespace[n] < '/'
 }
 
+// get returns the staged object of a key.
 func (s *staging[T]) get(key api.Key) (T, bool) {
 	if !s.ascends(key) {
 		s.index()
@@ -54,7 +55,7 @@ func (s *staging[T]) get(key api.Key) (T, bool) {
 	return none, false
 }
 
-// index makes the map.
+// index fills position.
 func (s *staging[T]) index() {
 	if s.position != nil {
 		return
@@ -65,7 +66,7 @@ func (s *staging[T]) index() {
 	}
 }
 
-// put replaces the object of the same key, or else appends.
+// put replaces the object of the same key, or appends the object.
 func (s *staging[T]) put(object T) {
 	key := api.KeyOf(object)
 	if !s.ascends(key) {
@@ -77,12 +78,12 @@ func (s *staging[T]) put(object T) {
 		s.position[key] = len(s.objects)
 	}
 	if len(s.objects) == cap(s.objects) {
-		s.objects = slices.Grow(s.objects, len(s.objects)) // append alone leaves four times the list behind
+		s.objects = slices.Grow(s.objects, len(s.objects)) // append alone would allocate four times the list in total
 	}
 	s.objects = append(s.objects, object)
 }
 
-// remove fills the gap with the last object: a list promises no order.
+// remove deletes the object of a key. The last object takes its place, because a list has no guaranteed order.
 func (s *staging[T]) remove(key api.Key) {
 	s.index()
 	i, ok := s.position[key]

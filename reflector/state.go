@@ -6,225 +6,228 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// verb is one of the four things a reflector can be doing on the wire.
+// verb is one of the four requests of a reflector.
 type verb int
 
 const (
-	stream verb = iota // open a watch that begins with the whole state (KEP-3157), and stay on it
-	page               // fetch one page of a list
-	watch              // watch from the version reached
-	probe              // ask for the version of the server, which may have gone back
+	watchList verb = iota // open a watch that starts with the current state (KEP-3157), and keep it open
+	page                  // fetch one page of a list
+	watch                 // watch from the version reached
+	probe                 // request the version of the server, which may have been restored from a backup
 )
 
-// state is where a reflector stands between two requests. It holds no object and no connection: next decides from it,
-// and from how the last request ended, what to ask for. The zero state is that of a reflector that knows nothing.
+// state is what a reflector knows between two requests. It holds no object and no connection. next decides the next
+// request from it and from the result of the last one. The zero state knows nothing.
 type state struct {
 	do      verb
-	version string // that of the last list, event or bookmark
+	version string // of the last list, event or bookmark
 
-	consistent  bool   // the next list must be the truth: version was refused, or contradicted
-	rewound     bool   // the truth was older than version: believe it, and nothing that is known
-	token       string // of the next page
-	pages       int    // fetched of the list in progress
-	unlimited   bool   // a page was lost under way: take the whole list in one
-	serverPages bool   // the server paged an answer from any version, so it has no watch cache: go on paging
+	consistent     bool   // the next list must be a consistent read: version was refused or contradicted
+	acceptRollback bool   // a consistent read was older than version: accept the next one, and reuse no object
+	token          string // of the next page
+	pages          int    // fetched of the list in progress
+	unlimited      bool   // a continue token was lost: request the whole list in one page
+	serverPages    bool   // the server paged an answer of any version, so it has no watch cache: keep paging
 
-	streamAfter    time.Time // do not try a streaming list before
-	streamFailures int       // streaming lists in a row that broke off
-	emptyWatches   int       // watches in a row that failed without one event
-	// silence is for how long watches have brought nothing, not even a bookmark.
+	watchListAfter    time.Time // request no WatchList before
+	watchListFailures int       // incomplete WatchLists in a row
+	emptyWatches      int       // watches in a row that failed without an event
+	// silence is the time that watches have lasted since the last event or bookmark.
 	silence    time.Duration
-	busyProbes int // probes in a row that were busy
+	busyProbes int // probes in a row that the server answered with 429 or 503
 
 	attempt  int       // failures in a row, for the backoff
-	failedAt time.Time // when the last of them was
-	away     bool      // the last of them was busy
-	relisted bool      // a watch led to a list meanwhile
-	// spread is added to the pause before the next request, all of it or a part, at random.
+	failedAt time.Time // the time of the last failure
+	outage   bool      // the last failure was one of an outage: no connection, 429 or 503
+	relisted bool      // one of the failures led from a watch to a list
+	// spread is the upper bound of a random time that is added to the pause before the next request.
 	spread time.Duration
 }
 
-// ending says how a request ended, as far as it matters for what comes next.
-type ending int
+// outcome classifies how a request ended, as far as the next request depends on it.
+type outcome int
 
 const (
-	done         ending = iota // in good order: a page arrived, or the server closed a watch
-	expired                    // the version, or the token, is gone (410)
+	done        outcome = iota // no error: a page arrived, or the server closed a watch
+	expired                    // the server has forgotten the version or the continue token (410)
 	tooLarge                   // the server has not reached the version yet
-	unreachable                // no server was there
-	busy                       // the server said 429 or 503: it has not judged the request
-	rejected                   // the server will not do this (a 4xx)
+	unreachable                // the client got no connection
+	busy                       // the server answered 429 or 503, so it did not look at the request
+	rejected                   // the server refuses the request (another 4xx)
 	deadline                   // the request made no progress in time
-	backwards                  // the answer contradicts the version reached
-	rewound                    // so does the truth: the server went back
-	cannotStream               // the source has no streaming lists, and says so
-	broken                     // anything else: a reset, a 5xx, a frame that cannot be read
+	backwards                  // the answer is older than the version reached
+	rolledBack                 // and it is a consistent read, so the server was restored from a backup
+	noWatchList                // the source does not support WatchLists
+	broken                     // anything else: a reset, a 5xx, a frame that cannot be decoded
 )
 
-// outcome is what a request came to.
-type outcome struct {
-	ending  ending
-	synced  bool // the initial state was complete (stream), or this was the last page
-	version string
-	token   string
-	items   int           // of a page
-	events  int           // events and bookmarks that brought anything new after the initial state
-	heard   bool          // so did a bookmark of the version reached, or the initial state: the server has that version
-	lasted  time.Duration // how long the request took
-	paged   bool          // the server split the answer though it might have taken it from its cache
+// result is what a request returned.
+type result struct {
+	outcome   outcome
+	synced    bool // the initial state of a WatchList is complete, or the page was the last one
+	version   string
+	token     string
+	items     int           // objects on a page
+	events    int           // events and bookmarks with a new version, after the initial state
+	confirmed bool          // a bookmark or the end of the initial state showed that the server has the version
+	lasted    time.Duration // how long the request took
+	paged     bool          // the server paged the answer although it may have answered from a watch cache
 
-	at         time.Time     // when it ended
-	retryAfter time.Duration // what the server asked for, as far as it is granted
+	at         time.Time     // when the request ended
+	retryAfter time.Duration // the pause that the server asked for, at most Options.MaxRetryAfter
 }
 
-// limits are the constants of the transition table; Options may change some of them.
+// limits are the constants of the transition table. Options change some of them.
 type limits struct {
-	streaming    bool
-	streamPause  time.Duration // after a streaming list was given up
-	backoffBase  time.Duration
-	backoffMax   time.Duration
-	backoffReset time.Duration // a reflector that was well for so long starts again at the base
-	shortWatch   time.Duration // a watch without events that ends sooner has failed
-	relistSpread time.Duration // over which clients that were away scatter their lists
-	maxSilence   time.Duration // of watches before a probe
+	watchList      bool          // request WatchLists at all
+	watchListPause time.Duration // after the reflector gave up WatchLists
+	backoffBase    time.Duration
+	backoffMax     time.Duration
+	backoffReset   time.Duration // the backoff starts again at the base after this time without a failure
+	shortWatch     time.Duration // a watch that ends sooner, and without an event, has failed
+	relistSpread   time.Duration // the clients of a server spread their lists after an outage over this time
+	maxSilence     time.Duration // of watches before a probe
 }
 
 const (
-	maxStreamFailures = 3
-	maxEmptyWatches   = 3
-	maxBusyProbes     = 2
+	maxWatchListFailures = 3
+	maxEmptyWatches      = 3
+	maxBusyProbes        = 2
 )
 
-// first returns the state in which a reflector begins, which is a list.
+// first returns the state before the first request, which is for a list.
 func (l limits) first(now time.Time) state { return l.chooseList(state{}, now) }
 
-// next is the whole policy of a reflector: from where it stands and how its request ended, where it stands now and how
-// long it waits before it asks again (before jitter). It reads no clock and touches nothing.
+// next is the whole policy of a reflector. From the state and the result of the last request it returns the next state
+// and the pause before the next request, without jitter. It reads no clock and has no side effect.
 //
-// No server can make it ask without end and without a pause: wherever it goes on at once, something has changed that
-// cannot change for ever (a page with new objects came, a watch lasted, one more way to get the state was given up).
-func (l limits) next(s state, o outcome) (state, time.Duration) {
+// No server can make a reflector send requests forever without a pause. A request follows at once only if something has
+// changed that cannot change forever: a page brought new objects, a watch lasted, or one way to get the state is used
+// up.
+func (l limits) next(s state, res result) (state, time.Duration) {
 	s.spread = 0
-	if o.synced {
-		s.version = o.version
+	if res.synced {
+		s.version = res.version
 	}
 	switch {
 	case s.do == page:
-		return l.afterPage(s, o)
+		return l.afterPage(s, res)
 	case s.do == probe:
-		return l.afterProbe(s, o)
-	case s.do == stream && !o.synced:
-		return l.afterBrokenStream(s, o)
+		return l.afterProbe(s, res)
+	case s.do == watchList && !res.synced:
+		return l.afterIncompleteWatchList(s, res)
 	}
-	s, wait := l.afterWatch(s, o)
+	s, wait := l.afterWatch(s, res)
 	if s.do == watch && !s.resumable() {
-		s = l.chooseList(s, o.at) // there is nothing to resume from, and deletions would go unseen
+		s = l.chooseList(s, res.at) // without a version, a new watch would miss deletions
 	}
 	return s, wait
 }
 
-// afterPage continues a list, or starts it anew.
-func (l limits) afterPage(s state, o outcome) (state, time.Duration) {
-	s.serverPages = s.serverPages || o.paged
-	underWay := s.pages > 0
-	switch o.ending {
+// afterPage requests the next page, watches after the last one, or begins the list again.
+func (l limits) afterPage(s state, res result) (state, time.Duration) {
+	s.serverPages = s.serverPages || res.paged
+	isLater := s.pages > 0
+	switch res.outcome {
 	case done:
-		if o.synced {
+		if res.synced {
 			return s.listed(), 0
 		}
-		s.token, s.pages = o.token, s.pages+1
-		if o.items == 0 {
-			return s, l.backoffBase // it may be that nothing on it was selected, but there may also be no end of these
+		s.token, s.pages = res.token, s.pages+1
+		if res.items == 0 {
+			return s, l.backoffBase // a selector may have matched nothing on it, but empty pages may also have no end
 		}
 		return s, 0
 	case busy, unreachable:
-		if underWay {
-			return l.retry(s, o, true) // the token holds
+		if isLater {
+			return l.retry(s, res, true) // the token is still valid
 		}
-	case expired, tooLarge, backwards, rewound:
-		lost := underWay && o.ending == expired && !s.unlimited // it is the token that is gone
-		s, repeated := s.distrust(o.ending)
+	case expired, tooLarge, backwards, rolledBack:
+		lost := isLater && res.outcome == expired && !s.unlimited // the token has expired, not the version
+		s, repeated := s.requireConsistent(res.outcome)
 		s.unlimited = s.unlimited || lost
-		return l.retry(s.restartList(), o, repeated && !lost)
+		return l.retry(s.restartList(), res, repeated && !lost)
 	case rejected:
-		s.unlimited = s.unlimited || underWay
+		s.unlimited = s.unlimited || isLater
 	}
-	return l.retry(l.chooseList(s.restartList(), o.at), o, true)
+	return l.retry(l.chooseList(s.restartList(), res.at), res, true)
 }
 
-// afterBrokenStream is reached when a streaming list ended before it was complete: try again, or fall back to pages.
-func (l limits) afterBrokenStream(s state, o outcome) (state, time.Duration) {
-	switch o.ending {
+// afterIncompleteWatchList requests another WatchList, or a list in pages.
+func (l limits) afterIncompleteWatchList(s state, res result) (state, time.Duration) {
+	switch res.outcome {
 	case busy, unreachable:
-		return l.retry(s, o, true)
-	case expired, tooLarge, backwards, rewound:
-		s, repeated := s.distrust(o.ending)
-		return l.retry(s, o, repeated)
-	case rejected, deadline, cannotStream:
-		return l.giveUpStreaming(s, o.at), o.retryAfter
+		return l.retry(s, res, true)
+	case expired, tooLarge, backwards, rolledBack:
+		s, repeated := s.requireConsistent(res.outcome)
+		return l.retry(s, res, repeated)
+	case rejected, deadline, noWatchList:
+		return l.giveUpWatchList(s, res.at), res.retryAfter
 	}
-	s.streamFailures++
-	if s.streamFailures >= maxStreamFailures {
-		s = l.giveUpStreaming(s, o.at)
+	s.watchListFailures++
+	if s.watchListFailures >= maxWatchListFailures {
+		s = l.giveUpWatchList(s, res.at)
 	}
-	return l.retry(s, o, true)
+	return l.retry(s, res, true)
 }
 
-// afterWatch resumes from the version reached whenever it can: only a version that is gone, a server that contradicts
-// itself, and three watches in a row that led to nothing cost a list.
+// afterWatch watches from the version reached whenever it can. It lists only if the server has forgotten the version or
+// contradicts itself, or after three failed watches in a row.
 //
-// A watch that ends in silence may be one from the future: a server that went back waits until the version has come
-// again, and says nothing. A probe finds out. Bookmarks are a minute apart, so a minute without any is worth one.
-func (l limits) afterWatch(s state, o outcome) (state, time.Duration) {
-	silence := s.silence + o.lasted
-	if o.events > 0 || o.heard {
+// A silent watch may be a watch from a version that the server has not reached: a server that was restored from a
+// backup sends nothing until it has reached that version again. A probe finds out. kube-apiserver sends a bookmark each
+// minute, so a minute without an event or a bookmark leads to a probe.
+func (l limits) afterWatch(s state, res result) (state, time.Duration) {
+	silence := s.silence + res.lasted
+	if res.events > 0 || res.confirmed {
 		silence = 0
 	}
 	s = s.listed()
 	s.silence = silence
-	if o.events > 0 {
+	if res.events > 0 {
 		s.emptyWatches = 0
 	}
-	switch o.ending {
+	switch res.outcome {
 	case done:
-		if o.events > 0 || o.lasted >= l.shortWatch {
+		if res.events > 0 || res.lasted >= l.shortWatch {
 			s.emptyWatches = 0
 			if silence >= l.maxSilence {
-				s = s.doubt()
+				s = s.probeIfOrdered()
 			}
-			return s, max(0, l.shortWatch-o.lasted) // a server may end each watch with its first event
+			return s, max(0, l.shortWatch-res.lasted) // a server may end each watch after its first event
 		}
 	case expired:
-		return l.relist(s, o)
-	case backwards, rewound:
+		return l.relist(s, res)
+	case backwards, rolledBack:
 		s.consistent = true
-		return l.relist(s, o)
+		return l.relist(s, res)
 	case busy, unreachable:
-		return l.retry(s.doubt(), o, true) // whoever restores a server stops it first
+		return l.retry(s.probeIfOrdered(), res, true) // a restore from a backup begins with a stop of the server
 	}
-	if o.events == 0 {
+	if res.events == 0 {
 		s.emptyWatches++
 	}
 	if s.emptyWatches >= maxEmptyWatches {
 		s.emptyWatches, s.silence = 0, 0
-		s = l.chooseList(s, o.at)
+		s = l.chooseList(s, res.at)
 	}
-	return l.retry(s, o, true)
+	return l.retry(s, res, true)
 }
 
-// afterProbe watches, unless the server went back: the probe has said so once, and the list that follows is believed. A
-// probe that fails must not keep the watch from its work, except where no server is there for either. One that is busy
-// is tried once more, because a server that starts refuses both for a moment; and whatever else the server has against
-// a probe, it may have nothing against the watch. The price is that a version is not checked before the next silence.
-func (l limits) afterProbe(s state, o outcome) (state, time.Duration) {
+// afterProbe watches, unless the server was restored from a backup: then it lists and accepts the older version,
+// because the probe and the list agree. A failed probe must not delay the watch, except if the client gets no
+// connection. A busy probe is repeated once, because a server that starts refuses every request for a moment. After any
+// other failure of the probe, the watch may still succeed. The price: the version is not checked before the next
+// silence.
+func (l limits) afterProbe(s state, res result) (state, time.Duration) {
 	tried := s.busyProbes
 	s = s.listed()
-	switch o.ending {
+	switch res.outcome {
 	case done:
 		return s, 0
-	case rewound:
-		s.consistent, s.rewound = true, true
-		return l.relist(s, o)
+	case rolledBack:
+		s.consistent, s.acceptRollback = true, true
+		return l.relist(s, res)
 	case unreachable:
 		s.do = probe
 	case busy:
@@ -232,13 +235,13 @@ func (l limits) afterProbe(s state, o outcome) (state, time.Duration) {
 			s.do, s.busyProbes = probe, tried+1
 		}
 	case rejected:
-		return s, o.retryAfter
+		return s, res.retryAfter
 	}
-	return l.retry(s, o, true)
+	return l.retry(s, res, true)
 }
 
-// doubt makes the next request a probe, where versions can be compared.
-func (s state) doubt() state {
+// probeIfOrdered makes the next request a probe if versions have an order.
+func (s state) probeIfOrdered() state {
 	s.silence = 0
 	if _, decimal := api.CompareVersions("1", s.version); decimal && s.resumable() {
 		s.do = probe
@@ -246,96 +249,100 @@ func (s state) doubt() state {
 	return s
 }
 
-// listed is s with a complete state, watching.
+// listed returns s after a complete list: the next request is a watch.
 func (s state) listed() state {
 	s.do = watch
-	s.streamFailures, s.silence, s.busyProbes = 0, 0, 0
-	s.consistent, s.rewound, s.unlimited = false, false, false
+	s.watchListFailures, s.silence, s.busyProbes = 0, 0, 0
+	s.consistent, s.acceptRollback, s.unlimited = false, false, false
 	return s.restartList()
 }
 
-// restartList forgets the pages of a list in progress.
+// restartList forgets the pages of the list in progress.
 func (s state) restartList() state {
 	s.token, s.pages = "", 0
 	return s
 }
 
-// distrust makes the next list the truth, since the version reached was refused or contradicted, and the one after it a
-// list that owes nothing to what is known. repeated says that the last list was that already.
-func (s state) distrust(e ending) (distrusting state, repeated bool) {
+// requireConsistent makes the next list a consistent read, because the version reached was refused or contradicted. If
+// a consistent read was older, the next one is accepted. repeated reports whether the last list had the same
+// requirement.
+func (s state) requireConsistent(o outcome) (required state, repeated bool) {
 	repeated = s.consistent
-	if e == rewound {
-		repeated, s.rewound = s.rewound, true
+	if o == rolledBack {
+		repeated, s.acceptRollback = s.acceptRollback, true
 	}
 	s.consistent = true
 	return s, repeated
 }
 
-// resumable tells whether a watch can go on from the version reached. "" and "0" are none: they are how clients ask for
-// any version.
+// resumable reports whether a watch can continue from the version reached. "" and "0" do not name a state: with them a
+// client requests any version.
 func (s state) resumable() bool { return s.version != "" && s.version != "0" }
 
-// chooseList picks the way to get the whole state.
+// chooseList makes the next request a WatchList, or a page while WatchLists are off.
 func (l limits) chooseList(s state, now time.Time) state {
 	s.do = page
-	if l.streaming && !now.Before(s.streamAfter) {
-		s.do = stream
+	if l.watchList && !now.Before(s.watchListAfter) {
+		s.do = watchList
 	}
 	return s
 }
 
-func (l limits) giveUpStreaming(s state, now time.Time) state {
+// giveUpWatchList makes the next request a page, and turns WatchLists off for limits.watchListPause.
+func (l limits) giveUpWatchList(s state, now time.Time) state {
 	s.do = page
-	s.streamFailures = 0
-	s.streamAfter = now.Add(l.streamPause)
+	s.watchListFailures = 0
+	s.watchListAfter = now.Add(l.watchListPause)
 	return s
 }
 
-// relist gets the whole state again: at once if this is the first trouble in a long time, and with backoff otherwise,
-// because a server that refuses every watch would be asked for one list after the other.
+// relist requests the whole state again: at once if it is the first failure in a long time, and after a backoff
+// otherwise. Without a backoff, a server that refuses every watch would get one list after the other.
 //
-// The first list after an outage does not wait for a backoff either: the cache is as old as the outage, and the pauses
-// of an outage have been waited. It is spread over five seconds instead, because all clients of a server come back to
-// it at the same time. Their pauses have scattered them, but after a short outage over a second only. Five seconds make
-// 5,000 clients send 1,000 lists a second. The price is a cache that is 2.5 seconds older, on average.
-func (l limits) relist(s state, o outcome) (state, time.Duration) {
+// The first list after an outage does not wait for a backoff, because the cache is as old as the outage, and the
+// reflector has already waited during the outage. All clients of a server come back at the same time, so they spread
+// their lists over five seconds: 5,000 clients send 1,000 lists a second. Their pauses during a short outage spread
+// them over one second only. The price: the cache stays old for another 2.5 seconds on average.
+func (l limits) relist(s state, res result) (state, time.Duration) {
 	s.emptyWatches, s.silence = 0, 0
-	back := s.away && !s.relisted
-	s = l.failed(l.chooseList(s, o.at), o)
+	isFirst := s.outage && !s.relisted
+	s = l.failed(l.chooseList(s, res.at), res)
 	s.relisted = true
-	if back && s.attempt > 1 {
+	if isFirst && s.attempt > 1 {
 		s.spread = l.relistSpread
-		return s, o.retryAfter
+		return s, res.retryAfter
 	}
-	return s, max(l.backoff(s.attempt-1), o.retryAfter)
+	return s, max(l.backoff(s.attempt-1), res.retryAfter)
 }
 
-// retry waits before the next request if wait is set, and at least as long as the server asked for.
-func (l limits) retry(s state, o outcome, wait bool) (state, time.Duration) {
+// retry returns s and the pause before its request: the one that the server asked for, and the backoff if wait is set.
+func (l limits) retry(s state, res result, wait bool) (state, time.Duration) {
 	if !wait {
-		return s, o.retryAfter
+		return s, res.retryAfter
 	}
-	s = l.failed(s, o)
-	return s, max(l.backoff(s.attempt), o.retryAfter)
+	s = l.failed(s, res)
+	return s, max(l.backoff(s.attempt), res.retryAfter)
 }
 
-func (l limits) failed(s state, o outcome) state {
-	if o.at.Sub(s.failedAt) > l.backoffReset {
+// failed counts a failure.
+func (l limits) failed(s state, res result) state {
+	if res.at.Sub(s.failedAt) > l.backoffReset {
 		s.attempt, s.relisted = 0, false
 	}
 	s.attempt++
-	s.failedAt, s.away = o.at, o.ending == busy || o.ending == unreachable
+	s.failedAt, s.outage = res.at, res.outcome == busy || res.outcome == unreachable
 	return s
 }
 
-// backoff doubles from the base up to the maximum; attempt 0 does not wait.
+// backoff returns the pause after a number of failures in a row. It doubles from the base to the maximum; attempt 0
+// does not wait.
 func (l limits) backoff(attempt int) time.Duration {
 	if attempt <= 0 {
 		return 0
 	}
 	d := l.backoffBase
 	for ; attempt > 1 && d < l.backoffMax; attempt-- {
-		d += min(d, l.backoffMax-d) // which no maximum makes overflow
+		d += min(d, l.backoffMax-d) // no maximum can make it overflow
 	}
 	return min(d, l.backoffMax)
 }

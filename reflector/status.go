@@ -9,110 +9,110 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Phase is what a reflector is doing.
+// Phase says what a reflector is doing.
 type Phase string
 
 const (
-	// Idle is a reflector whose Run has not been called.
+	// Idle means that Run has not been called.
 	Idle Phase = "idle"
-	// StreamingList is an initial state that arrives as a watch (KEP-3157).
-	StreamingList Phase = "streaming list"
-	// Listing is a list in pages.
+	// WatchList means that the initial objects of a WatchList arrive (KEP-3157).
+	WatchList Phase = "WatchList"
+	// Listing means that the pages of a list arrive.
 	Listing Phase = "listing"
-	// Watching is a complete state that is kept up to date.
+	// Watching means that the list is complete and a watch follows it.
 	Watching Phase = "watching"
-	// Probing is a look at the server's version, after an outage or a silent watch, before the next watch.
+	// Probing means a request for the server's version, after an outage or a silent watch.
 	Probing Phase = "probing"
-	// Waiting is a pause after a failure.
+	// Waiting means a pause after a failure.
 	Waiting Phase = "waiting"
-	// Stopped is a reflector whose Run has returned.
+	// Stopped means that Run has returned.
 	Stopped Phase = "stopped"
 )
 
-// Status is how a reflector fares. It answers "why is this not synced".
+// Status describes a reflector. It shows why an informer is not synced.
 type Status struct {
 	Phase Phase
-	// ResourceVersion is the version received last; the store may not have processed it yet.
+	// ResourceVersion is the newest version received. The store may not have processed it yet.
 	ResourceVersion string
-	// Objects is how many objects the list in progress, or else the last one, has brought; Remaining is how many more
-	// the server said there are, -1 when it did not say.
+	// Objects is the number of objects that arrived with the list in progress, or with the last list. Remaining is the
+	// number of objects that will follow according to the server, or -1 if it does not say.
 	Objects   int
 	Remaining int64
 
-	// LastError is what the last failed request ended with. Err is the same until the failure is overcome, and nil then.
-	// It is overcome when a request ends in good order, when a list is complete, and when the next watch is open: the
-	// server has accepted it with the head of a successful answer. A silent watch brings nothing else for minutes. What
-	// the server says against the watch after that head is the next failure.
+	// LastError is the error of the last failed request. Err is the same error until a request succeeds, and nil from
+	// then on. A request succeeds when it ends without an error, and when a list is complete. A watch succeeds when it
+	// is open: the header of a successful answer has arrived. A silent watch brings nothing else for minutes. An error
+	// that follows the header is the next failure.
 	LastError, Err error
 	LastErrorAt    time.Time
-	// CaughtUpAt is when the server said last that nothing is missing: with the end of a list, or a bookmark. It is zero
-	// before the first list.
+	// CaughtUpAt is the last time at which the server confirmed that nothing is missing: with the end of a list, or
+	// with a bookmark. It is zero before the first list.
 	CaughtUpAt time.Time
-	// Attempt counts the failures in a row; NextAttempt is when a Waiting reflector will try again.
+	// Attempt is the number of failures in a row. NextAttempt is the end of the pause of a Waiting reflector.
 	Attempt     int
 	NextAttempt time.Time
-	// RetryAfter is the pause that the server asked for with Err, zero if it asked for none. Options.MaxRetryAfter bounds
-	// how much of it the reflector grants: NextAttempt is when it will try again.
+	// RetryAfter is the pause that the server asked for with Err, or zero. The reflector waits no longer than
+	// Options.MaxRetryAfter and jitter: see NextAttempt.
 	RetryAfter time.Duration
 
-	// Unversioned says that the source has changed an object without changing its version, as client-go's fake clientsets
-	// do. From then on nothing is reused in lists and no event is dropped for its version, as with Options.NoListReuse and
-	// NoWatchDedup. It is found when the source hands out both states as objects of their own and Options have no
-	// Transform; with one, or with a source that asks api.Options.Known, set both options.
+	// Unversioned reports that the source has changed an object without changing its version, as client-go's fake
+	// clientsets do. From then on the reflector behaves as with Options.NoListReuse and NoWatchDedup. It detects such a
+	// source only without a Transform, and only if the source returns each state as an object of its own. Otherwise,
+	// for example if the source uses api.Options.Known, set both options.
 	Unversioned bool
-	// LastMalformed is the last object that was not given to the store because it cannot belong to the collection, nil if
-	// there was none. It matches ErrMalformed.
+	// LastMalformed is the error of the last object that was skipped because it cannot belong to the collection, or
+	// nil. It matches ErrMalformed.
 	LastMalformed error
 
 	Counters Counters
 }
 
-// Counters only ever grow.
+// Counters never decrease.
 type Counters struct {
-	// Requests made: WatchLists, pages of lists, watches, and lists that ask only for the version.
-	Streams, Pages, Watches, Probes int
+	// The numbers of requests: WatchLists, pages of lists, watches, and probes.
+	WatchLists, Pages, Watches, Probes int
 
 	Lists             int // complete states given to the store
 	Events, Bookmarks int
-	Stale             int // events dropped since something newer was known
+	Stale             int // events dropped because a newer state of the object was known
 	Undecodable       int
 	Malformed         int // objects that match ErrMalformed
-	Expired           int // requests that the server refused or ended with 410
-	Backwards         int // answers from before the version reached
+	Expired           int // requests that the server answered or ended with 410
+	Backwards         int // answers that were older than the version reached
 }
 
-// statusBoard is where the reflector's goroutine writes its Status and others read it.
-type statusBoard struct {
+// sharedStatus is the Status that the reflector's goroutine writes and other goroutines read.
+type sharedStatus struct {
 	mu sync.Mutex // guards the field below
 	s  Status
 }
 
-func newStatusBoard() *statusBoard {
-	return &statusBoard{s: Status{Phase: Idle, Remaining: -1}}
+func newSharedStatus() *sharedStatus {
+	return &sharedStatus{s: Status{Phase: Idle, Remaining: -1}}
 }
 
-func (b *statusBoard) read() Status {
+func (b *sharedStatus) read() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.s
 }
 
-func (b *statusBoard) update(f func(*Status)) {
+func (b *sharedStatus) update(f func(*Status)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f(&b.s)
 }
 
-func (b *statusBoard) phase(p Phase) { b.update(func(s *Status) { s.Phase = p }) }
+func (b *sharedStatus) phase(p Phase) { b.update(func(s *Status) { s.Phase = p }) }
 
-// begin notes that a request is about to be made.
-func (b *statusBoard) begin(st state) {
+// begin notes that a request begins.
+func (b *sharedStatus) begin(st state) {
 	b.update(func(s *Status) {
 		s.NextAttempt = time.Time{}
 		switch st.do {
-		case stream:
-			s.Phase, s.Objects, s.Remaining = StreamingList, 0, -1
-			s.Counters.Streams++
+		case watchList:
+			s.Phase, s.Objects, s.Remaining = WatchList, 0, -1
+			s.Counters.WatchLists++
 		case page:
 			s.Phase = Listing
 			if st.pages == 0 {
@@ -130,10 +130,10 @@ func (b *statusBoard) begin(st state) {
 }
 
 // end notes how a request ended, and the pause that the server asked for.
-func (b *statusBoard) end(err error, attempt int, at time.Time, retryAfter time.Duration) {
+func (b *sharedStatus) end(err error, attempt int, at time.Time, retryAfter time.Duration) {
 	b.update(func(s *Status) {
 		if err == nil {
-			s.healthy()
+			s.clearError()
 			return
 		}
 		s.Attempt = attempt
@@ -141,72 +141,73 @@ func (b *statusBoard) end(err error, attempt int, at time.Time, retryAfter time.
 		switch classify(err) {
 		case expired:
 			s.Counters.Expired++
-		case backwards, rewound:
+		case backwards, rolledBack:
 			s.Counters.Backwards++
 		}
 	})
 }
 
-func (b *statusBoard) sleep(until time.Time) {
+func (b *sharedStatus) sleep(until time.Time) {
 	b.update(func(s *Status) { s.Phase, s.NextAttempt = Waiting, until })
 }
 
-func (b *statusBoard) remaining(meta metav1.ListMeta) {
+func (b *sharedStatus) remaining(meta metav1.ListMeta) {
 	b.update(func(s *Status) { s.Remaining = remainingItems(meta) })
 }
 
 // listed notes that the store has a complete state.
-func (b *statusBoard) listed(objects int, version string) {
+func (b *sharedStatus) listed(objects int, version string) {
 	b.update(func(s *Status) {
 		s.Phase, s.Objects, s.Remaining, s.ResourceVersion = Watching, objects, 0, version
 		s.Counters.Lists++
 		s.CaughtUpAt = time.Now()
-		s.healthy()
+		s.clearError()
 	})
 }
 
-// caughtUp notes that nothing is missing.
-func (b *statusBoard) caughtUp() { b.update(func(s *Status) { s.CaughtUpAt = time.Now() }) }
+// caughtUp notes that the server confirmed the state.
+func (b *sharedStatus) caughtUp() { b.update(func(s *Status) { s.CaughtUpAt = time.Now() }) }
 
-func (b *statusBoard) received(objects int) { b.update(func(s *Status) { s.Objects = objects }) }
+func (b *sharedStatus) received(objects int) { b.update(func(s *Status) { s.Objects = objects }) }
 
-// open notes that the server has accepted a watch. A streaming list has still to come to its end.
-func (b *statusBoard) open() { b.update((*Status).recover) }
+// open notes that the server has accepted a watch. A WatchList succeeds only at the end of its initial state.
+func (b *sharedStatus) open() { b.update((*Status).clearErrorOfWatch) }
 
-func (b *statusBoard) event() {
+func (b *sharedStatus) event() {
 	b.update(func(s *Status) {
 		s.Counters.Events++
-		s.recover()
+		s.clearErrorOfWatch()
 	})
 }
 
-func (b *statusBoard) bookmark() {
+func (b *sharedStatus) bookmark() {
 	b.update(func(s *Status) {
 		s.Counters.Bookmarks++
-		s.recover()
+		s.clearErrorOfWatch()
 	})
 }
 
-func (b *statusBoard) unversioned() { b.update(func(s *Status) { s.Unversioned = true }) }
-func (b *statusBoard) malformed(e *api.UndecodableError) {
+func (b *sharedStatus) unversioned() { b.update(func(s *Status) { s.Unversioned = true }) }
+
+func (b *sharedStatus) malformed(e *api.UndecodableError) {
 	b.update(func(s *Status) {
 		s.Counters.Malformed++
 		s.LastMalformed = e
 	})
 }
 
-func (b *statusBoard) stale()       { b.update(func(s *Status) { s.Counters.Stale++ }) }
-func (b *statusBoard) undecodable() { b.update(func(s *Status) { s.Counters.Undecodable++ }) }
+func (b *sharedStatus) stale()       { b.update(func(s *Status) { s.Counters.Stale++ }) }
+func (b *sharedStatus) undecodable() { b.update(func(s *Status) { s.Counters.Undecodable++ }) }
 
-func (b *statusBoard) reached(version string) {
+func (b *sharedStatus) reached(version string) {
 	b.update(func(s *Status) { s.ResourceVersion = version })
 }
 
-// recover notes a sign of life: outside a list it means that the last failure is overcome.
-func (s *Status) recover() {
+// clearErrorOfWatch clears the error if the answer that just arrived belongs to a watch.
+func (s *Status) clearErrorOfWatch() {
 	if s.Phase == Watching {
-		s.healthy()
+		s.clearError()
 	}
 }
 
-func (s *Status) healthy() { s.Err, s.Attempt, s.RetryAfter = nil, 0, 0 }
+func (s *Status) clearError() { s.Err, s.Attempt, s.RetryAfter = nil, 0, 0 }

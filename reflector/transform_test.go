@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// counting transforms and remembers what.
+// counting has a transform that records its calls.
 type counting struct{ states []string }
 
 func (c *counting) transform(t *thing) (*thing, error) {
@@ -23,11 +23,11 @@ func (c *counting) transform(t *thing) (*thing, error) {
 	return t, nil
 }
 
-// Exactly once for each state that is stored (client-go needs 5 calls for 3 objects of a streaming list, defect A7).
+// The transform is called exactly once for each stored state; client-go calls it 5 times for 3 objects of a WatchList.
 func TestTransformOnce(t *testing.T) {
 	for name, begin := range map[string]script{
-		"stream": {stream(added(at("a", "1")), added(at("b", "2")), added(at("c", "3")), initialEnd("5"), time.Second)},
-		"list":   {stream(errInvalid), list("5", at("a", "1"), at("b", "2"), at("c", "3")), watch(time.Second)},
+		"watchlist": {watchList(added(at("a", "1")), added(at("b", "2")), added(at("c", "3")), initialEnd("5"), time.Second)},
+		"list":      {watchList(errInvalid), list("5", at("a", "1"), at("b", "2"), at("c", "3")), watch(time.Second)},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			c := &counting{}
@@ -37,7 +37,7 @@ func TestTransformOnce(t *testing.T) {
 		})
 		bubble(t, name+", then a watch and a relist", func(t *testing.T) {
 			c := &counting{}
-			relist := stream(added(at("a", "6")), added(at("b", "7")), added(at("d", "8")), initialEnd("9"), stay)
+			relist := watchList(added(at("a", "6")), added(at("b", "7")), added(at("d", "8")), initialEnd("9"), stay)
 			if name == "list" {
 				relist = list("9", at("a", "6"), at("b", "7"), at("d", "8"))
 			}
@@ -54,15 +54,15 @@ func TestTransformOnce(t *testing.T) {
 	}
 }
 
-// Handlers see the last state of a deleted object as they saw those before.
+// Handlers get the last state of a deleted object transformed, like the states before.
 func TestTransformOfDeletions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counting{}
-		b := run(t, options{Transform: c.transform}, stream(
+		b := run(t, options{Transform: c.transform}, watchList(
 			added(at("a", "1")), added(at("b", "2")), added(at("c", "3")), initialEnd("5"),
-			deleted(at("a", "6")), deleted(at("b", "2")), deleted(at("nobody", "7")), stay,
+			deleted(at("a", "6")), deleted(at("b", "2")), deleted(at("unknown", "7")), stay,
 		))
-		require.Equal(t, []string{"a@1", "b@2", "c@3", "a@6"}, c.states, "a state that is known is transformed already")
+		require.Equal(t, []string{"a@1", "b@2", "c@3", "a@6"}, c.states, "a known state is already transformed")
 		deltas := b.deltas()
 		require.Len(t, deltas, 3)
 		require.Equal(t, "[Listed a@1 Deleted a@6]", fmt.Sprint(deltas["a"]))
@@ -75,7 +75,7 @@ func TestTransformOfDeletions(t *testing.T) {
 	})
 }
 
-// A transform that fails costs its object, and no other; the last good state stays.
+// A failed transform affects one object only, whose last good state stays.
 func TestTransformContained(t *testing.T) {
 	fail := errors.New("will not")
 	for name, c := range map[string]struct {
@@ -98,7 +98,7 @@ func TestTransformContained(t *testing.T) {
 			return o, nil
 		}
 		bubble(t, name+" in a watch", func(t *testing.T) {
-			b := run(t, options{Transform: transform}, stream(
+			b := run(t, options{Transform: transform}, watchList(
 				added(at("a", "1")), added(at("b", "1")), initialEnd("5"), modified(at("a", "6")), modified(at("b", "7")), stay,
 			))
 			b.expectStore("replace [a@1 b@1] at 5", "bookmark 6", "put b@7 at 7")
@@ -109,22 +109,22 @@ func TestTransformContained(t *testing.T) {
 			b.stop()
 		})
 		bubble(t, name+" in a deletion", func(t *testing.T) {
-			b := run(t, options{Transform: transform}, stream(added(at("a", "1")), initialEnd("5"), deleted(at("a", "6")), stay))
+			b := run(t, options{Transform: transform}, watchList(added(at("a", "1")), initialEnd("5"), deleted(at("a", "6")), stay))
 			b.expectStore("replace [a@1] at 5", "delete key a at 6")
-			require.Empty(t, b.Undecodable(), "what is gone needs no decoding any more")
+			require.Empty(t, b.Undecodable(), "a deleted object is no longer undecodable")
 			require.Equal(t, 1, b.Status().Counters.Undecodable)
 			b.stop()
 		})
 		bubble(t, name+" in a list", func(t *testing.T) {
-			b := run(t, options{Transform: transform, DisableStreaming: true},
+			b := run(t, options{Transform: transform, NoWatchList: true},
 				list("5", at("a", "1"), at("b", "1")), watch(errExpired), list("9", at("a", "8"), at("b", "8"), at("c", "8")), watch(stay))
 			b.expectStore("replace [a@1 b@1] at 5", "replace [a@1 b@8 c@8] at 9")
 			require.EqualError(t, b.Undecodable()[0], c.want)
 			b.stop()
 		})
-		bubble(t, name+" in a streaming list", func(t *testing.T) {
+		bubble(t, name+" in a WatchList", func(t *testing.T) {
 			b := run(t, options{Transform: transform},
-				stream(added(at("a", "1")), added(at("b", "1")), modified(at("a", "3")), modified(at("b", "4")), initialEnd("5"), stay))
+				watchList(added(at("a", "1")), added(at("b", "1")), modified(at("a", "3")), modified(at("b", "4")), initialEnd("5"), stay))
 			b.expectStore("replace [a@1 b@4] at 5")
 			require.EqualError(t, b.Undecodable()[0], c.want)
 			b.stop()
@@ -134,17 +134,17 @@ func TestTransformContained(t *testing.T) {
 
 func TestUndecodable(t *testing.T) {
 	bubble(t, "in a watch: the version advances, the last good state stays", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"),
+		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"),
 			bad(apiwatch.Modified, at("a", "6")), bad(apiwatch.Added, at("n", "7")), time.Second), watch(stay))
 		b.pass(2 * time.Second)
-		b.expectRequests(streamFirst, "1s watch rv=7")
+		b.expectRequests(firstWatchList, "1s watch rv=7")
 		b.expectStore("replace [a@1] at 5", "bookmark 6", "bookmark 7")
 		require.ElementsMatch(t, []string{"a 6", "n 7"}, undecodable(b))
 		require.Equal(t, 2, b.Status().Counters.Undecodable)
 		b.stop()
 	})
 	bubble(t, "a good state or a deletion resolves it", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), added(at("b", "1")), added(at("c", "1")), initialEnd("5"),
+		b := run(t, options{}, watchList(added(at("a", "1")), added(at("b", "1")), added(at("c", "1")), initialEnd("5"),
 			bad(apiwatch.Modified, at("a", "6")), bad(apiwatch.Modified, at("b", "7")), bad(apiwatch.Modified, at("c", "8")), time.Second,
 			modified(at("a", "9")), deleted(at("b", "10")), bad(apiwatch.Deleted, at("c", "11")), stay))
 		require.Len(t, undecodable(b), 3)
@@ -153,31 +153,31 @@ func TestUndecodable(t *testing.T) {
 		b.expectStore("replace [a@1 b@1 c@1] at 5", "bookmark 6", "bookmark 7", "bookmark 8", "put a@9 at 9", "delete b@10 at 10", "delete key c at 11")
 		b.stop()
 	})
-	bubble(t, "late ones are dropped, and contradictions are found", func(t *testing.T) {
-		b := run(t, paged(), list("5", at("a", "5")), watch(bad(apiwatch.Modified, at("a", "4")), bad(apiwatch.Added, at("ghost", "3")), stay), list("6"), watch(stay))
+	bubble(t, "late events are dropped, and contradictions are found", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "5")), watch(bad(apiwatch.Modified, at("a", "4")), bad(apiwatch.Added, at("deleted", "3")), stay), list("6"), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv= limit=500", "0s watch rv=6")
 		require.Equal(t, 1, b.Status().Counters.Stale)
 		require.Zero(t, b.Status().Counters.Undecodable)
 		b.stop()
 	})
-	bubble(t, "in a list: the last good state stays, and the others are as good as ever", func(t *testing.T) {
+	bubble(t, "in a list: the last good state stays, and the other objects are stored", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1"), at("b", "1"), at("gone", "1")), watch(errExpired),
 			pageOf("9", "t", bad("", at("a", "8")), at("b", "8")), list("9", bad("", at("n", "8"))), watch(stay))
 		b.expectStore("replace [a@1 b@1 gone@1] at 5", "replace [a@1 b@8] at 9")
 		require.ElementsMatch(t, []string{"a 8", "n 8"}, undecodable(b))
 		b.stop()
 	})
-	bubble(t, "the next list tells which of them are left", func(t *testing.T) {
+	bubble(t, "the next list decides which of them are left", func(t *testing.T) {
 		b := run(t, paged(), list("5", bad("", at("a", "1")), bad("", at("b", "1")), bad("", at("gone", "1"))), watch(errExpired),
 			pageOf("9", "t", at("a", "8")), failedList(errReset), list("10", at("a", "8"), bad("", at("b", "1"))), watch(stay))
-		require.Len(t, undecodable(b), 3, "a list that broke off tells nothing")
+		require.Len(t, undecodable(b), 3, "an incomplete list decides nothing")
 		b.pass(time.Minute)
 		require.Equal(t, []string{"b 1"}, undecodable(b))
 		b.stop()
 	})
-	bubble(t, "in a streaming list: the last good state of that list stays", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), added(at("b", "1")), initialEnd("2"), time.Second, errExpired),
-			stream(bad(apiwatch.Added, at("a", "3")), added(at("b", "3")), added(at("c", "3")), added(at("d", "3")),
+	bubble(t, "in a WatchList: the last good state of that list stays", func(t *testing.T) {
+		b := run(t, options{}, watchList(added(at("a", "1")), added(at("b", "1")), initialEnd("2"), time.Second, errExpired),
+			watchList(bad(apiwatch.Added, at("a", "3")), added(at("b", "3")), added(at("c", "3")), added(at("d", "3")),
 				bad(apiwatch.Modified, at("b", "4")), bad(apiwatch.Deleted, at("c", "5")), modified(at("d", "6")), bad(apiwatch.Added, at("e", "7")),
 				initialEnd("9"), stay))
 		b.pass(2 * time.Second)
@@ -185,22 +185,22 @@ func TestUndecodable(t *testing.T) {
 		require.ElementsMatch(t, []string{"a 3", "b 4", "e 7"}, undecodable(b))
 		b.stop()
 	})
-	// The last good state of a name is not kept for another object.
-	bubble(t, "recreated and undecodable: the old one is gone", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), added(at("b", "1")), added(at("c", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3").as("new")), time.Second, errExpired),
-			stream(bad(apiwatch.Added, at("b", "4").as("new")), added(at("c", "1")), bad(apiwatch.Modified, at("c", "5").as("new")), initialEnd("9"), stay))
+
+	bubble(t, "recreated and undecodable: the object of the old UID is deleted", func(t *testing.T) {
+		b := run(t, options{}, watchList(added(at("a", "1")), added(at("b", "1")), added(at("c", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3").as("new")), time.Second, errExpired),
+			watchList(bad(apiwatch.Added, at("b", "4").as("new")), added(at("c", "1")), bad(apiwatch.Modified, at("c", "5").as("new")), initialEnd("9"), stay))
 		b.pass(2 * time.Second)
 		b.expectStore("replace [a@1 b@1 c@1] at 2", "delete key a at 3", "replace [] at 9")
 		require.ElementsMatch(t, []string{"b 4", "c 5"}, undecodable(b))
 		b.stop()
 	})
-	bubble(t, "told", func(t *testing.T) {
-		var told []*api.UndecodableError
-		o := options{OnUndecodable: func(e *api.UndecodableError) error { told = append(told, e); return nil }}
-		b := run(t, o, stream(bad(apiwatch.Added, at("a", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3")), stay))
-		require.Len(t, told, 2)
-		require.ErrorIs(t, told[0], errBad)
-		require.Equal(t, "3", told[1].ResourceVersion)
+	bubble(t, "OnUndecodable gets the error", func(t *testing.T) {
+		var reported []*api.UndecodableError
+		o := options{OnUndecodable: func(e *api.UndecodableError) error { reported = append(reported, e); return nil }}
+		b := run(t, o, watchList(bad(apiwatch.Added, at("a", "1")), initialEnd("2"), bad(apiwatch.Modified, at("a", "3")), stay))
+		require.Len(t, reported, 2)
+		require.ErrorIs(t, reported[0], errBad)
+		require.Equal(t, "3", reported[1].ResourceVersion)
 		b.stop()
 	})
 }
@@ -214,12 +214,12 @@ func undecodable(b *bench) (all []string) {
 
 func TestFail(t *testing.T) {
 	for name, script := range map[string]script{
-		"in a list":              {stream(errInvalid), list("5", at("a", "1"), bad("", at("b", "1")))},
-		"in a streaming list":    {stream(added(at("a", "1")), bad(apiwatch.Added, at("b", "1")), stay)},
-		"in a watch":             {stream(initialEnd("1"), bad(apiwatch.Added, at("b", "2")), stay)},
-		"an undecodable end":     {stream(added(at("b", "1")), initialEnd("1"), bad(apiwatch.Deleted, at("b", "2")), stay)},
-		"in a resumed watch":     {stream(initialEnd("1"), time.Second), watch(bad(apiwatch.Added, at("b", "2")), stay)},
-		"by a failing transform": {stream(initialEnd("1"), added(at("untransformable", "2")), stay)},
+		"in a list":              {watchList(errInvalid), list("5", at("a", "1"), bad("", at("b", "1")))},
+		"in a WatchList":         {watchList(added(at("a", "1")), bad(apiwatch.Added, at("b", "1")), stay)},
+		"in a watch":             {watchList(initialEnd("1"), bad(apiwatch.Added, at("b", "2")), stay)},
+		"an undecodable end":     {watchList(added(at("b", "1")), initialEnd("1"), bad(apiwatch.Deleted, at("b", "2")), stay)},
+		"in a resumed watch":     {watchList(initialEnd("1"), time.Second), watch(bad(apiwatch.Added, at("b", "2")), stay)},
+		"by a failing transform": {watchList(initialEnd("1"), added(at("untransformable", "2")), stay)},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			o := options{OnUndecodable: reflector.Fail, Transform: func(t *thing) (*thing, error) {

@@ -13,13 +13,13 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Fail is an OnUndecodable that ends Run with the first object that cannot be decoded.
+// Fail is a value for Options.OnUndecodable: the first object that cannot be decoded ends Run.
 func Fail(e *api.UndecodableError) error { return e }
 
-// errIdentity is what a transform that changes whom an object is about is reported as.
+// errIdentity is the error of a transform that changes the identity of an object.
 var errIdentity = errors.New("transform: it changed the namespace, the name, the UID or the version")
 
-// transform applies Options.Transform, and contains what user code may do.
+// transform calls Options.Transform. An error, a panic and a changed identity make the object an undecodable one.
 func (r *Reflector[T]) transform(object T, kind apiwatch.EventType) (result T, bad *api.UndecodableError) {
 	if r.o.Transform == nil {
 		return object, nil
@@ -43,7 +43,7 @@ func (r *Reflector[T]) transform(object T, kind apiwatch.EventType) (result T, b
 	return result, nil
 }
 
-// noteUndecodable counts, remembers and reports an object. The error it returns ends Run.
+// noteUndecodable counts, records and reports an undecodable object. An error that it returns ends Run.
 func (r *Reflector[T]) noteUndecodable(e *api.UndecodableError) error {
 	if e.Type == apiwatch.Deleted {
 		r.undecodable.resolved(e.Key)
@@ -63,11 +63,12 @@ func (r *Reflector[T]) noteUndecodable(e *api.UndecodableError) error {
 	return err
 }
 
-// undecodables remembers which objects are known in an old state only.
+// undecodables records the objects whose newest state could not be decoded.
 type undecodables struct {
 	mu      sync.Mutex // guards the fields below
 	current map[api.Key]*api.UndecodableError
-	// previous are those from before the list in progress: whatever of them the list does not have is resolved by it.
+	// previous are the objects from before the list in progress. The end of the list removes those that it did not
+	// confirm.
 	previous map[api.Key]*api.UndecodableError
 }
 
@@ -75,8 +76,8 @@ func newUndecodables() *undecodables {
 	return &undecodables{current: map[api.Key]*api.UndecodableError{}}
 }
 
-// maxUndecodables bounds how many are remembered, whatever a server sends. Beyond it an object is counted and logged only:
-// Undecodable does not name it, and its state is not recognised when it comes again.
+// maxUndecodables bounds the record, because a server may send any number of objects. Beyond it, an object is only
+// counted and logged: Undecodable does not return it, and the reflector does not notice when its state is repeated.
 const maxUndecodables = 10_000
 
 func (u *undecodables) add(e *api.UndecodableError) {
@@ -87,7 +88,7 @@ func (u *undecodables) add(e *api.UndecodableError) {
 	}
 }
 
-// version is that of the state which could not be decoded, if it was the newest of its key.
+// version returns the version of the state of a key that could not be decoded.
 func (u *undecodables) version(key api.Key) (version string, ok bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -97,6 +98,7 @@ func (u *undecodables) version(key api.Key) (version string, ok bool) {
 	return "", false
 }
 
+// resolved removes a key whose object was decoded or deleted.
 func (u *undecodables) resolved(key api.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -107,7 +109,7 @@ func (u *undecodables) resolved(key api.Key) {
 	delete(u.previous, key)
 }
 
-// beginList opens a new generation; that of a list which broke off is merged back.
+// beginList moves all objects to previous. Those of an earlier list that did not complete stay there.
 func (u *undecodables) beginList() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -118,13 +120,14 @@ func (u *undecodables) beginList() {
 	clear(u.current)
 }
 
-// endList closes the generation: only what the list itself had remains.
+// endList forgets previous, so that only the objects of the list remain.
 func (u *undecodables) endList() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.previous = nil
 }
 
+// list returns all objects, in no order.
 func (u *undecodables) list() []*api.UndecodableError {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 func TestMonotonicVersions(t *testing.T) {
-	bubble(t, "within a watch, what is not newer than the known object is dropped and counted", func(t *testing.T) {
+	bubble(t, "an event that is not newer than the known object is dropped and counted", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "3"), at("b", "5")), watch(
 			modified(at("a", "8")),
 			modified(at("a", "8")), added(at("a", "7")), deleted(at("a", "7")), // twice, late, late
@@ -27,7 +27,7 @@ func TestMonotonicVersions(t *testing.T) {
 		require.Equal(t, "9", b.Status().ResourceVersion)
 		b.stop()
 	})
-	bubble(t, "what is dropped since it is known advances the version, in the store too", func(t *testing.T) {
+	bubble(t, "a dropped event advances the version, in the store too", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "3")), pageOf("7", "", at("b", "7"), at("c", "9")), watch(
 			added(at("b", "7")), modified(at("c", "8")), bad(apiwatch.Modified, at("c", "9")), added(at("b", "7")), time.Second,
 		), watch(stay))
@@ -38,8 +38,8 @@ func TestMonotonicVersions(t *testing.T) {
 		require.Equal(t, "1s watch rv=9", last(b.lw.asked().requests))
 		b.stop()
 	})
-	bubble(t, "what is dropped of a streaming list advances the version, but the store hears of it with the end only", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "9")), modified(at("b", "8")), modified(at("a", "9")), bookmark("8"), stay), stream(stay))
+	bubble(t, "an event that is dropped before the end of a WatchList advances only the version of the reflector", func(t *testing.T) {
+		b := run(t, options{}, watchList(added(at("a", "9")), modified(at("b", "8")), modified(at("a", "9")), bookmark("8"), stay), watchList(stay))
 		b.expectStore()
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrBackwards, "9 had been reached")
 		b.stop()
@@ -49,14 +49,14 @@ func TestMonotonicVersions(t *testing.T) {
 		b.expectStore("replace [a@3] at 5", "delete a@3 at 5")
 		b.stop()
 	})
-	bubble(t, "what was held back and is newer than the object is news, but takes nothing back", func(t *testing.T) {
+	bubble(t, "a late event that is newer than the object is applied; the version does not go back", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "3")), watch(bookmark("9"), modified(at("a", "7")), time.Second), watch(stay))
 		b.pass(2 * time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "1s watch rv=9")
 		b.expectStore("replace [a@3] at 5", "bookmark 9", "put a@7 at 9")
 		b.stop()
 	})
-	bubble(t, "without versions in objects nothing is stale", func(t *testing.T) {
+	bubble(t, "objects without versions are never stale", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "")), watch(modified(at("a", "")), modified(at("a", "")), stay))
 		require.Len(t, b.store.log(), 3)
 		require.Zero(t, b.Status().Counters.Stale)
@@ -69,8 +69,8 @@ func TestMonotonicVersions(t *testing.T) {
 		b.expectStore("replace [a@3] at 5", "put a@3 at 5")
 		b.stop()
 	})
-	bubble(t, "within a streaming list too", func(t *testing.T) {
-		b := run(t, options{}, stream(
+	bubble(t, "events of a WatchList, too", func(t *testing.T) {
+		b := run(t, options{}, watchList(
 			added(at("a", "3")), added(at("b", "5")), modified(at("a", "8")), added(at("a", "3")), modified(at("a", "8")), deleted(at("b", "4")),
 			initialEnd("9"), stay))
 		b.expectStore("replace [a@8 b@5] at 9")
@@ -79,11 +79,11 @@ func TestMonotonicVersions(t *testing.T) {
 	})
 }
 
-// The ghost: an event from before the version reached, of an object that is not known, may be one of an object that was
-// deleted since. The truth is asked for at once.
+// An event that is older than the version reached, of an unknown object, may be about an object that was deleted since.
+// A consistent read follows at once.
 func TestContradictions(t *testing.T) {
 	for name, contradiction := range map[string]any{
-		"older event of an unknown object": added(at("ghost", "6")),
+		"older event of an unknown object": added(at("deleted", "6")),
 		"older bookmark":                   bookmark("6"),
 	} {
 		bubble(t, name+" in a watch", func(t *testing.T) {
@@ -99,39 +99,39 @@ func TestContradictions(t *testing.T) {
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=7", "0s list rv= limit=500", "0s watch rv=9")
 			b.stop()
 		})
-		bubble(t, name+" in a streaming list past its initial objects", func(t *testing.T) {
-			b := run(t, options{}, stream(added(at("a", "1")), bookmark("8"), contradiction, stay), stream(added(at("a", "1")), initialEnd("9"), stay))
-			b.expectRequests(streamFirst, streamFirst)
+		bubble(t, name+" in a WatchList after its initial objects", func(t *testing.T) {
+			b := run(t, options{}, watchList(added(at("a", "1")), bookmark("8"), contradiction, stay), watchList(added(at("a", "1")), initialEnd("9"), stay))
+			b.expectRequests(firstWatchList, firstWatchList)
 			b.expectStore("replace [a@1] at 9")
 			b.stop()
 		})
-		bubble(t, name+" after a streaming list", func(t *testing.T) {
-			b := run(t, options{}, stream(initialEnd("8"), contradiction, stay), stream(initialEnd("9"), stay))
-			b.expectRequests(streamFirst, streamFirst)
+		bubble(t, name+" after a WatchList", func(t *testing.T) {
+			b := run(t, options{}, watchList(initialEnd("8"), contradiction, stay), watchList(initialEnd("9"), stay))
+			b.expectRequests(firstWatchList, firstWatchList)
 			b.stop()
 		})
 	}
-	bubble(t, "the end of a streaming list from before its last change", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), modified(at("a", "8")), initialEnd("7"), stay), stream(initialEnd("9"), stay))
-		b.expectRequests(streamFirst, streamFirst)
+	bubble(t, "the end of a WatchList is older than its last change", func(t *testing.T) {
+		b := run(t, options{}, watchList(added(at("a", "1")), modified(at("a", "8")), initialEnd("7"), stay), watchList(initialEnd("9"), stay))
+		b.expectRequests(firstWatchList, firstWatchList)
 		b.expectStore("replace [] at 9")
 		b.stop()
 	})
-	bubble(t, "a list from before the version reached", func(t *testing.T) {
+	bubble(t, "a list that is older than the version reached", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1")), watch(errExpired), list("4"), list("9", at("a", "1")), watch(stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan", "0s list rv= limit=500", "0s watch rv=9")
 		b.expectStore("replace [a@1] at 5", "replace [a@1] at 9")
 		b.stop()
 	})
-	bubble(t, "a streaming list from before the version reached", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), time.Second, errExpired), stream(initialEnd("4"), stay),
-			stream(added(at("a", "1")), initialEnd("9"), stay))
+	bubble(t, "a WatchList that is older than the version reached", func(t *testing.T) {
+		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), time.Second, errExpired), watchList(initialEnd("4"), stay),
+			watchList(added(at("a", "1")), initialEnd("9"), stay))
 		b.pass(2 * time.Second)
-		b.expectRequests(streamFirst, "1s stream rv=5 NotOlderThan", "1s stream rv= NotOlderThan")
+		b.expectRequests(firstWatchList, "1s watchlist rv=5 NotOlderThan", "1s watchlist rv= NotOlderThan")
 		b.expectStore("replace [a@1] at 5", "replace [a@1] at 9")
 		b.stop()
 	})
-	bubble(t, "a server that never agrees with itself is asked with backoff", func(t *testing.T) {
+	bubble(t, "a server that always contradicts itself gets requests with backoff", func(t *testing.T) {
 		s := script{list("1")}
 		for version := range 9 {
 			v := string(rune('1' + version))
@@ -144,8 +144,8 @@ func TestContradictions(t *testing.T) {
 	})
 }
 
-// etcd is restored from a backup: the server goes back, and counts up to the same versions again, with other contents.
-func TestServerWentBack(t *testing.T) {
+// After a restore from a backup, the server counts up to the same versions again, with other content.
+func TestServerRestoredFromABackup(t *testing.T) {
 	restored := at("a", "3")
 	restored.content = "as it is now"
 	for name, c := range map[string]struct {
@@ -153,7 +153,7 @@ func TestServerWentBack(t *testing.T) {
 		script   script
 		requests []string
 	}{
-		"a bookmark says so": {
+		"an older bookmark": {
 			true,
 			script{
 				list("5", at("a", "3"), at("b", "4")), watch(modified(at("b", "9")), bookmark("3"), stay),
@@ -161,7 +161,7 @@ func TestServerWentBack(t *testing.T) {
 			},
 			[]string{"0s list rv=0 limit=500", "0s watch rv=5", "0s list rv= limit=500", "0s list rv= limit=500", "0s watch rv=4"},
 		},
-		"a list says so": {
+		"an older list": {
 			true,
 			script{
 				list("9", at("a", "3"), at("b", "9")), watch(errExpired),
@@ -183,26 +183,26 @@ func TestServerWentBack(t *testing.T) {
 				"0s list rv= limit=500", "0s watch rv=4",
 			},
 		},
-		"in a stream": {
+		"WatchList": {
 			false,
 			script{
-				stream(added(at("a", "3")), added(at("b", "9")), initialEnd("9"), bookmark("3"), stay),
-				stream(added(restored), initialEnd("4"), stay),
-				stream(added(restored), initialEnd("4"), stay),
+				watchList(added(at("a", "3")), added(at("b", "9")), initialEnd("9"), bookmark("3"), stay),
+				watchList(added(restored), initialEnd("4"), stay),
+				watchList(added(restored), initialEnd("4"), stay),
 			},
-			[]string{streamFirst, streamFirst, streamFirst},
+			[]string{firstWatchList, firstWatchList, firstWatchList},
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
-			b := run(t, options{DisableStreaming: c.paged, Logger: zap.New(core)}, c.script...)
+			b := run(t, options{NoWatchList: c.paged, Logger: zap.New(core)}, c.script...)
 			b.expectRequests(c.requests...)
 			require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
-			require.Equal(t, "as it is now", b.known("a").content, "the same version, but not the same state")
+			require.Equal(t, "as it is now", b.known("a").content, "the same version with another state")
 			require.Nil(t, b.known("b"))
 			require.Equal(t, "4", b.Status().ResourceVersion)
 			require.NoError(t, b.Status().Err)
-			entries := logs.FilterMessage("server went back").All()
+			entries := logs.FilterMessage("the server was restored from a backup").All()
 			require.Len(t, entries, 1)
 			require.Equal(t, "4", entries[0].ContextMap()["rv"])
 			require.Equal(t, "9", entries[0].ContextMap()["known"])
@@ -210,9 +210,9 @@ func TestServerWentBack(t *testing.T) {
 			b.stop()
 		})
 	}
-	bubble(t, "from there on versions only grow again", func(t *testing.T) {
+	bubble(t, "after the restore, versions only grow again", func(t *testing.T) {
 		b := run(t, paged(), list("9", at("a", "9")), watch(bookmark("3"), stay), list("4"), list("4"),
-			watch(added(at("a", "5")), modified(at("a", "6")), added(at("ghost", "4")), stay), list("7", at("a", "6")), watch(stay))
+			watch(added(at("a", "5")), modified(at("a", "6")), added(at("deleted", "4")), stay), list("7", at("a", "6")), watch(stay))
 		b.pass(time.Minute)
 		b.expectStore("replace [a@9] at 9", "overwrite [] at 4", "put a@5 at 5", "put a@6 at 6", "replace [a@6] at 7")
 		b.stop()

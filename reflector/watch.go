@@ -12,346 +12,348 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// watch opens a stream and applies it to the store. If s asks for a streaming list, what comes before its end is staged.
-func (r *Reflector[T]) watch(ctx context.Context, s state) (outcome, error) {
+// watch opens a watch or a WatchList and applies it to the store. The initial objects of a WatchList are staged until
+// they are complete.
+func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 	o := r.options(s)
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
 	dog.after(time.Duration(*o.TimeoutSeconds)*time.Second + watchGrace)
-	f := &feed[T]{r: r, s: s}
-	if s.do == stream {
-		f.beginInitialList(dog)
+	w := &openWatch[T]{r: r, s: s}
+	if s.do == watchList {
+		w.beginInitialList(dog)
 		if r.reuses(s) {
-			o.Known = f.lookup
+			o.Known = w.lookup
 		}
 	} else {
-		f.version, f.ordered = s.version, s.resumable()
+		w.version, w.ordered = s.version, s.resumable()
 	}
-	o.OnUndecodable, o.OnOpen = f.undecodable, r.status.open
-	err := f.consume(r.lw.Watch(ctx, o))
+	o.OnUndecodable, o.OnOpen = w.undecodable, r.status.open
+	err := w.consume(r.lw.Watch(ctx, o))
 	switch {
 	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
-	case f.staged != nil:
+	case w.staged != nil:
 		err = ErrStalled
 	default:
-		r.log.Info("watch given up that the server had forgotten", zap.String("rv", f.version))
-		err = nil // which is no failure: it had its time
+		r.log.Info("the server did not end the watch in time", zap.String("rv", w.version))
+		err = nil // no failure: the watch lasted as long as requested
 	}
-	return f.outcome(), err
+	return w.result(), err
 }
 
-// feed is one stream being applied.
-type feed[T api.Object] struct {
+// openWatch is a watch or a WatchList in progress.
+type openWatch[T api.Object] struct {
 	r *Reflector[T]
 	s state
 
-	staged *staging[T] // the initial state as far as it has come; nil once it is complete, or was before
-	// version is what the stream has reached; ordered says that from here on versions only grow. Initial objects, of a
-	// streaming list and of a watch from no version, come in the order of their keys, so that nothing is resumed from
-	// their versions.
-	version string
-	ordered bool
-	events  int
-	heard   bool // a bookmark or the initial state
+	staged *staging[T] // the initial objects that have arrived; nil in a watch, and after the initial state is complete
+	// version is the version reached. ordered means that versions only grow from here on. The initial objects of a
+	// WatchList, and of a watch without a version, come in the order of their keys, so no watch may continue from their
+	// versions.
+	version   string
+	ordered   bool
+	events    int
+	confirmed bool // a bookmark or the end of the initial state arrived
 
-	idle, overdue *time.Timer // the deadlines of a streaming list
+	idle, overdue *time.Timer // the deadlines of a WatchList
 }
 
-func (f *feed[T]) beginInitialList(dog *watchdog) {
-	f.staged = stagingFor[T](f.r.store.KnownLen())
-	f.r.undecodable.beginList()
-	f.idle = dog.after(streamIdle)
-	f.overdue = dog.after(streamOverdue)
-	f.overdue.Stop()
+func (w *openWatch[T]) beginInitialList(dog *watchdog) {
+	w.staged = stagingFor[T](w.r.store.KnownLen())
+	w.r.undecodable.beginList()
+	w.idle = dog.after(watchListIdle)
+	w.overdue = dog.after(watchListOverdue)
+	w.overdue.Stop()
 }
 
-func (f *feed[T]) consume(events func(func(api.Event[T], error) bool)) error {
+func (w *openWatch[T]) consume(events func(func(api.Event[T], error) bool)) error {
 	for event, err := range events {
 		if err != nil {
 			return err
 		}
-		if err := f.apply(event); err != nil {
+		if err := w.apply(event); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *feed[T]) outcome() outcome {
-	if f.staged != nil {
-		return outcome{}
+func (w *openWatch[T]) result() result {
+	if w.staged != nil {
+		return result{}
 	}
-	o := outcome{synced: true, version: f.version, events: f.events, heard: f.heard}
-	if !f.ordered {
-		o.version = f.s.version
+	res := result{synced: true, version: w.version, events: w.events, confirmed: w.confirmed}
+	if !w.ordered {
+		res.version = w.s.version
 	}
-	return o
+	return res
 }
 
-func (f *feed[T]) apply(e api.Event[T]) error {
-	f.arrived(e.Type)
+func (w *openWatch[T]) apply(e api.Event[T]) error {
+	w.arrived(e.Type)
 	switch e.Type {
 	case apiwatch.Bookmark:
-		return f.bookmark(e)
+		return w.bookmark(e)
 	case apiwatch.Added, apiwatch.Modified, apiwatch.Deleted:
 	default:
 		return fmt.Errorf("%w: %q", ErrUnknownEvent, e.Type)
 	}
 	key := api.KeyOf(e.Object)
-	if reason := f.r.scope.check(key); reason != nil {
-		f.progress()
-		return f.r.refuse(f.r.malformed(key, e.Object.GetUID(), e.ResourceVersion, e.Type, reason), f.staged)
+	if reason := w.r.scope.check(key); reason != nil {
+		w.progress()
+		return w.r.skipMalformed(w.r.malformed(key, e.Object.GetUID(), e.ResourceVersion, e.Type, reason), w.staged)
 	}
-	use, err := f.judge(e.Type, key, e.ResourceVersion)
+	use, err := w.checkVersion(e.Type, key, e.ResourceVersion)
 	switch {
 	case err != nil:
 		return err
-	case !use && !f.isUnversioned(key, e):
-		f.drop(e.ResourceVersion)
+	case !use && !w.isUnversioned(key, e):
+		w.drop(e.ResourceVersion)
 		return nil
 	case !use:
-		f.r.distrust(key)
-		f.take(e.ResourceVersion)
+		w.r.ignoreVersions(key)
+		w.noteVersion(e.ResourceVersion)
 	}
 	if e.Type == apiwatch.Deleted {
-		return f.remove(key, e.Object)
+		return w.remove(key, e.Object)
 	}
-	return f.put(e.Type, e.Object)
+	return w.put(e.Type, e.Object)
 }
 
-// arrived notes that an event came. One that is no addition says that all initial objects have come. An initial object is
-// progress only if its key is new: put finds out.
-func (f *feed[T]) arrived(kind apiwatch.EventType) {
-	if kind == apiwatch.Added && !f.ordered {
+// arrived notes that an event arrived. The first event that is not an addition means that all initial objects have
+// arrived. An initial object is progress only if its key is new; put decides that.
+func (w *openWatch[T]) arrived(kind apiwatch.EventType) {
+	if kind == apiwatch.Added && !w.ordered {
 		return
 	}
-	f.progress()
-	if f.ordered {
+	w.progress()
+	if w.ordered {
 		return
 	}
-	f.ordered = true
-	if f.staged != nil {
-		f.overdue.Reset(streamOverdue)
+	w.ordered = true
+	if w.staged != nil {
+		w.overdue.Reset(watchListOverdue)
 	}
 }
 
-// progress puts off the deadline of a streaming list that brings nothing new.
-func (f *feed[T]) progress() {
-	if f.staged != nil {
-		f.idle.Reset(streamIdle)
+// progress postpones the deadline of a WatchList without new objects.
+func (w *openWatch[T]) progress() {
+	if w.staged != nil {
+		w.idle.Reset(watchListIdle)
 	}
 }
 
-// bookmark advances the version, and ends a streaming list.
-func (f *feed[T]) bookmark(e api.Event[T]) error {
-	f.r.status.bookmark()
-	if older(e.ResourceVersion, f.version) {
+// bookmark advances the version. The bookmark that marks the end of the initial state completes a WatchList.
+func (w *openWatch[T]) bookmark(e api.Event[T]) error {
+	w.r.status.bookmark()
+	if older(e.ResourceVersion, w.version) {
 		return ErrBackwards
 	}
-	news := f.advance(e.ResourceVersion)
+	isNew := w.advance(e.ResourceVersion)
 	switch {
-	case f.staged == nil:
-		if news {
-			f.events++
+	case w.staged == nil:
+		if isNew {
+			w.events++
 		}
-		f.heard = true
-		f.r.store.Bookmark(f.version)
-		f.r.status.caughtUp()
+		w.confirmed = true
+		w.r.store.Bookmark(w.version)
+		w.r.status.caughtUp()
 	case e.InitialEventsEnd:
-		return f.endInitialList()
+		return w.endInitialList()
 	}
 	return nil
 }
 
-// endInitialList hands the store its new state. The stream goes on, and is a watch from here.
-func (f *feed[T]) endInitialList() error {
-	f.idle.Stop()
-	f.overdue.Stop()
-	if err := f.r.commit(f.s, f.staged, f.version); err != nil {
+// endInitialList gives the initial state to the store. From here on the WatchList is a watch.
+func (w *openWatch[T]) endInitialList() error {
+	w.idle.Stop()
+	w.overdue.Stop()
+	if err := w.r.commit(w.s, w.staged, w.version); err != nil {
 		return err
 	}
-	f.staged, f.heard = nil, true
+	w.staged, w.confirmed = nil, true
 	return nil
 }
 
-// judge decides whether an event says something new of its key, and if so notes the version reached; otherwise the caller
-// drops it. One that is older
-// than what was seen of the object, or as old and no deletion, was sent twice or late, and is dropped. One that is older
-// than the stream itself and speaks of an object that was not seen may be the ghost of a deleted one: the stream cannot
-// be trusted any more.
-func (f *feed[T]) judge(kind apiwatch.EventType, key api.Key, version string) (use bool, err error) {
-	f.r.status.event()
-	seen, exists := f.seen(key)
+// checkVersion reports whether an event is newer than the last state of its object. If so, it notes the version; if
+// not, the caller drops the event. An event is not new if it is older than the last state, or if it has the same
+// version and is not a deletion: the server sent it twice or late. An event that is older than the version reached, of
+// an unknown object, may be about an object that was deleted since. It contradicts the watch, and ErrBackwards ends the
+// watch.
+func (w *openWatch[T]) checkVersion(kind apiwatch.EventType, key api.Key, version string) (use bool, err error) {
+	w.r.status.event()
+	seen, exists := w.seen(key)
 	switch {
-	case exists && f.stale(kind, version, seen), !exists && kind == apiwatch.Deleted && f.late(version):
+	case exists && w.stale(kind, version, seen), !exists && kind == apiwatch.Deleted && w.late(version):
 		return false, nil
-	case !exists && f.late(version):
+	case !exists && w.late(version):
 		return false, ErrBackwards
 	}
-	f.take(version)
+	w.noteVersion(version)
 	return true, nil
 }
 
-// take notes the version of an event that is applied.
-func (f *feed[T]) take(version string) {
-	f.advance(version)
-	if f.staged == nil {
-		f.events++
+// noteVersion notes the version of an event that is applied.
+func (w *openWatch[T]) noteVersion(version string) {
+	w.advance(version)
+	if w.staged == nil {
+		w.events++
 	}
 }
 
-// drop counts an event that says nothing new. It still advances the version: the store has what the event says, for
-// instance from a later page of the list, and without the version WaitFor would block until the next event.
-func (f *feed[T]) drop(version string) {
-	f.r.status.stale()
-	if f.advance(version) && f.staged == nil {
-		f.events++
-		f.r.store.Bookmark(f.version)
+// drop counts an event that is not new. It still advances the version, because the store already has the state of the
+// event, for example from a later page of the list. Otherwise WaitFor would block until the next event.
+func (w *openWatch[T]) drop(version string) {
+	w.r.status.stale()
+	if w.advance(version) && w.staged == nil {
+		w.events++
+		w.r.store.Bookmark(w.version)
 	}
 }
 
-// isUnversioned reports whether an event that was to be dropped says something new about an object of a known version.
-func (f *feed[T]) isUnversioned(key api.Key, e api.Event[T]) bool {
-	if f.staged != nil || e.Type == apiwatch.Deleted {
+// isUnversioned reports whether an event that is not new by its version differs in content from the known object.
+func (w *openWatch[T]) isUnversioned(key api.Key, e api.Event[T]) bool {
+	if w.staged != nil || e.Type == apiwatch.Deleted {
 		return false
 	}
-	known, exists := f.r.store.Get(key)
-	return exists && known.GetResourceVersion() == e.ResourceVersion && f.r.unversioned(known, e.Object)
+	known, exists := w.r.store.Get(key)
+	return exists && known.GetResourceVersion() == e.ResourceVersion && w.r.unversioned(known, e.Object)
 }
 
-// late tells whether a version lies before what the stream has reached.
-func (f *feed[T]) late(version string) bool { return f.ordered && older(version, f.version) }
+// late reports whether a version is older than the version reached.
+func (w *openWatch[T]) late(version string) bool { return w.ordered && older(version, w.version) }
 
-func (f *feed[T]) stale(kind apiwatch.EventType, version, seen string) bool {
+// stale reports whether an event of this version is not newer than the last state of its object.
+func (w *openWatch[T]) stale(kind apiwatch.EventType, version, seen string) bool {
 	if seen == "" {
 		return false
 	}
 	order, ok := api.CompareVersions(version, seen)
-	return ok && (order < 0 || order == 0 && kind != apiwatch.Deleted && f.r.trust.dedup)
+	return ok && (order < 0 || order == 0 && kind != apiwatch.Deleted && w.r.versions.dedup)
 }
 
-// seen is the newest version of an object that the stream, or else what came before it, has brought, be it one that
-// could not be decoded. Initial objects come once each and need not be looked for; the index of what is staged is made
-// when the first change follows them.
-func (f *feed[T]) seen(key api.Key) (version string, exists bool) {
-	if f.staged != nil && !f.ordered {
+// seen returns the newest version of an object that has arrived so far, whether it could be decoded or not. Initial
+// objects come once each, so seen does not look for them; the staged objects get an index only when a change follows.
+func (w *openWatch[T]) seen(key api.Key) (version string, exists bool) {
+	if w.staged != nil && !w.ordered {
 		return "", false
 	}
-	if known, ok := f.known(key); ok {
+	if known, ok := w.known(key); ok {
 		version, exists = known.GetResourceVersion(), true
 	}
-	if bad, ok := f.r.undecodable.version(key); ok && (!exists || older(version, bad)) {
+	if bad, ok := w.r.undecodable.version(key); ok && (!exists || older(version, bad)) {
 		return bad, true
 	}
 	return version, exists
 }
 
-// lookup answers the decoder of a streaming list with what the store has. Events that follow the list are decoded whole:
-// an event of a known version is rare, and its content tells whether the source can be trusted.
-func (f *feed[T]) lookup(namespace, name []byte) (T, bool) {
-	if f.staged == nil || !f.r.reuses(f.s) {
+// lookup returns a known object to the decoder of a WatchList, for an initial object of the same version. Later events
+// are always decoded: an event of a known version is rare, and its content shows whether the source changes versions.
+func (w *openWatch[T]) lookup(namespace, name []byte) (T, bool) {
+	if w.staged == nil || !w.r.reuses(w.s) {
 		var none T
 		return none, false
 	}
-	return f.r.store.Lookup(namespace, name)
+	return w.r.store.Lookup(namespace, name)
 }
 
-func (f *feed[T]) known(key api.Key) (T, bool) {
-	if f.staged == nil {
-		return f.r.store.Get(key)
+// known returns the last state of an object: the staged one in a WatchList, or else the stored one.
+func (w *openWatch[T]) known(key api.Key) (T, bool) {
+	if w.staged == nil {
+		return w.r.store.Get(key)
 	}
-	return f.staged.get(key)
+	return w.staged.get(key)
 }
 
-// advance notes the version that the stream has reached, and says whether that is new; it never falls. The initial
-// objects of a streaming list do not advance it, because the bookmark at their end does. Those of a watch from no version
-// have no such end and look like additions, so they advance it: the price is that the version may be ahead of the cache
-// until the last of them has come.
-func (f *feed[T]) advance(version string) bool {
-	if f.staged != nil && !f.ordered || version == "" || version == f.version || older(version, f.version) {
+// advance notes the version reached and reports whether it is new. The version never goes back. The initial objects of
+// a WatchList do not advance it, because the bookmark at their end does. A watch without a version has no such
+// bookmark, and its initial objects look like additions, so they advance the version. The price: the version may be
+// ahead of the cache until the last of them has arrived.
+func (w *openWatch[T]) advance(version string) bool {
+	if w.staged != nil && !w.ordered || version == "" || version == w.version || older(version, w.version) {
 		return false
 	}
-	f.version = version
-	f.r.status.reached(version)
+	w.version = version
+	w.r.status.reached(version)
 	return true
 }
 
-func (f *feed[T]) put(kind apiwatch.EventType, object T) error {
-	f.r.undecodable.resolved(api.KeyOf(object))
-	if f.staged != nil {
-		before := len(f.staged.objects)
-		err := f.r.stage(object, f.s, f.staged)
-		if len(f.staged.objects) > before {
-			f.progress()
+// put stores or stages an object.
+func (w *openWatch[T]) put(kind apiwatch.EventType, object T) error {
+	w.r.undecodable.resolved(api.KeyOf(object))
+	if w.staged != nil {
+		before := len(w.staged.objects)
+		err := w.r.stage(object, w.s, w.staged)
+		if len(w.staged.objects) > before {
+			w.progress()
 		}
 		return err
 	}
-	object, bad := f.r.transform(object, kind)
+	object, bad := w.r.transform(object, kind)
 	if bad != nil {
-		return f.keep(bad)
+		return w.keepLastGood(bad)
 	}
-	f.r.store.Put(object, f.version)
+	w.r.store.Put(object, w.version)
 	return nil
 }
 
-// remove takes an object away. Handlers see its last state as they have seen the ones before: transformed.
-func (f *feed[T]) remove(key api.Key, last T) error {
-	f.r.undecodable.resolved(key)
-	if f.staged != nil {
-		f.staged.remove(key)
+// remove deletes an object. Its last state is transformed, because handlers got the earlier states transformed.
+func (w *openWatch[T]) remove(key api.Key, last T) error {
+	w.r.undecodable.resolved(key)
+	if w.staged != nil {
+		w.staged.remove(key)
 		return nil
 	}
-	switch known, exists := f.r.store.Get(key); {
+	switch known, exists := w.r.store.Get(key); {
 	case !exists:
-	case f.r.trust.dedup && api.SameVersion(known, last):
+	case w.r.versions.dedup && api.SameVersion(known, last):
 		last = known
 	default:
-		transformed, bad := f.r.transform(last, apiwatch.Deleted)
+		transformed, bad := w.r.transform(last, apiwatch.Deleted)
 		if bad != nil {
-			return f.keep(bad)
+			return w.keepLastGood(bad)
 		}
 		last = transformed
 	}
-	f.r.store.Delete(last, f.version)
+	w.r.store.Delete(last, w.version)
 	return nil
 }
 
-// undecodable receives the event of an object that is not a T, in its place among the others.
-func (f *feed[T]) undecodable(e *api.UndecodableError) error {
-	f.arrived(e.Type)
-	f.progress()
-	if reason := f.r.scope.check(e.Key); reason != nil {
-		return f.r.refuse(f.r.malformed(e.Key, e.UID, e.ResourceVersion, e.Type, reason), f.staged)
+// undecodable handles an event whose object cannot be decoded. The decoder calls it in the order of the events.
+func (w *openWatch[T]) undecodable(e *api.UndecodableError) error {
+	w.arrived(e.Type)
+	w.progress()
+	if reason := w.r.scope.check(e.Key); reason != nil {
+		return w.r.skipMalformed(w.r.malformed(e.Key, e.UID, e.ResourceVersion, e.Type, reason), w.staged)
 	}
-	use, err := f.judge(e.Type, e.Key, e.ResourceVersion)
+	use, err := w.checkVersion(e.Type, e.Key, e.ResourceVersion)
 	switch {
 	case err != nil:
 		return err
 	case !use:
-		f.drop(e.ResourceVersion)
+		w.drop(e.ResourceVersion)
 		return nil
 	}
-	return f.keep(e)
+	return w.keepLastGood(e)
 }
 
-// keep leaves the last good state of an undecodable object where it is. Only its end is certain all the same: by a
-// deletion, or because another object has its name.
-func (f *feed[T]) keep(e *api.UndecodableError) error {
-	if f.staged != nil && e.Type != apiwatch.Deleted {
-		return f.r.stageUndecodable(e, f.staged)
+// keepLastGood keeps the last good state of an undecodable object. A deletion, or another UID, ends the object anyway.
+func (w *openWatch[T]) keepLastGood(e *api.UndecodableError) error {
+	if w.staged != nil && e.Type != apiwatch.Deleted {
+		return w.r.stageUndecodable(e, w.staged)
 	}
-	if err := f.r.noteUndecodable(e); err != nil {
+	if err := w.r.noteUndecodable(e); err != nil {
 		return err
 	}
-	if f.staged != nil {
-		f.staged.remove(e.Key)
+	if w.staged != nil {
+		w.staged.remove(e.Key)
 		return nil
 	}
-	known, exists := f.r.store.Get(e.Key)
+	known, exists := w.r.store.Get(e.Key)
 	if exists && (e.Type == apiwatch.Deleted || isAnother(known, e.UID)) {
-		f.r.store.DeleteKey(e.Key, f.version)
+		w.r.store.DeleteKey(e.Key, w.version)
 		return nil
 	}
-	f.r.store.Bookmark(f.version)
+	w.r.store.Bookmark(w.version)
 	return nil
 }

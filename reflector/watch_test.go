@@ -17,7 +17,7 @@ import (
 )
 
 func TestRewatch(t *testing.T) {
-	bubble(t, "a watch that ends in good order: the next one at once, from the version reached", func(t *testing.T) {
+	bubble(t, "a watch ends without an error: the next one at once, from the version reached", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(added(at("a", "7")), 5*time.Minute), watch(5*time.Minute, bookmark("7")), watch(stay))
 		b.pass(time.Hour / 4)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m0s watch rv=7", "10m0s watch rv=7")
@@ -32,7 +32,7 @@ func TestRewatch(t *testing.T) {
 		require.Equal(t, 3, b.Status().Counters.Bookmarks)
 		b.stop()
 	})
-	bubble(t, "a server that closes after each event is asked once a second", func(t *testing.T) {
+	bubble(t, "a server that closes after each event gets one request a second", func(t *testing.T) {
 		script := script{list("5")}
 		for _, version := range []string{"6", "7", "8", "9"} {
 			script = append(script, watch(added(at("a", version))))
@@ -43,23 +43,23 @@ func TestRewatch(t *testing.T) {
 		require.Zero(t, b.Status().Attempt)
 		b.stop()
 	})
-	bubble(t, "a server that repeats what is known and closes has not sent anything", func(t *testing.T) {
-		old := watch(bookmark("5"), added(at("a", "3")), modified(at("a", "2")), deleted(at("nobody", "1")))
+	bubble(t, "a watch with known states only counts as a watch without events", func(t *testing.T) {
+		old := watch(bookmark("5"), added(at("a", "3")), modified(at("a", "2")), deleted(at("unknown", "1")))
 		b := run(t, paged(), list("5", at("a", "3")), old, old, old, list("9"), watch(stay))
 		b.pass(time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5",
 			"5.6s list rv=5 NotOlderThan", "5.6s watch rv=9")
-		require.ErrorIs(t, b.Status().LastError, reflector.ErrNothing)
+		require.ErrorIs(t, b.Status().LastError, reflector.ErrEndedEarly)
 		b.stop()
 	})
-	// What client-go answers with a full relist (its rows 21 and 23, defects A8 and A9) costs one watch.
+	// After these errors client-go lists; here, one watch follows.
 	for name, end := range map[string][]any{
 		"reset": {errReset}, "500": {errInternal}, "forbidden": {errForbid}, "too large": {errTooLarge()}, "a short watch": nil,
 	} {
 		bubble(t, name+": the same watch again", func(t *testing.T) {
 			b := run(t, paged(), list("5"), watch(end...), watch(end...), watch(added(at("a", "6")), stay))
 			b.pass(time.Minute)
-			require.NoError(t, b.Status().Err, "overcome with the first event")
+			require.NoError(t, b.Status().Err, "the first event clears the error")
 			require.Error(t, b.Status().LastError)
 			b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "800ms watch rv=5", "2.4s watch rv=5")
 			b.stop()
@@ -102,21 +102,21 @@ func TestRewatch(t *testing.T) {
 		})
 	}
 	bubble(t, "410: a list at once", func(t *testing.T) {
-		b := run(t, options{}, stream(added(at("a", "1")), initialEnd("5"), bookmark("7"), time.Minute, errExpired),
-			stream(added(at("b", "8")), initialEnd("9"), stay))
+		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), bookmark("7"), time.Minute, errExpired),
+			watchList(added(at("b", "8")), initialEnd("9"), stay))
 		b.pass(2 * time.Minute)
-		b.expectRequests("0s stream rv= NotOlderThan", "1m0s stream rv=7 NotOlderThan")
+		b.expectRequests("0s watchlist rv= NotOlderThan", "1m0s watchlist rv=7 NotOlderThan")
 		b.expectStore("replace [a@1] at 5", "bookmark 7", "replace [b@8] at 9")
 		b.stop()
 	})
-	bubble(t, "a watch that the server forgets is given up half a minute late", func(t *testing.T) {
+	bubble(t, "the reflector ends a watch half a minute after its timeout", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(added(at("a", "6")), stay), watch(stay), probed("6"), watch(stay))
 		b.pass(12 * time.Minute)
 		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "5m30s watch rv=6", "11m0s probe", "11m0s watch rv=6")
-		require.NoError(t, b.Status().LastError, "it had its time")
+		require.NoError(t, b.Status().LastError, "the watch lasted as long as requested")
 		b.stop()
 	})
-	bubble(t, "a watch that the client gives up, since the server breaks its promise, is none that failed", func(t *testing.T) {
+	bubble(t, "a watch that ends with ErrOverdue has not failed", func(t *testing.T) {
 		overdue := fmt.Errorf("watch pods: %w", api.ErrOverdue)
 		b := run(t, paged(), list("5"), watch(time.Minute, overdue), probed("6"), watch(added(at("a", "6")), overdue), watch(stay))
 		b.pass(2 * time.Minute)
@@ -124,7 +124,7 @@ func TestRewatch(t *testing.T) {
 		require.NoError(t, b.Status().LastError)
 		b.stop()
 	})
-	bubble(t, "an event of a type that there is not", func(t *testing.T) {
+	bubble(t, "an event of an unknown type", func(t *testing.T) {
 		unknown := watch(api.Event[*thing]{Type: apiwatch.EventType("PRUNED"), Object: at("a", "6"), ResourceVersion: "6"}, stay)
 		b := run(t, paged(), list("5"), unknown, unknown, unknown, list("9", at("a", "6")), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrUnknownEvent)
@@ -134,8 +134,8 @@ func TestRewatch(t *testing.T) {
 	})
 }
 
-// A watch that can never pass one event (an object deleted by force that nobody can read any more) leads to a list,
-// which may be newer than the version that the watch hangs at, whatever the page size.
+// A server may fail at the same event of every watch, for example because it cannot decrypt the object. A list follows,
+// which may be newer than the version of the watch, for every page size.
 func TestPoisonedEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := paged()
@@ -150,34 +150,34 @@ func TestPoisonedEvent(t *testing.T) {
 	})
 }
 
-// Every error that a request ends with is told, those of a stream too (client-go's defect A10).
+// OnError gets the error of every failed request, also of a WatchList.
 func TestOnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []error
-		o := options{OnError: func(err error) { told = append(told, err) }}
-		b := run(t, o, stream(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(), watch(errExpired),
+		var reported []error
+		o := options{OnError: func(err error) { reported = append(reported, err) }}
+		b := run(t, o, watchList(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(), watch(errExpired),
 			failedList(errInternal), list("9"), watch(stay))
 		b.pass(time.Minute)
-		require.Equal(t, []error{errInvalid, errReset, reflector.ErrNothing, errExpired, errInternal}, told)
+		require.Equal(t, []error{errInvalid, errReset, reflector.ErrEndedEarly, errExpired, errInternal}, reported)
 		b.stop()
 	})
 }
 
 func TestOnRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		var reported []string
 		o := options{OnRequest: func(r reflector.Request) {
-			told = append(told, fmt.Sprintf("%s %s complete=%v events=%d wait=%v err=%v", r.Verb, r.Outcome, r.Complete, r.Events, r.Wait, r.Err != nil))
+			reported = append(reported, fmt.Sprintf("%s %s complete=%v events=%d wait=%v err=%v", r.Verb, r.Outcome, r.Complete, r.Events, r.Wait, r.Err != nil))
 		}}
-		b := run(t, o, stream(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(errExpired), failedList(errInternal), watch(stay))
+		b := run(t, o, watchList(errInvalid), list("5"), watch(added(at("a", "6")), errReset), watch(errExpired), failedList(errInternal), watch(stay))
 		b.pass(4 * time.Second)
 		require.Equal(t, []string{
-			"stream rejected complete=false events=0 wait=0s err=true",
+			"watchlist rejected complete=false events=0 wait=0s err=true",
 			"list done complete=true events=0 wait=0s err=false",
 			"watch broken complete=false events=1 wait=800ms err=true",
 			"watch expired complete=false events=0 wait=800ms err=true",
 			"list broken complete=false events=0 wait=3.2s err=true",
-		}, told)
+		}, reported)
 		b.stop()
 	})
 }
@@ -185,33 +185,33 @@ func TestOnRequest(t *testing.T) {
 func TestBackoffSequence(t *testing.T) {
 	refused := func(n int) (s script) {
 		for range n {
-			s = append(s, stream(errRefused))
+			s = append(s, watchList(errRefused))
 		}
 		return s
 	}
 	bubble(t, "without jitter", func(t *testing.T) {
-		b := run(t, options{}, append(refused(9), stream(stay))...)
+		b := run(t, options{}, append(refused(9), watchList(stay))...)
 		b.pass(2*time.Minute + 40*time.Second)
-		const rest = " stream rv= NotOlderThan"
+		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "800ms"+rest, "2.4s"+rest, "5.6s"+rest, "12s"+rest, "24.8s"+rest, "50.4s"+rest,
 			"1m20.4s"+rest, "1m50.4s"+rest, "2m20.4s"+rest)
 		b.stop()
 	})
-	bubble(t, "with jitter, up to as much again", func(t *testing.T) {
-		b := run(t, options{Rand: func() float64 { return 0.5 }}, append(refused(3), stream(stay))...)
+	bubble(t, "with jitter, up to twice the pause", func(t *testing.T) {
+		b := run(t, options{Rand: func() float64 { return 0.5 }}, append(refused(3), watchList(stay))...)
 		b.pass(20 * time.Second)
-		const rest = " stream rv= NotOlderThan"
+		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "1.2s"+rest, "3.6s"+rest, "8.4s"+rest)
 		b.stop()
 	})
-	bubble(t, "of one's own", func(t *testing.T) {
-		b := run(t, options{BackoffBase: time.Second, BackoffMax: 3 * time.Second}, append(refused(4), stream(stay))...)
+	bubble(t, "other options", func(t *testing.T) {
+		b := run(t, options{BackoffBase: time.Second, BackoffMax: 3 * time.Second}, append(refused(4), watchList(stay))...)
 		b.pass(20 * time.Second)
-		const rest = " stream rv= NotOlderThan"
+		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "1s"+rest, "3s"+rest, "6s"+rest, "9s"+rest)
 		b.stop()
 	})
-	bubble(t, "Retry-After is the least", func(t *testing.T) {
+	bubble(t, "the pause is at least Retry-After", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errTooMany(20)), failedProbe(errTooMany(1)), failedProbe(errTooMany(1)), watch(stay))
 		require.Equal(t, b.lw.start.Add(20*time.Second), b.Status().NextAttempt)
 		require.Equal(t, reflector.Waiting, b.Status().Phase)
@@ -220,7 +220,7 @@ func TestBackoffSequence(t *testing.T) {
 		require.True(t, b.Status().NextAttempt.IsZero())
 		b.stop()
 	})
-	bubble(t, "anew after two good minutes", func(t *testing.T) {
+	bubble(t, "from the base after two good minutes", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(errReset), watch(added(at("a", "6")), errReset),
 			watch(2*time.Minute, errReset), watch(time.Minute, errReset), watch(stay))
 		b.pass(5 * time.Minute)
@@ -228,8 +228,8 @@ func TestBackoffSequence(t *testing.T) {
 			"2m6.4s watch rv=6", "3m8s watch rv=6")
 		b.stop()
 	})
-	// A server whose lists succeed and whose watches never do.
-	bubble(t, "a watch that brings a bookmark and 410, again and again", func(t *testing.T) {
+	// Every list succeeds, and every watch fails.
+	bubble(t, "every watch brings a bookmark and a 410", func(t *testing.T) {
 		s := script{}
 		for i := range 60 {
 			s = append(s, list(strconv.Itoa(2*i+1)), watch(bookmark(strconv.Itoa(2*i+2)), errExpired))
@@ -246,34 +246,34 @@ func TestBackoffSequence(t *testing.T) {
 
 func TestRunsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, options{}, stream(stay))
-		require.PanicsWithValue(t, "reflector: Run was called before, and a reflector runs once", func() { _ = b.Run(t.Context()) })
+		b := run(t, options{}, watchList(stay))
+		require.PanicsWithValue(t, "reflector: Run was called twice; create a new Reflector for each Run", func() { _ = b.Run(t.Context()) })
 		b.stop()
 	})
 }
 
-// Cancellation ends Run at once wherever it is, a server that asked for patience included (client-go's defect A2), and
-// no request goes on behind its back (A12). A goroutine left over would fail the bubble.
+// Cancellation ends Run and its request at once, also during a pause that the server asked for. The bubble fails if a
+// goroutine is left.
 func TestCancelAnywhere(t *testing.T) {
 	for name, script := range map[string]script{
-		"waiting for a streaming list":         {stream(stay)},
-		"in mid streaming list":                {stream(added(at("a", "1")), stay)},
-		"past its initial objects":             {stream(added(at("a", "1")), modified(at("a", "2")), stay)},
-		"after a streaming list":               {stream(initialEnd("5"), stay)},
-		"backing off after a streaming list":   {stream(errRefused)},
-		"told to wait with a streaming list":   {stream(errTooMany(3600))},
-		"waiting for a page":                   {stream(errInvalid), failedList(stay)},
-		"in mid page":                          {stream(errInvalid), failedList(at("a", "1"), stay)},
-		"in a later page":                      {stream(errInvalid), pageOf("5", "t", at("a", "1")), failedList(stay)},
-		"backing off after a page":             {stream(errInvalid), failedList(errInternal)},
-		"told to wait in the middle of a list": {stream(errInvalid), pageOf("5", "t", at("a", "1")), failedList(errTooMany(3600))},
-		"between empty pages":                  {stream(errInvalid), pageOf("5", "t")},
-		"waiting for events":                   {stream(errInvalid), list("5"), watch(stay)},
-		"after an event":                       {stream(errInvalid), list("5"), watch(added(at("a", "6")), stay)},
-		"backing off after a watch":            {stream(errInvalid), list("5"), watch(errReset)},
-		"after a short watch with an event":    {stream(errInvalid), list("5"), watch(added(at("a", "6")))},
-		"told to wait with a watch":            {stream(errInvalid), list("5"), watch(errTooMany(3600))},
-		"told to wait with a list":             {stream(errInvalid), list("5"), watch(errExpired), failedList(errTooMany(3600))},
+		"waiting for a WatchList":             {watchList(stay)},
+		"in the middle of a WatchList":        {watchList(added(at("a", "1")), stay)},
+		"after its initial objects":           {watchList(added(at("a", "1")), modified(at("a", "2")), stay)},
+		"after a WatchList":                   {watchList(initialEnd("5"), stay)},
+		"backing off after a WatchList":       {watchList(errRefused)},
+		"Retry-After of a WatchList":          {watchList(errTooMany(3600))},
+		"waiting for a page":                  {watchList(errInvalid), failedList(stay)},
+		"in the middle of a page":             {watchList(errInvalid), failedList(at("a", "1"), stay)},
+		"in a later page":                     {watchList(errInvalid), pageOf("5", "t", at("a", "1")), failedList(stay)},
+		"backing off after a page":            {watchList(errInvalid), failedList(errInternal)},
+		"Retry-After in the middle of a list": {watchList(errInvalid), pageOf("5", "t", at("a", "1")), failedList(errTooMany(3600))},
+		"between empty pages":                 {watchList(errInvalid), pageOf("5", "t")},
+		"waiting for events":                  {watchList(errInvalid), list("5"), watch(stay)},
+		"after an event":                      {watchList(errInvalid), list("5"), watch(added(at("a", "6")), stay)},
+		"backing off after a watch":           {watchList(errInvalid), list("5"), watch(errReset)},
+		"after a short watch with an event":   {watchList(errInvalid), list("5"), watch(added(at("a", "6")))},
+		"Retry-After of a watch":              {watchList(errInvalid), list("5"), watch(errTooMany(3600))},
+		"Retry-After of a list":               {watchList(errInvalid), list("5"), watch(errExpired), failedList(errTooMany(3600))},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			b := run(t, options{}, script...)
@@ -287,10 +287,10 @@ func TestCancelAnywhere(t *testing.T) {
 	}
 }
 
-// No context outlives its request, or each watch would leave one behind in that of Run.
+// The context of a request ends with the request. Otherwise each watch would leave one in the context of Run.
 func TestContextsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := run(t, options{}, stream(errInvalid), list("5"), watch(added(at("a", "6"))), watch(stay))
+		b := run(t, options{}, watchList(errInvalid), list("5"), watch(added(at("a", "6"))), watch(stay))
 		b.pass(2 * time.Second)
 		require.Len(t, b.lw.asked().contexts, 4)
 		for i, ctx := range b.lw.asked().contexts {
@@ -300,11 +300,11 @@ func TestContextsEnd(t *testing.T) {
 	})
 }
 
-// What was staged is let go when its list has failed, and not only with the next one, which may be long in coming.
-func TestStagedIsLetGo(t *testing.T) {
+// The staged objects are released when the list fails, not only at the next list, which may be much later.
+func TestStagedObjectsAreReleased(t *testing.T) {
 	for name, script := range map[string]script{
-		"list":           {stream(errInvalid), pageOf("5", "t", at("a", "1")), failedList(errReset), failedList(stay)},
-		"streaming list": {stream(added(at("a", "1")), errReset), stream(stay)},
+		"list":      {watchList(errInvalid), pageOf("5", "t", at("a", "1")), failedList(errReset), failedList(stay)},
+		"WatchList": {watchList(added(at("a", "1")), errReset), watchList(stay)},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var staged weak.Pointer[thing]
@@ -320,7 +320,7 @@ func TestStagedIsLetGo(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
-	bubble(t, "a watch in good order overcomes a failure, be it silent", func(t *testing.T) {
+	bubble(t, "a watch that ends without an error clears the error, even if it was silent", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(5*time.Minute), probed("5"), watch(stay))
 		b.pass(time.Minute)
 		require.ErrorIs(t, b.Status().Err, errReset)
@@ -329,7 +329,7 @@ func TestStatus(t *testing.T) {
 		require.Zero(t, b.Status().Attempt)
 		b.stop()
 	})
-	bubble(t, "a watch that is open overcomes a failure, and what ends it is the next one", func(t *testing.T) {
+	bubble(t, "an open watch clears the error; its end is the next failure", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(time.Second, open, time.Second, errReset), watch(open, stay))
 		b.pass(time.Second)
 		require.ErrorIs(t, b.Status().Err, errReset, "there is no answer yet")
@@ -345,8 +345,8 @@ func TestStatus(t *testing.T) {
 		require.NoError(t, b.Status().Err)
 		b.stop()
 	})
-	bubble(t, "a streaming list that is open has still to come to its end", func(t *testing.T) {
-		b := run(t, options{}, stream(errReset), stream(open, added(at("a", "1")), time.Second, initialEnd("5"), stay))
+	bubble(t, "an open WatchList does not clear the error before its end", func(t *testing.T) {
+		b := run(t, options{}, watchList(errReset), watchList(open, added(at("a", "1")), time.Second, initialEnd("5"), stay))
 		b.pass(time.Second)
 		require.ErrorIs(t, b.Status().Err, errReset)
 		b.pass(time.Second)
@@ -363,7 +363,7 @@ func TestStatus(t *testing.T) {
 		first := pageOf("5", "t", at("a", "1"), at("b", "1"))
 		last := first.steps[len(first.steps)-1]
 		first.steps[len(first.steps)-1] = withRemaining(last, &more)
-		b := run(t, options{}, stream(errInvalid), first, failedList(at("c", "1"), errInternal), failedList(errInternal), list("9"), watch(stay))
+		b := run(t, options{}, watchList(errInvalid), first, failedList(at("c", "1"), errInternal), failedList(errInternal), list("9"), watch(stay))
 		s := b.Status()
 		require.Equal(t, reflector.Waiting, s.Phase)
 		require.ErrorIs(t, s.Err, errInternal)
@@ -380,7 +380,7 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, reflector.Watching, s.Phase)
 		require.NoError(t, s.Err)
 		require.ErrorIs(t, s.LastError, errInternal)
-		require.Equal(t, reflector.Counters{Streams: 1, Pages: 4, Watches: 1, Lists: 1}, s.Counters)
+		require.Equal(t, reflector.Counters{WatchLists: 1, Pages: 4, Watches: 1, Lists: 1}, s.Counters)
 		require.Zero(t, s.Remaining)
 		b.stop()
 	})

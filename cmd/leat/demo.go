@@ -226,7 +226,7 @@ func (d *demo) script() []step {
 func (d *demo) summary(took time.Duration) {
 	sets, pods := d.sets.Status().Reflector.Counters, d.pods.Status().Reflector.Counters
 	d.out.Printf("\n%d events in %d watches and %d lists, %d reconciles, in %s. Now read README.md, or try: leat serve\n",
-		sets.Events+pods.Events, sets.Watches+sets.Streams+pods.Watches+pods.Streams, sets.Lists+pods.Lists,
+		sets.Events+pods.Events, sets.Watches+sets.WatchLists+pods.Watches+pods.WatchLists, sets.Lists+pods.Lists,
 		d.controller.Stats().Reconciles, took.Round(time.Millisecond))
 }
 

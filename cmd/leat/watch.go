@@ -137,7 +137,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	out := newPrinter[T](o.output, r, stdout)
 	var i *informer.Informer[T]
 	i = informer.New(lw, informer.Options[T]{
-		LabelSelector: o.labelSelector, FieldSelector: o.fieldSelector, DisableStreaming: o.paged,
+		LabelSelector: o.labelSelector, FieldSelector: o.fieldSelector, NoWatchList: o.paged,
 		KeepManagedFields: true,
 		OnError: func(err error) {
 			status := i.Status()
@@ -208,7 +208,7 @@ func worthTelling(phase reflector.Phase, err error) bool {
 	}
 	var status apierrors.APIStatus
 	refused := errors.As(err, &status) && status.Status().Code >= 400 && status.Status().Code < 429
-	return !refused || phase != reflector.StreamingList
+	return !refused || phase != reflector.WatchList
 }
 
 // endOrError returns nil if err is only the end of the context.

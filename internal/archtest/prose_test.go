@@ -18,7 +18,6 @@ import (
 var unwritten = []string{
 	"CHANGELOG.md",
 	"docs/benchmarks.md",
-	"docs/decisions/0003-when-to-list-again.md",
 	"apiclient",
 	"bench",
 	"e2e",
@@ -26,7 +25,6 @@ var unwritten = []string{
 	"manager/admin.go",
 	"manager/server.go",
 	"manager/server_test.go",
-	"reflector",
 	"tools",
 }
 

@@ -41,7 +41,7 @@ func Run[T api.Object](t *testing.T, o Options, make Make[T]) {
 		{"watch/from nothing", nil, watchFromNothing[T]},
 		{"watch/selector", nil, watchSelector[T]},
 		{"watch/bookmarks", nil, watchBookmarks[T]},
-		{"watch/WatchList", nil, watchStreamingList[T]},
+		{"watch/WatchList", nil, watchWatchList[T]},
 		{"watch/known", nil, watchKnown[T]},
 		{"watch/time-out", nil, watchTimeout[T]},
 		{"watch/long silence", func(o *testserver.Options) { o.BookmarkInterval = -1 }, watchLongSilence[T]},

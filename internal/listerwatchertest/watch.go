@@ -72,7 +72,7 @@ func watchBookmarks[T api.Object](b *bench[T]) {
 	require.Equal(b, time.Minute, time.Since(start))
 }
 
-func watchStreamingList[T api.Object](b *bench[T]) {
+func watchWatchList[T api.Object](b *bench[T]) {
 	first := b.create("a")
 	second := b.create("b")
 	initial := true

@@ -120,7 +120,7 @@ func (v *visitors) informer() (visitor, error) {
 		p.OwnerReferences = nil
 		return p, nil
 	}
-	o.DisableStreaming = v.rand.IntN(2) == 0
+	o.NoWatchList = v.rand.IntN(2) == 0
 	lw := api.ListerWatcher[*part](apiclient.NewPartial[*part](v.o.client, parts, ""))
 	return v.during(informer.New(lw, o).Run), nil
 }

@@ -53,7 +53,7 @@ func configOf(s subject.Spec) apiclient.Config {
 
 // withHooks makes an informer with one handler.
 func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
-	i := inform[T]{informer.New(lw, informer.Options[T]{DisableStreaming: s.Listed, KeepManagedFields: s.Keep})}
+	i := inform[T]{informer.New(lw, informer.Options[T]{NoWatchList: s.Listed, KeepManagedFields: s.Keep})}
 	return i, i.Handle(h, s.Coalesce)
 }
 
@@ -82,7 +82,7 @@ type shared struct {
 
 func newShared(s subject.Source) subject.Shared {
 	return shared{inform[*metav1.PartialObjectMetadata]{
-		informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{DisableStreaming: true}),
+		informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{NoWatchList: true}),
 	}}
 }
 

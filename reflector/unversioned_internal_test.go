@@ -19,7 +19,7 @@ func TestEqualContent(t *testing.T) {
 		printed.Spec.Overhead[name] = q
 	}
 	require.True(t, hasEqualContent(printed, pod("1000m")))
-	require.True(t, hasEqualContent(printed, pod("1")), "the same number in other words")
+	require.True(t, hasEqualContent(printed, pod("1")), "the same number, written differently")
 	require.False(t, hasEqualContent(printed, pod("2")))
 
 	type hidden struct{ text string }
@@ -32,20 +32,20 @@ func TestIsSame(t *testing.T) {
 	a, b := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{}
 	require.True(t, isSame(a, a))
 	require.False(t, isSame(a, b))
-	require.False(t, isSame([]byte{}, []byte{}), "what is no pointer cannot be compared")
+	require.False(t, isSame([]byte{}, []byte{}), "values that are not pointers are not compared")
 }
 
-// However many copies of what is known a source hands out, a list compares a hundred.
+// A list compares at most a hundred objects, however many copies the source returns.
 func TestComparisonsAreBounded(t *testing.T) {
 	r := &Reflector[*metav1.PartialObjectMetadata]{}
 	object := &metav1.PartialObjectMetadata{}
 	for range 1000 {
 		require.False(t, r.unversioned(object, object))
 	}
-	require.Zero(t, r.trust.compared, "what is handed out itself need not be compared")
+	require.Zero(t, r.versions.compared, "the same pointer is not compared")
 	for range 1000 {
 		require.False(t, r.unversioned(object, object.DeepCopy()))
 	}
-	require.Equal(t, maxCompared, r.trust.compared)
+	require.Equal(t, maxCompared, r.versions.compared)
 	require.False(t, r.unversioned(object, &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Pod"}}))
 }

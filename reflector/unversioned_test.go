@@ -19,8 +19,8 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// tracker is a source in memory as client-go's fake clientsets are: it cannot stream, it hands out copies, it does not ask
-// what is known, and an object keeps its version whatever happens to it.
+// tracker is a source in memory like client-go's fake clientsets: it has no WatchList, returns copies, does not use
+// api.Options.Known, and never changes the version of an object.
 type tracker struct {
 	list   []thing
 	events chan api.Event[*thing]
@@ -40,7 +40,7 @@ func (s *tracker) List(_ context.Context, _ api.Options[*thing], each func(*thin
 func (s *tracker) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.Event[*thing], error] {
 	return func(yield func(api.Event[*thing], error) bool) {
 		if o.SendInitialEvents != nil {
-			yield(api.Event[*thing]{}, fmt.Errorf("tracker: %w", api.ErrCannotStream))
+			yield(api.Event[*thing]{}, fmt.Errorf("tracker: %w", api.ErrNoWatchList))
 			return
 		}
 		for {
@@ -60,13 +60,13 @@ func (s *tracker) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[ap
 	}
 }
 
-// tell sends an event about a copy of t.
-func (s *tracker) tell(kind apiwatch.EventType, t thing) {
+// send sends an event with a copy of t.
+func (s *tracker) send(kind apiwatch.EventType, t thing) {
 	s.events <- api.Event[*thing]{Type: kind, Object: &t, ResourceVersion: t.version}
 	synctest.Wait()
 }
 
-// relist makes the source refuse to go on, so that the reflector lists again.
+// relist ends the watch with a 410 and waits until the reflector has listed again.
 func (s *tracker) relist() {
 	s.events <- api.Event[*thing]{}
 	<-time.After(time.Minute)
@@ -95,31 +95,31 @@ func changed(name string) thing {
 	return t
 }
 
-// A source whose objects change without a new version must not lose updates.
+// No update is lost if a source changes objects without changing their versions.
 func TestUnversionedChanges(t *testing.T) {
 	bubble(t, "in a watch", func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		s, r, store, stop := track(t, options{Logger: zap.New(core)})
-		s.tell(apiwatch.Modified, *at("b", "7"))
-		require.Len(t, store.log(), 1, "an event that was sent twice is dropped")
+		s.send(apiwatch.Modified, *at("b", "7"))
+		require.Len(t, store.log(), 1, "a repeated event is dropped")
 		require.Equal(t, 1, r.Status().Counters.Stale)
 		require.False(t, r.Status().Unversioned)
 
-		s.tell(apiwatch.Modified, changed("a"))
-		require.Equal(t, []string{"put a@7 at 7"}, store.log()[1:], "the very first one is passed on")
+		s.send(apiwatch.Modified, changed("a"))
+		require.Equal(t, []string{"put a@7 at 7"}, store.log()[1:], "the first changed object is passed on")
 		known, _ := store.Get(api.Key{Name: "a"})
 		require.Equal(t, "changed", known.content)
 		require.True(t, r.Status().Unversioned)
 		require.Equal(t, 1, r.Status().Counters.Stale)
 
-		s.tell(apiwatch.Modified, changed("a"))
-		s.tell(apiwatch.Modified, changed("b"))
-		require.Len(t, store.log(), 4, "and every one after it")
+		s.send(apiwatch.Modified, changed("a"))
+		s.send(apiwatch.Modified, changed("b"))
+		require.Len(t, store.log(), 4, "and every later event")
 		require.Equal(t, 1, logs.Len(), "it is logged once")
 
 		s.list[1] = changed("b")
 		s.relist()
-		require.Equal(t, []string{"overwrite [a@7 b@7] at 7"}, store.log()[4:], "lists are passed on whole")
+		require.Equal(t, []string{"overwrite [a@7 b@7] at 7"}, store.log()[4:], "every object of a list is passed on")
 		stop()
 	})
 	bubble(t, "in a list", func(t *testing.T) {
@@ -135,13 +135,13 @@ func TestUnversionedChanges(t *testing.T) {
 		require.Equal(t, "changed", known.content)
 		require.True(t, r.Status().Unversioned)
 
-		s.tell(apiwatch.Modified, changed("a"))
+		s.send(apiwatch.Modified, changed("a"))
 		require.Len(t, store.log(), 4)
 		stop()
 	})
 	bubble(t, "a deletion has the last state", func(t *testing.T) {
 		s, _, store, stop := track(t, options{NoWatchDedup: true})
-		s.tell(apiwatch.Deleted, changed("a"))
+		s.send(apiwatch.Deleted, changed("a"))
 		require.Equal(t, []string{"delete a@7 at 7"}, store.log()[1:])
 		require.NoError(t, store.Pop(t.Context(), func(b deltafifo.Batch[*thing]) {
 			deltas := b.Objects[0].Deltas
@@ -149,9 +149,9 @@ func TestUnversionedChanges(t *testing.T) {
 		}))
 		stop()
 	})
-	bubble(t, "not behind a transform, which changes what is known", func(t *testing.T) {
+	bubble(t, "a transform hides it, because it changes the known object", func(t *testing.T) {
 		s, r, store, stop := track(t, options{Transform: func(t *thing) (*thing, error) { t.transformed++; return t, nil }})
-		s.tell(apiwatch.Modified, *at("a", "7"))
+		s.send(apiwatch.Modified, *at("a", "7"))
 		s.relist()
 		require.Len(t, store.log(), 2)
 		require.False(t, r.Status().Unversioned)
@@ -159,11 +159,11 @@ func TestUnversionedChanges(t *testing.T) {
 	})
 }
 
-// Either switch leaves the other alone.
+// NoListReuse does not change watches, and NoWatchDedup does not change lists.
 func TestReuseAndDedupAreSwitchedApart(t *testing.T) {
 	bubble(t, "NoListReuse", func(t *testing.T) {
 		s, r, store, stop := track(t, options{NoListReuse: true})
-		s.tell(apiwatch.Modified, *at("a", "7"))
+		s.send(apiwatch.Modified, *at("a", "7"))
 		require.Len(t, store.log(), 1, "an event is dropped")
 		s.relist()
 		require.Equal(t, []string{"overwrite [a@7 b@7] at 7"}, store.log()[1:])
@@ -172,7 +172,7 @@ func TestReuseAndDedupAreSwitchedApart(t *testing.T) {
 	})
 	bubble(t, "NoWatchDedup", func(t *testing.T) {
 		s, r, store, stop := track(t, options{NoWatchDedup: true})
-		s.tell(apiwatch.Modified, *at("a", "7"))
+		s.send(apiwatch.Modified, *at("a", "7"))
 		require.Equal(t, []string{"put a@7 at 7"}, store.log()[1:])
 		before, _ := store.Get(api.Key{Name: "b"})
 		s.relist()
