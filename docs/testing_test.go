@@ -3,7 +3,6 @@ package docs_test
 import (
 	"context"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,7 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testkit"
 )
 
 var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
@@ -52,84 +51,52 @@ func runMirror(ctx context.Context, client *apiclient.Client) error {
 	return g.Wait()
 }
 
-// withMirror runs the program against a server in memory, on fake time, and ends both after the test.
-func withMirror(t *testing.T, test func(*testing.T, *testserver.Server)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		server := testserver.New(testserver.Options{})
-		client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-		require.NoError(t, err)
-		serving, stopServer := context.WithCancel(context.Background())
-		running, stopProgram := context.WithCancel(context.Background())
-		served, ended := make(chan error, 1), make(chan error, 1)
-		go func() { served <- server.Run(serving) }()
-		go func() { ended <- runMirror(running, client) }()
-		synctest.Wait() // until every goroutine waits for something
-
-		test(t, server)
-
-		stopProgram()
-		require.NoError(t, <-ended)
-		stopServer()
-		require.NoError(t, <-served)
+// withMirror starts the program against a server in memory, on fake time.
+func withMirror(t *testing.T, test func(*testkit.Kit)) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		k.Start(func(ctx context.Context) error { return runMirror(ctx, k.Client) })
+		test(k)
 	})
 }
 
 func TestMirrorCopies(t *testing.T) {
-	withMirror(t, func(t *testing.T, server *testserver.Server) {
-		create(t, server, "blue")
-		synctest.Wait()
-		require.Equal(t, []string{"blue"}, copies(t, server))
+	withMirror(t, func(k *testkit.Kit) {
+		create(k, "blue")
+		require.Equal(t, []string{"blue"}, copies(k))
 	})
 }
 
 func TestMirrorSurvivesALostWatchEvent(t *testing.T) {
-	withMirror(t, func(t *testing.T, server *testserver.Server) {
-		create(t, server, "blue")
-		synctest.Wait()
-		require.Equal(t, []string{"blue"}, copies(t, server))
+	withMirror(t, func(k *testkit.Kit) {
+		create(k, "blue")
+		require.Equal(t, []string{"blue"}, copies(k))
 
-		// While the network is broken, the ConfigMap is deleted, and the server forgets that it was there.
-		outage := server.Inject(testserver.Fault{Effect: testserver.Outage{}})
-		require.NoError(t, server.Delete(configMaps, api.Key{Namespace: "source", Name: "blue"}))
-		expired := server.Inject(testserver.Fault{Effect: testserver.Compact{}})
-		outage.Remove()
-		<-time.After(2 * time.Minute) // fake time: longer than every pause between two attempts
-		synctest.Wait()
-
-		require.Positive(t, expired.Seen(), "the program was told 410, so no watch brought the DELETED event")
-		require.Empty(t, copies(t, server), "the list that followed showed that the ConfigMap is gone")
+		k.LoseEvents(func() {
+			testkit.Delete(k, configMaps, api.Key{Namespace: "source", Name: "blue"})
+		})
+		require.Empty(t, copies(k), "the list that followed showed that the ConfigMap is gone")
 	})
 }
 
 func TestMirrorRetriesAFailedWrite(t *testing.T) {
-	withMirror(t, func(t *testing.T, server *testserver.Server) {
-		failing := server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"patch"}}, Times: 2, Effect: testserver.Fail{Code: 500},
-		})
-		create(t, server, "blue")
-		<-time.After(time.Minute)
-		synctest.Wait()
-		require.Equal(t, 2, failing.Seen())
-		require.Equal(t, []string{"blue"}, copies(t, server))
+	withMirror(t, func(k *testkit.Kit) {
+		k.Fail("patch", "configmaps", 2, 500)
+		create(k, "blue")
+		require.Empty(t, copies(k))
+		k.Pass(time.Minute)
+		require.Equal(t, []string{"blue"}, copies(k))
 	})
 }
 
-func create(t *testing.T, server *testserver.Server, name string) {
-	t.Helper()
-	_, err := server.Create(configMaps, &corev1.ConfigMap{
+func create(k *testkit.Kit, name string) {
+	testkit.Create(k, configMaps, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "source", Name: name}, Data: map[string]string{"colour": name},
 	})
-	require.NoError(t, err)
 }
 
-func copies(t *testing.T, server *testserver.Server) []string {
-	t.Helper()
-	list, err := server.List(configMaps, "target")
-	require.NoError(t, err)
-	var names []string
-	for _, object := range list {
-		names = append(names, object.GetName())
+func copies(k *testkit.Kit) (names []string) {
+	for _, c := range testkit.List[*corev1.ConfigMap](k, configMaps, "target") {
+		names = append(names, c.Name)
 	}
 	return names
 }

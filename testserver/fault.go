@@ -23,7 +23,7 @@ type Fault struct {
 // Match selects what a fault affects. Every field that is set must match.
 type Match struct {
 	Verbs     []string // "get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"
-	Resource  string   // "pods", "deployments.apps"
+	Resource  string   // "pods", "deployments.apps", each with all subresources; or one: "deployments.apps/status"
 	UserAgent string   // a prefix of the User-Agent header
 	// Namespace and Name are those of the object for effects on watch frames and list items. For other effects, they
 	// are those of the request.
@@ -52,7 +52,7 @@ const (
 func (m Match) request(r Request) bool {
 	switch {
 	case len(m.Verbs) > 0 && !slices.Contains(m.Verbs, r.Verb),
-		m.Resource != "" && m.Resource != r.resourceName(),
+		m.Resource != "" && m.Resource != r.resourceName() && m.Resource != r.resourceName()+"/"+r.Subresource,
 		m.UserAgent != "" && !strings.HasPrefix(r.UserAgent, m.UserAgent):
 		return false
 	}

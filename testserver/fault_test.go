@@ -91,6 +91,7 @@ func TestMatch(t *testing.T) {
 		"other verb":      {testserver.Match{Verbs: []string{"watch"}}, false},
 		"resource":        {testserver.Match{Resource: "deployments.apps"}, true},
 		"other group":     {testserver.Match{Resource: "deployments"}, false},
+		"no subresource":  {testserver.Match{Resource: "deployments.apps/status"}, false},
 		"agent":           {testserver.Match{UserAgent: "leat"}, true},
 		"other agent":     {testserver.Match{UserAgent: "kubectl"}, false},
 		"namespace":       {testserver.Match{Namespace: "default"}, true},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -21,7 +21,7 @@ func TestRecreateHearsOfTheLastPod(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(partDeployment)
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
-		set := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
 		pod := &corev1.Pod{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{
@@ -29,13 +29,13 @@ func TestRecreateHearsOfTheLastPod(t *testing.T) {
 				OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(set, workload.ReplicaSets.GroupVersionKind())},
 			},
 		}
-		_, err := w.server.Create(workload.Pods, pod)
+		_, err := w.Server.Create(workload.Pods, pod)
 		require.NoError(w, err)
-		synctest.Wait() // what nobody has seen yet nobody waits for
+		w.Idle() // what nobody has seen yet nobody waits for
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
-		require.NoError(w, w.server.Delete(workload.Pods, api.KeyOf(pod)))
-		synctest.Wait()
+		require.NoError(w, w.Server.Delete(workload.Pods, api.KeyOf(pod)))
+		w.Idle()
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/4 web:2"}, w.sets())
 	})
 }
@@ -45,22 +45,22 @@ func TestOrphansThatCome(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
-		mine := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		w.Pass(time.Minute)
+		mine := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
 		set := mine.DeepCopy()
 		set.ObjectMeta = metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: map[string]string{"app": "web"}}
 		set.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"}
 		set.Spec.Template.Spec.Containers[0].Image = "web:0"
-		_, err := w.server.Create(workload.ReplicaSets, set)
+		_, err := w.Server.Create(workload.ReplicaSets, set)
 		require.NoError(w, err)
-		w.pass(time.Minute)
-		_, err = w.server.Create(workload.Pods, &corev1.Pod{
+		w.Pass(time.Minute)
+		_, err = w.Server.Create(workload.Pods, &corev1.Pod{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: "orphan", Labels: mine.Spec.Template.Labels},
 		})
 		require.NoError(w, err)
-		w.pass(time.Minute)
-		for _, s := range list[appsv1.ReplicaSet](w, workload.ReplicaSets) {
+		w.Pass(time.Minute)
+		for _, s := range testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "") {
 			require.Equal(w, w.deployment().UID, metav1.GetControllerOf(s).UID, s.Name)
 		}
 		require.Len(w, w.pods(), 4, "one too many was adopted, and the cheapest deleted")
@@ -76,7 +76,7 @@ func TestPodsThatEndAreNotWaitedFor(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		w.edit(scale(2))
 		require.Len(w, w.pods(), 4, "two of them are ending")
 		w.edit(scale(4))
@@ -90,7 +90,7 @@ func TestAReplicaSetThatGoesMakesNoPods(t *testing.T) {
 		w.deploy(asIs)
 		app := map[string]string{"app": "web"}
 		key := api.Key{Namespace: web.Namespace, Name: "goes"}
-		_, err := w.server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
+		_, err := w.Server.Create(workload.ReplicaSets, &appsv1.ReplicaSet{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ReplicaSet"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name, Finalizers: []string{"example.org/wait"}},
 			Spec: appsv1.ReplicaSetSpec{
@@ -99,14 +99,14 @@ func TestAReplicaSetThatGoesMakesNoPods(t *testing.T) {
 			},
 		})
 		require.NoError(w, err)
-		synctest.Wait()
+		w.Idle()
 		require.Len(w, w.pods(), 1, "one is the default")
-		require.NoError(w, w.server.Delete(workload.ReplicaSets, key))
-		synctest.Wait()
-		require.NoError(w, w.server.Delete(workload.Pods, api.KeyOf(w.pods()[0])))
-		_, err = w.server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) { u.SetAnnotations(app) })
+		require.NoError(w, w.Server.Delete(workload.ReplicaSets, key))
+		w.Idle()
+		require.NoError(w, w.Server.Delete(workload.Pods, api.KeyOf(w.pods()[0])))
+		_, err = w.Server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) { u.SetAnnotations(app) })
 		require.NoError(w, err)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Empty(w, w.pods())
 	})
 }

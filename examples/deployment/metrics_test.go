@@ -17,9 +17,9 @@ func TestMetrics(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		scrape := httptest.NewRecorder()
-		metrics.Handler(w.shown).ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		metrics.Handler(w.registry).ServeHTTP(scrape, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 		require.Equal(w, http.StatusOK, scrape.Code)
 		text := scrape.Body.String()
 		for _, series := range []string{

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -22,7 +23,7 @@ func TestRollOut(t *testing.T) {
 		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
 		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
 		require.Equal(w, "False MinimumReplicasUnavailable", w.condition(appsv1.DeploymentAvailable))
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 		d := w.deployment()
 		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
@@ -33,20 +34,20 @@ func TestRollOut(t *testing.T) {
 
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 3/3 web:1", "2: 0/2 web:2"}, w.sets(), "one more, and one fewer")
-		w.pass(2500 * time.Millisecond)
+		w.Pass(2500 * time.Millisecond)
 		require.EqualValues(w, 0, *w.deployment().Status.TerminatingReplicas, "what was told to end has ended after two seconds")
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
 		require.Equal(w, "2", w.deployment().Annotations["deployment.kubernetes.io/revision"])
 		require.EqualValues(w, 2, w.deployment().Generation)
 		require.Len(w, w.pods(), 4)
-		require.Equal(w, []string{"ScalingReplicaSet"}, w.told("Deployment"))
-		require.Equal(w, []string{"SuccessfulCreate", "SuccessfulDelete"}, w.told("ReplicaSet"))
-		require.Empty(w, w.failures())
+		require.Equal(w, []string{"ScalingReplicaSet"}, w.events("Deployment"))
+		require.Equal(w, []string{"SuccessfulCreate", "SuccessfulDelete"}, w.events("ReplicaSet"))
+		require.Empty(w, w.Errors())
 
-		before := w.server.ResourceVersion()
-		w.pass(time.Hour)
-		require.Equal(w, before, w.server.ResourceVersion(), "who has nothing to do writes nothing")
+		before := w.Server.ResourceVersion()
+		w.Pass(time.Hour)
+		require.Equal(w, before, w.Server.ResourceVersion(), "who has nothing to do writes nothing")
 	})
 }
 
@@ -57,7 +58,7 @@ func TestPodsAreWhatTheTemplateSays(t *testing.T) {
 			d.Spec.Template.Annotations = map[string]string{"note": "x"}
 			d.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "fast"}
 		})
-		set := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
 		hash := set.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 		require.NotEmpty(w, hash)
 		require.Equal(w, "web-"+hash, set.Name)
@@ -82,15 +83,15 @@ func TestProgressDeadlineIsExact(t *testing.T) {
 		})
 		// The fourth Pod of the set made progress at the first moment. The deadline, and the second that makes up for
 		// the fractions which a condition has lost, are counted from then.
-		w.pass(61*time.Second - time.Nanosecond)
+		w.Pass(61*time.Second - time.Nanosecond)
 		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
-		w.pass(time.Nanosecond)
+		w.Pass(time.Nanosecond)
 		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing))
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "and that is that")
 
 		w.edit(image("web:2"))
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
 		require.Equal(w, []string{"1: 0/0 web:broken", "2: 4/4 web:2"}, w.sets())
 	})
@@ -103,12 +104,12 @@ func TestPauseAndResume(t *testing.T) {
 			seconds := int32(60)
 			d.Spec.ProgressDeadlineSeconds = &seconds
 		})
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
 		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
 		w.edit(image("web:2"))
 		w.edit(scale(6))
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		require.Equal(w, []string{"1: 6/6 web:1"}, w.sets(), "paused, it scales and does nothing else")
 		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
 		d := w.deployment()
@@ -116,7 +117,7 @@ func TestPauseAndResume(t *testing.T) {
 
 		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = false })
 		require.NotEqual(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "the pause is not held against it")
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 6/6 web:2"}, w.sets())
 		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
 	})
@@ -126,17 +127,17 @@ func TestRecreate(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
-		w.pass(1900 * time.Millisecond)
+		w.Pass(1900 * time.Millisecond)
 		require.Len(w, w.pods(), 4, "they take two seconds to end")
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets(), "and until then there is no other")
-		w.pass(1100 * time.Millisecond)
+		w.Pass(1100 * time.Millisecond)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/4 web:2"}, w.sets())
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -144,15 +145,15 @@ func TestMinReadySeconds(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 10 })
-		w.pass(3 * time.Second) // when they are ready
+		w.Pass(3 * time.Second) // when they are ready
 		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
 		require.EqualValues(w, 4, w.deployment().Status.ReadyReplicas)
-		w.pass(10*time.Second - time.Nanosecond)
+		w.Pass(10*time.Second - time.Nanosecond)
 		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
-		w.pass(time.Nanosecond)
+		w.Pass(time.Nanosecond)
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 		w.edit(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 0 })
-		require.EqualValues(w, 0, list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0].Spec.MinReadySeconds)
+		require.EqualValues(w, 0, testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0].Spec.MinReadySeconds)
 	})
 }
 
@@ -161,29 +162,29 @@ func TestRollback(t *testing.T) {
 		w.start()
 		w.deploy(asIs)
 		for _, name := range []string{"web:2", "web:3"} {
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			w.edit(image(name))
 		}
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		back := func(to string) {
 			w.edit(backTo(to))
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			require.NotContains(w, w.deployment().Annotations, appsv1.DeprecatedRollbackTo)
 		}
 		back("1")
 		require.Equal(w, []string{"2: 0/0 web:2", "3: 0/0 web:3", "4: 4/4 web:1"}, w.sets())
 		back("0")
 		require.Equal(w, []string{"2: 0/0 web:2", "4: 0/0 web:1", "5: 4/4 web:3"}, w.sets())
-		require.Equal(w, []string{"DeploymentRollback", "ScalingReplicaSet"}, w.told("Deployment"))
+		require.Equal(w, []string{"DeploymentRollback", "ScalingReplicaSet"}, w.events("Deployment"))
 		back("5")
-		require.Equal(w, []string{"DeploymentRollback", "DeploymentRollbackTemplateUnchanged", "ScalingReplicaSet"}, w.told("Deployment"))
+		require.Equal(w, []string{"DeploymentRollback", "DeploymentRollbackTemplateUnchanged", "ScalingReplicaSet"}, w.events("Deployment"))
 		require.Equal(w, "web:3", w.deployment().Spec.Template.Spec.Containers[0].Image)
-		for _, s := range list[appsv1.ReplicaSet](w, workload.ReplicaSets) {
+		for _, s := range testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "") {
 			if s.Spec.Template.Spec.Containers[0].Image == "web:1" {
 				require.Equal(w, "1", s.Annotations["deployment.kubernetes.io/revision-history"])
 			}
 		}
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -209,7 +210,7 @@ func TestRollbackKeepsThePresentTemplate(t *testing.T) {
 			w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
 			w.edit(image("web:3"))
 			w.edit(backTo("0"))
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets(), "paused, nothing happens")
 			w.edit(resume)
 		},
@@ -221,16 +222,16 @@ func TestRollbackKeepsThePresentTemplate(t *testing.T) {
 		"at once": func(w *world) { w.edit(both(image("web:3"), backTo("0"))) },
 		"to an older one, which nobody has": func(w *world) {
 			w.edit(both(image("web:3"), backTo("17")))
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			require.Equal(w, []string{"1: 0/0 web:1", "2: 0/0 web:2", "3: 4/4 web:3"}, w.sets(), "it is rolled out")
 			w.edit(backTo("2"))
 		},
 		"a template that was one before": func(w *world) {
 			w.edit(both(image("web:1"), backTo("0")))
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			require.Equal(w, []string{"3: 0/0 web:1", "4: 4/4 web:2"}, w.sets())
 			w.edit(image("web:3"))
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			w.edit(backTo("4"))
 		},
 	} {
@@ -238,21 +239,21 @@ func TestRollbackKeepsThePresentTemplate(t *testing.T) {
 			inWorld(t, testserver.Options{}, func(w *world) {
 				w.start()
 				w.deploy(asIs)
-				w.pass(time.Minute)
+				w.Pass(time.Minute)
 				w.edit(image("web:2"))
-				w.pass(time.Minute)
+				w.Pass(time.Minute)
 				change(w)
-				w.pass(time.Minute)
+				w.Pass(time.Minute)
 				sets := w.sets()
 				running := slices.IndexFunc(sets, func(s string) bool { return strings.HasSuffix(s, "4/4 web:2") })
 				require.GreaterOrEqual(w, running, 0, sets)
 				require.True(w, slices.ContainsFunc(sets, func(s string) bool { return strings.HasSuffix(s, "0/0 web:3") }), sets)
 				require.Len(w, sets, 3)
-				require.Contains(w, w.told("Deployment"), "DeploymentRollback")
+				require.Contains(w, w.events("Deployment"), "DeploymentRollback")
 				for _, p := range w.pods() {
 					require.Equal(w, "web:2", p.Spec.Containers[0].Image)
 				}
-				require.Empty(w, w.failures())
+				require.Empty(w, w.Errors())
 			})
 		})
 	}
@@ -263,9 +264,9 @@ func TestRollbackToNothing(t *testing.T) {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
 			w.deploy(asIs)
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			w.edit(backTo(to))
-			require.Equal(w, []string{"DeploymentRollbackRevisionNotFound", "ScalingReplicaSet"}, w.told("Deployment"))
+			require.Equal(w, []string{"DeploymentRollbackRevisionNotFound", "ScalingReplicaSet"}, w.events("Deployment"))
 			require.NotContains(w, w.deployment().Annotations, appsv1.DeprecatedRollbackTo)
 			require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 		})
@@ -277,10 +278,10 @@ func TestHistoryIsKeptWithinItsLimit(t *testing.T) {
 		w.start()
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.RevisionHistoryLimit = new(int32); *d.Spec.RevisionHistoryLimit = 2 })
 		for _, name := range []string{"web:2", "web:3", "web:4", "web:5"} {
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			w.edit(image(name))
 		}
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"3: 0/0 web:3", "4: 0/0 web:4", "5: 4/4 web:5"}, w.sets())
 	})
 }
@@ -294,17 +295,17 @@ func TestScaleInMidRollout(t *testing.T) {
 			surge, unavailable := intstr.FromInt32(3), intstr.FromInt32(2)
 			d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: &surge, MaxUnavailable: &unavailable}
 		})
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		w.edit(image("web:broken"))
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 8/8 web:1", "2: 0/5 web:broken"}, w.sets())
 		w.edit(scale(20))
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 14/14 web:1", "2: 0/9 web:broken"}, w.sets())
 		w.edit(scale(0))
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/0 web:broken"}, w.sets())
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -312,15 +313,15 @@ func TestNodePressureIsRepaired(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		p := w.pods()[0]
-		_, err := w.server.Update(workload.Pods, map[string]any{
+		_, err := w.Server.Update(workload.Pods, map[string]any{
 			"apiVersion": "v1", "kind": "Pod", "spec": p.Spec,
 			"metadata": map[string]any{"namespace": p.Namespace, "name": p.Name, "labels": p.Labels, "ownerReferences": p.OwnerReferences},
 			"status":   map[string]any{"phase": corev1.PodFailed, "reason": "Evicted"},
 		})
 		require.NoError(w, err)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Len(w, w.pods(), 5, "the one that failed stays, to be looked at")
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 	})

@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +21,7 @@ import (
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/metrics"
+	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -31,15 +31,13 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
-		set := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0]
+		w.Pass(time.Minute)
+		set := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0]
 		change := func(f func(*unstructured.Unstructured)) *appsv1.ReplicaSet {
-			_, err := w.server.Edit(workload.ReplicaSets, api.KeyOf(set), f)
+			_, err := w.Server.Edit(workload.ReplicaSets, api.KeyOf(set), f)
 			require.NoError(w, err)
-			w.pass(time.Second)
-			u, err := w.server.Get(workload.ReplicaSets, api.KeyOf(set))
-			require.NoError(w, err)
-			return read[appsv1.ReplicaSet](w, u)
+			w.Pass(time.Second)
+			return testkit.Get[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, api.KeyOf(set))
 		}
 		adopted := change(func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
 		require.Equal(w, w.deployment().UID, metav1.GetControllerOf(adopted).UID)
@@ -47,7 +45,7 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 
 		released := change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "other"}) })
 		require.Empty(w, released.OwnerReferences)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Len(w, w.sets(), 2, "there is another in its place")
 		require.EqualValues(w, 1, *w.deployment().Status.CollisionCount, "of another name, for that is taken")
 		require.EqualValues(w, 4, w.deployment().Status.Replicas)
@@ -58,18 +56,18 @@ func TestOrphanedPods(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		p := w.pods()[0]
-		_, err := w.server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
+		_, err := w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
 		require.NoError(w, err)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Len(w, w.pods(), 4)
 		for _, p := range w.pods() {
 			require.NotNil(w, metav1.GetControllerOf(p))
 		}
-		_, err = w.server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"debug": "me"}) })
+		_, err = w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"debug": "me"}) })
 		require.NoError(w, err)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Len(w, w.pods(), 5, "one that is relabelled is let go, and replaced")
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 	})
@@ -80,24 +78,24 @@ func TestCollision(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		name := list[appsv1.ReplicaSet](w, workload.ReplicaSets)[0].Name
-		w.stop()
-		w.pass(time.Second)
-		require.NoError(w, w.server.Delete(workload.Deployments, web))
+		name := testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "")[0].Name
+		w.program.Stop()
+		w.Pass(time.Second)
+		require.NoError(w, w.Server.Delete(workload.Deployments, web))
 		key := api.Key{Namespace: web.Namespace, Name: name}
-		_, err := w.server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) {
+		_, err := w.Server.Edit(workload.ReplicaSets, key, func(u *unstructured.Unstructured) {
 			u.SetLabels(map[string]string{"app": "another"})
 			u.SetOwnerReferences(nil)
 		})
 		require.NoError(w, err)
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		d := w.deployment()
 		require.EqualValues(w, 1, *d.Status.CollisionCount)
 		require.EqualValues(w, 4, d.Status.AvailableReplicas)
 		require.Len(w, w.sets(), 2)
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -111,12 +109,12 @@ func TestInvalidDeployments(t *testing.T) {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
 			w.deploy(change)
-			w.pass(time.Hour)
+			w.Pass(time.Hour)
 			require.Equal(w, "False InvalidSpec", w.condition(appsv1.DeploymentProgressing))
-			require.Equal(w, []string{"InvalidSpec"}, w.told("Deployment"))
-			require.LessOrEqual(w, len(w.failures()), 2, "once for what it is, and once for what was written about it")
-			w.requireContains(w.failures(), "is not retried")
-			w.requireContains(w.failures(), says)
+			require.Equal(w, []string{"InvalidSpec"}, w.events("Deployment"))
+			require.LessOrEqual(w, len(w.Errors()), 2, "once for what it is, and once for what was written about it")
+			w.requireContains(w.Errors(), "is not retried")
+			w.requireContains(w.Errors(), says)
 			d := w.deployment()
 			require.Equal(w, d.Generation, d.Status.ObservedGeneration)
 		})
@@ -127,19 +125,19 @@ func TestSelectingAll(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} })
-		w.pass(time.Minute)
-		require.Equal(w, []string{"SelectingAll"}, w.told("Deployment"))
+		w.Pass(time.Minute)
+		require.Equal(w, []string{"SelectingAll"}, w.events("Deployment"))
 		d := w.deployment()
 		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
 		require.Empty(w, w.sets())
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
 // TestRefusedSets has the server refuse the new ReplicaSet: for a while, for good, and because its namespace ends.
 func TestRefusedSets(t *testing.T) {
 	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
-		return w.server.Inject(testserver.Fault{
+		return w.Server.Inject(testserver.Fault{
 			Match: testserver.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: f,
 		})
 	}
@@ -147,27 +145,27 @@ func TestRefusedSets(t *testing.T) {
 		w.start()
 		refused := refuse(w, testserver.Fail{Code: 403, Message: "exceeded quota"})
 		w.deploy(asIs)
-		w.pass(10 * time.Millisecond)
+		w.Pass(10 * time.Millisecond)
 		require.Equal(w, "False ReplicaSetCreateError", w.condition(appsv1.DeploymentProgressing))
-		require.Equal(w, []string{"ReplicaSetCreateError"}, w.told("Deployment"))
+		require.Equal(w, []string{"ReplicaSetCreateError"}, w.events("Deployment"))
 		refused.Remove()
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
 	})
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		refused := refuse(w, testserver.Fail{Code: 422, Message: "the template is nonsense"})
 		w.deploy(asIs)
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		require.LessOrEqual(w, refused.Seen(), 3)
-		w.requireContains(w.failures(), "is not retried")
+		w.requireContains(w.Errors(), "is not retried")
 		require.Equal(w, "False ReplicaSetCreateError", w.condition(appsv1.DeploymentProgressing))
 	})
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		refused := refuse(w, testserver.Fail{Code: 500})
 		w.deploy(asIs)
-		w.pass(24 * time.Hour)
+		w.Pass(24 * time.Hour)
 		require.Less(w, refused.Seen(), 60, "fifteen times, and again when something happens")
 	})
 }
@@ -179,15 +177,15 @@ func TestNamespaceThatEnds(t *testing.T) {
 	for _, resource := range []string{"replicasets.apps", "pods"} {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
-			refused := w.server.Inject(testserver.Fault{
+			refused := w.Server.Inject(testserver.Fault{
 				Match:  testserver.Match{Verbs: []string{"create"}, Resource: resource},
 				Effect: testserver.Fail{Code: 403, Body: terminating, Header: map[string][]string{"Content-Type": {"application/json"}}},
 			})
 			w.deploy(asIs)
-			w.pass(time.Hour)
+			w.Pass(time.Hour)
 			require.NotZero(w, refused.Seen())
 			require.LessOrEqual(w, refused.Seen(), 3, resource)
-			require.Empty(w, w.failures(), resource)
+			require.Empty(w, w.Errors(), resource)
 		})
 	}
 }
@@ -198,7 +196,7 @@ func TestRolloutUnderFaults(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		writes := testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}
 		watches := testserver.Match{Verbs: []string{"watch"}}
 		for i, f := range []testserver.Fault{
@@ -211,11 +209,11 @@ func TestRolloutUnderFaults(t *testing.T) {
 			{Match: watches, Effect: testserver.Compact{}},
 			{Match: watches, Times: 20, Effect: testserver.DuplicateEvent{}},
 		} {
-			w.server.Inject(f)
+			w.Server.Inject(f)
 			w.edit(image("web:" + string(rune('a'+i))))
-			w.pass(5 * time.Minute)
-			w.server.Heal()
-			w.pass(5 * time.Minute)
+			w.Pass(5 * time.Minute)
+			w.Server.Heal()
+			w.Pass(5 * time.Minute)
 			d := w.deployment()
 			require.EqualValues(w, 4, d.Status.AvailableReplicas, "%T", f.Effect)
 			require.EqualValues(w, 4, d.Status.UpdatedReplicas, "%T", f.Effect)
@@ -231,16 +229,16 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
 			w.deploy(asIs)
-			w.pass(time.Minute)
-			held := w.server.Inject(testserver.Fault{
+			w.Pass(time.Minute)
+			held := w.Server.Inject(testserver.Fault{
 				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
 			})
 			w.edit(image("web:2"))
-			w.pass(time.Second)
-			w.stop()
+			w.Pass(time.Second)
+			w.program.Stop()
 			held.Remove()
 			w.start()
-			w.pass(5 * time.Minute)
+			w.Pass(5 * time.Minute)
 			require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets(), "stopped at write %d", at)
 			require.Len(w, w.pods(), 4)
 		})
@@ -257,7 +255,7 @@ func TestMissingPermission(t *testing.T) {
 	}}
 	inWorld(t, forbidden, func(w *world) {
 		o := options{
-			Program: w.program(program.Options{Workers: 1, SyncTimeout: 30 * time.Second}, nil),
+			Program: w.newProgram(program.Options{Workers: 1, SyncTimeout: 30 * time.Second}, nil),
 			parts:   map[string]bool{partDeployment: true},
 		}
 		began := time.Now()
@@ -303,29 +301,29 @@ func TestTheLeaderWorks(t *testing.T) {
 			return value[:1]
 		}
 		start := func() (stop func()) {
-			p := w.program(program.Options{Workers: 1, Lease: api.Key{Namespace: "kube-system", Name: "deployment"}}, nil)
+			p := w.newProgram(program.Options{Workers: 1, Lease: api.Key{Namespace: "kube-system", Name: "deployment"}}, nil)
 			o := options{Program: p, parts: map[string]bool{partDeployment: true}}
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()
-			synctest.Wait()
+			w.Idle()
 			return func() {
 				cancel()
 				require.NoError(w, <-ended)
 			}
 		}
 		first := start()
-		former := w.shown
+		former := w.registry
 		second := start()
-		require.Equal(w, "1 0", leads(former)+" "+leads(w.shown))
+		require.Equal(w, "1 0", leads(former)+" "+leads(w.registry))
 		w.deploy(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Len(w, w.sets(), 1)
 		first()
-		w.pass(20 * time.Second)
-		require.Equal(w, "0 1", leads(former)+" "+leads(w.shown))
+		w.Pass(20 * time.Second)
+		require.Equal(w, "0 1", leads(former)+" "+leads(w.registry))
 		w.edit(image("web:2"))
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		require.Len(w, w.sets(), 2)
 		second()
 	})
@@ -336,26 +334,26 @@ func TestTheLeaderWorks(t *testing.T) {
 func TestADecisionWaitsForTheOneBefore(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(partDeployment)
-		creations := w.server.Inject(testserver.Fault{
+		creations := w.Server.Inject(testserver.Fault{
 			Match: testserver.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: testserver.Delay{},
 		})
-		stalled := w.server.Inject(testserver.Fault{
+		stalled := w.Server.Inject(testserver.Fault{
 			Match: testserver.Match{Verbs: []string{"watch"}, Resource: "replicasets.apps"}, Effect: testserver.StallEvents{},
 		})
 		w.deploy(asIs)
-		w.pass(5*time.Second - time.Nanosecond)
+		w.Pass(5*time.Second - time.Nanosecond)
 		w.edit(scale(5))
 		require.Equal(w, 1, creations.Seen())
 		require.Less(w, w.deployment().Status.ObservedGeneration, w.deployment().Generation)
-		w.pass(time.Nanosecond)
+		w.Pass(time.Nanosecond)
 		require.Equal(w, 2, creations.Seen(), "it goes on after a while, and finds what is there")
 		require.Nil(w, w.deployment().Status.CollisionCount)
 		w.edit(scale(6))
 		require.Equal(w, 2, creations.Seen(), "and waits for that")
 		stalled.Remove()
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		require.Equal(w, []string{"1: 0/6 web:1"}, w.sets())
 		require.Equal(w, w.deployment().Generation, w.deployment().Status.ObservedGeneration)
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -25,14 +24,14 @@ const waits = "waiting until the server knows the resource"
 func TestDefinitionComesLater(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		w.pass(10 * time.Minute) // longer than any time-out
-		require.Equal(w, 1, w.logs.FilterMessage(waits).Len(), "it is said once")
-		require.Zero(w, w.requests("watch", api.Resource{Plural: "pods"}), "and nothing else is done meanwhile")
+		w.Pass(10 * time.Minute) // longer than any time-out
+		require.Equal(w, 1, w.Logs().FilterMessage(waits).Len(), "it is said once")
+		require.Zero(w, w.Requests("watch", "pods"), "and nothing else is done meanwhile")
 		w.define()
 		w.submit(asIs)
-		w.pass(askAgain)
+		w.Pass(askAgain)
 		require.Equal(w, everybody, w.pods())
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -41,15 +40,15 @@ func TestDefinitionGoesAndComes(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.submit(asIs)
-		require.NoError(w, w.server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
+		require.NoError(w, w.Server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
 		for _, name := range everybody { // as the garbage collector does
-			require.NoError(w, w.server.Delete(api.Resource{Version: "v1", Plural: "pods", Namespaced: true}, api.Key{Namespace: "lab", Name: "mnist-" + name}))
+			require.NoError(w, w.Server.Delete(api.Resource{Version: "v1", Plural: "pods", Namespaced: true}, api.Key{Namespace: "lab", Name: "mnist-" + name}))
 		}
-		w.pass(10 * time.Minute)
+		w.Pass(10 * time.Minute)
 		require.Empty(w, w.pods(), "nothing is made for a job that is gone")
 		w.define()
 		w.submit(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, everybody, w.pods())
 		w.ends("chief-0", corev1.PodSucceeded, 0)
 		require.Equal(w, "Created Succeeded", w.state())
@@ -87,25 +86,25 @@ func TestMissingPermission(t *testing.T) {
 func TestTroubleIsNotPatience(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		fail := func() *testserver.Injection {
-			return w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: http.StatusForbidden}})
+			return w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: http.StatusForbidden}})
 		}
 		// The server does not take requests of unknown resources for lists.
 		w.define()
 		refused := fail()
 		w.start(func(o *options) { o.SyncTimeout = time.Minute })
 		for range 3 {
-			w.pass(50 * time.Second)
+			w.Pass(50 * time.Second)
 			refused.Remove()
-			require.NoError(w, w.server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
-			w.pass(time.Minute)
+			require.NoError(w, w.Server.Delete(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"}))
+			w.Pass(time.Minute)
 			w.define()
 			refused = fail()
 		}
 		refused.Remove()
 		w.submit(asIs)
-		w.pass(askAgain)
+		w.Pass(askAgain)
 		require.Equal(w, everybody, w.pods())
-		require.Equal(w, 1, w.logs.FilterMessage(waits).Len())
+		require.Equal(w, 1, w.Logs().FilterMessage(waits).Len())
 	})
 }
 
@@ -113,13 +112,13 @@ func TestInstall(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		for range 2 { // it may be there
 			w.start(func(o *options) { o.install = true })
-			w.pass(askAgain)
-			w.stop()
+			w.Pass(askAgain)
+			w.program.Stop()
 		}
 		w.start()
 		w.submit(asIs)
 		require.Equal(w, everybody, w.pods())
-		u, err := w.server.Get(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"})
+		u, err := w.Server.Get(job.Definitions, api.Key{Name: "trainingjobs.training.leat.example"})
 		require.NoError(w, err)
 		require.EqualValues(w, 1, u.GetGeneration())
 	})
@@ -142,14 +141,14 @@ func TestEndsWhileItWaits(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		began := time.Now()
-		w.stop()
+		w.program.Stop()
 		require.Zero(w, time.Since(began))
 	})
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
-		w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"get", "list"}}, Effect: testserver.Stall{}})
+		w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"get", "list"}}, Effect: testserver.Stall{}})
 		w.start()
-		synctest.Wait()
-		w.stop()
+		w.Idle()
+		w.program.Stop()
 	})
 }
 
@@ -166,12 +165,12 @@ func TestReadinessNamesTheTrouble(t *testing.T) {
 		"install their CustomResourceDefinition": {},
 	} {
 		inEmptyWorld(t, o, func(w *world) {
-			waits := &waiter{client: w.client, log: zap.NewNop(), then: func() error { return errors.New("nobody waits any more") }}
+			waits := &waiter{client: w.Client, log: zap.NewNop(), then: func() error { return errors.New("nobody waits any more") }}
 			require.ErrorContains(w, waits.check(w.Context()), "not asked yet")
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error)
 			go func() { ended <- waits.Run(ctx) }()
-			synctest.Wait()
+			w.Idle()
 			require.ErrorContains(w, waits.check(w.Context()), says)
 			cancel()
 			require.NoError(w, <-ended)
@@ -182,8 +181,8 @@ func TestReadinessNamesTheTrouble(t *testing.T) {
 // TestEndsWhileItInstalls is no failure.
 func TestEndsWhileItInstalls(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
-		w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"patch"}}, Effect: testserver.Stall{}})
+		w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"patch"}}, Effect: testserver.Stall{}})
 		w.start(func(o *options) { o.install = true })
-		w.stop()
+		w.program.Stop()
 	})
 }

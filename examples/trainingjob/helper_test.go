@@ -2,29 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
-	"go.uber.org/zap/zaptest/observer"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -35,12 +27,9 @@ var (
 
 // world is the whole program against a server in memory, in a bubble.
 type world struct {
-	*testing.T
-	server *testserver.Server
-	client *apiclient.Client
-	logs   *observer.ObservedLogs
-	counts *training.Counts // of the program that runs
-	stop   func()           // the program, and waits for its end
+	*testkit.Kit
+	counts  *training.Counts // of the program that runs
+	program *testkit.Program
 }
 
 // inWorld runs a test with a server that knows TrainingJobs, and nothing else yet. At its end no cache may have been changed
@@ -55,25 +44,7 @@ func inWorld(t *testing.T, o testserver.Options, test func(*world)) {
 
 func inEmptyWorld(t *testing.T, o testserver.Options, test func(*world)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := &world{T: t, server: testserver.New(o)}
-		ctx, cancel := context.WithCancel(context.Background())
-		served := make(chan error, 1)
-		go func() { served <- w.server.Run(ctx) }()
-		defer func() {
-			cancel()
-			require.NoError(t, <-served)
-		}()
-		var err error
-		w.client, err = apiclient.New(apiclient.Config{Host: w.server.URL(), Transport: w.server.Client().Transport})
-		require.NoError(t, err)
-		defer func() {
-			if w.stop != nil {
-				w.stop()
-			}
-		}()
-		test(w)
-	})
+	testkit.Run(t, testkit.Options{Server: o}, func(k *testkit.Kit) { test(&world{Kit: k}) })
 }
 
 // define makes the server know TrainingJobs.
@@ -81,9 +52,7 @@ func (w *world) define() {
 	w.Helper()
 	var definition unstructured.Unstructured
 	require.NoError(w, yaml.Unmarshal(job.Definition, &definition.Object))
-	_, err := w.server.Create(job.Definitions, &definition)
-	require.NoError(w, err)
-	synctest.Wait()
+	testkit.Create(w.Kit, job.Definitions, &definition)
 }
 
 // options are those of a program that works on one job at a time and logs where tests do.
@@ -91,7 +60,7 @@ func (w *world) options() options {
 	w.Helper()
 	p, err := program.New(program.Options{Workers: 1}, program.NewLogger(w.Output(), false))
 	require.NoError(w, err)
-	p.Client = w.client
+	p.Client = w.Client
 	counts, err := countJobs(p.Registry)
 	require.NoError(w, err)
 	return options{
@@ -100,30 +69,16 @@ func (w *world) options() options {
 	}
 }
 
-// start starts the program, with options changed.
+// start starts the program, with options changed. Logs has only what it logs.
 func (w *world) start(change ...func(*options)) {
 	w.Helper()
-	core, logs := observer.New(zapcore.InfoLevel)
+	w.Logs().TakeAll()
 	o := w.options()
-	w.logs, w.counts, o.Log = logs, o.counts, zap.New(core)
+	w.counts, o.Log = o.counts, w.Logger
 	for _, f := range change {
 		f(&o)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, o) }()
-	w.stop = func() {
-		cancel()
-		require.NoError(w, <-ended)
-		w.stop = nil
-	}
-	synctest.Wait()
-}
-
-// pass lets time pass, and what is due then happen.
-func (w *world) pass(d time.Duration) {
-	<-time.After(d)
-	synctest.Wait()
+	w.program = w.Start(func(ctx context.Context) error { return serve(ctx, o) })
 }
 
 // submit creates the job mnist, with a chief and two workers that are replaced when their exit code is worth it.
@@ -140,9 +95,7 @@ func (w *world) submit(change func(*job.TrainingJob)) {
 		}},
 	}
 	change(j)
-	_, err := w.server.Create(job.Resource, j)
-	require.NoError(w, err)
-	synctest.Wait()
+	testkit.Create(w.Kit, job.Resource, j)
 }
 
 func asIs(*job.TrainingJob) {}
@@ -150,22 +103,13 @@ func asIs(*job.TrainingJob) {}
 // edit changes the job mnist.
 func (w *world) edit(change func(*job.TrainingJob)) {
 	w.Helper()
-	_, err := w.server.Edit(job.Resource, mnist, func(u *unstructured.Unstructured) {
-		j := read[job.TrainingJob](w, u)
-		change(j)
-		raw, err := json.Marshal(j)
-		require.NoError(w, err)
-		u.Object = nil
-		require.NoError(w, json.Unmarshal(raw, &u.Object))
-	})
-	require.NoError(w, err)
-	synctest.Wait()
+	testkit.Edit(w.Kit, job.Resource, mnist, change)
 }
 
 // ends has the Pod of a replica come to a phase and, unless it is negative, an exit code.
 func (w *world) ends(name string, phase corev1.PodPhase, code int32) {
 	w.Helper()
-	_, err := w.server.Edit(training.Pods, api.Key{Namespace: mnist.Namespace, Name: "mnist-" + name}, func(u *unstructured.Unstructured) {
+	_, err := w.Server.Edit(training.Pods, api.Key{Namespace: mnist.Namespace, Name: "mnist-" + name}, func(u *unstructured.Unstructured) {
 		status := map[string]any{"phase": string(phase)}
 		if code >= 0 {
 			status["containerStatuses"] = []any{map[string]any{
@@ -175,7 +119,7 @@ func (w *world) ends(name string, phase corev1.PodPhase, code int32) {
 		u.Object["status"] = status
 	})
 	require.NoError(w, err)
-	synctest.Wait()
+	w.Idle()
 }
 
 // run has the Pods of replicas run.
@@ -186,37 +130,16 @@ func (w *world) runs(names ...string) {
 	}
 }
 
-func read[T any](t require.TestingT, u *unstructured.Unstructured) *T {
-	raw, err := json.Marshal(u.Object)
-	require.NoError(t, err)
-	object := new(T)
-	require.NoError(t, json.Unmarshal(raw, object))
-	return object
-}
-
-func list[T any](w *world, r api.Resource) []*T {
-	w.Helper()
-	all, err := w.server.List(r, "")
-	require.NoError(w, err)
-	var objects []*T
-	for _, u := range all {
-		objects = append(objects, read[T](w, u))
-	}
-	return objects
-}
-
 func (w *world) job() *job.TrainingJob {
 	w.Helper()
-	u, err := w.server.Get(job.Resource, mnist)
-	require.NoError(w, err)
-	return read[job.TrainingJob](w, u)
+	return testkit.Get[*job.TrainingJob](w.Kit, job.Resource, mnist)
 }
 
 // names are those of the objects of a resource, without that of their job.
 func (w *world) names(r api.Resource) []string {
 	w.Helper()
 	names := []string{}
-	for _, o := range list[metav1.PartialObjectMetadata](w, r) {
+	for _, o := range testkit.List[metav1.PartialObjectMetadata](w.Kit, r, "") {
 		names = append(names, strings.TrimPrefix(o.Name, "mnist-"))
 	}
 	return names
@@ -248,36 +171,8 @@ func (w *world) reason(kind string) string {
 	return ""
 }
 
-// told are the reasons of the Events about jobs, sorted.
-func (w *world) told() []string {
+// events are the reasons of the Events about jobs, sorted.
+func (w *world) events() []string {
 	w.Helper()
-	var reasons []string
-	for _, e := range list[corev1.Event](w, events) {
-		if e.InvolvedObject.Kind == job.Resource.Kind {
-			reasons = append(reasons, e.Reason)
-		}
-	}
-	slices.Sort(reasons)
-	return slices.Compact(reasons)
-}
-
-// failures are the failed reconciles that were logged.
-func (w *world) failures() []string {
-	var lines []string
-	for _, e := range w.logs.All() {
-		if e.Level >= zapcore.ErrorLevel {
-			lines = append(lines, e.Message+": "+fmt.Sprint(e.ContextMap()["err"]))
-		}
-	}
-	return lines
-}
-
-// requests counts those of a verb about a resource.
-func (w *world) requests(verb string, r api.Resource) (n int) {
-	for _, q := range w.server.Requests() {
-		if q.Verb == verb && q.Resource == r.Plural && q.Subresource == "" {
-			n++
-		}
-	}
-	return n
+	return testkit.EventReasons(w.Kit, job.Resource.Kind)
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +14,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -31,13 +31,13 @@ func TestLifeOfAJob(t *testing.T) {
 		require.Equal(w, "Created", w.state())
 		require.True(w, w.job().Status.StartTime.Equal(&began))
 
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		w.runs("chief-0")
 		require.Equal(w, "Created Running", w.state())
 		w.runs("worker-0", "worker-1")
 		require.Equal(w, map[job.ReplicaType]job.ReplicaStatus{job.Chief: {Active: 1}, job.Worker: {Active: 2}}, w.job().Status.Replicas)
 
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		w.ends("worker-1", corev1.PodFailed, 137)
 		require.Equal(w, everybody, w.pods(), "there is another in its place")
 		require.Equal(w, "Created Restarting", w.state())
@@ -46,7 +46,7 @@ func TestLifeOfAJob(t *testing.T) {
 		require.Equal(w, "Created Running", w.state())
 		require.Empty(w, w.job().Status.Restarting)
 
-		w.pass(time.Second)
+		w.Pass(time.Second)
 		w.ends("chief-0", corev1.PodSucceeded, 0)
 		j := w.job()
 		require.Equal(w, "Created Succeeded", w.state())
@@ -54,13 +54,13 @@ func TestLifeOfAJob(t *testing.T) {
 		require.Equal(w, map[job.ReplicaType]job.ReplicaStatus{job.Chief: {Succeeded: 1}, job.Worker: {}}, j.Status.Replicas)
 		require.Equal(w, []string{"chief-0"}, w.pods(), "its log may be of interest")
 		require.Empty(w, w.services())
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, []string{
 			"JobCreated", "JobRunning", "JobSucceeded", "ReplicaRestarting", "SuccessfulCreatePod", "SuccessfulCreateService",
 			"SuccessfulDeletePod", "SuccessfulDeleteService",
-		}, w.told())
+		}, w.events())
 		require.Equal(w, j.ResourceVersion, w.job().ResourceVersion, "nothing new, nothing written")
 	})
 }
@@ -70,7 +70,7 @@ func TestReplicas(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.submit(asIs)
-		p := list[corev1.Pod](w, training.Pods)[2]
+		p := testkit.List[*corev1.Pod](w.Kit, training.Pods, "")[2]
 		require.Equal(w, w.job().UID, metav1.GetControllerOf(p).UID)
 		require.Equal(w, map[string]string{job.LabelJob: "mnist", job.LabelType: "worker", job.LabelIndex: "1"}, p.Labels)
 		require.Equal(w, corev1.RestartPolicyNever, p.Spec.RestartPolicy)
@@ -85,7 +85,7 @@ func TestReplicas(t *testing.T) {
 			"task":        map[string]any{"type": "worker", "index": float64(1)},
 			"environment": "cloud",
 		}, config)
-		s := list[corev1.Service](w, training.Services)[2]
+		s := testkit.List[*corev1.Service](w.Kit, training.Services, "")[2]
 		require.Equal(w, corev1.ClusterIPNone, s.Spec.ClusterIP)
 		require.Equal(w, p.Labels, s.Spec.Selector)
 		require.EqualValues(w, 2222, s.Spec.Ports[0].Port)
@@ -113,13 +113,13 @@ func TestWorkersComeAndGo(t *testing.T) {
 		require.Equal(w, w.pods(), w.services())
 		w.edit(func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.Worker) })
 		require.Equal(w, []string{"chief-0"}, w.pods())
-		require.NoError(w, w.server.Delete(training.Pods, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
-		require.NoError(w, w.server.Delete(training.Services, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
-		synctest.Wait()
+		require.NoError(w, w.Server.Delete(training.Pods, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
+		require.NoError(w, w.Server.Delete(training.Services, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
+		w.Idle()
 		require.Equal(w, []string{"chief-0"}, w.pods(), "what somebody deletes is made again")
 		require.Equal(w, []string{"chief-0"}, w.services())
 		require.Zero(w, w.job().Status.Restarts)
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -137,7 +137,7 @@ func TestDynamicWorkers(t *testing.T) {
 		fixed := []string{"evaluator-0", "ps-0", "worker-0"}
 		w.runs("ps-0", "worker-0", "worker-1", "evaluator-0")
 		uid := func(name string) types.UID {
-			u, err := w.server.Get(training.Pods, api.Key{Namespace: "lab", Name: "mnist-" + name})
+			u, err := w.Server.Get(training.Pods, api.Key{Namespace: "lab", Name: "mnist-" + name})
 			require.NoError(w, err)
 			return u.GetUID()
 		}
@@ -160,7 +160,7 @@ func TestDynamicWorkers(t *testing.T) {
 		w.ends("worker-0", corev1.PodSucceeded, 0)
 		require.Equal(w, "Created Succeeded", w.state())
 		require.Equal(w, []string{"worker-0"}, w.pods(), "the evaluator goes with the parameter server")
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -172,7 +172,7 @@ func TestSuspendAndResume(t *testing.T) {
 		require.Equal(w, "Created Suspended", w.state())
 		require.Nil(w, w.job().Status.StartTime)
 
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		ten := int64(10)
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend, j.Spec.ActiveDeadlineSeconds = false, &ten })
 		require.Equal(w, everybody, w.pods())
@@ -180,18 +180,18 @@ func TestSuspendAndResume(t *testing.T) {
 		w.runs("chief-0")
 		require.Equal(w, "Created Running", w.state())
 
-		w.pass(9 * time.Second)
+		w.Pass(9 * time.Second)
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
 		require.Empty(w, w.pods())
 		require.Empty(w, w.services())
 		require.Equal(w, "Created Suspended", w.state())
-		w.pass(time.Hour)
+		w.Pass(time.Hour)
 		require.Equal(w, "Created Suspended", w.state(), "the deadline is not of a job that is suspended")
 
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
-		w.pass(10*time.Second - 1)
+		w.Pass(10*time.Second - 1)
 		require.Equal(w, "Created", w.state(), "the clock begins anew")
-		w.pass(1)
+		w.Pass(1)
 		require.Equal(w, "Created Failed", w.state())
 		require.Equal(w, "DeadlineExceeded", w.reason(job.Failed))
 		require.Empty(w, w.pods())
@@ -208,11 +208,11 @@ func TestTimeToLive(t *testing.T) {
 			w.ends("chief-0", corev1.PodSucceeded, 0)
 			left := map[job.CleanPodPolicy][]string{job.CleanNone: everybody, job.CleanRunning: {"chief-0"}, job.CleanAll: {}}
 			require.Equal(w, left[policy], w.pods())
-			w.pass(time.Minute - 1)
+			w.Pass(time.Minute - 1)
 			require.Equal(w, "Created Succeeded", w.state())
-			w.pass(1)
+			w.Pass(1)
 			require.Empty(w, w.names(job.Resource))
-			require.Empty(w, w.failures())
+			require.Empty(w, w.Errors())
 		})
 	}
 }
@@ -226,7 +226,7 @@ func TestBackoffLimit(t *testing.T) {
 		for n := range int32(2) {
 			w.ends("worker-0", corev1.PodFailed, 143)
 			require.Equal(w, n+1, w.job().Status.Restarts)
-			w.stop()
+			w.program.Stop()
 			w.start() // restarts are not counted by a process
 		}
 		w.ends("worker-0", corev1.PodFailed, 143)

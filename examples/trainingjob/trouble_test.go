@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/examples/trainingjob/job"
-	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -34,13 +33,13 @@ func TestInvalidJobs(t *testing.T) {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
 			w.submit(change)
-			w.pass(time.Hour)
+			w.Pass(time.Hour)
 			require.Equal(w, "Created Failed", w.state())
 			require.Equal(w, "InvalidSpec", w.reason(job.Failed))
-			require.Equal(w, []string{"InvalidSpec", "JobCreated"}, w.told())
-			require.Len(w, w.failures(), 1)
-			require.Contains(w, w.failures()[0], "is not retried")
-			require.Contains(w, w.failures()[0], says)
+			require.Equal(w, []string{"InvalidSpec", "JobCreated"}, w.events())
+			require.Len(w, w.Errors(), 1)
+			require.Contains(w, w.Errors()[0], "is not retried")
+			require.Contains(w, w.Errors()[0], says)
 			require.Empty(w, w.pods())
 			require.EqualValues(w, 1, w.counts.Failed.Load())
 		})
@@ -53,24 +52,24 @@ func TestNothingIsCountedTwice(t *testing.T) {
 		w.start()
 		w.submit(asIs)
 		w.ends("worker-0", corev1.PodFailed, 137)
-		w.pass(time.Minute)
-		told := len(list[corev1.Event](w, events))
+		w.Pass(time.Minute)
+		before := len(testkit.List[corev1.Event](w.Kit, events, ""))
 		require.EqualValues(w, 1, w.counts.Created.Load())
 		require.EqualValues(w, 1, w.counts.Restarted.Load())
 		for range 3 {
-			w.stop()
+			w.program.Stop()
 			w.start()
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			require.Zero(w, w.counts.Created.Load())
 			require.Zero(w, w.counts.Restarted.Load())
 		}
 		w.ends("chief-0", corev1.PodSucceeded, 0)
 		require.EqualValues(w, 1, w.counts.Succeeded.Load())
-		w.stop()
+		w.program.Stop()
 		w.start()
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Zero(w, w.counts.Succeeded.Load())
-		require.Greater(w, len(list[corev1.Event](w, events)), told)
+		require.Greater(w, len(testkit.List[corev1.Event](w.Kit, events, "")), before)
 	})
 }
 
@@ -82,32 +81,32 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 			w.start()
 			w.submit(func(j *job.TrainingJob) { j.Spec.CleanPodPolicy = job.CleanAll })
 			w.runs(everybody...)
-			w.pass(time.Minute)
-			cut := w.server.Inject(testserver.Fault{
+			w.Pass(time.Minute)
+			cut := w.Server.Inject(testserver.Fault{
 				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
 			})
 			w.ends("worker-0", corev1.PodFailed, 130)
-			w.pass(time.Second)
-			w.stop()
+			w.Pass(time.Second)
+			w.program.Stop()
 			cut.Remove()
 			w.start()
-			w.pass(time.Second)
+			w.Pass(time.Second)
 			require.Equal(w, everybody, w.pods(), "stopped at write %d", at)
 			require.EqualValues(w, 1, w.job().Status.Restarts, "stopped at write %d", at)
 
-			cut = w.server.Inject(testserver.Fault{
+			cut = w.Server.Inject(testserver.Fault{
 				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
 			})
 			w.ends("chief-0", corev1.PodSucceeded, 0)
-			w.pass(time.Second)
-			w.stop()
+			w.Pass(time.Second)
+			w.program.Stop()
 			cut.Remove()
-			made := w.requests("create", training.Pods)
+			made := w.Requests("create", "pods")
 			w.start()
-			w.pass(time.Minute)
+			w.Pass(time.Minute)
 			require.Equal(w, "Created Succeeded", w.state(), "stopped at write %d", at)
 			require.Empty(w, w.pods(), "stopped at write %d", at)
-			require.Equal(w, made, w.requests("create", training.Pods), "what has succeeded does not train again")
+			require.Equal(w, made, w.Requests("create", "pods"), "what has succeeded does not train again")
 		})
 	}
 }
@@ -128,22 +127,22 @@ func TestTrainingUnderFaults(t *testing.T) {
 	} {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
-			w.server.Inject(f)
+			w.Server.Inject(f)
 			w.submit(asIs)
-			w.pass(5 * time.Minute)
-			w.server.Heal()
-			w.pass(6 * time.Minute)
+			w.Pass(5 * time.Minute)
+			w.Server.Heal()
+			w.Pass(6 * time.Minute)
 			require.Equal(w, everybody, w.pods(), "%T", f.Effect)
 			require.Equal(w, everybody, w.services(), "%T", f.Effect)
-			w.server.Inject(f)
+			w.Server.Inject(f)
 			w.ends("worker-1", corev1.PodFailed, 143)
-			w.pass(5 * time.Minute)
-			w.server.Heal()
-			w.pass(6 * time.Minute)
+			w.Pass(5 * time.Minute)
+			w.Server.Heal()
+			w.Pass(6 * time.Minute)
 			require.Equal(w, everybody, w.pods(), "%T", f.Effect)
 			require.EqualValues(w, 1, w.job().Status.Restarts, "%T", f.Effect)
 			w.ends("chief-0", corev1.PodSucceeded, 0)
-			w.pass(6 * time.Minute)
+			w.Pass(6 * time.Minute)
 			require.Equal(w, "Created Succeeded", w.state(), "%T", f.Effect)
 			require.Equal(w, []string{"chief-0"}, w.pods(), "%T", f.Effect)
 		})
@@ -159,22 +158,22 @@ func TestPodsThatTakeTheirTime(t *testing.T) {
 		})
 		w.submit(asIs)
 		require.Equal(w, "Created", w.state())
-		w.pass(3 * time.Second)
+		w.Pass(3 * time.Second)
 		require.Equal(w, "Created Running", w.state())
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = true })
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
 		require.Equal(w, everybody, w.pods())
-		made := w.requests("create", training.Pods)
+		made := w.Requests("create", "pods")
 		require.Equal(w, 3, made, "the names are taken")
-		w.pass(2 * time.Second)
+		w.Pass(2 * time.Second)
 		require.Equal(w, everybody, w.pods())
-		require.Equal(w, 6, w.requests("create", training.Pods))
-		w.pass(3 * time.Second)
+		require.Equal(w, 6, w.Requests("create", "pods"))
+		w.Pass(3 * time.Second)
 		require.Equal(w, "Created Running", w.state())
 		w.edit(scaleWorkers(1))
 		w.edit(scaleWorkers(3))
 		require.Equal(w, append(everybody, "worker-2"), w.pods(), "worker 1 is ending still, and nobody waits for that")
-		require.Empty(w, w.failures())
+		require.Empty(w, w.Errors())
 	})
 }
 
@@ -187,7 +186,7 @@ func TestTheLeaderWorks(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()
-			synctest.Wait()
+			w.Idle()
 			return func() {
 				cancel()
 				require.NoError(w, <-ended)
@@ -196,11 +195,11 @@ func TestTheLeaderWorks(t *testing.T) {
 		first, second := start(), start()
 		w.define()
 		w.submit(asIs)
-		w.pass(time.Minute)
+		w.Pass(time.Minute)
 		require.Equal(w, everybody, w.pods())
-		require.Equal(w, 3, w.requests("create", training.Pods), "one of them has worked")
+		require.Equal(w, 3, w.Requests("create", "pods"), "one of them has worked")
 		first()
-		w.pass(20 * time.Second)
+		w.Pass(20 * time.Second)
 		w.ends("chief-0", corev1.PodSucceeded, 0)
 		require.Equal(w, "Created Succeeded", w.state())
 		second()

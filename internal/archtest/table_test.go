@@ -40,6 +40,7 @@ var table = []layer{
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/quote internal/runstate internal/sameorigin"},
 	{"metrics", everything},
 	{"testserver", "api codec internal/sameorigin"},
+	{"testkit", "api apiclient testserver"},
 	{"internal/archtest internal/mutate", ""},
 	{"internal/listerwatchertest", "api codec testserver"}, // for tests only
 	{"internal/trace", "api cache deltafifo informer"},
@@ -70,7 +71,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics testserver cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

@@ -1,0 +1,113 @@
+package testkit
+
+import (
+	"encoding/json"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+)
+
+var events = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
+
+// Create stores an object as if a user had created it, and waits as Idle does.
+func Create(k *Kit, r api.Resource, object any) {
+	k.Helper()
+	_, err := k.Server.Create(r, object)
+	k.must("create", r, err)
+}
+
+// Get returns an object of the server. The test fails if the server has none of that key.
+func Get[T any](k *Kit, r api.Resource, key api.Key) T {
+	k.Helper()
+	u, err := k.Server.Get(r, key)
+	if err != nil {
+		k.Fatalf("testkit: get %s %s: %v", r, api.FormatKey(key), err)
+	}
+	return convert[T](k, u)
+}
+
+// Has reports whether the server has an object.
+func Has(k *Kit, r api.Resource, key api.Key) bool {
+	_, err := k.Server.Get(r, key)
+	return err == nil
+}
+
+// List returns the objects of a namespace, or of all with "", sorted by key.
+func List[T any](k *Kit, r api.Resource, namespace string) []T {
+	k.Helper()
+	all, err := k.Server.List(r, namespace)
+	if err != nil {
+		k.Fatalf("testkit: list %s: %v", r, err)
+	}
+	objects := make([]T, 0, len(all))
+	for _, u := range all {
+		objects = append(objects, convert[T](k, u))
+	}
+	return objects
+}
+
+// Edit changes an object, its status too, as if somebody else had done it, and waits as Idle does. T must declare every
+// field that the object has: others are deleted.
+func Edit[T any](k *Kit, r api.Resource, key api.Key, change func(T)) {
+	k.Helper()
+	_, err := k.Server.Edit(r, key, func(u *unstructured.Unstructured) {
+		object := convert[T](k, u)
+		change(object)
+		raw, err := json.Marshal(object)
+		if err == nil {
+			u.Object = nil
+			err = json.Unmarshal(raw, &u.Object)
+		}
+		if err != nil {
+			k.Fatalf("testkit: edit %s %s: %v", r, api.FormatKey(key), err)
+		}
+	})
+	k.must("edit", r, err)
+}
+
+// Delete deletes an object as if a user had done it, and waits as Idle does.
+func Delete(k *Kit, r api.Resource, key api.Key) {
+	k.Helper()
+	k.must("delete", r, k.Server.Delete(r, key))
+}
+
+func (k *Kit) must(verb string, r api.Resource, err error) {
+	k.Helper()
+	if err != nil {
+		k.Fatalf("testkit: %s %s: %v", verb, r, err)
+	}
+	k.Idle()
+}
+
+func convert[T any](k *Kit, u *unstructured.Unstructured) (object T) {
+	k.Helper()
+	raw, err := json.Marshal(u.Object)
+	if err == nil {
+		err = json.Unmarshal(raw, &object)
+	}
+	if err != nil {
+		k.Fatalf("testkit: decode a %T: %v", object, err)
+	}
+	return object
+}
+
+// EventReasons returns the reasons of the Events about objects of a kind, sorted, each once.
+func EventReasons(k *Kit, kind string) []string {
+	k.Helper()
+	type event struct {
+		Reason         string `json:"reason"`
+		InvolvedObject struct {
+			Kind string `json:"kind"`
+		} `json:"involvedObject"`
+	}
+	reasons := []string{}
+	for _, e := range List[event](k, events, "") {
+		if e.InvolvedObject.Kind == kind {
+			reasons = append(reasons, e.Reason)
+		}
+	}
+	slices.Sort(reasons)
+	return slices.Compact(reasons)
+}

@@ -1,0 +1,246 @@
+package testkit
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver"
+)
+
+// Options of Run. The zero value is a server with the built-in resources that testserver knows.
+type Options struct {
+	Server testserver.Options
+	// Resources are registered beside them, without a schema. A CustomResourceDefinition can be created as well.
+	Resources []api.Resource
+}
+
+// Kit is what a test works with. Its T is that of the bubble (see testing/synctest).
+type Kit struct {
+	*testing.T
+	Server *testserver.Server
+	// Client is connected to Server through memory.
+	Client *apiclient.Client
+	// Logger writes to the log of the test, from level info on, and Logs reads what it wrote.
+	Logger *zap.Logger
+
+	logs     *observer.ObservedLogs
+	sent     chan struct{} // holds an element if a request was sent since somebody looked
+	programs []*Program
+	expected []*expected
+}
+
+// expected is a fault that must happen before the test ends.
+type expected struct {
+	what      string
+	injection *testserver.Injection
+	times     int
+}
+
+// Run calls test in a bubble of fake time with a running server. When test returns, Run stops what test started, in the
+// reverse order, and then the server.
+func Run(t *testing.T, o Options, test func(*Kit)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		k := &Kit{T: t, Server: testserver.New(o.Server), sent: make(chan struct{}, 1)}
+		k.Server.Register(o.Resources...)
+		core, logs := observer.New(zapcore.InfoLevel)
+		k.logs = logs
+		k.Logger = zaptest.NewLogger(t, zaptest.Level(zapcore.InfoLevel), zaptest.WrapOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewTee(c, core) })))
+		var err error
+		if k.Client, err = apiclient.New(apiclient.Config{Host: k.Server.URL(), Transport: noticing{k.Server.Client().Transport, k.sent}}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		served := make(chan error, 1)
+		go func() { served <- k.Server.Run(ctx) }()
+		defer func() {
+			for i := len(k.programs) - 1; i >= 0; i-- {
+				k.programs[i].Stop()
+			}
+			k.checkFaults()
+			cancel()
+			if err := <-served; err != nil {
+				t.Errorf("testkit: the server ended with an error: %v", err)
+			}
+		}()
+		test(k)
+	})
+}
+
+// noticing tells a channel of every request.
+type noticing struct {
+	http.RoundTripper
+	sent chan<- struct{}
+}
+
+func (n noticing) RoundTrip(r *http.Request) (*http.Response, error) {
+	select {
+	case n.sent <- struct{}{}:
+	default:
+	}
+	return n.RoundTripper.RoundTrip(r)
+}
+
+func (k *Kit) checkFaults() {
+	k.Helper()
+	for _, e := range k.expected {
+		if seen := e.injection.Seen(); seen < e.times {
+			k.Errorf("testkit: %s happened %d times and not %d", e.what, seen, e.times)
+		}
+	}
+}
+
+// Program is a program that Start has started.
+type Program struct {
+	k      *Kit
+	cancel context.CancelFunc
+	ended  chan struct{}
+	err    error // set before ended is closed
+	over   bool
+}
+
+// Start calls run on a goroutine of its own, and returns when every goroutine waits for something.
+func (k *Kit) Start(run func(context.Context) error) *Program {
+	k.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &Program{k: k, cancel: cancel, ended: make(chan struct{})}
+	k.programs = append(k.programs, p)
+	go func() {
+		defer close(p.ended)
+		p.err = run(ctx)
+	}()
+	synctest.Wait()
+	return p
+}
+
+// Stop ends the context of a program and waits until it has returned. It does nothing the second time.
+func (p *Program) Stop() {
+	p.k.Helper()
+	if p.over {
+		return
+	}
+	p.over = true
+	select {
+	case <-p.ended:
+		p.k.Errorf("testkit: the program ended before the test did: %v", p.err)
+		return
+	default:
+	}
+	p.cancel()
+	if <-p.ended; p.err != nil {
+		p.k.Errorf("testkit: the program ended with an error: %v", p.err)
+	}
+}
+
+// Wait waits until a program has ended by itself, and returns its error. Use it for a program that is expected to fail.
+func (p *Program) Wait() error {
+	<-p.ended
+	p.over = true
+	return p.err
+}
+
+// Idle returns when every goroutine of the program and of the server waits for something: all that can be done now is
+// done.
+func (k *Kit) Idle() { synctest.Wait() }
+
+// Pass lets time pass, and what is then due be done.
+func (k *Kit) Pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// NextRequest lets time pass until the program sends a request through Client, and then waits as Idle does. If none
+// comes within the limit, the test fails. Use it to go to the next deadline of a controller.
+func (k *Kit) NextRequest(limit time.Duration) {
+	k.Helper()
+	select {
+	case <-k.sent: // before now
+	default:
+	}
+	select {
+	case <-k.sent:
+		synctest.Wait()
+	case <-time.After(limit):
+		k.Fatalf("testkit: no request within %s", limit)
+	}
+}
+
+// LoseEvents breaks every connection, calls during, deletes the server's history, and lets the program connect again.
+// Then it waits two minutes, which is longer than the pauses of leat's reflectors. The program gets 410 (Gone) for its
+// watches, and must list. The test fails if no watch got that answer.
+func (k *Kit) LoseEvents(during func()) {
+	k.Helper()
+	outage := k.Server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	synctest.Wait()
+	during()
+	expired := k.Server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	outage.Remove()
+	k.Pass(2 * time.Minute)
+	if expired.Seen() == 0 {
+		k.Errorf("testkit: LoseEvents: no watch needed the lost events")
+	}
+	expired.Remove()
+}
+
+// Restart breaks every connection and refuses new ones for a time. The server keeps its objects and its history.
+func (k *Kit) Restart(d time.Duration) {
+	outage := k.Server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	k.Pass(d)
+	outage.Remove()
+}
+
+// Fail answers the next requests of a verb for a resource with an error of an HTTP code: 409 is a conflict. The verb is
+// as in testserver.Match, and the resource too: "pods", "deployments.apps", "deployments.apps/status".
+func (k *Kit) Fail(verb, resource string, times, code int) {
+	i := k.Server.Inject(testserver.Fault{
+		Match: testserver.Match{Verbs: []string{verb}, Resource: resource}, Times: times, Effect: testserver.Fail{Code: code},
+	})
+	k.expected = append(k.expected, &expected{fmt.Sprintf("the failed %s of %s", verb, resource), i, times})
+}
+
+// Errors returns what was logged as an error: the message, and the field "err" or "error".
+func (k *Kit) Errors() []string {
+	var lines []string
+	for _, e := range k.logs.All() {
+		if e.Level < zapcore.ErrorLevel {
+			continue
+		}
+		line := e.Message
+		for _, field := range []string{"err", "error"} {
+			if v, ok := e.ContextMap()[field]; ok {
+				line += ": " + fmt.Sprint(v)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Logs returns what the program has logged.
+func (k *Kit) Logs() *observer.ObservedLogs { return k.logs }
+
+// Requests counts the requests of a verb for a resource, or for a subresource such as "deployments.apps/status".
+func (k *Kit) Requests(verb, resource string) (n int) {
+	for _, r := range k.Server.Requests() {
+		name := (api.Resource{Group: r.Group, Plural: r.Resource}).String()
+		if r.Subresource != "" {
+			name += "/" + r.Subresource
+		}
+		if r.Verb == verb && name == resource {
+			n++
+		}
+	}
+	return n
+}
