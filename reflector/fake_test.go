@@ -406,11 +406,6 @@ type options = reflector.Options[*thing]
 func run(t *testing.T, o options, s ...answer) *bench {
 	t.Helper()
 	store := newRecorder(deltafifo.Options{})
-	return runOn(t, store, o, s...)
-}
-
-func runOn(t *testing.T, store *recorder, o options, s ...answer) *bench {
-	t.Helper()
 	if o.Rand == nil {
 		o.Rand = func() float64 { return 0 }
 	}

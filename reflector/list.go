@@ -31,14 +31,14 @@ const defaultMaxListObjects = 5_000_000
 
 // fetchPage fetches the next page of a list into l. After the last page it gives the list to the store.
 func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (result, error) {
-	if s.pages == 0 {
+	if s.list.token == "" {
 		*l = listing[T]{staged: stagingFor[T](r.store.KnownLen()), since: time.Now()}
 		r.undecodable.beginList()
 	}
 	before, skipped := len(l.staged.objects), l.staged.skipped
 	meta, items, err := r.requestPage(ctx, s, l)
 	isNew := len(l.staged.objects) > before || l.staged.skipped > skipped
-	if err == nil && meta.Continue != "" && (meta.Continue == s.token || items > 0 && !isNew) {
+	if err == nil && meta.Continue != "" && (meta.Continue == s.list.token || items > 0 && !isNew) {
 		err = ErrSamePage
 	}
 	if err != nil {
@@ -48,7 +48,7 @@ func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (r
 	l.version = cmp.Or(l.version, meta.ResourceVersion)
 	r.status.remaining(meta)
 	if meta.Continue != "" {
-		return result{token: meta.Continue, items: items, paged: s.pages == 0 && s.listVersion() == "0"}, nil
+		return result{token: meta.Continue, items: items, paged: s.list.token == "" && s.listVersion() == "0"}, nil
 	}
 	if err := r.commit(s, l.staged, l.version); err != nil {
 		return result{}, err
@@ -112,10 +112,10 @@ func (r *Reflector[T]) checkLen(list *staging[T]) error {
 // up to the same versions again, with other content.
 func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error {
 	switch {
-	case s.acceptRollback:
+	case s.list.need == acceptRollback:
 		r.log.Warn("the server was restored from a backup", zap.String("rv", version), zap.String("known", s.version))
 	case !older(version, s.version):
-	case s.consistent:
+	case s.list.need == consistentRead:
 		return errRolledBack
 	default:
 		return ErrBackwards

@@ -23,17 +23,17 @@ func (s state) listOptions(pageSize int64, timeout time.Duration) metav1.ListOpt
 			AllowWatchBookmarks:  true,
 			TimeoutSeconds:       &seconds,
 		}
-		if !s.consistent {
+		if s.list.need == notOlder {
 			o.ResourceVersion = s.version
 		}
 		return o
 	case page:
-		if s.token != "" {
-			return metav1.ListOptions{Continue: s.token, Limit: s.limit(pageSize, "")}
+		if s.list.token != "" {
+			return metav1.ListOptions{Continue: s.list.token, Limit: s.limit(pageSize, "")}
 		}
 		version := s.listVersion()
 		o := metav1.ListOptions{ResourceVersion: version, Limit: s.limit(pageSize, version)}
-		if s.resumable() && !s.consistent {
+		if s.resumable() && s.list.need == notOlder {
 			// Without NotOlderThan, a limit makes the server look for exactly this version. The server may have
 			// forgotten it, and it would not help if no watch from it succeeds.
 			o.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
@@ -49,7 +49,7 @@ func (s state) listOptions(pageSize int64, timeout time.Duration) metav1.ListOpt
 // listVersion returns the resource version of the request for a first page.
 func (s state) listVersion() string {
 	switch {
-	case s.consistent:
+	case s.list.need > notOlder:
 		return ""
 	case s.version == "":
 		return "0"
@@ -62,7 +62,7 @@ func (s state) listVersion() string {
 // answer it, because kube-apiserver reads a paged list of a certain version from etcd.
 func (s state) limit(pageSize int64, version string) int64 {
 	switch {
-	case s.unlimited:
+	case s.list.unlimited:
 		return 0
 	case pageSize > 0:
 		return pageSize

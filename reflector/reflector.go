@@ -193,14 +193,14 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			return r.fatal
 		}
 		next, wait := r.limits.next(s, res)
-		if err == nil && !next.failedAt.Equal(s.failedAt) {
+		if err == nil && !next.failures.at.Equal(s.failures.at) {
 			err = ErrEndedEarly
 		}
 		if r.o.OnRequest != nil {
 			r.o.OnRequest(newRequest(s.do, res, err, wait))
 		}
 		refused := res.outcome == rejected && (s.do == page || s.do == watch)
-		if s = next; s.pages == 0 {
+		if s = next; s.list.token == "" {
 			pages = listing[T]{} // free the staged objects before the pause
 		}
 		r.report(s, res, err, wait, refused)
@@ -213,7 +213,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // perform makes the request that s describes.
 func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) (result, error) {
 	r.status.begin(s)
-	if s.pages == 0 {
+	if s.list.token == "" {
 		r.versions.compared, r.malformedLogged = 0, 0
 	}
 	started := time.Now()
@@ -263,7 +263,7 @@ func (r *Reflector[T]) report(s state, res result, err error, wait time.Duration
 		return
 	}
 	asked := retryAfter(err)
-	r.status.end(err, s.attempt, res.at, asked)
+	r.status.end(err, s.failures.count, res.at, asked)
 	if err == nil {
 		return
 	}
@@ -275,7 +275,7 @@ func (r *Reflector[T]) report(s state, res result, err error, wait time.Duration
 		level = zap.WarnLevel
 	}
 	r.log.Log(level, "the request failed", zap.NamedError("err", err), zap.String("rv", s.version),
-		zap.Int("attempt", s.attempt), zap.Duration("after", wait))
+		zap.Int("attempt", s.failures.count), zap.Duration("after", wait))
 	if r.o.OnError != nil {
 		r.o.OnError(err)
 	}

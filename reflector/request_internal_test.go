@@ -38,10 +38,10 @@ func TestListOptions(t *testing.T) {
 			s: state{do: page}, pageSize: 7, want: metav1.ListOptions{ResourceVersion: "0", Limit: 7},
 		},
 		"the next page says its token and nothing else": {
-			s: state{do: page, version: "9", token: "t", pages: 1}, want: metav1.ListOptions{Continue: "t", Limit: 500},
+			s: state{do: page, version: "9", list: listState{token: "t"}}, want: metav1.ListOptions{Continue: "t", Limit: 500},
 		},
 		"the next page, with a page size": {
-			s: state{do: page, token: "t", pages: 1}, pageSize: 7, want: metav1.ListOptions{Continue: "t", Limit: 7},
+			s: state{do: page, list: listState{token: "t"}}, pageSize: 7, want: metav1.ListOptions{Continue: "t", Limit: 7},
 		},
 		"a later list is not older than what is known, and left to the cache": {
 			s: state{do: page, version: "9"}, want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder},
@@ -55,13 +55,13 @@ func TestListOptions(t *testing.T) {
 			want: metav1.ListOptions{ResourceVersion: "9", ResourceVersionMatch: notOlder, Limit: 500},
 		},
 		"a consistent read is paged": {
-			s: state{do: page, version: "9", consistent: true}, want: metav1.ListOptions{Limit: 500},
+			s: state{do: page, version: "9", list: listState{need: consistentRead}}, want: metav1.ListOptions{Limit: 500},
 		},
 		"a consistent read without a known version": {
-			s: state{do: page, consistent: true}, want: metav1.ListOptions{Limit: 500},
+			s: state{do: page, list: listState{need: consistentRead}}, want: metav1.ListOptions{Limit: 500},
 		},
 		"one list in place of the pages that were lost": {
-			s: state{do: page, version: "9", consistent: true, unlimited: true}, pageSize: 7, want: metav1.ListOptions{},
+			s: state{do: page, version: "9", list: listState{need: consistentRead, unlimited: true}}, pageSize: 7, want: metav1.ListOptions{},
 		},
 		"a server without versions gets requests for any version": {
 			s: state{do: page, version: "0"}, want: metav1.ListOptions{ResourceVersion: "0", Limit: 500},
@@ -77,7 +77,7 @@ func TestListOptions(t *testing.T) {
 			},
 		},
 		"a WatchList as a consistent read": {
-			s: state{do: watchList, version: "9", consistent: true}, want: metav1.ListOptions{
+			s: state{do: watchList, version: "9", list: listState{need: consistentRead}}, want: metav1.ListOptions{
 				SendInitialEvents: &yes, ResourceVersionMatch: notOlder, AllowWatchBookmarks: true, TimeoutSeconds: &seconds,
 			},
 		},

@@ -19,29 +19,53 @@ const (
 // state is what a reflector knows between two requests. It holds no object and no connection. next decides the next
 // request from it and from the result of the last one. The zero state knows nothing.
 type state struct {
-	do      verb
-	version string // of the last list, event or bookmark
+	do        verb
+	version   string // of the last list, event or bookmark
+	list      listState
+	watchList watchListState
+	watches   watchState
+	failures  failureState
 
-	consistent     bool   // the next list must be a consistent read: version was refused or contradicted
-	acceptRollback bool   // a consistent read was older than version: accept the next one, and reuse no object
-	token          string // of the next page
-	pages          int    // fetched of the list in progress
-	unlimited      bool   // a continue token was lost: request the whole list in one page
-	serverPages    bool   // the server paged an answer of any version, so it has no watch cache: keep paging
-
-	watchListAfter    time.Time // request no WatchList before
-	watchListFailures int       // incomplete WatchLists in a row
-	emptyWatches      int       // watches in a row that failed without an event
-	// silence is the time that watches have lasted since the last event or bookmark.
-	silence    time.Duration
-	busyProbes int // probes in a row that the server answered with 429 or 503
-
-	attempt  int       // failures in a row, for the backoff
-	failedAt time.Time // the time of the last failure
-	outage   bool      // the last failure was one of an outage: no connection, 429 or 503
-	relisted bool      // one of the failures led from a watch to a list
+	serverPages bool // the server paged an answer of any version, so it has no watch cache: keep paging
 	// spread is the upper bound of a random time that is added to the pause before the next request.
 	spread time.Duration
+}
+
+// listState describes the list in progress, or the next one. It is zero while the reflector watches.
+type listState struct {
+	need      consistency
+	token     string // of the next page; empty before the first page
+	unlimited bool   // a continue token was lost: request the whole list in one page
+}
+
+// consistency says which answers a list accepts. Each value requires more of the request than the one before.
+type consistency int
+
+const (
+	notOlder       consistency = iota // an answer that is at least as new as the version reached
+	consistentRead                    // the newest state, because the version was refused or contradicted
+	acceptRollback                    // the newest state even if it is older than the version; known objects are not reused
+)
+
+// watchListState counts the incomplete WatchLists.
+type watchListState struct {
+	failures int       // in a row
+	after    time.Time // request no WatchList before
+}
+
+// watchState describes the watches since the last list.
+type watchState struct {
+	failures   int           // watches in a row that failed without an event
+	silence    time.Duration // the time that watches have lasted since the last event or bookmark
+	busyProbes int           // probes in a row that the server answered with 429 or 503
+}
+
+// failureState describes the failures in a row. A time without a failure (limits.backoffReset) begins a new row.
+type failureState struct {
+	count    int       // for the backoff
+	at       time.Time // the time of the last failure
+	outage   bool      // the last failure was one of an outage: no connection, 429 or 503
+	relisted bool      // one of the failures led from a watch to a list
 }
 
 // outcome classifies how a request ended, as far as the next request depends on it.
@@ -127,13 +151,13 @@ func (l limits) next(s state, res result) (state, time.Duration) {
 // afterPage requests the next page, watches after the last one, or begins the list again.
 func (l limits) afterPage(s state, res result) (state, time.Duration) {
 	s.serverPages = s.serverPages || res.paged
-	isLater := s.pages > 0
+	isLater := s.list.token != ""
 	switch res.outcome {
 	case done:
 		if res.synced {
 			return s.listed(), 0
 		}
-		s.token, s.pages = res.token, s.pages+1
+		s.list.token = res.token
 		if res.items == 0 {
 			return s, l.backoffBase // a selector may have matched nothing on it, but empty pages may also have no end
 		}
@@ -143,14 +167,16 @@ func (l limits) afterPage(s state, res result) (state, time.Duration) {
 			return l.retry(s, res, true) // the token is still valid
 		}
 	case expired, tooLarge, backwards, rolledBack:
-		lost := isLater && res.outcome == expired && !s.unlimited // the token has expired, not the version
+		lost := isLater && res.outcome == expired && !s.list.unlimited // the token has expired, not the version
 		s, repeated := s.requireConsistent(res.outcome)
-		s.unlimited = s.unlimited || lost
-		return l.retry(s.restartList(), res, repeated && !lost)
+		s.list.unlimited = s.list.unlimited || lost
+		s.list.token = ""
+		return l.retry(s, res, repeated && !lost)
 	case rejected:
-		s.unlimited = s.unlimited || isLater
+		s.list.unlimited = s.list.unlimited || isLater
 	}
-	return l.retry(l.chooseList(s.restartList(), res.at), res, true)
+	s.list.token = ""
+	return l.retry(l.chooseList(s, res.at), res, true)
 }
 
 // afterIncompleteWatchList requests another WatchList, or a list in pages.
@@ -164,8 +190,8 @@ func (l limits) afterIncompleteWatchList(s state, res result) (state, time.Durat
 	case rejected, deadline, noWatchList:
 		return l.giveUpWatchList(s, res.at), res.retryAfter
 	}
-	s.watchListFailures++
-	if s.watchListFailures >= maxWatchListFailures {
+	s.watchList.failures++
+	if s.watchList.failures >= maxWatchListFailures {
 		s = l.giveUpWatchList(s, res.at)
 	}
 	return l.retry(s, res, true)
@@ -178,19 +204,19 @@ func (l limits) afterIncompleteWatchList(s state, res result) (state, time.Durat
 // backup sends nothing until it has reached that version again. A probe finds out. kube-apiserver sends a bookmark each
 // minute, so a minute without an event or a bookmark leads to a probe.
 func (l limits) afterWatch(s state, res result) (state, time.Duration) {
-	silence := s.silence + res.lasted
+	silence := s.watches.silence + res.lasted
 	if res.events > 0 || res.confirmed {
 		silence = 0
 	}
 	s = s.listed()
-	s.silence = silence
+	s.watches.silence = silence
 	if res.events > 0 {
-		s.emptyWatches = 0
+		s.watches.failures = 0
 	}
 	switch res.outcome {
 	case done:
 		if res.events > 0 || res.lasted >= l.shortWatch {
-			s.emptyWatches = 0
+			s.watches.failures = 0
 			if silence >= l.maxSilence {
 				s = s.probeIfOrdered()
 			}
@@ -199,16 +225,16 @@ func (l limits) afterWatch(s state, res result) (state, time.Duration) {
 	case expired:
 		return l.relist(s, res)
 	case backwards, rolledBack:
-		s.consistent = true
+		s.list.need = consistentRead
 		return l.relist(s, res)
 	case busy, unreachable:
 		return l.retry(s.probeIfOrdered(), res, true) // a restore from a backup begins with a stop of the server
 	}
 	if res.events == 0 {
-		s.emptyWatches++
+		s.watches.failures++
 	}
-	if s.emptyWatches >= maxEmptyWatches {
-		s.emptyWatches, s.silence = 0, 0
+	if s.watches.failures >= maxEmptyWatches {
+		s.watches = watchState{}
 		s = l.chooseList(s, res.at)
 	}
 	return l.retry(s, res, true)
@@ -220,19 +246,19 @@ func (l limits) afterWatch(s state, res result) (state, time.Duration) {
 // other failure of the probe, the watch may still succeed. The price: the version is not checked before the next
 // silence.
 func (l limits) afterProbe(s state, res result) (state, time.Duration) {
-	tried := s.busyProbes
+	tried := s.watches.busyProbes
 	s = s.listed()
 	switch res.outcome {
 	case done:
 		return s, 0
 	case rolledBack:
-		s.consistent, s.acceptRollback = true, true
+		s.list.need = acceptRollback
 		return l.relist(s, res)
 	case unreachable:
 		s.do = probe
 	case busy:
 		if tried+1 < maxBusyProbes {
-			s.do, s.busyProbes = probe, tried+1
+			s.do, s.watches.busyProbes = probe, tried+1
 		}
 	case rejected:
 		return s, res.retryAfter
@@ -242,7 +268,7 @@ func (l limits) afterProbe(s state, res result) (state, time.Duration) {
 
 // probeIfOrdered makes the next request a probe if versions have an order.
 func (s state) probeIfOrdered() state {
-	s.silence = 0
+	s.watches.silence = 0
 	if _, decimal := api.CompareVersions("1", s.version); decimal && s.resumable() {
 		s.do = probe
 	}
@@ -251,15 +277,9 @@ func (s state) probeIfOrdered() state {
 
 // listed returns s after a complete list: the next request is a watch.
 func (s state) listed() state {
-	s.do = watch
-	s.watchListFailures, s.silence, s.busyProbes = 0, 0, 0
-	s.consistent, s.acceptRollback, s.unlimited = false, false, false
-	return s.restartList()
-}
-
-// restartList forgets the pages of the list in progress.
-func (s state) restartList() state {
-	s.token, s.pages = "", 0
+	s.do, s.list = watch, listState{}
+	s.watchList.failures = 0
+	s.watches = watchState{failures: s.watches.failures}
 	return s
 }
 
@@ -267,11 +287,12 @@ func (s state) restartList() state {
 // a consistent read was older, the next one is accepted. repeated reports whether the last list had the same
 // requirement.
 func (s state) requireConsistent(o outcome) (required state, repeated bool) {
-	repeated = s.consistent
+	need := consistentRead
 	if o == rolledBack {
-		repeated, s.acceptRollback = s.acceptRollback, true
+		need = acceptRollback
 	}
-	s.consistent = true
+	repeated = s.list.need >= need
+	s.list.need = max(s.list.need, need)
 	return s, repeated
 }
 
@@ -282,7 +303,7 @@ func (s state) resumable() bool { return s.version != "" && s.version != "0" }
 // chooseList makes the next request a WatchList, or a page while WatchLists are off.
 func (l limits) chooseList(s state, now time.Time) state {
 	s.do = page
-	if l.watchList && !now.Before(s.watchListAfter) {
+	if l.watchList && !now.Before(s.watchList.after) {
 		s.do = watchList
 	}
 	return s
@@ -291,8 +312,7 @@ func (l limits) chooseList(s state, now time.Time) state {
 // giveUpWatchList makes the next request a page, and turns WatchLists off for limits.watchListPause.
 func (l limits) giveUpWatchList(s state, now time.Time) state {
 	s.do = page
-	s.watchListFailures = 0
-	s.watchListAfter = now.Add(l.watchListPause)
+	s.watchList = watchListState{after: now.Add(l.watchListPause)}
 	return s
 }
 
@@ -304,15 +324,15 @@ func (l limits) giveUpWatchList(s state, now time.Time) state {
 // their lists over five seconds: 5,000 clients send 1,000 lists a second. Their pauses during a short outage spread
 // them over one second only. The price: the cache stays old for another 2.5 seconds on average.
 func (l limits) relist(s state, res result) (state, time.Duration) {
-	s.emptyWatches, s.silence = 0, 0
-	isFirst := s.outage && !s.relisted
+	s.watches = watchState{}
+	isFirst := s.failures.outage && !s.failures.relisted
 	s = l.failed(l.chooseList(s, res.at), res)
-	s.relisted = true
-	if isFirst && s.attempt > 1 {
+	s.failures.relisted = true
+	if isFirst && s.failures.count > 1 {
 		s.spread = l.relistSpread
 		return s, res.retryAfter
 	}
-	return s, max(l.backoff(s.attempt-1), res.retryAfter)
+	return s, max(l.backoff(s.failures.count-1), res.retryAfter)
 }
 
 // retry returns s and the pause before its request: the one that the server asked for, and the backoff if wait is set.
@@ -321,27 +341,26 @@ func (l limits) retry(s state, res result, wait bool) (state, time.Duration) {
 		return s, res.retryAfter
 	}
 	s = l.failed(s, res)
-	return s, max(l.backoff(s.attempt), res.retryAfter)
+	return s, max(l.backoff(s.failures.count), res.retryAfter)
 }
 
 // failed counts a failure.
 func (l limits) failed(s state, res result) state {
-	if res.at.Sub(s.failedAt) > l.backoffReset {
-		s.attempt, s.relisted = 0, false
+	if res.at.Sub(s.failures.at) > l.backoffReset {
+		s.failures = failureState{}
 	}
-	s.attempt++
-	s.failedAt, s.outage = res.at, res.outcome == busy || res.outcome == unreachable
+	s.failures.count++
+	s.failures.at, s.failures.outage = res.at, res.outcome == busy || res.outcome == unreachable
 	return s
 }
 
-// backoff returns the pause after a number of failures in a row. It doubles from the base to the maximum; attempt 0
-// does not wait.
-func (l limits) backoff(attempt int) time.Duration {
-	if attempt <= 0 {
+// backoff returns the pause after a number of failures in a row. It doubles from the base to the maximum.
+func (l limits) backoff(failures int) time.Duration {
+	if failures <= 0 {
 		return 0
 	}
 	d := l.backoffBase
-	for ; attempt > 1 && d < l.backoffMax; attempt-- {
+	for ; failures > 1 && d < l.backoffMax; failures-- {
 		d += min(d, l.backoffMax-d) // no maximum can make it overflow
 	}
 	return min(d, l.backoffMax)

@@ -67,21 +67,21 @@ func only(v verb) []verb { return []verb{v} }
 
 // failed returns s after its first failure, at noon.
 func failed(s state) state {
-	s.attempt, s.failedAt = 1, noon
+	s.failures.count, s.failures.at = 1, noon
 	return s
 }
 
 // inOutage returns s after its first failure, at noon, which was part of an outage.
 func inOutage(s state) state {
 	s = failed(s)
-	s.outage = true
+	s.failures.outage = true
 	return s
 }
 
 // relisted returns s after its first failure, at noon, which led from a watch to a list.
 func relisted(s state) state {
 	s = failed(s)
-	s.relisted = true
+	s.failures.relisted = true
 	return s
 }
 
@@ -94,7 +94,7 @@ func (s state) with(f func(*state)) state {
 func table() []row {
 	established := []verb{watchList, watch} // a complete WatchList is a watch
 	at7 := state{version: "7"}
-	listing := state{do: page, version: "7", token: "t", pages: 2}
+	listing := state{do: page, version: "7", list: listState{token: "t"}}
 	watching := state{do: watch, version: "7"}
 	paused := noon.Add(time.Minute)
 	stale := []outcome{expired, tooLarge, backwards}
@@ -104,14 +104,14 @@ func table() []row {
 			"a page that is not the last: the next one at once", only(page), listing,
 			[]outcome{done},
 			result{token: "u", items: 5},
-			state{do: page, version: "7", token: "u", pages: 3},
+			state{do: page, version: "7", list: listState{token: "u"}},
 			0,
 		},
 		{
 			"an empty page that is not the last: the next one after a pause, because empty pages may have no end", only(page), listing,
 			[]outcome{done},
 			result{token: "u"},
-			state{do: page, version: "7", token: "u", pages: 3},
+			state{do: page, version: "7", list: listState{token: "u"}},
 			base,
 		},
 		{
@@ -119,12 +119,14 @@ func table() []row {
 			state{do: page},
 			[]outcome{done},
 			result{token: "u", items: 5, paged: true},
-			state{do: page, token: "u", pages: 1, serverPages: true},
+			state{do: page, serverPages: true, list: listState{token: "u"}},
 			0,
 		},
 		{
 			"the last page: watch from the list's version", only(page),
-			listing.with(func(s *state) { s.consistent, s.acceptRollback, s.unlimited, s.watchListFailures = true, true, true, 2 }),
+			listing.with(func(s *state) {
+				s.list.need, s.list.unlimited, s.watchList.failures = acceptRollback, true, 2
+			}),
 			[]outcome{done},
 			result{synced: true, version: "9"},
 			state{do: watch, version: "9"},
@@ -132,10 +134,10 @@ func table() []row {
 		},
 		{
 			"the last page of a server without a watch cache: later lists are paged, too", only(page),
-			listing.with(func(s *state) { s.serverPages, s.emptyWatches = true, 1 }),
+			listing.with(func(s *state) { s.serverPages, s.watches.failures = true, 1 }),
 			[]outcome{done},
 			result{synced: true, version: "9"},
-			state{do: watch, version: "9", serverPages: true, emptyWatches: 1},
+			state{do: watch, version: "9", serverPages: true, watches: watchState{failures: 1}},
 			0,
 		},
 		{
@@ -148,56 +150,56 @@ func table() []row {
 		{
 			"the version of a list is refused or contradicted: a consistent read at once", only(page), at7, stale,
 			result{},
-			state{do: page, version: "7", consistent: true},
+			state{do: page, version: "7", list: listState{need: consistentRead}},
 			0,
 		},
 		{
 			"a consistent read is refused or contradicted: again, with backoff", only(page),
-			at7.with(func(s *state) { s.consistent = true }), stale,
+			at7.with(func(s *state) { s.list.need = consistentRead }), stale,
 			result{},
-			failed(state{do: page, version: "7", consistent: true}), base,
+			failed(state{do: page, version: "7", list: listState{need: consistentRead}}), base,
 		},
 		{
-			"a consistent read is older: accept the next one, at once", only(page), at7.with(func(s *state) { s.consistent = true }),
+			"a consistent read is older: accept the next one, at once", only(page), at7.with(func(s *state) { s.list.need = consistentRead }),
 			[]outcome{rolledBack},
 			result{},
-			state{do: page, version: "7", consistent: true, acceptRollback: true},
+			state{do: page, version: "7", list: listState{need: acceptRollback}},
 			0,
 		},
 		{
 			"a consistent read that is accepted is older: again, with backoff", only(page),
-			at7.with(func(s *state) { s.consistent, s.acceptRollback = true, true }),
+			at7.with(func(s *state) { s.list.need = acceptRollback }),
 			[]outcome{rolledBack},
 			result{},
-			failed(state{do: page, version: "7", consistent: true, acceptRollback: true}), base,
+			failed(state{do: page, version: "7", list: listState{need: acceptRollback}}), base,
 		},
 		{
 			"a token expires: a list in one page at once", only(page), listing,
 			[]outcome{expired},
 			result{},
-			state{do: page, version: "7", consistent: true, unlimited: true},
+			state{do: page, version: "7", list: listState{need: consistentRead, unlimited: true}},
 			0,
 		},
 		{
 			"a token of a consistent read expires: a list in one page at once", only(page),
-			listing.with(func(s *state) { s.consistent = true }),
+			listing.with(func(s *state) { s.list.need = consistentRead }),
 			[]outcome{expired},
 			result{},
-			state{do: page, version: "7", consistent: true, unlimited: true},
+			state{do: page, version: "7", list: listState{need: consistentRead, unlimited: true}},
 			0,
 		},
 		{
 			"the server pages a list without a limit, and its token expires: again, with backoff", only(page),
-			listing.with(func(s *state) { s.consistent, s.unlimited = true, true }),
+			listing.with(func(s *state) { s.list.need, s.list.unlimited = consistentRead, true }),
 			[]outcome{expired},
 			result{},
-			failed(state{do: page, version: "7", consistent: true, unlimited: true}), base,
+			failed(state{do: page, version: "7", list: listState{need: consistentRead, unlimited: true}}), base,
 		},
 		{
 			"a list is contradicted on its last page: a consistent read, in pages", only(page), listing,
 			[]outcome{tooLarge, backwards},
 			result{},
-			state{do: page, version: "7", consistent: true},
+			state{do: page, version: "7", list: listState{need: consistentRead}},
 			0,
 		},
 		{
@@ -220,23 +222,23 @@ func table() []row {
 		},
 		{
 			"a page is refused, stalls or breaks while WatchLists are off: from the first page", only(page),
-			at7.with(func(s *state) { s.watchListAfter = paused }),
+			at7.with(func(s *state) { s.watchList.after = paused }),
 			[]outcome{rejected, deadline, broken},
 			result{},
-			failed(state{do: page, version: "7", watchListAfter: paused}), base,
+			failed(state{do: page, version: "7", watchList: watchListState{after: paused}}), base,
 		},
 		{
 			"a later page stalls or breaks: from the first page", only(page),
-			listing.with(func(s *state) { s.watchListAfter = paused }),
+			listing.with(func(s *state) { s.watchList.after = paused }),
 			[]outcome{deadline, broken},
 			result{},
-			failed(state{do: page, version: "7", watchListAfter: paused}), base,
+			failed(state{do: page, version: "7", watchList: watchListState{after: paused}}), base,
 		},
 		{
-			"a token is refused: a list in one page", only(page), listing.with(func(s *state) { s.watchListAfter = paused }),
+			"a token is refused: a list in one page", only(page), listing.with(func(s *state) { s.watchList.after = paused }),
 			[]outcome{rejected},
 			result{},
-			failed(state{do: page, version: "7", watchListAfter: paused, unlimited: true}), base,
+			failed(state{do: page, version: "7", list: listState{unlimited: true}, watchList: watchListState{after: paused}}), base,
 		},
 
 		// An incomplete WatchList.
@@ -244,61 +246,61 @@ func table() []row {
 		{
 			"the version is refused or contradicted: a consistent read at once", only(watchList), at7, stale,
 			result{},
-			state{version: "7", consistent: true},
+			state{version: "7", list: listState{need: consistentRead}},
 			0,
 		},
 		{
-			"a consistent read is refused or contradicted: again, with backoff", only(watchList), at7.with(func(s *state) { s.consistent = true }), stale,
+			"a consistent read is refused or contradicted: again, with backoff", only(watchList), at7.with(func(s *state) { s.list.need = consistentRead }), stale,
 			result{},
-			failed(state{version: "7", consistent: true}), base,
+			failed(state{version: "7", list: listState{need: consistentRead}}), base,
 		},
 		{
-			"a consistent read is older: accept the next one, at once", only(watchList), at7.with(func(s *state) { s.consistent = true }),
+			"a consistent read is older: accept the next one, at once", only(watchList), at7.with(func(s *state) { s.list.need = consistentRead }),
 			[]outcome{rolledBack},
 			result{},
-			state{version: "7", consistent: true, acceptRollback: true},
+			state{version: "7", list: listState{need: acceptRollback}},
 			0,
 		},
 		{
 			"a WatchList is refused or stalls: pages at once, and no WatchList for ten minutes", only(watchList),
-			at7.with(func(s *state) { s.watchListFailures = 2 }),
+			at7.with(func(s *state) { s.watchList.failures = 2 }),
 			[]outcome{rejected, deadline, noWatchList},
 			result{},
-			state{do: page, version: "7", watchListAfter: noon.Add(10 * time.Minute)},
+			state{do: page, version: "7", watchList: watchListState{after: noon.Add(10 * time.Minute)}},
 			0,
 		},
 		{
 			"it ends early or breaks: a WatchList again", only(watchList), at7,
 			[]outcome{done, broken},
 			result{},
-			failed(state{version: "7", watchListFailures: 1}), base,
+			failed(state{version: "7", watchList: watchListState{failures: 1}}), base,
 		},
 		{
 			"it ends early or breaks for the third time: pages, and no WatchList for ten minutes", only(watchList),
-			at7.with(func(s *state) { s.watchListFailures = 2 }),
+			at7.with(func(s *state) { s.watchList.failures = 2 }),
 			[]outcome{done, broken},
 			result{},
-			failed(state{do: page, version: "7", watchListAfter: noon.Add(10 * time.Minute)}), base,
+			failed(state{do: page, version: "7", watchList: watchListState{after: noon.Add(10 * time.Minute)}}), base,
 		},
 
 		// A watch, or a complete WatchList.
 		{
 			"a watch of a second or more ends: the next one at once", established,
-			watching.with(func(s *state) { s.emptyWatches, s.silence = 2, time.Hour }),
+			watching.with(func(s *state) { s.watches.failures, s.watches.silence = 2, time.Hour }),
 			[]outcome{done},
 			result{synced: true, version: "7", lasted: time.Second, confirmed: true},
 			watching, 0,
 		},
 		{
 			"a watch of a second or more ends after events: the next one at once", established,
-			watching.with(func(s *state) { s.emptyWatches, s.silence = 2, time.Hour }),
+			watching.with(func(s *state) { s.watches.failures, s.watches.silence = 2, time.Hour }),
 			[]outcome{done},
 			result{synced: true, version: "9", events: 1, lasted: time.Minute},
 			state{do: watch, version: "9"},
 			0,
 		},
 		{
-			"a short watch with events: at most one a second", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"a short watch with events: at most one a second", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{done},
 			result{synced: true, version: "9", events: 1},
 			state{do: watch, version: "9"},
@@ -308,10 +310,10 @@ func table() []row {
 			"a short watch without events has failed", established, watching,
 			[]outcome{done},
 			result{synced: true, version: "7"},
-			failed(state{do: watch, version: "7", emptyWatches: 1, silence: 500 * time.Millisecond}), base,
+			failed(state{do: watch, version: "7", watches: watchState{failures: 1, silence: 500 * time.Millisecond}}), base,
 		},
 		{
-			"the version has expired: a list at once", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"the version has expired: a list at once", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{expired},
 			result{synced: true, version: "7"},
 			relisted(state{version: "7"}), 0,
@@ -323,80 +325,82 @@ func table() []row {
 			relisted(state{version: "9"}), 0,
 		},
 		{
-			"the version has expired while WatchLists are off: a list in pages", established, watching.with(func(s *state) { s.watchListAfter = paused }),
+			"the version has expired while WatchLists are off: a list in pages", established, watching.with(func(s *state) { s.watchList.after = paused }),
 			[]outcome{expired},
 			result{synced: true, version: "7"},
-			relisted(state{do: page, version: "7", watchListAfter: paused}), 0,
+			relisted(state{do: page, version: "7", watchList: watchListState{after: paused}}), 0,
 		},
 		{
-			"the server contradicts itself: a consistent read at once", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"the server contradicts itself: a consistent read at once", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{backwards, rolledBack},
 			result{synced: true, version: "7"},
-			relisted(state{version: "7", consistent: true}), 0,
+			relisted(state{version: "7", list: listState{need: consistentRead}}), 0,
 		},
 		{
 			"the server contradicts itself after events: a consistent read at once", established, watching,
 			[]outcome{backwards, rolledBack},
 			result{synced: true, version: "9", events: 1},
-			relisted(state{version: "9", consistent: true}), 0,
+			relisted(state{version: "9", list: listState{need: consistentRead}}), 0,
 		},
 		{
 			"the version has expired after an outage: a list at once, at random within five seconds", established,
-			watching.with(func(s *state) { s.attempt, s.failedAt, s.outage = 9, noon, true }),
+			watching.with(func(s *state) { s.failures.count, s.failures.at, s.failures.outage = 9, noon, true }),
 			[]outcome{expired},
 			result{synced: true, version: "7"},
-			state{version: "7", attempt: 10, failedAt: noon, relisted: true, spread: 5 * time.Second},
+			state{version: "7", spread: 5 * time.Second, failures: failureState{count: 10, at: noon, relisted: true}},
 			0,
 		},
 		{
 			"the version has expired again after an outage: a list with backoff", established,
-			watching.with(func(s *state) { s.attempt, s.failedAt, s.outage, s.relisted = 2, noon, true, true }),
+			watching.with(func(s *state) {
+				s.failures.count, s.failures.at, s.failures.outage, s.failures.relisted = 2, noon, true, true
+			}),
 			[]outcome{expired},
 			result{synced: true, version: "7"},
-			state{version: "7", attempt: 3, failedAt: noon, relisted: true},
+			state{version: "7", failures: failureState{count: 3, at: noon, relisted: true}},
 			2 * base,
 		},
 		{
 			"the version has expired after failures of another kind: a list with backoff", established,
-			watching.with(func(s *state) { s.attempt, s.failedAt = 2, noon }),
+			watching.with(func(s *state) { s.failures.count, s.failures.at = 2, noon }),
 			[]outcome{expired},
 			result{synced: true, version: "7"},
-			state{version: "7", attempt: 3, failedAt: noon, relisted: true},
+			state{version: "7", failures: failureState{count: 3, at: noon, relisted: true}},
 			2 * base,
 		},
 		{
 			"the version has expired long after an outage: a list at once", established,
-			watching.with(func(s *state) { s.attempt, s.failedAt, s.outage = 9, noon.Add(-time.Hour), true }),
+			watching.with(func(s *state) { s.failures.count, s.failures.at, s.failures.outage = 9, noon.Add(-time.Hour), true }),
 			[]outcome{expired},
 			result{synced: true, version: "7"},
 			relisted(state{version: "7"}), 0,
 		},
 		{
-			"an outage: a probe before the same watch", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"an outage: a probe before the same watch", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{busy, unreachable},
 			result{synced: true, version: "7"},
-			inOutage(state{do: probe, version: "7", emptyWatches: 2}), base,
+			inOutage(state{do: probe, version: "7", watches: watchState{failures: 2}}), base,
 		},
 		{
-			"an outage after events: a probe before the next watch", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"an outage after events: a probe before the next watch", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{busy, unreachable},
 			result{synced: true, version: "9", events: 1},
 			inOutage(state{do: probe, version: "9"}), base,
 		},
 		{
-			"any other end: a watch again", established, watching.with(func(s *state) { s.silence = time.Minute }),
+			"any other end: a watch again", established, watching.with(func(s *state) { s.watches.silence = time.Minute }),
 			[]outcome{tooLarge, rejected, deadline, broken},
 			result{synced: true, version: "7"},
-			failed(state{do: watch, version: "7", emptyWatches: 1, silence: time.Minute + 500*time.Millisecond}), base,
+			failed(state{do: watch, version: "7", watches: watchState{failures: 1, silence: time.Minute + 500*time.Millisecond}}), base,
 		},
 		{
-			"any other end after events: a watch again", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"any other end after events: a watch again", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{tooLarge, rejected, deadline, broken},
 			result{synced: true, version: "9", events: 1},
 			failed(state{do: watch, version: "9"}), base,
 		},
 		{
-			"the third watch without an event: a list", established, watching.with(func(s *state) { s.emptyWatches = 2 }),
+			"the third watch without an event: a list", established, watching.with(func(s *state) { s.watches.failures = 2 }),
 			[]outcome{done, tooLarge, rejected, deadline, broken},
 			result{synced: true, version: "7"},
 			failed(state{version: "7"}), base,
@@ -489,8 +493,8 @@ func TestNextHonoursRetryAfter(t *testing.T) {
 			require.Equal(t, 17*time.Second, wait, "%s: %+v", r.name, c)
 			require.Equal(t, r.to, to)
 
-			from.attempt, from.failedAt, from.outage = 10, noon, false
-			if _, wait = testLimits().next(from, res); to.attempt > 0 {
+			from.failures.count, from.failures.at, from.failures.outage = 10, noon, false
+			if _, wait = testLimits().next(from, res); to.failures.count > 0 {
 				require.Equal(t, longest, wait, "%s: %+v", r.name, c)
 			}
 		})
@@ -532,14 +536,14 @@ func TestBackoff(t *testing.T) {
 
 func TestBackoffRestartsAfterTwoGoodMinutes(t *testing.T) {
 	l := testLimits()
-	s := state{do: watch, version: "7", attempt: 5, failedAt: noon}
+	s := state{do: watch, version: "7", failures: failureState{count: 5, at: noon}}
 	res := result{outcome: busy, synced: true, version: "7", at: noon.Add(2 * time.Minute)}
 	_, wait := l.next(s, res)
 	require.Equal(t, 25600*time.Millisecond, wait)
 	res.at = res.at.Add(1)
 	s, wait = l.next(s, res)
 	require.Equal(t, base, wait)
-	require.Equal(t, 1, s.attempt)
+	require.Equal(t, 1, s.failures.count)
 }
 
 // The longest pause with the largest jitter must not reset the backoff.
@@ -578,12 +582,15 @@ func newHostile(seed uint64, outcomes []outcome) *hostile {
 	flip := func() bool { return r.IntN(2) == 0 }
 	s := state{
 		do: allVerbs[r.IntN(len(allVerbs))], version: []string{"", "0", "7", "opaque"}[r.IntN(4)],
-		consistent: flip(), acceptRollback: flip(), unlimited: flip(), serverPages: flip(),
-		watchListFailures: r.IntN(3), emptyWatches: r.IntN(3), attempt: r.IntN(10),
-		failedAt: noon.Add(-time.Duration(r.IntN(300)) * time.Second), watchListAfter: noon.Add(time.Duration(r.IntN(1200)-600) * time.Second),
+		list:      listState{need: consistency(r.IntN(3)), unlimited: flip()},
+		watchList: watchListState{failures: r.IntN(3), after: noon.Add(time.Duration(r.IntN(1200)-600) * time.Second)},
+		watches:   watchState{failures: r.IntN(3)},
+		failures:  failureState{count: r.IntN(10), at: noon.Add(-time.Duration(r.IntN(300)) * time.Second)},
+
+		serverPages: flip(),
 	}
 	if s.do == page && flip() {
-		s.token, s.pages = "t", 1+r.IntN(3)
+		s.list.token = "t"
 	}
 	l := testLimits()
 	l.watchList = r.IntN(4) > 0

@@ -115,7 +115,7 @@ func (b *sharedStatus) begin(st state) {
 			s.Counters.WatchLists++
 		case page:
 			s.Phase = Listing
-			if st.pages == 0 {
+			if st.list.token == "" {
 				s.Objects, s.Remaining = 0, -1
 			}
 			s.Counters.Pages++

@@ -75,4 +75,4 @@ func (r *Reflector[T]) reuse(key api.Key, object T, s state) (known T, reused bo
 }
 
 // reuses reports whether known objects may replace objects of the same UID and version.
-func (r *Reflector[T]) reuses(s state) bool { return r.versions.reuse && !s.acceptRollback }
+func (r *Reflector[T]) reuses(s state) bool { return r.versions.reuse && s.list.need < acceptRollback }
