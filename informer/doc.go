@@ -48,9 +48,9 @@
 // called without a lock. They may block, add handlers, wait for a version, and remove handlers, also themselves. A
 // handler that ends its goroutine is removed.
 //
-// One lock orders batches, joins and resyncs. The only user code that runs under it are index functions, which must not
-// call the informer. The functions in Options may call the informer, but it is blocked until they return, so they must
-// not wait for it.
+// One lock orders batches, joins and resyncs. Index functions are the only user code that runs under it. They must not
+// call the informer. The functions in Options may call it, but it is blocked until they return, so they must not wait
+// for it.
 //
 // Reading the cache never blocks. Status, AddEventHandler and Remove wait at most for a batch that is being applied.
 // WaitFor blocks. Every method may be called on any goroutine, before, during and after Run.

@@ -34,7 +34,7 @@ func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) { return i.ba
 
 // handleDeltas applies a batch to the cache, publishes it and appends its notifications to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
-// batch either in its replay or as notifications. The only user code that runs here are index functions.
+// batch either in its replay or as notifications. Index functions are the only user code that runs here.
 func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
