@@ -12,8 +12,8 @@
 //  5. Every promise of a doc.go has a row in docs/promises.md, and every test that a row names exists.
 //  6. Comments and pages follow the style sheet in CONTRIBUTING.md, as far as a program can check it.
 //  7. No test sleeps, no package has an init function, no struct contains a context, and files and functions have a
-//     limited length.
-//  8. Each rule finds what it forbids.
+//     limited length. Each rule finds what it forbids.
+//  8. Every exported name has a user in another package, or a line with a reason in exported.txt.
 //
 // # Concurrency
 //
