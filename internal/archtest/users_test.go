@@ -60,10 +60,11 @@ func newSurface(s *source, foreign types.Importer) (*surface, error) {
 	return u, nil
 }
 
-// isPublic reports whether the exported names of a package are an API.
+// isPublic reports whether the exported names of a package are an API of programs. Packages for tests are not, because
+// their users are tests.
 func isPublic(pkg string) bool {
 	top, _, _ := strings.Cut(pkg, "/")
-	return !slices.Contains([]string{"internal", "testserver", "cmd", "examples"}, top)
+	return !slices.Contains([]string{"internal", "testserver", "testkit", "cmd", "examples"}, top)
 }
 
 // place adds a file to its unit, if it is one of those that count.
