@@ -4,8 +4,8 @@
 //	ListerWatcher ──pages, events──▶ Reflector ──Put, Delete, Replace──▶ DeltaFIFO
 //
 // The pure function next in state.go is the whole policy: from the state and the result of a request it returns the
-// next request and the pause before it. reflector.go has the loop around it, list.go fetches pages, and watch.go
-// applies watches and WatchLists.
+// next request and the pause before it. docs/architecture.md has a picture of it. reflector.go has the loop around
+// next, list.go fetches pages, and watch.go applies watches and WatchLists.
 //
 // # Example
 //
