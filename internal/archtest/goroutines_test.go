@@ -1,0 +1,110 @@
+package archtest_test
+
+import (
+	"go/ast"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// goroutines lists the functions of the library that start a goroutine, with the row of docs/architecture.md that
+// describes it. A goroutine that nobody waits for is a leak, so a new one needs a row.
+var goroutines = map[string]string{
+	"apiclient/exec Plugin.knownOrJoin": "run of a credential plugin (`apiclient/exec`)",
+	"controller Controller.begin":       "source",
+	"controller Controller.startWorker": "worker",
+	"expectations SlowStart":            "`expectations.SlowStart`",
+	"informer Factory.begin":            "shared informer",
+	"informer Factory.release":          "released share",
+	"informer Informer.Run":             "reflector",
+	"informer Informer.begin":           "processListener",
+	"leaderelection Elector.hold":       "`Elector.Run` itself",
+	"manager Manager.begin":             "runnable of a `Manager`",
+	"manager Server.Run":                "`Server.Run` of `manager`",
+	"manager UntilSignal":               "`UntilSignal`",
+	"testkit Kit.Start":                 "`testkit`",
+	"testkit Run":                       "`testkit`",
+	"testserver call.upgrade":           "`testserver`",
+}
+
+// programs have goroutines of their own.
+var programs = []string{"cmd/", "examples/", "internal/"}
+
+func TestGoroutinesAreListed(t *testing.T) {
+	s := repository(t)
+	page, err := fs.ReadFile(s.fs, "docs/architecture.md")
+	require.NoError(t, err)
+	started := map[string]bool{}
+	for f := range s.own {
+		if !isProgram(f.pkg) {
+			for _, name := range starters(f) {
+				started[f.pkg+" "+name] = true
+			}
+		}
+	}
+	for name, row := range goroutines {
+		require.True(t, started[name], "%s starts no goroutine", name)
+		require.Contains(t, string(page), "\n| "+row+" |", "docs/architecture.md needs a row for %s", name)
+		delete(started, name)
+	}
+	require.Empty(t, started, "these functions start goroutines and are not listed")
+}
+
+func isProgram(pkg string) bool {
+	for _, folder := range programs {
+		if strings.HasPrefix(pkg, folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// starters returns the functions and methods of a file that contain a go statement, or call a method Go.
+func starters(f *file) (names []string) {
+	for _, d := range f.Decls {
+		function, ok := d.(*ast.FuncDecl)
+		if !ok || function.Body == nil {
+			continue
+		}
+		starts := false
+		ast.Inspect(function.Body, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.GoStmt:
+				starts = true
+			case *ast.CallExpr:
+				if sel, ok := n.Fun.(*ast.SelectorExpr); ok && sel.Sel.Name == "Go" {
+					starts = true
+				}
+			}
+			return !starts
+		})
+		if starts {
+			names = append(names, receiver(function)+function.Name.Name)
+		}
+	}
+	return names
+}
+
+// receiver returns the type of a method's receiver and a dot, or "" for a function.
+func receiver(d *ast.FuncDecl) string {
+	if d.Recv == nil {
+		return ""
+	}
+	t := d.Recv.List[0].Type
+	for {
+		switch x := t.(type) {
+		case *ast.StarExpr:
+			t = x.X
+		case *ast.IndexExpr:
+			t = x.X
+		case *ast.IndexListExpr:
+			t = x.X
+		case *ast.Ident:
+			return x.Name + "."
+		default:
+			return ""
+		}
+	}
+}
