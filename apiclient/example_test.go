@@ -123,3 +123,17 @@ func ExampleRequest() {
 	// get pods attempt 1 code 404 failed true
 	// list pods attempt 1 code 200 failed false
 }
+
+// A document is JSON that is not an object of a resource.
+func ExampleClient_GetDocument() {
+	cfg, stop := started()
+	defer stop()
+	client, err := apiclient.New(cfg)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var version struct{ Major string }
+	fmt.Println(client.GetDocument(context.Background(), "/version", &version), version.Major)
+	// Output: <nil> 1
+}

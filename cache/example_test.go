@@ -79,10 +79,12 @@ func ExampleLister() {
 	for _, pod := range lister.Namespace("default").List(labels.SelectorFromSet(labels.Set{"app": "web"})) {
 		fmt.Println(pod.Name)
 	}
+	fmt.Println(len(lister.List(labels.Everything())))
 	_, err := lister.Namespace("default").Get("gone")
 	fmt.Println(err)
 	// Output:
 	// web-1
+	// 3
 	// pods "gone" not found
 }
 

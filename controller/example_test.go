@@ -250,3 +250,48 @@ func ExampleTerminalError() {
 	// reconcile mill: terminal error: spec.wheels must be positive
 	// true
 }
+
+// A source of one's own adds keys until its context ends. Here a source is removed when it is no longer needed.
+func ExampleSourceFunc() {
+	reconciled := make(chan string)
+	c := controller.New("jobs", controller.Func[string](func(_ context.Context, key string) (controller.Result, error) {
+		reconciled <- key
+		return controller.Result{}, nil
+	}), controller.Options{})
+	source := c.Watch(controller.SourceFunc("tickets", func(ctx context.Context, sink *controller.Sink[string]) error {
+		sink.Add("ticket 7", workqueue.Item{Cause: workqueue.Cause{Source: "tickets", Event: "open"}})
+		<-ctx.Done()
+		return nil
+	}))
+	stop := runAll(c.Run)
+	fmt.Println(<-reconciled)
+	source.Remove()
+	<-source.Done()
+	fmt.Println(source.Err())
+	stop()
+	// Output:
+	// ticket 7
+	// <nil>
+}
+
+// A reconcile knows which attempt it is, and logs with the fields of the controller and of the key.
+func ExampleAttempt() {
+	done := make(chan struct{})
+	c := controller.New("mills", controller.Func[string](func(ctx context.Context, _ string) (controller.Result, error) {
+		controller.Logger(ctx).Info("turning") // Options.Logger says where to
+		fmt.Println("attempt", controller.Attempt(ctx))
+		if controller.Attempt(ctx) < 3 {
+			return controller.Result{}, errors.New("no water")
+		}
+		close(done)
+		return controller.Result{}, nil
+	}), controller.Options{})
+	stop := runAll(c.Run)
+	c.Add("mill", workqueue.Item{})
+	<-done
+	stop()
+	// Output:
+	// attempt 1
+	// attempt 2
+	// attempt 3
+}

@@ -2,6 +2,7 @@ package manager_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -65,5 +66,52 @@ func Example() {
 	// [+]informer-sync ok
 	// [+]shutdown ok
 	// readyz check passed
+	// <nil>
+}
+
+// Runnables and checks can be removed while the manager runs.
+func ExampleRunnableRegistration() {
+	m, err := manager.New(manager.Options{ShowReasons: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	part := manager.Func(func(ctx context.Context) error {
+		<-ctx.Done()
+		return nil
+	})
+	registration, err := m.AddWith(part, manager.Placement{Name: "poller", Group: manager.Others})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	disk := func(context.Context) error { return errors.New("the disk is full") }
+	if err := m.Healthz().Add("disk", disk); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- m.Run(ctx) }()
+	<-m.Elected()
+
+	get := func(path string) {
+		answer := httptest.NewRecorder()
+		m.AdminHandler(manager.AdminOptions{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
+		fmt.Println(answer.Code, answer.Body)
+	}
+	get("/healthz/disk")
+	m.Healthz().Remove("disk")
+	get("/healthz")
+
+	registration.Remove()
+	<-registration.Done()
+	fmt.Println(registration.Name(), registration.Group(), registration.Err())
+	stop()
+	fmt.Println(<-ended)
+	// Output:
+	// 500 internal server error: the disk is full
+	// 200 ok
+	// poller others <nil>
 	// <nil>
 }

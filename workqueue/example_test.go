@@ -127,3 +127,33 @@ func ExampleMaxOf() {
 	// 30s
 	// 5
 }
+
+// Each limiter of client-go has a counterpart. Exponential doubles the delay of a key with each of its failures.
+func ExampleExponential() {
+	limiter := workqueue.Exponential[string](workqueue.Backoff{Base: time.Second, Max: time.Minute})
+	for range 3 {
+		fmt.Println(limiter.When("default/web"))
+	}
+	limiter.Forget("default/web")
+	fmt.Println(limiter.When("default/web"))
+	// Output:
+	// 1s
+	// 2s
+	// 4s
+	// 1s
+}
+
+// A delayed key is not handed out after ShutDown, and Get then returns ErrShutDown.
+func ExampleQueue_AddAfter() {
+	q := workqueue.New[string](workqueue.Options{})
+	q.AddAfter("default/web", time.Hour)
+	fmt.Println("ready:", q.Len())
+	fmt.Println("removed:", q.Cancel("default/web"))
+	q.ShutDown()
+	_, err := q.Get(context.Background())
+	fmt.Println(errors.Is(err, workqueue.ErrShutDown))
+	// Output:
+	// ready: 0
+	// removed: true
+	// true
+}
