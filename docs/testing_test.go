@@ -32,7 +32,7 @@ func (m mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, 
 	if !ok {
 		err := m.copies.Delete(ctx, name, metav1.DeleteOptions{})
 		if apierrors.IsNotFound(err) {
-			err = nil // somebody else was faster
+			err = nil // another client has deleted it
 		}
 		return controller.Result{}, err
 	}
@@ -74,7 +74,7 @@ func TestMirrorSurvivesALostWatchEvent(t *testing.T) {
 		k.LoseEvents(func() {
 			testkit.Delete(k, configMaps, api.Key{Namespace: "source", Name: "blue"})
 		})
-		require.Empty(t, copies(k), "the list that followed showed that the ConfigMap is gone")
+		require.Empty(t, copies(k), "the list that followed did not contain the ConfigMap")
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/testkit"
 )
 
-// The program sets the phase of each Pod to Running. Its first status update is a conflict, and it tries again.
+// The program sets the phase of each Pod to Running. Its first status update is a conflict, so it tries again.
 func Example() {
 	_ = func(t *testing.T) { // TestStarter
 		testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {

@@ -18,7 +18,7 @@ func Create(k *Kit, r api.Resource, object any) {
 	k.must("create", r, err)
 }
 
-// Get returns an object of the server. The test fails if the server has none of that key.
+// Get returns an object that the server holds. The test fails if there is no such object.
 func Get[T any](k *Kit, r api.Resource, key api.Key) T {
 	k.Helper()
 	u, err := k.Server.Get(r, key)
@@ -28,13 +28,13 @@ func Get[T any](k *Kit, r api.Resource, key api.Key) T {
 	return convert[T](k, u)
 }
 
-// Has reports whether the server has an object.
+// Has reports whether the server holds an object.
 func Has(k *Kit, r api.Resource, key api.Key) bool {
 	_, err := k.Server.Get(r, key)
 	return err == nil
 }
 
-// List returns the objects of a namespace, or of all with "", sorted by key.
+// List returns the objects of a namespace, sorted by key. The namespace "" means all.
 func List[T any](k *Kit, r api.Resource, namespace string) []T {
 	k.Helper()
 	all, err := k.Server.List(r, namespace)
@@ -48,8 +48,8 @@ func List[T any](k *Kit, r api.Resource, namespace string) []T {
 	return objects
 }
 
-// Edit changes an object, its status too, as if somebody else had done it, and waits as Idle does. T must declare every
-// field that the object has: others are deleted.
+// Edit changes an object, including its status, as another client would, and waits as Idle does. T must declare all
+// fields of the object, because Edit deletes the others.
 func Edit[T any](k *Kit, r api.Resource, key api.Key, change func(T)) {
 	k.Helper()
 	_, err := k.Server.Edit(r, key, func(u *unstructured.Unstructured) {
@@ -67,7 +67,7 @@ func Edit[T any](k *Kit, r api.Resource, key api.Key, change func(T)) {
 	k.must("edit", r, err)
 }
 
-// Delete deletes an object as if a user had done it, and waits as Idle does.
+// Delete deletes an object as a user would, and waits as Idle does.
 func Delete(k *Kit, r api.Resource, key api.Key) {
 	k.Helper()
 	k.must("delete", r, k.Server.Delete(r, key))
@@ -93,7 +93,7 @@ func convert[T any](k *Kit, u *unstructured.Unstructured) (object T) {
 	return object
 }
 
-// EventReasons returns the reasons of the Events about objects of a kind, sorted, each once.
+// EventReasons returns the reasons of the Events about objects of a kind: sorted, and each reason once.
 func EventReasons(k *Kit, kind string) []string {
 	k.Helper()
 	type event struct {

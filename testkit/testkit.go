@@ -18,24 +18,24 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// Options of Run. The zero value is a server with the built-in resources that testserver knows.
+// Options are the options of Run. The zero value is a server with the built-in resources of testserver.
 type Options struct {
 	Server testserver.Options
-	// Resources are registered beside them, without a schema. A CustomResourceDefinition can be created as well.
+	// Resources are registered in addition, without a schema. A test can also create a CustomResourceDefinition.
 	Resources []api.Resource
 }
 
-// Kit is what a test works with. Its T is that of the bubble (see testing/synctest).
+// Kit has the server, the client and the logger of a test. Its T belongs to the bubble (see testing/synctest).
 type Kit struct {
 	*testing.T
 	Server *testserver.Server
 	// Client is connected to Server through memory.
 	Client *apiclient.Client
-	// Logger writes to the log of the test, from level info on, and Logs reads what it wrote.
+	// Logger writes to the log of the test, from level info on. Logs returns these entries.
 	Logger *zap.Logger
 
 	logs     *observer.ObservedLogs
-	sent     chan struct{} // holds an element if a request was sent since somebody looked
+	sent     chan struct{} // has an element if a request was sent after the last receive
 	programs []*Program
 	expected []*expected
 }
@@ -47,8 +47,8 @@ type expected struct {
 	times     int
 }
 
-// Run calls test in a bubble of fake time with a running server. When test returns, Run stops what test started, in the
-// reverse order, and then the server.
+// Run calls test in a bubble of fake time, with a running server. When test returns, Run stops the programs that test
+// started, the last one first, and then the server.
 func Run(t *testing.T, o Options, test func(*Kit)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func Run(t *testing.T, o Options, test func(*Kit)) {
 		k.logs = logs
 		k.Logger = zaptest.NewLogger(t, zaptest.Level(zapcore.InfoLevel), zaptest.WrapOptions(zap.WrapCore(func(c zapcore.Core) zapcore.Core { return zapcore.NewTee(c, core) })))
 		var err error
-		if k.Client, err = apiclient.New(apiclient.Config{Host: k.Server.URL(), Transport: noticing{k.Server.Client().Transport, k.sent}}); err != nil {
+		if k.Client, err = apiclient.New(apiclient.Config{Host: k.Server.URL(), Transport: notifying{k.Server.Client().Transport, k.sent}}); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
@@ -79,13 +79,13 @@ func Run(t *testing.T, o Options, test func(*Kit)) {
 	})
 }
 
-// noticing tells a channel of every request.
-type noticing struct {
+// notifying is a transport that signals each request on a channel.
+type notifying struct {
 	http.RoundTripper
 	sent chan<- struct{}
 }
 
-func (n noticing) RoundTrip(r *http.Request) (*http.Response, error) {
+func (n notifying) RoundTrip(r *http.Request) (*http.Response, error) {
 	select {
 	case n.sent <- struct{}{}:
 	default:
@@ -107,11 +107,11 @@ type Program struct {
 	k      *Kit
 	cancel context.CancelFunc
 	ended  chan struct{}
-	err    error // set before ended is closed
+	err    error // written before ended is closed
 	over   bool
 }
 
-// Start calls run on a goroutine of its own, and returns when every goroutine waits for something.
+// Start calls run in a new goroutine. It returns when every goroutine waits for something.
 func (k *Kit) Start(run func(context.Context) error) *Program {
 	k.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -125,7 +125,7 @@ func (k *Kit) Start(run func(context.Context) error) *Program {
 	return p
 }
 
-// Stop ends the context of a program and waits until it has returned. It does nothing the second time.
+// Stop ends the context of a program and waits until it has returned. A second call does nothing.
 func (p *Program) Stop() {
 	p.k.Helper()
 	if p.over {
@@ -144,29 +144,29 @@ func (p *Program) Stop() {
 	}
 }
 
-// Wait waits until a program has ended by itself, and returns its error. Use it for a program that is expected to fail.
+// Wait waits until a program has ended by itself, and returns its error. Use it for a program that must fail.
 func (p *Program) Wait() error {
 	<-p.ended
 	p.over = true
 	return p.err
 }
 
-// Idle returns when every goroutine of the program and of the server waits for something: all that can be done now is
+// Idle returns when every goroutine of the program and of the server waits for something. All work that is due is then
 // done.
 func (k *Kit) Idle() { synctest.Wait() }
 
-// Pass lets time pass, and what is then due be done.
+// Pass lets time pass, and then waits as Idle does.
 func (k *Kit) Pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-// NextRequest lets time pass until the program sends a request through Client, and then waits as Idle does. If none
-// comes within the limit, the test fails. Use it to go to the next deadline of a controller.
+// NextRequest lets time pass until the program sends a request through Client, and then waits as Idle does. The test
+// fails if the limit passes without a request. Use it to go to the next deadline of a controller.
 func (k *Kit) NextRequest(limit time.Duration) {
 	k.Helper()
 	select {
-	case <-k.sent: // before now
+	case <-k.sent: // from before this call
 	default:
 	}
 	select {
@@ -179,7 +179,7 @@ func (k *Kit) NextRequest(limit time.Duration) {
 
 // LoseEvents breaks every connection, calls during, deletes the server's history, and lets the program connect again.
 // Then it waits two minutes, which is longer than the pauses of leat's reflectors. The program gets 410 (Gone) for its
-// watches, and must list. The test fails if no watch got that answer.
+// watches and must list. The test fails if no watch got a 410.
 func (k *Kit) LoseEvents(during func()) {
 	k.Helper()
 	outage := k.Server.Inject(testserver.Fault{Effect: testserver.Outage{}})
@@ -194,15 +194,17 @@ func (k *Kit) LoseEvents(during func()) {
 	expired.Remove()
 }
 
-// Restart breaks every connection and refuses new ones for a time. The server keeps its objects and its history.
+// Restart breaks every connection and refuses new ones for the given time. The server keeps its objects and its
+// history.
 func (k *Kit) Restart(d time.Duration) {
 	outage := k.Server.Inject(testserver.Fault{Effect: testserver.Outage{}})
 	k.Pass(d)
 	outage.Remove()
 }
 
-// Fail answers the next requests of a verb for a resource with an error of an HTTP code: 409 is a conflict. The verb is
-// as in testserver.Match, and the resource too: "pods", "deployments.apps", "deployments.apps/status".
+// Fail answers the next requests of a verb for a resource with an error that has the given HTTP code; 409 is a
+// conflict. The verb and the resource are those of testserver.Match: "pods", "deployments.apps",
+// "deployments.apps/status".
 func (k *Kit) Fail(verb, resource string, times, code int) {
 	i := k.Server.Inject(testserver.Fault{
 		Match: testserver.Match{Verbs: []string{verb}, Resource: resource}, Times: times, Effect: testserver.Fail{Code: code},
@@ -210,7 +212,7 @@ func (k *Kit) Fail(verb, resource string, times, code int) {
 	k.expected = append(k.expected, &expected{fmt.Sprintf("the failed %s of %s", verb, resource), i, times})
 }
 
-// Errors returns what was logged as an error: the message, and the field "err" or "error".
+// Errors returns the log entries of level error: the message, and the field "err" or "error".
 func (k *Kit) Errors() []string {
 	var lines []string
 	for _, e := range k.logs.All() {
@@ -228,7 +230,7 @@ func (k *Kit) Errors() []string {
 	return lines
 }
 
-// Logs returns what the program has logged.
+// Logs returns the log entries of the program.
 func (k *Kit) Logs() *observer.ObservedLogs { return k.logs }
 
 // Requests counts the requests of a verb for a resource, or for a subresource such as "deployments.apps/status".

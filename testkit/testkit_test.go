@@ -33,7 +33,7 @@ func pod() *corev1.Pod {
 	}
 }
 
-// starter sets the phase of each pod to Running. It looks at each pod once an hour.
+// starter sets the phase of each pod to Running, and repeats that once an hour.
 type starter struct {
 	pods *informer.Informer[*corev1.Pod]
 	live *apiclient.TypedClient[*corev1.Pod]
@@ -113,7 +113,7 @@ func TestTheNextDeadline(t *testing.T) {
 		k.Start(run(k, &starter{}))
 		testkit.Create(k, pods, pod())
 		for k.Requests("update", "pods/status") < 3 {
-			k.NextRequest(2 * time.Hour) // the reconcile after an hour, and the watches in between
+			k.NextRequest(2 * time.Hour) // the reconcile after an hour, and the watches before it
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestEventReasons(t *testing.T) {
 	})
 }
 
-// misuses are tests that must fail, with what they print.
+// misuses are tests that must fail, each with the text that it prints.
 var misuses = map[string]struct {
 	test   func(*testing.T)
 	prints string
@@ -179,7 +179,7 @@ var misuses = map[string]struct {
 	"a fault that does not happen": {func(t *testing.T) {
 		testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) { k.Fail("update", "pods/status", 2, 409) })
 	}, "testkit: the failed update of pods/status happened 0 times and not 2"},
-	"events that nobody misses": {func(t *testing.T) {
+	"a LoseEvents without a change": {func(t *testing.T) {
 		testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) { k.LoseEvents(func() {}) })
 	}, "testkit: LoseEvents: no watch needed the lost events"},
 	"no next request": {func(t *testing.T) {
@@ -190,7 +190,7 @@ var misuses = map[string]struct {
 	}, "testkit: get pods default/web: "},
 }
 
-// TestMisuse runs each misuse in a process of its own, because it fails.
+// TestMisuse runs each misuse in its own process, because it fails.
 func TestMisuse(t *testing.T) {
 	if name := os.Getenv("TESTKIT_MISUSE"); name != "" {
 		misuses[name].test(t)
