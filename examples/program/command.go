@@ -16,29 +16,29 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// Command is a program as it is called.
+// Command describes the command line of an example.
 type Command struct {
-	// Name is the program's, in its messages.
+	// Name is the name of the program; its messages begin with it.
 	Name string
-	// Flags adds the program's own to those of every program. It may be nil.
+	// Flags adds the flags of this example to the common ones. It may be nil.
 	Flags func(*flag.FlagSet)
-	// Work does everything, until ctx ends or something fails.
+	// Work does all the work. It returns when ctx ends, or with an error.
 	Work func(ctx context.Context, p *Program) error
 }
 
-// Main runs the command with the arguments of the process, ends its context with the first interrupt, and exits with the
-// second one or when the command has ended.
+// Main runs the command with the arguments of the process, and exits when the command has ended. The first interrupt
+// ends the command's context, the second one the process.
 func (c Command) Main() {
 	var code int
 	_ = manager.UntilSignal(context.Background(), func(ctx context.Context) error {
-		code = c.Run(ctx, os.Args[1:], os.Stderr) // which has said what is wrong
+		code = c.Run(ctx, os.Args[1:], os.Stderr) // Run has printed the error
 		return nil
 	})
 	os.Exit(code)
 }
 
-// Run is Main without the process. It returns the exit code: 0 after an interrupt, 1 when something failed, 2 when the
-// command line was wrong.
+// Run does what Main does, without the process: it returns the exit code. That is 0 after an interrupt, 1 after a
+// failure and 2 for an invalid command line.
 func (c Command) Run(ctx context.Context, args []string, stderr io.Writer) int {
 	o, err := c.parse(args, stderr)
 	switch {
@@ -59,14 +59,14 @@ func (c Command) Run(ctx context.Context, args []string, stderr io.Writer) int {
 	return 0
 }
 
-// options are what the command line says to every program.
+// options are the values of the common flags.
 type options struct {
 	Options
 	connection kubeconfig.Options
 	verbose    bool
 }
 
-// parse reads the command line. What is wrong with it is returned and not printed.
+// parse reads the command line. It returns errors and does not print them.
 func (c Command) parse(args []string, stderr io.Writer) (o options, err error) {
 	f := flag.NewFlagSet(c.Name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -80,9 +80,9 @@ func (c Command) parse(args []string, stderr io.Writer) (o options, err error) {
 		f.SetOutput(stderr)
 		f.Usage()
 	case err == nil && f.NArg() > 0:
-		err = fmt.Errorf("there is no argument %q", f.Arg(0))
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case err == nil && o.Workers < 1:
-		err = fmt.Errorf("--workers is %d, and somebody has to work", o.Workers)
+		err = fmt.Errorf("--workers is %d; it must be at least 1", o.Workers)
 	}
 	return o, err
 }
@@ -92,15 +92,15 @@ func (o *options) flags(f *flag.FlagSet) {
 	f.StringVar(&c.Path, "kubeconfig", "", "kubeconfig `file` (default: those in $KUBECONFIG, else ~/.kube/config, else the pod's service account)")
 	f.StringVar(&c.Context, "context", "", "`context` of the kubeconfig (default: the current one)")
 	f.StringVar(&c.Server, "server", "", "`URL` of the API server, instead of the kubeconfig's")
-	f.StringVar(&c.CAFile, "certificate-authority", "", "`file` with the authorities that may have signed the server's certificate")
+	f.StringVar(&c.CAFile, "certificate-authority", "", "`file` with the certificate authorities of the server")
 	f.Func("token", "bearer `token`, instead of the kubeconfig's credentials", func(text string) error {
 		c.Token = apiclient.NewSecret(text)
 		return nil
 	})
-	f.StringVar(&o.Namespace, "namespace", "", "`namespace` to keep to (default: all)")
-	f.IntVar(&o.Workers, "workers", 5, "how many objects of each kind are worked on at once")
-	f.DurationVar(&o.SyncTimeout, "sync-timeout", 0, "how long the first lists may take (default 2m)")
-	f.Func("lease", "Lease, as `namespace/name`, for which several replicas contend; the one that holds it works (default: no contest)", func(text string) (err error) {
+	f.StringVar(&o.Namespace, "namespace", "", "only this `namespace` (default: all)")
+	f.IntVar(&o.Workers, "workers", 5, "objects of each kind that are reconciled at the same time")
+	f.DurationVar(&o.SyncTimeout, "sync-timeout", 0, "limit for the first lists (default 2m)")
+	f.Func("lease", "`namespace/name` of a Lease; of several replicas, only its holder works (default: no election)", func(text string) (err error) {
 		o.Lease, err = parseLease(text)
 		return err
 	})
@@ -116,7 +116,7 @@ func parseLease(text string) (api.Key, error) {
 	return key, err
 }
 
-// program connects to the server.
+// program makes the client and the metrics of the Program. It sends no request.
 func (o options) program(stderr io.Writer) (*Program, error) {
 	p, err := New(o.Options, NewLogger(stderr, o.verbose))
 	if err != nil {
@@ -131,16 +131,16 @@ func (o options) program(stderr io.Writer) (*Program, error) {
 	return p, err
 }
 
-// OneLine is what an error says, on one line: a cause may have several.
+// OneLine returns the text of an error on one line. Joined errors have several lines.
 func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
 }
 
-// Options are the settings of every program.
+// Options are the settings that all examples have.
 type Options struct {
-	Namespace   string        // empty means all
-	Workers     int           // of each kind of controller
-	SyncTimeout time.Duration // of the first lists; 0 is the manager's
-	Admin       string        // where the admin server listens; empty is nowhere
-	Lease       api.Key       // empty means that there is one replica
+	Namespace   string        // empty means all namespaces
+	Workers     int           // of each controller
+	SyncTimeout time.Duration // of the first lists; 0 means the manager's default
+	Admin       string        // address of the admin server; empty means no admin server
+	Lease       api.Key       // empty means no election
 }

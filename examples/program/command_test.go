@@ -16,36 +16,36 @@ import (
 	"github.com/leatproject/leat/examples/program"
 )
 
-func TestWhatIsWrong(t *testing.T) {
+func TestErrorsAreOneLine(t *testing.T) {
 	works := func(context.Context, *program.Program) error { return nil }
 	for name, c := range map[string]struct {
-		args []string
-		work func(context.Context, *program.Program) error
-		code int
-		says string // the whole line, or with dots the beginning of it
+		args   []string
+		work   func(context.Context, *program.Program) error
+		code   int
+		prints string // the whole output, or its beginning if it ends in dots
 	}{
-		"nothing":       {[]string{"--server", "http://127.0.0.1:1"}, works, 0, ""},
-		"unknown flag":  {[]string{"--colour"}, works, 2, "mill: flag provided but not defined: -colour\n"},
-		"argument":      {[]string{"now"}, works, 2, "mill: there is no argument \"now\"\n"},
-		"no workers":    {[]string{"--workers", "0"}, works, 2, "mill: --workers is 0, and somebody has to work\n"},
-		"half a lease":  {[]string{"--lease", "mill"}, works, 2, "mill: invalid value \"mill\" for flag -lease: \"mill\" is not namespace/name\n"},
-		"a lease more":  {[]string{"--lease", "a/b/c"}, works, 2, "mill: invalid value \"a/b/c\" for flag -lease: ..."},
-		"its own flag":  {[]string{"--stones", "many"}, works, 2, "mill: invalid value \"many\" for flag -stones: ..."},
-		"no kubeconfig": {[]string{"--kubeconfig", "/nowhere"}, works, 1, "mill: ..."},
-		"what fails": {
+		"nothing":                   {[]string{"--server", "http://127.0.0.1:1"}, works, 0, ""},
+		"unknown flag":              {[]string{"--colour"}, works, 2, "mill: flag provided but not defined: -colour\n"},
+		"argument":                  {[]string{"now"}, works, 2, "mill: unexpected argument \"now\"\n"},
+		"no workers":                {[]string{"--workers", "0"}, works, 2, "mill: --workers is 0; it must be at least 1\n"},
+		"lease without a namespace": {[]string{"--lease", "mill"}, works, 2, "mill: invalid value \"mill\" for flag -lease: \"mill\" is not namespace/name\n"},
+		"lease with three parts":    {[]string{"--lease", "a/b/c"}, works, 2, "mill: invalid value \"a/b/c\" for flag -lease: ..."},
+		"flag of the example":       {[]string{"--stones", "many"}, works, 2, "mill: invalid value \"many\" for flag -stones: ..."},
+		"no kubeconfig":             {[]string{"--kubeconfig", "/nowhere"}, works, 1, "mill: ..."},
+		"failure of Work": {
 			[]string{"--server", "http://127.0.0.1:1"},
 			func(context.Context, *program.Program) error {
-				return errors.Join(errors.New("no"), errors.New("water"))
+				return errors.Join(errors.New("no water"), errors.New("no grain"))
 			},
-			1, "mill: no; water\n",
+			1, "mill: no water; no grain\n",
 		},
 	} {
 		var stderr bytes.Buffer
 		command := program.Command{Name: "mill", Work: c.work, Flags: func(f *flag.FlagSet) { f.Int("stones", 2, "how many stones turn") }}
 		require.Equal(t, c.code, command.Run(t.Context(), c.args, &stderr), name)
-		begins, open := strings.CutSuffix(c.says, "...")
+		begins, open := strings.CutSuffix(c.prints, "...")
 		if !open {
-			require.Equal(t, c.says, stderr.String(), name)
+			require.Equal(t, c.prints, stderr.String(), name)
 			continue
 		}
 		require.True(t, strings.HasPrefix(stderr.String(), begins), "%s: %s", name, &stderr)
@@ -62,7 +62,7 @@ func TestHelpNamesAllFlags(t *testing.T) {
 	}
 }
 
-func TestWorkGetsWhatTheFlagsSay(t *testing.T) {
+func TestWorkGetsTheFlags(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { require.NoError(t, l.Close()) }()

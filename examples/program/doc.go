@@ -1,26 +1,23 @@
-// Package program is what the examples have in common as programs, and none of them is about: a command line, a client, a
-// manager, an election, and what Prometheus is shown.
-//
-// # Place in the pipeline
-//
-// Around all of it. An example is a Command, whose Work gets a Program with everything that the flags ask for, and builds
-// its caches and controllers in that.
-//
-// # Guarantees
-//
-//  1. What is wrong is said in one line, which begins with the name of the program: with exit code 2 where it is the command
-//     line, and 1 otherwise (TestWhatIsWrong).
-//  2. Work gets what the flags say, and the end of its context is no failure (TestWorkGetsWhatTheFlagsSay).
-//
-// # Concurrency
-//
-// Run blocks until Work has returned. A Program is for the goroutine that builds from it.
-//
-// # Differences from client-go
-//
-// Flags of the connection have the names that kubectl's have.
+// Package program has the parts that all examples need as programs: a command line, a client, a manager, an election
+// and metrics.
 //
 // # Example
 //
 // See the main.go of any example.
+//
+//	command := program.Command{Name: "mill", Work: func(ctx context.Context, p *program.Program) error {
+//		… // make informers and controllers of p.Client, and run them
+//	}}
+//	command.Main()
+//
+// The flags of the connection have kubectl's names.
+//
+// # Promises
+//
+//  1. An error is one line that begins with the name of the program. The exit code is 2 for the command line, else 1.
+//  2. Work gets the values of the flags. The end of its context is no failure.
+//
+// # Concurrency
+//
+// Run blocks until Work has returned. Use a Program on one goroutine only.
 package program

@@ -16,12 +16,12 @@ import (
 	"github.com/leatproject/leat/metrics"
 )
 
-// Program is what an example is built from.
+// Program has the parts that an example is built from.
 type Program struct {
 	Options
 	Client *apiclient.Client
 	Log    *zap.Logger
-	// Metrics and Registry are what the admin server shows Prometheus.
+	// Metrics and Registry hold the metrics that the admin server serves.
 	Metrics  *metrics.Metrics
 	Registry *prometheus.Registry
 }
@@ -35,7 +35,7 @@ func New(o Options, log *zap.Logger) (*Program, error) {
 	return p, err
 }
 
-// Manager returns the program's, with an election if there is a lease to contend for.
+// Manager returns a new manager. It has an election if Options.Lease is set.
 func (p *Program) Manager() (*manager.Manager, error) {
 	elector, err := p.elector()
 	if err != nil {
@@ -47,7 +47,7 @@ func (p *Program) Manager() (*manager.Manager, error) {
 	})
 }
 
-// elector has one replica at a time do the work.
+// elector returns the election, or nil without a lease.
 func (p *Program) elector() (manager.Elector, error) {
 	if p.Lease == (api.Key{}) {
 		return nil, nil
@@ -63,7 +63,7 @@ func (p *Program) elector() (manager.Elector, error) {
 	return e, err
 }
 
-// ShowCaches shows Prometheus caches, under the names of what they hold.
+// ShowCaches registers the metrics of caches. Their labels name the resources of the caches.
 func (p *Program) ShowCaches(all ...metrics.Informer) (err error) {
 	for _, c := range all {
 		_, failed := p.Metrics.Informer("", c)
@@ -72,7 +72,7 @@ func (p *Program) ShowCaches(all ...metrics.Informer) (err error) {
 	return err
 }
 
-// ShowControllers shows Prometheus controllers.
+// ShowControllers registers the metrics of controllers.
 func (p *Program) ShowControllers(all ...metrics.Controller) (err error) {
 	for _, c := range all {
 		_, failed := p.Metrics.Controller(c)
@@ -81,7 +81,7 @@ func (p *Program) ShowControllers(all ...metrics.Controller) (err error) {
 	return err
 }
 
-// NewLogger writes what happens, a line each; verbose includes every reconcile.
+// NewLogger returns a logger that writes one line for each entry; verbose includes every reconcile.
 func NewLogger(to io.Writer, verbose bool) *zap.Logger {
 	level := zapcore.InfoLevel
 	if verbose {
