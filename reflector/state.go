@@ -138,11 +138,11 @@ func (l limits) next(s state, res result) (state, time.Duration) {
 		return l.afterPage(s, res)
 	case s.do == probe:
 		return l.afterProbe(s, res)
-	case s.do == watchList && !res.synced:
+	case !res.synced: // a watch begins with a complete state
 		return l.afterIncompleteWatchList(s, res)
 	}
 	s, wait := l.afterWatch(s, res)
-	if s.do == watch && !s.resumable() {
+	if !s.resumable() {
 		s = l.chooseList(s, res.at) // without a version, a new watch would miss deletions
 	}
 	return s, wait
@@ -269,7 +269,7 @@ func (l limits) afterProbe(s state, res result) (state, time.Duration) {
 // probeIfOrdered makes the next request a probe if versions have an order.
 func (s state) probeIfOrdered() state {
 	s.watches.silence = 0
-	if _, decimal := api.CompareVersions("1", s.version); decimal && s.resumable() {
+	if _, decimal := api.CompareVersions("1", s.version); decimal {
 		s.do = probe
 	}
 	return s

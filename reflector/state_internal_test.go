@@ -240,6 +240,13 @@ func table() []row {
 			result{},
 			failed(state{do: page, version: "7", list: listState{unlimited: true}, watchList: watchListState{after: paused}}), base,
 		},
+		{
+			"a list in one page is refused: again in one page", only(page),
+			at7.with(func(s *state) { s.list.unlimited, s.watchList.after = true, paused }),
+			[]outcome{rejected},
+			result{},
+			failed(state{do: page, version: "7", list: listState{unlimited: true}, watchList: watchListState{after: paused}}), base,
+		},
 
 		// An incomplete WatchList.
 		{"an outage: a WatchList again", only(watchList), at7, []outcome{busy, unreachable}, result{}, inOutage(state{version: "7"}), base},

@@ -70,7 +70,7 @@ Output formats: line; json, a line with the type and the object; name, only the 
 	f.StringVarP(&o.output, "output", "o", "line", "output format: line, json or name")
 	f.BoolVar(&o.once, "once", false, "end when the first list is complete")
 	f.BoolVar(&o.webSocket, "websocket", false, "watch over WebSocket instead of a chunked answer")
-	f.BoolVar(&o.paged, "paged", false, "take the first list in pages instead of a stream")
+	f.BoolVar(&o.paged, "paged", false, "take the first list in pages instead of a WatchList")
 	metricsFlag(cmd, &o.metrics)
 	return cmd
 }
