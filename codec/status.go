@@ -10,8 +10,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/quote"
 )
 
@@ -28,13 +28,6 @@ type Failure struct {
 	Code      int       // the HTTP status
 	MediaType string    // the Content-Type
 	Body      io.Reader // at most 64 KiB are read
-	// RetryAfter is the value of the Retry-After header, in seconds; 0 means missing.
-	RetryAfter int
-
-	// These fields describe the request, for the message.
-	Verb     string // the HTTP method: "GET"
-	Resource api.Resource
-	Name     string
 }
 
 // Error returns the Status in the body of a failed answer. If the body has no Status, Error makes one from the HTTP
@@ -45,12 +38,6 @@ func (f Failure) Error() *apierrors.StatusError {
 	status := f.status(body)
 	if status == nil {
 		status = f.generic(body)
-	}
-	if f.RetryAfter > 0 && (status.Details == nil || status.Details.RetryAfterSeconds == 0) {
-		if status.Details == nil {
-			status.Details = &metav1.StatusDetails{}
-		}
-		status.Details.RetryAfterSeconds = int32(f.RetryAfter)
 	}
 	limitStatus(status)
 	return &apierrors.StatusError{ErrStatus: *status}
@@ -87,7 +74,7 @@ func (f Failure) generic(body []byte) *metav1.Status {
 	if strings.HasPrefix(f.MediaType, "text/") || mediaOf(f.MediaType) == mediaJSON {
 		message = excerpt(body)
 	}
-	err := apierrors.NewGenericServerResponse(f.Code, f.Verb, f.Resource.GroupResource(), f.Name, message, f.RetryAfter, true)
+	err := apierrors.NewGenericServerResponse(f.Code, "", schema.GroupResource{}, "", message, 0, true)
 	return &err.ErrStatus
 }
 

@@ -21,7 +21,7 @@ func TestFailureWithStatus(t *testing.T) {
 		asJSON:     string(mustJSON(status)),
 		asProtobuf: string(sealed("v1", "Status", status)),
 	} {
-		err := codec.Failure{Code: 404, MediaType: media, Body: strings.NewReader(body), Verb: "GET", Resource: pods, Name: "a"}.Error()
+		err := codec.Failure{Code: 404, MediaType: media, Body: strings.NewReader(body)}.Error()
 		require.True(t, apierrors.IsNotFound(err))
 		require.Equal(t, `pods "a" not found`, err.Error())
 		require.Equal(t, *status.Details, *err.ErrStatus.Details)
@@ -34,33 +34,20 @@ func TestFailureWithoutStatus(t *testing.T) {
 		media, body, message string
 		is                   func(error) bool
 	}{
-		"proxy":       {502, "text/html", "<html>bad gateway</html>\n", `an error on the server ("<html>bad gateway</html>") has prevented the request from succeeding (get pods a)`, apierrors.IsInternalError},
-		"plain":       {403, "text/plain", "go away", "go away (get pods a)", apierrors.IsForbidden},
-		"binary":      {500, "application/octet-stream", "\xff\x00", `an error on the server ("unknown") has prevented the request from succeeding (get pods a)`, apierrors.IsInternalError},
-		"not JSON":    {503, asJSON, "{", "the server is currently unable to handle the request (get pods a)", apierrors.IsServiceUnavailable},
-		"other JSON":  {404, asJSON, `{"kind":"Pod"}`, "the server could not find the requested resource (get pods a)", apierrors.IsNotFound},
-		"protobuf":    {401, asProtobuf, "k8s\x00\xff", "the server has asked for the client to provide credentials (get pods a)", apierrors.IsUnauthorized},
-		"success":     {409, asJSON, `{"kind":"Status","apiVersion":"v1","status":"Success"}`, "the server reported a conflict (get pods a)", apierrors.IsConflict},
-		"nothing":     {429, "", "", "the server has received too many requests and has asked us to try again later (get pods a)", apierrors.IsTooManyRequests},
-		"other media": {406, ";;", "x", "the server was unable to respond with a content type that the client supports (get pods a)", apierrors.IsNotAcceptable},
+		"proxy":       {502, "text/html", "<html>bad gateway</html>\n", `an error on the server ("<html>bad gateway</html>") has prevented the request from succeeding`, apierrors.IsInternalError},
+		"plain":       {403, "text/plain", "go away", "go away", apierrors.IsForbidden},
+		"binary":      {500, "application/octet-stream", "\xff\x00", `an error on the server ("unknown") has prevented the request from succeeding`, apierrors.IsInternalError},
+		"not JSON":    {503, asJSON, "{", "the server is currently unable to handle the request", apierrors.IsServiceUnavailable},
+		"other JSON":  {404, asJSON, `{"kind":"Pod"}`, "the server could not find the requested resource", apierrors.IsNotFound},
+		"protobuf":    {401, asProtobuf, "k8s\x00\xff", "the server has asked for the client to provide credentials", apierrors.IsUnauthorized},
+		"success":     {409, asJSON, `{"kind":"Status","apiVersion":"v1","status":"Success"}`, "the server reported a conflict", apierrors.IsConflict},
+		"nothing":     {429, "", "", "the server has received too many requests and has asked us to try again later", apierrors.IsTooManyRequests},
+		"other media": {406, ";;", "x", "the server was unable to respond with a content type that the client supports", apierrors.IsNotAcceptable},
 	} {
-		err := codec.Failure{Code: test.code, MediaType: test.media, Body: strings.NewReader(test.body), Verb: "GET", Resource: pods, Name: "a"}.Error()
+		err := codec.Failure{Code: test.code, MediaType: test.media, Body: strings.NewReader(test.body)}.Error()
 		require.Equal(t, test.message, err.Error(), name)
 		require.True(t, test.is(err), name)
 		require.EqualValues(t, test.code, err.ErrStatus.Code, name)
-	}
-}
-
-func TestFailureCarriesRetryAfter(t *testing.T) {
-	for body, want := range map[string]int{
-		``: 7,
-		`{"kind":"Status","apiVersion":"v1","code":429}`:                                   7,
-		`{"kind":"Status","apiVersion":"v1","code":429,"details":{"retryAfterSeconds":2}}`: 2,
-	} {
-		err := codec.Failure{Code: 429, MediaType: asJSON, Body: strings.NewReader(body), RetryAfter: 7}.Error()
-		seconds, ok := apierrors.SuggestsClientDelay(err)
-		require.True(t, ok, body)
-		require.Equal(t, want, seconds, body)
 	}
 }
 
