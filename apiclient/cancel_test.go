@@ -110,7 +110,7 @@ func TestCancellationEndsEveryState(t *testing.T) {
 func TestAnErrorThatNeverEndsIsAnError(t *testing.T) {
 	for state, want := range map[string]string{
 		"in the body of an error": "the server answered 500 Internal Server Error: half",
-		"in a page":               `the answer has content type "text/html" instead of an object's: a page of HTML`,
+		"in a page":               `the answer has the content type "text/html", which cannot contain objects: a page of HTML`,
 	} {
 		for name, call := range calls {
 			t.Run(name+"/"+state, func(t *testing.T) {

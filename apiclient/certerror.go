@@ -13,29 +13,29 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// CertificateError says which certificate stopped a TLS handshake, and why. What crypto/x509 says (an
-// x509.UnknownAuthorityError, HostnameError, CertificateInvalidError) is wrapped.
+// CertificateError says which certificate made a TLS handshake fail, and why. It wraps the error of crypto/x509: an
+// x509.UnknownAuthorityError, HostnameError or CertificateInvalidError.
 type CertificateError struct {
 	Host        string            // of the server, as it was dialled
-	Certificate *x509.Certificate // the one at fault; nil where the server did not say
-	Client      bool              // the server refused the client's certificate, not the client the server's
+	Certificate *x509.Certificate // the invalid or refused one; nil if it is unknown
+	Client      bool              // the server refused the client's certificate; otherwise the client refused the server's
 	Err         error
-	Stale       error // why a file that was replaced since is not what is used; nil if there is none
+	Stale       error // why a newer version of a file cannot be used; nil if there is none
 }
 
 // Error names the server, the certificate with its dates, and the reason.
 func (e *CertificateError) Error() string {
-	text := e.what() + ": " + quote.Short(e.Err.Error(), maxQuotedURL) // which may list all names of the certificate
+	text := e.subject() + ": " + quote.Short(e.Err.Error(), maxQuotedURL) // may list all names of the certificate
 	if e.Stale != nil {
-		text += " (and what replaced it cannot be used: " + e.Stale.Error() + ")"
+		text += " (the newer version of the file cannot be used: " + e.Stale.Error() + ")"
 	}
 	return text
 }
 
-func (e *CertificateError) what() string {
+func (e *CertificateError) subject() string {
 	switch {
 	case e.Client && e.Certificate == nil:
-		return e.Host + " wants a client certificate"
+		return e.Host + " requires a client certificate"
 	case e.Client:
 		return fmt.Sprintf("%s refused the client certificate (%s)", e.Host, describe(e.Certificate))
 	case e.Certificate == nil:
@@ -44,7 +44,7 @@ func (e *CertificateError) what() string {
 	return fmt.Sprintf("the certificate of %s (%s)", e.Host, describe(e.Certificate))
 }
 
-// Unwrap returns what crypto/tls or crypto/x509 said.
+// Unwrap returns the error of crypto/tls or crypto/x509.
 func (e *CertificateError) Unwrap() error { return e.Err }
 
 func describe(c *x509.Certificate) string {
@@ -52,8 +52,8 @@ func describe(c *x509.Certificate) string {
 		quote.Short(c.Subject.String(), maxQuotedName), quote.Short(c.Issuer.String(), maxQuotedName), c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// explainTransport says what is known about an error of the transport: which certificate it is about and why, that a
-// server does not speak TLS, that the client certificate is out of date. No credential stands in what it returns.
+// explainTransport adds the cause to an error of the transport: the certificate and why it was refused, a server that
+// does not speak TLS, or a client certificate that is not valid now. It returns an error without credentials.
 func (c *Client) explainTransport(err error, used Credentials) error {
 	return c.credentials.sent.cleanError(c.explainTLS(err, used))
 }
@@ -74,18 +74,19 @@ func (c *Client) explainTLS(err error, used Credentials) error {
 		}
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		return fmt.Errorf("%w (%s speaks plain HTTP: the URL begins with http://)", err, c.base.Host)
+		return fmt.Errorf("%w (%s speaks plain HTTP; write http:// in the URL)", err, c.base.Host)
 	}
-	// From TLS 1.3 on a server refuses a certificate after the handshake, and what it says may be lost in a reset.
+	// With TLS 1.3, a server refuses a certificate after the handshake, and a reset of the connection may lose its
+	// alert.
 	return withValidity(err, used)
 }
 
-// explainUnauthorized adds to an answer of 401 what the client knows: that its certificate is out of date, or that a
-// file with newer credentials cannot be used.
+// explainUnauthorized adds possible causes to an answer of 401: a client certificate that is not valid now, or a file
+// with newer credentials that cannot be used.
 func (c *Client) explainUnauthorized(err error, used Credentials) error {
 	err = withValidity(err, used)
 	if stale := c.credentials.stale(); stale != nil {
-		err = fmt.Errorf("%w (and what replaced the credentials cannot be used: %w)", err, stale)
+		err = fmt.Errorf("%w (the newer version of the credentials cannot be used: %w)", err, stale)
 	}
 	return err
 }
@@ -102,7 +103,7 @@ func withValidity(err error, used Credentials) error {
 	return err
 }
 
-// leafOf returns the certificate that says who it is; nil where there is none that can be read.
+// leafOf returns the leaf certificate, or nil if there is none or if it cannot be parsed.
 func leafOf(c *tls.Certificate) *x509.Certificate {
 	switch {
 	case c == nil || len(c.Certificate) == 0:
@@ -117,8 +118,8 @@ func leafOf(c *tls.Certificate) *x509.Certificate {
 	return leaf
 }
 
-// serverCertificate finds the certificate that an error of the handshake is about. It need not be the first of the
-// chain: an intermediate can have expired too.
+// serverCertificate returns the certificate that an error of the handshake is about. It may be an intermediate of the
+// chain.
 func serverCertificate(err error) (*x509.Certificate, bool) {
 	var (
 		authority x509.UnknownAuthorityError
@@ -142,7 +143,7 @@ func serverCertificate(err error) (*x509.Certificate, bool) {
 	return nil, false
 }
 
-// bareTLSError drops the words "tls: failed to verify certificate" where what they introduce can stand alone.
+// bareTLSError returns the cause of a verification error, without the words "tls: failed to verify certificate".
 func bareTLSError(err error) error {
 	var verify *tls.CertificateVerificationError
 	if errors.As(err, &verify) {
@@ -151,9 +152,9 @@ func bareTLSError(err error) error {
 	return err
 }
 
-// clientCertificateAlert finds what the other side says of the client's certificate, or of the lack of one, for which
-// TLS 1.2 has no better words than that the handshake failed. The text of an alert is all that crypto/tls exports of it
-// over TCP.
+// clientCertificateAlert returns the alert of the server about the client's certificate, or about the lack of one. If
+// lacking is true, a general handshake failure counts too, because TLS 1.2 has no alert for a missing certificate. The
+// code compares texts, because crypto/tls exports no type for an alert over TCP.
 func clientCertificateAlert(err error, lacking bool) (*net.OpError, bool) {
 	var op *net.OpError
 	for errors.As(err, &op) {
@@ -162,7 +163,7 @@ func clientCertificateAlert(err error, lacking bool) (*net.OpError, bool) {
 			return op, strings.Contains(text, "certificate") || strings.Contains(text, "access denied") ||
 				lacking && strings.Contains(text, "handshake failure")
 		}
-		err = op.Err // what a proxy leads to is wrapped in another
+		err = op.Err // a proxy wraps the error of the connection behind it
 	}
 	return nil, false
 }

@@ -16,12 +16,12 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// defaultHeaderTimeout is twice what kube-apiserver gives itself for a request.
+// defaultHeaderTimeout is twice the time limit of kube-apiserver for a request.
 const defaultHeaderTimeout = 2 * time.Minute
 
-// Client is the connection to one server on behalf of one user. Everything that is made from it with NewTyped,
-// NewPartial or Subresource shares its connections. It is safe for concurrent use and starts no goroutine of its own.
-// It corresponds to rest.Interface of client-go.
+// Client sends requests to one server as one user. All clients that NewTyped, NewPartial and Subresource make from it
+// share its connections. It is safe for concurrent use and starts no goroutine. It corresponds to rest.Interface of
+// client-go.
 type Client struct {
 	base            *url.URL
 	credentials     *credentials
@@ -33,14 +33,13 @@ type Client struct {
 	maxObjectBytes  int
 	retry           Retry
 	limiter         Limiter       // nil for none
-	onRequest       func(Request) // nil for nobody
-	warnings        *warnings     // nil for nobody
+	onRequest       func(Request) // nil if there is no hook
+	warnings        *warnings     // nil if there is no hook
 	codecs          *codecs
 }
 
-// New makes a client. It reads the files that the configuration names, so that a missing one is found here, and makes
-// no request. What is wrong with the configuration is a *FieldError.
-// It corresponds to rest.RESTClientFor of client-go.
+// New makes a client. It sends no request. It reads the files that the configuration names, so a missing file is an
+// error of New. Invalid configuration is a *FieldError. It corresponds to rest.RESTClientFor of client-go.
 func New(c Config) (*Client, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -82,22 +81,23 @@ func New(c Config) (*Client, error) {
 	return client, nil
 }
 
-// Host returns the server's URL, which holds no credentials.
+// Host returns the server's URL. It has no credentials.
 func (c *Client) Host() string { return c.base.String() }
 
-// CloseIdleConnections closes the connections that no call uses. The client can be used on.
+// CloseIdleConnections closes connections without requests. The client can still be used.
 func (c *Client) CloseIdleConnections() { c.transports.closeIdle() }
 
-// String says which server it is, and nothing about who asks.
+// String names the server, without credentials.
 func (c *Client) String() string { return "apiclient.Client(" + c.base.String() + ")" }
 
-// GoString is String: a client shows no credential.
+// GoString returns String.
 func (c *Client) GoString() string { return c.String() }
 
-// Format is String, whatever the verb: a client shows no credential.
+// Format writes String for every verb.
 func (c *Client) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
 
-// checkRedirect follows a read within the server, as a proxy that adds a slash may ask for, and nothing else.
+// checkRedirect follows a redirect only if a read stays on the same server. A proxy that adds a slash to the path sends
+// such a redirect.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	if sameServer(next.URL, first.URL) && first.Method == http.MethodGet && len(via) < 10 {
@@ -126,8 +126,8 @@ func bareURL(u *url.URL) string {
 	return quote.Short(bare.String(), maxQuotedURL)
 }
 
-// send sends a request and returns the head of the answer, whatever its status. The context of the request ends the
-// body too, and what Read then says is the error of that context. Closing the body ends everything.
+// send sends a request and returns the head of the answer, whatever its status. The end of the request's context also
+// ends the body, and Read then returns the error of the context. Close of the body releases everything.
 func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*http.Response, error) {
 	g, err := c.transports.acquire(used.Certificate)
 	if err != nil {
@@ -141,7 +141,7 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 	}
 	resp, err := g.http.Do(req.WithContext(ctx))
 	if timer != nil && !timer.Stop() && err == nil {
-		err = context.Cause(ctx) // the answer and the time-out crossed
+		err = context.Cause(ctx) // the answer arrived while the time limit ended
 		_ = resp.Body.Close()
 	}
 	if err != nil {
@@ -158,14 +158,14 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 	resp.Body = b
 	c.warnings.deliver(resp.Header["Warning"], c.credentials.sent.clean)
 	switch encoding := resp.Header.Get("Content-Encoding"); {
-	case resp.StatusCode == http.StatusSwitchingProtocols: // its body is the connection, which no context ends
+	case resp.StatusCode == http.StatusSwitchingProtocols: // the connection is the body, and the context does not end it
 		_ = b.ReadCloser.Close()
 		b.ReadCloser = http.NoBody
 	case encoding == "", encoding == "identity":
 	case encoding == "gzip":
 		b.ReadCloser = newInflater(b.ReadCloser)
 	default:
-		err = fmt.Errorf("apiclient: the answer has content encoding %.64q, which was not asked for", encoding)
+		err = fmt.Errorf("apiclient: the answer has the content encoding %.64q, which the client does not accept", encoding)
 		err = asTransportError(c.credentials.sent.cleanError(err))
 		seen.failed(err)
 		_ = b.Close()
@@ -174,8 +174,8 @@ func (c *Client) send(req *http.Request, used Credentials, seen *observation) (*
 	return resp, nil
 }
 
-// explain says why a request got no answer: because the caller gave up, because it took too long, or what the
-// transport says.
+// explain returns the cause of a request without an answer: the caller's context, the time limit, or the error of the
+// transport.
 func (c *Client) explain(ctx, parent context.Context, err error, used Credentials) error {
 	if err := givenUp(parent); err != nil {
 		return err
@@ -187,10 +187,10 @@ func (c *Client) explain(ctx, parent context.Context, err error, used Credential
 	return asTransportError(c.explainTransport(bareURLError(err), used))
 }
 
-// body is the body of an answer. Its Close also frees the request's context.
+// body is the body of an answer. Its Close also releases the request's context.
 type body struct {
 	io.ReadCloser
-	givenUp    func() error // of the caller's context
+	givenUp    func() error // returns the error of the caller's context
 	cancel     context.CancelCauseFunc
 	generation *generation
 	closed     atomic.Bool
@@ -200,20 +200,20 @@ type body struct {
 
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if err != nil { // even io.EOF, for a connection that was closed by the caller's context may look like one that ended
+	if err != nil { // even io.EOF: a connection that the context closed may look like one that ended
 		if givenUp := b.givenUp(); givenUp != nil {
 			err = givenUp
 		} else if err != io.EOF {
 			err = asTransportError(err)
 		}
 	}
-	if !b.aborted.Load() { // which is not the server's doing
-		b.seen.broke(err)
+	if !b.aborted.Load() { // after an abort, the error is not the server's
+		b.seen.bodyFailed(err)
 	}
 	return n, err
 }
 
-// abort ends a Read in flight, and leaves the rest to Close.
+// abort ends a running Read. Close is still needed.
 func (b *body) abort() {
 	b.aborted.Store(true)
 	b.cancel(nil)

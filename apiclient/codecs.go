@@ -9,20 +9,19 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// codecs holds the codecs of a client that are in use. Views of one type and one resource share a codec, because a
-// codec takes 120 KB, mostly for the strings that it remembers: without sharing, an informer for each of 10,000
-// namespaces would take 1.2 GB for them. The references are weak, so that a codec is freed with the last view that uses
-// it; its entry stays.
+// codecs holds the codecs of a client that are in use. Clients of one type and one resource share a codec, because a
+// codec takes 120 KB, mostly for strings that it remembers. Without sharing, informers for 10,000 namespaces would take
+// 1.2 GB for codecs. The references are weak: a codec is freed with the last client that uses it. Its entry stays.
 type codecs struct{ all sync.Map } // from codecKey to weak.Pointer[codec.Codec[T]]
 
-// codecKey names a codec. Two resources do not share one, because they have few strings in common.
+// codecKey identifies a codec. Two resources do not share one, because they have few strings in common.
 type codecKey struct {
 	object   reflect.Type
 	resource api.Resource
 }
 
-// codecOf returns the client's codec for objects of a resource that are read as T. It panics if T is not a pointer to a
-// struct.
+// codecOf returns the client's codec for objects of a resource that are decoded as T. It panics if T is not a pointer
+// to a struct.
 func codecOf[T any](c *Client, r api.Resource) *codec.Codec[T] {
 	key := codecKey{reflect.TypeFor[T](), r}
 	for {

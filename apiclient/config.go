@@ -10,97 +10,101 @@ import (
 	"time"
 )
 
-// Config says where a server is and who asks. It comes from kubeconfig.Load, from InCluster, or is written by hand; the
-// zero value lacks only Host. However it is printed or marshalled, it shows no credential.
+// Config has the address of a server and the credentials of a user. It comes from kubeconfig.Load, from InCluster, or
+// from code. Only Host is required. All ways to print or marshal it hide credentials.
 //
-// There is no overall time-out, because one would cut watches and large lists: a call ends with its context. Dialling
-// takes at most 30 seconds, a TLS handshake 10, and ResponseHeaderTimeout bounds the wait for an answer to a read.
-// There is no limit on the rate of requests either, unless Limiter is set: servers have priority and fairness for that,
-// and say with 429 and Retry-After when they have had enough.
+// A call ends with its context. There is no overall time limit, because it would cut watches and large lists. Dialling
+// takes at most 30 seconds and a TLS handshake 10 seconds; ResponseHeaderTimeout bounds the wait for the answer to a
+// read. Without Limiter, there is no limit on the rate of requests, because servers limit it: they have priority and
+// fairness, and answer 429 with Retry-After.
 //
-// It corresponds to rest.Config of client-go, without its QPS and Burst.
+// It corresponds to rest.Config of client-go, without QPS and Burst.
 type Config struct {
-	// Host is the server's URL, with a path where the server stands behind one: "https://10.0.0.1:6443",
-	// "https://proxy.example/k8s/clusters/c1".
+	// Host is the server's URL: "https://10.0.0.1:6443". It may have a path: "https://proxy.example/k8s/clusters/c1".
 	Host string
 
 	// BearerToken is sent with every request.
 	BearerToken Secret
-	// BearerTokenFile is a file with the token: a regular file of at most 4 MiB, or a link to one. It wins over
-	// BearerToken. A request checks whether the file was replaced if the last check was more than five seconds ago, and
-	// an answer of 401 reads it in any case. If it cannot be read, the last token is used on.
+	// BearerTokenFile is a file with the token. It must be a regular file of at most 4 MiB, or a link to one. It wins
+	// over BearerToken. A request checks whether the file was replaced if the last check was more than five seconds
+	// ago. An answer of 401 reads the file in any case. If it cannot be read, the client continues with the last token.
 	BearerTokenFile string
 
 	// Username and Password are sent with every request as basic authentication.
 	Username string
 	Password Secret
 
-	// Credentials says who asks where that changes while the program runs, as with an exec plugin. It excludes the fields
-	// above and a client certificate in TLS.
+	// Credentials returns credentials that change while the program runs, for example those of an exec plugin. It
+	// conflicts with the fields above and with a client certificate in TLS.
 	Credentials CredentialSource
 
-	// Impersonate asks the server to act as somebody else, which it allows to those who may impersonate.
+	// Impersonate makes the server treat the request as another user's. The server allows this only to users with the
+	// verb impersonate.
 	Impersonate Impersonate
 
-	// TLS says how the server is verified, and the client too. It is not looked at when Transport is set.
+	// TLS configures the verification of the server and the client certificate. It conflicts with Transport.
 	TLS TLS
 
-	// UserAgent replaces the one that is made from the program's name and version.
+	// UserAgent replaces the default, which has the program's name and version.
 	UserAgent string
 
-	// ProxyURL is the proxy (http, https, socks5 or socks5h) for all requests. Empty means what the environment says
-	// (HTTPS_PROXY, NO_PROXY and so on). A user and a password in it are sent to the proxy alone. An https proxy is
-	// verified by its own name, against the system's authorities and those of TLS, and sees no client certificate; what
-	// a proxy answers instead of connecting is a *ProxyError.
+	// ProxyURL is the proxy (http, https, socks5 or socks5h) of all requests. If it is nil, the environment decides
+	// (HTTPS_PROXY, NO_PROXY and so on). Its user and password are sent only to the proxy. The name of an https proxy
+	// is verified against the authorities of the system and of TLS; the proxy does not get the client certificate. If a
+	// proxy does not connect, the error is a *ProxyError.
 	ProxyURL *url.URL
 
-	// DisableCompression stops asking for gzip, which costs CPU on both sides and saves nothing on a local network.
+	// DisableCompression does not request gzip. Compression costs CPU on both sides and saves nothing on a local
+	// network.
 	DisableCompression bool
 
-	// DisableHTTP2 gives each request a connection of its own while it lasts, with HTTP/1.1, for what stands in the way
-	// and does not carry HTTP/2 well. It has no effect beside Transport.
+	// DisableHTTP2 uses HTTP/1.1, with one connection per concurrent request. Use it if a proxy or load balancer does
+	// not handle HTTP/2 well. It has no effect on Transport.
 	DisableHTTP2 bool
 
-	// DisableProtobuf asks for JSON even where the Go type can read protobuf.
+	// DisableProtobuf requests JSON even if the Go type can decode protobuf.
 	DisableProtobuf bool
 
-	// MaxObjectBytes bounds one object, one frame of a watch and one document on the wire, and with it the memory that an
-	// answer can cost: more is a *codec.TooLargeError. Zero means codec.DefaultMaxObjectBytes, several times what
-	// kube-apiserver accepts. Bodies of errors are read to 64 KiB whatever it says, so that a Status survives.
+	// MaxObjectBytes is the largest size in bytes of one encoded object, one frame of a watch or one document, and so
+	// bounds the memory that an answer takes. More is a *codec.TooLargeError. Zero means codec.DefaultMaxObjectBytes,
+	// which is several times the limit of kube-apiserver. The client reads 64 KiB of the body of an error in any case,
+	// so that it can decode a Status.
 	MaxObjectBytes int
 
-	// Retry says how often and for how long a call is sent again that the server did not take.
+	// Retry says how often and for how long the client repeats a call.
 	Retry Retry
 
-	// Limiter holds back every request but those of watches, the ones that are sent again included. A *rate.Limiter of
-	// golang.org/x/time/rate, a token bucket, is one. Nil holds nothing back.
+	// Limiter delays all requests except watches, repeated requests included. It can be a *rate.Limiter of
+	// golang.org/x/time/rate, which is a token bucket. If it is nil, requests are not delayed.
 	Limiter Limiter
 
-	// OnRequest is told of each sending of a request when it has ended: when its body is closed, which for a watch is its
-	// end. It is called on the goroutine that closes, must be safe for concurrent use, and holds up the call while it runs.
+	// OnRequest gets each request that was sent when its body is closed; the body of a watch is closed when the watch
+	// ends. A repeated request counts again. The goroutine that closes the body calls it, and waits for it. It must be
+	// safe for concurrent use.
 	OnRequest func(Request)
 
-	// OnWarning is told what the server warns of, each text once in the life of the client; the latest 256 texts are
-	// remembered. It is called before the call returns, on its goroutine, and must be safe for concurrent use.
+	// OnWarning gets the warnings of the server, each text once in the life of the client; the client remembers the
+	// last 256 texts. It runs before the call returns, on the goroutine of the call, and must be safe for concurrent
+	// use.
 	OnWarning func(Warning)
 
-	// ResponseHeaderTimeout bounds the wait for the head of the answer to a get, a list or a watch, whose body may then
-	// take as long as it takes. Writes have no such bound: giving up on one says nothing about whether it was done.
-	// Zero means two minutes (a server answers or gives up within one), a negative value means for ever.
+	// ResponseHeaderTimeout bounds the wait for the head of the answer to a get, a list or a watch. The body may take
+	// longer. Writes have no such bound, because a client that gives up cannot know whether the write was done. Zero
+	// means two minutes, because a server answers or gives up within one. A negative value means no limit.
 	ResponseHeaderTimeout time.Duration
 
-	// DialContext opens connections instead of a net.Dialer; TLS is spoken over them as usual. The environment's proxies
-	// are then not asked for: who dials by himself knows the way.
+	// DialContext opens connections instead of a net.Dialer. TLS is used over them as usual. It disables the proxies of
+	// the environment.
 	DialContext func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// Transport sends requests instead of the transport that New makes from TLS, ProxyURL and DialContext, which must
-	// then be empty. Credentials are added before a request reaches it.
+	// Transport sends requests instead of leat's own transport. It conflicts with TLS, ProxyURL and DialContext. A
+	// request that it gets has credentials.
 	Transport http.RoundTripper
 
-	patience patience
+	timeouts timeouts
 }
 
-// Impersonate is who the server shall act as. The zero value impersonates nobody.
+// Impersonate names the user that the server should use for a request. The zero value changes nothing.
 type Impersonate struct {
 	UserName string
 	UID      string
@@ -112,18 +116,19 @@ func (i Impersonate) isZero() bool {
 	return i.UserName == "" && i.UID == "" && len(i.Groups) == 0 && len(i.Extra) == 0
 }
 
-// TLS configures how the client verifies the server and how it identifies itself. Data win over files, as in a
+// TLS configures how the client verifies the server and which certificate it sends. Data win over files, as in a
 // kubeconfig. A file must be a regular file of at most 4 MiB, or a link to one; a FIFO, a terminal or a device is an
 // error.
 //
-// A request checks whether the files were replaced if the last check was more than five seconds ago. If so, this request
-// and later ones get new connections. Requests in flight continue on the old connections, which are closed when they
-// are idle. A file that is missing, empty or half written changes nothing: the last good content is used on, and the
-// next error about a certificate or a 401 names the file.
+// A request checks whether the files were replaced if the last check was more than five seconds ago. If so, this
+// request and later ones get new connections. Requests in flight continue on the old connections, which are closed when
+// they are idle. If a file is missing, empty or half written, the client continues with the last good content. The next
+// error about a certificate, or the next 401, then names the file.
+//
 // It corresponds to rest.TLSClientConfig of client-go.
 type TLS struct {
-	// CAData or CAFile hold the authorities, in PEM, that may have signed the server's certificate. With neither, those
-	// of the system are trusted.
+	// CAData or CAFile are the authorities, in PEM, that may sign the server's certificate. With neither, the client
+	// trusts the authorities of the system.
 	CAData []byte
 	CAFile string
 
@@ -133,10 +138,10 @@ type TLS struct {
 	KeyData  Secret
 	KeyFile  string
 
-	// ServerName is the name that the server's certificate must carry, where it is not the host of the URL.
+	// ServerName is the name in the server's certificate, if it is not the host of the URL.
 	ServerName string
 
-	// Insecure accepts any certificate: whoever answers sees the credentials.
+	// Insecure accepts every certificate. Any server in the path can then read the credentials.
 	Insecure bool
 }
 
@@ -145,7 +150,7 @@ func (t TLS) isZero() bool {
 		t.KeyData.IsZero() && t.KeyFile == "" && t.ServerName == "" && !t.Insecure
 }
 
-// FieldError says which field of a Config is wrong and why. It never holds the value of a credential.
+// FieldError says which field of a Config is invalid, and why. It never contains a credential.
 type FieldError struct {
 	Field string // "Host", "TLS.CAFile"
 	Err   error
@@ -161,11 +166,11 @@ func fieldErrorf(field, format string, a ...any) error {
 	return &FieldError{Field: field, Err: fmt.Errorf(format, a...)}
 }
 
-// Validate finds what is wrong with the fields themselves, as New does before it reads the files that they name. The
-// error is a *FieldError.
+// Validate checks the fields of the configuration. It does not read the files that they name. The error is a
+// *FieldError.
 func (c Config) Validate() error { return c.validate() }
 
-// validate finds what is wrong with the fields themselves; files are read by those who need them.
+// validate checks the fields. Their users read the files.
 func (c Config) validate() error {
 	if _, err := parseHost(c.Host); err != nil {
 		return err
@@ -177,10 +182,10 @@ func (c Config) validate() error {
 		return err
 	}
 	if c.UserAgent != "" && !validHeader(c.UserAgent) {
-		return fieldErrorf("UserAgent", "it cannot stand in a header: it holds a control character")
+		return fieldErrorf("UserAgent", "it cannot be sent in a header, because it has a control character")
 	}
 	if c.MaxObjectBytes < 0 {
-		return fieldErrorf("MaxObjectBytes", "it is %d, and no object is that small", c.MaxObjectBytes)
+		return fieldErrorf("MaxObjectBytes", "it is %d; it must not be negative", c.MaxObjectBytes)
 	}
 	return c.validateTransport()
 }
@@ -190,31 +195,31 @@ func (c Config) validateCredentials() error {
 	basic := c.Username != "" || !c.Password.IsZero()
 	switch {
 	case c.Credentials != nil && (bearer || basic):
-		return fieldErrorf("Credentials", "they exclude a token, a user name and a password beside them")
+		return fieldErrorf("Credentials", "they conflict with BearerToken, BearerTokenFile, Username and Password")
 	case c.Credentials != nil && c.TLS.hasCertificate():
-		return fieldErrorf("Credentials", "they exclude a client certificate beside them")
+		return fieldErrorf("Credentials", "they conflict with the client certificate of TLS")
 	case bearer && basic:
-		return fieldErrorf("Username", "a user name and a bearer token exclude each other")
+		return fieldErrorf("Username", "it conflicts with a bearer token")
 	case c.Username == "" && basic:
-		return fieldErrorf("Username", "it is empty, and Password is not")
+		return fieldErrorf("Username", "it is empty, but there is a password")
 	case strings.Contains(c.Username, ":"):
-		return fieldErrorf("Username", "it holds a colon, which basic authentication cannot carry")
+		return fieldErrorf("Username", "it has a colon, which basic authentication does not allow")
 	case !validHeader(c.BearerToken.Reveal()):
-		return fieldErrorf("BearerToken", "it cannot stand in a header: it holds a line break or another control character")
+		return fieldErrorf("BearerToken", "it cannot be sent in a header, because it has a line break or another control character")
 	}
 	return c.Impersonate.validate()
 }
 
 func (i Impersonate) validate() error {
 	if i.UserName == "" && !i.isZero() {
-		return fieldErrorf("Impersonate.UserName", "it is empty, and the rest of Impersonate is not")
+		return fieldErrorf("Impersonate.UserName", "it is empty, but other fields of Impersonate are set")
 	}
 	if !validHeader(i.UserName) || !validHeader(i.UID) {
-		return fieldErrorf("Impersonate", "a name or UID holds a control character")
+		return fieldErrorf("Impersonate", "the name or the UID has a control character")
 	}
 	for _, g := range i.Groups {
 		if !validHeader(g) {
-			return fieldErrorf("Impersonate.Groups", "%q holds a control character", g)
+			return fieldErrorf("Impersonate.Groups", "%q has a control character", g)
 		}
 	}
 	for key, values := range i.Extra {
@@ -223,7 +228,7 @@ func (i Impersonate) validate() error {
 		}
 		for _, v := range values {
 			if !validHeader(v) {
-				return fieldErrorf("Impersonate.Extra", "the value of %q holds a control character", key)
+				return fieldErrorf("Impersonate.Extra", "the value of %q has a control character", key)
 			}
 		}
 	}
@@ -238,11 +243,11 @@ func (t TLS) validate() error {
 	hasCert, hasKey := len(t.CertData) > 0 || t.CertFile != "", !t.KeyData.IsZero() || t.KeyFile != ""
 	switch {
 	case hasCert && !hasKey:
-		return fieldErrorf("TLS.KeyData", "there is a client certificate and no key for it")
+		return fieldErrorf("TLS.KeyData", "a client certificate needs a key")
 	case hasKey && !hasCert:
-		return fieldErrorf("TLS.CertData", "there is a client key and no certificate for it")
+		return fieldErrorf("TLS.CertData", "a client key needs a certificate")
 	case t.Insecure && (len(t.CAData) > 0 || t.CAFile != ""):
-		return fieldErrorf("TLS.Insecure", "it would make nothing of the authorities that are given beside it")
+		return fieldErrorf("TLS.Insecure", "it conflicts with the authorities (CAData or CAFile)")
 	}
 	return nil
 }
@@ -256,38 +261,38 @@ func (c Config) validateTransport() error {
 	}
 	switch {
 	case !c.TLS.isZero():
-		return fieldErrorf("TLS", "it has no effect on the Transport that is given beside it")
+		return fieldErrorf("TLS", "it conflicts with Transport")
 	case c.ProxyURL != nil:
-		return fieldErrorf("ProxyURL", "it has no effect on the Transport that is given beside it")
+		return fieldErrorf("ProxyURL", "it conflicts with Transport")
 	case c.DialContext != nil:
-		return fieldErrorf("DialContext", "it has no effect on the Transport that is given beside it")
+		return fieldErrorf("DialContext", "it conflicts with Transport")
 	}
 	return nil
 }
 
-// parseHost reads Config.Host. What it says never quotes more of the URL than is known to be no password.
+// parseHost parses Config.Host. Its errors quote only the part of the URL that cannot be a password.
 func parseHost(host string) (*url.URL, error) {
 	if host == "" {
-		return nil, fieldErrorf("Host", "it is empty: the URL of an API server is needed")
+		return nil, fieldErrorf("Host", "it is empty; it must be the URL of an API server")
 	}
 	u, err := url.Parse(host)
 	shown := host
 	if i := strings.IndexAny(host, "?#"); i >= 0 {
-		shown = host[:i] // what follows may be a token
+		shown = host[:i] // the rest may be a token
 	}
 	switch {
 	case strings.Contains(host, "@"):
-		return nil, fieldErrorf("Host", "it holds a user or password, which have fields of their own")
+		return nil, fieldErrorf("Host", "it has a user or password, which have their own fields")
 	case !strings.Contains(host, "://"):
 		return nil, fieldErrorf("Host", "%q has no scheme: write https://%s or http://%s", shown, shown, shown)
 	case err != nil:
 		return nil, fieldErrorf("Host", "%q is not a URL: %w", shown, bareURLError(err))
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fieldErrorf("Host", "%q has scheme %q, which is neither https nor http", shown, u.Scheme)
+		return nil, fieldErrorf("Host", "%q has the scheme %q; it must be https or http", shown, u.Scheme)
 	case u.Host == "" || u.Hostname() == "":
-		return nil, fieldErrorf("Host", "%q names no host", shown)
+		return nil, fieldErrorf("Host", "%q has no host", shown)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fieldErrorf("Host", "%q has a query or a fragment, which a server's address cannot have", shown)
+		return nil, fieldErrorf("Host", "%q has a query or a fragment", shown)
 	}
 	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
 	return u, nil
@@ -303,12 +308,12 @@ func validateProxy(u *url.URL) error {
 		return fieldErrorf("ProxyURL", "its scheme is %q; http, https and socks5 are supported", u.Scheme)
 	}
 	if u.Host == "" {
-		return fieldErrorf("ProxyURL", "it names no host")
+		return fieldErrorf("ProxyURL", "it has no host")
 	}
 	return nil
 }
 
-// validHeader tells whether a value may stand in a header. It is stricter than net/http, whose error comes too late.
+// validHeader reports whether a header can have this value. It is stricter than net/http, whose error comes too late.
 func validHeader(v string) bool {
 	for i := range len(v) {
 		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {

@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// configured is the CredentialSource of what a Config says by itself: a token and a client certificate, as data or in
-// files. What the files say takes over when it is whole; until then what was good serves on, for a file that is being
-// replaced is no reason to stop.
+// configured is the CredentialSource of a Config with credentials of its own: a token and a client certificate, as data
+// or in files. New content of a file is used when it is complete. Until then the old content stays in use, because a
+// file that is being replaced must not stop the client.
 type configured struct {
 	token, cert, key *file // nil for none
 
 	mu     sync.Mutex // guards the fields below, and the files
 	looked time.Time
 	newest Credentials
-	err    error // why newest is not what the files say now; nil if it is
+	err    error // why newest is older than the files; nil if it is not
 }
 
 // newConfigured reads the files. Its errors name the field.
@@ -48,7 +48,8 @@ func newConfigured(c Config) (*configured, error) {
 	return s, nil
 }
 
-// Credentials returns what is newest, having looked at the files if that is a while ago. It does not fail.
+// Credentials returns the newest credentials. It checks the files if the last check was some time ago. It does not
+// fail.
 func (s *configured) Credentials(context.Context) (Credentials, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +59,7 @@ func (s *configured) Credentials(context.Context) (Credentials, error) {
 	return s.newest, nil
 }
 
-// Refused reads the files again, whatever they look like.
+// Refused reads the files again, even if they seem unchanged.
 func (s *configured) Refused(Credentials) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +68,7 @@ func (s *configured) Refused(Credentials) {
 	}
 }
 
-// stale says why what is in use is not what the files say; nil if it is.
+// stale returns why the credentials in use are older than the files; nil if they are not.
 func (s *configured) stale() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,8 +101,8 @@ func (s *configured) lookAtToken(now time.Time, must bool) error {
 	return nil
 }
 
-// lookAtCertificate takes certificate and key over together. Of a pair that is being replaced one may be new and the
-// other old; they do not match then.
+// lookAtCertificate replaces the certificate and the key together. While a pair is being replaced, one may be new and
+// the other old; they do not match then.
 func (s *configured) lookAtCertificate(now time.Time, must bool) error {
 	if s.cert == nil {
 		return nil
@@ -125,19 +126,19 @@ func (s *configured) lookAtCertificate(now time.Time, must bool) error {
 	return nil
 }
 
-// asToken reads a token; blanks around it do not count.
+// asToken returns the token in a file, without the space around it.
 func (f *file) asToken() (string, error) {
 	text := strings.TrimSpace(string(f.content))
 	switch {
 	case text == "":
 		return "", errors.New("the token file " + f.path + " is empty")
 	case !validHeader(text):
-		return "", errors.New("the token file " + f.path + " holds more than a token")
+		return "", errors.New("the token file " + f.path + " has more than a token")
 	}
 	return text, nil
 }
 
-// pairOf makes a client certificate of PEM. Its errors name the field.
+// pairOf makes a client certificate from PEM. Its errors name the field.
 func pairOf(cert, key *file) (*tls.Certificate, error) {
 	if err := checkPEM(cert.content); err != nil {
 		return nil, cert.fail(err)
@@ -152,21 +153,21 @@ func pairOf(cert, key *file) (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// checkKey finds what crypto/tls would blame on nobody in particular.
+// checkKey finds faults for which crypto/tls has no clear error.
 func checkKey(text []byte) error {
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 		switch {
 		case block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-			return errors.New("the private key is encrypted, and there is nobody to ask for its password")
+			return errors.New("the private key is encrypted, which is not supported")
 		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
 			return nil
 		}
 	}
-	return errors.New("there is no private key in PEM in it")
+	return errors.New("it has no private key in PEM")
 }
 
-// checkPEM refuses a block that is cut short, as one in a file that is being written: what stands before it would
-// otherwise be taken for the whole.
+// checkPEM refuses a block that is cut, because the file may be half written. Otherwise the blocks before it would be
+// taken for the whole file.
 func checkPEM(text []byte) error {
 	for {
 		block, rest := pem.Decode(text)
@@ -176,12 +177,12 @@ func checkPEM(text []byte) error {
 		text = rest
 	}
 	if bytes.Contains(text, []byte("-----BEGIN ")) {
-		return errors.New("the PEM in it is cut short or broken")
+		return errors.New("it has PEM that is cut or invalid")
 	}
 	return nil
 }
 
-// sameCertificate tells whether two certificates are one, wherever they come from.
+// sameCertificate reports whether two certificates are equal.
 func sameCertificate(a, b *tls.Certificate) bool {
 	if a == b {
 		return true

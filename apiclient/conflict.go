@@ -10,13 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ConflictOptions say how often RetryOnConflict tries and how long it waits in between. The zero value is right where a
-// few writers meet now and then. For an object that many write at once, a Factor of 5 makes room quickly.
+// ConflictOptions say how often RetryOnConflict tries and how long it waits between tries. The zero value is right if
+// conflicts are rare. For an object that many clients write at once, a Factor of 5 soon spreads the writes.
 type ConflictOptions struct {
-	Tries  int           // the first one counts; zero means 5
+	Tries  int           // includes the first one; zero means 5
 	Wait   time.Duration // between the first two tries; zero means 10 ms
-	Factor float64       // by which each wait is longer than the one before; zero means 1
-	Jitter float64       // a wait is longer by a random part of it up to this; zero means 0.1, negative none
+	Factor float64       // each wait is longer than the previous one by this factor; zero means 1
+	Jitter float64       // the largest random part that is added to a wait; zero means 0.1, negative means none
 
 	// Rand returns a number in [0, 1) for the jitter; nil means math/rand/v2.Float64.
 	Rand func() float64
@@ -28,8 +28,8 @@ const (
 	defaultConflictJitter = 0.1
 )
 
-// RetryOnConflict calls try again as long as it fails because somebody else wrote the object in between, which try reads
-// anew each time:
+// RetryOnConflict calls try again while it fails because another client wrote the object. try must read the object each
+// time:
 //
 //	err := apiclient.RetryOnConflict(ctx, apiclient.ConflictOptions{}, func(ctx context.Context) error {
 //		pod, err := pods.Get(ctx, key, metav1.GetOptions{})
@@ -41,11 +41,10 @@ const (
 //		return err
 //	})
 //
-// It blocks for the tries and the waits in between. Any other error is returned as it is, and so is the conflict of a
-// server-side apply, which is about fields that somebody else owns and does not go away by itself (KEP-555). The last of
-// too many conflicts is wrapped with their number. When ctx ends during a wait, the error is that of ctx and the last
-// conflict, both.
-// It corresponds to retry.RetryOnConflict of client-go, with a context.
+// It blocks for the tries and the waits between them. It returns every other error as it is. This includes a conflict
+// of a server-side apply, because that is about fields of another owner and does not go away by itself (KEP-555). After
+// the last try, the error is wrapped with the number of tries. If ctx ends during a wait, the error wraps the error of
+// ctx and the last conflict. It corresponds to retry.RetryOnConflict of client-go, with a context.
 func RetryOnConflict(ctx context.Context, o ConflictOptions, try func(context.Context) error) error {
 	o = o.withDefaults()
 	wait := o.Wait
@@ -58,7 +57,7 @@ func RetryOnConflict(ctx context.Context, o ConflictOptions, try func(context.Co
 			return fmt.Errorf("after %d tries: %w", n, err)
 		}
 		if ended := pause(ctx, o.jittered(wait)); ended != nil {
-			return fmt.Errorf("%w before the next try after: %w", ended, err)
+			return fmt.Errorf("%w while waiting to try again after: %w", ended, err)
 		}
 		wait = time.Duration(float64(wait) * o.Factor)
 	}
@@ -87,12 +86,12 @@ func (o ConflictOptions) jittered(wait time.Duration) time.Duration {
 	return wait + time.Duration(float64(wait)*max(0, o.Jitter)*o.Rand())
 }
 
-// isVersionConflict tells whether a write was refused because of the version that it was based on.
+// isVersionConflict reports whether a write was refused because the object has a newer version.
 func isVersionConflict(err error) bool {
 	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
 }
 
-// pause waits for d, or until ctx ends, whose error it then returns.
+// pause waits for d. If ctx ends earlier, it returns the error of ctx.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

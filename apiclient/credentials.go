@@ -10,15 +10,15 @@ import (
 	"sync/atomic"
 )
 
-// credentials put into a request who asks. They stand on each request and not in the transport, so that net/http's own
-// rules for redirects see them, and so that a WebSocket handshake can carry the same. All that can change comes from a
-// CredentialSource, the Config's own or the user's.
+// credentials add credentials to requests. They are headers of each request and not part of the transport, so that
+// net/http's rules for redirects apply to them, and a WebSocket handshake can have the same. Credentials that change
+// come from a CredentialSource: the Config's own or the user's.
 type credentials struct {
-	header http.Header // what never changes
+	header http.Header // never changes
 	source CredentialSource
-	own    *configured // source where it is the Config's own, else nil
+	own    *configured // the source if it is the Config's own; otherwise nil
 	sent   *sentSecrets
-	last   atomic.Pointer[tls.Certificate] // that a request was sent with
+	last   atomic.Pointer[tls.Certificate] // of the last request
 }
 
 func newCredentials(c Config) (*credentials, error) {
@@ -60,7 +60,7 @@ func (i Impersonate) addTo(h http.Header) {
 	}
 }
 
-// escapeHeaderName percent-encodes what may not stand in a header's name; the server decodes it.
+// escapeHeaderName percent-encodes the bytes that a header's name cannot have. The server decodes them.
 func escapeHeaderName(key string) string {
 	var b strings.Builder
 	for i := range len(key) {
@@ -74,8 +74,8 @@ func escapeHeaderName(key string) string {
 	return b.String()
 }
 
-// apply adds the newest credentials to a request's header and returns what it used: the certificate is for the
-// transport, and all of it for refused.
+// apply adds the newest credentials to a request's header and returns them. The transport needs the certificate, and
+// refused needs all of them.
 func (cr *credentials) apply(ctx context.Context, h http.Header) (used Credentials, err error) {
 	for name, values := range cr.header {
 		h[name] = slices.Clone(values)
@@ -92,23 +92,23 @@ func (cr *credentials) apply(ctx context.Context, h http.Header) (used Credentia
 	}
 	token := used.Token.Reveal()
 	if !validHeader(token) {
-		return used, fmt.Errorf("apiclient: the token of %T cannot stand in a header: it holds a line break or another control character", cr.source)
+		return used, fmt.Errorf("apiclient: the token of %T cannot be sent in a header, because it has a line break or another control character", cr.source)
 	}
 	h.Set("Authorization", "Bearer "+token)
 	cr.sent.addToken(used.Token)
 	return used, nil
 }
 
-// refused is told of an answer of 401 to a request with what apply returned, and tells whether there are other
-// credentials now, so that trying again makes sense. It blocks while the source finds out.
+// refused reports an answer of 401 to the source. used is the value that apply returned. The result is true if the
+// source now has other credentials, so that the request can be repeated. It blocks while the source finds them.
 func (cr *credentials) refused(ctx context.Context, used Credentials) (changed bool) {
 	cr.source.Refused(used)
 	newest, err := cr.source.Credentials(ctx)
 	return err == nil && !(newest.Token.Reveal() == used.Token.Reveal() && sameCertificate(newest.Certificate, used.Certificate))
 }
 
-// certificate is the client's for a connection that is about to be opened; of a user's source, which may block, that
-// which it gave last.
+// certificate returns the client certificate for a new connection. For a user's source, which may block, it returns the
+// last one.
 func (cr *credentials) certificate() *tls.Certificate {
 	if cr.own == nil {
 		return cr.last.Load()
@@ -117,7 +117,7 @@ func (cr *credentials) certificate() *tls.Certificate {
 	return newest.Certificate
 }
 
-// stale says why the files that the Config names are not what is used; nil if they are.
+// stale returns why the credentials in use are older than the files of the Config; nil if they are not.
 func (cr *credentials) stale() error {
 	if cr.own == nil {
 		return nil

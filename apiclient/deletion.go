@@ -14,20 +14,21 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// Deletion is what a server said became of an object that was to be deleted.
+// Deletion is the server's answer to the deletion of an object.
 type Deletion[T api.Object] struct {
-	// UID is the object's; empty if the server did not say.
+	// UID is the object's; empty if the answer does not have it.
 	UID types.UID
-	// Object is what the server answered with: the object as it waits, or its last state. Many servers answer with a
-	// Status alone, and then it is zero.
+	// Object is the object in the answer, either marked for deletion or in its last state. Many servers answer only
+	// with a Status; Object is then zero.
 	Object T
-	// Waits says that the object is still there, marked, until its finalizers are removed or its grace period is over.
+	// Waits reports that the object still exists. It is marked for deletion, until its finalizers are removed or its
+	// grace period is over.
 	Waits bool
 }
 
-// DeleteObject is Delete for those who want to know what it did. An answer that says nothing, or cannot be read, is no
-// error, since the deletion has been accepted: it is a Deletion of which less is known.
-// It corresponds to the Delete of a dynamic client of client-go, with its answer.
+// DeleteObject is Delete with the server's answer. An answer that cannot be decoded is not an error, because the server
+// has accepted the deletion; the Deletion then has less. It corresponds to the Delete of a dynamic client of client-go,
+// with its answer.
 func (p *PartialClient[T]) DeleteObject(ctx context.Context, key api.Key, o metav1.DeleteOptions) (Deletion[T], error) {
 	r, err := p.objectRequest("delete", http.MethodDelete, key, "", nil)
 	if err != nil {
@@ -41,11 +42,11 @@ func (p *PartialClient[T]) DeleteObject(ctx context.Context, key api.Key, o meta
 		return Deletion[T]{}, r.fail(err)
 	}
 	defer body.Close()
-	answer, _ := io.ReadAll(io.LimitReader(body, int64(p.client.maxObjectBytes))) // half of one cannot be read
+	answer, _ := io.ReadAll(io.LimitReader(body, int64(p.client.maxObjectBytes))) // a partial answer cannot be decoded
 	return p.deletion(ctx, answer, mediaType), nil
 }
 
-// deletion reads the answer to a deletion: the object, or a Status that may name its UID.
+// deletion decodes the answer to a deletion: the object, or a Status, which may have the object's UID.
 func (p *PartialClient[T]) deletion(ctx context.Context, answer []byte, mediaType string) Deletion[T] {
 	var said struct {
 		Kind     string                  `json:"kind"`

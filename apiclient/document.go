@@ -16,25 +16,26 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// DocumentOptions say how a document is asked for.
+// DocumentOptions are the options of FetchDocument.
 type DocumentOptions struct {
 	// Accept is the Accept header: variants of application/json, the preferred one first. Empty means application/json.
 	Accept string
-	// ETag is that of a Document the caller has, so that one which did not change need not be sent (RFC 9110, 13.1.2).
+	// ETag is that of a Document which the caller has. If the document has not changed, the server does not send it
+	// again (RFC 9110, 13.1.2).
 	ETag string
 }
 
-// Document is a document of JSON that is no object of a resource.
+// Document is a JSON document that is not an object of a resource.
 type Document struct {
-	ContentType string // as the server wrote it, parameters included
-	ETag        string // "" if the server gave none
-	NotModified bool   // the caller's document is still the server's, and Body is empty
-	Body        []byte // of Config.MaxObjectBytes at most
+	ContentType string // with its parameters
+	ETag        string // empty if the server sent none
+	NotModified bool   // the caller's document has not changed, and Body is empty
+	Body        []byte // at most Config.MaxObjectBytes
 }
 
-// GetDocument reads a document of JSON that is no object of a resource, such as /apis or /version, into a pointer. path
-// begins with a slash and is below the server's own path. It blocks for the answer.
-// It corresponds to RESTClient().Get().AbsPath(path) of client-go.
+// GetDocument reads a JSON document that is not an object of a resource, such as /apis or /version, into a pointer.
+// path begins with a slash and is relative to Host. It blocks for the answer. It corresponds to
+// RESTClient().Get().AbsPath(path) of client-go.
 func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 	d, err := c.FetchDocument(ctx, path, DocumentOptions{})
 	if err != nil {
@@ -46,9 +47,9 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 	return nil
 }
 
-// FetchDocument reads a document of JSON as it is: for a caller who takes one of several shapes, or who has an earlier
-// answer and its ETag. path begins with a slash and is below the server's own path. It blocks for the answer.
-// An answer of more than Config.MaxObjectBytes is a *codec.TooLargeError, one that is not JSON a *ContentTypeError.
+// FetchDocument reads a JSON document without decoding it. It is for callers that accept several formats, or that have
+// an earlier answer and its ETag. path begins with a slash and is relative to Host. It blocks for the answer. An answer
+// of more than Config.MaxObjectBytes is a *codec.TooLargeError; an answer that is not JSON is a *ContentTypeError.
 func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptions) (Document, error) {
 	r := c.documentRequest(path)
 	if o.Accept != "" {
@@ -56,7 +57,7 @@ func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptio
 	}
 	r.ifNoneMatch = o.ETag
 	if !strings.HasPrefix(path, "/") {
-		return Document{}, r.fail(errors.New("apiclient: the path of a document begins with a slash"))
+		return Document{}, r.fail(errors.New("apiclient: the path of a document must begin with a slash"))
 	}
 	resp, err := c.do(ctx, r)
 	if o.ETag != "" && notModified(err) {
@@ -80,7 +81,7 @@ func (c *Client) documentRequest(path string) request {
 	return request{verb: "get", target: path, method: http.MethodGet, path: path, accept: codec.MediaTypeJSON, sent: c.credentials.sent}
 }
 
-// notModified recognises the answer to a condition, which is no success.
+// notModified recognises 304 Not Modified, which arrives as an error.
 func notModified(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && status.Status().Code == http.StatusNotModified
@@ -93,7 +94,7 @@ func (c *Client) readDocument(contentType string, body io.ReadCloser) ([]byte, e
 	if strings.HasPrefix(contentType, codec.MediaTypeProtobuf) {
 		return nil, &ContentTypeError{ContentType: quote.Short(contentType, maxQuotedName)}
 	}
-	most := min(int64(c.maxObjectBytes), math.MaxInt64-1) // who wants no limit may say the largest number
+	most := min(int64(c.maxObjectBytes), math.MaxInt64-1) // MaxObjectBytes may be the largest integer
 	content, err := io.ReadAll(io.LimitReader(body, most+1))
 	if err == nil && len(content) > c.maxObjectBytes {
 		err = &codec.TooLargeError{Limit: c.maxObjectBytes}

@@ -85,5 +85,5 @@ func TestADocumentEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	require.Equal(t, apiclient.Document{}, d)
 	_, err = c.FetchDocument(t.Context(), "apis", apiclient.DocumentOptions{})
-	require.EqualError(t, err, "get apis: apiclient: the path of a document begins with a slash")
+	require.EqualError(t, err, "get apis: apiclient: the path of a document must begin with a slash")
 }

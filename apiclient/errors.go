@@ -19,47 +19,47 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// RedirectError is a redirect that was not followed: to another host or scheme, which must not see the credentials, or
-// of a write, which would be repeated or turned into a read.
+// RedirectError is a redirect that was not followed. Another host or scheme must not get the credentials, and a write
+// must not be repeated or become a read.
 type RedirectError struct {
 	From, To string // URLs without user, query and fragment
 	Method   string
 }
 
-// Error says from where to where.
+// Error names the method and both URLs.
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("apiclient: %s %s was redirected to %s, which is not followed", e.Method, e.From, e.To)
+	return fmt.Sprintf("apiclient: %s %s was redirected to %s, which the client does not follow", e.Method, e.From, e.To)
 }
 
-// ContentTypeError is a successful answer in a language that was not asked for, such as the HTML page of a proxy that
-// wants somebody to log in.
+// ContentTypeError is a successful answer with a content type that the client cannot decode, such as the login page of
+// a proxy.
 type ContentTypeError struct {
-	ContentType string // as the server wrote it, "" if it did not
+	ContentType string // empty if the server sent none
 	Body        string // its beginning, on one line
 }
 
-// Error says what came, and how it begins.
+// Error names the content type and quotes the beginning of the body.
 func (e *ContentTypeError) Error() string {
 	if e.Body == "" {
-		return fmt.Sprintf("apiclient: the answer has content type %q and no body", e.ContentType)
+		return fmt.Sprintf("apiclient: the answer has the content type %q and no body", e.ContentType)
 	}
-	return fmt.Sprintf("apiclient: the answer has content type %q instead of an object's: %s", e.ContentType, e.Body)
+	return fmt.Sprintf("apiclient: the answer has the content type %q, which cannot contain objects: %s", e.ContentType, e.Body)
 }
 
-// TransportError is a request that got no answer, or one that broke off or cannot be read as HTTP, as gzip, or as what the
-// head of it promised. What the connection said is beneath: a *CertificateError, a syscall.Errno, io.ErrUnexpectedEOF.
-// It corresponds to no type of client-go, where these errors are those of net/http.
+// TransportError is a request without a complete answer, or an answer that is not valid HTTP or gzip, or that is
+// shorter than its head says. It wraps the error of the connection: a *CertificateError, a syscall.Errno,
+// io.ErrUnexpectedEOF. client-go has no such type; it returns the errors of net/http.
 type TransportError struct {
 	Err error
 }
 
-// Error is what the connection said.
+// Error is the text of the wrapped error.
 func (e *TransportError) Error() string { return quote.Short(e.Err.Error(), maxErrorText) }
 
-// Unwrap returns what the connection said.
+// Unwrap returns the error of the connection.
 func (e *TransportError) Unwrap() error { return e.Err }
 
-// asTransportError gives an error of the transport its type, once.
+// asTransportError wraps err in a TransportError, unless it has one.
 func asTransportError(err error) error {
 	var typed *TransportError
 	if errors.As(err, &typed) {
@@ -75,27 +75,27 @@ func (e *headerTimeoutError) Error() string {
 	return fmt.Sprintf("apiclient: no answer within %v", e.after)
 }
 
-// Timeout says that it is one, as net.Error asks.
+// Timeout is true. It is part of net.Error.
 func (*headerTimeoutError) Timeout() bool { return true }
 
-// Temporary says that trying again may help, as net.Error asks.
+// Temporary is true. It is part of net.Error.
 func (*headerTimeoutError) Temporary() bool { return true }
 
 const (
-	// maxErrorText bounds the text of an error, in bytes, without the operation. A message of a Status fits with what may
-	// stand behind it.
+	// maxErrorText is the largest length of the text of an error, in bytes, without the operation. The message of a
+	// Status and its additions fit.
 	maxErrorText  = 1280
 	maxStatusText = 1024 // the message of a Status
 	maxQuotedName = 128  // a content type, the subject of a certificate
 	maxQuotedURL  = 512
 
 	maxErrorBody     = 64 << 10 // of the body of an error; a Status with many causes fits
-	maxPage          = 4 << 10  // of an answer in a language that was not asked for
+	maxPage          = 4 << 10  // of an answer with an unexpected content type
 	beginningTimeout = 10 * time.Second
 )
 
-// completeStatus fills in what a Status from a server may lack, so that every check of apimachinery works: its code,
-// its reason, and the delay that a header asks for (in seconds or as a date).
+// completeStatus adds the code, the reason and the delay of Retry-After (in seconds or as a date) to a Status that
+// lacks them, so that all checks of apimachinery work.
 func completeStatus(s *metav1.Status, code int, h http.Header, now time.Time) *apierrors.StatusError {
 	if s.Code == 0 {
 		s.Code = int32(code)
@@ -118,18 +118,18 @@ func completeStatus(s *metav1.Status, code int, h http.Header, now time.Time) *a
 	return &apierrors.StatusError{ErrStatus: *s}
 }
 
-// unknownPath is what net/http answers where nothing is served, and so kube-apiserver for a group, a version or a
-// resource that it does not have. (That an object is not there is a Status.)
+// unknownPath is the answer of net/http for unknown paths. kube-apiserver sends it for an unknown group, version or
+// resource. For an unknown object it sends a Status.
 const unknownPath = "404 page not found"
 
-// statusFromText makes a Status of an answer that holds none: the text of a proxy, of a handler that http.Error wrote,
-// of a server that speaks another protocol.
+// statusFromText makes a Status of an answer without one: the text of a proxy, of http.Error, or of a server of another
+// protocol.
 func statusFromText(code int, contentType string, body []byte) *metav1.Status {
 	text := oneLine(contentType, body)
 	s := &metav1.Status{Status: metav1.StatusFailure, Code: int32(code)}
 	switch {
 	case code == http.StatusNotFound && text == unknownPath:
-		s.Message = "the server serves no such resource (" + text + ")"
+		s.Message = "the server does not serve this resource (" + text + ")"
 	case text != "":
 		s.Message = "the server answered " + statusLine(code) + ": " + text
 	}
@@ -147,8 +147,7 @@ func statusLine(code int) string {
 	return strconv.Itoa(code)
 }
 
-// reasonOf is the reason that goes with a code. 409 stays open: it is a conflict or an existing name, and only the
-// server knows which.
+// reasonOf returns the reason that belongs to a code. 409 has none, because it may be a conflict or an existing name.
 func reasonOf(code int) metav1.StatusReason {
 	switch code {
 	case http.StatusBadRequest:
@@ -183,8 +182,8 @@ func reasonOf(code int) metav1.StatusReason {
 	return metav1.StatusReasonUnknown
 }
 
-// retryAfter reads the header of that name, which is a number of seconds or a date (RFC 9110, 10.2.3). What lies in the
-// past asks for no delay; what is neither asks for nothing.
+// retryAfter parses the header Retry-After, which is a number of seconds or a date (RFC 9110, 10.2.3). A date in the
+// past means no delay. ok is false if the value is invalid.
 func retryAfter(v string, now time.Time) (seconds int32, ok bool) {
 	const most = 24 * 60 * 60
 	if n, err := strconv.ParseInt(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
@@ -194,23 +193,24 @@ func retryAfter(v string, now time.Time) (seconds int32, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	wait := min(t.Sub(now), most*time.Second) // bounded before it is rounded up, which overflows for a distant year
+	wait := min(t.Sub(now), most*time.Second) // bounded before it is rounded up, because a distant year would overflow
 	return int32(max(0, (wait+time.Second-1)/time.Second)), true
 }
 
-// askedBack tells whether an answer asks to be asked again, and when: by its header, or by a Status that lost it.
-func askedBack(err error, h http.Header) (time.Duration, bool) {
+// retryRequested returns the delay after which the server wants the request again, from the header or from a Status, in
+// case a proxy removed the header. ok is false if the server does not want it again.
+func retryRequested(err error, h http.Header) (time.Duration, bool) {
 	_, ok := retryAfter(h.Get("Retry-After"), time.Now())
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Details == nil {
 		return 0, ok
 	}
-	seconds := status.Status().Details.RetryAfterSeconds // completeStatus has put there what the header says
+	seconds := status.Status().Details.RetryAfterSeconds // completeStatus has added the delay of the header
 	return time.Duration(seconds) * time.Second, ok || seconds > 0
 }
 
-// oneLine is the beginning of a body as it may stand in an error: on one line, without control characters, and of a
-// page of HTML only its title. An object of Kubernetes is not quoted.
+// oneLine returns the beginning of a body for an error: one line without control characters. It returns only the title
+// of an HTML page, and does not quote an object of Kubernetes.
 func oneLine(contentType string, body []byte) string {
 	const most = 256
 	if quote.IsObject(body) {
@@ -230,7 +230,7 @@ func oneLine(contentType string, body []byte) string {
 
 func title(page string) string {
 	lower := strings.ToLower(page)
-	if len(lower) != len(page) { // a letter whose two cases differ in length would shift what follows
+	if len(lower) != len(page) { // a letter whose two cases differ in length would move the indexes
 		return ""
 	}
 	start := strings.Index(lower, "<title>")
@@ -241,8 +241,8 @@ func title(page string) string {
 	return fmt.Sprintf(" titled %q", strings.TrimSpace(page[start+len("<title>"):end]))
 }
 
-// bareURLError drops the URL that net/url and net/http put before an error: the operation is named already, and a URL
-// may hold what nobody should read.
+// bareURLError removes the URL that net/url and net/http add to an error. The operation is already named, and a URL may
+// have a secret.
 func bareURLError(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -251,8 +251,8 @@ func bareURLError(err error) error {
 	return err
 }
 
-// checkContentType refuses an answer that cannot hold objects, and says how it begins. Without a content type it is
-// taken for JSON.
+// checkContentType returns an error with the beginning of the answer if it cannot contain objects. An answer without a
+// content type is decoded as JSON.
 func (c *Client) checkContentType(contentType string, body io.ReadCloser) error {
 	media, _, err := mime.ParseMediaType(contentType)
 	if contentType == "" || err == nil && (media == codec.MediaTypeJSON || media == codec.MediaTypeProtobuf) {
@@ -261,13 +261,14 @@ func (c *Client) checkContentType(contentType string, body io.ReadCloser) error 
 	return &ContentTypeError{ContentType: quote.Short(contentType, maxQuotedName), Body: oneLine(contentType, c.credentials.sent.cleanBody(beginning(body, maxPage)))}
 }
 
-// beginning reads an answer that is only good for an error: not much of it, and not for long, for it may never end.
-func beginning(answer io.ReadCloser, most int64) []byte {
+// beginning reads at most limit bytes of an answer for an error. It stops after a time limit, because the answer may never
+// end.
+func beginning(answer io.ReadCloser, limit int64) []byte {
 	if b, ok := answer.(*body); ok {
 		timer := time.AfterFunc(beginningTimeout, b.abort)
 		defer timer.Stop()
 	}
-	b, _ := io.ReadAll(io.LimitReader(answer, most)) // what did arrive is better than nothing
+	b, _ := io.ReadAll(io.LimitReader(answer, limit)) // a partial body is still useful
 	return b
 }
 

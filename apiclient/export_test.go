@@ -25,7 +25,7 @@ func (c *Client) StatusErrorOf(code int, header http.Header, body []byte) error 
 
 // WithPatience returns a configuration whose transport waits less for signs of life.
 func WithPatience(c Config, handshake, pingAfter, pingTimeout time.Duration) Config {
-	c.patience = patience{dial: dialTimeout, handshake: handshake, pingAfter: pingAfter, pingTimeout: pingTimeout}
+	c.timeouts = timeouts{dial: dialTimeout, handshake: handshake, pingAfter: pingAfter, pingTimeout: pingTimeout}
 	return c
 }
 

@@ -13,7 +13,8 @@ const (
 	// lookInterval is the shortest time between two checks whether a file was replaced.
 	lookInterval = 5 * time.Second
 	// readInterval is the time after which a file is read again even if it seems unchanged. Two versions look alike if
-	// they have the same length and were written within a tick of the file system's clock, or if the file system caches.
+	// they have the same length and were written within a tick of the file system's clock, or if the file system
+	// caches.
 	readInterval = time.Minute
 )
 
@@ -46,9 +47,9 @@ func (f *file) fail(err error) error { return &FieldError{Field: f.field, Err: e
 // rotates reports whether the content can change.
 func (f *file) rotates() bool { return f != nil && f.path != "" }
 
-// look reads the file again if it was replaced, and in any case if must is true. It reports whether the content changed.
-// After an error the last content stays. Kubernetes replaces the files of a volume by moving a symbolic link above them,
-// which shows as another inode. Only a regular file is read: a FIFO would block, and look holds a lock.
+// look reads the file again if it was replaced, and in any case if must is true. It reports whether the content
+// changed. After an error the last content stays. Kubernetes replaces the files of a volume by moving a symbolic link
+// above them, so the inode changes. look holds a lock, so it reads only regular files: a FIFO would block.
 func (f *file) look(now time.Time, must bool) (changed bool, err error) {
 	if !f.rotates() {
 		return false, nil
@@ -68,7 +69,7 @@ func (f *file) look(now time.Time, must bool) (changed bool, err error) {
 		return false, errors.New("the file " + f.path + " is empty")
 	}
 	changed = !bytes.Equal(content, f.content)
-	// info is older than content. A file that is replaced in between is read once more, and never missed.
+	// info is older than content. If the file is replaced in between, the next look reads it again.
 	f.content, f.info, f.read = content, info, now
 	return changed, nil
 }

@@ -6,15 +6,15 @@ import (
 	"io"
 )
 
-// inflater reads a gzip stream and hands on each member as it ends.
+// inflater reads a gzip stream and returns each member when it is complete.
 //
-// The transparent decompression of net/http would hold back the end of a member until the next one begins: at the end
-// of a member gzip.Reader looks for another before it returns what it has. A server that compresses each event of a
-// watch as a member of its own (WatchListCompression) would then seem to be one event late, for hours. So members are
-// read one by one, and the header of the next is awaited only by the Read that wants its content.
+// The transparent decompression of net/http would delay the end of a member until the next one begins, because
+// gzip.Reader looks for another member before it returns its data. A server that compresses each event of a watch as
+// one member (WatchListCompression) would then seem to be one event late, for hours. So inflater reads single members.
+// Only a Read that needs the content of the next member waits for its header.
 type inflater struct {
 	body   io.ReadCloser
-	source *bufio.Reader // gzip.Reader reads no further than a member only from an io.ByteReader
+	source *bufio.Reader // gzip.Reader stops at the end of a member only if it reads from an io.ByteReader
 	gz     *gzip.Reader
 	inside bool // a member is open
 	err    error
@@ -42,7 +42,7 @@ func (f *inflater) Read(p []byte) (int, error) {
 	return 0, f.err
 }
 
-// nextMember opens the next member; the end of the body between two members is the end of the stream.
+// nextMember opens the next member. If the body ends between two members, the stream ends.
 func (f *inflater) nextMember() error {
 	if _, err := f.source.Peek(1); err != nil {
 		return err

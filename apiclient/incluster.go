@@ -11,15 +11,15 @@ import (
 	"github.com/leatproject/leat/internal/regularfile"
 )
 
-// serviceAccountDir is where kubelet mounts the credentials of a pod's service account.
+// serviceAccountDir is the folder in which kubelet mounts the credentials of a pod's service account.
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// ErrNotInCluster says that the program does not run in a pod, or in one without the address of the API server.
+// ErrNotInCluster is the error of InCluster outside of a pod, or in a pod without the address of the API server.
 var ErrNotInCluster = errors.New("apiclient: not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
 
-// InCluster returns the configuration of a program that runs in a pod: the server's address from the environment, the
-// token and authority of its service account from files, which are read again as they rotate. Outside of a pod the
-// error is ErrNotInCluster. It corresponds to rest.InClusterConfig of client-go.
+// InCluster returns the configuration of a program that runs in a pod. The address of the server comes from the
+// environment; the token and the authority come from the files of the service account, which the client reads again
+// after a rotation. Outside of a pod the error is ErrNotInCluster. It corresponds to rest.InClusterConfig of client-go.
 func InCluster() (Config, error) { return inCluster(os.Getenv, serviceAccountDir) }
 
 func inCluster(getenv func(string) string, dir string) (Config, error) {
@@ -33,13 +33,13 @@ func inCluster(getenv func(string) string, dir string) (Config, error) {
 		TLS:             TLS{CAFile: filepath.Join(dir, "ca.crt")},
 	}
 	if _, err := os.Stat(c.BearerTokenFile); err != nil {
-		return Config{}, fmt.Errorf("apiclient: in a cluster, but without the token of a service account: %w", err)
+		return Config{}, fmt.Errorf("apiclient: the pod has no token of a service account: %w", err)
 	}
 	return c, nil
 }
 
-// InClusterNamespace returns the namespace of the pod that the program runs in: POD_NAMESPACE where it is set, else
-// what the service account's file says. Outside of a pod it is empty.
+// InClusterNamespace returns the namespace of the pod in which the program runs: POD_NAMESPACE if it is set, otherwise
+// the content of the service account's file. Outside of a pod it is empty.
 func InClusterNamespace() string { return inClusterNamespace(os.Getenv, serviceAccountDir) }
 
 func inClusterNamespace(getenv func(string) string, dir string) string {

@@ -6,29 +6,30 @@ import (
 	"time"
 )
 
-// Limiter holds requests back; a *rate.Limiter of golang.org/x/time/rate is one. It must be safe for concurrent use.
-// It corresponds to flowcontrol.RateLimiter of client-go.
+// Limiter delays requests. A *rate.Limiter of golang.org/x/time/rate is one. It must be safe for concurrent use. It
+// corresponds to flowcontrol.RateLimiter of client-go.
 type Limiter interface {
-	// Wait blocks until a request may be sent, and fails when ctx ends first or is bound to.
+	// Wait blocks until a request may be sent. It returns an error if ctx ends first, or if the wait would be too long
+	// for ctx.
 	Wait(ctx context.Context) error
 }
 
-// LimiterError is a request that Config.Limiter did not let through before its context ended. Nothing was sent.
+// LimiterError is a request that Config.Limiter delayed until its context ended. It was not sent.
 type LimiterError struct {
 	Waited time.Duration
-	Err    error // what the limiter said, or the error of the context if that has ended
+	Err    error // the limiter's error, or the error of the context if it has ended
 }
 
-// Error names the limiter, so that nobody looks for the delay at the server.
+// Error names the limiter, so that readers do not look for the delay on the server.
 func (e *LimiterError) Error() string {
-	return fmt.Sprintf("apiclient: Config.Limiter let the request wait for %v and then not through: %v", e.Waited.Round(time.Millisecond), e.Err)
+	return fmt.Sprintf("apiclient: Config.Limiter refused the request after %v: %v", e.Waited.Round(time.Millisecond), e.Err)
 }
 
-// Unwrap returns what the limiter said.
+// Unwrap returns the limiter's error.
 func (e *LimiterError) Unwrap() error { return e.Err }
 
-// limit waits for the limiter, if there is one and r is no watch: a watch costs a server little and lasts for long, and
-// one that is held back makes everything late.
+// limit waits for the limiter, unless r is a watch. A watch costs a server little and lasts long, and a delayed watch
+// delays all events.
 func (c *Client) limit(ctx context.Context, r request) (waited time.Duration, err error) {
 	if c.limiter == nil || r.watch {
 		return 0, nil

@@ -2,13 +2,13 @@ package apiclient
 
 import "github.com/leatproject/leat/internal/quote"
 
-// longError is an error whose text was cut. What is beneath is still there.
+// longError is an error with a shortened text. It wraps the original error.
 type longError struct {
 	text string
 	err  error
 }
 
-// limited bounds the text of an error.
+// limited shortens the text of an error.
 func limited(err error) error {
 	if text := err.Error(); len(text) > maxErrorText {
 		return &longError{text: quote.Short(text, maxErrorText), err: err}
@@ -19,5 +19,5 @@ func limited(err error) error {
 // Error returns the beginning of the text.
 func (e *longError) Error() string { return e.text }
 
-// Unwrap returns the error whose text was too long.
+// Unwrap returns the error with the long text.
 func (e *longError) Unwrap() error { return e.err }

@@ -9,62 +9,62 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Request is one sending of a request that has ended, with its answer: what Config.OnRequest is told, for metrics and
-// traces. A call that was sent three times makes three, and so do the second and third of them make two retries.
-// It corresponds to the metrics of client-go's tools/metrics: latency, sizes, results, retries, rate limiter.
+// Request is a request that was sent, with its answer. Config.OnRequest gets it, for metrics and traces. If a call was
+// sent three times, there are three Requests, and the second and the third are retries. It corresponds to the metrics
+// of client-go's tools/metrics: latency, sizes, results, retries, rate limiter.
 type Request struct {
 	Verb        string       // "get", "list", "watch", "create", "update", "patch", "apply", "delete", "delete all"
-	Method      string       // of HTTP
-	Host        string       // of the server, with its port if it names one
-	Path        string       // below the server's own
+	Method      string       // the HTTP method
+	Host        string       // the server's host, with its port if the URL has one
+	Path        string       // relative to Config.Host
 	Resource    api.Resource // zero for a document
 	Subresource string
 
-	Attempt  int    // 1 for the first
-	Code     int    // of the answer; 0 without one
-	Protocol string // of the answer: "HTTP/1.1", "HTTP/2.0", "WebSocket"; "" without one
-	// Err is what the attempt ended with: a failure, an answer that is no success, a body that broke off. It is nil for a
-	// watch that the server or the caller ended, and it says nothing of an answer that could not be decoded.
+	Attempt  int    // 1 for the first attempt
+	Code     int    // the status code of the answer; 0 if there is no answer
+	Protocol string // of the answer: "HTTP/1.1", "HTTP/2.0", "WebSocket"; empty if there is no answer
+	// Err is the error of the attempt: a failure, an answer that is not successful, or an incomplete body. It is nil
+	// for a watch that the server or the caller ended. It does not include errors of decoding.
 	Err error
 
-	Sent     int64 // bytes of the request's body
-	Received int64 // bytes of the answer's body as they came, compressed if they were; of a WebSocket, of its messages
+	Sent     int64 // size of the request's body in bytes
+	Received int64 // bytes of the answer's body before decompression; for a WebSocket, bytes of its messages
 
-	Limited time.Duration // spent waiting for Config.Limiter, before all else
-	Head    time.Duration // from there to the head of the answer, or to the failure without one
-	Total   time.Duration // from there to the end of the body
+	Limited time.Duration // time of the wait for Config.Limiter, before the request
+	Head    time.Duration // time from the end of Limited to the head of the answer, or to the error if there is none
+	Total   time.Duration // time from the end of Limited to the end of the body
 }
 
-// observation is what becomes a Request. A nil one observes nothing, and costs nothing.
+// observation collects the fields of a Request. A nil observation does nothing.
 type observation struct {
-	tell  func(Request)
-	sent  *sentSecrets // which no error may quote
-	began time.Time
+	onRequest func(Request)
+	sent      *sentSecrets // errors must not quote them
+	began     time.Time
 
-	mu   sync.Mutex // guards the fields below: a body may be closed while it is read
-	said bool
+	mu       sync.Mutex // guards the fields below: a body may be closed while it is read
+	reported bool
 	Request
 }
 
-// observe begins an observation if anybody wants it.
+// observe begins an observation, or returns nil if there is no hook.
 func (c *Client) observe(r request, attempt int) *observation {
 	if c.onRequest == nil {
 		return nil
 	}
-	return &observation{tell: c.onRequest, sent: c.credentials.sent, began: time.Now(), Request: Request{
+	return &observation{onRequest: c.onRequest, sent: c.credentials.sent, began: time.Now(), Request: Request{
 		Verb: r.verb, Method: r.method, Host: c.base.Host, Path: r.path, Resource: r.resource, Subresource: r.subresource,
 		Attempt: attempt, Sent: int64(len(r.body)),
 	}}
 }
 
-// limited notes how long the limiter took; everything else is counted from here.
+// limited records the duration of the limiter's wait. The other durations begin after it.
 func (o *observation) limited(d time.Duration) {
 	if o != nil {
 		o.Limited, o.began = d, time.Now()
 	}
 }
 
-// answered notes the head of an answer.
+// answered records the head of an answer.
 func (o *observation) answered(code int, protocol string) {
 	if o == nil {
 		return
@@ -74,8 +74,8 @@ func (o *observation) answered(code int, protocol string) {
 	o.Code, o.Protocol, o.Head = code, protocol, time.Since(o.began)
 }
 
-// came notes how much came of a body.
-func (o *observation) came(n int) {
+// received records bytes of a body.
+func (o *observation) received(n int) {
 	if o == nil {
 		return
 	}
@@ -84,8 +84,8 @@ func (o *observation) came(n int) {
 	o.Received += int64(n)
 }
 
-// broke notes what kept the rest of a body from coming, if anything did.
-func (o *observation) broke(err error) {
+// bodyFailed records why the body is incomplete.
+func (o *observation) bodyFailed(err error) {
 	if o == nil || err == nil || err == io.EOF {
 		return
 	}
@@ -96,7 +96,7 @@ func (o *observation) broke(err error) {
 	}
 }
 
-// failed notes what an answer came to that is no success, whatever kept a part of it from coming.
+// failed records the error of an answer that is not successful. It replaces an error of reading the body.
 func (o *observation) failed(err error) {
 	if o == nil {
 		return
@@ -106,14 +106,14 @@ func (o *observation) failed(err error) {
 	o.Err = err
 }
 
-// ended tells what was observed, once. A failure that was noted before is the one that counts.
+// ended calls the hook, once. An earlier failure wins over err.
 func (o *observation) ended(err error) {
 	if o == nil {
 		return
 	}
 	o.mu.Lock()
-	said := o.said
-	o.said = true
+	reported := o.reported
+	o.reported = true
 	if o.Total = time.Since(o.began); o.Code == 0 {
 		o.Head = o.Total
 	}
@@ -123,12 +123,12 @@ func (o *observation) ended(err error) {
 	r := o.Request
 	o.mu.Unlock()
 	r.Err = o.sent.cleanError(r.Err)
-	if !said {
-		o.tell(r)
+	if !reported {
+		o.onRequest(r)
 	}
 }
 
-// isSuccess tells whether an answer has what was asked for.
+// isSuccess reports whether an answer has a status of success.
 func isSuccess(resp *http.Response) bool { return resp.StatusCode >= 200 && resp.StatusCode < 300 }
 
 // counted is a body whose bytes are counted.
@@ -137,7 +137,7 @@ type counted struct {
 	seen *observation
 }
 
-// counted counts the bytes of a body, if anybody wants to know.
+// counted returns a body that counts its bytes, or body itself if there is no hook.
 func (o *observation) counted(body io.ReadCloser) io.ReadCloser {
 	if o == nil {
 		return body
@@ -147,14 +147,14 @@ func (o *observation) counted(body io.ReadCloser) io.ReadCloser {
 
 func (c counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
-	c.seen.came(n)
+	c.seen.received(n)
 	return n, err
 }
 
-// opened is the stream of an Opener, observed.
+// opened is the stream of an Opener with an observation.
 type opened struct {
 	io.ReadCloser
-	givenUp func() error // of the watch's context
+	givenUp func() error // returns the error of the watch's context
 	seen    *observation
 }
 
@@ -163,8 +163,8 @@ func (s *opened) Read(p []byte) (int, error) {
 	if givenUp := s.givenUp(); err != nil && givenUp != nil {
 		err = givenUp
 	}
-	s.seen.came(n)
-	s.seen.broke(err)
+	s.seen.received(n)
+	s.seen.bodyFailed(err)
 	return n, err
 }
 

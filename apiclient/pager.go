@@ -14,21 +14,20 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// PageOptions are how All lists. The zero value lists everything, 500 objects a page.
+// PageOptions are the options of All. The zero value lists everything, in pages of 500 objects.
 type PageOptions[T any] struct {
-	// Options are those of each List. Limit is the size of a page, and zero means 500; Continue starts in the middle.
-	// The version that is asked for counts for the first page, and the others are of the same state.
+	// Options are those of each List. Limit is the size of a page; zero means 500. Continue begins in the middle of a
+	// list. The resource version is sent with the first page only; later pages are of the same state.
 	api.Options[T]
 
-	// Inconsistent goes on when the state that the pages are of is forgotten in mid-list, with the token for the rest
-	// of the present state that the server offers then. No object comes twice; what was created since the beginning, or
-	// deleted, may be missing, or not, in the part that had been listed before. Without it such an end is an error, for
-	// which apierrors.IsResourceExpired holds.
+	// Inconsistent continues after the server has removed the state of the list, with the token that the server returns
+	// for the rest of the current state. No object is listed twice. Objects before this point that were created or
+	// deleted since the first page may be missing, or may still be listed. If Inconsistent is false, this is an error
+	// for which apierrors.IsResourceExpired is true.
 	Inconsistent bool
 
-	// MaxWait bounds how long one page is waited for in all when the server answers 429 or 503 and says when to come
-	// back (Retry-After). Zero means a minute, negative that nothing is waited for. A longer delay is not begun: the
-	// answer is the error.
+	// MaxWait bounds the total wait for one page if the server answers 429 or 503 with Retry-After. Zero means a
+	// minute; negative means no wait. If the server wants a longer delay, All returns the answer as the error at once.
 	MaxWait time.Duration
 }
 
@@ -37,13 +36,13 @@ const (
 	defaultMaxWait  = time.Minute
 )
 
-// All lists objects page by page, and yields each as its bytes arrive: no page is ever held. The loop's body runs while
-// the answer is open, so one that is slower than a server's patience with a reader (a minute and more) wants smaller
-// pages. Requests are made by the loop and end with it: leaving it closes the answer, and nothing is asked for ahead.
+// All lists objects page by page and yields each object when its bytes have arrived. It never holds a page. The loop's
+// body runs while the answer is open. If it is slower than the server's time limit for a reader, which is a minute or
+// more, use smaller pages. The loop sends the requests: a break closes the answer, and no page is requested in advance.
 //
-// All pages are of one state of the server. An error is the last thing that is yielded, and no object comes twice
-// before it: it is that of List (see PartialClient.List), or the error of ctx, which ends the loop between any two
-// objects. It corresponds to pager.EachListItem of client-go, which asks for pages ahead and holds up to ten.
+// All pages are of one state of the server. An error is the last value, and no object comes twice before it. It is the
+// error of List (see PartialClient.List) or the error of ctx, which ends the loop between two objects. It corresponds
+// to pager.EachListItem of client-go, which requests pages in advance and holds up to ten.
 func All[T any](ctx context.Context, from api.ListerWatcher[T], o PageOptions[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		p := pager[T]{from: from, o: o, yield: yield}
@@ -59,11 +58,11 @@ type pager[T any] struct {
 	from  api.ListerWatcher[T]
 	o     PageOptions[T]
 	yield func(T, error) bool
-	left  bool // the loop's body wants no more
-	items int  // yielded of the page in progress
+	left  bool // the loop ended with a break
+	items int  // objects of the current page that were yielded
 }
 
-// errLeft ends a list whose loop was left.
+// errLeft ends a list after a break of the loop.
 var errLeft = errors.New("apiclient: the loop was left")
 
 func (p *pager[T]) run(ctx context.Context) error {
@@ -76,7 +75,7 @@ func (p *pager[T]) run(ctx context.Context) error {
 		token := meta.Continue
 		if err != nil {
 			if token = p.remainder(err); token == "" || resumed {
-				return err // a server that offers token after token would be asked for ever
+				return err // otherwise a server that returns more and more tokens would keep the loop running forever
 			}
 		}
 		resumed = err != nil
@@ -84,13 +83,14 @@ func (p *pager[T]) run(ctx context.Context) error {
 		case "":
 			return nil
 		case o.Continue:
-			return fmt.Errorf("list %s: apiclient: the token for the next page is that of the page before", p.from.Resource())
+			return fmt.Errorf("list %s: apiclient: the server returned the same token for the next page again", p.from.Resource())
 		}
-		o.Continue, o.ResourceVersion, o.ResourceVersionMatch = token, "", "" // the token says of which state
+		o.Continue, o.ResourceVersion, o.ResourceVersionMatch = token, "", "" // the token names the state
 	}
 }
 
-// remainder returns the token for the rest of a list whose state is forgotten, if there is one and it is wanted.
+// remainder returns the token for the rest of a list whose state the server has removed. It is empty if there is no
+// token, or if Inconsistent is false.
 func (p *pager[T]) remainder(err error) string {
 	var status apierrors.APIStatus
 	if !p.o.Inconsistent || p.items > 0 || !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
@@ -99,8 +99,8 @@ func (p *pager[T]) remainder(err error) string {
 	return status.Status().Continue
 }
 
-// page lists one page, and comes back when the server says so. A page of which a part has been yielded is not asked for
-// again.
+// page lists one page. It waits and repeats the request if the server wants it. A page of which some objects have been
+// yielded is not requested again.
 func (p *pager[T]) page(ctx context.Context, o api.Options[T]) (metav1.ListMeta, error) {
 	left := p.o.MaxWait
 	if left == 0 {
@@ -118,7 +118,7 @@ func (p *pager[T]) page(ctx context.Context, o api.Options[T]) (metav1.ListMeta,
 			}
 			return nil
 		})
-		wait := asksToWait(err)
+		wait := requestedWait(err)
 		if wait == 0 || wait > left || p.items > 0 {
 			return meta, err
 		}
@@ -129,8 +129,9 @@ func (p *pager[T]) page(ctx context.Context, o api.Options[T]) (metav1.ListMeta,
 	}
 }
 
-// asksToWait returns how long a server that is busy wants to be left alone, zero if it did not say so.
-func asksToWait(err error) time.Duration {
+// requestedWait returns the delay that a busy server requests; zero if there is none. A negative delay counts as zero,
+// because it would repeat the request without a wait.
+func requestedWait(err error) time.Duration {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
 		return 0
@@ -139,5 +140,5 @@ func asksToWait(err error) time.Duration {
 	if status.Details == nil || status.Code != http.StatusTooManyRequests && status.Code != http.StatusServiceUnavailable {
 		return 0
 	}
-	return max(0, time.Duration(status.Details.RetryAfterSeconds)*time.Second) // a wait below zero would be none, for ever
+	return max(0, time.Duration(status.Details.RetryAfterSeconds)*time.Second)
 }

@@ -171,7 +171,7 @@ func TestServersThatPageForEver(t *testing.T) {
 	requests = 0
 	cfg = onLoopback(t, count(answer(200, jsonType, `{"kind":"PodList","apiVersion":"v1","metadata":{"continue":"same"},"items":[]}`)))
 	_, err = names(apiclient.All(t.Context(), pods(t, cfg), limit(1)), nothing)
-	require.EqualError(t, err, "list pods: apiclient: the token for the next page is that of the page before")
+	require.EqualError(t, err, "list pods: apiclient: the server returned the same token for the next page again")
 	require.Equal(t, 2, requests)
 }
 

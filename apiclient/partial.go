@@ -13,54 +13,53 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// PartialClient reads objects of a resource as T, which may declare a part of what they hold or nothing but metadata,
-// and changes them only in ways that name what they change. It has no Create, Update or UpdateStatus: writing a partial
-// T back whole would delete what T does not declare. Make one with NewPartial. It implements api.ListerWatcher[T] and
-// is safe for concurrent use.
+// PartialClient reads objects of a resource as T. T may declare some of their fields, or only metadata. The client
+// changes objects only by operations that name the fields. It has no Create, Update or UpdateStatus, because a write of
+// a partial T would delete the fields that T does not declare. Make one with NewPartial. It implements
+// api.ListerWatcher[T] and is safe for concurrent use.
 //
-// An error is wrapped once with the operation ("get pods default/web: …"). What the server answered is a
-// *apierrors.StatusError beneath, so that apierrors.IsNotFound and the like work; misuse of names and namespaces is
-// found before anything is sent.
-// It corresponds to metadata.Interface of client-go, for any part of an object.
+// Errors are wrapped once with the operation ("get pods default/web: …"). An error of the server is a
+// *apierrors.StatusError below that, so apierrors.IsNotFound and similar functions work. Invalid names and namespaces
+// are errors before a request is sent. It corresponds to metadata.Interface of client-go, for any part of an object.
 type PartialClient[T api.Object] struct {
 	endpoint
 	codec *codec.Codec[T]
 }
 
-// NewPartial returns a client of one resource whose objects it reads as T. With a namespace it is confined to that,
-// with "" it lists all and takes the namespace of an object from its key. It panics when c is nil, when r lacks its
-// version or plural name, and when T is not a pointer to a struct.
+// NewPartial returns a client of one resource whose objects are decoded as T. With a namespace, the client accesses
+// only that namespace. With "", it lists all namespaces and takes the namespace of an object from its key. It panics if
+// c is nil, if r lacks its version or plural name, or if T is not a pointer to a struct.
 func NewPartial[T api.Object](c *Client, r api.Resource, namespace string) *PartialClient[T] {
 	e := newEndpoint(c, r, namespace)
 	return &PartialClient[T]{endpoint: e, codec: codecOf[T](c, r)}
 }
 
-// identity is what makes two clients read the same things.
+// identity has everything that decides what a client reads.
 type identity struct {
 	client    *Client
 	resource  api.Resource
 	namespace string
 }
 
-// Identity returns a comparable value: what is equal reads the same objects from the same server on behalf of the same
-// user, so that one informer can serve both. Type parameters are not part of it.
+// Identity returns a comparable value. Clients with equal values read the same objects from the same server as the same
+// user, so that one informer can serve both. The type T is not part of it.
 func (p *PartialClient[T]) Identity() any {
 	return identity{client: p.client, resource: p.resource, namespace: p.namespace}
 }
 
-// Resource returns what is read.
+// Resource returns the resource of the client.
 func (p *PartialClient[T]) Resource() api.Resource { return p.resource }
 
-// Namespace returns the namespace that the client is confined to, or "".
+// Namespace returns the namespace of the client, or "" for all.
 func (p *PartialClient[T]) Namespace() string { return p.namespace }
 
-// Client returns the client that everything is sent with.
+// Client returns the Client that sends the requests.
 func (p *PartialClient[T]) Client() *Client { return p.client }
 
-// List makes one request and hands each item to each as it arrives; the body is never held whole. With a Limit the
-// metadata that it returns has the token of the next page. Nothing is tried again. An error of each is returned as it
-// is but for the operation's name before it.
-// It corresponds to the List of a typed client of client-go, which returns when the last byte is decoded.
+// List sends one request and calls each for each item when it arrives. It never holds the whole body. With a Limit, the
+// metadata in the result have the token of the next page. It never repeats a request. An error of each is returned with
+// the name of the operation. It corresponds to the List of a typed client of client-go, which returns after the last
+// byte is decoded.
 func (p *PartialClient[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
 	o.Watch, o.SendInitialEvents, o.AllowWatchBookmarks = false, nil, false
 	r, err := p.collectionRequest("list", http.MethodGet, &o.ListOptions)
@@ -90,8 +89,8 @@ func (p *PartialClient[T]) Get(ctx context.Context, key api.Key, o metav1.GetOpt
 	return p.one(ctx, r)
 }
 
-// Delete deletes one object, or marks it for deletion where finalizers hold it. The options carry preconditions (of UID
-// and version) and the policy for dependents.
+// Delete deletes one object, or marks it for deletion if it has finalizers. The options have preconditions (UID and
+// version) and the policy for dependents.
 func (p *PartialClient[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
 	r, err := p.objectRequest("delete", http.MethodDelete, key, "", nil)
 	if err != nil {
@@ -100,8 +99,8 @@ func (p *PartialClient[T]) Delete(ctx context.Context, key api.Key, o metav1.Del
 	return p.delete(ctx, r, o)
 }
 
-// DeleteCollection deletes all objects that which selects, within the client's namespace. An empty selection is all of
-// them.
+// DeleteCollection deletes all objects that the options in which select, within the client's namespace. Empty options
+// select all objects.
 func (p *PartialClient[T]) DeleteCollection(ctx context.Context, o metav1.DeleteOptions, which metav1.ListOptions) error {
 	r, err := p.collectionRequest("delete all", http.MethodDelete, &which)
 	if err != nil {
@@ -117,7 +116,7 @@ func (p *PartialClient[T]) delete(ctx context.Context, r request, o metav1.Delet
 	return p.client.discard(ctx, r)
 }
 
-// Patch changes a part of one object and returns what became of it.
+// Patch changes a part of one object and returns the object as the server stored it.
 func (p *PartialClient[T]) Patch(ctx context.Context, key api.Key, patch Patch, o PatchOptions) (T, error) {
 	r, err := p.objectRequest("patch", http.MethodPatch, key, o.Subresource, &o.PatchOptions)
 	if err != nil {
@@ -132,12 +131,12 @@ func (p *PartialClient[T]) Patch(ctx context.Context, key api.Key, patch Patch, 
 	return p.one(ctx, r)
 }
 
-// Apply is a server-side apply: it makes the fields that intent has be as intent says, owns them from then on, and
-// removes those that it owned and that intent no longer has. intent is anything that encoding/json writes as an object;
-// its apiVersion, kind, name and namespace may be left out. It returns what became of the object.
+// Apply is a server-side apply. It sets the fields of intent and owns them from then on. It removes fields that it
+// owned and that intent no longer has. intent is a value that encoding/json writes as a JSON object; its apiVersion,
+// kind, name and namespace may be missing. Apply returns the object as the server stored it.
 //
-// A struct without omitempty states each field that it declares, zeroes included: better a type, or a map, with only
-// what is meant.
+// A struct without omitempty sets each field that it declares, also to zero. A type, or a map, with only the intended
+// fields is safer.
 func (p *PartialClient[T]) Apply(ctx context.Context, key api.Key, intent any, o ApplyOptions) (T, error) {
 	options := o.ToPatchOptions()
 	r, err := p.objectRequest("apply", http.MethodPatch, key, o.Subresource, &options)
@@ -162,13 +161,13 @@ func (p *PartialClient[T]) Apply(ctx context.Context, key api.Key, intent any, o
 
 var errNoFieldManager = errors.New("apiclient: a server-side apply needs a field manager")
 
-// one makes a request that is answered with one object.
+// one sends a request whose answer is one object.
 func (p *PartialClient[T]) one(ctx context.Context, r request) (T, error) {
 	r.accept = p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf})
 	return fetch(ctx, p.client, p.codec, p.resource, r)
 }
 
-// fetch makes a request that is answered with one object of a kind; an empty kind allows any.
+// fetch sends a request whose answer is one object of a kind. An empty kind allows every kind.
 func fetch[T any](ctx context.Context, c *Client, from *codec.Codec[T], kind api.Resource, r request) (T, error) {
 	var none T
 	body, mediaType, err := c.read(ctx, r)

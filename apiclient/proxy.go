@@ -14,31 +14,32 @@ import (
 	"time"
 )
 
-// ProxyError is a proxy that did not connect to the server. It has no counterpart in client-go.
+// ProxyError is the answer of a proxy that did not connect to the server. client-go has no such type.
 type ProxyError struct {
 	Proxy      string // host and port
-	StatusCode int    // 407 for one that wants another user or password
-	Status     string // "407 Proxy Authentication Required", as the proxy wrote it
+	StatusCode int    // 407 if the proxy requires another user or password
+	Status     string // "407 Proxy Authentication Required", as the proxy sent it
 }
 
-// Error says which proxy it is and what it answered.
+// Error names the proxy and its answer.
 func (e *ProxyError) Error() string {
 	return fmt.Sprintf("apiclient: the proxy %s did not connect: it answered %s", e.Proxy, e.Status)
 }
 
-// proxies knows the way to a server. It speaks TLS to proxies by itself: net/http would do that with the configuration
-// that is meant for the server, and so show the client certificate to the proxy and ask it for the server's name.
+// proxies connects to a server, also through proxies. It does TLS with proxies itself, because net/http would use the
+// TLS configuration for the server: it would send the client certificate to the proxy and verify the server's name.
 type proxies struct {
 	dial      func(ctx context.Context, network, address string) (net.Conn, error)
-	handshake time.Duration  // how long one may take
+	handshake time.Duration  // time limit of a handshake
 	roots     *x509.CertPool // of the server; nil for the system's
 	insecure  bool
 	sent      *sentSecrets
 
-	secure sync.Map // addresses of proxies to which TLS is spoken, to their names
+	secure sync.Map // addresses of proxies with TLS, and their names
 }
 
-// choose wraps what chooses a proxy for a request. For an https proxy it returns an http one, which dialContext knows.
+// choose wraps a function that returns the proxy of a request. It returns an http proxy for an https proxy, and
+// dialContext adds TLS.
 func (p *proxies) choose(proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
 	return func(req *http.Request) (*url.URL, error) {
 		u, err := proxy(req)
@@ -58,7 +59,7 @@ func (p *proxies) choose(proxy func(*http.Request) (*url.URL, error)) func(*http
 	}
 }
 
-// dialContext opens a connection to a server or a proxy, to one of the latter perhaps with TLS.
+// dialContext opens a connection to a server or a proxy, and does the TLS handshake of an https proxy.
 func (p *proxies) dialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	conn, err := p.dial(ctx, network, address)
 	if err != nil {
@@ -72,7 +73,7 @@ func (p *proxies) dialContext(ctx context.Context, network, address string) (net
 	defer cancel()
 	var asked atomic.Bool
 	config := p.tlsConfig(name.(string))
-	config.GetClientCertificate = clientCertificate{nil, &asked}.give
+	config.GetClientCertificate = clientCertificate{nil, &asked}.provide
 	secure := tls.Client(conn, config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()
@@ -81,11 +82,11 @@ func (p *proxies) dialContext(ctx context.Context, network, address string) (net
 	return secure, nil
 }
 
-// tlsConfig trusts whom the system trusts and whom the server is trusted by: a proxy in front of a cluster often has a
-// certificate of the cluster's authority.
+// tlsConfig trusts the authorities of the system and those of the server, because the certificate of a proxy in front
+// of a cluster often has the cluster's authority.
 func (p *proxies) tlsConfig(name string) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS12, ServerName: name, InsecureSkipVerify: true, // verified below, if at all
+		MinVersion: tls.VersionTLS12, ServerName: name, InsecureSkipVerify: true, // see VerifyConnection
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if p.insecure {
 				return nil
@@ -99,7 +100,7 @@ func (p *proxies) tlsConfig(name string) *tls.Config {
 	}
 }
 
-// verify is given the name because that of the connection's state is empty for an address.
+// verify gets the name as an argument, because the connection's state has no name if it is an address.
 func verify(chain []*x509.Certificate, name string, roots *x509.CertPool) error {
 	o := x509.VerifyOptions{DNSName: name, Roots: roots, Intermediates: x509.NewCertPool()}
 	for _, c := range chain[1:] {
@@ -119,7 +120,7 @@ func explainProxy(address string, err error, asked bool) error {
 	return fmt.Errorf("TLS with the proxy %s: %w", address, err)
 }
 
-// checkAnswer gives the answer of a proxy that does not connect a name.
+// checkAnswer returns a *ProxyError for the answer of a proxy that does not connect.
 func (p *proxies) checkAnswer(_ context.Context, proxy *url.URL, _ *http.Request, resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// shownConfig is what may be seen of a Config. Every way to print or marshal one goes through it, so that a field that
-// is added to Config is hidden until somebody adds it here.
+// shownConfig has the visible part of a Config. All ways to print or marshal a Config use it, so a new field of Config
+// is hidden until it is added here.
 type shownConfig struct {
 	Host               string      `json:"host,omitempty"`
 	BearerToken        Secret      `json:"bearerToken,omitzero"`
@@ -74,28 +74,28 @@ func (t TLS) shown() shownTLS {
 	}
 }
 
-// String shows a configuration without its credentials.
+// String returns the configuration without credentials.
 func (c Config) String() string { return fmt.Sprintf("apiclient.Config%+v", c.shown()) }
 
-// GoString shows a configuration without its credentials.
+// GoString returns String.
 func (c Config) GoString() string { return c.String() }
 
-// Format shows a configuration without its credentials, whatever the verb.
+// Format writes String for every verb.
 func (c Config) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, c.String()) }
 
-// MarshalJSON shows a configuration without its credentials: it is meant for logs, not for storage.
+// MarshalJSON returns the configuration without credentials. It is meant for logs and not for storage.
 func (c Config) MarshalJSON() ([]byte, error) { return json.Marshal(c.shown()) }
 
-// String shows a TLS configuration without its key.
+// String returns the TLS configuration without its key.
 func (t TLS) String() string { return fmt.Sprintf("apiclient.TLS%+v", t.shown()) }
 
-// GoString shows a TLS configuration without its key.
+// GoString returns String.
 func (t TLS) GoString() string { return t.String() }
 
-// Format shows a TLS configuration without its key, whatever the verb.
+// Format writes String for every verb.
 func (t TLS) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, t.String()) }
 
-// MarshalJSON shows a TLS configuration without its key: it is meant for logs, not for storage.
+// MarshalJSON returns the TLS configuration without its key. It is meant for logs and not for storage.
 func (t TLS) MarshalJSON() ([]byte, error) { return json.Marshal(t.shown()) }
 
 func shownProxy(u *url.URL) string {
@@ -112,7 +112,7 @@ func size(b []byte) string {
 	return fmt.Sprintf("%d bytes", len(b))
 }
 
-// hideUser removes user and password from a URL. What cannot be parsed is hidden whole if it could hold either.
+// hideUser removes user and password from a URL. It hides a URL that cannot be parsed if it may have either.
 func hideUser(s string) string {
 	if !strings.Contains(s, "@") {
 		return s

@@ -23,24 +23,23 @@ type request struct {
 	target string // for errors: "pods", "pods default/web"
 
 	method      string
-	path        string // below the server's own, not escaped
+	path        string // relative to the server's path, not escaped
 	query       url.Values
 	accept      string
 	body        []byte
 	contentType string // of the body
 	ifNoneMatch string // the ETag of an answer that the caller has
 
-	once  bool // is never sent again by itself: a list, a watch
+	once  bool // never repeated: a list, a watch
 	watch bool
 
-	resource    api.Resource // for Config.OnRequest, as the next
+	resource    api.Resource // for Config.OnRequest, like the next field
 	subresource string
 
-	sent *sentSecrets // what no error may quote
+	sent *sentSecrets // errors must not quote them
 }
 
-// fail wraps an error with the operation, once. An answer that quotes the credentials is not quoted, and a long one only
-// at its beginning.
+// fail wraps an error with the operation, once. It removes credentials from its text, and shortens a long text.
 func (r request) fail(err error) error {
 	if err == nil {
 		return nil
@@ -48,7 +47,7 @@ func (r request) fail(err error) error {
 	return fmt.Errorf("%s %s: %w", r.verb, quote.Short(r.target, maxQuotedURL), limited(r.sent.cleanError(err)))
 }
 
-// newRequest builds what net/http sends, and says with which credentials.
+// newRequest makes the request for net/http and returns the credentials that it added.
 func (c *Client) newRequest(ctx context.Context, r request) (req *http.Request, used Credentials, err error) {
 	u := *c.base
 	u.Path += r.path
@@ -74,8 +73,8 @@ func (c *Client) newRequest(ctx context.Context, r request) (req *http.Request, 
 	return req, used, err
 }
 
-// do sends a request, again where Retry says so, and returns the answer if it is a success. The caller closes its body.
-// Any request whose credentials were refused is sent once more if there are others by now.
+// do sends a request, repeats it as Retry says, and returns a successful answer. The caller closes the body. If the
+// server refuses the credentials and there are new ones, the request is sent once more.
 func (c *Client) do(ctx context.Context, r request) (*http.Response, error) {
 	began, refused := time.Now(), false
 	for n := 1; ; n++ {
@@ -121,15 +120,15 @@ func (c *Client) attempt(ctx context.Context, r request, n int) (*http.Response,
 	defer resp.Body.Close()
 	err = c.statusError(resp, used)
 	if err := givenUp(ctx); err != nil {
-		return nil, outcome{err: err} // who gave up in the middle of the reason does not get half of it
+		return nil, outcome{err: err} // a cancelled caller gets no partial reason
 	}
 	seen.failed(err)
 	o := outcome{err: err, used: used, code: resp.StatusCode}
-	o.retryAfter, o.asked = askedBack(err, resp.Header)
+	o.retryAfter, o.retryAsked = retryRequested(err, resp.Header)
 	return nil, o
 }
 
-// read sends a request and returns the answer if it holds objects. The caller closes its body.
+// read sends a request and returns an answer that can contain objects. The caller closes the body.
 func (c *Client) read(ctx context.Context, r request) (body io.ReadCloser, mediaType string, err error) {
 	resp, err := c.do(ctx, r)
 	if err != nil {
@@ -146,18 +145,18 @@ func (c *Client) read(ctx context.Context, r request) (body io.ReadCloser, media
 	return resp.Body, mediaType, nil
 }
 
-// discard makes a request of whose answer only the success counts.
+// discard sends a request and ignores the body of a successful answer.
 func (c *Client) discard(ctx context.Context, r request) error {
 	body, _, err := c.read(ctx, r)
 	if err != nil {
 		return r.fail(err)
 	}
-	// Read, so that the connection can be used again; but not for ever.
+	// Read the body so that the connection can be used again, but not without a limit.
 	_ = beginning(body, maxErrorBody)
 	return body.Close()
 }
 
-// endpoint is a resource of a server, within one namespace or across all.
+// endpoint is a resource of a server, in one namespace or in all.
 type endpoint struct {
 	client    *Client
 	resource  api.Resource
@@ -167,14 +166,14 @@ type endpoint struct {
 func newEndpoint(c *Client, r api.Resource, namespace string) endpoint {
 	switch {
 	case c == nil:
-		panic("apiclient: a client is needed to reach " + r.String())
+		panic("apiclient: the Client of " + r.String() + " is nil")
 	case r.Plural == "" || r.Version == "":
-		panic(fmt.Sprintf("apiclient: a resource needs a version and a plural name, and %+v lacks one", r))
+		panic(fmt.Sprintf("apiclient: a resource needs a version and a plural name: %+v", r))
 	}
 	return endpoint{client: c, resource: r, namespace: namespace}
 }
 
-// prefix is the path of the group and version: /api/v1, /apis/apps/v1.
+// prefix returns the path of the group and version: /api/v1, /apis/apps/v1.
 func (e endpoint) prefix() string {
 	if e.resource.Group == "" {
 		return "/api/" + e.resource.Version
@@ -182,13 +181,13 @@ func (e endpoint) prefix() string {
 	return "/apis/" + e.resource.Group + "/" + e.resource.Version
 }
 
-// collection is the path of all objects in a namespace, or, with none, of all objects.
+// collection returns the path of all objects in a namespace, or of all objects if it is empty.
 func (e endpoint) collection(namespace string) (string, error) {
 	if namespace == "" {
 		return e.prefix() + "/" + e.resource.Plural, nil
 	}
 	if !e.resource.Namespaced {
-		return "", fmt.Errorf("apiclient: %s live in no namespace, and were asked for in %q", e.resource, namespace)
+		return "", fmt.Errorf("apiclient: %s have no namespace, but the client has the namespace %q", e.resource, namespace)
 	}
 	if err := checkSegment("namespace", namespace); err != nil {
 		return "", err
@@ -196,21 +195,21 @@ func (e endpoint) collection(namespace string) (string, error) {
 	return e.prefix() + "/namespaces/" + namespace + "/" + e.resource.Plural, nil
 }
 
-// locate settles the namespace of a key: the key's own, else the client's, and never two different ones.
+// locate returns the key with its namespace: the key's own, or the client's. Two different ones are an error.
 func (e endpoint) locate(key api.Key) (api.Key, error) {
 	if key.Namespace == "" {
 		key.Namespace = e.namespace
 	}
 	switch {
 	case e.namespace != "" && key.Namespace != e.namespace:
-		return key, fmt.Errorf("apiclient: the object is in namespace %q, and the client is for namespace %q", key.Namespace, e.namespace)
+		return key, fmt.Errorf("apiclient: the object has the namespace %q, but the client has the namespace %q", key.Namespace, e.namespace)
 	case e.resource.Namespaced && key.Namespace == "":
-		return key, fmt.Errorf("apiclient: %s live in namespaces, and none is given", e.resource)
+		return key, fmt.Errorf("apiclient: %s need a namespace", e.resource)
 	}
 	return key, nil
 }
 
-// object is the path of one object, or of one of its subresources.
+// object returns the path of one object or of one of its subresources.
 func (e endpoint) object(key api.Key, subresource string) (string, error) {
 	key, err := e.locate(key)
 	if err != nil {
@@ -230,17 +229,17 @@ func (e endpoint) object(key api.Key, subresource string) (string, error) {
 	return path, nil
 }
 
-// checkSegment keeps a name from meaning another path.
+// checkSegment refuses a name that would lead to another path.
 func checkSegment(what, s string) error {
 	if s == "" {
 		return errors.New("apiclient: the " + what + " is empty")
 	}
 	if s == "." || s == ".." {
-		return fmt.Errorf("apiclient: the %s %q cannot stand in a path", what, s)
+		return fmt.Errorf("apiclient: the %s %q is not valid in a path", what, s)
 	}
 	for i := range len(s) {
 		if c := s[i]; c == '/' || c == '%' || c < ' ' || c == 0x7f {
-			return fmt.Errorf("apiclient: the %s %q cannot stand in a path", what, s)
+			return fmt.Errorf("apiclient: the %s %q is not valid in a path", what, s)
 		}
 	}
 	return nil
@@ -258,7 +257,7 @@ func (e endpoint) target(key api.Key, subresource string) string {
 	return t
 }
 
-// objectRequest prepares a request about one object.
+// objectRequest prepares a request for one object.
 func (e endpoint) objectRequest(verb, method string, key api.Key, subresource string, options any) (request, error) {
 	r := request{verb: verb, target: e.target(key, subresource), method: method, resource: e.resource, subresource: subresource, sent: e.client.credentials.sent}
 	path, err := e.object(key, subresource)
@@ -274,7 +273,7 @@ func (e endpoint) objectRequest(verb, method string, key api.Key, subresource st
 	return r, nil
 }
 
-// collectionRequest prepares a request about all objects of the endpoint.
+// collectionRequest prepares a request for all objects of the endpoint.
 func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) (request, error) {
 	r := request{verb: verb, target: e.resource.String(), method: method, resource: e.resource, sent: e.client.credentials.sent}
 	path, err := e.collection(e.namespace)
@@ -288,7 +287,7 @@ func (e endpoint) collectionRequest(verb, method string, o *metav1.ListOptions) 
 	return r, nil
 }
 
-// createRequest prepares the creation of an object, whose name the server may have to make up.
+// createRequest prepares the creation of an object. The server may generate its name.
 func (e endpoint) createRequest(key api.Key, options any) (request, error) {
 	r := request{verb: "create", target: e.target(key, ""), method: http.MethodPost, resource: e.resource, sent: e.client.credentials.sent}
 	key, err := e.locate(key)

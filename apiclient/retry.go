@@ -15,34 +15,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Retry says how often a call is sent again that the server did not take, and for how long. The zero value is useful.
+// Retry says how often and for how long the client repeats a call. The zero value has good defaults.
 //
-// Sent again is what the server asks for with Retry-After, in seconds or as a date (RFC 9110, 10.2.3), after the wait
-// that it asks for and up to a quarter more, so that those who were sent away together do not come back together:
+// A request is repeated if the server asks for it with Retry-After, in seconds or as a date (RFC 9110, 10.2.3). The
+// client waits for that time and up to a quarter more, so that clients that were refused together do not come back
+// together. It repeats:
 //
-//   - any call after 429, which says that nothing was done. The 429 that refuses an eviction for the sake of a
-//     disruption budget is not such an answer, but the outcome.
-//   - a read after any 5xx.
-//   - a write after the two answers of 503 that kube-apiserver gives before it looks at a request, while it starts and
-//     while it shuts down. Any other 503 may come from a proxy that had passed the write on.
+//   - every call after 429, because the server has done nothing. The 429 that refuses an eviction because of a
+//     disruption budget is not repeated, because it is the result.
+//   - a read after every 5xx.
+//   - a write after the two answers of 503 that kube-apiserver sends before it handles a request, during its start and
+//     its shutdown. Every other 503 may come from a proxy that has already forwarded the write.
 //
-// A read is also sent again, up to three times and a quarter of a second, half a second and a second later, when its
-// connection ended before the answer began; a write only where the connection was refused, so that it cannot have been
-// sent. Lists and watches are sent once, whatever comes: the reflector decides about those.
+// If a connection ends before the answer begins, a read is repeated up to three times: after a quarter of a second,
+// half a second and a second. A write is repeated only if the connection was refused, because then it was not sent.
+// Lists and watches are never repeated; the reflector does that.
 //
 // It corresponds to the WithRetry of client-go's rest.Request.
 type Retry struct {
-	// Max is how often a call is sent again at most. Zero means 10, a negative number never.
+	// Max is the largest number of repetitions. Zero means 10; negative means none.
 	Max int
-	// Within bounds the whole: where a wait would end later than so long after the call began, or after its context, the
-	// answer is returned at once as the error that it is. Zero means a minute.
+	// Within bounds the duration of a call with its repetitions. If a wait would end later, or after the call's
+	// context, the client returns the answer as an error at once. Zero means a minute.
 	Within time.Duration
 }
 
 const (
 	defaultRetryMax    = 10
 	defaultRetryWithin = time.Minute
-	shortestRetryAfter = time.Second // what "at once" is taken for
+	shortestRetryAfter = time.Second // used if the server asks for no delay
 
 	maxReconnects  = 3
 	reconnectPause = 250 * time.Millisecond
@@ -58,23 +59,23 @@ func (p Retry) withDefaults() Retry {
 	return p
 }
 
-// outcome is how an attempt came out.
+// outcome is the result of an attempt.
 type outcome struct {
-	err        error // nil for a success
+	err        error // nil after a success
 	used       Credentials
-	code       int           // of the answer; 0 without one
-	asked      bool          // to come back
-	retryAfter time.Duration // when, if asked
+	code       int           // the status code of the answer; 0 if there is no answer
+	retryAsked bool          // the server asks for a repetition
+	retryAfter time.Duration // the delay that the server asks for
 }
 
-// pause decides whether a request is sent again after its nth attempt, and how long later.
+// pause decides whether a request is repeated after its nth attempt, and after which wait.
 func (p Retry) pause(r request, o outcome, n int, since time.Duration) (wait time.Duration, again bool) {
 	switch {
 	case r.once || n > p.Max:
 		return 0, false
 	case o.code == 0 && n <= maxReconnects && mayReconnect(r.method, o.err):
 		wait = reconnectPause << (n - 1)
-	case o.asked && mayRepeat(r.method, o):
+	case o.retryAsked && mayRepeat(r.method, o):
 		wait = max(o.retryAfter, shortestRetryAfter)
 	default:
 		return 0, false
@@ -83,7 +84,7 @@ func (p Retry) pause(r request, o outcome, n int, since time.Duration) (wait tim
 	return min(wait+rand.N(wait/4+1), left), wait <= left
 }
 
-// mayRepeat tells whether a request can be sent again that was answered.
+// mayRepeat reports whether a request can be repeated after an answer.
 func mayRepeat(method string, o outcome) bool {
 	switch {
 	case o.code == http.StatusTooManyRequests:
@@ -95,11 +96,11 @@ func mayRepeat(method string, o outcome) bool {
 	}
 }
 
-// disruptionBudget is policy/v1's cause of a refused eviction.
+// disruptionBudget is the cause in a refused eviction of policy/v1.
 const disruptionBudget metav1.CauseType = "DisruptionBudget"
 
-// notBegun recognises the answers of filters that stand before everything in a Kubernetes API server: of one that has
-// not installed its paths yet (notfoundhandler) and of one that shuts down (waitgroup).
+// notBegun recognises the answers of two filters of kube-apiserver that run before all others: the filter of a server
+// that has not installed all paths yet (notfoundhandler), and the filter of a server that shuts down (waitgroup).
 func notBegun(err error) bool {
 	status := apierrors.APIStatus(nil)
 	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonServiceUnavailable {
@@ -113,12 +114,12 @@ func notBegun(err error) bool {
 	return false
 }
 
-// mayReconnect tells whether a request can be sent again that was not answered.
+// mayReconnect reports whether a request can be repeated that got no answer.
 func mayReconnect(method string, err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || method == http.MethodGet && lostConnection(err)
 }
 
-// lostConnection recognises a connection that ended under a request. net/http has no types for what HTTP/2 says.
+// lostConnection recognises a connection that ended during a request. net/http has no types for the errors of HTTP/2.
 func lostConnection(err error) bool {
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
 		if errors.Is(err, end) {
@@ -136,7 +137,7 @@ func lostConnection(err error) bool {
 	return false
 }
 
-// tried says how often a request was sent, where that was more than once.
+// tried adds the number of attempts to an error, if there was more than one.
 func tried(err error, n int) error {
 	if n == 1 {
 		return err
@@ -144,13 +145,13 @@ func tried(err error, n int) error {
 	return fmt.Errorf("%w (sent %d times)", err, n)
 }
 
-// fits tells whether a wait will be over before ctx is.
+// fits reports whether a wait ends before ctx.
 func fits(ctx context.Context, d time.Duration) bool {
 	deadline, ok := ctx.Deadline()
 	return !ok || time.Until(deadline) > d
 }
 
-// waitFor waits unless ctx ends first.
+// waitFor waits for d. It returns false if ctx ends first.
 func waitFor(ctx context.Context, d time.Duration) (waited bool) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

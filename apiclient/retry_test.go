@@ -440,7 +440,7 @@ func TestALimiterThatLetsNothingThroughIsNamed(t *testing.T) {
 				var typed *apiclient.LimiterError
 				require.ErrorAs(t, err, &typed)
 				require.ErrorIs(t, err, c.is)
-				require.ErrorContains(t, err, "get pods default/web: apiclient: Config.Limiter let the request wait for "+c.took.String())
+				require.ErrorContains(t, err, "get pods default/web: apiclient: Config.Limiter refused the request after "+c.took.String())
 				require.Equal(t, c.took, time.Since(start))
 				require.Empty(t, s.times, "nothing was sent")
 				require.Len(t, seen, 1)

@@ -204,7 +204,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 				require.NotContains(t, err.Error(), "cannot be used")
 				return
 			}
-			require.ErrorContains(t, err, "and what replaced the credentials cannot be used: apiclient: Config."+want)
+			require.ErrorContains(t, err, "the newer version of the credentials cannot be used: apiclient: Config."+want)
 		}
 
 		put("cert", nil)
@@ -212,10 +212,10 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 		put("cert", newCert)
 		why("TLS.CertFile: tls: private key does not match public key")
 		put("key", newKey[:len(newKey)/2])
-		why("TLS.KeyFile: there is no private key")
+		why("TLS.KeyFile: it has no private key")
 		put("cert", append(append([]byte{}, newCert...), cert[:100]...))
 		put("key", newKey)
-		why("TLS.CertFile: the PEM in it is cut short")
+		why("TLS.CertFile: it has PEM that is cut or invalid")
 		require.NoError(t, os.Remove(path("cert")))
 		why("TLS.CertFile: stat " + path("cert"))
 		put("cert", cert)
@@ -224,7 +224,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 		put("token", []byte(" \n"))
 		why("BearerTokenFile: the token file " + path("token") + " is empty")
 		put("token", []byte("a\nb"))
-		why("BearerTokenFile: the token file " + path("token") + " holds more than a token")
+		why("BearerTokenFile: the token file " + path("token") + " has more than a token")
 		put("token", []byte("one"))
 
 		for _, broken := range [][]byte{nil, []byte("x"), stranger.pem[:200], append(append([]byte{}, stranger.pem...), r.authority.pem[:99]...)} {
@@ -241,7 +241,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 		var typed *apiclient.CertificateError
 		require.ErrorAs(t, err, &typed)
 		require.ErrorContains(t, typed.Stale, "TLS.CAFile")
-		require.ErrorContains(t, err, "and what replaced it cannot be used: ")
+		require.ErrorContains(t, err, "the newer version of the file cannot be used: ")
 		put("ca", stranger.pem)
 		r.is(v, "nobody with Bearer one") // it does not ask for a certificate
 
@@ -378,7 +378,7 @@ func TestASourceOfCredentials(t *testing.T) {
 
 		s.newest, s.next = apiclient.Credentials{Token: apiclient.NewSecret(secret + "\n")}, nil
 		_, err = r.who(v)
-		require.ErrorContains(t, err, "get pods default/web: apiclient: the token of *apiclient_test.source cannot stand in a header")
+		require.ErrorContains(t, err, "get pods default/web: apiclient: the token of *apiclient_test.source cannot be sent in a header")
 		require.NotContains(t, err.Error(), secret)
 		s.newest = apiclient.Credentials{Certificate: &tls.Certificate{}}
 		_, err = r.who(v)
@@ -394,7 +394,7 @@ func TestACertificateOfASourceNeedsATransportThatCanUseIt(t *testing.T) {
 	s := &source{newest: apiclient.Credentials{Certificate: certificateOf(t, a, "jane")}}
 	v := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), Credentials: s}), podResource, "")
 	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
-	require.ErrorContains(t, err, "Config.Transport cannot use it")
+	require.ErrorContains(t, err, "which Config.Transport cannot use")
 	s.newest = apiclient.Credentials{Token: apiclient.NewSecret("x")}
 	_, err = v.Get(t.Context(), web, metav1.GetOptions{})
 	require.NoError(t, err)

@@ -7,13 +7,13 @@ import (
 
 const redacted = "REDACTED"
 
-// Secret is a credential: a token, a password, a private key. Whoever prints, logs or marshals it, or anything that holds
-// it, sees that there is one and not what it says. That is so even in an unexported field of somebody's struct, which
-// fmt reads without asking the methods of what it finds there: the text stands behind a pointer, and there fmt shows an
-// address. Only Reveal tells. The zero value is no credential. It has no counterpart in client-go.
+// Secret is a credential: a token, a password, a private key. If it is printed, logged or marshalled, also as a part of
+// another value, the output shows only that there is one. This is also true for an unexported field of another struct.
+// fmt does not call methods for such a field, but the text is behind a pointer, and fmt prints its address. Only Reveal
+// returns the text. The zero value is no credential. client-go has no such type.
 type Secret struct{ text *string }
 
-// NewSecret hides a text; an empty one is no credential.
+// NewSecret returns a Secret with a text. An empty text is no credential.
 func NewSecret(text string) Secret {
 	if text == "" {
 		return Secret{}
@@ -21,7 +21,7 @@ func NewSecret(text string) Secret {
 	return Secret{&text}
 }
 
-// Reveal returns the text, "" for none.
+// Reveal returns the text, or "" if there is no credential.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -29,10 +29,10 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// IsZero tells that there is no credential.
+// IsZero reports that there is no credential.
 func (s Secret) IsZero() bool { return s.text == nil }
 
-// String says whether there is a credential, and no more.
+// String returns "REDACTED", or "" if there is no credential.
 func (s Secret) String() string {
 	if s.text == nil {
 		return ""
@@ -40,11 +40,11 @@ func (s Secret) String() string {
 	return redacted
 }
 
-// GoString is String.
+// GoString returns String.
 func (s Secret) GoString() string { return s.String() }
 
-// Format is String, whatever the verb.
+// Format writes String for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = fmt.Fprint(f, s.String()) }
 
-// MarshalJSON writes String: it is meant for logs, not for storage.
+// MarshalJSON writes String. It is meant for logs and not for storage.
 func (s Secret) MarshalJSON() ([]byte, error) { return json.Marshal(s.String()) }

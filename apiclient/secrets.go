@@ -15,22 +15,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxSent is how many tokens are remembered. A client has few at a time; an answer that quotes an older one comes late.
+// maxSent is the number of tokens that are remembered. A client has few at a time, but an answer may quote an older
+// one.
 const maxSent = 16
 
 const (
-	shortestPart = 8 // bytes of the beginning of a secret that are hidden wherever they stand,
-	shortestEnd  = 4 // and at the end of a text that may have been cut
+	shortestPart = 8 // bytes at the beginning of a secret that are hidden anywhere in a text
+	shortestEnd  = 4 // bytes at the beginning of a secret that are hidden at the end of a text that may have been cut
 )
 
-// sentSecrets are the credentials that requests carried, so that none is quoted where a server or a proxy echoes it.
+// sentSecrets has the credentials of requests, so that errors do not quote them if a server or a proxy echoes them.
 type sentSecrets struct {
 	mu     sync.Mutex // guards the fields below
 	tokens []Secret   // the newest last
-	others []string   // passwords, of proxies too, as they are and as basic authentication writes them
+	others []string   // passwords, also of proxies, plain and encoded for basic authentication
 }
 
-// addToken remembers a token; one that is known costs a comparison.
+// addToken remembers a token. For the newest token it costs a comparison.
 func (s *sentSecrets) addToken(t Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +45,7 @@ func (s *sentSecrets) addToken(t Secret) {
 	}
 }
 
-// addPassword remembers a password and what basic authentication makes of it.
+// addPassword remembers a password and its encoding in basic authentication.
 func (s *sentSecrets) addPassword(user, password string) {
 	if password == "" {
 		return
@@ -62,7 +63,7 @@ func basicAuth(user, password string) string {
 	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
 }
 
-// clean removes what was sent from a text, as it was sent and as a page of HTML, a URL, JSON or Go would write it.
+// clean removes credentials from a text, in every form: plain, and encoded for HTML, a URL, JSON or Go.
 func (s *sentSecrets) clean(text string) string {
 	all := s.all()
 	for _, secret := range all {
@@ -71,8 +72,8 @@ func (s *sentSecrets) clean(text string) string {
 	return hideParts(text, all)
 }
 
-// cleanBody is clean for the beginning of a body, which may end in the middle of a secret. It comes before anything else
-// is cut or joined: what is left of a secret might not be recognised any more.
+// cleanBody is clean for the beginning of a body, which may end inside a secret. It must run before the text is cut or
+// joined, because a part of a secret may not be recognised later.
 func (s *sentSecrets) cleanBody(body []byte) []byte {
 	text := strings.TrimSpace(s.clean(string(body)))
 	for _, secret := range s.all() {
@@ -86,7 +87,7 @@ func (s *sentSecrets) cleanBody(body []byte) []byte {
 	return []byte(text)
 }
 
-// cleanCut is clean for a text that may have been cut already: it then ends with an ellipsis.
+// cleanCut is clean for a text that may have been cut and then ends with an ellipsis.
 func (s *sentSecrets) cleanCut(text string) string {
 	if beginning, cut := strings.CutSuffix(text, "…"); cut {
 		return string(s.cleanBody([]byte(beginning))) + "…"
@@ -94,7 +95,7 @@ func (s *sentSecrets) cleanCut(text string) string {
 	return s.clean(text)
 }
 
-// all returns what was sent, the longest first: of two that begin alike the longer must not lose its beginning alone.
+// all returns the credentials, the longest first. If two begin alike, the longer one must be removed whole.
 func (s *sentSecrets) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +108,7 @@ func (s *sentSecrets) all() []string {
 }
 
 func hide(text, secret string) string {
-	quoted, _ := json.Marshal(secret) // a string can be marshalled
+	quoted, _ := json.Marshal(secret) // a string can always be marshalled
 	goQuoted := strconv.Quote(secret)
 	forms := []string{
 		secret, html.EscapeString(secret), url.QueryEscape(secret), url.PathEscape(secret), string(quoted[1 : len(quoted)-1]),
@@ -119,8 +120,8 @@ func hide(text, secret string) string {
 	return text
 }
 
-// hideParts removes what somebody left of a secret whose end was cut off. Tokens of one issuer begin alike, so that what
-// there is of one must not be taken for the shorter beginning of another.
+// hideParts removes the beginnings of secrets that were cut. Tokens of one issuer begin alike, so the longest match is
+// removed.
 func hideParts(text string, secrets []string) string {
 	var b strings.Builder
 	for text != "" {
@@ -147,7 +148,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// cleanStatus removes what was sent from what a server said: a proxy's error page may show the request that it got.
+// cleanStatus removes credentials from a Status, because the error page of a proxy may quote the request.
 func (s *sentSecrets) cleanStatus(status *metav1.Status) {
 	status.Message = s.cleanCut(status.Message)
 	status.Reason = metav1.StatusReason(s.clean(string(status.Reason)))
@@ -161,7 +162,7 @@ func (s *sentSecrets) cleanStatus(status *metav1.Status) {
 	}
 }
 
-// cleanError removes what was sent from an error: net/http quotes what it cannot read.
+// cleanError removes credentials from an error, because net/http quotes invalid answers.
 func (s *sentSecrets) cleanError(err error) error {
 	if err == nil {
 		return nil
@@ -176,7 +177,7 @@ func (s *sentSecrets) cleanError(err error) error {
 		page.ContentType, page.Body = s.clean(page.ContentType), s.clean(page.Body)
 	case errors.As(err, &redirect):
 		redirect.To = s.clean(redirect.To)
-	case errors.As(err, &status): // of an event of a watch
+	case errors.As(err, &status): // an event of a watch
 		s.cleanStatus(&status.ErrStatus)
 	}
 	text := err.Error()
@@ -186,19 +187,19 @@ func (s *sentSecrets) cleanError(err error) error {
 	return err
 }
 
-// cleanedError is an error whose text had to be changed. What is beneath can be recognised and not be had, for it would
-// tell, but for a Status, which is cleaned itself: on its reason depends what comes next. The rest stands behind a
-// function, into which fmt does not look.
+// cleanedError is an error whose text was changed. errors.Is still recognises the original error, but errors.As does
+// not return it, because it has the credential. A Status is the exception: it is cleaned too, because callers need its
+// reason. The original error is inside a function, so that fmt does not print it.
 type cleanedError struct {
 	text   string
 	is     func(error) bool
-	status *apierrors.StatusError // nil for none
+	status *apierrors.StatusError // nil if there is none
 }
 
 // Error returns the text without credentials.
 func (e *cleanedError) Error() string { return e.text }
 
-// Is tells what the error is.
+// Is reports whether the original error matches target.
 func (e *cleanedError) Is(target error) bool { return e.is(target) }
 
 // Unwrap returns the Status.

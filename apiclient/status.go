@@ -13,13 +13,13 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// statusError makes an error of an answer that is no success, and closes nothing.
+// statusError makes an error from an answer that is not successful. It does not close the body.
 func (c *Client) statusError(resp *http.Response, used Credentials) error {
 	return c.statusErrorOf(resp.StatusCode, resp.Header, beginning(resp.Body, maxErrorBody), used)
 }
 
-// statusErrorOf makes an error of an answer whose body was read already, cut or not. Its type is
-// *apierrors.StatusError, wrapped where there is more to say.
+// statusErrorOf makes an error from an answer whose body, or its beginning, was read. Its type is
+// *apierrors.StatusError, wrapped if there is more information.
 func (c *Client) statusErrorOf(code int, header http.Header, body []byte, used Credentials) error {
 	err := completeStatus(c.statusOf(code, header, body), code, header, time.Now())
 	c.credentials.sent.cleanStatus(&err.ErrStatus)
@@ -33,7 +33,7 @@ func (c *Client) statusOf(code int, header http.Header, body []byte) *metav1.Sta
 	contentType := header.Get("Content-Type")
 	switch media, _, _ := mime.ParseMediaType(contentType); {
 	case media == codec.MediaTypeJSON, media == codec.MediaTypeProtobuf:
-	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // a Status that a proxy relabelled
+	case bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")): // a Status whose content type a proxy changed
 		contentType = codec.MediaTypeJSON
 	default:
 		return statusFromText(code, contentType, c.credentials.sent.cleanBody(body))
@@ -42,15 +42,15 @@ func (c *Client) statusOf(code int, header http.Header, body []byte) *metav1.Sta
 	if !isGeneric(failure) {
 		return &failure.ErrStatus
 	}
-	if s := salvage(body); s != nil {
+	if s := partialStatus(body); s != nil {
 		return s
 	}
 	return statusFromText(code, contentType, c.credentials.sent.cleanBody(body))
 }
 
-// salvage reads a Status of JSON that was cut, as far as it goes: servers cut the answer to a failed WebSocket handshake
-// short, and what counts stands before the details. It returns nil if not even its kind is there.
-func salvage(body []byte) *metav1.Status {
+// partialStatus decodes the beginning of a Status in JSON, because servers cut the answer to a failed WebSocket
+// handshake. The important fields come before the details. It returns nil if the kind is missing.
+func partialStatus(body []byte) *metav1.Status {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if open, err := d.Token(); err != nil || open != json.Delim('{') {
 		return nil
@@ -64,7 +64,7 @@ func salvage(body []byte) *metav1.Status {
 		if err != nil {
 			break
 		}
-		into, ok := members[name.(string)] // the decoder lets nothing but a string stand here
+		into, ok := members[name.(string)] // the decoder allows only a string here
 		if !ok {
 			into = &json.RawMessage{}
 		}
@@ -79,7 +79,7 @@ func salvage(body []byte) *metav1.Status {
 	return s
 }
 
-// isGeneric tells whether a Status was made up for want of one in the answer.
+// isGeneric reports whether apimachinery made the Status because the answer has none.
 func isGeneric(err *apierrors.StatusError) bool {
 	d := err.ErrStatus.Details
 	return d != nil && len(d.Causes) == 1 && d.Causes[0].Type == metav1.CauseTypeUnexpectedServerResponse

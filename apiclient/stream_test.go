@@ -27,7 +27,7 @@ func TestPodLogs(t *testing.T) {
 		require.True(t, apierrors.IsNotFound(err), "%v", err)
 		require.ErrorContains(t, err, "get pods default/web/log: ")
 		_, err = c.Stream(t.Context(), podResource, api.Key{Name: "web"}, "log", nil)
-		require.ErrorContains(t, err, "none is given")
+		require.ErrorContains(t, err, "pods need a namespace")
 
 		_, err = s.Create(podResource, newPod("web"))
 		require.NoError(t, err)

@@ -11,8 +11,8 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// Endpoint is a subresource of one object: what it is sent is an In, what it answers an Out. Make one with Subresource.
-// It is safe for concurrent use. It corresponds to the EvictV1, GetScale and CreateToken of client-go's typed clients.
+// Endpoint is a client of a subresource of one object. It sends an In and receives an Out. Make one with Subresource.
+// It is safe for concurrent use. It corresponds to EvictV1, GetScale and CreateToken of client-go's typed clients.
 type Endpoint[In, Out any] struct {
 	endpoint
 	key         api.Key
@@ -20,16 +20,17 @@ type Endpoint[In, Out any] struct {
 	codec       *codec.Codec[Out]
 }
 
-// Subresource returns a client of a subresource of one object; the caller brings the types, both pointers to structs:
+// Subresource returns a client of a subresource of one object. The caller chooses the types, which must be pointers to
+// structs:
 //
 //	apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, pods, key, "eviction")
 //	apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, key, "scale")
 //	apiclient.Subresource[*authenticationv1.TokenRequest, *authenticationv1.TokenRequest](c, serviceAccounts, key, "token")
 //	apiclient.Subresource[*corev1.Binding, *metav1.Status](c, pods, key, "binding")
 //
-// What is sent carries the apiVersion and kind that the caller set in it. The status of an object, which is of the
-// object's own type, can be had from TypedClient.UpdateStatus and the Subresource of PatchOptions and ApplyOptions too;
-// what is no object, such as a log, is for Client.Stream. It panics as NewPartial does.
+// The caller sets apiVersion and kind of the values that are sent. For the status, which has the type of the object,
+// there are also TypedClient.UpdateStatus and the field Subresource of PatchOptions and ApplyOptions. For a subresource
+// that is not an object, such as a log, use Client.Stream. Subresource panics as NewPartial does.
 func Subresource[In, Out any](c *Client, r api.Resource, key api.Key, subresource string) *Endpoint[In, Out] {
 	e := newEndpoint(c, r, "")
 	return &Endpoint[In, Out]{endpoint: e, key: key, subresource: subresource, codec: codecOf[Out](c, r)}
@@ -50,7 +51,7 @@ func (e *Endpoint[In, Out]) Update(ctx context.Context, in In, o metav1.UpdateOp
 	return e.send(ctx, "update", http.MethodPut, &in, &o)
 }
 
-// Patch changes a part of the subresource, and returns what became of that: replicas of a scale, say.
+// Patch changes a part of the subresource and returns the changed subresource, for example the replicas of a scale.
 func (e *Endpoint[In, Out]) Patch(ctx context.Context, patch Patch, o metav1.PatchOptions) (Out, error) {
 	r, err := e.objectRequest("patch", http.MethodPatch, e.key, e.subresource, &o)
 	if err == nil && patch.Type == types.ApplyPatchType && o.FieldManager == "" {
@@ -64,8 +65,8 @@ func (e *Endpoint[In, Out]) Patch(ctx context.Context, patch Patch, o metav1.Pat
 	return e.fetch(ctx, r)
 }
 
-// Apply is a server-side apply to the subresource (see PartialClient.Apply). intent carries the apiVersion and kind of
-// the subresource; its name and namespace may be left out.
+// Apply is a server-side apply of the subresource (see PartialClient.Apply). intent must have the apiVersion and kind
+// of the subresource; its name and namespace may be missing.
 func (e *Endpoint[In, Out]) Apply(ctx context.Context, intent any, o metav1.ApplyOptions) (Out, error) {
 	var none Out
 	options := o.ToPatchOptions()
@@ -76,7 +77,7 @@ func (e *Endpoint[In, Out]) Apply(ctx context.Context, intent any, o metav1.Appl
 	if err != nil {
 		return none, err
 	}
-	patch, err := endpoint{}.applyPatch(e.key, intent) // of no resource: what a subresource is, only the intent can say
+	patch, err := endpoint{}.applyPatch(e.key, intent) // without a resource, because only the intent has the type of the subresource
 	if err != nil {
 		return none, r.fail(err)
 	}

@@ -15,33 +15,33 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// ErrNoTable is beneath the error of a server that lays out no tables: it refused to, or answered with the objects.
-var ErrNoTable = errors.New("apiclient: the server makes no table of this resource")
+// ErrNoTable is wrapped in the error if the server makes no tables: it refused the request or answered with objects.
+var ErrNoTable = errors.New("apiclient: the server makes no tables of this resource")
 
 const acceptTable = codec.MediaTypeJSON + ";as=Table;g=" + metav1.GroupName + ";v=v1"
 
 var tableKind = api.Resource{Group: metav1.GroupName, Version: "v1", Kind: "Table", Plural: "tables"}
 
-// Tables reads objects of one resource as the server lays them out for people: columns that the server chooses, and a
-// row an object. Make one with TablesOf. It is safe for concurrent use.
-// It corresponds to what kubectl get asks for; client-go has no typed client of it.
+// Tables reads objects of one resource as tables for people. The server chooses the columns; each object has one row.
+// Make one with TablesOf. It is safe for concurrent use. kubectl get sends the same requests; client-go has no typed
+// client for them.
 type Tables struct {
 	endpoint
 	codec *codec.Codec[*metav1.Table]
 }
 
-// TablesOf returns a client that reads objects of a resource as tables, of one namespace or, with "", of all. It panics
-// when c is nil, and when r lacks its version or plural name.
+// TablesOf returns a client that reads objects of a resource as tables, in one namespace or, with "", in all. It panics
+// if c is nil or if r lacks its version or plural name.
 func TablesOf(c *Client, r api.Resource, namespace string) *Tables {
 	e := newEndpoint(c, r, namespace)
 	return &Tables{endpoint: e, codec: codecOf[*metav1.Table](c, r)}
 }
 
-// List makes one request and returns one table, which is held whole: it is for screens, and Limit keeps it small. Its
-// metadata have the token of the next page. include says what Object of each row carries, as JSON: the object's
-// metadata (which "" means too), the whole object or nothing.
+// List sends one request and returns one table. It holds the whole table in memory, so use a Limit. The table's
+// metadata have the token of the next page. include decides what Object of each row contains as JSON: the object's
+// metadata (also for ""), the whole object, or nothing.
 //
-// A server that makes no tables is ErrNoTable; the other errors are those of PartialClient.List.
+// If the server makes no tables, the error wraps ErrNoTable. The other errors are those of PartialClient.List.
 func (t *Tables) List(ctx context.Context, o metav1.ListOptions, include metav1.IncludeObjectPolicy) (*metav1.Table, error) {
 	o.Watch, o.SendInitialEvents, o.AllowWatchBookmarks = false, nil, false
 	r, err := t.collectionRequest("list", http.MethodGet, &o)

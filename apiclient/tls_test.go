@@ -189,7 +189,7 @@ func TestCertificateErrorsSayWhichAndWhy(t *testing.T) {
 		{
 			"client certificate missing", wantsClient,
 			apiclient.TLS{CAData: good.pem},
-			[]string{" wants a client certificate: remote error: tls: handshake failure"},
+			[]string{" requires a client certificate: remote error: tls: handshake failure"},
 			new(*net.OpError),
 		},
 		{
@@ -291,7 +291,7 @@ func TestTLSAndPlainHTTPAreToldApart(t *testing.T) {
 	plain := onLoopback(t, answer(200, "application/json", onePod))
 	_, err = pods(t, apiclient.Config{Host: "https" + plain.Host[len("http"):]}).Get(t.Context(), web, metav1.GetOptions{})
 	require.ErrorIs(t, err, http.ErrSchemeMismatch)
-	require.ErrorContains(t, err, "the URL begins with http://")
+	require.ErrorContains(t, err, "write http:// in the URL")
 }
 
 func TestARefusedCertificateIsExplainedOn401(t *testing.T) {

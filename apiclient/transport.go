@@ -16,33 +16,34 @@ const (
 	idleConnTimeout  = 90 * time.Second
 	idleConnsPerHost = 25
 
-	// readBufferSize, in bytes, takes several events of a busy watch out of the kernel at once: net/http's 4 KiB hold
-	// less than one.
+	// readBufferSize, in bytes, holds several events of a busy watch, so that one system call reads them all. The 4 KiB
+	// of net/http hold less than one event.
 	readBufferSize = 32 << 10
 
-	// maxResponseHeader bounds the head of an answer, in bytes. net/http's ten megabytes are what an error may quote.
+	// maxResponseHeader bounds the head of an answer, in bytes. An error may quote it, and the default of net/http is
+	// ten megabytes.
 	maxResponseHeader = 1 << 20
 
-	// A connection on which nothing came for pingAfter is asked whether it lives, and closed when it does not answer
-	// within pingTimeout: a watch on a dead path ends after 45 seconds instead of after the kernel's quarter of an hour.
+	// If nothing arrives on a connection for pingAfter, the client sends a ping. If there is no answer within
+	// pingTimeout, it closes the connection. So a watch on a dead connection ends after 45 seconds and not after the
+	// kernel's 15 minutes.
 	pingAfter   = 30 * time.Second
 	pingTimeout = 15 * time.Second
 )
 
-// patience is how long a transport waits for a sign of life. Only tests over sockets have less than the default.
-type patience struct{ dial, handshake, pingAfter, pingTimeout time.Duration }
+// timeouts are the time limits of a transport. Only tests with sockets use other values than the defaults.
+type timeouts struct{ dial, handshake, pingAfter, pingTimeout time.Duration }
 
-func (p patience) orDefault() patience {
-	if p == (patience{}) {
-		return patience{dialTimeout, handshakeTimeout, pingAfter, pingTimeout}
+func (p timeouts) orDefault() timeouts {
+	if p == (timeouts{}) {
+		return timeouts{dialTimeout, handshakeTimeout, pingAfter, pingTimeout}
 	}
 	return p
 }
 
-// newTransport makes the transport of a Config without one, for one client certificate and one set of authorities.
-// It does no I/O.
+// newTransport makes leat's own transport for one client certificate and one set of authorities. It does no I/O.
 func newTransport(c Config, roots *x509.CertPool, certificate clientCertificate, sent *sentSecrets) *http.Transport {
-	wait := c.patience.orDefault()
+	wait := c.timeouts.orDefault()
 	p := &proxies{dial: c.DialContext, handshake: wait.handshake, roots: roots, insecure: c.TLS.Insecure, sent: sent}
 	t := &http.Transport{
 		Proxy:                  p.choose(http.ProxyFromEnvironment),
@@ -56,7 +57,7 @@ func newTransport(c Config, roots *x509.CertPool, certificate clientCertificate,
 		IdleConnTimeout:        idleConnTimeout,
 		ReadBufferSize:         readBufferSize,
 		MaxResponseHeaderBytes: maxResponseHeader,
-		// The client inflates by itself: see newInflater for why a watch needs that.
+		// The client decompresses itself: newInflater says why a watch needs that.
 		DisableCompression: true,
 	}
 	if c.DialContext == nil {
@@ -74,30 +75,30 @@ func newTransport(c Config, roots *x509.CertPool, certificate clientCertificate,
 	return t
 }
 
-// newDialer makes what opens sockets. Its keep-alive probes do for HTTP/1.1 what pings do for HTTP/2: a connection is
-// given up after 30 + 3 × 15 seconds.
-func newDialer(wait patience) *net.Dialer {
+// newDialer returns the dialer for sockets. For HTTP/1.1 its keep-alive probes replace the pings of HTTP/2: a dead
+// connection is closed after 30 + 3 × 15 seconds.
+func newDialer(wait timeouts) *net.Dialer {
 	probes := net.KeepAliveConfig{Enable: true, Idle: wait.pingAfter, Interval: wait.pingTimeout, Count: 3}
 	return &net.Dialer{Timeout: wait.dial, KeepAliveConfig: probes}
 }
 
-// config is what a handshake with the server needs.
+// config returns the configuration of a TLS handshake with the server.
 func (t TLS) config(roots *x509.CertPool, certificate clientCertificate) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: t.ServerName, InsecureSkipVerify: t.Insecure,
-		GetClientCertificate: certificate.give,
+		GetClientCertificate: certificate.provide,
 	}
 }
 
-// clientCertificate answers a server that asks for one.
+// clientCertificate provides the certificate to a server that requests one.
 type clientCertificate struct {
-	certificate *tls.Certificate // nil for none
-	asked       *atomic.Bool     // becomes true
+	certificate *tls.Certificate // nil if there is none
+	asked       *atomic.Bool     // set when a server requests a certificate
 }
 
-// give returns the certificate, even if the server names other authorities than that which signed it: it then says what
-// is wrong, instead of that there is none.
-func (c clientCertificate) give(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+// provide returns the certificate even if the server lists other authorities than the one that signed it. The server's
+// alert then names the problem; without a certificate, it would only say that there is none.
+func (c clientCertificate) provide(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	c.asked.Store(true)
 	if c.certificate == nil {
 		return &tls.Certificate{}, nil
@@ -105,14 +106,14 @@ func (c clientCertificate) give(*tls.CertificateRequestInfo) (*tls.Certificate, 
 	return c.certificate, nil
 }
 
-// rootsOf reads authorities in PEM. What is not a certificate that can be read is left out, as long as there is one.
+// rootsOf parses authorities in PEM. It ignores certificates that cannot be parsed if at least one can.
 func rootsOf(text []byte) (*x509.CertPool, error) {
 	if err := checkPEM(text); err != nil {
 		return nil, err
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, errors.New("there is no certificate in PEM in it")
+		return nil, errors.New("it has no certificate in PEM")
 	}
 	return roots, nil
 }

@@ -139,7 +139,7 @@ func TestRedirects(t *testing.T) {
 		t.Helper()
 		var typed *apiclient.RedirectError
 		require.ErrorAs(t, err, &typed)
-		require.Contains(t, err.Error(), "which is not followed")
+		require.Contains(t, err.Error(), "which the client does not follow")
 		require.NotContains(t, err.Error(), secret)
 	}
 

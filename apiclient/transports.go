@@ -11,36 +11,36 @@ import (
 	"time"
 )
 
-// settleTime is what a stream of HTTP/2 that was closed is given to be forgotten by its connection, which is not idle
-// before.
+// settleTime is the time after which HTTP/2 connections of closed streams are idle. A connection is not idle at once
+// when its last stream is closed.
 const settleTime = time.Second
 
-// generation is a transport, with connections of its own, and what it was made of. Another authority or another client
-// certificate makes another generation: a connection keeps the certificates of its handshake for as long as it lives,
-// and HTTP/2 would put new requests on it.
+// generation is a transport with its own connections, for one set of authorities and one client certificate. New
+// authorities or a new certificate need a new generation, because a connection keeps the certificates of its handshake,
+// and HTTP/2 would send new requests on it.
 type generation struct {
 	http        *http.Client
-	certificate *tls.Certificate // the client's; nil for none
+	certificate *tls.Certificate // the client's; nil if there is none
 
-	owner    *transports // whose mutex guards the fields below
+	owner    *transports // its mutex guards the fields below
 	inFlight int         // requests whose answer is not closed
-	retired  bool        // there is a newer one
+	retired  bool        // there is a newer generation
 }
 
-// transports hands out the newest generation. A watch in flight stays on its own; the connections of a generation that
-// has been replaced are closed when the last of its answers is.
+// transports returns the newest generation to each request. A watch in flight keeps its own. The connections of an old
+// generation are closed when its last answer is closed.
 type transports struct {
 	config Config
-	sent   *sentSecrets // learns the passwords of proxies
-	asked  atomic.Bool  // whether the server has asked for a client certificate
+	sent   *sentSecrets // passwords of proxies are added to it
+	asked  atomic.Bool  // whether the server has requested a client certificate
 
 	mu      sync.Mutex // guards the fields below
 	ca      *file      // nil for the system's authorities
 	roots   *x509.CertPool
 	looked  time.Time
-	err     error // why roots are not what the file says now; nil if they are
+	err     error // why roots are older than the file; nil if they are not
 	newest  *generation
-	retired []*generation // with answers that are not closed, or about to be closed
+	retired []*generation // with answers that are not closed, or with connections that will be closed soon
 }
 
 // newTransports reads the authorities and makes the first generation. Its errors name the field.
@@ -71,20 +71,20 @@ func (ts *transports) generation(certificate *tls.Certificate) *generation {
 	return ts.newGeneration(newTransport(ts.config, ts.roots, clientCertificate{certificate, &ts.asked}, ts.sent), certificate)
 }
 
-// acquire returns the generation of a client certificate and the newest authorities, for one request. Who gets one
-// calls release when the answer is closed, or when there is none.
+// acquire returns the generation for a client certificate and the newest authorities, for one request. The caller calls
+// release when the answer is closed, or if there is no answer.
 func (ts *transports) acquire(certificate *tls.Certificate) (*generation, error) {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if ts.config.Transport != nil && certificate != nil {
-		return nil, errors.New("apiclient: the credentials have a client certificate, and Config.Transport cannot use it")
+		return nil, errors.New("apiclient: the credentials have a client certificate, which Config.Transport cannot use")
 	}
 	g := ts.current(certificate)
 	g.inFlight++
 	return g, nil
 }
 
-// release ends what acquire began.
+// release ends the use that acquire began.
 func (g *generation) release() {
 	g.owner.mu.Lock()
 	defer g.owner.mu.Unlock()
@@ -92,28 +92,28 @@ func (g *generation) release() {
 	g.owner.closeDrained(g)
 }
 
-// peek returns the newest transport without taking part in its life.
+// peek returns the newest transport without counting a use.
 func (ts *transports) peek(certificate *tls.Certificate) http.RoundTripper {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.current(certificate).http.Transport
 }
 
-// lookSoon makes the next request look at the file: a handshake has just failed, and a new authority may be the reason.
+// lookSoon makes the next request check the file, because a handshake has failed and a new authority may be the reason.
 func (ts *transports) lookSoon() {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	ts.looked = time.Time{}
 }
 
-// stale says why the file of authorities is not what is used; nil if it is.
+// stale returns why the authorities in use are older than their file; nil if they are not.
 func (ts *transports) stale() error {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	return ts.err
 }
 
-// closeIdle closes the connections that nothing uses, and a moment later those that were not idle yet.
+// closeIdle closes the connections without requests now, and again after settleTime.
 func (ts *transports) closeIdle() {
 	ts.mu.Lock()
 	all := append(slices.Clone(ts.retired), ts.newest)
@@ -124,7 +124,7 @@ func (ts *transports) closeIdle() {
 	}
 }
 
-// closeUnused closes the connections of a generation that nobody has taken up again.
+// closeUnused closes the connections of a generation that is not in use.
 func (g *generation) closeUnused() {
 	g.owner.mu.Lock()
 	unused := g.inFlight == 0
@@ -134,7 +134,7 @@ func (g *generation) closeUnused() {
 	}
 }
 
-// current is the newest generation, or a newer one where what it was made of has changed.
+// current returns the newest generation. It makes a new one if the authorities or the certificate have changed.
 func (ts *transports) current(certificate *tls.Certificate) *generation {
 	changed := ts.look(time.Now())
 	old := ts.newest
@@ -148,9 +148,9 @@ func (ts *transports) current(certificate *tls.Certificate) *generation {
 	return ts.newest
 }
 
-// look reads the authorities again if it is time to, and tells whether there are others now. A file that is empty,
-// missing or broken changes nothing: to trust nobody would stop a client that works, and to trust the system's
-// authorities would let in whom nobody named.
+// look reads the authorities again if it is time, and reports whether they changed. An empty, missing or broken file
+// changes nothing. Without authorities, a working client would stop; with those of the system, it would trust servers
+// that nobody named.
 func (ts *transports) look(now time.Time) (changed bool) {
 	if !ts.ca.rotates() || now.Sub(ts.looked) < lookInterval {
 		return false
@@ -176,7 +176,7 @@ func (ts *transports) look(now time.Time) (changed bool) {
 	return true
 }
 
-// closeDrained closes the connections of a generation that is of no use any more, a moment later.
+// closeDrained closes the connections of an old generation after settleTime.
 func (ts *transports) closeDrained(g *generation) {
 	if !g.retired || g.inFlight > 0 {
 		return

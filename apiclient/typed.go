@@ -10,23 +10,23 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// TypedClient reads and writes whole objects of one resource. Make one with NewTyped. Beyond what a PartialClient can
-// do it creates and updates, and so T must declare everything that the objects may hold: *corev1.Pod, or
-// *unstructured.Unstructured. It implements api.ListerWatcher[T] and is safe for concurrent use. It corresponds to the
-// PodInterface and its like of client-go, for any type.
+// TypedClient reads and writes whole objects of one resource. Make one with NewTyped. It has the methods of a
+// PartialClient, and it creates and updates objects. So T must declare all fields that the objects may have, as
+// *corev1.Pod and *unstructured.Unstructured do. It implements api.ListerWatcher[T] and is safe for concurrent use. It
+// corresponds to PodInterface and similar interfaces of client-go, for any type.
 type TypedClient[T api.Object] struct {
 	PartialClient[T]
 }
 
-// NewTyped returns a client of one resource whose objects are whole in T. With a namespace it is confined to that, with
-// "" it lists all and takes the namespace of an object from the object or its key. It panics when c is nil, when r
-// lacks its version or plural name, and when T is not a pointer to a struct.
+// NewTyped returns a client of one resource for whole objects of type T. With a namespace, the client accesses only
+// that namespace. With "", it lists all namespaces and takes the namespace of an object from the object or its key. It
+// panics if c is nil, if r lacks its version or plural name, or if T is not a pointer to a struct.
 func NewTyped[T api.Object](c *Client, r api.Resource, namespace string) *TypedClient[T] {
 	return &TypedClient[T]{PartialClient: *NewPartial[T](c, r, namespace)}
 }
 
-// Create creates an object, in its own namespace or else the client's, and returns it as the server stored it. Its name
-// may be empty if it says what to generate one from.
+// Create creates an object in its own namespace, or else in the client's, and returns it as the server stored it. Its
+// name may be empty if generateName is set.
 func (p *TypedClient[T]) Create(ctx context.Context, object T, o metav1.CreateOptions) (T, error) {
 	var none T
 	key := api.KeyOf(object)
@@ -37,15 +37,14 @@ func (p *TypedClient[T]) Create(ctx context.Context, object T, o metav1.CreateOp
 	return p.write(ctx, r, object)
 }
 
-// Update replaces an object. The server refuses it with a conflict when the object changed since the version that it
-// carries. It returns the object as the server stored it.
+// Update replaces an object and returns it as the server stored it. If the object on the server has another version
+// than the given one, the error is a conflict.
 func (p *TypedClient[T]) Update(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
 	return p.update(ctx, object, "", o)
 }
 
-// UpdateStatus replaces the status of an object and leaves its spec alone. Custom resources keep their metadata, too.
-// Of built-in resources kube-apiserver takes most metadata along with the status: a Deployment's annotations, for
-// example.
+// UpdateStatus replaces the status of an object and keeps its spec. Custom resources also keep their metadata. For
+// built-in resources, kube-apiserver also stores most metadata, such as the annotations of a Deployment.
 func (p *TypedClient[T]) UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error) {
 	return p.update(ctx, object, "status", o)
 }
@@ -59,7 +58,7 @@ func (p *TypedClient[T]) update(ctx context.Context, object T, subresource strin
 	return p.write(ctx, r, object)
 }
 
-// write sends an object whole.
+// write sends a whole object.
 func (p *TypedClient[T]) write(ctx context.Context, r request, object T) (T, error) {
 	body, err := codec.Marshal(object, codec.MediaTypeJSON, p.resource)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 
 const modulePath = "github.com/leatproject/leat"
 
-// defaultUserAgent is "<program>/<version> (<os>/<arch>) leat/<version>", the convention of Kubernetes with leat where
-// client-go puts the commit.
+// defaultUserAgent returns "<program>/<version> (<os>/<arch>) leat/<version>". This is the convention of Kubernetes,
+// except that client-go's last part is the commit.
 func defaultUserAgent() string {
 	program, version, leat := "unknown", "unknown", "unknown"
 	if len(os.Args) > 0 {
@@ -31,7 +31,7 @@ func defaultUserAgent() string {
 	return token(program) + "/" + token(version) + " (" + runtime.GOOS + "/" + runtime.GOARCH + ") leat/" + token(leat)
 }
 
-// token keeps of a name what may stand in a product token, so that no name of a program can break the header.
+// token returns a name without the characters that a product token cannot have, so that the header is always valid.
 func token(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

@@ -234,11 +234,11 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 		{"get without namespace", func(ctx context.Context) error {
 			_, err := all.Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
 			return err
-		}, "get pods web: apiclient: pods live in namespaces, and none is given"},
+		}, "get pods web: apiclient: pods need a namespace"},
 		{"get from another namespace", func(ctx context.Context) error {
 			_, err := mine.Get(ctx, api.Key{Namespace: "other", Name: "web"}, metav1.GetOptions{})
 			return err
-		}, `get pods other/web: apiclient: the object is in namespace "other", and the client is for namespace "default"`},
+		}, `get pods other/web: apiclient: the object has the namespace "other", but the client has the namespace "default"`},
 		{"get without name", func(ctx context.Context) error {
 			_, err := mine.Get(ctx, api.Key{}, metav1.GetOptions{})
 			return err
@@ -246,40 +246,40 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 		{"get of a path", func(ctx context.Context) error {
 			_, err := mine.Get(ctx, api.Key{Name: "../nodes"}, metav1.GetOptions{})
 			return err
-		}, `the name "../nodes" cannot stand in a path`},
+		}, `the name "../nodes" is not valid in a path`},
 		{"get of dots", func(ctx context.Context) error {
 			_, err := mine.Get(ctx, api.Key{Name: ".."}, metav1.GetOptions{})
 			return err
-		}, `the name ".." cannot stand in a path`},
+		}, `the name ".." is not valid in a path`},
 		{"namespace of a path", func(ctx context.Context) error {
 			_, err := all.Get(ctx, api.Key{Namespace: "a/b", Name: "web"}, metav1.GetOptions{})
 			return err
-		}, `the namespace "a/b" cannot stand in a path`},
+		}, `the namespace "a/b" is not valid in a path`},
 		{"create in another namespace", func(ctx context.Context) error {
 			_, err := mine.Create(ctx, inOther, metav1.CreateOptions{})
 			return err
-		}, "the client is for namespace"},
+		}, "but the client has the namespace"},
 		{"create without namespace", func(ctx context.Context) error {
 			_, err := all.Create(ctx, &corev1.Pod{}, metav1.CreateOptions{})
 			return err
-		}, "none is given"},
+		}, "pods need a namespace"},
 		{"update in another namespace", func(ctx context.Context) error {
 			_, err := mine.Update(ctx, inOther, metav1.UpdateOptions{})
 			return err
-		}, "the client is for namespace"},
+		}, "but the client has the namespace"},
 		{"delete without name", func(ctx context.Context) error {
 			return mine.Delete(ctx, api.Key{}, metav1.DeleteOptions{})
 		}, "the name is empty"},
 		{"list of nodes in a namespace", func(ctx context.Context) error {
 			_, err := nodes.List(ctx, api.Options[*corev1.Node]{}, nil)
 			return err
-		}, `list nodes: apiclient: nodes live in no namespace, and were asked for in "default"`},
+		}, `list nodes: apiclient: nodes have no namespace, but the client has the namespace "default"`},
 		{"watch of nodes in a namespace", func(ctx context.Context) error {
 			for _, err := range nodes.Watch(ctx, api.Options[*corev1.Node]{}) {
 				return err
 			}
 			return nil
-		}, `watch nodes: apiclient: nodes live in no namespace`},
+		}, `watch nodes: apiclient: nodes have no namespace`},
 		{"apply without field manager", func(ctx context.Context) error {
 			_, err := mine.Apply(ctx, web, map[string]any{}, apiclient.ApplyOptions{})
 			return err
@@ -299,11 +299,11 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 		{"apply a list", func(ctx context.Context) error {
 			_, err := mine.Apply(ctx, web, []int{1}, manager)
 			return err
-		}, "is not written as an object"},
+		}, "is not encoded as a JSON object"},
 		{"apply odd metadata", func(ctx context.Context) error {
 			_, err := mine.Apply(ctx, web, map[string]any{"metadata": 1}, manager)
 			return err
-		}, "metadata is not an object"},
+		}, "metadata is not a JSON object"},
 		{"apply what JSON cannot say", func(ctx context.Context) error {
 			_, err := mine.Apply(ctx, web, map[string]any{"f": func() {}}, manager)
 			return err
@@ -316,7 +316,7 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 			require.Empty(t, got.Method, "nothing was sent")
 		})
 	}
-	require.PanicsWithValue(t, "apiclient: a client is needed to reach pods", func() { apiclient.NewPartial[*pod](nil, podResource, "") })
+	require.PanicsWithValue(t, "apiclient: the Client of pods is nil", func() { apiclient.NewPartial[*pod](nil, podResource, "") })
 	require.Panics(t, func() { apiclient.NewPartial[*pod](all.Client(), api.Resource{}, "") })
 	_, err := apiclient.MergePatch(func() {})
 	require.ErrorContains(t, err, "make a patch of a func()")

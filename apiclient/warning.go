@@ -8,27 +8,27 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// Warning is what a server says beside an answer: that an API is deprecated, that a field is unknown or has no effect. It
-// corresponds to the arguments of rest.WarningHandler of client-go.
+// Warning is a message of the server in the head of an answer: an API is deprecated, a field is unknown or has no
+// effect. It corresponds to the arguments of rest.WarningHandler of client-go.
 type Warning struct {
-	Code  int    // 299 from kube-apiserver: of no special kind, and as true tomorrow
-	Agent string // who warns; "-" for the server itself
-	Text  string // on one line, of 1,024 bytes at most
+	Code  int    // 299 from kube-apiserver: a persistent warning of no special kind
+	Agent string // the sender; "-" for the server itself
+	Text  string // one line of at most 1,024 bytes
 }
 
 const (
 	maxWarningText = 1 << 10
-	maxWarnings    = 256 // that are remembered
+	maxWarnings    = 256 // the number of texts that are remembered
 )
 
-// warnings hands each text to a handler once.
+// warnings calls a handler once for each text.
 type warnings struct {
 	handle func(Warning)
 
 	mu   sync.Mutex // guards the fields below
 	seen map[string]bool
-	ring []string // what is in seen, in no more than maxWarnings places
-	next int      // the place whose text is forgotten next
+	ring []string // the texts in seen; at most maxWarnings
+	next int      // index of the text that is forgotten next
 }
 
 func newWarnings(handle func(Warning)) *warnings {
@@ -38,8 +38,8 @@ func newWarnings(handle func(Warning)) *warnings {
 	return &warnings{handle: handle, seen: map[string]bool{}}
 }
 
-// deliver hands on what is new in the headers of an answer (RFC 7234, 5.5). What cannot be read is left out with the rest
-// of its header.
+// deliver calls the handler for the new warnings in the head of an answer (RFC 7234, 5.5). It skips the rest of a
+// header that it cannot parse.
 func (w *warnings) deliver(headers []string, clean func(string) string) {
 	if w == nil || len(headers) == 0 {
 		return
@@ -53,7 +53,7 @@ func (w *warnings) deliver(headers []string, clean func(string) string) {
 	}
 }
 
-// isNew remembers a text, and forgets the oldest where there are too many.
+// isNew remembers a text. If there are too many, it forgets the oldest.
 func (w *warnings) isNew(text string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,8 +71,8 @@ func (w *warnings) isNew(text string) bool {
 	return true
 }
 
-// oneWarning makes a text fit for a terminal and a log: no control characters, none that turn the direction of writing
-// round, and not more than somebody reads.
+// oneWarning makes a text safe for terminals and logs: it removes control characters and characters that change the
+// writing direction, and shortens the text.
 func oneWarning(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

@@ -13,46 +13,46 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// Opener opens the stream of a watch in another way than by HTTP; package websocket has one. It gets the request that
-// would be sent, credentials included, and returns the frames as an HTTP watch would send them and their media type. A
-// context that ends ends the stream too. An answer that is no success is a *HandshakeError.
+// Opener opens the stream of a watch by another protocol than HTTP. Package websocket has one. It gets the HTTP request
+// of the watch, with credentials. It returns the frames as an HTTP watch would send them, and their media type. The end
+// of the request's context ends the stream. If the answer is not successful, the error is a *HandshakeError.
 type Opener func(req *http.Request, o Opening) (stream io.ReadCloser, mediaType string, err error)
 
-// Opening is what an Opener gets beside the request.
+// Opening has the other arguments of an Opener.
 type Opening struct {
-	Transport      http.RoundTripper // what the request would be sent with; its certificates are the newest
-	HeaderTimeout  time.Duration     // bounds the wait for the head of the answer; 0 for ever
-	MaxObjectBytes int               // bounds one frame
-	OnOpen         func()            // an Opener calls it when the server has accepted the watch; never nil
+	Transport      http.RoundTripper // the client's transport, with the newest certificates
+	HeaderTimeout  time.Duration     // time limit for the head of the answer; 0 means none
+	MaxObjectBytes int               // limit of one frame
+	OnOpen         func()            // the Opener calls it when the server has accepted the watch; never nil
 }
 
-// HandshakeError is the answer to the request of an Opener when it was no success. WatchOver turns it into the error
-// that the same answer to an HTTP request would have been.
+// HandshakeError is an answer to the request of an Opener that is not successful. WatchOver turns it into the error
+// that an HTTP request with this answer would return.
 type HandshakeError struct {
 	StatusCode int
 	Header     http.Header
-	Body       []byte // as much as there is
+	Body       []byte // may be incomplete
 	Err        error
 }
 
-// Error says what the handshake said; the answer is for WatchOver to read.
+// Error is the text of the handshake's error. WatchOver reads the answer.
 func (e *HandshakeError) Error() string { return "apiclient: handshake: " + e.Err.Error() }
 
-// Unwrap returns what the handshake said.
+// Unwrap returns the error of the handshake.
 func (e *HandshakeError) Unwrap() error { return e.Err }
 
-// Watch opens a watch with the first iteration, by one HTTP request, and closes it when the loop ends. It blocks
-// between events. The last thing that it yields may be an error: a *apierrors.StatusError where the server said why,
-// the context's own error when that ended, io.ErrUnexpectedEOF (wrapped) where the stream broke off; a refused or reset
-// connection stays recognisable with errors.Is. Nothing is tried again: the reflector decides about that. It
-// corresponds to rest.Request.Watch of client-go.
+// Watch opens a watch with one HTTP request at the first iteration, and closes it when the loop ends. It blocks between
+// events. The last value may be an error: a *apierrors.StatusError if the server sent one, the error of ctx if ctx
+// ended, or a wrapped io.ErrUnexpectedEOF if the stream is incomplete. errors.Is recognises a refused or reset
+// connection. Watch never repeats a request; the reflector does that. It corresponds to rest.Request.Watch of
+// client-go.
 func (p *PartialClient[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, _ func()) (io.ReadCloser, string, error) {
 		return p.client.read(ctx, r)
 	})
 }
 
-// WatchOver is Watch over a stream that open opens.
+// WatchOver is Watch with the stream that open returns.
 func (p *PartialClient[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, onOpen func()) (io.ReadCloser, string, error) {
 		stream, mediaType, used, err := p.client.openOver(ctx, r, open, onOpen, 1)
@@ -63,7 +63,7 @@ func (p *PartialClient[T]) WatchOver(ctx context.Context, o api.Options[T], open
 	})
 }
 
-// openOver is one request of an Opener, with the newest credentials.
+// openOver calls an Opener once, with the newest credentials.
 func (c *Client) openOver(
 	ctx context.Context, r request, open Opener, onOpen func(), attempt int,
 ) (stream io.ReadCloser, mediaType string, used Credentials, err error) {
@@ -78,7 +78,7 @@ func (c *Client) openOver(
 		return nil, "", used, err
 	}
 	if err := givenUp(ctx); err != nil {
-		return nil, "", used, err // not every dialler looks before it dials
+		return nil, "", used, err // not every dialer checks the context before it dials
 	}
 	stream, mediaType, err = open(req, Opening{
 		Transport:      c.transports.peek(used.Certificate),
@@ -121,7 +121,7 @@ func (p *PartialClient[T]) watchOver(
 	}
 }
 
-// once returns a function that calls f, which may be nil, the first time that it is called itself.
+// once returns a function that calls f at its first call. f may be nil.
 func once(f func()) func() {
 	return func() {
 		if f != nil {
@@ -131,8 +131,7 @@ func once(f func()) func() {
 	}
 }
 
-// pump hands out the events of a stream. It returns nil when the loop ended, or the server ended the stream in good
-// order.
+// pump yields the events of a stream. It returns nil if the loop ended, or if the server ended the stream regularly.
 func (p *PartialClient[T]) pump(
 	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], dog *watchdog, yield func(api.Event[T], error) bool,
 ) error {
@@ -161,12 +160,12 @@ func (p *PartialClient[T]) pump(
 	}
 }
 
-// acceptWatch says what the frames of a watch may be written in.
+// acceptWatch returns the Accept header of a watch.
 func (p *PartialClient[T]) acceptWatch(o api.Options[T]) string {
 	return p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields})
 }
 
-// explainHandshake gives the error of an Opener the same form as that of an HTTP request.
+// explainHandshake turns the error of an Opener into the error that an HTTP request would return.
 func (c *Client) explainHandshake(ctx context.Context, err error, used Credentials, seen *observation) error {
 	if err := givenUp(ctx); err != nil {
 		return err

@@ -15,40 +15,41 @@ import (
 )
 
 const (
-	watchGrace       = 30 * time.Second // how much longer than it was asked to a server may keep a watch open
-	silentBookmarks  = 4                // so many of the longest time between two bookmarks, in silence, are too much,
-	shortestSilence  = 3 * time.Minute  // but no less than this
+	watchGrace       = 30 * time.Second // a server may end a watch so much later than requested
+	silentBookmarks  = 4                // limit of silence, in longest times between two bookmarks
+	shortestSilence  = 3 * time.Minute  // the limit of silence is never shorter
 	bookmarksToTrust = 2
 )
 
-// WatchTimeoutError is a watch that the client ended because the server no longer does what it promised. Pings do not
-// find that: a proxy answers them for a server that is gone. It is a net.Error, and matches api.ErrOverdue.
+// WatchTimeoutError is a watch that the client ended because the server broke a promise: it sent no bookmarks, or did
+// not end the watch. Pings do not find this, because a proxy answers them for a server that has gone. It is a net.Error
+// and matches api.ErrOverdue.
 type WatchTimeoutError struct {
-	// Lasted is how long the watch was open, and Asked how long it was to be; both are zero where it was silence that
-	// ended it.
+	// Lasted is the duration of the watch, and Asked the duration that the client requested. Both are zero if the
+	// reason was silence.
 	Lasted, Asked time.Duration
-	// Silence is for how long nothing came though there were bookmarks before, or zero.
+	// Silence is the time without data on a watch that had bookmarks before, or zero.
 	Silence time.Duration
 }
 
-// Error says which promise was not kept.
+// Error names the promise that the server broke.
 func (e *WatchTimeoutError) Error() string {
 	if e.Silence > 0 {
-		return fmt.Sprintf("apiclient: nothing came on the watch for %v, not even a bookmark", e.Silence)
+		return fmt.Sprintf("apiclient: the watch got no data for %v, and no bookmark", e.Silence)
 	}
-	return fmt.Sprintf("apiclient: the server kept the watch open for %v, though it was to end it after %v", e.Lasted, e.Asked)
+	return fmt.Sprintf("apiclient: the server kept the watch open for %v instead of %v", e.Lasted, e.Asked)
 }
 
-// Timeout says that it is one, as net.Error asks.
+// Timeout is true. It is part of net.Error.
 func (*WatchTimeoutError) Timeout() bool { return true }
 
-// Temporary says that trying again may help, as net.Error asks.
+// Temporary is true. It is part of net.Error.
 func (*WatchTimeoutError) Temporary() bool { return true }
 
 // Is matches api.ErrOverdue.
 func (*WatchTimeoutError) Is(target error) bool { return target == api.ErrOverdue }
 
-// givenUp is why a context has ended, and nil before that: the context's own error, or the watchdog's.
+// givenUp returns why a context has ended: the context's own error or the watchdog's. It returns nil before the end.
 func givenUp(ctx context.Context) error {
 	err := ctx.Err()
 	if err == nil {
@@ -61,26 +62,27 @@ func givenUp(ctx context.Context) error {
 	return err
 }
 
-// watchdog ends the context of a watch, by one timer. It knows two promises: timeoutSeconds, after which a server ends a
-// watch by itself (kube-apiserver may be a little late), and bookmarks, which come at intervals as long as the watch
-// lives (KEP-956; kube-apiserver's are a minute apart). How long silence may last is learned from those that came.
+// watchdog ends the context of a watch if the server breaks one of two promises. It uses one timer. The first promise
+// is timeoutSeconds, after which a server ends a watch; kube-apiserver may be a little late. The second are bookmarks,
+// which come regularly during a watch (KEP-956); kube-apiserver sends one each minute. The watchdog learns their
+// interval.
 type watchdog struct {
 	cancel context.CancelCauseFunc
-	asked  time.Duration // timeoutSeconds; 0 for none
+	asked  time.Duration // timeoutSeconds; 0 if there is none
 
-	// Of the goroutine of the watch alone.
+	// Only the goroutine of the watch uses these fields.
 	bookmarks    int
 	lastBookmark time.Time
-	longest      time.Duration // between two of them
+	longest      time.Duration // time between two bookmarks
 
 	mu      sync.Mutex // guards the fields below
 	timer   *time.Timer
 	began   time.Time
-	silence time.Duration // that is too long; 0 while that is not known
-	reading time.Time     // since when the watch waits for bytes; zero while it does not
+	silence time.Duration // the limit; 0 if it is not known yet
+	reading time.Time     // when the watch began to wait for bytes; zero if it does not wait
 }
 
-// newWatchdog starts to watch a watch, and nothing where nothing was promised.
+// newWatchdog starts a watchdog if the server makes a promise that it can check.
 func newWatchdog(ctx context.Context, o metav1.ListOptions) (context.Context, *watchdog) {
 	var asked time.Duration
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
@@ -95,7 +97,7 @@ func newWatchdog(ctx context.Context, o metav1.ListOptions) (context.Context, *w
 	return ctx, d
 }
 
-// restart counts from now. The server has just answered: it may have let the request wait.
+// restart begins the duration of the watch again. The server has just answered; it may have delayed the request.
 func (d *watchdog) restart() {
 	if d == nil {
 		return
@@ -118,7 +120,7 @@ func (d *watchdog) stop() {
 	d.cancel(nil)
 }
 
-// arm sets the timer to the next promise that may turn out not to be kept.
+// arm sets the timer to the earliest time at which a promise can be broken.
 func (d *watchdog) arm(now time.Time) {
 	var next time.Time
 	if d.asked > 0 {
@@ -130,14 +132,15 @@ func (d *watchdog) arm(now time.Time) {
 	switch {
 	case next.IsZero():
 	case d.timer == nil:
-		d.timer = time.AfterFunc(next.Sub(now), d.bite)
+		d.timer = time.AfterFunc(next.Sub(now), d.expire)
 	default:
 		d.timer.Reset(next.Sub(now))
 	}
 }
 
-// bite ends the watch if a promise was not kept. The timer may have been set before bytes came; the next Read sets it anew.
-func (d *watchdog) bite() {
+// expire ends the watch if a promise is broken. Otherwise bytes arrived after the timer was set, and the next Read sets
+// it again.
+func (d *watchdog) expire() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -150,8 +153,8 @@ func (d *watchdog) bite() {
 	}
 }
 
-// waits notes that the watch begins to wait for bytes, or that they came. A caller who takes his time with an event is
-// no silence of the server's.
+// waits records that the watch begins to wait for bytes, or that they arrived. The time in which the caller handles an
+// event does not count as silence.
 func (d *watchdog) waits(waiting bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,7 +168,7 @@ func (d *watchdog) waits(waiting bool) {
 	}
 }
 
-// saw learns from the bookmarks of a watch how often they come. The one that ends an initial list is none of those.
+// saw learns the interval of bookmarks. The bookmark that ends an initial list does not count.
 func (d *watchdog) saw(kind watch.EventType, initialEventsEnd bool) {
 	if d == nil || kind != watch.Bookmark || initialEventsEnd {
 		return
@@ -183,7 +186,7 @@ func (d *watchdog) saw(kind watch.EventType, initialEventsEnd bool) {
 	}
 }
 
-// guarded is a stream that a watchdog sees being read.
+// guarded is a stream that reports its reads to a watchdog.
 type guarded struct {
 	io.Reader
 	dog *watchdog

@@ -163,7 +163,7 @@ func TestTheTimeBeginsWithTheAnswer(t *testing.T) {
 		start := time.Now()
 		for _, err := range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), promised(60, false)) {
 			require.ErrorIs(t, err, api.ErrOverdue)
-			require.EqualError(t, err, "watch pods: apiclient: the server kept the watch open for 1m30s, though it was to end it after 1m0s")
+			require.EqualError(t, err, "watch pods: apiclient: the server kept the watch open for 1m30s instead of 1m0s")
 		}
 		require.Equal(t, 150*time.Second, time.Since(start))
 	})

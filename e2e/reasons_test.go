@@ -34,7 +34,7 @@ func TestOneReason(t *testing.T) {
 		is       func(error) bool
 		why      string
 	}{
-		{"a kind that nobody has defined", adminConfig(), ghosts, apierrors.IsNotFound, "list ghosts.e2e.leat.example: the server serves no such resource"},
+		{"a kind that nobody has defined", adminConfig(), ghosts, apierrors.IsNotFound, "list ghosts.e2e.leat.example: the server does not serve this resource"},
 		{"a list that is forbidden", restricted, configMaps, apierrors.IsForbidden, `cannot list resource "configmaps"`},
 	} {
 		t.Run(c.name+", of a cache", func(t *testing.T) {

@@ -262,7 +262,7 @@ func TestInAPodWithoutAToken(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 	_, _, err := kubeconfig.Load(kubeconfig.Options{})
-	require.ErrorContains(t, err, "without the token of a service account")
+	require.ErrorContains(t, err, "the pod has no token of a service account")
 }
 
 func TestWriteIsReadBack(t *testing.T) {

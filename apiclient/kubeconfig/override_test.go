@@ -111,18 +111,18 @@ func TestErrorsNameTheOption(t *testing.T) {
 	home := alone(t)
 	path := write(t, filepath.Join(home, "config"), overridden)
 	for want, o := range map[string]kubeconfig.Options{
-		`Options.Cluster: there is no cluster "x"; the clusters are "a", "b"`:  {Cluster: "x"},
-		`Options.User: there is no user "x"; the users are "basic", "joe"`:     {User: "x"},
-		`Options.Server: "c" has no scheme`:                                    {Server: "c"},
-		`Options.Insecure: it would make nothing of the authorities`:           {Insecure: true, CAFile: "ca"},
-		`Options.ProxyURL: it is not a URL`:                                    {ProxyURL: apiclient.NewSecret("http://u:" + secret + "@[")},
-		`Options.ProxyURL: its scheme is "ftp"`:                                {ProxyURL: apiclient.NewSecret("ftp://u:" + secret + "@p")},
-		`Options.Username: a user name and a bearer token exclude each other`:  {Username: "u", Token: apiclient.NewSecret(secret)},
-		`Options.Username: it is empty, and Password is not`:                   {Password: apiclient.NewSecret(secret)},
-		`Options.CertFile: there is a client key and no certificate`:           {KeyFile: "k"},
-		`Options.KeyFile: there is a client certificate and no key`:            {CertFile: "c"},
-		`Options.Token: it cannot stand in a header`:                           {Token: apiclient.NewSecret(secret + "\n")},
-		`Options.Impersonate: it is empty, and the rest of Impersonate is not`: {User: "basic", Impersonate: apiclient.Impersonate{Groups: []string{"g"}}},
+		`Options.Cluster: there is no cluster "x"; the clusters are "a", "b"`:       {Cluster: "x"},
+		`Options.User: there is no user "x"; the users are "basic", "joe"`:          {User: "x"},
+		`Options.Server: "c" has no scheme`:                                         {Server: "c"},
+		`Options.Insecure: it conflicts with the authorities`:                       {Insecure: true, CAFile: "ca"},
+		`Options.ProxyURL: it is not a URL`:                                         {ProxyURL: apiclient.NewSecret("http://u:" + secret + "@[")},
+		`Options.ProxyURL: its scheme is "ftp"`:                                     {ProxyURL: apiclient.NewSecret("ftp://u:" + secret + "@p")},
+		`Options.Username: it conflicts with a bearer token`:                        {Username: "u", Token: apiclient.NewSecret(secret)},
+		`Options.Username: it is empty, but there is a password`:                    {Password: apiclient.NewSecret(secret)},
+		`Options.CertFile: a client key needs a certificate`:                        {KeyFile: "k"},
+		`Options.KeyFile: a client certificate needs a key`:                         {CertFile: "c"},
+		`Options.Token: it cannot be sent in a header`:                              {Token: apiclient.NewSecret(secret + "\n")},
+		`Options.Impersonate: it is empty, but other fields of Impersonate are set`: {User: "basic", Impersonate: apiclient.Impersonate{Groups: []string{"g"}}},
 	} {
 		o.Path = path
 		_, _, err := kubeconfig.Load(o)
@@ -136,17 +136,17 @@ func TestErrorsOfAConfigurationNameTheField(t *testing.T) {
 	path := filepath.Join(home, "config")
 	for _, c := range []struct{ cluster, user, want string }{
 		{"server: c:6443", "", `clusters[c].server: "c:6443" has no scheme`},
-		{"server: 'https://u:" + secret + "@c'", "", `clusters[c].server: it holds a user or password`},
+		{"server: 'https://u:" + secret + "@c'", "", `clusters[c].server: it has a user or password`},
 		{"server: 'https://c', proxy-url: 'p:1'", "", `clusters[c].proxy-url: `},
 		{"server: 'https://c', proxy-url: 'http://u:" + secret + "@['", "", `clusters[c].proxy-url: it is not a URL`},
-		{"server: 'https://c', insecure-skip-tls-verify: true, certificate-authority: ca", "", `clusters[c].insecure-skip-tls-verify: it would make nothing`},
-		{"server: 'https://c'", "token: \"" + secret + "\\n\"", `users[u].token: it cannot stand in a header`},
-		{"server: 'https://c'", "token: " + secret + ", username: joe", `users[u].username: a user name and a bearer token exclude`},
+		{"server: 'https://c', insecure-skip-tls-verify: true, certificate-authority: ca", "", `clusters[c].insecure-skip-tls-verify: it conflicts with the authorities`},
+		{"server: 'https://c'", "token: \"" + secret + "\\n\"", `users[u].token: it cannot be sent in a header`},
+		{"server: 'https://c'", "token: " + secret + ", username: joe", `users[u].username: it conflicts with a bearer token`},
 		{"server: 'https://c'", "password: " + secret, `users[u].username: it is empty`},
-		{"server: 'https://c'", "client-certificate: c", `users[u].client-key: there is a client certificate and no key`},
-		{"server: 'https://c'", "client-key-data: Yw==", `users[u].client-certificate: there is a client key and no certificate`},
-		{"server: 'https://c'", "as-groups: [g]", `users[u].as: it is empty, and the rest`},
-		{"server: 'https://c'", "as: \"a\\nb\"", `users[u].as: a name or UID holds a control character`},
+		{"server: 'https://c'", "client-certificate: c", `users[u].client-key: a client certificate needs a key`},
+		{"server: 'https://c'", "client-key-data: Yw==", `users[u].client-certificate: a client key needs a certificate`},
+		{"server: 'https://c'", "as-groups: [g]", `users[u].as: it is empty, but other fields`},
+		{"server: 'https://c'", "as: \"a\\nb\"", `users[u].as: the name or the UID has a control character`},
 		{"server: 'https://c'", "as: a, as-groups: g", `users[u].as-groups: text stands where a list belongs`},
 		{"server: 'https://c'", "as: a, as-user-extra: {k: v}", `users[u].as-user-extra: text stands where a list belongs`},
 		{"server: 'https://c'", "auth-provider: {name: oidc, config: {id-token: " + secret + "}}", `users[u].auth-provider: leat does not have the auth provider "oidc"`},
@@ -283,7 +283,7 @@ func TestAPodIsTheLastResort(t *testing.T) {
 	home := alone(t)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
-	const inPod = "in a cluster, but without the token"
+	const inPod = "the pod has no token"
 	path := write(t, filepath.Join(home, ".kube", "config"), overridden[len("\ncurrent-context: one"):])
 	for want, o := range map[string]kubeconfig.Options{
 		inPod:                          {Namespace: "x", Token: apiclient.NewSecret("t")},

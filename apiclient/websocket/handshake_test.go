@@ -172,7 +172,7 @@ func TestFailedHandshakes(t *testing.T) {
 		}, apierrors.IsForbidden, "no watch for you"},
 		{"empty", answer(403, "", ""), apierrors.IsForbidden, "403 Forbidden"},
 		{"unauthorized", answer(401, "text/plain", "who?"), apierrors.IsUnauthorized, "401 Unauthorized: who?"},
-		{"not found", answer(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "no such resource (404 page not found)"},
+		{"not found", answer(404, "text/plain", "404 page not found"), apierrors.IsNotFound, "does not serve this resource (404 page not found)"},
 		{"not allowed", answer(405, "", ""), apierrors.IsMethodNotSupported, "405 Method Not Allowed"},
 		{"too many", answer(429, "text/plain", "later"), again(apierrors.IsTooManyRequests), "later"},
 		{"unavailable", answer(503, "text/html", "<html><title>503 No server</title>"+strings.Repeat("<br>", 1000)), again(apierrors.IsServiceUnavailable), `titled "503 No server"`},
@@ -181,10 +181,10 @@ func TestFailedHandshakes(t *testing.T) {
 		{"gone", answer(410, "", ""), apierrors.IsGone, "410 Gone"},
 		{"a redirect elsewhere", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://joe:pass@elsewhere/login?token=t#f", http.StatusFound)
-		}, isRedirect("http://elsewhere/login"), "was redirected to http://elsewhere/login, which is not followed"},
+		}, isRedirect("http://elsewhere/login"), "was redirected to http://elsewhere/login, which the client does not follow"},
 		{"a redirect within", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/base/", http.StatusTemporaryRedirect)
-		}, isRedirect("http://server.memory/base/"), "is not followed"},
+		}, isRedirect("http://server.memory/base/"), "which the client does not follow"},
 		{"a redirect to nowhere", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", ":%zz")
 			w.WriteHeader(http.StatusFound)
