@@ -119,6 +119,7 @@ func TestCoalescedNotificationHasTheFirstTime(t *testing.T) {
 // randomChanges makes random changes to a cache.
 type randomChanges struct {
 	rand    *rand.Rand
+	names   int // of objects
 	indexer *cache.Indexer[*thing]
 	version int
 	uids    int
@@ -126,7 +127,7 @@ type randomChanges struct {
 
 // change makes one random change and returns the group for the backlogs.
 func (w *randomChanges) change() *group[*thing] {
-	name := string(rune('a' + w.rand.IntN(4)))
+	name := fmt.Sprint(w.rand.IntN(w.names))
 	txn := w.indexer.Begin()
 	defer func() { txn.Commit(fmt.Sprint(w.version)) }()
 	w.version++
@@ -180,7 +181,7 @@ func (h *history) apply(n Notification[*thing]) {
 // a backlog is empty, the state of its handler must be equal to the cache.
 func TestBacklogsDeliverLegalHistories(t *testing.T) {
 	for seed := range uint64(200) {
-		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), indexer: cache.New[*thing]()}
+		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), names: 4, indexer: cache.New[*thing]()}
 		for range w.rand.IntN(6) {
 			w.change()
 		}
@@ -222,6 +223,31 @@ func TestBacklogsDeliverLegalHistories(t *testing.T) {
 			require.True(t, complete || completed[n], "the initial list must be delivered")
 			requireState(t, w.indexer.Snapshot(), histories[n])
 		}
+	}
+}
+
+// TestCompactionKeepsEveryChange makes so many changes before it takes the backlog that keys without a slot are dropped
+// several times.
+func TestCompactionKeepsEveryChange(t *testing.T) {
+	for seed := range uint64(10) {
+		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), names: 50, indexer: cache.New[*thing]()}
+		h, dropped := &history{t, map[string]*thing{}}, 0
+		for range 3 {
+			b := newBacklog[*thing](true)
+			for range 2000 {
+				before := len(b.(*coalescingBacklog[*thing]).order)
+				b.push(w.change())
+				if len(b.(*coalescingBacklog[*thing]).order) < before {
+					dropped++
+				}
+			}
+			ns, _ := drain(t, b, w.indexer.Snapshot())
+			for _, n := range ns {
+				h.apply(n)
+			}
+			requireState(t, w.indexer.Snapshot(), h)
+		}
+		require.Greater(t, dropped, 1)
 	}
 }
 
@@ -355,6 +381,8 @@ func TestDifferingOptions(t *testing.T) {
 	}{
 		{"equal", Options[*thing]{PageSize: 5}, Options[*thing]{PageSize: 5}, ""},
 		{"another number", Options[*thing]{PageSize: 5}, Options[*thing]{}, "PageSize"},
+		{"another bool", Options[*thing]{NoWatchDedup: true}, Options[*thing]{}, "NoWatchDedup"},
+		{"another logger", Options[*thing]{Logger: zap.NewNop()}, Options[*thing]{}, ""},
 		{"a transform and none", Options[*thing]{Transform: strip}, Options[*thing]{}, "Transform"},
 		{"the same transform", Options[*thing]{Transform: strip}, Options[*thing]{Transform: strip}, ""},
 		{"the same closure", Options[*thing]{Transform: first}, Options[*thing]{Transform: first}, ""},

@@ -101,7 +101,9 @@ func TestRemoveAfterRun(t *testing.T) {
 		<-registration.Synced()
 		stop()
 		<-registration.Done()
+		require.Len(t, i.Status().Handlers, 1, "Status must show the handlers after Run, too")
 		registration.Remove()
+		require.Empty(t, i.Status().Handlers)
 		require.Zero(t, registration.Pending())
 	})
 }

@@ -62,6 +62,7 @@ func TestFactoryStopsUnusedInformers(t *testing.T) {
 		first, second := share(t, f, s, informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
 		var kept, gone recorder
 		subscribe(t, first, gone.handle, informer.HandlerOptions{})
+		subscribe(t, first, gone.handle, informer.HandlerOptions{})
 		subscribe(t, second, kept.handle, informer.HandlerOptions{})
 		<-first.Synced()
 		first.Release()
@@ -81,6 +82,10 @@ func TestFactoryStopsUnusedInformers(t *testing.T) {
 		<-third.Synced()
 		require.NoError(t, stop())
 		require.True(t, runstate.IsClosed(third.Stopped()))
+		_, err = third.Subscribe(kept.handle, informer.HandlerOptions{})
+		require.ErrorIs(t, err, informer.ErrStopped)
+		third.Release()
+		<-third.Done()
 		_, err = informer.Shared(f, s, informer.Options[*widget]{})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		require.ErrorIs(t, f.Run(t.Context()), informer.ErrRunning)
@@ -117,7 +122,8 @@ func TestReleaseBeforeAndAfterTheFactoryRan(t *testing.T) {
 	})
 }
 
-// TestReleaseWhileTheFactoryEnds blocks a handler while the factory ends, and then releases its share.
+// TestReleaseWhileTheFactoryEnds blocks a handler while the factory ends, and then releases its share. A share that is
+// requested meanwhile would have an informer that never runs.
 func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
@@ -133,6 +139,8 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- stop() }()
 		synctest.Wait()
+		_, err := informer.Shared(f, newSource(), informer.Options[*widget]{})
+		require.ErrorIs(t, err, informer.ErrStopped)
 		shared.Release()
 		require.False(t, runstate.IsClosed(shared.Done()))
 		close(release)
@@ -243,6 +251,44 @@ func TestSharesAreCountedBeforeTheFactoryRuns(t *testing.T) {
 	})
 }
 
+// identified is a source of the collection with its name. Two values with one name are sources of one collection.
+type identified struct {
+	*source
+	name string
+}
+
+func (i *identified) Identity() any { return i.name }
+
+func TestSourcesAreComparedByIdentity(t *testing.T) {
+	f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
+	informerOf := func(name string) *informer.Informer[*widget] {
+		shared, err := informer.Shared(f, &identified{s, name}, informer.Options[*widget]{})
+		require.NoError(t, err)
+		return shared.Informer
+	}
+	first := informerOf("a")
+	require.Same(t, first, informerOf("a"))
+	require.NotSame(t, first, informerOf("b"))
+}
+
+// TestInformerKeepsItsOwnLogger has a factory with a logger, and informers with and without one.
+func TestInformerKeepsItsOwnLogger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, ofFactory := observer.New(zap.ErrorLevel)
+		own, ofInformer := observer.New(zap.ErrorLevel)
+		f := informer.NewFactory(informer.FactoryOptions{Logger: zap.New(core)})
+		for _, o := range []informer.Options[*widget]{{}, {Logger: zap.New(own)}} {
+			s := newSource()
+			s.set("a", 1)
+			subscribe(t, share(t, f, s, o), func(informer.Notification[*widget]) { panic("once") }, informer.HandlerOptions{})
+		}
+		stop := runningFactory(t, f)
+		require.Equal(t, 1, ofFactory.Len())
+		require.Equal(t, 1, ofInformer.Len())
+		require.NoError(t, stop())
+	})
+}
+
 func TestSourceMustBeComparable(t *testing.T) {
 	f := informer.NewFactory(informer.FactoryOptions{})
 	require.PanicsWithValue(t,
@@ -281,6 +327,7 @@ func TestFailedInformerAffectsNoOtherAndIsReported(t *testing.T) {
 		again := share(t, f, bad, informer.Options[*widget]{})
 		<-again.Synced()
 		<-healthy.Synced()
+		require.Same(t, healthy.Informer, share(t, f, good, informer.Options[*widget]{}).Informer)
 		failing.Release()
 		<-failing.Done()
 		require.False(t, runstate.IsClosed(again.Stopped()), "the old share must not belong to the new informer")

@@ -105,6 +105,7 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 			mustShare(t, f, newGated("mute"), informer.Options[*widget]{})
 			require.NoError(t, runningFactory(t, f)())
 			require.False(t, runstate.IsClosed(f.Synced()))
+			require.Len(t, f.Status(), 1, "Status must show the informers after Run, too")
 		})
 	})
 }

@@ -121,6 +121,15 @@ func takeGroups(t *testing.T, b backlog[*thing], of batch) (lines [][]string) {
 			ns = append(ns, n)
 		}
 		require.Len(t, ns, g.len())
+		for end := range ns {
+			n := 0
+			for range g.all() {
+				if n == end {
+					break // as a listener does that was removed
+				}
+				n++
+			}
+		}
 		group := describe(ns)
 		if g.completes {
 			group = append(group, "completes")

@@ -230,11 +230,12 @@ func TestHandlerPanicIsContained(t *testing.T) {
 	})
 }
 
-// TestSlowHandlerIsLogged has a handler that is slow while it is far behind. The log must say so once a minute.
+// TestSlowHandlerIsLogged has a handler that is slow while it is far behind. The log must say so once a minute. The
+// second warning, after 62 calls, has the smallest number of pending notifications that allows one.
 func TestSlowHandlerIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
-		for n := range 1100 {
+		for n := range 1024 + 62 {
 			s.set(fmt.Sprint("w", n), n)
 		}
 		logs, seen := observer.New(zap.WarnLevel)
@@ -250,10 +251,12 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 		defer running(t, i)()
 		<-registration.Synced()
 		warnings := seen.FilterMessage("handler is slow").All()
-		require.Len(t, warnings, 2, "the 76 calls with 1024 or more to come take longer than a minute")
-		require.Equal(t, map[string]any{
-			"resource": "widgets.leat.test", "handler": "slow", "took": time.Second, "count": int64(1099),
-		}, warnings[0].ContextMap())
+		require.Len(t, warnings, 2)
+		for n, pending := range []int64{1024 + 61, 1024} {
+			require.Equal(t, map[string]any{
+				"resource": "widgets.leat.test", "handler": "slow", "took": time.Second, "count": pending,
+			}, warnings[n].ContextMap())
+		}
 	})
 }
 
@@ -411,6 +414,28 @@ func TestResyncIsPerHandler(t *testing.T) {
 	})
 }
 
+// TestShortestPeriodCountsForLaterHandlers has an informer without a period. The shortest period among the handlers
+// that join before Run applies, whatever their order is.
+func TestShortestPeriodCountsForLaterHandlers(t *testing.T) {
+	for _, periods := range [][]time.Duration{{10, 30}, {30, 10}, {0, 30, 10}} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSource()
+			s.set("a", 1)
+			i := informer.New(s, options(t))
+			for _, p := range periods {
+				subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{ResyncPeriod: p * time.Second})
+			}
+			var late recorder
+			defer running(t, i)()
+			<-i.Synced()
+			subscribe(t, i, late.handle, informer.HandlerOptions{ResyncPeriod: 10 * time.Second})
+			<-time.After(61 * time.Second)
+			synctest.Wait()
+			require.Len(t, late.take(), 1+6, "the Add and six resyncs")
+		})
+	}
+}
+
 func TestFirstHandlerOfARunningInformerGetsResyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
@@ -545,8 +570,21 @@ func TestAddEventHandlerNamesTheHandler(t *testing.T) {
 	registration, err := i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{})
 	require.NoError(t, err)
 	require.Contains(t, registration.Name(), "HandlerFuncs")
+	registration, err = i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{Name: "mine"})
+	require.NoError(t, err)
+	require.Equal(t, "mine", registration.Name())
 	require.Contains(t, subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{}).Name(), "TestAddEventHandlerNamesTheHandler")
 	require.Equal(t, "mine", subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Name: "mine"}).Name())
+}
+
+func TestNilHandlersPanic(t *testing.T) {
+	i := informer.New(newSource(), options(t))
+	require.PanicsWithValue(t, "informer: AddEventHandler needs a handler", func() {
+		_, _ = i.AddEventHandler(nil, informer.HandlerOptions{})
+	})
+	require.PanicsWithValue(t, "informer: Subscribe needs a function", func() {
+		_, _ = i.Subscribe(nil, informer.HandlerOptions{})
+	})
 }
 
 // TestHandlersJoinAndLeaveConcurrently uses an informer from many goroutines at once, for the race detector.

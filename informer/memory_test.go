@@ -90,6 +90,21 @@ func TestShareDropsRemovedHandlers(t *testing.T) {
 	<-share.Done()
 }
 
+// TestReleasedShareHoldsNoHandler keeps a released share, as a user may who has only stopped to use it.
+func TestReleasedShareHoldsNoHandler(t *testing.T) {
+	f := NewFactory(FactoryOptions{})
+	share, err := Shared(f, &unlisted{}, Options[*thing]{})
+	require.NoError(t, err)
+	state := &thing{name: "a"}
+	p := weak.Make(state)
+	_, err = share.Subscribe(func(n Notification[*thing]) { state.version++ }, HandlerOptions{})
+	require.NoError(t, err)
+	share.Release()
+	<-share.Done()
+	requireCollected(t, p, "through the handler")
+	runtime.KeepAlive(share)
+}
+
 // unlisted is a ListerWatcher without methods: its tests send no request.
 type unlisted struct{ api.ListerWatcher[*thing] }
 

@@ -70,3 +70,23 @@ func TestSamplerMeasuresEachCallUnlessCallsAreQuick(t *testing.T) {
 	p.calls(1, 101*time.Millisecond)
 	require.Equal(t, []time.Duration{101 * time.Millisecond}, p.warnings)
 }
+
+// TestSamplerLimits has calls that take exactly the times at which a rule of the sampler ends.
+func TestSamplerLimits(t *testing.T) {
+	p := newSampledCalls()
+	p.calls(1, quickSample)
+	p.calls(2, quickSample/2)
+	p.calls(4, quickSample/2)
+	p.calls(1, time.Microsecond)
+	require.Equal(t, 4, p.reads, "samples of 1, 2, 4 and 1")
+
+	p = newSampledCalls()
+	p.calls(1, slowHandlerCall)
+	require.Empty(t, p.warnings)
+	p.calls(1, slowHandlerCall+1)
+	require.Len(t, p.warnings, 1)
+	p.calls(1, slowHandlerPause)
+	require.Len(t, p.warnings, 1)
+	p.calls(1, slowHandlerCall+1)
+	require.Len(t, p.warnings, 2)
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/informer"
@@ -84,6 +85,10 @@ func TestStuckHandlerIsReported(t *testing.T) {
 		}},
 		{"chosen, no whole number of checks", 6*time.Minute + 7, []string{
 			"7m0.000000007s: takes long, took 6m0.000000007s, pending 2", "1h1m0s: has returned, took 1h0m0s",
+		}},
+		{"so short that the first check is too early", 1, []string{
+			"1m0.000000002s: takes long, took 2ns, pending 0", "1h1m0s: has returned, took 1h0m0s",
+			"1h1m0.000000002s: takes long, took 2ns, pending 1", "1h5m0s: has returned, took 4m0s",
 		}},
 		{"never", -1, nil},
 	} {
@@ -228,5 +233,36 @@ func TestStuckHandlersAreReportedSeparately(t *testing.T) {
 			"1m40s 0 handler has returned", "2m2.468s 2 handler panicked", "2m2.468s 2 handler has returned",
 			"3m23.702s 3 handler has returned",
 		}, lines)
+	})
+}
+
+// TestRunWaitsForTheWatchdog ends an informer while the watchdog logs. No log entry may follow the end of Run.
+func TestRunWaitsForTheWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs, release := make(chan struct{}), make(chan struct{})
+		o := options(t)
+		core, _ := observer.New(zap.WarnLevel)
+		o.Logger = zap.New(core, zap.Hooks(func(e zapcore.Entry) error {
+			if e.Message == "handler takes long" {
+				close(logs)
+				<-release
+			}
+			return nil
+		}))
+		s := newSource()
+		s.set("a", 1)
+		i := informer.New(s, o)
+		subscribe(t, i, func(informer.Notification[*widget]) { <-time.After(time.Hour) }, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-logs
+		ended := make(chan struct{})
+		go func() {
+			stop()
+			close(ended)
+		}()
+		<-time.After(2 * time.Hour)
+		require.False(t, runstate.IsClosed(ended))
+		close(release)
+		<-ended
 	})
 }

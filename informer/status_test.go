@@ -1,0 +1,49 @@
+package informer_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
+)
+
+func TestStatusString(t *testing.T) {
+	failed := errors.New("connection refused")
+	for _, tc := range []struct {
+		want   string
+		status informer.Status
+	}{
+		{"widgets.leat.test: not synced, idle, 0 objects received", informer.Status{
+			Reflector: reflector.Status{Phase: reflector.Idle, Remaining: -1},
+		}},
+		{"widgets.leat.test: not synced, WatchList, 1 object received", informer.Status{
+			Reflector: reflector.Status{Phase: reflector.WatchList, Objects: 1},
+		}},
+		{"widgets.leat.test: not synced, listing, 500 objects received of 1700", informer.Status{
+			Reflector: reflector.Status{Phase: reflector.Listing, Objects: 500, Remaining: 1200},
+		}},
+		{"widgets.leat.test: not synced, waiting, 0 objects received, after a failure: connection refused (the server asked for a pause of 7s)", informer.Status{
+			Reflector: reflector.Status{Phase: reflector.Waiting, Err: failed, Attempt: 1, RetryAfter: 7 * time.Second},
+		}},
+		{"widgets.leat.test: synced, 1 object at version 42, watching", informer.Status{
+			Synced: true, Objects: 1, ResourceVersion: "42",
+			Reflector: reflector.Status{Phase: reflector.Watching, Objects: 500, Remaining: 1200, LastError: failed},
+		}},
+		{
+			"widgets.leat.test: synced, 2 objects at version 42, waiting, 1 undecodable, 3 malformed, objects change without a new version, after 2 failures: connection refused",
+			informer.Status{
+				Synced: true, Objects: 2, ResourceVersion: "42", Undecodable: 1,
+				Reflector: reflector.Status{
+					Phase: reflector.Waiting, Unversioned: true, Counters: reflector.Counters{Malformed: 3}, Err: failed, Attempt: 2,
+				},
+			},
+		},
+	} {
+		tc.status.Resource = widgets
+		require.Equal(t, tc.want, tc.status.String())
+	}
+}
