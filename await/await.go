@@ -20,8 +20,8 @@ var ErrNone = errors.New("await: the selection is empty")
 
 // Options configures a wait. The zero value waits for all objects of the ListerWatcher and reports nothing.
 type Options struct {
-	// LabelSelector and FieldSelector select the objects. Object adds the name to the FieldSelector.
-	LabelSelector, FieldSelector string
+	// Selector selects the objects. Object adds the name to its Fields.
+	Selector api.Selector
 
 	// FailIfNone makes All fail with ErrNone if the selection is empty at the start. Otherwise All waits for the first
 	// object.
@@ -97,7 +97,7 @@ func (w *wait[T]) run(ctx context.Context) error {
 	defer stop()
 	var i *informer.Informer[T]
 	i = informer.New(w.lw, informer.Options[T]{
-		LabelSelector: w.o.LabelSelector, FieldSelector: w.o.FieldSelector,
+		Selector:      w.o.Selector,
 		OnUndecodable: reflector.Fail,
 		OnError: func(err error) {
 			w.last = err

@@ -264,7 +264,7 @@ func TestDeletionIsOfOneObject(t *testing.T) {
 
 func TestAllAtOneMoment(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		o := await.Options{LabelSelector: "app=web"}
+		o := await.Options{Selector: api.Selector{Labels: "app=web"}}
 		var told [][]await.Waiting
 		o.OnWaiting = func(w []await.Waiting) { told = append(told, w) }
 		b.create("other")
@@ -289,7 +289,7 @@ func TestAllAtOneMoment(t *testing.T) {
 		require.NoError(b, err)
 		require.Equal(b, "b", again[0].GetName())
 
-		o.FailIfNone, o.LabelSelector = true, "app=none"
+		o.FailIfNone, o.Selector.Labels = true, "app=none"
 		_, err = await.All(b.Context(), b.here, await.Status("Ready", "True"), o)
 		require.ErrorIs(b, err, await.ErrNone)
 		require.EqualError(b, err, "wait for condition Ready=True of pods with app=none: await: the selection is empty")
@@ -298,7 +298,7 @@ func TestAllAtOneMoment(t *testing.T) {
 
 func TestGoneWaitsForTheFirstObjects(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		o := await.Options{LabelSelector: "app=web", FieldSelector: "metadata.namespace=default"}
+		o := await.Options{Selector: api.Selector{Labels: "app=web", Fields: "metadata.namespace=default"}}
 		none, err := await.Gone(b.Context(), b.here, o)
 		require.NoError(b, err)
 		require.Empty(b, none)
@@ -449,7 +449,7 @@ func TestPointlessWaits(t *testing.T) {
 		mills := api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
 		_, err := await.Object(b.Context(), apiclient.NewPartial[object](b.here.Client(), mills, ""), web, await.Exists[object](), await.Options{})
 		require.True(b, apierrors.IsNotFound(err), "%v", err)
-		_, err = await.All(b.Context(), b.here, await.Exists[object](), await.Options{FieldSelector: "spec.luck=much"})
+		_, err = await.All(b.Context(), b.here, await.Exists[object](), await.Options{Selector: api.Selector{Fields: "spec.luck=much"}})
 		require.True(b, apierrors.IsBadRequest(err), "%v", err)
 
 		// A client that may no longer list gets the error too.

@@ -24,11 +24,11 @@ import (
 func Object[T api.Object](ctx context.Context, lw api.ListerWatcher[T], key api.Key, c Condition[T], o Options) (T, error) {
 	var none T
 	r := lw.Resource()
-	selector, err := selectObject(lw, key, o.FieldSelector)
+	selector, err := selectObject(lw, key, o.Selector.Fields)
 	if err != nil {
 		return none, fmt.Errorf("wait for %s of %s %s: %w", c.Name, r, api.FormatKey(key), err)
 	}
-	o.FieldSelector = selector
+	o.Selector.Fields = selector
 	s := single[T]{key: key, condition: c}
 	w := wait[T]{lw: lw, o: o, what: c.Name, subject: r.String() + " " + api.FormatKey(key), check: s.check}
 	w.waiting = func() []Waiting { return []Waiting{c.waiting(key, s.object, s.exists)} }

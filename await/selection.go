@@ -31,7 +31,7 @@ func All[T api.Object](ctx context.Context, lw api.ListerWatcher[T], c Condition
 
 // subject describes a selection: "all pods", "pods with app=web".
 func subject(r api.Resource, o Options) string {
-	selectors := slices.DeleteFunc([]string{o.LabelSelector, o.FieldSelector}, func(s string) bool { return s == "" })
+	selectors := slices.DeleteFunc([]string{o.Selector.Labels, o.Selector.Fields}, func(s string) bool { return s == "" })
 	if len(selectors) == 0 {
 		return "all " + r.String()
 	}

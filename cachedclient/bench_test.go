@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // benchClient returns a client of n widgets in ten namespaces, with ten widgets on each node. The overlay has a newer
@@ -27,7 +28,7 @@ func benchClient(b *testing.B, n, written int) (*cachedclient.Typed[*widget], fu
 		w.Spec.Node = fmt.Sprint("n", j/10)
 		f.initial = append(f.initial, w)
 	}
-	i := informer.New(f, informer.Options[*widget]{NoWatchList: true})
+	i := informer.New(f, informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: true}})
 	byNode := informer.AddIndex(i, func(w *widget) []string { return []string{w.Spec.Node} })
 	inBackground(b, i.Run)
 	<-i.Synced()

@@ -187,7 +187,7 @@ func TestLateCallbackKeepsLaterWrites(t *testing.T) {
 func TestGateWaitsForObjectsThatReturnToTheSelection(t *testing.T) {
 	w := named("alpha", 1)
 	w.Labels = map[string]string{"app": "web"}
-	bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}, have: []*widget{w}}, func(r *rig) {
+	bubble(t, setting{informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app"}}, have: []*widget{w}}, func(r *rig) {
 		core, logs := observer.New(zapcore.WarnLevel)
 		g := cachedclient.NewGate(cachedclient.GateOptions{Logger: zap.New(core)})
 		r.stallEvents()

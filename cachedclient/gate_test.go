@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -162,12 +163,12 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 		write func(ctx context.Context, r *rig) error
 	}{
 		{"another namespace", setting{namespace: "default"}, creates(elsewhere)},
-		{"other labels", setting{informer: informer.Options[*widget]{LabelSelector: "app=web"}}, creates(labelled)},
-		{"no labels", setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, creates(named("alpha", 1))},
-		{"another node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node=n1"}}, creates(onNode)},
-		{"no node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node=n1"}}, creates(named("alpha", 1))},
-		{"the excluded node", setting{informer: informer.Options[*widget]{FieldSelector: "spec.node!=n2"}}, creates(onNode)},
-		{"another name", setting{informer: informer.Options[*widget]{FieldSelector: "metadata.name=beta"}}, creates(onNode)},
+		{"other labels", setting{informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app=web"}}}, creates(labelled)},
+		{"no labels", setting{informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app"}}}, creates(named("alpha", 1))},
+		{"another node", setting{informer: informer.Options[*widget]{Selector: api.Selector{Fields: "spec.node=n1"}}}, creates(onNode)},
+		{"no node", setting{informer: informer.Options[*widget]{Selector: api.Selector{Fields: "spec.node=n1"}}}, creates(named("alpha", 1))},
+		{"the excluded node", setting{informer: informer.Options[*widget]{Selector: api.Selector{Fields: "spec.node!=n2"}}}, creates(onNode)},
+		{"another name", setting{informer: informer.Options[*widget]{Selector: api.Selector{Fields: "metadata.name=beta"}}}, creates(onNode)},
 		{"dry run", setting{have: []*widget{named("alpha", 1)}}, func(ctx context.Context, r *rig) error {
 			dry := []string{metav1.DryRunAll}
 			w := r.get(alpha)
@@ -240,7 +241,7 @@ func creates(w *widget) func(context.Context, *rig) error {
 func TestGateWaitsForObjectsThatLeaveTheSelection(t *testing.T) {
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprint("known=", known), func(t *testing.T) {
-			bubble(t, setting{informer: informer.Options[*widget]{LabelSelector: "app"}}, func(r *rig) {
+			bubble(t, setting{informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app"}}}, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				w := named("alpha", 1)
@@ -415,7 +416,7 @@ func TestGateOfAnInformerBeforeItsFirstList(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		w := r.get(alpha)
 		f := newFeed(w.ResourceVersion, w)
-		i := informer.New(f, informer.Options[*widget]{NoWatchList: true})
+		i := informer.New(f, informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: true}})
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		require.NoError(r, cachedclient.NewTyped(r.live, i, cachedclient.Options{}).Delete(g.Begin(r.Context(), owner), alpha, metav1.DeleteOptions{}))
 		a := callReady(g, owner)
@@ -760,7 +761,7 @@ func TestDryRunsWithANewVersion(t *testing.T) {
 func TestSelectorsOfPartialObjects(t *testing.T) {
 	bubble(t, setting{}, func(r *rig) {
 		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "")
-		i := informer.New(live, informer.Options[*minimal]{FieldSelector: "spec.node=n1"})
+		i := informer.New(live, informer.Options[*minimal]{Selector: api.Selector{Fields: "spec.node=n1"}})
 		inBackground(r.T, i.Run)
 		<-i.Synced()
 		c := cachedclient.NewPartial(live, i, cachedclient.Options{})

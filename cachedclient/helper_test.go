@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -191,7 +192,7 @@ func (f *feed) send(kind watch.EventType, w *widget) {
 
 // clientOf returns a client of a feed. It has no server, so a test records writes with Wrote.
 func clientOf(t *testing.T, f *feed, o cachedclient.Options) *cachedclient.Typed[*widget] {
-	i := informer.New(f, informer.Options[*widget]{NoWatchList: true})
+	i := informer.New(f, informer.Options[*widget]{Tuning: reflector.Tuning{NoWatchList: true}})
 	c, err := apiclient.New(apiclient.Config{Host: "http://nowhere.memory"})
 	require.NoError(t, err)
 	inBackground(t, i.Run)

@@ -160,7 +160,7 @@ func TestOverlayOfObjectsThatLeaveTheSelection(t *testing.T) {
 	labelled := named("alpha", 1)
 	labelled.Labels = map[string]string{"app": "web"}
 	bubble(t, setting{
-		client: overlaid, informer: informer.Options[*widget]{LabelSelector: "app"}, namespace: "default", have: []*widget{labelled},
+		client: overlaid, informer: informer.Options[*widget]{Selector: api.Selector{Labels: "app"}}, namespace: "default", have: []*widget{labelled},
 	}, func(r *rig) {
 		resume := r.stallEvents()
 		_, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"metadata": map[string]any{"labels": nil}}), patchOptions)

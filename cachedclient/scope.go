@@ -24,7 +24,7 @@ type scope[T api.Object] struct {
 // scopeOf returns the scope of an informer.
 func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
 	o := i.Options()
-	s := parseSelectors[T](o.LabelSelector, o.FieldSelector)
+	s := parseSelectors[T](o.Selector.Labels, o.Selector.Fields)
 	if confined, ok := i.ListerWatcher().(interface{ Namespace() string }); ok {
 		s.namespace = confined.Namespace()
 	}

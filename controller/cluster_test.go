@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // thing is an object of any kind.
@@ -204,7 +205,7 @@ func (c *collection) snapshot() map[api.Key]*thing {
 
 // informer makes an informer of the collection and does not run it.
 func (c *collection) informer() *informer.Informer[*thing] {
-	return informer.New(c, informer.Options[*thing]{NoWatchList: true})
+	return informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}})
 }
 
 // running makes an informer of the collection and runs it until the test ends.

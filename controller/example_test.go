@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -34,7 +35,7 @@ func Example() {
 	server := new(cluster).collection(things)
 	server.apply(named("mill"))
 	server.apply(named("secret"))
-	inf := informer.New(server, informer.Options[*thing]{NoWatchList: true})
+	inf := informer.New(server, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}})
 
 	greeted := make(chan string)
 	c := controller.New("greeter", controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -139,7 +140,7 @@ func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 				}
 				var seen reports
 				ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
-				i := informer.New(server, informer.Options[*thing]{NoWatchList: true, NoListReuse: true})
+				i := informer.New(server, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true, NoListReuse: true}})
 				ctl.Watch(controller.For[*thing](i).When(func(n informer.Notification[*thing]) bool { return !n.InitialList }))
 				start(t, i.Run)
 				start(t, ctl.Run)

@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -221,7 +222,7 @@ func TestReleasedShareEndsItsSource(t *testing.T) {
 		c.apply(named("a"))
 		f := informer.NewFactory(informer.FactoryOptions{})
 		start(t, f.Run)
-		o := informer.Options[*thing]{NoWatchList: true}
+		o := informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}}
 		mine, err := informer.Shared(f, c, o)
 		require.NoError(t, err)
 		others, err := informer.Shared(f, c, o)
@@ -402,7 +403,7 @@ func TestMapIsCalledOncePerState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
 		var calls atomic.Int64
-		i := informer.New(c, informer.Options[*thing]{NoWatchList: true, ResyncPeriod: time.Hour})
+		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, ResyncPeriod: time.Hour})
 		ctl := controller.New("test", &recorder{}, controller.Options{})
 		ctl.Watch(controller.Map(i, func(*thing) []api.Key { calls.Add(1); return nil }))
 		start(t, ctl.Run)
@@ -432,7 +433,7 @@ func TestInitialListAndResyncAreLowPriority(t *testing.T) {
 		ctl := controller.New("test", controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 			return controller.Result{}, nil
 		}), controller.Options{OnReconcile: seen.add})
-		i := informer.New(c, informer.Options[*thing]{NoWatchList: true, ResyncPeriod: time.Hour})
+		i := informer.New(c, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}, ResyncPeriod: time.Hour})
 		began := time.Now()
 		ctl.Watch(controller.For(i))
 		start(t, ctl.Run)

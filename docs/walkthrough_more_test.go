@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/trace"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -100,9 +101,11 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	client, err := apiclient.New(apiclient.Config{Host: s.server.URL(), Transport: s.server.Client().Transport})
 	require.NoError(t, err)
 	s.pods = trace.NewInformer(out, apiclient.NewPartial[*walkedPod](client, podResource, ""), informer.Options[*walkedPod]{
-		ResyncPeriod: 10 * time.Minute, MinWatchTimeout: time.Hour,
+		ResyncPeriod: 10 * time.Minute, Tuning: reflector.Tuning{
+			MinWatchTimeout: time.Hour,
+			Rand:            func() float64 { return 0 },
+		},
 		OnBatch: func(deltafifo.Batch[*walkedPod], *cache.Snapshot[*walkedPod]) { s.batch.pass() },
-		Rand:    func() float64 { return 0 },
 	})
 	c := controller.New("walk", controller.Reconciler[api.Key](s), controller.Options{})
 	c.Watch(controller.For(s.pods))

@@ -30,7 +30,7 @@ func newCached(t *testing.T, o cachedclient.Options, selector string) *cached {
 	t.Helper()
 	c := newCollection(t, configMaps, configMapBody)
 	live := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
-	f := follow(t, "cached", c, live, informer.Options[*corev1.ConfigMap]{LabelSelector: selector})
+	f := follow(t, "cached", c, live, informer.Options[*corev1.ConfigMap]{Selector: api.Selector{Labels: selector}})
 	return &cached{Typed: cachedclient.NewTyped(live, f.Informer, o), follower: f}
 }
 

@@ -64,7 +64,7 @@ func TestCompactedWhileAway(t *testing.T) {
 		for _, paged := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, paged=%v", name, paged), func(t *testing.T) {
 				t.Cleanup(func() { restart(t) })
-				compactedWhileAway(t, informer.Options[*corev1.ConfigMap]{NoWatchList: paged}, flags...)
+				compactedWhileAway(t, informer.Options[*corev1.ConfigMap]{Tuning: reflector.Tuning{NoWatchList: paged}}, flags...)
 			})
 		}
 	}
@@ -128,7 +128,7 @@ func TestCompactedInMidList(t *testing.T) {
 	transport := &compactingTransport{base: server.HTTPClient("").Transport}
 	config.Transport = transport
 	lw := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, c.namespace)
-	f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{NoWatchList: true, PageSize: 30})
+	f := follow(t, "informer", c, lw, informer.Options[*corev1.ConfigMap]{Tuning: reflector.Tuning{NoWatchList: true, PageSize: 30}})
 	f.agree(t)
 	require.NoError(t, transport.err)
 	counters := f.Status().Reflector.Counters
@@ -287,7 +287,7 @@ func TestFaults(t *testing.T) {
 	churning := &churner{collection: c, objects: objects, seed: seed, label: noLabels, tolerant: true, pace: 10 * time.Millisecond}
 	b := &faultBench{c: c, churn: churning, p: p, victims: []victim{
 		follow(t, "typed", c, typed, informer.Options[*corev1.ConfigMap]{}),
-		follow(t, "metadata, paged", c, metadata, informer.Options[*metav1.PartialObjectMetadata]{NoWatchList: true}),
+		follow(t, "metadata, paged", c, metadata, informer.Options[*metav1.PartialObjectMetadata]{Tuning: reflector.Tuning{NoWatchList: true}}),
 		follow(t, "over WebSocket", c, sockets, informer.Options[*corev1.ConfigMap]{}),
 	}}
 	for _, v := range b.victims {

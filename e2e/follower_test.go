@@ -64,7 +64,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 	o.BackoffBase, o.BackoffMax = 50*time.Millisecond, 500*time.Millisecond
 	f.options = o
 	f.Informer = informer.New(lw, o)
-	f.mirror = newMirror[T](o.LabelSelector == "" && o.FieldSelector == "")
+	f.mirror = newMirror[T](o.Selector.Labels == "" && o.Selector.Fields == "")
 	f.handler = f.join(t, f.mirror)
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -161,7 +161,7 @@ func (f *follower[T]) letComeBack() {
 func (f *follower[T]) plain(t *testing.T) map[api.Key][]byte {
 	t.Helper()
 	want := map[api.Key][]byte{}
-	for _, raw := range f.collection.list(t, f.options.LabelSelector, f.options.FieldSelector) {
+	for _, raw := range f.collection.list(t, f.options.Selector.Labels, f.options.Selector.Fields) {
 		object := decodePlain[T](t, f.collection.resource, raw)
 		want[api.KeyOf(object)] = canonical(t, object)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 const widgetBody = `{"spec":{"size":3,"color":"red","more":{"deep":[1,2.5,"three"]}}}`
@@ -66,7 +67,7 @@ func exercise[T api.Object](t *testing.T, c *collection, lw api.ListerWatcher[T]
 	const objects = 48
 	c.fill(t, objects, noLabels)
 	streamed := follow(t, "streamed", c, lw, informer.Options[T]{})
-	paged := follow(t, "paged", c, lw, informer.Options[T]{NoWatchList: true})
+	paged := follow(t, "paged", c, lw, informer.Options[T]{Tuning: reflector.Tuning{NoWatchList: true}})
 	for _, f := range []*follower[T]{streamed, paged} {
 		f.awaitSynced(t)
 		<-f.handler.Synced()

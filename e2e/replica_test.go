@@ -81,7 +81,7 @@ func (c replicaConfig) run(ctx context.Context) error {
 		return err
 	}
 	maps := apiclient.NewTyped[*corev1.ConfigMap](client, configMaps, c.Namespace)
-	cached := informer.New(maps, informer.Options[*corev1.ConfigMap]{LabelSelector: seedLabel})
+	cached := informer.New(maps, informer.Options[*corev1.ConfigMap]{Selector: api.Selector{Labels: seedLabel}})
 	w := &writer{maps: maps, beat: beat{Writer: c.Identity}, namespace: c.Namespace}
 	w.elector, err = leaderelection.New(client, leaderelection.Options{
 		Namespace: c.Namespace, Name: leaseName, Identity: c.Identity,

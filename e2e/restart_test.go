@@ -82,8 +82,8 @@ func newCopier(t *testing.T, originals *collection) *copier {
 // start runs the controller and returns, when it has seen everything that there was, a function that ends it.
 func (c *copier) start(t *testing.T) (stop func()) {
 	t.Helper()
-	c.from = informer.New(c.resource, informer.Options[*corev1.ConfigMap]{LabelSelector: originalLabel})
-	c.to = informer.New(c.resource, informer.Options[*corev1.ConfigMap]{LabelSelector: copyLabel})
+	c.from = informer.New(c.resource, informer.Options[*corev1.ConfigMap]{Selector: api.Selector{Labels: originalLabel}})
+	c.to = informer.New(c.resource, informer.Options[*corev1.ConfigMap]{Selector: api.Selector{Labels: copyLabel}})
 	ctl := controller.New("copier", c, controller.Options{Workers: 2})
 	ctl.Watch(controller.For(c.from))
 	ctl.Watch(controller.Map(c.to, func(m *corev1.ConfigMap) []api.Key {

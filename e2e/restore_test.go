@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // TestRestoredEtcd restores etcd from a backup under informers that run all the time. The server's versions go back, and
@@ -58,12 +59,12 @@ func newRestoreBench(t *testing.T, config apiclient.Config, watchTimeout time.Du
 	b.c.fill(t, 100, noLabels)
 	resource := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, config), configMaps, b.c.namespace)
 	view := apiclient.NewPartial[*metav1.PartialObjectMetadata](newClient(t, config), configMaps, b.c.namespace)
-	o := informer.Options[*corev1.ConfigMap]{MinWatchTimeout: watchTimeout}
+	o := informer.Options[*corev1.ConfigMap]{Tuning: reflector.Tuning{MinWatchTimeout: watchTimeout}}
 	b.victims = []restoreVictim{
 		follow(t, "typed", b.c, resource, o),
 		follow(t, "over WebSocket", b.c, websocket.Watch(resource), o),
 		follow(t, "metadata, paged", b.c, view, informer.Options[*metav1.PartialObjectMetadata]{
-			MinWatchTimeout: watchTimeout, NoWatchList: true,
+			Tuning: reflector.Tuning{MinWatchTimeout: watchTimeout, NoWatchList: true},
 		}),
 	}
 	for _, v := range b.victims {

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // TestTenThousandObjects has one informer that sees 10,000 objects come one by one and others that list them, while they
@@ -31,7 +32,7 @@ func TestTenThousandObjects(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- churning.run(t.Context(), changes) }()
 	streamed := follow(t, "streamed", c, lw, informer.Options[*corev1.ConfigMap]{})
-	paged := follow(t, "paged", c, lw, informer.Options[*corev1.ConfigMap]{NoWatchList: true})
+	paged := follow(t, "paged", c, lw, informer.Options[*corev1.ConfigMap]{Tuning: reflector.Tuning{NoWatchList: true}})
 	metadata := follow(t, "metadata", c, apiclient.NewPartial[*metav1.PartialObjectMetadata](client, configMaps, c.namespace),
 		informer.Options[*metav1.PartialObjectMetadata]{})
 	streamed.awaitSynced(t)
@@ -63,7 +64,7 @@ func TestPages(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 250, noLabels)
 	lw := apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, c.namespace)
-	f := follow(t, "paged", c, lw, informer.Options[*corev1.ConfigMap]{NoWatchList: true, PageSize: 20})
+	f := follow(t, "paged", c, lw, informer.Options[*corev1.ConfigMap]{Tuning: reflector.Tuning{NoWatchList: true, PageSize: 20}})
 	f.awaitSynced(t)
 	require.Equal(t, 250, f.Cache().Len())
 	require.GreaterOrEqual(t, f.Status().Reflector.Counters.Pages, 13)

@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 // selection is a part of a collection, and what takes an object out of it and back.
@@ -62,9 +63,9 @@ func exerciseSelection[T api.Object](t *testing.T, c *collection, lw api.ListerW
 	tiers := func(i int) labelSet { return labelSet{"tier": strconv.Itoa(i % 3)} }
 	c.markLabel = labelSet{"tier": "1"}
 	c.fill(t, objects, tiers)
-	streamed := follow(t, "streamed", c, lw, informer.Options[T]{LabelSelector: s.labels, FieldSelector: s.fields})
+	streamed := follow(t, "streamed", c, lw, informer.Options[T]{Selector: api.Selector{Labels: s.labels, Fields: s.fields}})
 	paged := follow(t, "paged", c, lw, informer.Options[T]{
-		LabelSelector: s.labels, FieldSelector: s.fields, NoWatchList: true,
+		Selector: api.Selector{Labels: s.labels, Fields: s.fields}, Tuning: reflector.Tuning{NoWatchList: true},
 	})
 	for _, f := range []*follower[T]{streamed, paged} {
 		f.awaitSynced(t)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/reflector"
 )
 
 // thing is an object with only an identity and a version.
@@ -379,9 +380,9 @@ func TestDifferingOptions(t *testing.T) {
 		a, b Options[*thing]
 		want string
 	}{
-		{"equal", Options[*thing]{PageSize: 5}, Options[*thing]{PageSize: 5}, ""},
-		{"another number", Options[*thing]{PageSize: 5}, Options[*thing]{}, "PageSize"},
-		{"another bool", Options[*thing]{NoWatchDedup: true}, Options[*thing]{}, "NoWatchDedup"},
+		{"equal", Options[*thing]{Tuning: reflector.Tuning{PageSize: 5}}, Options[*thing]{Tuning: reflector.Tuning{PageSize: 5}}, ""},
+		{"another number", Options[*thing]{Tuning: reflector.Tuning{PageSize: 5}}, Options[*thing]{}, "PageSize"},
+		{"another bool", Options[*thing]{Tuning: reflector.Tuning{NoWatchDedup: true}}, Options[*thing]{}, "NoWatchDedup"},
 		{"another logger", Options[*thing]{Logger: zap.NewNop()}, Options[*thing]{}, ""},
 		{"a transform and none", Options[*thing]{Transform: strip}, Options[*thing]{}, "Transform"},
 		{"the same transform", Options[*thing]{Transform: strip}, Options[*thing]{Transform: strip}, ""},

@@ -74,7 +74,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var failed error
 			i := informer.New(apiclient.NewPartial[*widget](client, widgets, ""), informer.Options[*widget]{
-				NoWatchList: what != "of events", MaxListObjects: 20_000,
+				Tuning: reflector.Tuning{NoWatchList: what != "of events", MaxListObjects: 20_000},
 				OnError: func(err error) {
 					failed = err
 					cancel()

@@ -157,7 +157,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 	}
 	key := shareKey{
 		source: identity(lw), object: reflect.TypeFor[T](),
-		labelSelector: o.LabelSelector, fieldSelector: o.FieldSelector, managedFields: o.KeepManagedFields,
+		labelSelector: o.Selector.Labels, fieldSelector: o.Selector.Fields, managedFields: o.KeepManagedFields,
 	}
 	s := f.shared[key]
 	if s == nil || runstate.IsClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
@@ -45,8 +46,8 @@ func TestFactorySharesOneInformer(t *testing.T) {
 		<-second.Synced()
 		for _, other := range []*informer.Share[*widget]{
 			share(t, f, newSource(), informer.Options[*widget]{}),
-			share(t, f, s, informer.Options[*widget]{LabelSelector: "a=b"}),
-			share(t, f, s, informer.Options[*widget]{FieldSelector: "a=b"}),
+			share(t, f, s, informer.Options[*widget]{Selector: api.Selector{Labels: "a=b"}}),
+			share(t, f, s, informer.Options[*widget]{Selector: api.Selector{Fields: "a=b"}}),
 			share(t, f, s, informer.Options[*widget]{KeepManagedFields: true}),
 		} {
 			require.NotSame(t, first.Informer, other.Informer)

@@ -26,9 +26,10 @@ var (
 
 // Options are the options of an Informer. The zero value is a good default.
 type Options[T api.Object] struct {
-	// LabelSelector and FieldSelector restrict which objects are listed, watched and cached.
-	LabelSelector string
-	FieldSelector string
+	// Selector restricts which objects are listed, watched and cached.
+	Selector api.Selector
+	// KeepManagedFields caches metadata.managedFields. The default drops them.
+	KeepManagedFields bool
 
 	// Transform changes an object before it is cached, for example to drop fields without readers. It may change the
 	// object in place. It is called once for each state of an object, on the reflector's goroutine. If it returns an
@@ -51,19 +52,6 @@ type Options[T api.Object] struct {
 	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
 	StuckAfter time.Duration
 
-	// NoWatchList, PageSize, MaxListObjects, KeepManagedFields, NoListReuse, NoWatchDedup, MinWatchTimeout,
-	// BackoffBase, BackoffMax, MaxRetryAfter and Rand have the meaning of the fields of reflector.Options.
-	NoWatchList             bool
-	PageSize                int64
-	MaxListObjects          int
-	KeepManagedFields       bool
-	NoListReuse             bool
-	NoWatchDedup            bool
-	MinWatchTimeout         time.Duration
-	BackoffBase, BackoffMax time.Duration
-	MaxRetryAfter           time.Duration
-	Rand                    func() float64
-
 	// OnMutation turns the mutation detector on. It is called with each cached object that was changed by user code.
 	// The detector checks the objects from time to time and when Run ends. It costs a copy of every object and is meant
 	// for tests. The informer handles no batch until OnMutation returns.
@@ -76,6 +64,8 @@ type Options[T api.Object] struct {
 
 	// Logger receives the log entries. A nil Logger means no log.
 	Logger *zap.Logger
+
+	reflector.Tuning
 }
 
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
@@ -126,12 +116,9 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
-		LabelSelector: o.LabelSelector, FieldSelector: o.FieldSelector,
-		NoWatchList: o.NoWatchList, PageSize: o.PageSize, MaxListObjects: o.MaxListObjects,
-		KeepManagedFields: o.KeepManagedFields, NoListReuse: o.NoListReuse, NoWatchDedup: o.NoWatchDedup,
+		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
-		MinWatchTimeout: o.MinWatchTimeout, BackoffBase: o.BackoffBase, BackoffMax: o.BackoffMax,
-		MaxRetryAfter: o.MaxRetryAfter, Rand: o.Rand, Logger: o.Logger,
+		Logger: o.Logger, Tuning: o.Tuning,
 	}
 }
 

@@ -11,10 +11,9 @@ import (
 // ignores Logger.
 func firstDifference[T api.Object](a, b Options[T]) string {
 	va, vb := reflect.ValueOf(&a).Elem(), reflect.ValueOf(&b).Elem()
-	for i := range va.NumField() {
-		name := va.Type().Field(i).Name
-		if name != "Logger" && !sameOption(va.Field(i), vb.Field(i)) {
-			return name
+	for _, f := range reflect.VisibleFields(va.Type()) {
+		if !f.Anonymous && f.Name != "Logger" && !sameOption(va.FieldByIndex(f.Index), vb.FieldByIndex(f.Index)) {
+			return f.Name
 		}
 	}
 	return ""

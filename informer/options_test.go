@@ -11,18 +11,20 @@ import (
 func TestEveryOptionReachesTheReflector(t *testing.T) {
 	var o Options[*thing]
 	options := reflect.ValueOf(&o).Elem()
-	for i := range options.NumField() {
-		setSomething(options.Field(i))
+	for _, f := range reflect.VisibleFields(options.Type()) {
+		if !f.Anonymous {
+			setSomething(options.FieldByIndex(f.Index))
+		}
 	}
 	reflected := reflect.ValueOf(o.reflector())
-	for i := range reflected.NumField() {
-		name := reflected.Type().Field(i).Name
-		if name == "ResourceVersion" {
-			continue // the informer itself decides where to begin
+	for _, f := range reflect.VisibleFields(reflected.Type()) {
+		if f.Anonymous {
+			continue
 		}
-		require.False(t, reflected.Field(i).IsZero(), name)
-		if given := options.FieldByName(name); given.Kind() != reflect.Func {
-			require.Equal(t, given.Interface(), reflected.Field(i).Interface(), name)
+		field := reflected.FieldByIndex(f.Index)
+		require.False(t, field.IsZero(), f.Name)
+		if given := options.FieldByName(f.Name); given.Kind() != reflect.Func {
+			require.Equal(t, given.Interface(), field.Interface(), f.Name)
 		}
 	}
 }
@@ -38,6 +40,10 @@ func setSomething(field reflect.Value) {
 		field.SetInt(int64(field.UnsafeAddr() % 4096))
 	case reflect.Func:
 		field.Set(reflect.MakeFunc(field.Type(), nil))
+	case reflect.Struct:
+		for i := range field.NumField() {
+			setSomething(field.Field(i))
+		}
 	case reflect.Pointer:
 		field.Set(reflect.New(field.Type().Elem()))
 	}

@@ -195,10 +195,14 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 		NoWatchCache:     s.coin(), NoWatchList: s.rand.IntN(4) == 0, ExpiredStatus: s.coin(),
 	}
 	wanted := Options[*simulated]{
-		NoWatchList: s.rand.IntN(3) == 0, PageSize: int64(s.rand.IntN(3) * 3),
+		Tuning: reflector.Tuning{
+			NoWatchList:     s.rand.IntN(3) == 0,
+			PageSize:        int64(s.rand.IntN(3) * 3),
+			Rand:            rand.New(rand.NewPCG(seed, 8)).Float64,
+			MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
+		},
 		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
-		Rand:         rand.New(rand.NewPCG(seed, 8)).Float64, MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
-		OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
+		OnMutation:   func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
 	}
 	if seed%2 == 1 {
 		s.first = &simulatedFaults[int(seed/2)%len(simulatedFaults)]

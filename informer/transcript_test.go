@@ -26,6 +26,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -117,7 +118,7 @@ func newScriptRun(t *testing.T) *scriptRun {
 		t: t, started: time.Now(), handlers: map[string]*scriptHandler{},
 		options: testserver.Options{FirstVersion: 10, BookmarkInterval: -1},
 		wanted: informer.Options[*widget]{
-			Rand:       func() float64 { return 0 },
+			Tuning:     reflector.Tuning{Rand: func() float64 { return 0 }},
 			OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
 		},
 	}
@@ -268,7 +269,7 @@ func (s *scriptRun) setInformer(words []string) {
 		case "resync":
 			s.wanted.ResyncPeriod = s.duration(value)
 		case "selector":
-			s.wanted.LabelSelector = value
+			s.wanted.Selector.Labels = value
 		default:
 			s.t.Fatalf("informer has no setting %q", name)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/metrics"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -28,7 +29,7 @@ func TestRequests(t *testing.T) {
 		c.server.Inject(testserver.Fault{
 			Match: testserver.Match{Verbs: []string{"get"}}, Times: 1, Effect: testserver.Fail{Code: http.StatusTooManyRequests, RetryAfter: 2 * time.Second},
 		})
-		maps := c.informer(t, informer.Options[*configMap]{NoWatchList: true})
+		maps := c.informer(t, informer.Options[*configMap]{Tuning: reflector.Tuning{NoWatchList: true}})
 		stop := start(t, maps.Run)
 		client, err := apiclient.New(c.config)
 		require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 // Every list ends. Without a bound, each case would last forever or fill the memory.
 func TestEndlessLists(t *testing.T) {
 	options := func(watchLists bool, most int) reflector.Options[*thing] {
-		return reflector.Options[*thing]{NoWatchList: !watchLists, MaxListObjects: most}
+		return reflector.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: !watchLists, MaxListObjects: most}}
 	}
 	bubble(t, "a token that repeats", func(t *testing.T) {
 		b := run(t, options(false, 0),

@@ -41,7 +41,7 @@ func (shelf) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.Eve
 
 func Example() {
 	fifo := deltafifo.New[*thing](deltafifo.Options{})
-	r := reflector.New(shelf{}, fifo, reflector.Options[*thing]{NoWatchList: true})
+	r := reflector.New(shelf{}, fifo, reflector.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}})
 
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)

@@ -7,11 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/reflector"
 )
 
 // paged returns Options for lists in pages.
-func paged() options { return options{NoWatchList: true} }
+func paged() options { return options{Tuning: reflector.Tuning{NoWatchList: true}} }
 
 func TestListThenWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -29,8 +30,8 @@ func TestListThenWatch(t *testing.T) {
 
 func TestOptionsOfEveryRequest(t *testing.T) {
 	for _, o := range []options{
-		{LabelSelector: "l=1", FieldSelector: "f=1"},
-		{LabelSelector: "l=1", FieldSelector: "f=1", KeepManagedFields: true, NoListReuse: true},
+		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}},
+		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, KeepManagedFields: true, Tuning: reflector.Tuning{NoListReuse: true}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,
@@ -58,7 +59,7 @@ func TestWatchTimeout(t *testing.T) {
 		{0, 0, 300}, {0, 0.5, 450}, {0, 0.9999, 599}, {time.Hour, 0.5, 5400}, {time.Millisecond, 0, 1},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o := options{MinWatchTimeout: c.minimum, Rand: func() float64 { return c.random }}
+			o := options{Tuning: reflector.Tuning{MinWatchTimeout: c.minimum, Rand: func() float64 { return c.random }}}
 			b := run(t, o, watchList(initialEnd("5"), bookmark("6")), watch(stay))
 			b.pass(3 * time.Second)
 			require.Len(t, b.lw.asked().options, 2)

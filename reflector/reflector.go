@@ -38,26 +38,10 @@ type Store[T any] interface {
 
 // Options configures a Reflector. The zero value suits most programs.
 type Options[T any] struct {
-	// LabelSelector and FieldSelector restrict the collection.
-	LabelSelector string
-	FieldSelector string
-
-	// NoWatchList makes the reflector list in pages only, for servers whose WatchLists (KEP-3157) are not reliable.
-	NoWatchList bool
-	// PageSize is the limit of a page. 0 means 500, but no limit for lists that a watch cache can answer.
-	PageSize int64
-	// MaxListObjects bounds the objects of a list, so that a list without an end cannot fill the memory. A longer list
-	// fails with ErrEndlessList. 0 means 5 million. A list in pages also fails after an hour.
-	MaxListObjects int
+	// Selector restricts the collection.
+	Selector api.Selector
 	// KeepManagedFields keeps metadata.managedFields. The default drops them.
 	KeepManagedFields bool
-	// NoListReuse decodes, transforms and passes on every object of a list. The default keeps the known object if its
-	// UID and version are the same. Set it for sources that change objects without their version: see
-	// Status.Unversioned.
-	NoListReuse bool
-	// NoWatchDedup passes on an event whose object is known in the same version. The default drops such an event as a
-	// repetition, unless it is a deletion. An event of an older version is always dropped.
-	NoWatchDedup bool
 
 	// Transform changes an object before it is stored, in place or as a copy. The reflector calls it once for each
 	// state that is stored, and for the last state that comes with a deletion. After an error, a panic, or a change of
@@ -71,6 +55,28 @@ type Options[T any] struct {
 	OnError func(error)
 	// OnRequest is called after every request, on the reflector's goroutine.
 	OnRequest func(Request)
+	// Logger may be nil; then nothing is logged.
+	Logger *zap.Logger
+
+	Tuning
+}
+
+// Tuning is what few programs change. The zero value is right for kube-apiserver.
+type Tuning struct {
+	// NoWatchList makes the reflector list in pages only, for servers whose WatchLists (KEP-3157) are not reliable.
+	NoWatchList bool
+	// PageSize is the limit of a page. 0 means 500, but no limit for lists that a watch cache can answer.
+	PageSize int64
+	// MaxListObjects bounds the objects of a list, so that a list without an end cannot fill the memory. A longer list
+	// fails with ErrEndlessList. 0 means 5 million. A list in pages also fails after an hour.
+	MaxListObjects int
+	// NoListReuse decodes, transforms and passes on every object of a list. The default keeps the known object if its
+	// UID and version are the same. Set it for sources that change objects without their version: see
+	// Status.Unversioned.
+	NoListReuse bool
+	// NoWatchDedup passes on an event whose object is known in the same version. The default drops such an event as a
+	// repetition, unless it is a deletion. An event of an older version is always dropped.
+	NoWatchDedup bool
 
 	// MinWatchTimeout is the smallest timeout of a watch. Each watch requests a random timeout between this and twice
 	// this, in whole seconds. The reflector ends a watch that the server keeps open for half a minute longer. 0 means 5
@@ -86,9 +92,6 @@ type Options[T any] struct {
 	MaxRetryAfter time.Duration
 	// Rand returns numbers in [0,1) for jitter. Nil means math/rand/v2.
 	Rand func() float64
-
-	// Logger may be nil; then nothing is logged.
-	Logger *zap.Logger
 }
 
 const (
@@ -285,7 +288,7 @@ func (r *Reflector[T]) report(s state, res result, err error, wait time.Duration
 func (r *Reflector[T]) options(s state) api.Options[T] {
 	timeout := max(time.Second, r.o.MinWatchTimeout+time.Duration(r.rand()*float64(r.o.MinWatchTimeout)))
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
-	o.LabelSelector, o.FieldSelector = r.o.LabelSelector, r.o.FieldSelector
+	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, r.o.Selector.Fields
 	o.DropManagedFields = !r.o.KeepManagedFields
 	if s.do == page && r.reuses(s) {
 		o.Known = r.store.Lookup

@@ -91,7 +91,7 @@ func (s *steady) relist() {
 func startSteady(t testing.TB, n int, paged bool) (s *steady, fifo *deltafifo.DeltaFIFO[*thing], stop func()) {
 	s = newSteady(n)
 	fifo = deltafifo.New[*thing](deltafifo.Options{})
-	r := reflector.New[*thing](s, fifo, options{NoWatchList: paged, BackoffBase: 1, BackoffMax: 1})
+	r := reflector.New[*thing](s, fifo, options{Tuning: reflector.Tuning{NoWatchList: paged, BackoffBase: 1, BackoffMax: 1}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() {

@@ -34,7 +34,7 @@ func TestRetryAfterIsBounded(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
-			b := run(t, options{MaxRetryAfter: c.bound, Logger: zap.New(core)}, c.first)
+			b := run(t, options{Tuning: reflector.Tuning{MaxRetryAfter: c.bound}, Logger: zap.New(core)}, c.first)
 			status := b.Status()
 			require.Equal(t, reflector.Waiting, status.Phase)
 			require.Equal(t, c.want, time.Until(status.NextAttempt))

@@ -418,7 +418,7 @@ func simulate(t *testing.T, seed uint64, seen map[string]int) {
 	fifo := newRecorder(deltafifo.Options{})
 	stalls := 0
 	subject := reflector.New[*thing](w, fifo, options{
-		PageSize: int64(r.IntN(2) * 3), Rand: r.Float64,
+		Tuning:    reflector.Tuning{PageSize: int64(r.IntN(2) * 3), Rand: r.Float64},
 		Transform: func(t *thing) (*thing, error) { t.transformed++; return t, nil },
 		OnError: func(err error) {
 			if errors.Is(err, reflector.ErrStalled) {

@@ -116,7 +116,7 @@ func TestTransformContained(t *testing.T) {
 			b.stop()
 		})
 		bubble(t, name+" in a list", func(t *testing.T) {
-			b := run(t, options{Transform: transform, NoWatchList: true},
+			b := run(t, options{Transform: transform, Tuning: reflector.Tuning{NoWatchList: true}},
 				list("5", at("a", "1"), at("b", "1")), watch(errExpired), list("9", at("a", "8"), at("b", "8"), at("c", "8")), watch(stay))
 			b.expectStore("replace [a@1 b@1] at 5", "replace [a@1 b@8 c@8] at 9")
 			require.EqualError(t, b.Undecodable()[0], c.want)

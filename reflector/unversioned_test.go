@@ -140,7 +140,7 @@ func TestUnversionedChanges(t *testing.T) {
 		stop()
 	})
 	bubble(t, "a deletion has the last state", func(t *testing.T) {
-		s, _, store, stop := track(t, options{NoWatchDedup: true})
+		s, _, store, stop := track(t, options{Tuning: reflector.Tuning{NoWatchDedup: true}})
 		s.send(apiwatch.Deleted, changed("a"))
 		require.Equal(t, []string{"delete a@7 at 7"}, store.log()[1:])
 		require.NoError(t, store.Pop(t.Context(), func(b deltafifo.Batch[*thing]) {
@@ -162,7 +162,7 @@ func TestUnversionedChanges(t *testing.T) {
 // NoListReuse does not change watches, and NoWatchDedup does not change lists.
 func TestReuseAndDedupAreSwitchedApart(t *testing.T) {
 	bubble(t, "NoListReuse", func(t *testing.T) {
-		s, r, store, stop := track(t, options{NoListReuse: true})
+		s, r, store, stop := track(t, options{Tuning: reflector.Tuning{NoListReuse: true}})
 		s.send(apiwatch.Modified, *at("a", "7"))
 		require.Len(t, store.log(), 1, "an event is dropped")
 		s.relist()
@@ -171,7 +171,7 @@ func TestReuseAndDedupAreSwitchedApart(t *testing.T) {
 		stop()
 	})
 	bubble(t, "NoWatchDedup", func(t *testing.T) {
-		s, r, store, stop := track(t, options{NoWatchDedup: true})
+		s, r, store, stop := track(t, options{Tuning: reflector.Tuning{NoWatchDedup: true}})
 		s.send(apiwatch.Modified, *at("a", "7"))
 		require.Equal(t, []string{"put a@7 at 7"}, store.log()[1:])
 		before, _ := store.Get(api.Key{Name: "b"})

@@ -195,7 +195,7 @@ func TestServerRestoredFromABackup(t *testing.T) {
 	} {
 		bubble(t, name, func(t *testing.T) {
 			core, logs := observer.New(zap.WarnLevel)
-			b := run(t, options{NoWatchList: c.paged, Logger: zap.New(core)}, c.script...)
+			b := run(t, options{Tuning: reflector.Tuning{NoWatchList: c.paged}, Logger: zap.New(core)}, c.script...)
 			b.expectRequests(c.requests...)
 			require.Equal(t, "overwrite [a@3] at 4", last(b.store.log()))
 			require.Equal(t, "as it is now", b.known("a").content, "the same version with another state")

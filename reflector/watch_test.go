@@ -198,14 +198,14 @@ func TestBackoffSequence(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "with jitter, up to twice the pause", func(t *testing.T) {
-		b := run(t, options{Rand: func() float64 { return 0.5 }}, append(refused(3), watchList(stay))...)
+		b := run(t, options{Tuning: reflector.Tuning{Rand: func() float64 { return 0.5 }}}, append(refused(3), watchList(stay))...)
 		b.pass(20 * time.Second)
 		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "1.2s"+rest, "3.6s"+rest, "8.4s"+rest)
 		b.stop()
 	})
 	bubble(t, "other options", func(t *testing.T) {
-		b := run(t, options{BackoffBase: time.Second, BackoffMax: 3 * time.Second}, append(refused(4), watchList(stay))...)
+		b := run(t, options{Tuning: reflector.Tuning{BackoffBase: time.Second, BackoffMax: 3 * time.Second}}, append(refused(4), watchList(stay))...)
 		b.pass(20 * time.Second)
 		const rest = " watchlist rv= NotOlderThan"
 		b.expectRequests("0s"+rest, "1s"+rest, "3s"+rest, "6s"+rest, "9s"+rest)

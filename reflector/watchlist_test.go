@@ -163,7 +163,7 @@ func TestWatchListDeadlines(t *testing.T) {
 		for version := range 20 {
 			steps = append(steps, added(at("a"+strconv.Itoa(version), strconv.Itoa(version+1))), 20*time.Second)
 		}
-		b := run(t, options{MinWatchTimeout: time.Hour}, watchList(append(steps, initialEnd("99"), stay)...))
+		b := run(t, options{Tuning: reflector.Tuning{MinWatchTimeout: time.Hour}}, watchList(append(steps, initialEnd("99"), stay)...))
 		b.pass(7 * time.Minute)
 		b.expectRequests(firstWatchList)
 		require.Equal(t, 20, b.Status().Objects)
@@ -226,7 +226,7 @@ func TestKnownIsReused(t *testing.T) {
 						list("9", at("a", "1"), at("b", "2")), watch(stay),
 					}
 				}
-				b := run(t, options{NoWatchList: paged, NoListReuse: noReuse}, script...)
+				b := run(t, options{Tuning: reflector.Tuning{NoWatchList: paged, NoListReuse: noReuse}}, script...)
 				b.pass(2 * time.Second)
 				require.NotNil(t, before)
 				require.Equal(t, !noReuse, before == b.known("a"))

@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -108,7 +109,7 @@ func newDemoWorld(out *trace.Printer, scraper *scraper) (*demo, error) {
 // watchTraced returns an informer of one resource. Each stage of its pipeline prints a line for what it does.
 func watchTraced[T api.Object](d *demo, r api.Resource) *trace.Informer[T] {
 	return trace.NewInformer(d.out, apiclient.NewPartial[T](d.client, r, ""), informer.Options[T]{
-		BackoffBase: 100 * time.Millisecond, // short, because a reader waits
+		Tuning: reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
 	})
 }
 

@@ -207,7 +207,7 @@ func waitFor[T api.Object](ctx context.Context, j *waitJob, t waitTarget, c awai
 	defer cancel()
 	lw := apiclient.NewPartial[T](j.client, t.found, t.key.Namespace)
 	o := await.Options{
-		LabelSelector: j.o.labelSelector, FieldSelector: j.o.fieldSelector, FailIfNone: !j.goal.creation,
+		Selector: api.Selector{Labels: j.o.labelSelector, Fields: j.o.fieldSelector}, FailIfNone: !j.goal.creation,
 		OnError: func(err error) { j.progress.failed(t, err) },
 		OnWaiting: func(waiting []await.Waiting) {
 			j.progress.waiting(t, waiting)

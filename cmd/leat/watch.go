@@ -137,7 +137,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	out := newPrinter[T](o.output, r, stdout)
 	var i *informer.Informer[T]
 	i = informer.New(lw, informer.Options[T]{
-		LabelSelector: o.labelSelector, FieldSelector: o.fieldSelector, NoWatchList: o.paged,
+		Selector: api.Selector{Labels: o.labelSelector, Fields: o.fieldSelector}, Tuning: reflector.Tuning{NoWatchList: o.paged},
 		KeepManagedFields: true,
 		OnError: func(err error) {
 			status := i.Status()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/cachedclient"
@@ -77,9 +78,9 @@ func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 	jobs, err := informer.Shared(f, apiclient.NewTyped[*job.TrainingJob](o.Client, job.Resource, o.Namespace),
 		informer.Options[*job.TrainingJob]{ResyncPeriod: resync, OnMutation: o.onMutation})
 	pods, errPods := informer.Shared(f, apiclient.NewPartial[*plan.Pod](o.Client, training.Pods, o.Namespace),
-		informer.Options[*plan.Pod]{LabelSelector: job.LabelJob, OnMutation: o.onMutation})
+		informer.Options[*plan.Pod]{Selector: api.Selector{Labels: job.LabelJob}, OnMutation: o.onMutation})
 	services, errServices := informer.Shared(f, apiclient.NewPartial[*plan.Service](o.Client, training.Services, o.Namespace),
-		informer.Options[*plan.Service]{LabelSelector: job.LabelJob, OnMutation: o.onMutation})
+		informer.Options[*plan.Service]{Selector: api.Selector{Labels: job.LabelJob}, OnMutation: o.onMutation})
 	if err := errors.Join(err, errPods, errServices); err != nil {
 		return fmt.Errorf("make the caches: %w", err)
 	}
@@ -110,7 +111,7 @@ func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 // nodes is a simulation that has the Pods of jobs run. They do not end by themselves.
 func (o options) nodes(f *informer.Factory, engine controller.Options) (manager.Runnable, error) {
 	pods, err := informer.Shared(f, apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, o.Namespace),
-		informer.Options[*workload.Pod]{LabelSelector: job.LabelJob, OnMutation: o.onMutation})
+		informer.Options[*workload.Pod]{Selector: api.Selector{Labels: job.LabelJob}, OnMutation: o.onMutation})
 	if err != nil {
 		return nil, fmt.Errorf("make the caches: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 )
 
@@ -89,8 +90,12 @@ func (w *world) client(l *line, index int) (*apiclient.Client, error) {
 // informerOptions are those of all informers: short pauses, because a round is short, and short watches.
 func informerOptions[T api.Object](log *zap.Logger) informer.Options[T] {
 	return informer.Options[T]{
-		BackoffBase: 20 * time.Millisecond, BackoffMax: 500 * time.Millisecond, MinWatchTimeout: 2 * time.Second,
-		PageSize: 20, Logger: log,
+		Tuning: reflector.Tuning{
+			BackoffBase:     20 * time.Millisecond,
+			BackoffMax:      500 * time.Millisecond,
+			MinWatchTimeout: 2 * time.Second,
+			PageSize:        20,
+		}, Logger: log,
 	}
 }
 

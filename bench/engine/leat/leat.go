@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -53,7 +54,7 @@ func configOf(s subject.Spec) apiclient.Config {
 
 // withHooks makes an informer with one handler.
 func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
-	i := inform[T]{informer.New(lw, informer.Options[T]{NoWatchList: s.Listed, KeepManagedFields: s.Keep})}
+	i := inform[T]{informer.New(lw, informer.Options[T]{Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep})}
 	return i, i.Handle(h, s.Coalesce)
 }
 
@@ -82,7 +83,7 @@ type shared struct {
 
 func newShared(s subject.Source) subject.Shared {
 	return shared{inform[*metav1.PartialObjectMetadata]{
-		informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{NoWatchList: true}),
+		informer.New(source(s), informer.Options[*metav1.PartialObjectMetadata]{Tuning: reflector.Tuning{NoWatchList: true}}),
 	}}
 }
 
