@@ -1,3 +1,3 @@
-// Deployment runs the controllers that turn Deployments into ReplicaSets and those into Pods, as kube-controller-manager
-// does, and if it is asked to a simulation of what makes Pods run. See README.md.
+// Deployment runs the controllers that turn Deployments into ReplicaSets, and ReplicaSets into Pods, as
+// kube-controller-manager does. On request it also simulates a scheduler and kubelets. See README.md.
 package main

@@ -16,8 +16,9 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestRecreateHearsOfTheLastPod runs without a ReplicaSet controller: nothing but the end of the Pod tells that it is over.
-func TestRecreateHearsOfTheLastPod(t *testing.T) {
+// TestRecreateNoticesTheLastPod runs without a ReplicaSet controller, so only the deletion of the Pod shows that the
+// old Pods are gone.
+func TestRecreateNoticesTheLastPod(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(partDeployment)
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType })
@@ -31,7 +32,7 @@ func TestRecreateHearsOfTheLastPod(t *testing.T) {
 		}
 		_, err := w.Server.Create(workload.Pods, pod)
 		require.NoError(w, err)
-		w.Idle() // what nobody has seen yet nobody waits for
+		w.Idle() // no Pod is in the status yet, so the Deployment waits for none
 		w.edit(image("web:2"))
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
 		require.NoError(w, w.Server.Delete(workload.Pods, api.KeyOf(pod)))
@@ -40,8 +41,8 @@ func TestRecreateHearsOfTheLastPod(t *testing.T) {
 	})
 }
 
-// TestOrphansThatCome has a ReplicaSet and a Pod come that nobody owns, and that are selected.
-func TestOrphansThatCome(t *testing.T) {
+// TestOrphansAreAdopted creates a ReplicaSet and a Pod that have no owner and match the selector.
+func TestOrphansAreAdopted(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
@@ -63,16 +64,16 @@ func TestOrphansThatCome(t *testing.T) {
 		for _, s := range testkit.List[*appsv1.ReplicaSet](w.Kit, workload.ReplicaSets, "") {
 			require.Equal(w, w.deployment().UID, metav1.GetControllerOf(s).UID, s.Name)
 		}
-		require.Len(w, w.pods(), 4, "one too many was adopted, and the cheapest deleted")
+		require.Len(w, w.pods(), 4, "there is one Pod too many, and the cheapest one is deleted")
 		for _, p := range w.pods() {
 			require.Equal(w, mine.UID, metav1.GetControllerOf(p).UID)
 		}
 	})
 }
 
-// TestPodsThatEndAreNotWaitedFor scales down and up again while the Pods that were told to end have not: that they were
-// told is what was expected.
-func TestPodsThatEndAreNotWaitedFor(t *testing.T) {
+// TestTerminatingPodsAreNotAwaited scales down, and up again while the deleted Pods are still terminating. The
+// expectation of a deletion is met when the deletionTimestamp is set.
+func TestTerminatingPodsAreNotAwaited(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(asIs)
@@ -84,7 +85,7 @@ func TestPodsThatEndAreNotWaitedFor(t *testing.T) {
 	})
 }
 
-func TestAReplicaSetThatGoesMakesNoPods(t *testing.T) {
+func TestADeletedReplicaSetMakesNoPods(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(partReplicaSet)
 		w.deploy(asIs)
@@ -100,7 +101,7 @@ func TestAReplicaSetThatGoesMakesNoPods(t *testing.T) {
 		})
 		require.NoError(w, err)
 		w.Idle()
-		require.Len(w, w.pods(), 1, "one is the default")
+		require.Len(w, w.pods(), 1, "the default of replicas is 1")
 		require.NoError(w, w.Server.Delete(workload.ReplicaSets, key))
 		w.Idle()
 		require.NoError(w, w.Server.Delete(workload.Pods, api.KeyOf(w.pods()[0])))

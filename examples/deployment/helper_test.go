@@ -24,20 +24,21 @@ import (
 
 var web = api.Key{Namespace: "shop", Name: "web"}
 
-// world is the whole program against a server in memory, in a bubble.
+// world is the whole program and a server in memory, in a bubble of fake time.
 type world struct {
 	*testkit.Kit
 	registry *prometheus.Registry // of the program that was started last
 	program  *testkit.Program
 }
 
-// inWorld runs a test with a server, and nothing else yet.
+// inWorld runs a test with a server. The test starts the program.
 func inWorld(t *testing.T, o testserver.Options, test func(*world)) {
 	t.Helper()
 	testkit.Run(t, testkit.Options{Server: o}, func(k *testkit.Kit) { test(&world{Kit: k}) })
 }
 
-// start starts the program: everything, unless parts are named. Logs has only what it logs.
+// start starts the program with all parts, or with the named ones. After that, Logs has only the entries of this
+// program.
 func (w *world) start(parts ...string) {
 	w.Helper()
 	if len(parts) == 0 {
@@ -52,7 +53,7 @@ func (w *world) start(parts ...string) {
 	w.program = w.Start(func(ctx context.Context) error { return serve(ctx, o) })
 }
 
-// newProgram makes a program that is about to be started.
+// newProgram returns a program that is not started yet.
 func (w *world) newProgram(o program.Options, log *zap.Logger) *program.Program {
 	w.Helper()
 	p, err := program.New(o, log)
@@ -62,7 +63,7 @@ func (w *world) newProgram(o program.Options, log *zap.Logger) *program.Program 
 	return p
 }
 
-// deploy creates the Deployment web, changed as change says.
+// deploy creates the Deployment web after change has changed it.
 func (w *world) deploy(change func(*appsv1.Deployment)) {
 	w.Helper()
 	n := int32(4)
@@ -103,7 +104,8 @@ func (w *world) deployment() *appsv1.Deployment {
 	return testkit.Get[*appsv1.Deployment](w.Kit, workload.Deployments, web)
 }
 
-// sets are the ReplicaSets by their revision: "1: 4/4 web:1" has four Pods that are available, of four.
+// sets returns the ReplicaSets in the order of their revisions. "1: 4/4 web:1" is revision 1 with 4 available Pods of 4
+// and the image web:1.
 func (w *world) sets() []string {
 	w.Helper()
 	var lines []string
@@ -117,7 +119,7 @@ func (w *world) sets() []string {
 
 func (w *world) pods() []*corev1.Pod { return testkit.List[*corev1.Pod](w.Kit, workload.Pods, "") }
 
-// condition is "True NewReplicaSetAvailable", or what else the condition says.
+// condition returns status and reason of a condition, for example "True NewReplicaSetAvailable".
 func (w *world) condition(kind appsv1.DeploymentConditionType) string {
 	w.Helper()
 	for _, c := range w.deployment().Status.Conditions {
@@ -128,7 +130,7 @@ func (w *world) condition(kind appsv1.DeploymentConditionType) string {
 	return ""
 }
 
-// events are the reasons of the Events about objects of a kind, sorted.
+// events returns the reasons of the Events about objects of a kind, sorted.
 func (w *world) events(kind string) []string {
 	w.Helper()
 	return testkit.EventReasons(w.Kit, kind)

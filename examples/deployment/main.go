@@ -11,19 +11,19 @@ import (
 
 func main() { command().Main() }
 
-// command is the program: what every example has, and which parts of it are to run.
+// command returns the command line of the program. It adds the flags of the parts to the common ones.
 func command() program.Command {
 	o := options{parts: map[string]bool{partDeployment: true, partReplicaSet: true}}
 	return program.Command{
 		Name: "deployment",
 		Flags: func(f *flag.FlagSet) {
-			f.Func("run", "what to run, of deployment, replicaset and kubelet, with commas (default: the first two); the last is a simulation, and not for clusters that have nodes",
+			f.Func("run", "comma-separated list of deployment, replicaset and kubelet (default: the first two); kubelet is a simulation and only for servers without nodes",
 				func(text string) (err error) {
 					o.parts, err = readParts(text)
 					return err
 				})
-			f.DurationVar(&o.kubelet.Start, "pod-start", 0, "how long a simulated Pod takes to be ready")
-			f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "how long a simulated Pod takes to end")
+			f.DurationVar(&o.kubelet.Start, "pod-start", 0, "time until a simulated Pod is ready")
+			f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "time that a simulated Pod takes to terminate")
 		},
 		Work: func(ctx context.Context, p *program.Program) error {
 			o.Program = p
@@ -32,7 +32,7 @@ func command() program.Command {
 	}
 }
 
-// readParts reads the names of what is to run.
+// readParts parses the value of --run.
 func readParts(text string) (map[string]bool, error) {
 	parts := map[string]bool{}
 	for _, name := range strings.Split(text, ",") {
@@ -40,7 +40,7 @@ func readParts(text string) (map[string]bool, error) {
 		case partDeployment, partReplicaSet, partKubelet:
 			parts[name] = true
 		default:
-			return nil, fmt.Errorf("there is no %q; it is one of deployment, replicaset and kubelet, or more of them with commas", name)
+			return nil, fmt.Errorf("unknown part %q; the parts are deployment, replicaset and kubelet", name)
 		}
 	}
 	return parts, nil

@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestMetrics reads what a scrape says of a rollout.
+// TestMetrics checks the metrics of a rollout.
 func TestMetrics(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()

@@ -30,12 +30,12 @@ func TestRollOut(t *testing.T) {
 		require.Equal(w, "True MinimumReplicasAvailable", w.condition(appsv1.DeploymentAvailable))
 		require.Equal(w, "1", d.Annotations["deployment.kubernetes.io/revision"])
 		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
-		require.EqualValues(w, 1, d.Generation, "the revision is written with the status, which is no new generation")
+		require.EqualValues(w, 1, d.Generation, "the revision is written with the status, so the generation stays")
 
 		w.edit(image("web:2"))
-		require.Equal(w, []string{"1: 3/3 web:1", "2: 0/2 web:2"}, w.sets(), "one more, and one fewer")
+		require.Equal(w, []string{"1: 3/3 web:1", "2: 0/2 web:2"}, w.sets(), "one more Pod, and one fewer available")
 		w.Pass(2500 * time.Millisecond)
-		require.EqualValues(w, 0, *w.deployment().Status.TerminatingReplicas, "what was told to end has ended after two seconds")
+		require.EqualValues(w, 0, *w.deployment().Status.TerminatingReplicas, "Pods terminate within two seconds")
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets())
 		require.Equal(w, "2", w.deployment().Annotations["deployment.kubernetes.io/revision"])
@@ -47,11 +47,11 @@ func TestRollOut(t *testing.T) {
 
 		before := w.Server.ResourceVersion()
 		w.Pass(time.Hour)
-		require.Equal(w, before, w.Server.ResourceVersion(), "who has nothing to do writes nothing")
+		require.Equal(w, before, w.Server.ResourceVersion(), "there is no write without a change")
 	})
 }
 
-func TestPodsAreWhatTheTemplateSays(t *testing.T) {
+func TestPodsFollowTheTemplate(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(func(d *appsv1.Deployment) {
@@ -81,14 +81,14 @@ func TestProgressDeadlineIsExact(t *testing.T) {
 			d.Spec.ProgressDeadlineSeconds = &seconds
 			image("web:broken")(d)
 		})
-		// The fourth Pod of the set made progress at the first moment. The deadline, and the second that makes up for
-		// the fractions which a condition has lost, are counted from then.
+		// The fourth Pod of the set made progress at the start. The deadline is counted from then, plus the second that
+		// covers the truncated fractions of the condition's time.
 		w.Pass(61*time.Second - time.Nanosecond)
 		require.Equal(w, "True ReplicaSetUpdated", w.condition(appsv1.DeploymentProgressing))
 		w.Pass(time.Nanosecond)
 		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing))
 		w.Pass(time.Hour)
-		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "and that is that")
+		require.Equal(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "there is no retry")
 
 		w.edit(image("web:2"))
 		w.Pass(time.Minute)
@@ -110,13 +110,13 @@ func TestPauseAndResume(t *testing.T) {
 		w.edit(image("web:2"))
 		w.edit(scale(6))
 		w.Pass(time.Hour)
-		require.Equal(w, []string{"1: 6/6 web:1"}, w.sets(), "paused, it scales and does nothing else")
+		require.Equal(w, []string{"1: 6/6 web:1"}, w.sets(), "paused, it is only scaled")
 		require.Equal(w, "Unknown DeploymentPaused", w.condition(appsv1.DeploymentProgressing))
 		d := w.deployment()
 		require.Equal(w, d.Generation, d.Status.ObservedGeneration)
 
 		w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = false })
-		require.NotEqual(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "the pause is not held against it")
+		require.NotEqual(w, "False ProgressDeadlineExceeded", w.condition(appsv1.DeploymentProgressing), "the pause does not count towards the deadline")
 		w.Pass(time.Minute)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 6/6 web:2"}, w.sets())
 		require.Equal(w, "True NewReplicaSetAvailable", w.condition(appsv1.DeploymentProgressing))
@@ -132,7 +132,7 @@ func TestRecreate(t *testing.T) {
 		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets())
 		w.Pass(1900 * time.Millisecond)
 		require.Len(w, w.pods(), 4, "they take two seconds to end")
-		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets(), "and until then there is no other")
+		require.Equal(w, []string{"1: 0/0 web:1"}, w.sets(), "and no new Pod is created before that")
 		w.Pass(1100 * time.Millisecond)
 		require.Equal(w, []string{"1: 0/0 web:1", "2: 0/4 web:2"}, w.sets())
 		w.Pass(time.Minute)
@@ -145,7 +145,7 @@ func TestMinReadySeconds(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
 		w.deploy(func(d *appsv1.Deployment) { d.Spec.MinReadySeconds = 10 })
-		w.Pass(3 * time.Second) // when they are ready
+		w.Pass(3 * time.Second) // the Pods are ready then
 		require.Equal(w, []string{"1: 0/4 web:1"}, w.sets())
 		require.EqualValues(w, 4, w.deployment().Status.ReadyReplicas)
 		w.Pass(10*time.Second - time.Nanosecond)
@@ -197,10 +197,10 @@ func backTo(revision string) func(*appsv1.Deployment) {
 	}
 }
 
-// TestRollbackKeepsThePresentTemplate rolls back a Deployment whose template was changed while it was paused, or
-// together with the request: what nothing has run of yet becomes a revision that one can go back to, and the last one
-// is the one before it.
-func TestRollbackKeepsThePresentTemplate(t *testing.T) {
+// TestRollbackKeepsTheCurrentTemplate rolls back a Deployment whose template was changed while it was paused, or
+// together with the request. The template has no Pods yet. It becomes a revision, so "the last revision" is the one
+// before it.
+func TestRollbackKeepsTheCurrentTemplate(t *testing.T) {
 	resume := func(d *appsv1.Deployment) { d.Spec.Paused = false }
 	both := func(a, b func(*appsv1.Deployment)) func(*appsv1.Deployment) {
 		return func(d *appsv1.Deployment) { a(d); b(d) }
@@ -214,19 +214,19 @@ func TestRollbackKeepsThePresentTemplate(t *testing.T) {
 			require.Equal(w, []string{"1: 0/0 web:1", "2: 4/4 web:2"}, w.sets(), "paused, nothing happens")
 			w.edit(resume)
 		},
-		"paused, and asked when it is resumed": func(w *world) {
+		"changed while paused, request when resumed": func(w *world) {
 			w.edit(func(d *appsv1.Deployment) { d.Spec.Paused = true })
 			w.edit(image("web:3"))
 			w.edit(both(resume, backTo("0")))
 		},
 		"at once": func(w *world) { w.edit(both(image("web:3"), backTo("0"))) },
-		"to an older one, which nobody has": func(w *world) {
+		"to an unknown older revision": func(w *world) {
 			w.edit(both(image("web:3"), backTo("17")))
 			w.Pass(time.Minute)
 			require.Equal(w, []string{"1: 0/0 web:1", "2: 0/0 web:2", "3: 4/4 web:3"}, w.sets(), "it is rolled out")
 			w.edit(backTo("2"))
 		},
-		"a template that was one before": func(w *world) {
+		"to a template that had a revision before": func(w *world) {
 			w.edit(both(image("web:1"), backTo("0")))
 			w.Pass(time.Minute)
 			require.Equal(w, []string{"3: 0/0 web:1", "4: 4/4 web:2"}, w.sets())
@@ -322,7 +322,7 @@ func TestNodePressureIsRepaired(t *testing.T) {
 		})
 		require.NoError(w, err)
 		w.Pass(time.Minute)
-		require.Len(w, w.pods(), 5, "the one that failed stays, to be looked at")
+		require.Len(w, w.pods(), 5, "the failed Pod stays, so that a user can inspect it")
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 	})
 }

@@ -22,24 +22,25 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// What can run.
+// The parts of the program.
 const (
 	partDeployment = "deployment"
 	partReplicaSet = "replicaset"
 	partKubelet    = "kubelet"
 )
 
-// options say what to run, and with what.
+// options are the options of the program: its parts and their settings.
 type options struct {
 	*program.Program
 	parts   map[string]bool
-	kubelet kubelet.Options // of the simulation: its times
+	kubelet kubelet.Options // options of the simulation
 }
 
-// resync is how often everything is reconciled although nothing happened, for what was dropped after too many failures.
+// resync is the period after which everything is reconciled without an event. It repairs keys that were dropped after
+// too many failures.
 const resync = 12 * time.Hour
 
-// caches are what all controllers read, each collection once.
+// caches are the caches of all controllers, one a resource.
 type caches struct {
 	factory     *informer.Factory
 	deployments *informer.Share[*appsv1.Deployment]
@@ -47,8 +48,8 @@ type caches struct {
 	pods        *informer.Share[*workload.Pod]
 }
 
-// serve runs everything until ctx ends, or one part fails and takes the others along. Caches and recorders outlive the
-// workers, who read and tell until the last of them has returned.
+// serve runs everything until ctx ends or a part fails. Caches and recorders stop after the last worker has returned,
+// because workers use them.
 func serve(ctx context.Context, o options) error {
 	all, err := newCaches(o)
 	if err != nil {
@@ -91,9 +92,9 @@ func newCaches(o options) (*caches, error) {
 	return c, errors.Join(errs, err)
 }
 
-// controllers makes those that were asked for, and the recorders that their Events go through.
+// controllers returns the controllers of the requested parts, and the recorders of their Events.
 func (o options) controllers(c *caches) (recorders []*recorder.Recorder, all []*controller.Controller[api.Key], err error) {
-	told := func(name string) *recorder.Recorder {
+	newRecorder := func(name string) *recorder.Recorder {
 		r, failed := recorder.New(o.Client, recorder.Options{Controller: name + "-controller", CoreV1: true, Logger: o.Log})
 		if failed == nil {
 			_, failed = o.Metrics.Recorder(name, r)
@@ -105,12 +106,12 @@ func (o options) controllers(c *caches) (recorders []*recorder.Recorder, all []*
 	if o.parts[partDeployment] {
 		all = append(all, rollout.New(rollout.Options{
 			Client: o.Client, Deployments: c.deployments, ReplicaSets: c.sets, Pods: c.pods,
-			Recorder: told(partDeployment), Controller: engine,
+			Recorder: newRecorder(partDeployment), Controller: engine,
 		}))
 	}
 	if o.parts[partReplicaSet] {
 		all = append(all, replicas.New(replicas.Options{
-			Client: o.Client, ReplicaSets: c.sets, Pods: c.pods, Recorder: told(partReplicaSet), Controller: engine,
+			Client: o.Client, ReplicaSets: c.sets, Pods: c.pods, Recorder: newRecorder(partReplicaSet), Controller: engine,
 		}))
 	}
 	if o.parts[partKubelet] {

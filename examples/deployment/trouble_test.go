@@ -25,8 +25,8 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestOrphansAreAdoptedAndStrangersReleased takes the ReplicaSets of a Deployment away and gives them back, by owner
-// references and by labels.
+// TestOrphansAreAdoptedAndStrangersReleased removes the ReplicaSets of a Deployment and gives them back, with owner
+// references and with labels.
 func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -41,13 +41,13 @@ func TestOrphansAreAdoptedAndStrangersReleased(t *testing.T) {
 		}
 		adopted := change(func(u *unstructured.Unstructured) { u.SetOwnerReferences(nil) })
 		require.Equal(w, w.deployment().UID, metav1.GetControllerOf(adopted).UID)
-		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets(), "and nothing else has happened")
+		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets(), "and nothing else has changed")
 
 		released := change(func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"app": "other"}) })
 		require.Empty(w, released.OwnerReferences)
 		w.Pass(time.Minute)
-		require.Len(w, w.sets(), 2, "there is another in its place")
-		require.EqualValues(w, 1, *w.deployment().Status.CollisionCount, "of another name, for that is taken")
+		require.Len(w, w.sets(), 2, "there is a new one instead")
+		require.EqualValues(w, 1, *w.deployment().Status.CollisionCount, "with another name, because that one is taken")
 		require.EqualValues(w, 4, w.deployment().Status.Replicas)
 	})
 }
@@ -68,12 +68,12 @@ func TestOrphanedPods(t *testing.T) {
 		_, err = w.Server.Edit(workload.Pods, api.KeyOf(p), func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"debug": "me"}) })
 		require.NoError(w, err)
 		w.Pass(time.Minute)
-		require.Len(w, w.pods(), 5, "one that is relabelled is let go, and replaced")
+		require.Len(w, w.pods(), 5, "a relabelled Pod is released and replaced")
 		require.Equal(w, []string{"1: 4/4 web:1"}, w.sets())
 	})
 }
 
-// TestCollision has somebody else hold the name that the next ReplicaSet is to have.
+// TestCollision creates a foreign object with the name of the next ReplicaSet.
 func TestCollision(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -101,9 +101,9 @@ func TestCollision(t *testing.T) {
 
 func TestInvalidDeployments(t *testing.T) {
 	for says, change := range map[string]func(*appsv1.Deployment){
-		"there is no selector":      func(d *appsv1.Deployment) { d.Spec.Selector = nil },
-		"does not select":           func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"app": "other"} },
-		"there is no strategy":      func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
+		"spec.selector is missing":  func(d *appsv1.Deployment) { d.Spec.Selector = nil },
+		"does not match":            func(d *appsv1.Deployment) { d.Spec.Template.Labels = map[string]string{"app": "other"} },
+		"unknown strategy":          func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
 		"the selector is invalid: ": func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "not a label" },
 	} {
 		inWorld(t, testserver.Options{}, func(w *world) {
@@ -112,7 +112,7 @@ func TestInvalidDeployments(t *testing.T) {
 			w.Pass(time.Hour)
 			require.Equal(w, "False InvalidSpec", w.condition(appsv1.DeploymentProgressing))
 			require.Equal(w, []string{"InvalidSpec"}, w.events("Deployment"))
-			require.LessOrEqual(w, len(w.Errors()), 2, "once for what it is, and once for what was written about it")
+			require.LessOrEqual(w, len(w.Errors()), 2, "one reconcile of the Deployment, and one of its status")
 			w.requireContains(w.Errors(), "is not retried")
 			w.requireContains(w.Errors(), says)
 			d := w.deployment()
@@ -134,7 +134,8 @@ func TestSelectingAll(t *testing.T) {
 	})
 }
 
-// TestRefusedSets has the server refuse the new ReplicaSet: for a while, for good, and because its namespace ends.
+// TestRefusedSets has a server that refuses the new ReplicaSet: temporarily, permanently, and because the namespace
+// terminates.
 func TestRefusedSets(t *testing.T) {
 	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
 		return w.Server.Inject(testserver.Fault{
@@ -166,11 +167,11 @@ func TestRefusedSets(t *testing.T) {
 		refused := refuse(w, testserver.Fail{Code: 500})
 		w.deploy(asIs)
 		w.Pass(24 * time.Hour)
-		require.Less(w, refused.Seen(), 60, "fifteen times, and again when something happens")
+		require.Less(w, refused.Seen(), 60, "fifteen retries, and another one after an event")
 	})
 }
 
-// TestNamespaceThatEnds has the namespace of a Deployment be deleted under it.
+// TestNamespaceThatEnds deletes the namespace of a Deployment.
 func TestNamespaceThatEnds(t *testing.T) {
 	terminating := []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"being terminated",
 		"details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace shop is being terminated","field":"metadata.namespace"}]}}`)
@@ -190,8 +191,8 @@ func TestNamespaceThatEnds(t *testing.T) {
 	}
 }
 
-// TestRolloutUnderFaults moves a Deployment twice while the server misbehaves in every way that it has without losing
-// anything: answers that fail, connections that are cut, watches that end.
+// TestRolloutUnderFaults makes two rollouts while the server has all faults that lose no data: requests fail,
+// connections break, watches end.
 func TestRolloutUnderFaults(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -222,8 +223,8 @@ func TestRolloutUnderFaults(t *testing.T) {
 	})
 }
 
-// TestStoppedBetweenTwoWrites ends the program at every write of a rollout, as if it had been killed before, and has its
-// successor finish.
+// TestStoppedBetweenTwoWrites stops the program before each write of a rollout, as a crash would. A new program
+// completes the rollout.
 func TestStoppedBetweenTwoWrites(t *testing.T) {
 	for at := range 12 {
 		inWorld(t, testserver.Options{}, func(w *world) {
@@ -245,11 +246,11 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 	}
 }
 
-// TestMissingPermission is one line that says what is missing.
+// TestMissingPermission expects one line that names the missing permission.
 func TestMissingPermission(t *testing.T) {
 	forbidden := testserver.Options{Authorize: func(r testserver.Request) error {
 		if r.Resource == "replicasets" {
-			return errors.New("nobody lets you")
+			return errors.New("no permission")
 		}
 		return nil
 	}}
@@ -263,7 +264,7 @@ func TestMissingPermission(t *testing.T) {
 		require.Equal(w, 30*time.Second, time.Since(began))
 		line := program.OneLine(err)
 		require.Contains(w, line, "replicasets.apps")
-		require.Contains(w, line, "nobody lets you")
+		require.Contains(w, line, "no permission")
 		require.NotContains(w, line, "\n")
 	})
 }
@@ -291,7 +292,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestTheLeaderWorks runs two replicas, of which one works, and the other when that one has ended.
+// TestTheLeaderWorks runs two replicas. Only the leader works; the other one works after the leader has ended.
 func TestTheLeaderWorks(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		leads := func(shown *prometheus.Registry) string {
@@ -329,8 +330,8 @@ func TestTheLeaderWorks(t *testing.T) {
 	})
 }
 
-// TestADecisionWaitsForTheOneBefore has the cache not hear of the ReplicaSet that the first decision made. What is decided
-// without it would be to make it again.
+// TestADecisionWaitsForTheOneBefore hides the ReplicaSet of the first decision from the cache. Without the gate, the
+// second decision would create it again.
 func TestADecisionWaitsForTheOneBefore(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(partDeployment)
@@ -346,10 +347,10 @@ func TestADecisionWaitsForTheOneBefore(t *testing.T) {
 		require.Equal(w, 1, creations.Seen())
 		require.Less(w, w.deployment().Status.ObservedGeneration, w.deployment().Generation)
 		w.Pass(time.Nanosecond)
-		require.Equal(w, 2, creations.Seen(), "it goes on after a while, and finds what is there")
+		require.Equal(w, 2, creations.Seen(), "it continues after a while and finds the set")
 		require.Nil(w, w.deployment().Status.CollisionCount)
 		w.edit(scale(6))
-		require.Equal(w, 2, creations.Seen(), "and waits for that")
+		require.Equal(w, 2, creations.Seen(), "and waits for its event")
 		stalled.Remove()
 		w.Pass(time.Second)
 		require.Equal(w, []string{"1: 0/6 web:1"}, w.sets())

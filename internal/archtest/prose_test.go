@@ -21,7 +21,6 @@ var unwritten = []string{
 	"apiclient",
 	"bench",
 	"e2e",
-	"examples/deployment",
 	"examples/trainingjob",
 	"manager/admin.go",
 	"manager/server.go",

@@ -1,20 +1,19 @@
-// Package kubelet makes Pods run where there are no nodes: a scheduler and all the kubelets of a cluster, as far as a
-// ReplicaSet can tell.
+// Package kubelet simulates a scheduler and all kubelets of a cluster, so that Pods run without nodes. It simulates
+// what a ReplicaSet can observe. It is similar to kwok.
 //
-// # Place in the pipeline
+// # Example
 //
-// At its end: a reconciler of Pods, which binds them, has them start and has them end.
+// New returns a controller of Pods, which a manager runs:
 //
-// # Guarantees
+//	c := kubelet.New(kubelet.Options{Client: client, Pods: pods, Start: 2 * time.Second})
 //
-//  1. A Pod is bound, then runs after its time, then ends after its time, each once (TestLifeOfAPod).
-//  2. A Pod with an image whose tag is "broken" never becomes ready (TestBrokenImages).
+// # Promises
+//
+//  1. A Pod is bound once, runs after Options.Start, and is deleted Options.Stop after its deletion was requested.
+//  2. A Pod with an image whose tag is "broken" never becomes ready.
 //
 // # Concurrency
 //
-// Reconcile runs on the controller's workers, for different Pods at once, and waits for nothing but the server's answers.
-//
-// # Differences from client-go
-//
-// Nothing there corresponds to it; kwok does something of the kind.
+// Reconcile runs on the controller's workers, for different Pods at the same time. It blocks until the server has
+// answered.
 package kubelet

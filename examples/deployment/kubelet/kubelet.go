@@ -19,17 +19,17 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// Options of the simulation. Client and Pods are required.
+// Options are the options of the simulation. Client and Pods are required.
 type Options struct {
 	Client *apiclient.Client
 	Pods   *informer.Share[*workload.Pod]
 
-	// Nodes is how many nodes Pods are spread over. Zero means 3.
+	// Nodes is the number of nodes. Zero means 3.
 	Nodes int
-	// Start is how long a Pod takes to be ready, from its creation, and Stop how long it takes to end. Both are rounded up
-	// to the seconds that an API server stores.
+	// Start is the time from the creation of a Pod until it is ready. Stop is the time that a Pod takes to terminate.
+	// Both are rounded up to whole seconds, because an API server stores times in seconds.
 	Start, Stop time.Duration
-	// Controller are the options of the engine.
+	// Controller are the options of the controller.
 	Controller controller.Options
 }
 
@@ -44,7 +44,7 @@ func New(o Options) *controller.Controller[api.Key] {
 	return c
 }
 
-// kubelet is a scheduler and all the kubelets of a cluster.
+// kubelet is the reconciler.
 type kubelet struct {
 	o      Options
 	client *apiclient.PartialClient[*workload.Pod]
@@ -62,31 +62,31 @@ func (k *kubelet) Reconcile(ctx context.Context, key api.Key) (controller.Result
 	}
 	err := k.take(ctx, key, p, do)
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		err = nil // the Pod is gone or another one, which comes with an event of its own
+		err = nil // the Pod is gone or was replaced; a replacement has its own event
 	}
 	return controller.Result{}, err
 }
 
-// step is what a kubelet does for a Pod next.
+// step is a step in the life of a Pod.
 type step int
 
 const (
 	nothing step = iota
 	bind
 	start
-	fail // to pull the image
+	fail // the image cannot be pulled
 	end
 )
 
-// next is the next step and, if it is not due yet, when it will be.
+// next returns the next step, and the time until it is due.
 func (o Options) next(p *workload.Pod, now time.Time) (step, time.Duration) {
 	_, ready := workload.Ready(p)
 	switch {
 	case p.DeletionTimestamp != nil && p.Spec.NodeName == "":
-		return nothing, 0 // the server deletes it
+		return nothing, 0 // the API server deletes a Pod without a node
 	case p.DeletionTimestamp != nil:
-		told := p.DeletionTimestamp.Add(-grace(p))
-		return end, max(told.Add(o.Stop).Sub(now), 0)
+		requested := p.DeletionTimestamp.Add(-grace(p))
+		return end, max(requested.Add(o.Stop).Sub(now), 0)
 	case workload.Finished(p) || ready:
 		return nothing, 0
 	case p.Spec.NodeName == "":
@@ -107,7 +107,7 @@ func grace(p *workload.Pod) time.Duration {
 	return time.Duration(*p.DeletionGracePeriodSeconds) * time.Second
 }
 
-// broken tells whether an image of the Pod cannot be pulled: its tag is "broken".
+// broken reports whether an image of the Pod cannot be pulled, because its tag is "broken".
 func broken(p *workload.Pod) bool {
 	for _, c := range p.Spec.Containers {
 		if strings.HasSuffix(c.Image, ":broken") {
@@ -142,14 +142,14 @@ func (k *kubelet) take(ctx context.Context, key api.Key, p *workload.Pod, do ste
 	return nil
 }
 
-// nodeOf spreads Pods over the nodes.
+// nodeOf returns the node of a Pod. It spreads Pods over the nodes.
 func (k *kubelet) nodeOf(uid types.UID) string {
 	h := fnv.New32a()
 	h.Write([]byte(uid))
 	return "node-" + strconv.Itoa(int(h.Sum32()%uint32(k.o.Nodes)))
 }
 
-// statusAt is the status of a Pod that has started, or could not.
+// statusAt returns the status of a Pod that has started, or that could not start.
 func statusAt(p *workload.Pod, did step, now metav1.Time) corev1.PodStatus {
 	status := corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &now}
 	ready := corev1.ConditionTrue

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// pod is one that is not bound yet and was made at noon.
+// pod returns a Pod without a node that was created at noon.
 func pod() *workload.Pod {
 	return &workload.Pod{
 		ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(noon)},
@@ -40,7 +40,7 @@ func TestLifeOfAPod(t *testing.T) {
 	require.True(t, ready)
 	expect(time.Hour, nothing, 0)
 
-	// A server sets the deletionTimestamp to when the grace is over.
+	// A server sets the deletionTimestamp to the end of the grace period.
 	grace := int64(30)
 	deadline := metav1.NewTime(noon.Add(time.Hour + 30*time.Second))
 	p.DeletionTimestamp, p.DeletionGracePeriodSeconds = &deadline, &grace
@@ -72,5 +72,5 @@ func TestBrokenImages(t *testing.T) {
 	_, ready := workload.Ready(p)
 	require.False(t, ready)
 	do, _ = Options{}.next(p, noon.Add(time.Hour))
-	require.Equal(t, nothing, do, "it is told of once")
+	require.Equal(t, nothing, do, "the status is written once")
 }

@@ -1,25 +1,28 @@
-// Package replicas is the ReplicaSet controller: it makes Pods as many as their ReplicaSet wants.
+// Package replicas is the ReplicaSet controller: it creates and deletes Pods until a ReplicaSet has the wanted number.
 //
-// # Place in the pipeline
+// Read reconciler.go first, then manage.go for creations and deletions, rank.go for the order of deletion, status.go
+// for the status, and watch.go for expectations.
 //
-// At its end, below rollout, which makes the ReplicaSets. Read reconciler.go first, then manage.go for what is made and
-// deleted, rank.go for which Pods go, status.go for the status, and watch.go for how expectations are settled.
+// # Example
 //
-// # Guarantees
+// New returns the controller, which a manager runs:
 //
-//  1. Pods whose loss hurts least go first, by one order (TestOrderOfDeletion, TestPodsOnCrowdedNodesGoFirst).
-//  2. The status counts no Pod whose deletion was asked for, whatever the cache still shows (TestDoomedPodsAreNotCounted).
-//  3. Nothing is made or deleted twice because the cache is late (TestLateCacheMakesNoPodTwice); what fails or is not
-//     tried is not waited for (TestFailedCreationsAreNotExpected).
-//  4. A failure is told in a condition until it is over (TestFailureIsTold).
+//	c := replicas.New(replicas.Options{Client: client, ReplicaSets: sets, Pods: pods, Recorder: events})
+//
+// # Promises
+//
+//  1. When Pods are deleted, those whose loss costs least go first, in one total order.
+//  2. The status does not count a Pod whose deletion was requested, even if the cache still shows it as active.
+//  3. A late cache does not cause a second creation or deletion. A failed request is not awaited.
+//  4. The condition ReplicaFailure reports a failure until it is over.
 //
 // # Concurrency
 //
-// Reconcile runs on the controller's workers, for different ReplicaSets at once. It makes few Pods at a time at first, then
-// twice as many each time, and deletes all at once; it blocks until the last of those requests is answered.
+// Reconcile runs on the controller's workers, for different ReplicaSets at the same time. It creates Pods in batches of
+// 1, 2, 4 and so on, and sends all deletions at once. It blocks until the last request is answered.
 //
 // # Differences from client-go
 //
-// This is the replicaset controller of kube-controller-manager. There, a status may count Pods that were deleted a moment
-// ago, and a namespace that ends leaves Pods expected which will never come. Everything else is meant to be the same.
+// This is the ReplicaSet controller of kube-controller-manager, with two differences. There, a status may count Pods
+// that were deleted a moment ago. There, a terminating namespace leaves expectations of Pods that never come.
 package replicas

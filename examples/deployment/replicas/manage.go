@@ -20,19 +20,19 @@ import (
 	"github.com/leatproject/leat/owner"
 )
 
-// manage makes or deletes as many Pods as are missing or too many, and no more than the burst.
+// manage creates the missing Pods or deletes the surplus ones, at most r.burst of them.
 func (r *reconciler) manage(ctx context.Context, s *appsv1.ReplicaSet, active []*workload.Pod) outcome {
 	switch n := int(wanted(s)) - len(active); {
 	case n > 0:
 		return outcome{tried: true, reason: "FailedCreate", err: r.create(ctx, s, min(n, r.burst))}
 	case n < 0:
-		doomed := toDelete(active, r.kin(s, active), min(-n, r.burst), time.Now())
-		return outcome{tried: true, reason: "FailedDelete", err: r.delete(ctx, s, doomed)}
+		surplus := toDelete(active, r.related(s, active), min(-n, r.burst), time.Now())
+		return outcome{tried: true, reason: "FailedDelete", err: r.delete(ctx, s, surplus)}
 	}
 	return outcome{tried: true}
 }
 
-// wanted is how many Pods a ReplicaSet wants; one, as apps/v1 has it, if it does not say.
+// wanted returns how many Pods a ReplicaSet wants. The default of apps/v1 is one.
 func wanted(s *appsv1.ReplicaSet) int32 {
 	if s.Spec.Replicas == nil {
 		return 1
@@ -40,8 +40,8 @@ func wanted(s *appsv1.ReplicaSet) int32 {
 	return *s.Spec.Replicas
 }
 
-// create makes n Pods, few at first. In a namespace that ends nothing can be made any more: that is no failure, and the
-// Pods are not expected.
+// create creates n Pods, with a slow start. In a terminating namespace no Pod can be created: this is not a failure,
+// and the Pods are not expected.
 func (r *reconciler) create(ctx context.Context, s *appsv1.ReplicaSet, n int) error {
 	key := api.KeyOf(s)
 	r.expected.Expect(key, n)
@@ -49,9 +49,9 @@ func (r *reconciler) create(ctx context.Context, s *appsv1.ReplicaSet, n int) er
 		p, err := r.newPods.Create(ctx, newPod(s), metav1.CreateOptions{})
 		switch {
 		case err == nil:
-			r.tell(s, p, "SuccessfulCreate", "Created pod: %s", p.Name)
+			r.recordEvent(s, p, "SuccessfulCreate", "Created pod: %s", p.Name)
 		case !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			r.tell(s, nil, "FailedCreate", "Error creating: %v", err)
+			r.recordEvent(s, nil, "FailedCreate", "Error creating: %v", err)
 		}
 		return err
 	})
@@ -65,7 +65,7 @@ func (r *reconciler) create(ctx context.Context, s *appsv1.ReplicaSet, n int) er
 	return err
 }
 
-// newPod is a Pod of a ReplicaSet's template.
+// newPod returns a Pod made from a ReplicaSet's template.
 func newPod(s *appsv1.ReplicaSet) *corev1.Pod {
 	t := s.Spec.Template.DeepCopy()
 	p := &corev1.Pod{
@@ -76,12 +76,13 @@ func newPod(s *appsv1.ReplicaSet) *corev1.Pod {
 		Spec: t.Spec,
 	}
 	if err := owner.SetController(s, workload.ReplicaSets, p); err != nil {
-		panic(err) // the set is stored, and the Pod in its namespace and new
+		panic(err) // the set is stored, and the Pod is new and in its namespace
 	}
 	return p
 }
 
-// delete deletes Pods, all at once. One that is gone already, or has a successor of its name, is not expected to go.
+// delete deletes Pods, all at once. A Pod that is already gone, or that was replaced by one of the same name, is not
+// expected to go.
 func (r *reconciler) delete(ctx context.Context, s *appsv1.ReplicaSet, pods []*workload.Pod) error {
 	key := api.KeyOf(s)
 	var uids []types.UID
@@ -96,12 +97,12 @@ func (r *reconciler) delete(ctx context.Context, s *appsv1.ReplicaSet, pods []*w
 			err := r.pods.Live().Delete(ctx, api.KeyOf(p), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(p.UID))})
 			switch {
 			case err == nil:
-				r.tell(s, p, "SuccessfulDelete", "Deleted pod: %s", p.Name)
+				r.recordEvent(s, p, "SuccessfulDelete", "Deleted pod: %s", p.Name)
 				return
 			case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 			default:
 				errs[i] = err
-				r.tell(s, nil, "FailedDelete", "Error deleting: %v", err)
+				r.recordEvent(s, nil, "FailedDelete", "Error deleting: %v", err)
 			}
 			r.expected.Deleted(key, p.UID)
 		})
@@ -110,16 +111,17 @@ func (r *reconciler) delete(ctx context.Context, s *appsv1.ReplicaSet, pods []*w
 	return errors.Join(errs...)
 }
 
-// kin are the Pods that a ReplicaSet's should be spread with: its own, and those of the other sets of its Deployment.
-func (r *reconciler) kin(s *appsv1.ReplicaSet, own []*workload.Pod) []*workload.Pod {
+// related returns the active Pods of a ReplicaSet and of the other sets of its Deployment. Their nodes decide which
+// Pods are deleted, so that the others stay spread over the nodes.
+func (r *reconciler) related(s *appsv1.ReplicaSet, own []*workload.Pod) []*workload.Pod {
 	all := slices.Clone(own)
 	ref := metav1.GetControllerOfNoCopy(s)
 	if ref == nil {
 		return all
 	}
-	for _, other := range r.setsByKeeper.ByIndex(workload.Keeper{Controller: ref.UID}) {
+	for _, other := range r.setsByOwner.ByIndex(workload.Owner{Controller: ref.UID}) {
 		if other.UID != s.UID {
-			all = append(all, r.podsByKeeper.ByIndex(workload.Keeper{Controller: other.UID})...)
+			all = append(all, r.podsByOwner.ByIndex(workload.Owner{Controller: other.UID})...)
 		}
 	}
 	return all

@@ -13,19 +13,19 @@ import (
 	"github.com/leatproject/leat/examples/deployment/workload"
 )
 
-// costAnnotation lets a user say which Pods are to go first.
+// costAnnotation lets a user choose which Pods are deleted first.
 const costAnnotation = corev1.PodDeletionCost
 
-// candidate is a Pod that might be deleted, and what counts in that.
+// candidate is a Pod that may be deleted.
 type candidate struct {
 	pod    *workload.Pod
-	nearby int // how many active Pods of its kin are on its node
+	nearby int // active related Pods on its node
 }
 
-// toDelete picks the n Pods whose loss hurts least.
-func toDelete(pods, kin []*workload.Pod, n int, now time.Time) []*workload.Pod {
+// toDelete returns the n Pods whose loss costs least.
+func toDelete(pods, related []*workload.Pod, n int, now time.Time) []*workload.Pod {
 	onNode := map[string]int{}
-	for _, p := range kin {
+	for _, p := range related {
 		if workload.Active(p) {
 			onNode[p.Spec.NodeName]++
 		}
@@ -34,7 +34,7 @@ func toDelete(pods, kin []*workload.Pod, n int, now time.Time) []*workload.Pod {
 	for i, p := range pods {
 		all[i] = candidate{pod: p, nearby: onNode[p.Spec.NodeName]}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return sooner(a, b, now) })
+	slices.SortStableFunc(all, func(a, b candidate) int { return compareForDeletion(a, b, now) })
 	var chosen []*workload.Pod
 	for _, c := range all[:min(n, len(all))] {
 		chosen = append(chosen, c.pod)
@@ -42,13 +42,20 @@ func toDelete(pods, kin []*workload.Pod, n int, now time.Time) []*workload.Pod {
 	return chosen
 }
 
-// sooner is negative where a goes before b. What comes first decides: on no node before on one; pending, then unknown,
-// then running; not ready before ready; cheap before dear; where many are before where few are; ready for a shorter time;
-// restarted more often; younger.
+// compareForDeletion is negative if a is deleted before b. The first criterion that differs decides:
 //
-// Times are compared by their order of magnitude (KEP-2185): otherwise the youngest would always go, which are often those
-// that the last rollout has put where they should be.
-func sooner(a, b candidate, now time.Time) int {
+//   - a Pod without a node before one with a node
+//   - pending before unknown before running
+//   - not ready before ready
+//   - a lower deletion cost before a higher one
+//   - more related Pods on the node before fewer
+//   - ready for a shorter time before longer
+//   - more restarts before fewer
+//   - younger before older
+//
+// Times are compared by their order of magnitude (KEP-2185). Otherwise the youngest Pods would always go, and these are
+// often the ones that the last rollout has placed well.
+func compareForDeletion(a, b candidate, now time.Time) int {
 	sinceA, readyA := workload.Ready(a.pod)
 	sinceB, readyB := workload.Ready(b.pod)
 	order := cmp.Or(
@@ -64,7 +71,7 @@ func sooner(a, b candidate, now time.Time) int {
 	return cmp.Or(order,
 		cmp.Compare(restarts(b.pod), restarts(a.pod)),
 		cmp.Compare(magnitude(a.pod.CreationTimestamp.Time, now), magnitude(b.pod.CreationTimestamp.Time, now)),
-		cmp.Compare(a.pod.UID, b.pod.UID), // which is random, and the same each time
+		cmp.Compare(a.pod.UID, b.pod.UID), // random, but always the same
 	)
 }
 
@@ -88,7 +95,7 @@ func phase(p *workload.Pod) int {
 	return 0
 }
 
-// cost is zero where the annotation cannot be read, as validation has it.
+// cost returns the deletion cost of a Pod. An annotation that cannot be parsed counts as zero.
 func cost(p *workload.Pod) int32 {
 	n, err := strconv.ParseInt(p.Annotations[costAnnotation], 10, 32)
 	if err != nil {
@@ -104,8 +111,8 @@ func restarts(p *workload.Pod) (most int32) {
 	return most
 }
 
-// magnitude is the order of magnitude of an age: the length of its seconds in binary. A time that is not known is of
-// yesterday and before.
+// magnitude returns the order of magnitude of an age: the number of bits of its seconds. An unknown time counts as very
+// old.
 func magnitude(since, now time.Time) int {
 	if since.IsZero() {
 		return math.MaxInt

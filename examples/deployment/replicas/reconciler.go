@@ -26,17 +26,17 @@ import (
 	"github.com/leatproject/leat/recorder"
 )
 
-// Options of a controller of ReplicaSets. Client, ReplicaSets, Pods and Recorder are required.
+// Options are the options of a controller of ReplicaSets. Client, ReplicaSets, Pods and Recorder are required.
 type Options struct {
 	Client *apiclient.Client
-	// ReplicaSets and Pods are what the controller reads. None of them has run yet.
+	// ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
 	ReplicaSets *informer.Share[*appsv1.ReplicaSet]
 	Pods        *informer.Share[*workload.Pod]
 	Recorder    *recorder.Recorder
 
-	// Burst is how many Pods of one ReplicaSet are made or deleted in one go. Zero means 500.
+	// Burst is the largest number of Pods of one ReplicaSet that a reconcile creates or deletes. Zero means 500.
 	Burst int
-	// Controller are the options of the engine.
+	// Controller are the options of the controller.
 	Controller controller.Options
 }
 
@@ -56,14 +56,14 @@ func newReconciler(o Options) *reconciler {
 	sets := apiclient.NewTyped[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
 	pods := apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, "")
 	return &reconciler{
-		sets:         cachedclient.NewTyped(sets, o.ReplicaSets.Informer, cachedclient.Options{}),
-		pods:         cachedclient.NewPartial(pods, o.Pods.Informer, cachedclient.Options{}),
-		cached:       o.ReplicaSets.Cache(),
-		newPods:      apiclient.NewTyped[*corev1.Pod](o.Client, workload.Pods, ""),
-		recorder:     o.Recorder,
-		burst:        o.Burst,
-		setsByKeeper: informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
-		podsByKeeper: informer.AddIndex(o.Pods.Informer, workload.KeeperOf[*workload.Pod]),
+		sets:        cachedclient.NewTyped(sets, o.ReplicaSets.Informer, cachedclient.Options{}),
+		pods:        cachedclient.NewPartial(pods, o.Pods.Informer, cachedclient.Options{}),
+		cached:      o.ReplicaSets.Cache(),
+		newPods:     apiclient.NewTyped[*corev1.Pod](o.Client, workload.Pods, ""),
+		recorder:    o.Recorder,
+		burst:       o.Burst,
+		setsByOwner: informer.AddIndex(o.ReplicaSets.Informer, workload.OwnerOf[*appsv1.ReplicaSet]),
+		podsByOwner: informer.AddIndex(o.Pods.Informer, workload.OwnerOf[*workload.Pod]),
 		byNamespace: informer.AddIndex(o.ReplicaSets.Informer, func(s *appsv1.ReplicaSet) []string {
 			return []string{s.Namespace}
 		}),
@@ -71,19 +71,19 @@ func newReconciler(o Options) *reconciler {
 	}
 }
 
-// reconciler makes the Pods of ReplicaSets as many as they want. Pods that it makes and deletes are expected; for what
-// else it writes, which is statuses and what is adopted and released, a gate before it waits.
+// reconciler creates and deletes the Pods of ReplicaSets. Expectations cover the Pods that it creates and deletes. A
+// gate covers its other writes: statuses, adoptions and releases.
 type reconciler struct {
-	sets         *cachedclient.Typed[*appsv1.ReplicaSet]
-	pods         *cachedclient.Partial[*workload.Pod]
-	newPods      *apiclient.TypedClient[*corev1.Pod] // whole ones
-	cached       cache.Reader[*appsv1.ReplicaSet]    // for handlers, which wait for nothing
-	byNamespace  *cache.Index[*appsv1.ReplicaSet, string]
-	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
-	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]
-	expected     *expectations.Expectations[api.Key]
-	recorder     *recorder.Recorder
-	burst        int
+	sets        *cachedclient.Typed[*appsv1.ReplicaSet]
+	pods        *cachedclient.Partial[*workload.Pod]
+	newPods     *apiclient.TypedClient[*corev1.Pod] // creates whole Pods
+	cached      cache.Reader[*appsv1.ReplicaSet]    // for handlers, which must not block
+	byNamespace *cache.Index[*appsv1.ReplicaSet, string]
+	setsByOwner *cache.Index[*appsv1.ReplicaSet, workload.Owner]
+	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
+	expected    *expectations.Expectations[api.Key]
+	recorder    *recorder.Recorder
+	burst       int
 }
 
 // Reconcile takes the next steps of one ReplicaSet.
@@ -100,7 +100,7 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 	if err != nil {
 		return controller.Result{}, err
 	}
-	// Asked before the Pods are looked at: what comes in between is seen, and what is seen is not expected.
+	// Check this before reading the Pods. A Pod that arrives in between is in the cache and is no longer expected.
 	satisfied := r.expected.Satisfied(key)
 	f, err := r.find(ctx, s, selector)
 	if err != nil {
@@ -110,14 +110,14 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 	if satisfied && s.DeletionTimestamp == nil {
 		o = r.manage(ctx, s, f.active)
 	}
-	status, next := statusOf(s, r.withoutDoomed(key, f), o, time.Now())
+	status, next := statusOf(s, r.withoutPendingDeletions(key, f), o, time.Now())
 	if err := r.writeStatus(ctx, s, status); err != nil {
 		return controller.Result{}, err
 	}
 	return controller.Result{RequeueAfter: next}, o.err
 }
 
-// check finds what no retry would mend, says so, and ends the tries.
+// check returns an error that no retry can repair. It also records an Event.
 func (r *reconciler) check(s *appsv1.ReplicaSet) (labels.Selector, error) {
 	selector, err := metav1.LabelSelectorAsSelector(s.Spec.Selector)
 	switch {
@@ -126,16 +126,17 @@ func (r *reconciler) check(s *appsv1.ReplicaSet) (labels.Selector, error) {
 	case s.Spec.Selector == nil || selector.Empty():
 		err = fmt.Errorf("replicas: the selector is empty and would select all Pods of the namespace")
 	case !selector.Matches(labels.Set(s.Spec.Template.Labels)):
-		err = fmt.Errorf("replicas: the selector %s does not select the template's own labels", selector)
+		err = fmt.Errorf("replicas: the selector %s does not match the labels of the template", selector)
 	default:
 		return selector, nil
 	}
-	r.tell(s, nil, "InvalidSpec", "%v", err)
+	r.recordEvent(s, nil, "InvalidSpec", "%v", err)
 	return nil, controller.TerminalError(fmt.Errorf("replica set %s: %w", api.FormatKey(api.KeyOf(s)), err))
 }
 
-// find finds the Pods of a ReplicaSet, adopting orphans that it selects and releasing what it selects no more.
-func (r *reconciler) find(ctx context.Context, s *appsv1.ReplicaSet, selector labels.Selector) (family, error) {
+// find returns the Pods of a ReplicaSet. It adopts orphans that the selector matches, and releases Pods that it no
+// longer matches.
+func (r *reconciler) find(ctx context.Context, s *appsv1.ReplicaSet, selector labels.Selector) (ownedPods, error) {
 	claimer := owner.Claimer[*appsv1.ReplicaSet, *workload.Pod]{
 		Owner: s, Resource: workload.ReplicaSets,
 		Selects: func(p *workload.Pod) bool { return selector.Matches(labels.Set(p.Labels)) },
@@ -146,9 +147,9 @@ func (r *reconciler) find(ctx context.Context, s *appsv1.ReplicaSet, selector la
 			return r.pods.Patch(ctx, api.KeyOf(p), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
 		},
 	}
-	mine := r.podsByKeeper.ByIndex(workload.Keeper{Controller: s.UID})
-	orphans := r.podsByKeeper.ByIndex(workload.Keeper{Namespace: s.Namespace})
-	var f family
+	mine := r.podsByOwner.ByIndex(workload.Owner{Controller: s.UID})
+	orphans := r.podsByOwner.ByIndex(workload.Owner{Namespace: s.Namespace})
+	var f ownedPods
 	var candidates []*workload.Pod
 	for _, p := range append(mine, orphans...) {
 		switch {
@@ -163,11 +164,11 @@ func (r *reconciler) find(ctx context.Context, s *appsv1.ReplicaSet, selector la
 	return f, err
 }
 
-// withoutDoomed counts Pods whose deletion was asked for as terminating, though the cache does not show it yet: whoever
-// relies on the status must not be told of Pods that are about to go.
-func (r *reconciler) withoutDoomed(key api.Key, f family) family {
+// withoutPendingDeletions counts a Pod whose deletion was requested as terminating, even if the cache still shows it as
+// active. Otherwise the reader of the status would count Pods that are about to go.
+func (r *reconciler) withoutPendingDeletions(key api.Key, f ownedPods) ownedPods {
 	pending, _ := r.expected.Pending(key)
-	var left family
+	var left ownedPods
 	left.terminating = slices.Clone(f.terminating)
 	for _, p := range f.active {
 		if slices.Contains(pending.Deletions, p.UID) {
@@ -179,8 +180,8 @@ func (r *reconciler) withoutDoomed(key api.Key, f family) family {
 	return left
 }
 
-// writeStatus writes a status if it says something new. A Deployment's controller writes the spec of the same object all
-// the time, so a conflict is tried once more with the newest state.
+// writeStatus writes a changed status. The Deployment controller often updates the spec of the same object, so this
+// method repeats a conflicting write once, with the newest state.
 func (r *reconciler) writeStatus(ctx context.Context, s *appsv1.ReplicaSet, status appsv1.ReplicaSetStatus) error {
 	if equality.Semantic.DeepEqual(s.Status, status) {
 		return nil
@@ -196,10 +197,10 @@ func (r *reconciler) writeStatus(ctx context.Context, s *appsv1.ReplicaSet, stat
 				return getErr
 			}
 			if newest.UID != uid {
-				return nil // it has a successor, which its own reconcile looks after
+				return nil // a new ReplicaSet of the same name has its own reconcile
 			}
 			s = newest
-			status.ObservedGeneration = min(generation, newest.Generation) // what was looked at, and no later
+			status.ObservedGeneration = min(generation, newest.Generation) // the generation that this reconcile has read, and no later one
 		}
 		return err
 	})
@@ -209,8 +210,8 @@ func (r *reconciler) writeStatus(ctx context.Context, s *appsv1.ReplicaSet, stat
 	return err
 }
 
-// tell tells of something that happened to a ReplicaSet, and went wrong unless the Pod is given that it went well with.
-func (r *reconciler) tell(s *appsv1.ReplicaSet, p api.Object, reason, format string, args ...any) {
+// recordEvent records an Event about a ReplicaSet. The Event is a warning unless it relates to a Pod.
+func (r *reconciler) recordEvent(s *appsv1.ReplicaSet, p api.Object, reason, format string, args ...any) {
 	e := recorder.Event{
 		Resource: workload.ReplicaSets, Object: s,
 		Type: recorder.Warning, Reason: reason, Note: fmt.Sprintf(format, args...),

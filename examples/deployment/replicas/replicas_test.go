@@ -25,7 +25,8 @@ import (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// pod is one that was made an hour ago, has run on node n since, and has been ready for half an hour.
+// pod returns a Pod that was created an hour ago on node n, and has been ready for half an hour. change then changes
+// it.
 func pod(change func(*workload.Pod)) *workload.Pod {
 	p := &workload.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "m", CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour))},
@@ -47,7 +48,8 @@ func readySince(ago time.Duration) func(*workload.Pod) {
 	}
 }
 
-// TestOrderOfDeletion has, for each criterion, a Pod that goes before another which every later criterion would prefer.
+// TestOrderOfDeletion has two Pods for each criterion. The criterion decides although every later criterion would
+// decide otherwise.
 func TestOrderOfDeletion(t *testing.T) {
 	older := func(p *workload.Pod) {
 		p.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour))
@@ -69,17 +71,17 @@ func TestOrderOfDeletion(t *testing.T) {
 		return func(p *workload.Pod) { p.Status.Phase = is }
 	}
 	for name, c := range map[string]struct{ first, second func(*workload.Pod) }{
-		"on no node":                {both(func(p *workload.Pod) { p.Spec.NodeName = "" }, older), phase(corev1.PodPending)},
-		"pending before unknown":    {both(phase(corev1.PodPending), older), both(phase(corev1.PodUnknown), unready)},
-		"unknown before running":    {both(phase(corev1.PodUnknown), older), unready},
-		"not ready":                 {both(unready, cost("9"), older), nil},
-		"cheap":                     {both(cost("-1"), older), nil},
-		"not annotated before dear": {both(older, noRestarts), cost("1")},
-		"not readable is nothing":   {both(cost("much"), older, noRestarts), cost("1")},
-		"ready for a shorter time":  {both(readySince(time.Minute), older, noRestarts), nil},
-		"restarted more often":      {both(func(p *workload.Pod) { p.Status.ContainerStatuses[0].RestartCount = 2 }, older), nil},
-		"younger":                   {func(p *workload.Pod) { p.UID = "z" }, func(p *workload.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour)) }},
-		"of one age: the UID":       {nil, func(p *workload.Pod) { p.UID = "z"; p.CreationTimestamp = metav1.NewTime(noon.Add(-59 * time.Minute)) }},
+		"without a node":                   {both(func(p *workload.Pod) { p.Spec.NodeName = "" }, older), phase(corev1.PodPending)},
+		"pending before unknown":           {both(phase(corev1.PodPending), older), both(phase(corev1.PodUnknown), unready)},
+		"unknown before running":           {both(phase(corev1.PodUnknown), older), unready},
+		"not ready":                        {both(unready, cost("9"), older), nil},
+		"cheap":                            {both(cost("-1"), older), nil},
+		"no annotation before a high cost": {both(older, noRestarts), cost("1")},
+		"an annotation that cannot be parsed is zero": {both(cost("much"), older, noRestarts), cost("1")},
+		"ready for a shorter time":                    {both(readySince(time.Minute), older, noRestarts), nil},
+		"restarted more often":                        {both(func(p *workload.Pod) { p.Status.ContainerStatuses[0].RestartCount = 2 }, older), nil},
+		"younger":                                     {func(p *workload.Pod) { p.UID = "z" }, func(p *workload.Pod) { p.CreationTimestamp = metav1.NewTime(noon.Add(-24 * time.Hour)) }},
+		"same age: the UID":                           {nil, func(p *workload.Pod) { p.UID = "z"; p.CreationTimestamp = metav1.NewTime(noon.Add(-59 * time.Minute)) }},
 	} {
 		first, second := pod(c.first), pod(c.second)
 		first.Name, second.Name = "first", "second"
@@ -101,27 +103,27 @@ func TestPodsOnCrowdedNodesGoFirst(t *testing.T) {
 	own := []*workload.Pod{on("a", "1"), on("b", "2")}
 	ended := on("a", "5")
 	ended.Status.Phase = corev1.PodFailed
-	kin := append(own, on("b", "3"), ended, ended)
-	require.Equal(t, "2", toDelete(own, kin, 1, noon)[0].Name, "another set of the same Deployment has a Pod on its node")
+	related := append(own, on("b", "3"), ended, ended)
+	require.Equal(t, "2", toDelete(own, related, 1, noon)[0].Name, "another set of the same Deployment has a Pod on its node")
 }
 
-func TestFailureIsTold(t *testing.T) {
+func TestFailureIsReported(t *testing.T) {
 	s := &appsv1.ReplicaSet{}
 	failed := outcome{tried: true, reason: "FailedCreate", err: errors.New("quota")}
-	status, _ := statusOf(s, family{}, failed, noon)
+	status, _ := statusOf(s, ownedPods{}, failed, noon)
 	require.Len(t, status.Conditions, 1)
 	require.Equal(t, "FailedCreate", status.Conditions[0].Reason)
 	require.Equal(t, "quota", status.Conditions[0].Message)
 
 	s.Status = status
 	failed.err = errors.New("another quota")
-	again, _ := statusOf(s, family{}, failed, noon.Add(time.Hour))
-	require.Equal(t, status, again, "the first message stays, so that nothing is written")
-	unknown, _ := statusOf(s, family{}, outcome{}, noon)
-	require.Equal(t, status, unknown, "who did not try does not know")
-	over, _ := statusOf(s, family{}, outcome{tried: true}, noon)
+	again, _ := statusOf(s, ownedPods{}, failed, noon.Add(time.Hour))
+	require.Equal(t, status, again, "the first message stays, so there is no write")
+	unknown, _ := statusOf(s, ownedPods{}, outcome{}, noon)
+	require.Equal(t, status, unknown, "without an attempt the condition stays")
+	over, _ := statusOf(s, ownedPods{}, outcome{tried: true}, noon)
 	require.Empty(t, over.Conditions)
-	other, _ := statusOf(s, family{}, outcome{tried: true, reason: "FailedDelete", err: errors.New("no")}, noon)
+	other, _ := statusOf(s, ownedPods{}, outcome{tried: true, reason: "FailedDelete", err: errors.New("no")}, noon)
 	require.Len(t, other.Conditions, 1)
 	require.Equal(t, "FailedDelete", other.Conditions[0].Reason)
 }
@@ -131,7 +133,7 @@ func TestStatusCounts(t *testing.T) {
 	s.Spec.MinReadySeconds = 60
 	s.Spec.Template.Labels = map[string]string{"app": "web", "hash": "1"}
 	labelled := func(p *workload.Pod) { p.Labels = map[string]string{"app": "web", "hash": "1", "more": "x"} }
-	f := family{
+	f := ownedPods{
 		active: []*workload.Pod{
 			pod(labelled), pod(readySince(20 * time.Second)), pod(readySince(50 * time.Second)),
 			pod(func(p *workload.Pod) { p.Status.Conditions = nil }),
@@ -143,10 +145,10 @@ func TestStatusCounts(t *testing.T) {
 	require.Equal(t, appsv1.ReplicaSetStatus{
 		Replicas: 4, FullyLabeledReplicas: 1, ReadyReplicas: 3, AvailableReplicas: 1, TerminatingReplicas: &two, ObservedGeneration: 3,
 	}, status)
-	require.Equal(t, 10*time.Second, next, "when the next one is available")
+	require.Equal(t, 10*time.Second, next, "until the next Pod is available")
 }
 
-// rig is a ReplicaSet controller's reconciler with a server, and caches that run when they are told to.
+// rig is a reconciler of ReplicaSets with a server. The tests decide when its caches run.
 type rig struct {
 	*reconciler
 	server  *testserver.Server
@@ -159,18 +161,18 @@ func newRig(t *testing.T) *rig {
 	run(t, r.server.Run)
 	client, err := apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport})
 	require.NoError(t, err)
-	told, err := recorder.New(client, recorder.Options{Controller: "test"})
+	events, err := recorder.New(client, recorder.Options{Controller: "test"})
 	require.NoError(t, err)
 	sets, err := informer.Shared(r.factory, apiclient.NewTyped[*appsv1.ReplicaSet](client, workload.ReplicaSets, ""), informer.Options[*appsv1.ReplicaSet]{})
 	require.NoError(t, err)
 	pods, err := informer.Shared(r.factory, apiclient.NewPartial[*workload.Pod](client, workload.Pods, ""), informer.Options[*workload.Pod]{})
 	require.NoError(t, err)
-	r.reconciler = newReconciler(Options{Client: client, ReplicaSets: sets, Pods: pods, Recorder: told})
+	r.reconciler = newReconciler(Options{Client: client, ReplicaSets: sets, Pods: pods, Recorder: events})
 	run(t, r.factory.Run)
 	return r
 }
 
-// run runs something until the test ends.
+// run runs f until the test ends.
 func run(t *testing.T, f func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -227,7 +229,7 @@ func TestLateCacheMakesNoPodTwice(t *testing.T) {
 		stalled.Remove()
 		synctest.Wait()
 		pending, some := r.expected.Pending(web)
-		require.True(t, some, "nobody observes here")
+		require.True(t, some, "no source settles the expectations")
 		require.Equal(t, 7, pending.Creations)
 		r.expected.Created(web, 7)
 		require.NoError(t, r.reconcile(t))
@@ -244,8 +246,8 @@ func TestFailedCreationsAreNotExpected(t *testing.T) {
 			Match: testserver.Match{Verbs: []string{"create"}, Resource: "pods"}, Skip: 5, Effect: testserver.Fail{Code: 403, Message: "exceeded quota"},
 		})
 		require.ErrorContains(t, r.reconcile(t), "exceeded quota")
-		require.Equal(t, 5, r.count(t), "one, two, and two of four")
-		require.Equal(t, 2, quota.Seen(), "after a batch in which one fails there is no other")
+		require.Equal(t, 5, r.count(t), "batches of one and two, and two of the batch of four")
+		require.Equal(t, 2, quota.Seen(), "there is no batch after a failure")
 		pending, _ := r.expected.Pending(web)
 		require.Equal(t, 5, pending.Creations)
 		r.expected.Created(web, 5)
@@ -255,7 +257,7 @@ func TestFailedCreationsAreNotExpected(t *testing.T) {
 	})
 }
 
-func TestDoomedPodsAreNotCounted(t *testing.T) {
+func TestDeletedPodsAreNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		synctest.Wait()
@@ -283,7 +285,7 @@ func TestDoomedPodsAreNotCounted(t *testing.T) {
 	})
 }
 
-func TestInvalidIsNotTriedAgain(t *testing.T) {
+func TestInvalidIsNotRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		synctest.Wait()
@@ -313,8 +315,8 @@ func TestInvalidIsNotTriedAgain(t *testing.T) {
 	})
 }
 
-// TestPodsOfAFormerIncarnationCountForNothing observes Pods of the ReplicaSet, and of another that had its name.
-func TestPodsOfAFormerIncarnationCountForNothing(t *testing.T) {
+// TestPodsOfAFormerIncarnationAreIgnored observes Pods of the ReplicaSet, and of an earlier one of the same name.
+func TestPodsOfAFormerIncarnationAreIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		synctest.Wait()

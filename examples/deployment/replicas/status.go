@@ -12,22 +12,22 @@ import (
 	"github.com/leatproject/leat/examples/deployment/workload"
 )
 
-// family is what a ReplicaSet has.
-type family struct {
+// ownedPods are the Pods of a ReplicaSet.
+type ownedPods struct {
 	active      []*workload.Pod
 	terminating []*workload.Pod
 }
 
-// outcome is what came of making a ReplicaSet's Pods as many as it wants.
+// outcome is the result of creating or deleting Pods.
 type outcome struct {
 	tried  bool
-	reason string // of the condition if err is not nil
+	reason string // reason of the condition if err is not nil
 	err    error
 }
 
-// statusOf counts, and says whether Pods could be made and deleted. It also tells when the next Pod will have been ready
-// for long enough to be available; zero is that none will.
-func statusOf(s *appsv1.ReplicaSet, f family, o outcome, now time.Time) (status appsv1.ReplicaSetStatus, next time.Duration) {
+// statusOf returns the status of a ReplicaSet. It also returns the time until the next Pod has been ready for long
+// enough to be available; zero means that no Pod will be.
+func statusOf(s *appsv1.ReplicaSet, f ownedPods, o outcome, now time.Time) (status appsv1.ReplicaSetStatus, next time.Duration) {
 	terminating := int32(len(f.terminating))
 	status = appsv1.ReplicaSetStatus{
 		Replicas: int32(len(f.active)), TerminatingReplicas: &terminating,
@@ -51,13 +51,13 @@ func statusOf(s *appsv1.ReplicaSet, f family, o outcome, now time.Time) (status 
 		}
 	}
 	if o.tried {
-		status.Conditions = judge(status.Conditions, o, now)
+		status.Conditions = withFailure(status.Conditions, o, now)
 	}
 	return status, next
 }
 
-// judge says in the ReplicaFailure condition what failed, and that it fails no more.
-func judge(conditions []appsv1.ReplicaSetCondition, o outcome, now time.Time) []appsv1.ReplicaSetCondition {
+// withFailure returns the conditions with ReplicaFailure set after a failure, and without it after a success.
+func withFailure(conditions []appsv1.ReplicaSetCondition, o outcome, now time.Time) []appsv1.ReplicaSetCondition {
 	isFailure := func(c appsv1.ReplicaSetCondition) bool { return c.Type == appsv1.ReplicaSetReplicaFailure }
 	switch at := slices.IndexFunc(conditions, isFailure); {
 	case o.err == nil:

@@ -11,9 +11,9 @@ import (
 	"github.com/leatproject/leat/predicate"
 )
 
-// watch says what a ReplicaSet is reconciled for: itself, its Pods, and those that it might adopt. What is expected of it
-// is settled by the source of its Pods, on the same goroutine and before the key is added: a reconcile that was told of a
-// Pod does not wait for it.
+// watch adds the sources of the controller: ReplicaSets, their Pods, and orphans that they may adopt. The source of
+// Pods settles the expectations on the same goroutine and before it adds the key. The reconcile that an event of a Pod
+// causes therefore does not wait for that Pod.
 func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 	c.Watch(controller.For(o.ReplicaSets))
 	c.Watch(controller.Owns(o.ReplicaSets, o.Pods).When(r.observe, predicate.ResourceVersionChanged))
@@ -21,8 +21,8 @@ func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*workload.Pod])))
 }
 
-// observe tells the expectations what happened to a Pod, and drops nothing. A Pod that was told to end counts as deleted
-// from then on; that it ends then counts no more.
+// observe settles the expectations of a Pod. It is a predicate that drops no notification. The first notification with
+// a deletionTimestamp counts as the deletion; the later removal does not count again.
 func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
 	ref := metav1.GetControllerOfNoCopy(n.Object)
 	if ref == nil {
@@ -30,7 +30,7 @@ func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
 	}
 	key := api.Key{Namespace: n.Object.Namespace, Name: ref.Name}
 	if s, found := r.cached.Get(key); !found || s.UID != ref.UID {
-		return true // of an incarnation that is gone: nothing is expected of it
+		return true // the ReplicaSet is gone or was replaced, so nothing is expected of the Pod
 	}
 	if n.Type == informer.Add {
 		r.expected.Created(key, 1)
@@ -41,7 +41,7 @@ func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
 	return true
 }
 
-// adopters are the ReplicaSets that select an orphan.
+// adopters returns the ReplicaSets whose selectors match an orphan.
 func (r *reconciler) adopters(p *workload.Pod) []api.Key {
 	if owner.ControllerOf(p) != "" {
 		return nil

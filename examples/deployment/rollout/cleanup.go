@@ -5,15 +5,15 @@ import (
 	"slices"
 )
 
-// cleanUpWhenComplete cleans up once a rollout is over, by what the Deployment's status says.
+// cleanUpWhenComplete cleans up if the status says that the rollout is complete.
 func (w *draft) cleanUpWhenComplete() {
 	if complete(w.deployment, &w.deployment.Status) {
 		w.cleanUp()
 	}
 }
 
-// cleanUp deletes old sets beyond the history that is to be kept, those of the lowest revisions first. One that still has
-// Pods, or has not said that it has none, stays.
+// cleanUp deletes old sets beyond the history limit, the lowest revisions first. It keeps a set that has Pods, or whose
+// status is not up to date.
 func (w *draft) cleanUp() {
 	limit, limited := historyLimit(w.deployment)
 	if !limited {
@@ -24,6 +24,6 @@ func (w *draft) cleanUp() {
 		return cmp.Compare(revisionOf(a.ReplicaSet), revisionOf(b.ReplicaSet))
 	})
 	for _, s := range old[:max(len(old)-limit, 0)] {
-		s.doomed = s.size() == 0 && s.Status.Replicas == 0 && s.settled() && !s.changed
+		s.deleted = s.size() == 0 && s.Status.Replicas == 0 && s.settled() && !s.changed
 	}
 }

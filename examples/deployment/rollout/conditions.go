@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The reasons of conditions. kubectl and others know them.
+// The reasons of conditions. Clients such as kubectl depend on them.
 const (
 	reasonAvailable   = "MinimumReplicasAvailable"
 	reasonUnavailable = "MinimumReplicasUnavailable"
@@ -35,7 +35,7 @@ func find(conditions []appsv1.DeploymentCondition, kind appsv1.DeploymentConditi
 	return &conditions[at]
 }
 
-// without returns the conditions but for one, in a slice of its own.
+// without returns a copy of the conditions without those of one type.
 func without(conditions []appsv1.DeploymentCondition, kind appsv1.DeploymentConditionType) []appsv1.DeploymentCondition {
 	return slices.DeleteFunc(slices.Clone(conditions), func(c appsv1.DeploymentCondition) bool { return c.Type == kind })
 }
@@ -44,15 +44,15 @@ func remove(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType
 	status.Conditions = without(status.Conditions, kind)
 }
 
-// set puts a condition among those of a status, unless it is there with that reason: a status is written when something
-// changed, and a message alone is not worth it.
+// set sets a condition in a status. It does nothing if the status and the reason are the same: a different message
+// alone is not worth a write.
 func (w *draft) set(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType, is corev1.ConditionStatus, reason, message string) {
-	status.Conditions = put(status.Conditions, condition(kind, is, reason, message, w.stamp()))
+	status.Conditions = put(status.Conditions, condition(kind, is, reason, message, w.timestamp()))
 }
 
-// touch is set for a condition that is true and has been seen to be so again, at a later time.
+// touch sets a condition to true, and updates its LastUpdateTime even if nothing else changes.
 func (w *draft) touch(status *appsv1.DeploymentStatus, kind appsv1.DeploymentConditionType, reason, message string) {
-	status.Conditions = renew(status.Conditions, condition(kind, corev1.ConditionTrue, reason, message, w.stamp()))
+	status.Conditions = replaceCondition(status.Conditions, condition(kind, corev1.ConditionTrue, reason, message, w.timestamp()))
 }
 
 func put(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
@@ -60,11 +60,11 @@ func put(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) 
 	if was != nil && was.Status == c.Status && was.Reason == c.Reason {
 		return conditions
 	}
-	return renew(conditions, c)
+	return replaceCondition(conditions, c)
 }
 
-// renew puts a condition in the place of the one of its type, whose status began when it began.
-func renew(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
+// replaceCondition replaces the condition of c's type. It keeps LastTransitionTime if the status is the same.
+func replaceCondition(conditions []appsv1.DeploymentCondition, c appsv1.DeploymentCondition) []appsv1.DeploymentCondition {
 	if was := find(conditions, c.Type); was != nil && was.Status == c.Status {
 		c.LastTransitionTime = was.LastTransitionTime
 	}
@@ -77,11 +77,11 @@ func condition(kind appsv1.DeploymentConditionType, is corev1.ConditionStatus, r
 	}
 }
 
-// stamp is the time of the decision as it is stored: in whole seconds, so that what is compared with what a server
-// returned is the same.
-func (w *draft) stamp() metav1.Time { return metav1.NewTime(w.now).Rfc3339Copy() }
+// timestamp returns the time of the decision in whole seconds, as a server stores it. A comparison with a stored time
+// is then exact.
+func (w *draft) timestamp() metav1.Time { return metav1.NewTime(w.now).Rfc3339Copy() }
 
-// subject is what a condition is about.
+// subject returns the words with which the message of a condition begins.
 func (w *draft) subject() string {
 	if w.next == nil {
 		return fmt.Sprintf("Deployment %q", w.deployment.Name)
@@ -89,8 +89,8 @@ func (w *draft) subject() string {
 	return fmt.Sprintf("ReplicaSet %q", w.next.Name)
 }
 
-// notePause says that a Deployment was paused or resumed, so that the time in between is not held against its rollout.
-// One that was late before stays late.
+// notePause records that a Deployment was paused or resumed, so that the pause does not count towards the deadline. A
+// rollout that has timed out stays timed out.
 func (w *draft) notePause() {
 	if _, bounded := progressDeadline(w.deployment); !bounded {
 		return
@@ -107,9 +107,9 @@ func (w *draft) notePause() {
 	}
 }
 
-// noteFound begins to judge a rollout to a set that is there already, if nothing was said or only of a rollout to
-// another set: that one's success would keep this one from ever being late, and its start would make it late too soon.
-// What was said before a Deployment was paused stands until it is resumed.
+// noteFound starts the progress of a rollout to an existing set, if there is no Progressing condition or if it is about
+// another set. Without this, the other rollout's success would prevent a timeout, and its start would cause an early
+// one. While a Deployment is paused, the condition does not change.
 func (w *draft) noteFound() {
 	_, bounded := progressDeadline(w.deployment)
 	if now := find(w.conditions, appsv1.DeploymentProgressing); bounded && !w.deployment.Spec.Paused && (now == nil || w.ofAnother(now)) {
@@ -117,8 +117,8 @@ func (w *draft) noteFound() {
 	}
 }
 
-// ofAnother tells whether a Progressing condition is about another set than the one of the present template. A
-// condition has no field for that, and so its message tells, which has the name in quotes here and in Kubernetes.
+// ofAnother reports whether a Progressing condition is about another set than the one of the current template. A
+// condition has no field for the set. Its message contains the name in quotes, here and in Kubernetes.
 func (w *draft) ofAnother(progressing *appsv1.DeploymentCondition) bool {
 	switch progressing.Reason {
 	case reasonCreated, reasonFound, reasonUpdated, reasonComplete, reasonTimedOut:
@@ -127,23 +127,23 @@ func (w *draft) ofAnother(progressing *appsv1.DeploymentCondition) bool {
 	return false
 }
 
-// noteCreated begins to judge a rollout, whatever was said of the one before.
+// noteCreated starts the progress of a rollout, whatever the earlier condition says.
 func (w *draft) noteCreated() {
 	if _, bounded := progressDeadline(w.deployment); bounded {
 		w.begin(reasonCreated, fmt.Sprintf("Created new replica set %q", w.next.Name))
 	}
 }
 
-// begin has a rollout progress from now on.
+// begin starts the progress of a rollout at the time of the decision.
 func (w *draft) begin(reason, message string) {
-	w.conditions = renew(w.conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reason, message, w.stamp()))
+	w.conditions = replaceCondition(w.conditions, condition(appsv1.DeploymentProgressing, corev1.ConditionTrue, reason, message, w.timestamp()))
 }
 
 func (w *draft) noteProgress(is corev1.ConditionStatus, reason, message string) {
-	w.conditions = put(w.conditions, condition(appsv1.DeploymentProgressing, is, reason, message, w.stamp()))
+	w.conditions = put(w.conditions, condition(appsv1.DeploymentProgressing, is, reason, message, w.timestamp()))
 }
 
-// failure is what a ReplicaSet complains about, the new one's complaint first.
+// failure returns the ReplicaFailure condition of a set, the new set's first.
 func (w *draft) failure() *appsv1.DeploymentCondition {
 	sets := w.sets
 	if w.next != nil {

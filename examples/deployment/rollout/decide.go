@@ -11,41 +11,41 @@ import (
 	"github.com/leatproject/leat/examples/deployment/workload"
 )
 
-// observed is everything that a decision is made from. Nothing of it is changed.
+// observed is the input of a decision. decide does not change it.
 type observed struct {
 	deployment *appsv1.Deployment
-	sets       []*appsv1.ReplicaSet          // those that are the Deployment's
-	pods       map[types.UID][]*workload.Pod // of each of them
+	sets       []*appsv1.ReplicaSet          // the sets of the Deployment
+	pods       map[types.UID][]*workload.Pod // the Pods of each set
 	now        time.Time
 }
 
-// decision is what is to be done. The changes are made in their order, the first that fails being the last that is
-// tried; then what the Deployment says of itself is written.
+// decision is the output. The reconciler makes the changes in order, up to the first failure. Then it writes the
+// status.
 type decision struct {
 	changes  []change
-	rollback *rollback // instead of anything else
+	rollback *rollback // replaces everything else
 	status   appsv1.DeploymentStatus
-	revision string        // for the Deployment's annotation; empty leaves it as it is
-	after    time.Duration // when to look again though nothing has happened; zero is not at all
+	revision string        // for the Deployment's annotation; empty means no change
+	after    time.Duration // time until the next reconcile without an event; zero means none
 }
 
-// change is what happens to one ReplicaSet.
+// change is a change of one ReplicaSet.
 type change struct {
-	was *appsv1.ReplicaSet // nil if it is to be created
-	to  *appsv1.ReplicaSet // nil if it is to be deleted
+	was *appsv1.ReplicaSet // nil if the set is to be created
+	to  *appsv1.ReplicaSet // nil if the set is to be deleted
 }
 
-// decide is the whole controller, but for reading and writing:
+// decide is the whole controller except for reading and writing. The first row that applies decides:
 //
-//	a Deployment that                        is
-//	is being deleted                         told of, and left alone
-//	is paused                                scaled, cleaned up and told of
-//	is asked to go back                      recorded as it is, then given an older template, and nothing else
-//	was scaled since its sets were           scaled
-//	wants Recreate                           emptied, then filled
-//	wants RollingUpdate                      moved over within its budget
+//	a Deployment                              its sets
+//	is being deleted                          stay; only the status is written
+//	has a rollback request and is not paused  record the current template, then the rollback is made
+//	is paused                                 are scaled and cleaned up
+//	was scaled                                are scaled
+//	has the strategy Recreate                 are scaled to zero, then the new one is scaled up
+//	has the strategy RollingUpdate            are scaled step by step within the budget
 //
-// It is given a Deployment that check has found nothing wrong with.
+// check must have found no error in the Deployment.
 func decide(o observed) decision {
 	w := newDraft(o)
 	switch {
@@ -77,31 +77,31 @@ func decide(o observed) decision {
 	return w.decided(w.rolloutStatus())
 }
 
-// draft is a decision in the making.
+// draft is a decision in progress.
 type draft struct {
 	observed
 	budget budget
-	// conditions are those of the Deployment, as far as they are decided upon.
+	// conditions are the conditions that the status will have.
 	conditions []appsv1.DeploymentCondition
-	sets       []*draftSet // the oldest first
-	next       *draftSet   // of those, the one that has the present template; nil if there is none
+	sets       []*draftSet // oldest first
+	next       *draftSet   // the set of the current template; nil if no set has it
 }
 
-// draftSet is a ReplicaSet as it is, and as it shall be.
+// draftSet is a ReplicaSet with its changes.
 type draftSet struct {
-	*appsv1.ReplicaSet                    // a copy that may be changed
-	was                *appsv1.ReplicaSet // nil if it does not exist yet
-	changed, doomed    bool
+	*appsv1.ReplicaSet                    // a copy, which may be changed
+	was                *appsv1.ReplicaSet // as it is now; nil if it does not exist yet
+	changed, deleted   bool
 }
 
 func newDraft(o observed) *draft {
 	w := &draft{observed: o, conditions: slices.Clone(o.deployment.Status.Conditions)}
-	w.budget, _ = budgetOf(o.deployment) // check has looked at the error
+	w.budget, _ = budgetOf(o.deployment) // check has handled the error
 	sorted := slices.SortedFunc(slices.Values(o.sets), older)
 	for _, s := range sorted {
 		w.sets = append(w.sets, &draftSet{ReplicaSet: s.DeepCopy(), was: s})
 	}
-	// More than one may have the template, where a hash was made in another way before: the oldest is the one.
+	// Several sets can have the template if their hashes were computed in different ways. The oldest set counts.
 	at := slices.IndexFunc(w.sets, func(s *draftSet) bool {
 		return sameTemplate(&s.Spec.Template, &o.deployment.Spec.Template)
 	})
@@ -111,23 +111,23 @@ func newDraft(o observed) *draft {
 	return w
 }
 
-// older orders ReplicaSets by age, and those of one second by name.
+// older compares ReplicaSets by age, and then by name.
 func older(a, b *appsv1.ReplicaSet) int {
 	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// old are the sets of former templates, the oldest first.
+// old returns the sets of earlier templates, oldest first.
 func (w *draft) old() []*draftSet {
 	return slices.DeleteFunc(slices.Clone(w.sets), func(s *draftSet) bool { return s == w.next })
 }
 
-// active are those of some sets that want Pods.
+// active returns the sets that want Pods.
 func active(sets []*draftSet) []*draftSet {
 	return slices.DeleteFunc(slices.Clone(sets), func(s *draftSet) bool { return s.size() == 0 })
 }
 
-// plain are the objects of some sets, as they shall be.
-func plain(sets []*draftSet) []*appsv1.ReplicaSet {
+// objects returns the ReplicaSets as they will be.
+func objects(sets []*draftSet) []*appsv1.ReplicaSet {
 	var all []*appsv1.ReplicaSet
 	for _, s := range sets {
 		all = append(all, s.ReplicaSet)
@@ -142,16 +142,16 @@ func total(sets []*draftSet) (sum int32) {
 	return sum
 }
 
-// wanted is how many Pods the Deployment wants, most how many it may have in between, and least how many of them it
-// must not make unavailable.
-func (w *draft) wanted() int32 { return replicas(w.deployment) }
-func (w *draft) most() int32   { return w.wanted() + w.budget.surge }
-func (w *draft) least() int32  { return w.wanted() - w.budget.unavailable }
+// wanted returns how many Pods the Deployment wants. maxTotal is the largest number during a rollout, and minAvailable
+// the smallest number of available Pods.
+func (w *draft) wanted() int32       { return replicas(w.deployment) }
+func (w *draft) maxTotal() int32     { return w.wanted() + w.budget.surge }
+func (w *draft) minAvailable() int32 { return w.wanted() - w.budget.unavailable }
 
 func (s *draftSet) size() int32 { return sizeOf(s.ReplicaSet) }
 
-// available is how many of a set's Pods are available for certain, once it has as many as it shall have. A set that was
-// scaled and has not said so yet may be deleting Pods that its status still counts.
+// available returns how many Pods of a set are certainly available after the change. A set whose status is not up to
+// date counts as zero: it may be deleting Pods that its status still counts.
 func (s *draftSet) available() int32 {
 	if !s.settled() {
 		return 0
@@ -159,7 +159,7 @@ func (s *draftSet) available() int32 {
 	return min(s.Status.AvailableReplicas, s.size())
 }
 
-// settled tells whether the status of a set is about its present size.
+// settled reports whether the status of a set is about its current size.
 func (s *draftSet) settled() bool {
 	return s.was != nil && s.Status.ObservedGeneration >= s.Generation
 }
@@ -171,22 +171,22 @@ func available(sets []*draftSet) (sum int32) {
 	return sum
 }
 
-// resize makes a set have another size, and writes into it, at that, how many there may be altogether.
+// resize changes the size of a set. It also records the Deployment's current sizes in the set's annotations.
 func (w *draft) resize(s *draftSet, size int32) {
 	if s.size() == size {
 		return
 	}
 	s.Spec.Replicas = &size
-	note(s.ReplicaSet, w.wanted(), w.most())
+	note(s.ReplicaSet, w.wanted(), w.maxTotal())
 	s.changed = true
 }
 
-// adopt brings the set of the present template, if there is one, up to what its Deployment says, and takes its number.
+// adopt updates the annotations, the revision and minReadySeconds of the set of the current template, if there is one.
 func (w *draft) adopt() {
 	if w.next == nil {
 		return
 	}
-	if annotate(w.next.ReplicaSet, w.deployment, newestRevision(plain(w.old()))+1) {
+	if annotate(w.next.ReplicaSet, w.deployment, newestRevision(objects(w.old()))+1) {
 		w.next.changed = true
 	}
 	if w.next.Spec.MinReadySeconds != w.deployment.Spec.MinReadySeconds {
@@ -195,10 +195,10 @@ func (w *draft) adopt() {
 	w.noteFound()
 }
 
-// recorded tells whether the present template is a revision, and makes it one if it is not: a rollback would lose it
-// otherwise, and the last revision but one would be taken for the last. A template is no revision yet when it was
-// changed together with the request, or on a paused Deployment. Its set has no Pods, because the rollback leaves no
-// time for any.
+// recorded reports whether the current template has a revision, and creates one otherwise. Without a revision, a
+// rollback would lose the template, and "the last revision" would be the wrong one. A template has no revision yet if
+// it was changed together with the request, or while the Deployment was paused. Its set gets no Pods, because the
+// rollback follows at once.
 func (w *draft) recorded() bool {
 	if w.next == nil {
 		w.create(0)
@@ -208,22 +208,22 @@ func (w *draft) recorded() bool {
 	return !w.next.changed
 }
 
-// create makes the set of the present template, of the size that it may have.
+// create adds a set for the current template, with the given size.
 func (w *draft) create(size int32) {
 	w.next = &draftSet{ReplicaSet: newSet(w.deployment)}
 	w.next.Spec.Replicas = &size
-	annotate(w.next.ReplicaSet, w.deployment, newestRevision(plain(w.sets))+1)
-	note(w.next.ReplicaSet, w.wanted(), w.most())
+	annotate(w.next.ReplicaSet, w.deployment, newestRevision(objects(w.sets))+1)
+	note(w.next.ReplicaSet, w.wanted(), w.maxTotal())
 	w.sets = append(w.sets, w.next)
 	w.noteCreated()
 }
 
-// decided puts together what the draft has come to.
+// decided returns the decision that the draft has reached.
 func (w *draft) decided(status appsv1.DeploymentStatus) decision {
 	d := decision{status: status, after: w.nextLook(&status)}
 	for _, s := range w.newFirst() {
 		switch {
-		case s.doomed:
+		case s.deleted:
 			d.changes = append(d.changes, change{was: s.was})
 		case s.changed, s.was == nil:
 			d.changes = append(d.changes, change{was: s.was, to: s.ReplicaSet})
@@ -237,8 +237,8 @@ func (w *draft) decided(status appsv1.DeploymentStatus) decision {
 	return d
 }
 
-// newFirst are the sets in the order in which they are written: where the new one cannot be, the old ones stay as they
-// are. What one decision adds never counts on what it takes away.
+// newFirst returns the sets in the order of their writes. If the new set cannot be written, the old ones stay as they
+// are. The additions of a decision never depend on its removals.
 func (w *draft) newFirst() []*draftSet {
 	if w.next == nil {
 		return w.sets

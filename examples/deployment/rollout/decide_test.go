@@ -16,36 +16,36 @@ import (
 )
 
 func TestRoll(t *testing.T) {
-	type sets [][3]int32 // of revisions 1, 2, ...: size, available, and 1 if the size is too new for the status to be about it
+	type sets [][3]int32 // of revisions 1, 2, …: size, available Pods, and 1 if the status is about an earlier size
 	for name, c := range map[string]struct {
 		replicas, surge, unavailable int32
 		old                          sets
 		next                         *[3]int32
 		want                         []string
 	}{
-		"the first set":                          {10, 3, 2, nil, nil, []string{"create 10"}},
-		"none wanted":                            {0, 3, 2, nil, nil, []string{"create 0"}},
-		"a new template":                         {10, 3, 2, sets{{10, 10}}, nil, []string{"create 3", "v1 10 to 8"}},
-		"no surge":                               {10, 0, 2, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 8"}},
-		"nothing may be unavailable":             {10, 3, 0, sets{{10, 10}}, nil, []string{"create 3"}},
-		"neither: one may":                       {10, 0, 0, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 9"}},
-		"the new one grows first":                {10, 3, 2, sets{{8, 8}}, &[3]int32{3, 0}, []string{"new 3 to 5"}},
-		"full, and none of the new available":    {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 0}, nil},
-		"full, and some of the new available":    {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 3}, []string{"v1 8 to 5"}},
-		"what is available is not known":         {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 3, 1}, nil},
-		"whether the old are is not known":       {10, 3, 2, sets{{8, 8, 1}}, &[3]int32{5, 5}, nil},
-		"never more than wanted":                 {10, 3, 2, sets{{1, 1}}, &[3]int32{9, 9}, []string{"new 9 to 10"}},
-		"too many of the new":                    {10, 3, 2, nil, &[3]int32{12, 12}, []string{"new 12 to 10"}},
-		"the last old ones":                      {10, 3, 2, sets{{3, 3}}, &[3]int32{10, 8}, []string{"v1 3 to 0"}},
-		"the last but those that are needed":     {10, 3, 2, sets{{3, 3}}, &[3]int32{10, 7}, []string{"v1 3 to 1"}},
-		"broken old ones go first":               {10, 3, 2, sets{{4, 4}, {6, 1}}, &[3]int32{3, 3}, []string{"v2 6 to 1"}},
-		"broken old ones, the oldest first":      {10, 3, 2, sets{{4, 2}, {6, 1}}, &[3]int32{3, 1}, []string{"v1 4 to 2", "v2 6 to 5"}},
-		"broken and spare ones":                  {10, 3, 2, sets{{5, 5}, {3, 2}}, &[3]int32{5, 5}, []string{"v1 5 to 1", "v2 3 to 2"}},
-		"no more broken ones than may go":        {10, 3, 2, sets{{8, 0}}, &[3]int32{5, 2}, []string{"v1 8 to 6"}},
-		"broken new ones are not spare old ones": {10, 3, 2, sets{{8, 7}}, &[3]int32{5, 0}, nil},
-		"the status counts what is about to go":  {10, 3, 2, sets{{5, 8}}, &[3]int32{5, 5}, []string{"new 5 to 8"}},
-		"and so does the sum":                    {10, 3, 2, sets{{5, 9}}, &[3]int32{8, 5}, []string{"v1 5 to 3"}},
-		"over":                                   {10, 3, 2, sets{{0, 0}}, &[3]int32{10, 10}, nil},
+		"the first set":                            {10, 3, 2, nil, nil, []string{"create 10"}},
+		"zero replicas":                            {0, 3, 2, nil, nil, []string{"create 0"}},
+		"a new template":                           {10, 3, 2, sets{{10, 10}}, nil, []string{"create 3", "v1 10 to 8"}},
+		"no surge":                                 {10, 0, 2, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 8"}},
+		"nothing may be unavailable":               {10, 3, 0, sets{{10, 10}}, nil, []string{"create 3"}},
+		"no surge, none unavailable: one may be":   {10, 0, 0, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 9"}},
+		"the new set grows first":                  {10, 3, 2, sets{{8, 8}}, &[3]int32{3, 0}, []string{"new 3 to 5"}},
+		"at the maximum, no new Pod available":     {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 0}, nil},
+		"at the maximum, some new Pods available":  {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 3}, []string{"v1 8 to 5"}},
+		"status of the new set is old":             {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 3, 1}, nil},
+		"status of the old set is old":             {10, 3, 2, sets{{8, 8, 1}}, &[3]int32{5, 5}, nil},
+		"not more than wanted":                     {10, 3, 2, sets{{1, 1}}, &[3]int32{9, 9}, []string{"new 9 to 10"}},
+		"the new set is too large":                 {10, 3, 2, nil, &[3]int32{12, 12}, []string{"new 12 to 10"}},
+		"the last old Pods":                        {10, 3, 2, sets{{3, 3}}, &[3]int32{10, 8}, []string{"v1 3 to 0"}},
+		"the last old Pods except the needed ones": {10, 3, 2, sets{{3, 3}}, &[3]int32{10, 7}, []string{"v1 3 to 1"}},
+		"unavailable old Pods go first":            {10, 3, 2, sets{{4, 4}, {6, 1}}, &[3]int32{3, 3}, []string{"v2 6 to 1"}},
+		"unavailable old Pods, oldest set first":   {10, 3, 2, sets{{4, 2}, {6, 1}}, &[3]int32{3, 1}, []string{"v1 4 to 2", "v2 6 to 5"}},
+		"unavailable and surplus Pods":             {10, 3, 2, sets{{5, 5}, {3, 2}}, &[3]int32{5, 5}, []string{"v1 5 to 1", "v2 3 to 2"}},
+		"not more unavailable Pods than allowed":   {10, 3, 2, sets{{8, 0}}, &[3]int32{5, 2}, []string{"v1 8 to 6"}},
+		"unavailable new Pods allow no removal":    {10, 3, 2, sets{{8, 7}}, &[3]int32{5, 0}, nil},
+		"the status still counts deleted Pods":     {10, 3, 2, sets{{5, 8}}, &[3]int32{5, 5}, []string{"new 5 to 8"}},
+		"the sum still counts deleted Pods":        {10, 3, 2, sets{{5, 9}}, &[3]int32{8, 5}, []string{"v1 5 to 3"}},
+		"complete":                                 {10, 3, 2, sets{{0, 0}}, &[3]int32{10, 10}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDeployment(c.replicas, c.surge, c.unavailable)
@@ -70,9 +70,9 @@ func TestRoll(t *testing.T) {
 	}
 }
 
-// TestBudgetHolds lets a controller that decides, and a cluster that follows late and in any order, have their way with
-// Deployments that are scaled and given new templates at any time. Whatever state the controller sees, what it decides
-// never adds to more than there may be, and never takes what must stay.
+// TestBudgetHolds simulates a controller that decides and a cluster that follows late and in any order. Deployments are
+// scaled and get new templates at any time. Whatever state the controller sees, its decision never exceeds the maximum,
+// and never removes Pods that must stay.
 func TestBudgetHolds(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -91,7 +91,7 @@ func TestBudgetHolds(t *testing.T) {
 	}
 }
 
-// simulation is a Deployment, its sets and their Pods, of which so many are available.
+// simulation is a Deployment, its sets and the numbers of their Pods.
 type simulation struct {
 	random     *rand.Rand
 	deployment *appsv1.Deployment
@@ -101,7 +101,7 @@ type simulation struct {
 
 type simulated struct {
 	*appsv1.ReplicaSet
-	pods, available int32 // in truth, which the status may be behind
+	pods, available int32 // the real numbers; the status may be older
 }
 
 func (s *simulation) step(t *testing.T) {
@@ -121,9 +121,9 @@ func (s *simulation) step(t *testing.T) {
 	}
 }
 
-// follow does what ReplicaSets do, in a set of its choice or in all: makes and deletes Pods, unavailable ones first, has
-// them become available, and tells of it. What a set has not looked at it may have deleted Pods for, which its status
-// still counts.
+// follow does the work of the ReplicaSet controller, for some sets or for all: it creates and deletes Pods, unavailable
+// ones first, lets Pods become available, and writes the status. A set may have deleted Pods that its status still
+// counts.
 func (s *simulation) follow(some bool) {
 	for _, set := range s.sets {
 		if some && s.random.IntN(3) > 0 {
@@ -217,7 +217,7 @@ func TestRecreateWaitsForTheLastPod(t *testing.T) {
 
 	counted := set(d, "v1", 1, 0, 0)
 	counted.Status.Replicas = 1
-	require.Empty(t, decide(at(d, counted)).lines(), "its status says that there is one")
+	require.Empty(t, decide(at(d, counted)).lines(), "its status counts one")
 	for phase, waits := range map[corev1.PodPhase]bool{
 		corev1.PodRunning: true, corev1.PodPending: true, corev1.PodUnknown: true, corev1.PodSucceeded: false, corev1.PodFailed: false,
 	} {
@@ -230,15 +230,15 @@ func TestRecreateWaitsForTheLastPod(t *testing.T) {
 	d.Annotations[revisionAnnotation] = "2"
 	o := at(d, empty, set(d, "new", 2, 2, 2))
 	o.pods = map[types.UID][]*workload.Pod{"uid-new": podsOf(corev1.PodRunning, 2)}
-	require.Equal(t, []string{"new 2 to 5"}, decide(o).lines(), "its own Pods are none to wait for")
+	require.Equal(t, []string{"new 2 to 5"}, decide(o).lines(), "Pods of the new set are not awaited")
 
 	both := at(d, old, set(d, "new", 2, 2, 2))
 	d.Spec.Replicas = new(int32)
 	*d.Spec.Replicas = 7
-	require.Equal(t, []string{"v1 5 to 0"}, decide(both).lines(), "scaled meanwhile, it is emptied all the same")
+	require.Equal(t, []string{"v1 5 to 0"}, decide(both).lines(), "scaled during the rollout, its old sets still go to zero")
 }
 
-func TestPausedAndDeletedMoveNothing(t *testing.T) {
+func TestPausedAndDeletedDoNotRollOut(t *testing.T) {
 	d := newDeployment(10, 3, 2)
 	old, next := set(d, "v1", 1, 8, 8), set(d, "new", 2, 5, 5)
 	require.NotEmpty(t, decide(at(d, old, next)).lines())
@@ -247,10 +247,10 @@ func TestPausedAndDeletedMoveNothing(t *testing.T) {
 	require.Empty(t, paused.lines())
 	require.Zero(t, paused.after)
 	require.Equal(t, "Unknown DeploymentPaused", is(paused.status, appsv1.DeploymentProgressing))
-	require.Empty(t, decide(at(d, set(d, "v1", 1, 10, 10))).lines(), "paused, it makes no set")
+	require.Empty(t, decide(at(d, set(d, "v1", 1, 10, 10))).lines(), "paused, it creates no set")
 
 	d.Spec.Replicas = new(int32)
-	require.Equal(t, []string{"new 5 to 0", "v1 8 to 0"}, decide(at(d, old, next)).lines(), "but it scales")
+	require.Equal(t, []string{"new 5 to 0", "v1 8 to 0"}, decide(at(d, old, next)).lines(), "it is scaled")
 
 	now := metav1.NewTime(noon)
 	d.DeletionTimestamp = &now
@@ -271,7 +271,7 @@ func TestCleanUp(t *testing.T) {
 	olds := func(change ...func(*appsv1.ReplicaSet)) []*appsv1.ReplicaSet {
 		var all []*appsv1.ReplicaSet
 		for i := range int32(5) {
-			// The oldest has the highest revision of the old ones: it was rolled back to.
+			// The oldest set has the highest revision of the old ones, because of a rollback.
 			s := set(d, fmt.Sprint("v", i+1), i+1, 0, 0)
 			s.CreationTimestamp = metav1.NewTime(noon.Add(-time.Duration(i) * time.Minute))
 			all = append(all, s)
@@ -290,12 +290,12 @@ func TestCleanUp(t *testing.T) {
 		require.ElementsMatch(t, []string{"delete v1", "delete v3"}, decide(at(d, olds(c)...)).lines(), name)
 	}
 	require.ElementsMatch(t, []string{"delete v1", "delete v3"},
-		decide(at(d, olds(func(s *appsv1.ReplicaSet) { s.DeletionTimestamp = &now })...)).lines(), "one that is going counts no more")
+		decide(at(d, olds(func(s *appsv1.ReplicaSet) { s.DeletionTimestamp = &now })...)).lines(), "a deleted set does not count")
 
 	d.Status.AvailableReplicas = 0
-	require.Empty(t, decide(at(d, olds()...)).lines(), "the rollout is not over")
+	require.Empty(t, decide(at(d, olds()...)).lines(), "the rollout is not complete")
 	d.Spec.Paused = true
-	require.Len(t, decide(at(d, olds()...)).lines(), 3, "paused, it does not matter")
+	require.Len(t, decide(at(d, olds()...)).lines(), 3, "paused, completeness does not matter")
 	d.Spec.RevisionHistoryLimit = nil
 	require.Empty(t, decide(at(d, olds()...)).lines(), "ten are kept")
 }

@@ -1,45 +1,48 @@
-// Package rollout is the Deployment controller: it moves Deployments from one template of their Pods to the next, by
-// way of a ReplicaSet for each.
+// Package rollout is the Deployment controller: it replaces the Pods of an earlier template by Pods of the current one.
+// It creates a ReplicaSet for each template, and changes the sizes of the sets.
 //
-// # Place in the pipeline
+// The reconciler reads the Deployment, its ReplicaSets and their Pods from caches. decide, a pure function, computes
+// the changes, and the reconciler writes them. Read decide.go first: it has the whole controller in a table. Then read
+// rolling.go, recreate.go and scale.go for sizes, status.go and conditions.go for the status, and reconciler.go and
+// change.go for the writes and their failures.
 //
-// At its end. The reconciler reads the Deployment, its ReplicaSets and their Pods from the caches; decide, which is
-// pure, says what to change; the reconciler writes it. Read decide.go first, which is the whole controller in a table,
-// then rolling.go, recreate.go and scale.go for the ways to change sizes, status.go and conditions.go for the status,
-// and reconciler.go and change.go for what is written and how that may fail.
+// # Example
 //
-// # Guarantees
+// New returns the controller, which a manager runs:
 //
-//  1. There are never more replicas than replicas+maxSurge, and never fewer available than replicas-maxUnavailable, by
-//     what the controller does, however late its cache and the ReplicaSets are (TestRoll, TestBudgetHolds).
-//  2. A rollout comes to its end from every state (TestBudgetHolds).
-//  3. Recreate makes no new Pod before the last old one has ended (TestRecreateWaitsForTheLastPod).
-//  4. A paused Deployment is scaled, and one that is being deleted is left alone (TestPausedAndDeletedMoveNothing).
-//  5. A change of the number of replicas in mid-rollout is shared by the sets in proportion, and nothing is lost by the
-//     rounding (TestDivide, TestDivideIsFair, TestScale, TestScaledIsForgotten).
-//  6. Revisions count up, and a set that is rolled back to remembers its former ones (TestRevisions, TestHistoryIsCut).
-//     A revision is written with the status, so that it is no new generation of the Deployment. A rollback makes the
-//     present template a revision first; the tests of the program above show it.
-//  7. Only old sets without Pods are cleaned up, and not those within the history that is to be kept (TestCleanUp).
-//  8. Templates are compared by what they mean, and their hash is stable (TestTemplatesAreComparedByWhatTheyMean,
-//     TestHash).
-//  9. The Progressing condition tells a rollout that moves from one that is complete, paused or late, and somebody
-//     looks when it would be late (TestProgress, TestPauseIsSaidUnlessItIsLate).
-//  10. What no retry would mend is found before anything is done (TestCheck).
+//	c := rollout.New(rollout.Options{
+//		Client: client, Deployments: deployments, ReplicaSets: sets, Pods: pods, Recorder: events,
+//	})
+//
+// # Promises
+//
+//  1. The sum of all sizes stays within replicas + maxSurge, and the available Pods stay at or above replicas -
+//     maxUnavailable, however late the cache and the ReplicaSets are. A rollout completes from every state.
+//  2. With Recreate, new Pods are created only after the last old Pod is gone.
+//  3. A paused Deployment is scaled and not rolled out. A deleted Deployment is not changed.
+//  4. Scaling during a rollout changes the sets in proportion to their sizes. Rounding loses no replica.
+//  5. Revisions increase. A set that is rolled back to records its earlier revisions. Before a rollback, the current
+//     template gets a revision. A revision is written with the status and causes no new generation.
+//  6. Only old sets without Pods, beyond the history limit, are deleted.
+//  7. Templates are compared by their meaning, and the hash of a template is stable.
+//  8. The condition Progressing reports whether a rollout progresses, is complete, is paused or has timed out, exactly
+//     at its deadline. An error that no retry can repair is found before any write.
 //
 // # Concurrency
 //
-// Reconcile runs on the controller's workers, for different Deployments at once. One whose last writes the caches do
-// not show yet waits without a worker. What Reconcile is given from the caches it never changes.
+// Reconcile runs on the controller's workers, for different Deployments at the same time. A Deployment whose last
+// writes are not in the caches yet waits without a worker. Reconcile does not change the objects of the caches.
 //
 // # Differences from client-go
 //
-// This is the deployment controller of kube-controller-manager, decision for decision, with these exceptions.
-// Availability is counted only where a ReplicaSet has observed its present size, and never as more than that size; so
-// what it reports late cannot be spent twice. A decision waits until the cache shows the last one. A set that is scaled
-// to the size that it has by chance is noted as scaled, unless its Deployment is paused. A rollout that returns to a
-// set that is there is judged from its own beginning, whatever was said of the rollout to another set. A request for a
-// rollback that is no number is answered instead of ignored; the set that records a template before a rollback gets no
-// Pods. Sets with Pods do not keep Recreate from emptying the others when it is scaled at once. An invalid Deployment
-// gets a condition.
+// This is the Deployment controller of kube-controller-manager, with these differences:
+//
+//   - Available Pods count only if the ReplicaSet has observed its current size, and not beyond that size.
+//   - A decision waits until the cache shows the writes of the last one.
+//   - A set that already has the right size gets the annotations of scaling, unless its Deployment is paused.
+//   - A rollout to an existing set has its own deadline, whatever the condition says about another set.
+//   - A rollback request that is not a number is answered instead of ignored. The set that records the current template
+//     before a rollback gets no Pods.
+//   - Sets with Pods do not prevent Recreate from scaling down when the Deployment is scaled at the same time.
+//   - An invalid Deployment gets a condition.
 package rollout

@@ -17,7 +17,7 @@ import (
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 
-// newDeployment wants replicas, and at most surge more and unavailable fewer.
+// newDeployment returns a Deployment with a number of replicas, maxSurge and maxUnavailable.
 func newDeployment(replicas, surge, unavailable int32) *appsv1.Deployment {
 	s, u := intstr.FromInt32(surge), intstr.FromInt32(unavailable)
 	return &appsv1.Deployment{
@@ -41,8 +41,8 @@ func template(image string) corev1.PodTemplateSpec {
 	}
 }
 
-// set is a ReplicaSet of an image and a size, of whose Pods so many are available; it is as old as its revision says, and
-// was scaled when the Deployment wanted and could have as many as it does now.
+// set returns a ReplicaSet with an image, a revision, a size and available Pods. Its age follows from the revision. Its
+// annotations are those of the Deployment's current sizes.
 func set(d *appsv1.Deployment, image string, revision, size, available int32) *appsv1.ReplicaSet {
 	s := newSet(d)
 	s.Name, s.UID = image, types.UID("uid-"+image)
@@ -64,7 +64,7 @@ func at(d *appsv1.Deployment, sets ...*appsv1.ReplicaSet) observed {
 	return observed{deployment: d, sets: sets, now: noon}
 }
 
-// lines are the changes of a decision, for people.
+// lines returns the changes of a decision as text.
 func (d decision) lines() []string {
 	lines := []string{}
 	for _, c := range d.changes {

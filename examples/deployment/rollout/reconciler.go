@@ -25,16 +25,16 @@ import (
 	"github.com/leatproject/leat/recorder"
 )
 
-// Options of a controller of Deployments. All but the last are required.
+// Options are the options of a controller of Deployments. All except the last are required.
 type Options struct {
 	Client *apiclient.Client
-	// Deployments, ReplicaSets and Pods are what the controller reads. None of them has run yet.
+	// Deployments, ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
 	Deployments *informer.Share[*appsv1.Deployment]
 	ReplicaSets *informer.Share[*appsv1.ReplicaSet]
 	Pods        *informer.Share[*workload.Pod]
 	Recorder    *recorder.Recorder
 
-	// Controller are the options of the engine. MaxRetries is 15 where it is zero, as in kube-controller-manager.
+	// Controller are the options of the controller. MaxRetries 0 means 15, as in kube-controller-manager.
 	Controller controller.Options
 }
 
@@ -48,8 +48,8 @@ func New(o Options) *controller.Controller[api.Key] {
 		cachedDeployments: o.Deployments.Cache(),
 		cachedSets:        o.ReplicaSets.Cache(),
 		recorder:          o.Recorder,
-		setsByKeeper:      informer.AddIndex(o.ReplicaSets.Informer, workload.KeeperOf[*appsv1.ReplicaSet]),
-		podsByKeeper:      informer.AddIndex(o.Pods.Informer, workload.KeeperOf[*workload.Pod]),
+		setsByOwner:       informer.AddIndex(o.ReplicaSets.Informer, workload.OwnerOf[*appsv1.ReplicaSet]),
+		podsByOwner:       informer.AddIndex(o.Pods.Informer, workload.OwnerOf[*workload.Pod]),
 		byNamespace: informer.AddIndex(o.Deployments.Informer, func(d *appsv1.Deployment) []string {
 			return []string{d.Namespace}
 		}),
@@ -63,18 +63,18 @@ func New(o Options) *controller.Controller[api.Key] {
 	return c
 }
 
-// reconciler reads, has it decided what to do, and writes. A gate before it waits until the caches show what it wrote: what
-// is decided from others is wrong more often than not, and where several objects are written together the server's check
-// of versions does not find out.
+// reconciler reads the caches, calls decide and writes the result. A gate delays a Deployment until the caches show the
+// last writes, because a decision from old state is usually wrong. The server's check of versions would not find this
+// if several objects are written together.
 type reconciler struct {
-	deployments  *cachedclient.Typed[*appsv1.Deployment]
-	sets         *cachedclient.Typed[*appsv1.ReplicaSet]
-	byNamespace  *cache.Index[*appsv1.Deployment, string]
-	setsByKeeper *cache.Index[*appsv1.ReplicaSet, workload.Keeper]
-	podsByKeeper *cache.Index[*workload.Pod, workload.Keeper]
-	recorder     *recorder.Recorder
+	deployments *cachedclient.Typed[*appsv1.Deployment]
+	sets        *cachedclient.Typed[*appsv1.ReplicaSet]
+	byNamespace *cache.Index[*appsv1.Deployment, string]
+	setsByOwner *cache.Index[*appsv1.ReplicaSet, workload.Owner]
+	podsByOwner *cache.Index[*workload.Pod, workload.Owner]
+	recorder    *recorder.Recorder
 
-	// Handlers wait for nothing, and so read these.
+	// for handlers, which must not block
 	cachedDeployments cache.Reader[*appsv1.Deployment]
 	cachedSets        cache.Reader[*appsv1.ReplicaSet]
 }
@@ -84,16 +84,16 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 	d, err := r.deployments.Peek(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
-		return controller.Result{}, nil // garbage collection deletes what was the Deployment's
+		return controller.Result{}, nil // the garbage collector deletes the ReplicaSets
 	case err != nil:
 		return controller.Result{}, err
 	}
 	selector, err := check(d)
 	switch {
 	case errors.Is(err, errSelectsAll):
-		return controller.Result{}, r.refuseAll(ctx, d)
+		return controller.Result{}, r.reportSelectsAll(ctx, d)
 	case err != nil:
-		return controller.Result{}, r.complain(ctx, d, err)
+		return controller.Result{}, r.reportInvalid(ctx, d, err)
 	}
 	sets, err := r.claim(ctx, d, selector)
 	if err != nil {
@@ -109,8 +109,8 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 	return controller.Result{RequeueAfter: todo.after}, nil
 }
 
-// settled makes errors that a retry is not the answer to no errors: after a conflict the newer state is on its way to the
-// cache and brings another reconcile; in a namespace that ends nothing can be created any more.
+// settled returns nil for errors that need no retry. After a conflict, the newer state is on its way to the cache and
+// causes another reconcile. In a terminating namespace nothing can be created.
 func settled(err error) error {
 	if apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
@@ -118,7 +118,8 @@ func settled(err error) error {
 	return err
 }
 
-// claim finds the ReplicaSets of a Deployment, adopting orphans that it selects and releasing what it selects no more.
+// claim returns the ReplicaSets of a Deployment. It adopts orphans that the selector matches, and releases sets that it
+// no longer matches.
 func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector labels.Selector) ([]*appsv1.ReplicaSet, error) {
 	claimer := owner.Claimer[*appsv1.Deployment, *appsv1.ReplicaSet]{
 		Owner: d, Resource: workload.Deployments,
@@ -130,22 +131,22 @@ func (r *reconciler) claim(ctx context.Context, d *appsv1.Deployment, selector l
 			return r.sets.Patch(ctx, api.KeyOf(s), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
 		},
 	}
-	mine := r.setsByKeeper.ByIndex(workload.Keeper{Controller: d.UID})
-	orphans := r.setsByKeeper.ByIndex(workload.Keeper{Namespace: d.Namespace})
+	mine := r.setsByOwner.ByIndex(workload.Owner{Controller: d.UID})
+	orphans := r.setsByOwner.ByIndex(workload.Owner{Namespace: d.Namespace})
 	return claimer.Claim(ctx, append(mine, orphans...))
 }
 
-// podsOf finds the Pods of each set.
+// podsOf returns the Pods of each set.
 func (r *reconciler) podsOf(sets []*appsv1.ReplicaSet) map[types.UID][]*workload.Pod {
 	pods := map[types.UID][]*workload.Pod{}
 	for _, s := range sets {
-		pods[s.UID] = r.podsByKeeper.ByIndex(workload.Keeper{Controller: s.UID})
+		pods[s.UID] = r.podsByOwner.ByIndex(workload.Owner{Controller: s.UID})
 	}
 	return pods
 }
 
-// carryOut makes the changes that were decided upon, and then writes what the Deployment says of itself. Where a change
-// fails for good the status says so, if it can.
+// carryOut makes the changes of a decision and then writes the status. If a change fails permanently, the status says
+// so if it can be written.
 func (r *reconciler) carryOut(ctx context.Context, d *appsv1.Deployment, todo decision) error {
 	for _, c := range todo.changes {
 		done, err := r.change(ctx, d, c)
@@ -162,7 +163,7 @@ func (r *reconciler) carryOut(ctx context.Context, d *appsv1.Deployment, todo de
 	return r.putStatus(ctx, d)
 }
 
-// writeStatus writes a status if it says something new.
+// writeStatus writes a changed status.
 func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, status appsv1.DeploymentStatus) error {
 	if equality.Semantic.DeepEqual(d.Status, status) {
 		return nil
@@ -172,8 +173,9 @@ func (r *reconciler) writeStatus(ctx context.Context, d *appsv1.Deployment, stat
 	return r.putStatus(ctx, d)
 }
 
-// putStatus writes the status of a Deployment and, with it, the annotations: a server takes these from an update of a
-// Deployment's status, and counts them in metadata.generation otherwise. A Deployment that is gone is no error.
+// putStatus writes the status of a Deployment together with its annotations. A server accepts annotations in an update
+// of a Deployment's status; in an ordinary update they would increment metadata.generation. A Deployment that is gone
+// is no error.
 func (r *reconciler) putStatus(ctx context.Context, d *appsv1.Deployment) error {
 	if _, err := r.deployments.UpdateStatus(ctx, d, metav1.UpdateOptions{}); !apierrors.IsNotFound(err) {
 		return err
@@ -181,37 +183,38 @@ func (r *reconciler) putStatus(ctx context.Context, d *appsv1.Deployment) error 
 	return nil
 }
 
-// rollBack writes what a request to go back has led to.
+// rollBack writes the result of a rollback request, and records an Event.
 func (r *reconciler) rollBack(ctx context.Context, b *rollback) error {
 	stored, err := r.deployments.Update(ctx, b.to, metav1.UpdateOptions{})
 	if err != nil {
 		return err
 	}
-	r.tell(stored, b.warning, b.reason, b.note)
+	r.recordEvent(stored, b.warning, b.reason, b.note)
 	return nil
 }
 
-// refuseAll says once for each generation that a Deployment with an empty selector is left alone.
-func (r *reconciler) refuseAll(ctx context.Context, d *appsv1.Deployment) error {
+// reportSelectsAll records an Event about a Deployment with an empty selector, once a generation. The Deployment is not
+// reconciled further.
+func (r *reconciler) reportSelectsAll(ctx context.Context, d *appsv1.Deployment) error {
 	if d.Status.ObservedGeneration >= d.Generation {
 		return nil
 	}
-	r.tell(d, true, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
+	r.recordEvent(d, true, "SelectingAll", "This deployment is selecting all pods. A non-empty selector is required.")
 	status := *d.Status.DeepCopy()
 	status.ObservedGeneration = d.Generation
 	return settled(r.writeStatus(ctx, d, status))
 }
 
-// complain says in a condition and an Event what is wrong with a Deployment, once, and does not try again: only its user
-// can mend it.
-func (r *reconciler) complain(ctx context.Context, d *appsv1.Deployment, wrong error) error {
+// reportInvalid reports an error of a Deployment in a condition and an Event, once. It does not retry, because only the
+// user can correct the Deployment.
+func (r *reconciler) reportInvalid(ctx context.Context, d *appsv1.Deployment, wrong error) error {
 	status := *d.Status.DeepCopy()
 	status.ObservedGeneration = d.Generation
 	said := find(status.Conditions, appsv1.DeploymentProgressing)
 	if said == nil || said.Reason != reasonInvalid || said.Message != wrong.Error() {
-		r.tell(d, true, reasonInvalid, wrong.Error())
+		r.recordEvent(d, true, reasonInvalid, wrong.Error())
 		now := metav1.Now().Rfc3339Copy()
-		status.Conditions = renew(status.Conditions,
+		status.Conditions = replaceCondition(status.Conditions,
 			condition(appsv1.DeploymentProgressing, corev1.ConditionFalse, reasonInvalid, wrong.Error(), now))
 	}
 	if err := settled(r.writeStatus(ctx, d, status)); err != nil {
@@ -220,7 +223,7 @@ func (r *reconciler) complain(ctx context.Context, d *appsv1.Deployment, wrong e
 	return controller.TerminalError(fmt.Errorf("deployment %s: %w", api.FormatKey(api.KeyOf(d)), wrong))
 }
 
-func (r *reconciler) tell(d *appsv1.Deployment, warning bool, reason, note string) {
+func (r *reconciler) recordEvent(d *appsv1.Deployment, warning bool, reason, note string) {
 	kind := recorder.Normal
 	if warning {
 		kind = recorder.Warning

@@ -2,7 +2,7 @@ package rollout
 
 import "github.com/leatproject/leat/examples/deployment/workload"
 
-// recreate empties the old sets, waits until the last of their Pods has ended, and only then fills the new one.
+// recreate scales the old sets to zero, waits until their last Pod is gone, and then scales up the new set.
 func (w *draft) recreate() {
 	old := active(w.old())
 	for _, s := range old {
@@ -18,8 +18,8 @@ func (w *draft) recreate() {
 	w.cleanUpWhenComplete()
 }
 
-// oldPodsRun tells whether a Pod of an old set has not ended: by what the sets say, and by what is seen of the Pods, which
-// knows more when they are slow to end.
+// oldPodsRun reports whether a Pod of an old set still exists. It checks the status of the sets and the Pods in the
+// cache, because the cache also has Pods that terminate slowly.
 func (w *draft) oldPodsRun() bool {
 	for _, s := range w.old() {
 		if s.Status.Replicas > 0 {

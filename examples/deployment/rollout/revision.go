@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The annotations by which Deployments and their ReplicaSets are numbered. kubectl reads them.
+// The annotations with the revisions of Deployments and ReplicaSets. kubectl reads them.
 const (
 	revisionAnnotation = "deployment.kubernetes.io/revision"
 	historyAnnotation  = "deployment.kubernetes.io/revision-history"
@@ -18,10 +18,10 @@ const (
 	rollbackAnnotation = appsv1.DeprecatedRollbackTo
 )
 
-// maxHistory is how many bytes of former revisions are remembered.
+// maxHistory is the largest length of the list of earlier revisions, in bytes.
 const maxHistory = 2000
 
-// isOwn tells whether an annotation belongs to one object and is not passed on between a Deployment and its ReplicaSets.
+// isOwn reports whether an annotation is about one object and is not copied between a Deployment and its ReplicaSets.
 func isOwn(annotation string) bool {
 	switch annotation {
 	case revisionAnnotation, historyAnnotation, desiredAnnotation, maxAnnotation, rollbackAnnotation,
@@ -31,7 +31,7 @@ func isOwn(annotation string) bool {
 	return false
 }
 
-// revisionOf is the number of a ReplicaSet; zero is one that has none, or none that can be read.
+// revisionOf returns the revision of a ReplicaSet. It is zero if the annotation is missing or cannot be parsed.
 func revisionOf(s *appsv1.ReplicaSet) int64 {
 	n, err := strconv.ParseInt(s.Annotations[revisionAnnotation], 10, 64)
 	if err != nil {
@@ -40,7 +40,7 @@ func revisionOf(s *appsv1.ReplicaSet) int64 {
 	return n
 }
 
-// newestRevision is the highest number of any.
+// newestRevision returns the highest revision.
 func newestRevision(sets []*appsv1.ReplicaSet) (newest int64) {
 	for _, s := range sets {
 		newest = max(newest, revisionOf(s))
@@ -48,7 +48,8 @@ func newestRevision(sets []*appsv1.ReplicaSet) (newest int64) {
 	return newest
 }
 
-// lastRevision is the highest but one: what a rollback without a number goes to. Zero is that there is none.
+// lastRevision returns the second highest revision, to which a rollback without a number goes. It is zero if there is
+// only one revision.
 func lastRevision(sets []*appsv1.ReplicaSet) (last int64) {
 	var newest int64
 	for _, s := range sets {
@@ -62,9 +63,9 @@ func lastRevision(sets []*appsv1.ReplicaSet) (last int64) {
 	return last
 }
 
-// annotate gives the ReplicaSet of the present template what it has to say: the annotations of its Deployment, and its
-// number, which is the highest. One that was numbered before, and is rolled back to, remembers its former number. It
-// tells whether anything changed.
+// annotate copies the annotations of a Deployment to the ReplicaSet of the current template, and sets the revision,
+// which is the highest. If the set had another revision before, annotate adds that to the list of earlier revisions. It
+// reports whether the annotations changed.
 func annotate(s *appsv1.ReplicaSet, d *appsv1.Deployment, newest int64) (changed bool) {
 	if s.Annotations == nil {
 		s.Annotations = map[string]string{}
@@ -85,7 +86,7 @@ func annotate(s *appsv1.ReplicaSet, d *appsv1.Deployment, newest int64) (changed
 	return true
 }
 
-// remember adds a revision to a list of them, and forgets the oldest where the list grows too long.
+// remember adds a revision to the list of earlier revisions, and drops the oldest ones if the list gets too long.
 func remember(history, revision string) string {
 	if history == "" {
 		return revision
@@ -97,10 +98,10 @@ func remember(history, revision string) string {
 	return history
 }
 
-// desiredOf is how many replicas the Deployment wanted when a ReplicaSet was last scaled.
+// desiredOf returns how many replicas the Deployment wanted when the ReplicaSet was last scaled.
 func desiredOf(s *appsv1.ReplicaSet) (int32, bool) { return count(s, desiredAnnotation) }
 
-// maxOf is how many there could have been of all its ReplicaSets then.
+// maxOf returns the largest sum of all sizes when the ReplicaSet was last scaled.
 func maxOf(s *appsv1.ReplicaSet) (int32, bool) { return count(s, maxAnnotation) }
 
 func count(s *appsv1.ReplicaSet, annotation string) (int32, bool) {
@@ -111,7 +112,7 @@ func count(s *appsv1.ReplicaSet, annotation string) (int32, bool) {
 	return int32(n), true
 }
 
-// note writes both into a ReplicaSet and tells whether that changed anything.
+// note writes both annotations and reports whether they changed.
 func note(s *appsv1.ReplicaSet, desired, most int32) (changed bool) {
 	if s.Annotations == nil {
 		s.Annotations = map[string]string{}

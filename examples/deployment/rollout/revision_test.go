@@ -33,12 +33,12 @@ func TestRevisions(t *testing.T) {
 	next.Annotations[historyAnnotation] = "1"
 	again := decide(at(d, old, next))
 	to := again.changes[0].to
-	require.Equal(t, "5", to.Annotations[revisionAnnotation], "who is new again gets a new number")
-	require.Equal(t, "1,2", to.Annotations[historyAnnotation], "and remembers the old ones")
+	require.Equal(t, "5", to.Annotations[revisionAnnotation], "a set that is current again gets a new revision")
+	require.Equal(t, "1,2", to.Annotations[historyAnnotation], "and lists the earlier ones")
 	require.Equal(t, "5", again.revision)
 
 	next.Annotations[revisionAnnotation] = "17"
-	require.Equal(t, "17", decide(at(d, old, next)).revision, "a number that is higher already stays")
+	require.Equal(t, "17", decide(at(d, old, next)).revision, "a higher revision stays")
 	next.Annotations[revisionAnnotation] = "soon"
 	delete(next.Annotations, historyAnnotation)
 	to = decide(at(d, old, next)).changes[0].to
@@ -58,7 +58,7 @@ func TestHistoryIsCut(t *testing.T) {
 	require.Equal(t, "10667", all[0])
 }
 
-func TestAnnotationsArePassedOn(t *testing.T) {
+func TestAnnotationsAreCopied(t *testing.T) {
 	d := newDeployment(1, 1, 0)
 	d.Annotations = map[string]string{
 		"note": "x", revisionAnnotation: "7", corev1.LastAppliedConfigAnnotation: "{}", desiredAnnotation: "5", maxAnnotation: "6",
@@ -70,7 +70,7 @@ func TestAnnotationsArePassedOn(t *testing.T) {
 	require.Equal(t, "x", decide(at(d, next)).changes[0].to.Annotations["note"])
 }
 
-func TestMinReadySecondsArePassedOn(t *testing.T) {
+func TestMinReadySecondsAreCopied(t *testing.T) {
 	d := newDeployment(1, 1, 0)
 	d.Annotations[revisionAnnotation] = "1"
 	next := set(d, "new", 1, 1, 1)
@@ -80,7 +80,7 @@ func TestMinReadySecondsArePassedOn(t *testing.T) {
 	require.EqualValues(t, 5, decide(at(d)).changes[0].to.Spec.MinReadySeconds)
 }
 
-func TestTheOldestOfTwoEqualSetsIsTheNewOne(t *testing.T) {
+func TestTheOldestOfTwoEqualSetsIsCurrent(t *testing.T) {
 	d := newDeployment(2, 1, 0)
 	a, b := set(d, "new", 1, 1, 1), set(d, "new", 2, 1, 1)
 	b.Name, b.UID = "other", "other"
@@ -89,14 +89,14 @@ func TestTheOldestOfTwoEqualSetsIsTheNewOne(t *testing.T) {
 	require.Equal(t, "new", newDraft(at(d, b, a)).next.Name)
 }
 
-func TestTemplatesAreComparedByWhatTheyMean(t *testing.T) {
+func TestTemplatesAreComparedByMeaning(t *testing.T) {
 	a, b := template("x"), template("x")
 	b.Labels[hashLabel] = "1234"
 	require.True(t, sameTemplate(&a, &b))
-	require.Contains(t, b.Labels, hashLabel, "and left as they are")
+	require.Contains(t, b.Labels, hashLabel, "the templates are not changed")
 	require.Equal(t, hashOf(&a, nil), hashOf(&b, nil))
 	b.Annotations, b.Spec.Volumes = map[string]string{}, []corev1.Volume{}
-	require.True(t, sameTemplate(&a, &b), "absent and empty are one")
+	require.True(t, sameTemplate(&a, &b), "absent and empty are equal")
 	require.Equal(t, hashOf(&a, nil), hashOf(&b, nil))
 	b.Spec.Containers[0].Image = "y"
 	require.False(t, sameTemplate(&a, &b))
@@ -105,7 +105,7 @@ func TestTemplatesAreComparedByWhatTheyMean(t *testing.T) {
 
 func TestHash(t *testing.T) {
 	a := template("x")
-	require.Equal(t, "6f6fc996ff", hashOf(&a, nil), "it must stay what it is: a rollout would come of another")
+	require.Equal(t, "6f6fc996ff", hashOf(&a, nil), "another hash would cause a rollout")
 	one, two := int32(1), int32(2)
 	seen := map[string]bool{hashOf(&a, nil): true, hashOf(&a, &one): true, hashOf(&a, &two): true, hashOf(&a, new(int32)): true}
 	require.Len(t, seen, 4)
@@ -115,5 +115,5 @@ func TestNamesFit(t *testing.T) {
 	require.Equal(t, "web-abc", setName("web", "abc"))
 	long := setName(strings.Repeat("x", 240)+"."+strings.Repeat("y", 12), "0123456789ab")
 	require.LessOrEqual(t, len(long), 253)
-	require.Equal(t, strings.Repeat("x", 240)+"-0123456789ab", long, "no dot before the dash")
+	require.Equal(t, strings.Repeat("x", 240)+"-0123456789ab", long, "there is no dot before the dash")
 }

@@ -8,22 +8,23 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// rollback is a Deployment that goes back to an older template, or was asked to and cannot.
+// rollback is the answer to a rollback request: a Deployment with an earlier template, or the reason for a refusal.
 type rollback struct {
-	to      *appsv1.Deployment // as it is to be written: at the least without the request
+	to      *appsv1.Deployment // what to write; it no longer has the request
 	warning bool
 	reason  string
 	note    string
 }
 
-// wantsRollback tells whether somebody asked for an older revision, as extensions/v1beta1 had it.
+// wantsRollback reports whether the Deployment has a rollback request, the annotation that replaced the field of
+// extensions/v1beta1.
 func wantsRollback(d *appsv1.Deployment) bool {
 	_, asked := d.Annotations[rollbackAnnotation]
 	return asked
 }
 
-// rollback answers the request. Whatever comes of it, it is answered once; the change of the template that it may lead to
-// is rolled out by the next reconcile, as if a user had made it.
+// rollback answers the request, once in any case. If it changes the template, the next reconcile rolls it out like a
+// user's change.
 func (w *draft) rollback() *rollback {
 	d := w.deployment.DeepCopy()
 	delete(d.Annotations, rollbackAnnotation)
@@ -38,7 +39,7 @@ func (w *draft) rollback() *rollback {
 	}
 	for _, s := range w.observed.sets {
 		if revisionOf(s) == number {
-			return back(d, s, number)
+			return rollbackTo(d, s, number)
 		}
 	}
 	return notFound(d, "Unable to find the revision to rollback to.")
@@ -48,8 +49,9 @@ func notFound(d *appsv1.Deployment, note string) *rollback {
 	return &rollback{to: d, warning: true, reason: "DeploymentRollbackRevisionNotFound", note: note}
 }
 
-// back gives a Deployment the template of one of its sets, and the annotations that it had when that was new.
-func back(d *appsv1.Deployment, s *appsv1.ReplicaSet, number int64) *rollback {
+// rollbackTo gives a Deployment the template of one of its sets, and the annotations that the Deployment had at that
+// time.
+func rollbackTo(d *appsv1.Deployment, s *appsv1.ReplicaSet, number int64) *rollback {
 	if sameTemplate(&d.Spec.Template, &s.Spec.Template) {
 		return &rollback{
 			to: d, warning: true, reason: "DeploymentRollbackTemplateUnchanged",

@@ -1,7 +1,7 @@
 package rollout
 
-// roll moves a Deployment from its old sets to the new one within its budget: what may be added is added first, and only
-// if nothing may, old Pods are taken away.
+// roll takes the next step of a rolling update. It first creates the new Pods that the budget allows. Only if it allows
+// none, it removes old Pods.
 func (w *draft) roll() {
 	if w.next == nil {
 		w.create(w.roomFor(0))
@@ -11,7 +11,7 @@ func (w *draft) roll() {
 	}
 }
 
-// grow brings the new set closer to the size that is wanted, and tells whether it has.
+// grow brings the new set closer to the wanted size, and reports whether it changed the size.
 func (w *draft) grow() bool {
 	size := w.next.size()
 	to := w.wanted()
@@ -22,34 +22,34 @@ func (w *draft) grow() bool {
 	return to != size
 }
 
-// roomFor is how large the new set may become from a size: as large as is wanted, as far as all sets together stay below
-// the most there may be.
+// roomFor returns the size that the new set may grow to: at most the wanted size, and only while the sum stays within
+// maxTotal.
 func (w *draft) roomFor(size int32) int32 {
-	room := max(w.most()-total(w.sets), 0)
+	room := max(w.maxTotal()-total(w.sets), 0)
 	return size + min(room, w.wanted()-size)
 }
 
-// shrink takes old Pods away as far as enough are available without them, and tells whether it has.
+// shrink removes old Pods if enough others are available, and reports whether it did.
 //
-// What may go is what is above the least, less the Pods of the new set that are not available: they may never be. For
-// instance, 10 replicas with a surge of 3 and 2 unavailable, of which the new set has 5 that crash: 13 - 8 - 5 = 0 old
-// ones may go.
+// The number that may go is the sum above minAvailable, less the unavailable Pods of the new set, because they may
+// never be available. Example: 10 replicas, maxSurge 3, maxUnavailable 2. The new set has 5 Pods, and all of them
+// crash. 13 - 8 - 5 = 0 old Pods may go.
 func (w *draft) shrink() bool {
 	old := active(w.old())
-	may := total(w.sets) - w.least() - (w.next.size() - w.next.available())
+	may := total(w.sets) - w.minAvailable() - (w.next.size() - w.next.available())
 	if len(old) == 0 || may <= 0 {
 		return false
 	}
-	gone := w.takeBroken(old, may)
-	return w.takeSpare(old, may-gone)+gone > 0
+	gone := w.removeUnavailable(old, may)
+	return w.removeSurplus(old, may-gone)+gone > 0
 }
 
-// takeBroken takes from the old sets, oldest first, Pods that are not available, which would be in the way for ever. A
-// ReplicaSet deletes those before others.
-func (w *draft) takeBroken(old []*draftSet, most int32) (gone int32) {
+// removeUnavailable removes unavailable Pods from the old sets, oldest set first, because they would block the rollout
+// forever. A ReplicaSet deletes unavailable Pods first.
+func (w *draft) removeUnavailable(old []*draftSet, most int32) (gone int32) {
 	for _, s := range old {
 		if !s.settled() {
-			continue // it is not known how many are broken
+			continue // it is not known how many are unavailable
 		}
 		n := min(most-gone, s.size()-s.available())
 		w.resize(s, s.size()-n)
@@ -58,9 +58,9 @@ func (w *draft) takeBroken(old []*draftSet, most int32) (gone int32) {
 	return gone
 }
 
-// takeSpare takes from the old sets, oldest first, as many as are available beyond the least.
-func (w *draft) takeSpare(old []*draftSet, most int32) (gone int32) {
-	most = min(most, available(w.sets)-w.least())
+// removeSurplus removes available Pods above minAvailable from the old sets, oldest set first.
+func (w *draft) removeSurplus(old []*draftSet, most int32) (gone int32) {
+	most = min(most, available(w.sets)-w.minAvailable())
 	for _, s := range old {
 		n := min(most-gone, s.size())
 		if n <= 0 {

@@ -8,8 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 )
 
-// scaled tells whether the Deployment wants another number of replicas than when its sets were scaled last. Of the sets
-// that Recreate is about to empty none has a part to keep.
+// scaled reports whether the number of replicas has changed since the sets were last scaled. Sets that Recreate is
+// about to scale to zero are not considered.
 func (w *draft) scaled() bool {
 	if len(active(w.sets)) > 1 && !w.rolling() {
 		return false
@@ -20,12 +20,12 @@ func (w *draft) scaled() bool {
 	})
 }
 
-// scale follows a change of the number of replicas. A rollout that is under way is neither hastened nor held up by it:
-// each set keeps its part.
+// scale applies a changed number of replicas. It does not affect the progress of a rollout: each set keeps its
+// proportion.
 func (w *draft) scale() {
 	if only := w.activeOrNewest(); only != nil {
 		w.resize(only, w.wanted())
-		if !w.deployment.Spec.Paused { // scaled asks for the note again otherwise; paused, there is nothing that asks
+		if !w.deployment.Spec.Paused { // otherwise scaled would still return true; it is not called while the Deployment is paused
 			w.keepNote(only)
 		}
 		return
@@ -45,8 +45,8 @@ func (w *draft) rolling() bool {
 	return strategy(w.deployment) == appsv1.RollingUpdateDeploymentStrategyType
 }
 
-// activeOrNewest is the only set with Pods or, if none has any, the one of the present template, or else the newest; nil
-// if more than one has Pods.
+// activeOrNewest returns the only set with Pods. Without Pods it returns the set of the current template, or else the
+// newest set. It returns nil if several sets have Pods.
 func (w *draft) activeOrNewest() *draftSet {
 	switch some := active(w.sets); {
 	case len(some) == 1:
@@ -59,7 +59,7 @@ func (w *draft) activeOrNewest() *draftSet {
 	return w.sets[len(w.sets)-1]
 }
 
-// saturated tells whether the new set has all the Pods that are wanted, and had been told of as many.
+// saturated reports whether the new set has all wanted Pods, and whether this was its size for the whole Deployment.
 func (w *draft) saturated() bool {
 	if w.next == nil {
 		return false
@@ -68,19 +68,19 @@ func (w *draft) saturated() bool {
 	return known && desired == w.wanted() && w.next.size() == w.wanted() && w.next.available() == w.wanted()
 }
 
-// share divides what may be added, or must be taken away, among the sets with Pods, by their size. Every one of them
-// notes what there may be now, whether its size changes or not.
+// share divides an addition or a removal among the sets with Pods, in proportion to their sizes. Each set gets the
+// current annotations, even if its size stays.
 func (w *draft) share() {
 	sets := active(w.sets)
 	parts := make([]part, len(sets))
 	for i, s := range sets {
 		before, known := maxOf(s.ReplicaSet)
 		if !known || before == 0 {
-			before = w.deployment.Status.Replicas // the annotation is gone: the closest that is known
+			before = w.deployment.Status.Replicas // the annotation is missing; this is the closest known number
 		}
 		parts[i] = part{size: s.size(), before: before, age: i}
 	}
-	most := w.most()
+	most := w.maxTotal()
 	if w.wanted() == 0 {
 		most = 0
 	}
@@ -91,21 +91,21 @@ func (w *draft) share() {
 }
 
 func (w *draft) keepNote(s *draftSet) {
-	if note(s.ReplicaSet, w.wanted(), w.most()) {
+	if note(s.ReplicaSet, w.wanted(), w.maxTotal()) {
 		s.changed = true
 	}
 }
 
-// part is the share that one set has in a Deployment.
+// part is one of the sets among which divide divides.
 type part struct {
 	size   int32
-	before int32 // the most that all sets together could have when it got that size; zero is not known
-	age    int   // higher is newer
+	before int32 // the largest sum of all sizes when it got its size; zero means unknown
+	age    int   // a higher number means newer
 }
 
-// divide returns new sizes whose sum is most. Each part grows or shrinks as the whole does, rounded, as far as the sum
-// allows, from the largest to the smallest; of parts of one size the newer grow first, and the older shrink first. The
-// largest gets what is left over by the rounding.
+// divide returns new sizes whose sum is most. Each size changes in proportion to the whole, rounded, while the sum
+// allows it. Larger sets come first. Of two equal sets the newer one grows first, and the older one shrinks first. The
+// largest set gets the rest that rounding leaves.
 func divide(parts []part, most int32) []int32 {
 	sizes := make([]int32, len(parts))
 	order := make([]int, len(parts))
@@ -135,7 +135,7 @@ func divide(parts []part, most int32) []int32 {
 		sizes[i] += n
 		left -= n
 	}
-	for _, i := range order { // the largest alone, unless it is not large enough to give what is left
+	for _, i := range order { // the largest takes the whole rest, unless it is too small for a removal
 		n := max(left, -sizes[i])
 		sizes[i] += n
 		left -= n
@@ -143,7 +143,7 @@ func divide(parts []part, most int32) []int32 {
 	return sizes
 }
 
-// proportion is by how much a part changes when the whole becomes most.
+// proportion returns the change of a part if the whole becomes most.
 func proportion(p part, most int32) int32 {
 	switch {
 	case most == 0:

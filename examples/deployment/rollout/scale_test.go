@@ -10,27 +10,27 @@ import (
 
 func TestDivide(t *testing.T) {
 	for name, c := range map[string]struct {
-		parts []part // the oldest first
+		parts []part // oldest first
 		most  int32
 		want  []int32
 	}{
-		"in proportion":                  {[]part{{8, 13, 0}, {5, 13, 1}}, 26, []int32{16, 10}},
-		"rounded, the rest to the large": {[]part{{8, 13, 0}, {5, 13, 1}}, 25, []int32{15, 10}},
-		"of one size, the newer grows":   {[]part{{5, 10, 0}, {5, 10, 1}}, 11, []int32{5, 6}},
-		"of one size, the older shrinks": {[]part{{5, 10, 0}, {5, 10, 1}}, 9, []int32{4, 5}},
-		"to nothing":                     {[]part{{8, 13, 0}, {5, 13, 1}}, 0, []int32{0, 0}},
-		"nothing to do":                  {[]part{{8, 10, 0}, {5, 10, 1}}, 13, []int32{8, 5}},
-		"not known before: the largest":  {[]part{{2, 0, 0}, {5, 0, 1}, {3, 0, 2}}, 20, []int32{2, 15, 3}},
-		"less, but stale annotations":    {[]part{{8, 2, 0}, {5, 2, 1}}, 12, []int32{7, 5}},
-		"more, but stale annotations":    {[]part{{8, 100, 0}, {5, 100, 1}}, 14, []int32{9, 5}},
-		"none":                           {nil, 5, []int32{}},
+		"in proportion":                    {[]part{{8, 13, 0}, {5, 13, 1}}, 26, []int32{16, 10}},
+		"rounded, the rest to the largest": {[]part{{8, 13, 0}, {5, 13, 1}}, 25, []int32{15, 10}},
+		"equal sizes: the newer grows":     {[]part{{5, 10, 0}, {5, 10, 1}}, 11, []int32{5, 6}},
+		"equal sizes: the older shrinks":   {[]part{{5, 10, 0}, {5, 10, 1}}, 9, []int32{4, 5}},
+		"to nothing":                       {[]part{{8, 13, 0}, {5, 13, 1}}, 0, []int32{0, 0}},
+		"no change":                        {[]part{{8, 10, 0}, {5, 10, 1}}, 13, []int32{8, 5}},
+		"unknown former sum: the largest":  {[]part{{2, 0, 0}, {5, 0, 1}, {3, 0, 2}}, 20, []int32{2, 15, 3}},
+		"smaller, with stale annotations":  {[]part{{8, 2, 0}, {5, 2, 1}}, 12, []int32{7, 5}},
+		"larger, with stale annotations":   {[]part{{8, 100, 0}, {5, 100, 1}}, 14, []int32{9, 5}},
+		"none":                             {nil, 5, []int32{}},
 	} {
 		require.Equal(t, c.want, divide(c.parts, c.most), name)
 	}
 }
 
-// TestDivideIsFair divides numbers of every size: nothing is lost, nobody is below nothing or moved in the wrong
-// direction, and where what is known is right, nobody but the largest is more than one off its part.
+// TestDivideIsFair divides numbers of every size. The sum is exact, no size is negative, and no size changes in the
+// wrong direction. With correct annotations, only the largest set may differ from its exact share by more than one.
 func TestDivideIsFair(t *testing.T) {
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 2))
@@ -69,7 +69,7 @@ func TestDivideIsFair(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
-	// Each case is a Deployment of 10 that is scaled to 20: 3 more, or 2 fewer, may be there in between.
+	// Each case scales a Deployment from 10 to 20. During the rollout, 3 more or 2 fewer are allowed.
 	scaled := func(change func(d *appsv1.Deployment), sizes ...[2]int32) []string {
 		d := newDeployment(10, 3, 2)
 		var all []*appsv1.ReplicaSet
@@ -86,22 +86,22 @@ func TestScale(t *testing.T) {
 		return decide(at(d, all...)).lines()
 	}
 	require.Equal(t, []string{"new 10 to 20"}, scaled(nil, [2]int32{0, 0}, [2]int32{10, 10}), "the only one with Pods")
-	require.Equal(t, []string{"v1 10 to 20"}, scaled(nil, [2]int32{10, 10}, [2]int32{0, 0}), "whichever that is")
+	require.Equal(t, []string{"v1 10 to 20"}, scaled(nil, [2]int32{10, 10}, [2]int32{0, 0}), "the only set with Pods, an old one")
 	require.Equal(t, []string{"new 5 to 9", "v1 8 to 14"}, scaled(nil, [2]int32{8, 8}, [2]int32{5, 0}))
 	paused := func(d *appsv1.Deployment) { d.Spec.Paused = true }
 	require.Equal(t, []string{"new 5 to 9", "v1 8 to 14"}, scaled(paused, [2]int32{8, 8}, [2]int32{5, 0}))
-	require.Equal(t, []string{"new 0 to 20"}, scaled(paused, [2]int32{0, 0}, [2]int32{0, 0}, [2]int32{0, 0}), "none: the new one")
+	require.Equal(t, []string{"new 0 to 20"}, scaled(paused, [2]int32{0, 0}, [2]int32{0, 0}, [2]int32{0, 0}), "no Pods: the new set")
 	other := func(d *appsv1.Deployment) {
 		paused(d)
 		d.Spec.Template = template("other")
 	}
-	require.Equal(t, []string{"v3 0 to 20"}, scaled(other, [2]int32{0, 0}, [2]int32{0, 0}, [2]int32{0, 0}), "none, and no new one: the newest")
+	require.Equal(t, []string{"v3 0 to 20"}, scaled(other, [2]int32{0, 0}, [2]int32{0, 0}, [2]int32{0, 0}), "no Pods and no new set: the newest")
 
 	d := newDeployment(10, 3, 2)
 	d.Annotations[revisionAnnotation] = "2"
 	all := []*appsv1.ReplicaSet{set(d, "v1", 1, 4, 4), set(d, "new", 2, 10, 10)}
-	all[0].Annotations[desiredAnnotation] = "7" // as of one that was adopted
-	require.Equal(t, []string{"v1 4 to 0"}, decide(at(d, all...)).lines(), "the new one has all: the old ones can go")
+	all[0].Annotations[desiredAnnotation] = "7" // like an adopted set
+	require.Equal(t, []string{"v1 4 to 0"}, decide(at(d, all...)).lines(), "the new set has all Pods, so the old sets can go")
 	all[1].Status.AvailableReplicas = 9
 	require.Equal(t, []string{"new 10 to 9", "v1 4 to 4"}[:1], decide(at(d, all...)).lines()[:1])
 }
@@ -112,17 +112,17 @@ func TestScaledIsForgotten(t *testing.T) {
 	next := set(d, "new", 2, 10, 10)
 	next.Annotations[desiredAnnotation], next.Annotations[maxAnnotation] = "7", "8"
 	todo := decide(at(d, next))
-	require.Equal(t, []string{"annotate new"}, todo.lines(), "a size that was right by chance is noted, too")
+	require.Equal(t, []string{"annotate new"}, todo.lines(), "a size that is already right is recorded, too")
 	require.Equal(t, "10", todo.changes[0].to.Annotations[desiredAnnotation])
 	require.Equal(t, "13", todo.changes[0].to.Annotations[maxAnnotation])
 	require.Empty(t, decide(at(d, todo.changes[0].to)).lines())
 }
 
-// TestPausedAndNotScaledWritesNothing has a set of the right size say anything: while its Deployment is paused nothing
-// reads the notes, and so they are not written.
+// TestPausedAndNotScaledWritesNothing has a set of the right size with any annotations. A paused Deployment does not
+// need them, so there is no write.
 func TestPausedAndNotScaledWritesNothing(t *testing.T) {
 	for name, notes := range map[string][2]string{
-		"as they are": {"10", "13"}, "of another budget": {"10", "11"}, "of another size": {"7", "8"}, "none": {},
+		"current annotations": {"10", "13"}, "annotations of another budget": {"10", "11"}, "annotations of another size": {"7", "8"}, "none": {},
 	} {
 		d := newDeployment(10, 3, 2)
 		d.Annotations[revisionAnnotation] = "2"

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// What a Deployment leaves open has the defaults of apps/v1. A kube-apiserver fills them in when it stores the object;
-// here they are read in, so that the controller serves a server without schemas as well, and writes none of them back.
+// The defaults of apps/v1. A kube-apiserver sets them when it stores the object. The controller applies them when it
+// reads, so that it also works with a server without schemas. It does not write them back.
 const (
 	defaultReplicas         = 1
 	defaultHistory          = 10
@@ -22,10 +22,10 @@ const (
 
 var quarter = intstr.FromString("25%")
 
-// replicas is how many Pods a Deployment wants.
+// replicas returns how many Pods a Deployment wants.
 func replicas(d *appsv1.Deployment) int32 { return orDefault(d.Spec.Replicas) }
 
-// sizeOf is how many Pods a ReplicaSet wants.
+// sizeOf returns how many Pods a ReplicaSet wants.
 func sizeOf(s *appsv1.ReplicaSet) int32 { return orDefault(s.Spec.Replicas) }
 
 func orDefault(n *int32) int32 {
@@ -42,7 +42,7 @@ func strategy(d *appsv1.Deployment) appsv1.DeploymentStrategyType {
 	return d.Spec.Strategy.Type
 }
 
-// historyLimit is how many old ReplicaSets are kept; false means all.
+// historyLimit returns how many old ReplicaSets are kept; false means all.
 func historyLimit(d *appsv1.Deployment) (int, bool) {
 	switch limit := d.Spec.RevisionHistoryLimit; {
 	case limit == nil:
@@ -54,7 +54,7 @@ func historyLimit(d *appsv1.Deployment) (int, bool) {
 	}
 }
 
-// progressDeadline is how long a rollout may go on without progress; false means for ever.
+// progressDeadline returns how long a rollout may take without progress; false means forever.
 func progressDeadline(d *appsv1.Deployment) (time.Duration, bool) {
 	switch seconds := d.Spec.ProgressDeadlineSeconds; {
 	case seconds == nil:
@@ -66,14 +66,14 @@ func progressDeadline(d *appsv1.Deployment) (time.Duration, bool) {
 	}
 }
 
-// budget is how far a rollout may stray from the number of replicas that is wanted.
+// budget is the allowed difference from the wanted number of replicas during a rollout.
 type budget struct {
-	surge       int32 // this many more
-	unavailable int32 // this many fewer available
+	surge       int32 // more Pods
+	unavailable int32 // fewer available Pods
 }
 
-// budgetOf resolves maxSurge, rounded up, and maxUnavailable, rounded down. Where both come to nothing one Pod may be
-// unavailable, for nothing could move otherwise. Strategies other than RollingUpdate have no budget.
+// budgetOf resolves maxSurge, rounded up, and maxUnavailable, rounded down. If both are zero, one Pod may be
+// unavailable, because a rollout could not progress otherwise. Only RollingUpdate has a budget.
 func budgetOf(d *appsv1.Deployment) (budget, error) {
 	if strategy(d) != appsv1.RollingUpdateDeploymentStrategyType {
 		return budget{}, nil
@@ -108,14 +108,14 @@ func scaled(field string, value intstr.IntOrString, of int32, up bool) (int32, e
 	return int32(n), nil
 }
 
-// errSelectsAll is a selector that would take every ReplicaSet of the namespace.
+// errSelectsAll reports a selector that matches every ReplicaSet of the namespace.
 var errSelectsAll = errors.New("rollout: the selector is empty and would select all Pods of the namespace")
 
-// check finds what is wrong with a Deployment that no retry would mend. A kube-apiserver refuses most of it; a server
-// without schemas does not.
+// check returns an error that no retry can repair. A kube-apiserver refuses most of these Deployments; a server without
+// schemas does not.
 func check(d *appsv1.Deployment) (labels.Selector, error) {
 	if d.Spec.Selector == nil {
-		return nil, errors.New("rollout: there is no selector")
+		return nil, errors.New("rollout: spec.selector is missing")
 	}
 	selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
 	switch {
@@ -124,9 +124,9 @@ func check(d *appsv1.Deployment) (labels.Selector, error) {
 	case selector.Empty():
 		return nil, errSelectsAll
 	case !selector.Matches(labels.Set(d.Spec.Template.Labels)):
-		return nil, fmt.Errorf("rollout: the selector %s does not select the template's own labels", selector)
+		return nil, fmt.Errorf("rollout: the selector %s does not match the labels of the template", selector)
 	case replicas(d) < 0:
-		return nil, fmt.Errorf("rollout: %d replicas cannot be", replicas(d))
+		return nil, fmt.Errorf("rollout: spec.replicas is %d; it must not be negative", replicas(d))
 	}
 	switch s := strategy(d); s {
 	case appsv1.RecreateDeploymentStrategyType:
@@ -135,7 +135,7 @@ func check(d *appsv1.Deployment) (labels.Selector, error) {
 			return nil, fmt.Errorf("rollout: the strategy is invalid: %w", err)
 		}
 	default:
-		return nil, fmt.Errorf("rollout: there is no strategy %q", s)
+		return nil, fmt.Errorf("rollout: unknown strategy %q", s)
 	}
 	return selector, nil
 }

@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// plainStatus counts what the sets say, and tells whether enough is available.
+// plainStatus returns the status without the progress of the rollout: the sums over the sets, and whether enough Pods
+// are available.
 func (w *draft) plainStatus() appsv1.DeploymentStatus {
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration:  w.deployment.Generation,
@@ -25,7 +26,7 @@ func (w *draft) plainStatus() appsv1.DeploymentStatus {
 		status.UpdatedReplicas = w.next.Status.Replicas
 	}
 	status.UnavailableReplicas = max(total(w.sets)-status.AvailableReplicas, 0)
-	if status.AvailableReplicas >= w.least() {
+	if status.AvailableReplicas >= w.minAvailable() {
 		w.set(&status, appsv1.DeploymentAvailable, corev1.ConditionTrue, reasonAvailable, "Deployment has minimum availability.")
 	} else {
 		w.set(&status, appsv1.DeploymentAvailable, corev1.ConditionFalse, reasonUnavailable, "Deployment does not have minimum availability.")
@@ -33,11 +34,11 @@ func (w *draft) plainStatus() appsv1.DeploymentStatus {
 	return status
 }
 
-// sum adds the Pods of a set that are ending. A set whose controller does not count them makes the sum unknown.
+// sum adds the terminating Pods of a set. If a ReplicaSet controller does not count them, the sum is unknown.
 func sum(terminating *int32, s *draftSet) *int32 {
 	switch {
 	case s.Status.TerminatingReplicas == nil && s.Status.ObservedGeneration == 0, terminating == nil:
-		return terminating // nobody has looked at the set yet
+		return terminating // the set has no status yet
 	case s.Status.TerminatingReplicas == nil:
 		return nil
 	}
@@ -45,10 +46,10 @@ func sum(terminating *int32, s *draftSet) *int32 {
 	return &n
 }
 
-// rolloutStatus adds to plainStatus how the rollout fares, and what the ReplicaSets complain about.
+// rolloutStatus returns the status with the progress of the rollout and the failures of the ReplicaSets.
 func (w *draft) rolloutStatus() appsv1.DeploymentStatus {
 	status := w.plainStatus()
-	w.judgeProgress(&status)
+	w.setProgress(&status)
 	if failure := w.failure(); failure != nil {
 		status.Conditions = put(status.Conditions, *failure)
 	} else {
@@ -57,22 +58,22 @@ func (w *draft) rolloutStatus() appsv1.DeploymentStatus {
 	return status
 }
 
-// complete tells whether all replicas that are wanted are of the present template and available, and no others are left.
+// complete reports whether all wanted replicas have the current template and are available, and no others are left.
 func complete(d *appsv1.Deployment, status *appsv1.DeploymentStatus) bool {
 	n := replicas(d)
 	return status.UpdatedReplicas == n && status.Replicas == n && status.AvailableReplicas == n &&
 		status.ObservedGeneration >= d.Generation
 }
 
-// progressed tells whether there are more new Pods, fewer old ones, or more that are ready or available than before.
+// progressed reports whether there are more new Pods, fewer old ones, or more ready or available ones than before.
 func progressed(before, now *appsv1.DeploymentStatus) bool {
 	return now.UpdatedReplicas > before.UpdatedReplicas ||
 		now.Replicas-now.UpdatedReplicas < before.Replicas-before.UpdatedReplicas ||
 		now.ReadyReplicas > before.ReadyReplicas || now.AvailableReplicas > before.AvailableReplicas
 }
 
-// judgeProgress says in the Progressing condition whether the rollout has succeeded, moves on, or has not for too long.
-func (w *draft) judgeProgress(status *appsv1.DeploymentStatus) {
+// setProgress sets the condition Progressing: complete, progressing or timed out.
+func (w *draft) setProgress(status *appsv1.DeploymentStatus) {
 	deadline, bounded := progressDeadline(w.deployment)
 	if !bounded {
 		remove(status, appsv1.DeploymentProgressing)
@@ -80,7 +81,7 @@ func (w *draft) judgeProgress(status *appsv1.DeploymentStatus) {
 	}
 	now := find(w.conditions, appsv1.DeploymentProgressing)
 	if now != nil && now.Reason == reasonComplete && status.Replicas == status.UpdatedReplicas {
-		return // what happens to Pods after a rollout is no progress, and no lack of it
+		return // changes of Pods after a rollout are neither progress nor the lack of it
 	}
 	switch {
 	case complete(w.deployment, status):
@@ -92,10 +93,10 @@ func (w *draft) judgeProgress(status *appsv1.DeploymentStatus) {
 	}
 }
 
-// late tells whether too long has passed since a rollout was last seen to move.
+// late reports whether the deadline has passed since the last progress of the rollout.
 func (w *draft) late(progressing *appsv1.DeploymentCondition, deadline time.Duration) bool {
 	switch progressing.Reason {
-	case reasonComplete: // of the rollout before, which is no base to judge this one by
+	case reasonComplete: // of an earlier rollout, which says nothing about this one
 		return false
 	case reasonTimedOut:
 		return true
@@ -103,8 +104,8 @@ func (w *draft) late(progressing *appsv1.DeploymentCondition, deadline time.Dura
 	return progressing.LastUpdateTime.Add(deadline).Before(w.now)
 }
 
-// nextLook is how long to wait until a rollout that does not move is late: nothing else will happen to say so. The second
-// more than the deadline is because conditions have whole seconds.
+// nextLook returns the time until the deadline of the rollout, because no event comes then. It adds a second because
+// conditions have times in whole seconds.
 func (w *draft) nextLook(status *appsv1.DeploymentStatus) time.Duration {
 	deadline, bounded := progressDeadline(w.deployment)
 	now := find(status.Conditions, appsv1.DeploymentProgressing)

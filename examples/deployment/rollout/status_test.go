@@ -31,9 +31,9 @@ func TestStatusCounts(t *testing.T) {
 	}, s)
 
 	old.Status.TerminatingReplicas = nil
-	require.Nil(t, decide(at(d, old, next)).status.TerminatingReplicas, "not all are known")
+	require.Nil(t, decide(at(d, old, next)).status.TerminatingReplicas, "one of the numbers is unknown")
 	old.Status.ObservedGeneration = 0
-	require.EqualValues(t, 1, *decide(at(d, old, next)).status.TerminatingReplicas, "nobody has looked at one yet")
+	require.EqualValues(t, 1, *decide(at(d, old, next)).status.TerminatingReplicas, "one set has no status yet")
 }
 
 func TestAvailability(t *testing.T) {
@@ -42,14 +42,14 @@ func TestAvailability(t *testing.T) {
 	require.Equal(t, "True MinimumReplicasAvailable", is(enough, availability))
 	require.Equal(t, "False MinimumReplicasUnavailable", is(tooFew, availability))
 
-	// What is said again is not written again; another status has another time.
+	// An unchanged condition is not written again. Another status has another time.
 	earlier := metav1.NewTime(noon.Add(-time.Hour))
 	d.Status.Conditions = []appsv1.DeploymentCondition{condition(availability, corev1.ConditionTrue, reasonAvailable, "as ever", earlier)}
 	same := decide(at(d, set(d, "new", 1, 10, 9))).status
 	require.Equal(t, d.Status.Conditions[0], *find(same.Conditions, availability))
 	other := decide(at(d, set(d, "new", 1, 10, 7))).status
 	require.Equal(t, noon, find(other.Conditions, availability).LastTransitionTime.Time)
-	require.Equal(t, "as ever", d.Status.Conditions[0].Message, "what was given is not changed")
+	require.Equal(t, "as ever", d.Status.Conditions[0].Message, "the argument is not changed")
 }
 
 func TestProgress(t *testing.T) {
@@ -64,29 +64,29 @@ func TestProgress(t *testing.T) {
 	for name, c := range map[string]struct {
 		before  appsv1.DeploymentStatus
 		said    []appsv1.DeploymentCondition
-		next    [2]int32 // size and available; there are eight old ones as well, unless it has ten
+		next    [2]int32 // size and available Pods of the new set; there are also eight old Pods, unless the size is ten
 		want    string
-		updated time.Duration // ago
+		updated time.Duration // time since then
 		after   time.Duration
 	}{
-		"nothing said yet":             {stuck, nil, [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
-		"it moves":                     {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonCreated, yes, time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
-		"it moves on":                  {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonUpdated, yes, time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
-		"it does not":                  {stuck, ago(reasonUpdated, yes, time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", time.Minute, 541 * time.Second},
-		"at the deadline":              {stuck, ago(reasonUpdated, yes, 10*time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", 10 * time.Minute, time.Second},
-		"after it":                     {stuck, ago(reasonUpdated, yes, 10*time.Minute+time.Nanosecond), [2]int32{4, 0}, "False ProgressDeadlineExceeded", 0, 0},
-		"long after it":                {stuck, ago(reasonTimedOut, no, time.Hour), [2]int32{4, 0}, "False ProgressDeadlineExceeded", time.Hour, 0},
-		"after it, it moves":           {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonTimedOut, no, time.Hour), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
-		"resumed":                      {stuck, ago(reasonPaused, maybe, time.Hour), [2]int32{4, 0}, "Unknown DeploymentResumed", 0, 601 * time.Second},
-		"not created":                  {stuck, ago(reasonRefused, no, 11*time.Minute), [2]int32{4, 0}, "False ProgressDeadlineExceeded", 0, 0},
-		"of the rollout before":        {stuck, said(reasonComplete, yes, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
-		"of one that was late":         {stuck, said(reasonTimedOut, no, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
-		"of one that had begun":        {stuck, said(reasonFound, yes, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
-		"over with the rollout before": {stuck, said(reasonComplete, yes, time.Hour, `about "v1"`), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
-		"of the Deployment":            {stuck, said(reasonResumed, maybe, time.Minute, "about none"), [2]int32{4, 0}, "Unknown DeploymentResumed", time.Minute, 541 * time.Second},
-		"complete":                     {stuck, ago(reasonUpdated, yes, time.Minute), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
-		"complete, after the deadline": {stuck, ago(reasonTimedOut, no, time.Hour), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
-		"complete, and then a Pod goes": {
+		"no condition yet":                   {stuck, nil, [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"it moves":                           {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonCreated, yes, time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
+		"progress":                           {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonUpdated, yes, time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
+		"no progress":                        {stuck, ago(reasonUpdated, yes, time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", time.Minute, 541 * time.Second},
+		"exactly at the deadline":            {stuck, ago(reasonUpdated, yes, 10*time.Minute), [2]int32{4, 0}, "True ReplicaSetUpdated", 10 * time.Minute, time.Second},
+		"after it":                           {stuck, ago(reasonUpdated, yes, 10*time.Minute+time.Nanosecond), [2]int32{4, 0}, "False ProgressDeadlineExceeded", 0, 0},
+		"long after the deadline":            {stuck, ago(reasonTimedOut, no, time.Hour), [2]int32{4, 0}, "False ProgressDeadlineExceeded", time.Hour, 0},
+		"progress after the deadline":        {appsv1.DeploymentStatus{Replicas: 8}, ago(reasonTimedOut, no, time.Hour), [2]int32{4, 0}, "True ReplicaSetUpdated", 0, 601 * time.Second},
+		"resumed":                            {stuck, ago(reasonPaused, maybe, time.Hour), [2]int32{4, 0}, "Unknown DeploymentResumed", 0, 601 * time.Second},
+		"not created":                        {stuck, ago(reasonRefused, no, 11*time.Minute), [2]int32{4, 0}, "False ProgressDeadlineExceeded", 0, 0},
+		"complete, from an earlier rollout":  {stuck, said(reasonComplete, yes, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"timed out, from an earlier rollout": {stuck, said(reasonTimedOut, no, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"created, from an earlier rollout":   {stuck, said(reasonFound, yes, time.Hour, `about "v1"`), [2]int32{4, 0}, "True FoundNewReplicaSet", 0, 601 * time.Second},
+		"complete, like the earlier rollout": {stuck, said(reasonComplete, yes, time.Hour, `about "v1"`), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
+		"the subject is the Deployment":      {stuck, said(reasonResumed, maybe, time.Minute, "about none"), [2]int32{4, 0}, "Unknown DeploymentResumed", time.Minute, 541 * time.Second},
+		"complete":                           {stuck, ago(reasonUpdated, yes, time.Minute), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
+		"complete, after the deadline":       {stuck, ago(reasonTimedOut, no, time.Hour), [2]int32{10, 10}, "True NewReplicaSetAvailable", 0, 0},
+		"complete, and a Pod fails afterwards": {
 			appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 10, UpdatedReplicas: 10, ReadyReplicas: 10, AvailableReplicas: 10},
 			ago(reasonComplete, yes, time.Hour),
 			[2]int32{10, 9},
@@ -110,12 +110,12 @@ func TestProgress(t *testing.T) {
 			}
 			settled := d.DeepCopy()
 			settled.Status = todo.status
-			require.Equal(t, todo.status.Conditions, decide(at(settled, sets...)).status.Conditions, "and it is said once")
+			require.Equal(t, todo.status.Conditions, decide(at(settled, sets...)).status.Conditions, "and it is written once")
 
 			if c.want != "True NewReplicaSetAvailable" {
 				never := int32(math.MaxInt32)
 				d.Spec.ProgressDeadlineSeconds = &never
-				require.Equal(t, "", is(decide(at(d, sets...)).status, progressing), "who has no deadline is not judged")
+				require.Equal(t, "", is(decide(at(d, sets...)).status, progressing), "there is no condition without a deadline")
 			}
 		})
 	}
@@ -141,7 +141,7 @@ func TestProgressIsMoreNewFewerOldOrBetter(t *testing.T) {
 	}
 }
 
-func TestPauseIsSaidUnlessItIsLate(t *testing.T) {
+func TestPauseIsReportedUnlessTimedOut(t *testing.T) {
 	d := newDeployment(10, 3, 2)
 	d.Spec.Paused = true
 	d.Status.Conditions = []appsv1.DeploymentCondition{condition(progressing, corev1.ConditionFalse, reasonTimedOut, "", metav1.NewTime(noon))}
@@ -153,7 +153,7 @@ func TestPauseIsSaidUnlessItIsLate(t *testing.T) {
 	require.Equal(t, "False ReplicaSetUpdated", is(decide(at(d)).status, progressing))
 }
 
-func TestFailuresAreMovedUp(t *testing.T) {
+func TestFailuresAreCopiedToTheDeployment(t *testing.T) {
 	d := newDeployment(10, 3, 2)
 	failing := func(s *appsv1.ReplicaSet, reason string) *appsv1.ReplicaSet {
 		s.Status.Conditions = []appsv1.ReplicaSetCondition{{
@@ -172,7 +172,7 @@ func TestFailuresAreMovedUp(t *testing.T) {
 	require.Equal(t, "", is(s, appsv1.DeploymentReplicaFailure))
 }
 
-func TestANewSetIsANewBase(t *testing.T) {
+func TestANewSetRestartsProgress(t *testing.T) {
 	d := newDeployment(10, 3, 2)
 	d.Status.Conditions = []appsv1.DeploymentCondition{condition(progressing, corev1.ConditionTrue, reasonCreated, "", metav1.NewTime(noon.Add(-time.Hour)))}
 	todo := decide(at(d, set(d, "v1", 1, 10, 10)))
@@ -190,14 +190,14 @@ func TestBudget(t *testing.T) {
 		surge, unavailable *intstr.IntOrString
 		want               budget
 	}{
-		"the default":         {10, nil, nil, budget{3, 2}},
-		"surge is rounded up": {10, percent("11%"), percent("0%"), budget{2, 0}},
-		"the other down":      {10, percent("0%"), percent("19%"), budget{0, 1}},
-		"both nothing":        {10, number(0), percent("1%"), budget{0, 1}},
-		"numbers":             {10, number(4), number(5), budget{4, 5}},
-		"more than there are": {3, number(4), number(5), budget{4, 3}},
-		"one":                 {1, nil, nil, budget{1, 0}},
-		"none":                {0, nil, nil, budget{0, 0}},
+		"the default":                    {10, nil, nil, budget{3, 2}},
+		"surge is rounded up":            {10, percent("11%"), percent("0%"), budget{2, 0}},
+		"maxUnavailable is rounded down": {10, percent("0%"), percent("19%"), budget{0, 1}},
+		"both nothing":                   {10, number(0), percent("1%"), budget{0, 1}},
+		"numbers":                        {10, number(4), number(5), budget{4, 5}},
+		"more than the replicas":         {3, number(4), number(5), budget{4, 3}},
+		"one":                            {1, nil, nil, budget{1, 0}},
+		"none":                           {0, nil, nil, budget{0, 0}},
 	} {
 		d := newDeployment(c.replicas, 0, 0)
 		d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: c.surge, MaxUnavailable: c.unavailable}
@@ -212,14 +212,14 @@ func TestCheck(t *testing.T) {
 	negative := intstr.FromInt32(-1)
 	minus := int32(-1)
 	for says, change := range map[string]func(*appsv1.Deployment){
-		"there is no selector":               func(d *appsv1.Deployment) { d.Spec.Selector = nil },
-		"the selector is invalid":            func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "not a label" },
-		"the selector is empty":              func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} },
-		"does not select the template's own": func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil },
-		"there is no strategy":               func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
-		"the strategy is invalid: maxSurge":  func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxSurge = &bad },
-		"maxUnavailable: -1 is out of range": func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &negative },
-		"-1 replicas":                        func(d *appsv1.Deployment) { d.Spec.Replicas = &minus },
+		"spec.selector is missing":                  func(d *appsv1.Deployment) { d.Spec.Selector = nil },
+		"the selector is invalid":                   func(d *appsv1.Deployment) { d.Spec.Selector.MatchLabels["app"] = "not a label" },
+		"the selector is empty":                     func(d *appsv1.Deployment) { d.Spec.Selector = &metav1.LabelSelector{} },
+		"does not match the labels of the template": func(d *appsv1.Deployment) { d.Spec.Template.Labels = nil },
+		"unknown strategy":                          func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
+		"the strategy is invalid: maxSurge":         func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxSurge = &bad },
+		"maxUnavailable: -1 is out of range":        func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &negative },
+		"spec.replicas is -1":                               func(d *appsv1.Deployment) { d.Spec.Replicas = &minus },
 	} {
 		d := newDeployment(1, 1, 1)
 		_, err := check(d)

@@ -16,13 +16,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// hashLabel tells the Pods of one template from those of another.
+// hashLabel distinguishes the Pods of different templates.
 const hashLabel = appsv1.DefaultDeploymentUniqueLabelKey
 
-// hashOf is what a template is known by: FNV-32a over its JSON and the number of collisions so far, in letters that make
-// no words. The JSON of a struct is the same each time, and a field that a later version of the API adds changes nothing
-// while nobody sets it. It is not the number that kube-controller-manager comes to, and need not be: templates are
-// compared by what they say.
+// hashOf returns the hash of a template: FNV-32a of its JSON and the collision count, in letters that form no words.
+// The JSON of a struct is always the same, and a new field of the API changes nothing while it is not set. The hash
+// differs from that of kube-controller-manager. This is harmless because templates are compared by their content.
 func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
 	text, err := json.Marshal(withoutHash(template))
 	if err != nil {
@@ -36,13 +35,13 @@ func hashOf(template *corev1.PodTemplateSpec, collisions *int32) string {
 	return rand.SafeEncodeString(fmt.Sprint(h.Sum32()))
 }
 
-// sameTemplate compares two templates by what they mean, the hash label aside: empty and absent are one, and so are
-// quantities of one size.
+// sameTemplate compares two templates by their meaning and ignores the hash label: empty equals absent, and quantities
+// are compared by value.
 func sameTemplate(a, b *corev1.PodTemplateSpec) bool {
 	return equality.Semantic.DeepEqual(withoutHash(a), withoutHash(b))
 }
 
-// withoutHash returns a template without the label; what it refers to is shared.
+// withoutHash returns a template without the label. The copy shares the rest.
 func withoutHash(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	if _, marked := template.Labels[hashLabel]; !marked {
 		return template
@@ -53,14 +52,14 @@ func withoutHash(template *corev1.PodTemplateSpec) *corev1.PodTemplateSpec {
 	return &plain
 }
 
-// setName is the name of the ReplicaSet of a template. It follows from the Deployment and the template, so that a second
-// try after a lost answer finds the first.
+// setName returns the name of the ReplicaSet of a template. It depends only on the Deployment and the template, so a
+// second try after a lost answer finds the set of the first.
 func setName(deployment, hash string) string {
 	most := validation.DNS1123SubdomainMaxLength - len(hash) - 1
 	return strings.TrimRight(deployment[:min(len(deployment), most)], ".-") + "-" + hash
 }
 
-// newSet is the ReplicaSet of a Deployment's present template, without an owner and for no Pods yet.
+// newSet returns a ReplicaSet for the current template, with no owner and size zero.
 func newSet(d *appsv1.Deployment) *appsv1.ReplicaSet {
 	hash := hashOf(&d.Spec.Template, d.Status.CollisionCount)
 	template := d.Spec.Template.DeepCopy()

@@ -11,8 +11,8 @@ import (
 	"github.com/leatproject/leat/predicate"
 )
 
-// watch says what a Deployment is reconciled for: itself, its ReplicaSets, those that it might adopt and, while it waits
-// for the last Pod to go, that.
+// watch adds the sources of the controller: Deployments, their ReplicaSets, orphans that they may adopt, and the
+// deletion of a last Pod that Recreate waits for.
 func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 	c.Watch(controller.For(o.Deployments))
 	c.Watch(controller.Owns(o.Deployments, o.ReplicaSets).When(predicate.ResourceVersionChanged))
@@ -21,8 +21,8 @@ func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 	c.Watch(controller.Map(o.Pods, r.emptied).Named("last pods").When(predicate.Deleted))
 }
 
-// adopters are the Deployments that select an orphan: more than one only where selectors overlap, and then who comes
-// first has it.
+// adopters returns the Deployments whose selectors match an orphan. If selectors overlap there are several, and the
+// first to write adopts it.
 func (r *reconciler) adopters(s *appsv1.ReplicaSet) []api.Key {
 	if owner.ControllerOf(s) != "" {
 		return nil
@@ -36,7 +36,7 @@ func (r *reconciler) adopters(s *appsv1.ReplicaSet) []api.Key {
 	return keys
 }
 
-// emptied is the Deployment that a deleted Pod was of, if it waits for the last one to go.
+// emptied returns the Deployment of a deleted Pod, if it waits for its last Pod to go.
 func (r *reconciler) emptied(p *workload.Pod) []api.Key {
 	ref := metav1.GetControllerOfNoCopy(p)
 	if ref == nil {
@@ -54,8 +54,8 @@ func (r *reconciler) emptied(p *workload.Pod) []api.Key {
 	if !found || d.UID != ref.UID || strategy(d) != appsv1.RecreateDeploymentStrategyType {
 		return nil
 	}
-	for _, s := range r.setsByKeeper.ByIndex(workload.Keeper{Controller: d.UID}) {
-		if r.podsByKeeper.Len(workload.Keeper{Controller: s.UID}) > 0 {
+	for _, s := range r.setsByOwner.ByIndex(workload.Owner{Controller: d.UID}) {
+		if r.podsByOwner.Len(workload.Owner{Controller: s.UID}) > 0 {
 			return nil
 		}
 	}

@@ -1,21 +1,20 @@
-// Package workload is what the controllers of this example have in common: the resources, what they look at in a Pod, and
-// how they file what belongs to whom.
+// Package workload has what the controllers of this example share: the resources, the fields of a Pod that they read,
+// and the index of objects by controller.
 //
-// # Place in the pipeline
+// # Example
 //
-// Between the informers and the reconcilers of rollout, replicas and kubelet.
+//	byOwner := informer.AddIndex(sets, workload.OwnerOf[*appsv1.ReplicaSet])
+//	own := byOwner.ByIndex(workload.Owner{Controller: deployment.UID})
 //
-// # Guarantees
+// Pod declares a twentieth of a Pod's fields, and the caches hold only these.
 //
-//  1. A Pod is available when it has been ready for minReadySeconds, to the moment, and not before (TestAvailable).
-//  2. Every object is filed once: under its controller, or with the orphans of its namespace (TestKeeperOf).
-//  3. A selector that is empty, or cannot be read, selects nothing (TestSelects).
+// # Promises
+//
+//  1. A Pod is available exactly when it has been ready for minReadySeconds.
+//  2. Each object is in the index once: under its controller, or under its namespace if it is an orphan.
+//  3. A selector that is empty or invalid matches no object.
 //
 // # Concurrency
 //
-// Everything is pure.
-//
-// # Differences from client-go
-//
-// Pod declares the twentieth part of a Pod that these controllers need, and so the caches hold no more than that.
+// All functions are pure.
 package workload

@@ -6,18 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Finished tells whether a Pod has ended and will not run again.
+// Finished reports whether a Pod has ended and will not run again.
 func Finished(p *Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// Active tells whether a Pod counts as a replica: it has neither ended nor been told to.
+// Active reports whether a Pod counts as a replica: it is neither finished nor being deleted.
 func Active(p *Pod) bool { return !Finished(p) && p.DeletionTimestamp == nil }
 
-// Terminating tells whether a Pod was told to end and has not.
+// Terminating reports whether a Pod is being deleted and has not finished.
 func Terminating(p *Pod) bool { return !Finished(p) && p.DeletionTimestamp != nil }
 
-// Ready tells whether a Pod serves, and since when.
+// Ready reports whether a Pod is ready, and since when.
 func Ready(p *Pod) (since time.Time, ready bool) {
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -27,8 +27,8 @@ func Ready(p *Pod) (since time.Time, ready bool) {
 	return time.Time{}, false
 }
 
-// Available tells whether a Pod has been ready for so many seconds, and if it has not, but is ready, how long it still has
-// to be.
+// Available reports whether a Pod has been ready for minReadySeconds. For a Pod that is ready but not available, left
+// is the remaining time.
 func Available(p *Pod, minReadySeconds int32, now time.Time) (left time.Duration, available bool) {
 	since, ready := Ready(p)
 	if !ready {

@@ -16,7 +16,7 @@ var (
 	Pods        = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 )
 
-// Pod is what the controllers look at in a Pod. Everything else is skipped while it is read, and never stored.
+// Pod has the fields of a Pod that the controllers read. The decoder skips all others, so they use no memory.
 type Pod struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -24,46 +24,46 @@ type Pod struct {
 	Status PodStatus `json:"status"`
 }
 
-// PodSpec is what they look at in its spec.
+// PodSpec has the fields of the spec.
 type PodSpec struct {
 	NodeName   string      `json:"nodeName"`
 	Containers []Container `json:"containers"`
 }
 
-// Container is what the kubelet looks at in a container.
+// Container has the fields of a container that the kubelet reads.
 type Container struct {
 	Name  string `json:"name"`
 	Image string `json:"image"`
 }
 
-// PodStatus is what they look at in its status.
+// PodStatus has the fields of the status.
 type PodStatus struct {
 	Phase             corev1.PodPhase       `json:"phase"`
 	Conditions        []corev1.PodCondition `json:"conditions"`
 	ContainerStatuses []ContainerStatus     `json:"containerStatuses"`
 }
 
-// ContainerStatus is what they look at in the status of a container.
+// ContainerStatus has the fields of the status of a container.
 type ContainerStatus struct {
 	RestartCount int32 `json:"restartCount"`
 }
 
-// Keeper is under what an object is filed: the UID of its controller or, for an orphan, its namespace.
-type Keeper struct {
+// Owner is the index key of an object: the UID of its controller or, for an orphan, its namespace.
+type Owner struct {
 	Controller types.UID
 	Namespace  string // only of orphans
 }
 
-// KeeperOf files an object. It is an index function.
-func KeeperOf[T metav1.Object](object T) []Keeper {
+// OwnerOf returns the index key of an object. It is an index function.
+func OwnerOf[T metav1.Object](object T) []Owner {
 	if ref := metav1.GetControllerOfNoCopy(object); ref != nil {
-		return []Keeper{{Controller: ref.UID}}
+		return []Owner{{Controller: ref.UID}}
 	}
-	return []Keeper{{Namespace: object.GetNamespace()}}
+	return []Owner{{Namespace: object.GetNamespace()}}
 }
 
-// Selects tells whether a selector is for an object. One that is empty, or cannot be read, is for none: it would adopt
-// everything.
+// Selects reports whether a selector matches an object. A selector that is empty or invalid matches none, because it
+// would adopt everything.
 func Selects(selector *metav1.LabelSelector, object metav1.Object) bool {
 	s, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && !s.Empty() && s.Matches(labels.Set(object.GetLabels()))

@@ -25,14 +25,14 @@ func TestAvailable(t *testing.T) {
 		left    time.Duration
 		want    bool
 	}{
-		"no condition":            {&workload.Pod{}, 0, 0, false},
-		"not ready":               {pod(corev1.ConditionFalse, time.Hour), 0, 0, false},
-		"not ready, must wait":    {pod(corev1.ConditionFalse, time.Hour), 5, 0, false},
-		"ready":                   {pod(corev1.ConditionTrue, 0), 0, 0, true},
-		"just ready":              {pod(corev1.ConditionTrue, 0), 5, 5 * time.Second, false},
-		"a nanosecond too early":  {pod(corev1.ConditionTrue, 5*time.Second-1), 5, 1, false},
-		"at the moment":           {pod(corev1.ConditionTrue, 5*time.Second), 5, 0, true},
-		"since nobody knows when": {&workload.Pod{Status: workload.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}, 5, 0, false},
+		"no condition":                    {&workload.Pod{}, 0, 0, false},
+		"not ready":                       {pod(corev1.ConditionFalse, time.Hour), 0, 0, false},
+		"not ready, with minReadySeconds": {pod(corev1.ConditionFalse, time.Hour), 5, 0, false},
+		"ready":                           {pod(corev1.ConditionTrue, 0), 0, 0, true},
+		"just ready":                      {pod(corev1.ConditionTrue, 0), 5, 5 * time.Second, false},
+		"a nanosecond too early":          {pod(corev1.ConditionTrue, 5*time.Second-1), 5, 1, false},
+		"exactly then":                    {pod(corev1.ConditionTrue, 5*time.Second), 5, 0, true},
+		"ready at an unknown time":        {&workload.Pod{Status: workload.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}}, 5, 0, false},
 	} {
 		left, available := workload.Available(c.pod, c.seconds, now)
 		require.Equal(t, c.want, available, name)
@@ -40,11 +40,11 @@ func TestAvailable(t *testing.T) {
 	}
 }
 
-func TestKeeperOf(t *testing.T) {
+func TestOwnerOf(t *testing.T) {
 	yes := true
 	owned := &metav1.ObjectMeta{Namespace: "shop", OwnerReferences: []metav1.OwnerReference{{UID: "other"}, {UID: "u", Controller: &yes}}}
-	require.Equal(t, []workload.Keeper{{Controller: "u"}}, workload.KeeperOf(owned))
-	require.Equal(t, []workload.Keeper{{Namespace: "shop"}}, workload.KeeperOf(&metav1.ObjectMeta{Namespace: "shop"}))
+	require.Equal(t, []workload.Owner{{Controller: "u"}}, workload.OwnerOf(owned))
+	require.Equal(t, []workload.Owner{{Namespace: "shop"}}, workload.OwnerOf(&metav1.ObjectMeta{Namespace: "shop"}))
 }
 
 func TestPhases(t *testing.T) {

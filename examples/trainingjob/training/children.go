@@ -21,7 +21,7 @@ import (
 // children are what jobs have of one kind: a part of them is read, and they are made whole.
 type children[T, W metav1.Object] struct {
 	resource api.Resource
-	byKeeper *cache.Index[T, workload.Keeper]
+	byKeeper *cache.Index[T, workload.Owner]
 	view     *apiclient.PartialClient[T]
 	whole    *apiclient.TypedClient[W]
 	make     func(*job.TrainingJob, plan.Replica) W
@@ -30,7 +30,7 @@ type children[T, W metav1.Object] struct {
 func newChildren[T, W metav1.Object](c *apiclient.Client, r api.Resource, i *informer.Informer[T], make func(*job.TrainingJob, plan.Replica) W) children[T, W] {
 	return children[T, W]{
 		resource: r, make: make,
-		byKeeper: informer.AddIndex(i, workload.KeeperOf[T]),
+		byKeeper: informer.AddIndex(i, workload.OwnerOf[T]),
 		view:     apiclient.NewPartial[T](c, r, ""),
 		whole:    apiclient.NewTyped[W](c, r, ""),
 	}
@@ -48,8 +48,8 @@ func (c children[T, W]) find(ctx context.Context, jobs *cachedclient.Typed[*job.
 			return c.view.Patch(ctx, api.KeyOf(o), apiclient.Patch{Type: types.MergePatchType, Data: patch}, apiclient.PatchOptions{})
 		},
 	}
-	mine := c.byKeeper.ByIndex(workload.Keeper{Controller: j.UID})
-	orphans := c.byKeeper.ByIndex(workload.Keeper{Namespace: j.Namespace})
+	mine := c.byKeeper.ByIndex(workload.Owner{Controller: j.UID})
+	orphans := c.byKeeper.ByIndex(workload.Owner{Namespace: j.Namespace})
 	return claimer.Claim(ctx, append(mine, orphans...))
 }
 
