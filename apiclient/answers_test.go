@@ -32,7 +32,7 @@ func status(code int, reason, message string) string {
 	return fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":%q,"reason":%q,"code":%d}`, message, reason, code)
 }
 
-// raw answers with exactly these bytes and closes the connection.
+// raw sends exactly these bytes and closes the connection.
 func raw(bytes string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
@@ -61,8 +61,8 @@ func header(name, value string, h http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// oddAnswers are what servers, and what stands between, send instead of what was asked for. Each must end a get, a list
-// and a watch with a typed error that says what happened, on one line.
+// oddAnswers are unexpected answers of servers and proxies. Each must end a get, a list and a watch with a typed error
+// of one line that names the fault.
 var oddAnswers = []struct {
 	name    string
 	handler http.HandlerFunc
@@ -218,7 +218,7 @@ func TestOddAnswers(t *testing.T) {
 			c.handler(w, r)
 		})
 		cfg.BearerToken = apiclient.NewSecret(secret)
-		cfg.Retry.Max = -1 // these are what a caller sees in the end
+		cfg.Retry.Max = -1 // the answers must not be repeated
 		r := pods(t, cfg)
 		check := func(t *testing.T, operation string, err error) {
 			t.Helper()
@@ -254,7 +254,7 @@ func TestOddAnswers(t *testing.T) {
 	}
 }
 
-// isTyped tells whether a caller can find out what kind of error it is.
+// isTyped reports whether a caller can find out the kind of the error.
 func isTyped(err error) bool {
 	return asError(err, new(apierrors.APIStatus)) || asError(err, new(*apiclient.ContentTypeError)) ||
 		asError(err, new(*apiclient.TransportError)) || asError(err, new(*api.UndecodableError)) ||
@@ -271,7 +271,7 @@ func zip(text string) []byte {
 	return b.Bytes()
 }
 
-// zipped answers with bytes that are said to be compressed, after something has become of them.
+// zipped answers with compressed bytes after a change of them.
 func zipped(b []byte, change func([]byte) []byte) http.HandlerFunc {
 	if change != nil {
 		b = change(b)
@@ -314,7 +314,7 @@ func isContentType(err error) bool {
 	return asError(err, &typed)
 }
 
-func TestAWatchThatTheServerEndsJustStops(t *testing.T) {
+func TestAWatchThatTheServerEnds(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"at once":      answer(200, jsonType+";stream=watch", ""),
 		"after events": answer(200, jsonType+";stream=watch", `{"type":"ADDED","object":`+onePod+"}\n"),
@@ -384,7 +384,7 @@ func TestAnErrorOfEachEndsTheList(t *testing.T) {
 	require.Equal(t, "9", meta.ResourceVersion)
 }
 
-// TestAServerThatEchoesCredentials is about error pages that show the request that they are about.
+// TestAServerThatEchoesCredentials has error pages that quote the request.
 func TestAServerThatEchoesCredentials(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, fmt.Sprint("bad request: ", r.Header), http.StatusBadRequest)
@@ -406,7 +406,7 @@ func TestAServerThatEchoesCredentials(t *testing.T) {
 	}
 }
 
-// TestHalfATokenIsNotQuoted has tokens that are longer than what is quoted of an answer, as real ones are.
+// TestHalfATokenIsNotQuoted has tokens that are longer than the quoted part of an answer, as real ones are.
 func TestHalfATokenIsNotQuoted(t *testing.T) {
 	const begins = "eyJhbGciOi"
 	token := begins + strings.Repeat("k9Zq", 200)
@@ -430,7 +430,7 @@ func TestHalfATokenIsNotQuoted(t *testing.T) {
 				cfg.BearerToken = apiclient.NewSecret(token + suffix)
 				_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
 				require.NotContains(t, fmt.Sprintf("%v %+v %#v", err, err, err), begins)
-				if name != "half a JSON" { // of which there is nothing to quote
+				if name != "half a JSON" { // it has nothing to quote
 					require.ErrorContains(t, err, "REDACTED")
 				}
 			})
@@ -438,7 +438,7 @@ func TestHalfATokenIsNotQuoted(t *testing.T) {
 	}
 }
 
-// TestAPasswordThatIsAWord does not hide from a reflector that a version is gone, or from anybody what was refused.
+// TestAPasswordThatIsAWord checks that errors keep their reason if a password is a word in it.
 func TestAPasswordThatIsAWord(t *testing.T) {
 	const gone = `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"too old resource version","reason":"Expired","code":410}`
 	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) {

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// canned is a transport whose every answer is one body: what is measured is this package and the codec.
+// canned is a transport that always sends the same body, so that the benchmark measures this package and the codec.
 type canned []byte
 
 func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
@@ -27,7 +27,7 @@ func (c canned) RoundTrip(*http.Request) (*http.Response, error) {
 
 const eventsPerWatch = 1_000
 
-// benchmarkWatch reports per event, of which a watch has a thousand.
+// benchmarkWatch reports values per event. A watch has a thousand events.
 func benchmarkWatch[T api.Object](b *testing.B) {
 	body := canned(strings.Repeat(`{"type":"ADDED","object":`+onePod+"}\n", eventsPerWatch))
 	b.SetBytes(int64(len(body)) / eventsPerWatch)

@@ -17,20 +17,20 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// hang keeps a handler until its client is gone, which a server notices once it has read the body.
+// hang blocks a handler until its client has gone. A server notices that after it has read the body.
 func hang(r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	<-r.Context().Done()
 }
 
-// flushed writes a part of an answer, which the client sees at once.
+// flushed sends a part of an answer at once.
 func flushed(w http.ResponseWriter, contentType, part string) {
 	w.Header().Set("Content-Type", contentType)
 	_, _ = io.WriteString(w, part)
 	_ = http.NewResponseController(w).Flush()
 }
 
-// states are the places in which a call can be when its context ends.
+// states are the states of a call in which its context may end.
 var states = map[string]http.HandlerFunc{
 	"before the head": func(_ http.ResponseWriter, r *http.Request) { hang(r) },
 	"after the head": func(w http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ var states = map[string]http.HandlerFunc{
 	},
 }
 
-// calls are what a client can be asked for.
+// calls are the calls of a client.
 var calls = map[string]func(ctx context.Context, r *apiclient.TypedClient[*pod]) error{
 	"get": func(ctx context.Context, r *apiclient.TypedClient[*pod]) error {
 		_, err := r.Get(ctx, web, metav1.GetOptions{})
@@ -80,8 +80,8 @@ var calls = map[string]func(ctx context.Context, r *apiclient.TypedClient[*pod])
 	},
 }
 
-// TestCancellationEndsEveryState cancels each call in each state. The bubble fails the test if a goroutine is left, and
-// its clock stands still: at once means at once.
+// TestCancellationEndsEveryState cancels each call in each state. The bubble fails the test if a goroutine is left. Its
+// clock does not move, so the call must end at once.
 func TestCancellationEndsEveryState(t *testing.T) {
 	for state, handler := range states {
 		for name, call := range calls {
@@ -106,7 +106,7 @@ func TestCancellationEndsEveryState(t *testing.T) {
 	}
 }
 
-// TestAnErrorThatNeverEndsIsAnError is about answers whose head says all, and whose body does not come.
+// TestAnErrorThatNeverEndsIsAnError has answers with a complete head and a body that never comes.
 func TestAnErrorThatNeverEndsIsAnError(t *testing.T) {
 	for state, want := range map[string]string{
 		"in the body of an error": "the server answered 500 Internal Server Error: half",
@@ -155,7 +155,7 @@ func TestACancelledContextSendsNothing(t *testing.T) {
 	})
 }
 
-// TestBreakClosesTheStream shows that the server sees the end of a watch whose loop ended, and that nothing is left.
+// TestBreakClosesTheStream checks that the server sees the end of a watch whose loop ended, and that nothing is left.
 func TestBreakClosesTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := make(chan struct{})
@@ -191,7 +191,7 @@ func TestEachIterationIsAWatchOfItsOwn(t *testing.T) {
 	})
 }
 
-func TestReadsWaitForAHeadNoLongerThanTheyShould(t *testing.T) {
+func TestTheWaitForAHeadIsBounded(t *testing.T) {
 	for name, call := range calls {
 		for bound, want := range map[time.Duration]time.Duration{0: 2 * time.Minute, time.Second: time.Second, -1: time.Hour} {
 			if name == "create" {
@@ -215,7 +215,7 @@ func TestReadsWaitForAHeadNoLongerThanTheyShould(t *testing.T) {
 	}
 }
 
-// TestNothingCutsALongAnswer holds a list and a watch for a day.
+// TestNothingCutsALongAnswer keeps a list and a watch open for a day.
 func TestNothingCutsALongAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {

@@ -29,9 +29,9 @@ func newClient(t *testing.T) *Client {
 	return c
 }
 
-// TestBytesOfAViewOfANamespace makes a view of each of 1,000 namespaces. With a codec for each, a view would take 120
-// KB.
-func TestBytesOfAViewOfANamespace(t *testing.T) {
+// TestBytesOfAClientOfANamespace makes a client for each of 1,000 namespaces. A client with its own codec would take
+// 120 KB.
+func TestBytesOfAClientOfANamespace(t *testing.T) {
 	const n = 1000
 	c := newClient(t)
 	views := make([]*PartialClient[*sharedPod], n+1)
@@ -59,8 +59,8 @@ func TestOneCodecForEachTypeAndResource(t *testing.T) {
 	require.NotNil(t, NewPartial[*metav1.PartialObjectMetadata](c, sharedPods, "a").codec)
 }
 
-// TestACodecIsFreedWithItsLastView lets go of all views, and makes another one after that.
-func TestACodecIsFreedWithItsLastView(t *testing.T) {
+// TestACodecIsFreedWithItsLastClient drops all clients and then makes another one.
+func TestACodecIsFreedWithItsLastClient(t *testing.T) {
 	c := newClient(t)
 	former := weak.Make(NewPartial[*sharedPod](c, sharedPods, "a").codec)
 	for range 10 {
@@ -71,8 +71,8 @@ func TestACodecIsFreedWithItsLastView(t *testing.T) {
 	require.Same(t, again.codec, NewPartial[*sharedPod](c, sharedPods, "b").codec)
 }
 
-// TestViewsAreMadeAtOnce has many goroutines make the first view.
-func TestViewsAreMadeAtOnce(t *testing.T) {
+// TestClientsAreMadeConcurrently has many goroutines that make the first client.
+func TestClientsAreMadeConcurrently(t *testing.T) {
 	c := newClient(t)
 	views := make([]*PartialClient[*sharedPod], 8)
 	var all sync.WaitGroup

@@ -21,7 +21,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
+func TestNewNamesTheInvalidField(t *testing.T) {
 	dir := t.TempDir()
 	empty := filepath.Join(dir, "empty")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
@@ -95,7 +95,7 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 	}
 }
 
-// proxy parses a URL; what cannot be parsed is no case here.
+// proxy parses a URL.
 func proxy(text string) *url.URL {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -104,7 +104,7 @@ func proxy(text string) *url.URL {
 	return u
 }
 
-// secretive is a configuration in which every credential is the secret.
+// secretive returns a configuration in which every credential is the secret.
 func secretive() apiclient.Config {
 	return apiclient.Config{
 		Host:        "https://joe:" + secret + "@server.example/base",
@@ -126,7 +126,7 @@ func TestNoCredentialIsPrinted(t *testing.T) {
 	h := holder{Config: cfg, Pointer: &cfg, Any: cfg, List: []apiclient.Config{cfg}, Map: map[string]apiclient.TLS{"k": cfg.TLS}}
 	ok := cfg
 	ok.Host, ok.Username, ok.Password, ok.BearerTokenFile, ok.TLS = "https://server.example", "", apiclient.Secret{}, "", apiclient.TLS{}
-	// fmt asks no method of what stands in an unexported field.
+	// fmt calls no methods for unexported fields.
 	private := struct {
 		config apiclient.Config
 		client *apiclient.Client

@@ -20,7 +20,7 @@ import (
 
 var errModified = apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "web", errors.New("it was modified"))
 
-// waits counts the tries of a write that always meets err, and the time from one to the next.
+// waits returns the times between the tries of a write that always fails with err.
 func waits(ctx context.Context, o apiclient.ConflictOptions, err error) ([]time.Duration, error) {
 	var between []time.Duration
 	last := time.Now()
@@ -71,7 +71,7 @@ func TestRetryOnConflict(t *testing.T) {
 	})
 }
 
-// TestWritersMeet has two writers at one object: the one that read it first has to read it again.
+// TestWritersMeet has two writers of one object. The one that read it first must read it again.
 func TestWritersMeet(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")

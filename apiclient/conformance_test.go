@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// to returns the configuration of a client of a test server, with a transport of its own or the server's.
+// to returns the configuration of a client of a test server, with leat's own transport or the server's.
 func to(s *testserver.Server) apiclient.Config {
 	return apiclient.Config{
 		Host:        s.URL(),
@@ -35,7 +35,7 @@ func viewOf[T api.Object](change func(*apiclient.Config)) listerwatchertest.Make
 	}
 }
 
-// TestSuite is the conformance suite, over every way in which this package can list and watch.
+// TestSuite is the conformance suite with every way to list and watch.
 func TestSuite(t *testing.T) {
 	t.Run("typed", func(t *testing.T) {
 		listerwatchertest.Run(t, listerwatchertest.Options{}, viewOf[*corev1.Pod](nil))

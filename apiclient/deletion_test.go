@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestDeleteObjectSaysWhatItDid(t *testing.T) {
+func TestDeleteObjectReturnsTheAnswer(t *testing.T) {
 	pod := func(metadata string) string {
 		return `{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"web","uid":"u1","resourceVersion":"8"` + metadata + `}}`
 	}

@@ -11,8 +11,8 @@
 //
 //  1. A list and a watch is exactly one request: who repeats those is the reflector. Any other call is sent again only
 //     where the server asks for it, or the connection is lost, and where it is certain that nothing is done twice; how
-//     often and for how long is bounded, and the error says how often it was sent (TestWhatIsSentAgain,
-//     TestWaitsBeforeSendingAgain, TestSendingAgainHasBounds, TestVerbsOnTheWire). Whatever was refused for its
+//     often and for how long is bounded, and the error says how often it was sent (TestWhatIsRepeated,
+//     TestWaits, TestRepetitionHasBounds, TestVerbsOnTheWire). Whatever was refused for its
 //     credentials is sent once more with others (TestRefusedCredentialsAndBusyServers). (net/http itself sends a read anew
 //     when the idle connection that it took turns out to be closed.)
 //  2. Lists are handed out item by item as bytes arrive, watches event by event, compressed or not; no body is ever held
@@ -30,8 +30,8 @@
 //     TestAnAnswerThatSwitchesProtocolsEnds).
 //  7. Leaving the loop of a watch closes its stream (TestBreakClosesTheStream).
 //  8. Nothing cuts a long answer: only the wait for the head of a read is bounded
-//     (TestNothingCutsALongAnswer, TestReadsWaitForAHeadNoLongerThanTheyShould), and a watch ends when the server no longer
-//     keeps what it promised: its time-out, its bookmarks (TestAWatchThatBreaksItsPromiseEnds, TestASlowCallerIsNoSilence).
+//     (TestNothingCutsALongAnswer, TestTheWaitForAHeadIsBounded), and a watch ends when the server no longer
+//     keeps what it promised: its time-out, its bookmarks (TestAWatchThatBreaksItsPromiseEnds, TestASlowCallerIsNotSilence).
 //  9. A connection of HTTP/2 that is dead ends its watches after 45 seconds, also where the kernel takes it for alive, and
 //     is not used again (TestADeadConnectionEndsItsWatches, TestAHalfOpenConnectionEndsItsWatches); what does not begin
 //     ends too (TestAServerThatAcceptsAndSaysNothing). More watches than a connection has streams get more connections
@@ -45,7 +45,7 @@
 //  12. Certificates are verified, with TLS 1.2 at least, and one that is not accepted is named with the reason
 //     (TestTLSIsVerifiedUnlessInsecure, TestOldTLSIsRefused, TestCertificateErrorsSayWhichAndWhy,
 //     TestAClientCertificateOutOfDateIsNamed).
-//  13. A wrong configuration is one error that names the field (TestNewNamesTheFieldThatIsWrong).
+//  13. A wrong configuration is one error that names the field (TestNewNamesTheInvalidField).
 //  14. A token, a client certificate and an authority that rotate, in files or in a CredentialSource, are what the next
 //     request uses, five seconds after a file was replaced at the latest, and at once after a 401; a watch in flight goes
 //     on over its connection, which is closed after it (TestTokenFilesAreReadAgain, TestASourceOfCredentials,
@@ -55,16 +55,16 @@
 //  15. An answer costs no more memory than MaxObjectBytes allows, and more than that is a *codec.TooLargeError
 //     (TestAnswersWithoutEndAreRefused, TestAListWithoutEndNeedsNoMemory, TestTheLimitIsTheCallers).
 //  16. Each sending of a request is observed once, when it has ended; nobody to tell costs nothing
-//     (TestRequestsAreObserved, TestEachSendingIsObserved, TestWatchesAreObservedAtTheirEnd, TestNobodyToTellCostsNothing).
-//  17. A warning is handed on once, and fit to be shown (TestWarnings, TestWarningsAreForgottenInTheEnd).
+//     (TestRequestsAreObserved, TestEachAttemptIsObserved, TestWatchesAreObservedAtTheirEnd, TestNoHookCostsNothing).
+//  17. A warning is handed on once, and fit to be shown (TestWarnings, TestOldWarningsAreForgotten).
 //  18. Proxies of HTTP, HTTPS and SOCKS5 are used as configured or as the environment says. One that does not connect is
 //     named, with its answer; an HTTPS proxy is verified by its own name and sees no client certificate
-//     (TestProxiesOfEveryKind, TestTheEnvironmentsProxies, TestWhatAProxyAnswersIsNotTheServers,
+//     (TestProxiesOfEveryKind, TestTheEnvironmentsProxies, TestAnswersOfProxiesAreNamed,
 //     TestAProxysCertificateIsVerified).
 //  19. A limiter holds back all but watches, and is named when it lets nothing through
-//     (TestTheLimiterHoldsBackAllButWatches, TestALimiterThatLetsNothingThroughIsNamed).
+//     (TestTheLimiterDelaysAllExceptWatches, TestALimiterThatRefusesIsNamed).
 //  20. All yields objects as their bytes arrive, none twice, all of one state, and asks for nothing ahead (TestPagesAreOneList,
-//     TestNoPageIsHeld, TestATokenThatExpires, TestALoopThatIsLeft). It and RetryOnConflict, which tries conflicts about
+//     TestNoPageIsHeld, TestATokenThatExpires, TestABreakEndsTheList). It and RetryOnConflict, which tries conflicts about
 //     versions again and none about the ownership of fields, are what repeats beside guarantee 1 (TestRetryOnConflict).
 //  21. A stream of bytes, such as a log, ends with its context or Close and frees its connection (TestPodLogs,
 //     TestCloseEndsAStream, TestCompressedStreamsAreNotLate).

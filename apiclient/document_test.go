@@ -40,7 +40,7 @@ func TestFetchDocument(t *testing.T) {
 	require.Equal(t, apiclient.Document{ContentType: "application/json", Body: []byte(`{"a":2}`)}, other)
 }
 
-func TestDocumentsThatAreNone(t *testing.T) {
+func TestInvalidDocuments(t *testing.T) {
 	for name, tc := range map[string]struct {
 		answer http.HandlerFunc
 		check  func(error) bool

@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// started runs an API server in memory and returns the configuration of a client of it.
+// started runs an API server in memory and returns the configuration of its client.
 func started() (apiclient.Config, context.CancelFunc) {
 	s := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -21,9 +21,9 @@ func started() (apiclient.Config, context.CancelFunc) {
 	return apiclient.Config{Host: s.URL(), Transport: s.Client().Transport}, cancel
 }
 
-// A client is made of a configuration, and what it reads and writes of a resource is typed.
+// A Client has a configuration; a TypedClient reads and writes typed objects of one resource.
 func Example() {
-	cfg, stop := started() // in earnest: kubeconfig.Load, or apiclient.InCluster
+	cfg, stop := started() // in a real program: kubeconfig.Load, or apiclient.InCluster
 	defer stop()
 	ctx := context.Background()
 
@@ -56,7 +56,7 @@ func Example() {
 	// ADDED mill map[wheels:1]
 }
 
-// A type of one's own holds as much of an object as it declares, and can be read, but not written back whole.
+// A type of the user can declare a part of an object. It can be read, but not written as a whole.
 func ExampleNewPartial() {
 	cfg, stop := started()
 	defer stop()
@@ -81,7 +81,7 @@ func ExampleNewPartial() {
 	// kube-system
 }
 
-// A server-side apply says which fields shall have which values, and leaves the others alone.
+// A server-side apply sets the fields of the intent and leaves the other fields unchanged.
 func ExamplePartialClient_Apply() {
 	cfg, stop := started()
 	defer stop()
@@ -104,7 +104,7 @@ func ExamplePartialClient_Apply() {
 	// Output: millers
 }
 
-// A hook is told of each request when it has ended, and makes metrics or a log of it.
+// OnRequest gets each request when it has ended, for metrics or a log.
 func ExampleRequest() {
 	cfg, stop := started()
 	defer stop()

@@ -15,7 +15,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// FuzzStatusErrors makes errors of arbitrary answers: always a Status with a code and a message, never a credential.
+// FuzzStatusErrors makes errors from arbitrary answers. The result always has a code and a message, and never a
+// credential.
 func FuzzStatusErrors(f *testing.F) {
 	f.Add(403, jsonType, "", []byte(status(403, "Forbidden", "no")))
 	f.Add(429, "text/plain", "7", []byte("later"))
@@ -35,7 +36,7 @@ func FuzzStatusErrors(f *testing.F) {
 	})
 }
 
-// FuzzInflate compares with gzip.Reader, which reads the same but later.
+// FuzzInflate compares with gzip.Reader, which returns the same bytes, but later.
 func FuzzInflate(f *testing.F) {
 	zip := func(texts ...string) []byte {
 		var b bytes.Buffer

@@ -24,8 +24,8 @@ var (
 	deployments  = api.Resource{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true}
 )
 
-// inMemory serves a handler in memory, so that a client and a server fit into a synctest bubble, and returns the
-// configuration to reach it.
+// inMemory serves a handler in memory, so that client and server fit into a synctest bubble. It returns the
+// configuration of a client.
 func inMemory(t *testing.T, h http.HandlerFunc) apiclient.Config {
 	t.Helper()
 	return apiclient.Config{Host: "http://server.memory", DialContext: listerwatchertest.Serve(t, h)}

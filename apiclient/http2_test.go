@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// The frames of HTTP/2 (RFC 9113, 6) that a server needs to go away in the middle of a request.
+// The frames of HTTP/2 (RFC 9113, 6) with which a server closes a connection during a request.
 const (
 	h2Preface  = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 	h2Headers  = 1
@@ -29,10 +29,10 @@ func h2Frame(kind byte, stream uint32, payload ...byte) []byte {
 	return append(binary.BigEndian.AppendUint32(f, stream), payload...)
 }
 
-// h2Server takes one request a connection, answers it with bytes, and closes if it is to.
+// h2Server reads one request, answers with bytes, and closes the connection if leave is true.
 func h2Server(c net.Conn, answer []byte, leave bool) (requests int) {
 	write, written := make(chan []byte, 2), make(chan struct{})
-	go func() { // for a pipe has no buffer, and both sides begin by writing
+	go func() { // a pipe has no buffer, and both sides begin with a write
 		defer close(written)
 		for b := range write {
 			_, _ = c.Write(b)
@@ -64,16 +64,15 @@ func h2Server(c net.Conn, answer []byte, leave bool) (requests int) {
 			write <- answer
 		}
 		if leave {
-			go func() { _, _ = io.Copy(io.Discard, c) }() // what the client still writes
+			go func() { _, _ = io.Copy(io.Discard, c) }() // reads what the client still writes
 			return requests
 		}
 	}
 }
 
-// TestHTTP2GoesAway is about what HTTP/2 says instead of an answer, and how often a read and a write then reach the
-// server.
+// TestHTTP2GoesAway has frames of HTTP/2 instead of an answer. It counts how often a read and a write reach the server.
 func TestHTTP2GoesAway(t *testing.T) {
-	took := []byte{0, 0, 0, 1, 0, 0, 0, 0} // GOAWAY: stream 1 may have been looked at; no error
+	took := []byte{0, 0, 0, 1, 0, 0, 0, 0} // GOAWAY: stream 1 may have been processed; no error
 	for _, c := range []struct {
 		name        string
 		answer      []byte

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// endless is a transport whose answers begin with head and then repeat tail until nobody reads any more.
+// endless is a transport whose answers begin with head and then repeat tail without end.
 type endless struct {
 	code        int
 	head, tail  string
@@ -47,7 +47,7 @@ func (r *repeating) Read(p []byte) (int, error) {
 
 func (r *repeating) Close() error { return nil }
 
-// TestAnswersWithoutEndAreRefused sends what never ends where one object, one frame, one document or one error belongs.
+// TestAnswersWithoutEndAreRefused sends an endless object, frame, document and error.
 func TestAnswersWithoutEndAreRefused(t *testing.T) {
 	const limit = 1 << 20
 	kib := func(s string) string { return strings.Repeat(s, 1024) }
@@ -107,7 +107,7 @@ func TestAnswersWithoutEndAreRefused(t *testing.T) {
 	}
 }
 
-// TestAListWithoutEndNeedsNoMemory takes a hundred thousand items of a list that would go on, and looks at the heap.
+// TestAListWithoutEndNeedsNoMemory reads a hundred thousand items of an endless list and measures the heap.
 func TestAListWithoutEndNeedsNoMemory(t *testing.T) {
 	const most = 100_000
 	var sent int64
@@ -137,7 +137,7 @@ func TestAListWithoutEndNeedsNoMemory(t *testing.T) {
 	require.Less(t, grown, uint64(2<<20))
 }
 
-// TestTheLimitIsTheCallers tells that a small limit and a large one are kept to.
+// TestTheLimitIsTheCallers has a small and a large limit.
 func TestTheLimitIsTheCallers(t *testing.T) {
 	size := len(onePod)
 	for limit, fits := range map[int]bool{size - 1: false, size: true, size + 1: true} {
@@ -155,7 +155,7 @@ func TestTheLimitIsTheCallers(t *testing.T) {
 	require.ErrorContains(t, err, "Config.MaxObjectBytes: ")
 }
 
-func TestTheLargestLimitIsNone(t *testing.T) {
+func TestTheLargestLimit(t *testing.T) {
 	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) { answer(200, jsonType, onePod)(w, r) })
 	cfg.MaxObjectBytes = math.MaxInt
 	var document metav1.TypeMeta

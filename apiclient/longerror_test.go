@@ -16,15 +16,15 @@ import (
 
 const marker = "MARKER"
 
-// TestErrorsAreShort has servers, and what stands between, that say too much in every place where an error might quote
-// them. An error has a bound, and so has each error beneath it; content of objects is not quoted at all.
+// TestErrorsAreShort has servers and proxies with long texts in every place that an error may quote. Each error in the
+// chain must be short, and must not quote content of objects.
 func TestErrorsAreShort(t *testing.T) {
 	huge := strings.Repeat(marker, 50_000/len(marker))
 	secret := `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x"},"data":{"a":"` + marker + `"}}`
 	redirect := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 	}
-	const said, unsaid = true, false // whether the server's own words are quoted, up to a bound
+	const said, unsaid = true, false // whether the error quotes the server's text, up to a limit
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
 		quoted  bool
@@ -79,7 +79,7 @@ func TestErrorsAreShort(t *testing.T) {
 						require.NotContains(t, err.Error(), marker, operation)
 					}
 					if _, last := err.(*apiclient.TransportError); last {
-						break // beneath is what the standard library said
+						break // the errors below are those of the standard library
 					}
 				}
 			}

@@ -23,7 +23,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// collect keeps what a hook is told.
+// collect returns a hook that keeps the requests.
 func collect(into *[]apiclient.Request) func(apiclient.Request) {
 	var mu sync.Mutex
 	return func(r apiclient.Request) {
@@ -33,7 +33,7 @@ func collect(into *[]apiclient.Request) func(apiclient.Request) {
 	}
 }
 
-// TestRequestsAreObserved compares what the hook is told with what went over the wire.
+// TestRequestsAreObserved compares the hook's arguments with the requests on the wire.
 func TestRequestsAreObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -56,8 +56,8 @@ func TestRequestsAreObserved(t *testing.T) {
 	})
 }
 
-// TestEachSendingIsObserved is about requests that are sent again, and those that fail.
-func TestEachSendingIsObserved(t *testing.T) {
+// TestEachAttemptIsObserved has requests that are repeated, and requests that fail.
+func TestEachAttemptIsObserved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{lost(io.EOF), later(429, "1", "busy"), later(503, "1", ""), {code: 404, body: status(404, "NotFound", "gone")}}}
 		var seen []apiclient.Request
@@ -104,7 +104,7 @@ func TestEveryVerbIsNamed(t *testing.T) {
 	}
 }
 
-// TestWatchesAreObservedAtTheirEnd ends a watch in each way.
+// TestWatchesAreObservedAtTheirEnd ends watches in all ways.
 func TestWatchesAreObservedAtTheirEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
@@ -180,8 +180,8 @@ func TestFailuresTakeTime(t *testing.T) {
 	})
 }
 
-// TestBytesAreCountedAsTheyCame compresses.
-func TestBytesAreCountedAsTheyCame(t *testing.T) {
+// TestBytesAreCountedBeforeDecompression has a compressed answer.
+func TestBytesAreCountedBeforeDecompression(t *testing.T) {
 	var zipped bytes.Buffer
 	z := gzip.NewWriter(&zipped)
 	_, _ = io.WriteString(z, onePod+strings.Repeat(" ", 10_000))
@@ -225,7 +225,7 @@ func TestAWatchOverWebSocketIsObserved(t *testing.T) {
 	})
 }
 
-// TestOneHookACall has answers that are closed twice, and from another goroutine.
+// TestOneHookACall closes answers twice, and on another goroutine.
 func TestOneHookACall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -242,7 +242,7 @@ func TestOneHookACall(t *testing.T) {
 	})
 }
 
-// TestObservedErrorsQuoteNoCredential has a server that echoes the token where net/http quotes it: in a trailer.
+// TestObservedErrorsQuoteNoCredential has a server that echoes the token in a trailer, which net/http quotes.
 func TestObservedErrorsQuoteNoCredential(t *testing.T) {
 	cfg := onLoopback(t, raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n"+secret+"\r\n\r\n"))
 	cfg.BearerToken = apiclient.NewSecret(secret)
@@ -254,8 +254,8 @@ func TestObservedErrorsQuoteNoCredential(t *testing.T) {
 	require.NotContains(t, seen[0].Err.Error(), secret)
 }
 
-// TestNobodyToTellCostsNothing compares the allocations of a request with a hook and without.
-func TestNobodyToTellCostsNothing(t *testing.T) {
+// TestNoHookCostsNothing compares the allocations of a request with and without a hook.
+func TestNoHookCostsNothing(t *testing.T) {
 	allocations := func(hook func(apiclient.Request), retry apiclient.Retry) float64 {
 		r := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), OnRequest: hook, Retry: retry}), podResource, "")
 		return testing.AllocsPerRun(100, func() {
@@ -267,7 +267,7 @@ func TestNobodyToTellCostsNothing(t *testing.T) {
 	require.Equal(t, 2.0, allocations(func(apiclient.Request) {}, apiclient.Retry{})-allocations(nil, apiclient.Retry{}))
 }
 
-// warned makes a client whose every answer has these Warning headers.
+// warned makes a client. All its answers have these Warning headers.
 func warned(t *testing.T, handle func(apiclient.Warning), code int, headers ...string) *apiclient.Client {
 	t.Helper()
 	transport := roundTrip(func(*http.Request) (*http.Response, error) {
@@ -316,8 +316,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningsAreForgottenInTheEnd sends more texts than are remembered.
-func TestWarningsAreForgottenInTheEnd(t *testing.T) {
+// TestOldWarningsAreForgotten sends more texts than the client remembers.
+func TestOldWarningsAreForgotten(t *testing.T) {
 	n, got := 0, 0
 	transport := roundTrip(func(*http.Request) (*http.Response, error) {
 		h := http.Header{"Content-Type": {jsonType}, "Warning": {fmt.Sprintf(`299 - "%d"`, n)}}
@@ -340,7 +340,7 @@ func TestWarningsAreForgottenInTheEnd(t *testing.T) {
 	ask(10, 20, 10)
 }
 
-// TestAWarningMayCallTheClient calls from within the handler.
+// TestAWarningMayCallTheClient calls the client in the handler.
 func TestAWarningMayCallTheClient(t *testing.T) {
 	var client *apiclient.Client
 	calls := 0

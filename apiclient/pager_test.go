@@ -22,12 +22,12 @@ import (
 
 type pageOptions = apiclient.PageOptions[*corev1.Pod]
 
-// limit makes pages of so many objects.
+// limit sets the size of a page.
 func limit(n int64) pageOptions {
 	return pageOptions{Options: api.Options[*corev1.Pod]{ListOptions: metav1.ListOptions{Limit: n}}}
 }
 
-// withPods serves pods p00, p01 and so on.
+// withPods serves n pods with the names p00, p01 and so on.
 func withPods(t *testing.T, n int, test func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod])) {
 	t.Helper()
 	withServer(t, testserver.Options{ImmediateDeletion: true}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
@@ -39,7 +39,7 @@ func withPods(t *testing.T, n int, test func(t *testing.T, s *testserver.Server,
 	})
 }
 
-// names runs a loop to its end, calling between after each object.
+// names runs a loop to its end and calls between after each object.
 func names(all iter.Seq2[*corev1.Pod, error], between func(name string)) (string, error) {
 	var out []string
 	for pod, err := range all {
@@ -54,7 +54,7 @@ func names(all iter.Seq2[*corev1.Pod, error], between func(name string)) (string
 
 func nothing(string) {}
 
-// asked are the queries of the lists that a server got.
+// asked returns the queries of the lists that a server got.
 func asked(s *testserver.Server) []string {
 	var out []string
 	for _, r := range s.Requests() {
@@ -71,7 +71,7 @@ func TestPagesAreOneList(t *testing.T) {
 	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		all := apiclient.All(t.Context(), pods, limit(2))
 		got, err := names(all, func(name string) {
-			if name == "p01" { // what changes between pages is not in this list
+			if name == "p01" { // changes between pages are not in this list
 				require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
 				_, err := s.Create(podResource, newPod("p035"))
 				require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestPagesAreOneList(t *testing.T) {
 	})
 }
 
-func TestALoopThatIsLeft(t *testing.T) {
+func TestABreakEndsTheList(t *testing.T) {
 	withPods(t, 5, func(t *testing.T, s *testserver.Server, pods *apiclient.TypedClient[*corev1.Pod]) {
 		for range apiclient.All(t.Context(), pods, limit(2)) {
 			break
@@ -153,7 +153,7 @@ func TestATokenThatExpires(t *testing.T) {
 
 const expiredWithToken = `{"kind":"Status","apiVersion":"v1","metadata":{"continue":"again"},"status":"Failure","message":"too old","reason":"Expired","code":410}`
 
-func TestServersThatPageForEver(t *testing.T) {
+func TestServersWithEndlessPages(t *testing.T) {
 	var requests int
 	count := func(h http.HandlerFunc) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -234,7 +234,7 @@ func TestNoPageIsHeld(t *testing.T) {
 	})
 }
 
-// halfPage is a source whose page ends with a busy server's error after its first object.
+// halfPage is a source whose page ends with the error of a busy server after its first object.
 type halfPage struct {
 	api.ListerWatcher[*corev1.Pod]
 	lists int
@@ -249,8 +249,8 @@ func (h *halfPage) List(_ context.Context, _ api.Options[*corev1.Pod], each func
 	return metav1.ListMeta{}, h.err
 }
 
-// TestHalfAPageIsNotAskedForAgain would otherwise see its first object twice.
-func TestHalfAPageIsNotAskedForAgain(t *testing.T) {
+// TestHalfAPageIsNotRepeated would otherwise see its first object twice.
+func TestHalfAPageIsNotRepeated(t *testing.T) {
 	expired := apierrors.NewResourceExpired("too old")
 	expired.ErrStatus.Continue = "again"
 	for _, failure := range []error{apierrors.NewTooManyRequests("busy", 1), expired} {
@@ -264,7 +264,7 @@ func TestHalfAPageIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
-func TestAWaitBelowZeroIsNone(t *testing.T) {
+func TestANegativeWaitIsZero(t *testing.T) {
 	lists := 0
 	cfg := onLoopback(t, func(w http.ResponseWriter, r *http.Request) {
 		lists++

@@ -27,17 +27,17 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// middleman is what proxies have in common: whatever they are asked for, they connect to one address, and note the name.
+// middleman is the common part of the proxies. It always connects to one address, and records the requested name.
 type middleman struct {
 	to      string
 	want    string // Proxy-Authorization, or user:password for SOCKS
-	refuse  int    // the code that CONNECT is answered with; 0 connects
+	refuse  int    // the code of the answer to CONNECT; 0 connects
 	asked   atomic.Value
-	dropped atomic.Pointer[chan struct{}] // closed, it makes the tunnels of before swallow everything
+	dropped atomic.Pointer[chan struct{}] // closed: existing tunnels drop all bytes
 	tunnels sync.WaitGroup
 }
 
-// join carries bytes both ways until one side closes.
+// join copies bytes in both directions until one side closes.
 func (m *middleman) join(client net.Conn, early io.Reader) {
 	server, err := net.Dial("tcp", m.to)
 	if err != nil {
@@ -59,7 +59,7 @@ func (m *middleman) join(client net.Conn, early io.Reader) {
 	}
 }
 
-// forgetful says that it wrote what it did not.
+// forgetful reports a write without writing.
 type forgetful struct {
 	net.Conn
 	gone <-chan struct{}
@@ -74,7 +74,7 @@ func (f forgetful) Write(p []byte) (int, error) {
 	}
 }
 
-// ServeHTTP is an HTTP proxy that can only CONNECT.
+// ServeHTTP is an HTTP proxy that supports only CONNECT.
 func (m *middleman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.asked.Store(r.Host)
 	switch {
@@ -96,7 +96,7 @@ func (m *middleman) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.join(conn, buffered)
 }
 
-// proxyOver serves a middleman as an HTTP proxy, over TLS if there is a configuration for it.
+// proxyOver serves a middleman as an HTTP proxy, with TLS if c is not nil.
 func proxyOver(t *testing.T, m *middleman, c *tls.Config) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(m)
@@ -159,14 +159,14 @@ func (m *middleman) socks(conn net.Conn) {
 	} else {
 		_, _ = conn.Write([]byte{5, 0})
 	}
-	next(4) // version, command, reserved, and that it is a name
+	next(4) // version, command, reserved, and the type of the address: a name
 	name := text()
 	m.asked.Store(fmt.Sprintf("%s:%d", name, binary.BigEndian.Uint16(next(2))))
 	_, _ = conn.Write([]byte{5, 0, 0, 1, 0, 0, 0, 0, 0, 0})
 	m.join(conn, r)
 }
 
-// behind is a server that wants a certificate, and the configuration of a client that has one.
+// behind starts a server that requires a client certificate, and returns the configuration of a client with one.
 func behind(t *testing.T) (address string, c apiclient.Config) {
 	t.Helper()
 	a := newAuthority(t)
@@ -225,7 +225,7 @@ func TestProxiesOfEveryKind(t *testing.T) {
 			m := &middleman{to: address}
 			u := start(m)
 			c := cfg
-			// The proxy's certificate does not have this name, nor does it want to see the client's.
+			// The proxy's certificate does not have this name, and the proxy does not request the client's.
 			c.TLS.CAData = append(append([]byte{}, cfg.TLS.CAData...), ours.pem...)
 			c.TLS.ServerName, c.Host = "server.memory", "https://far.example"
 			u.User = proxyUser
@@ -257,7 +257,7 @@ func TestProxiesOfEveryKind(t *testing.T) {
 	}
 }
 
-func TestWhatAProxyAnswersIsNotTheServers(t *testing.T) {
+func TestAnswersOfProxiesAreNamed(t *testing.T) {
 	address, cfg := behind(t)
 	for _, code := range []int{http.StatusBadGateway, http.StatusForbidden, http.StatusServiceUnavailable, http.StatusNoContent} {
 		m := &middleman{to: address, refuse: code}
@@ -317,7 +317,7 @@ func TestAProxysCertificateIsVerified(t *testing.T) {
 	})
 }
 
-// TestAProxyThatEchoesCredentials has a proxy that forwards plain HTTP, and shows what it was sent.
+// TestAProxyThatEchoesCredentials has a proxy that forwards plain HTTP and quotes the request.
 func TestAProxyThatEchoesCredentials(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
@@ -335,7 +335,7 @@ func TestAProxyThatEchoesCredentials(t *testing.T) {
 	}
 }
 
-// TestTheEnvironmentsProxies runs itself again, for net/http reads the environment once a process.
+// TestTheEnvironmentsProxies runs itself in another process, because net/http reads the environment once per process.
 func TestTheEnvironmentsProxies(t *testing.T) {
 	urls := []string{"http://far.example", "https://far.example", "https://near.example", "https://10.1.2.3:6443", "https://[fd00::1]", "https://localhost:6443"}
 	if os.Getenv("LEAT_TEST_PROXIES") != "" {
@@ -361,7 +361,7 @@ func TestTheEnvironmentsProxies(t *testing.T) {
 	require.NoError(t, json.Unmarshal([]byte(out.String()), &chosen), out.String())
 	require.Equal(t, map[string]string{
 		"http://far.example": "http://plain.example:3128",
-		// TLS to the proxy is spoken beneath what net/http knows.
+		// net/http does not know about TLS to the proxy.
 		"https://far.example":  "http://secure.example:443",
 		"https://[fd00::1]":    "http://secure.example:443",
 		"https://near.example": "<nil>", "https://10.1.2.3:6443": "<nil>", "https://localhost:6443": "<nil>",

@@ -21,12 +21,12 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// script is a transport that answers with one step after the other and goes on with the last. It notes when it was
-// asked.
+// script is a transport that answers with its steps in turn, and then repeats the last one. It records the times of the
+// requests.
 type script struct {
 	steps []step
 	times []time.Time
-	sent  []string // the bodies
+	sent  []string // bodies of the requests
 }
 
 type step struct {
@@ -54,7 +54,7 @@ func (s *script) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: step.code, Header: h, Proto: "HTTP/1.1", Body: io.NopCloser(strings.NewReader(step.body))}, nil
 }
 
-// waits are the times between the requests.
+// waits returns the times between the requests.
 func (s *script) waits() []time.Duration {
 	var waits []time.Duration
 	for i := range len(s.times) - 1 {
@@ -63,12 +63,12 @@ func (s *script) waits() []time.Duration {
 	return waits
 }
 
-// later is an answer that asks to come back.
+// later is an answer with Retry-After.
 func later(code int, after, body string) step {
 	return step{code: code, header: map[string]string{"Retry-After": after}, body: body}
 }
 
-// verb is a call by its name, on whatever the script answers.
+// verb is a call with its name.
 type verb struct {
 	name string
 	call func(context.Context, *apiclient.Client) error
@@ -132,15 +132,15 @@ const (
 
 func unavailable(message string) string { return status(503, "ServiceUnavailable", message) }
 
-// lost is what a transport says of a connection that ended.
+// lost is the error of a transport whose connection ended.
 func lost(err error) step { return step{err: err} }
 
 func opError(op string, err error) error {
 	return &net.OpError{Op: op, Net: "tcp", Err: err}
 }
 
-// TestWhatIsSentAgain holds for each thing that can come of a request, and each verb, whether it is sent again.
-func TestWhatIsSentAgain(t *testing.T) {
+// TestWhatIsRepeated has a row for each result and each verb: whether the request is repeated.
+func TestWhatIsRepeated(t *testing.T) {
 	const s = "1"
 	none := []verb{}
 	for _, c := range []struct {
@@ -204,8 +204,8 @@ func TestWhatIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestWaitsBeforeSendingAgain is about how long: what was asked for, and up to a quarter more.
-func TestWaitsBeforeSendingAgain(t *testing.T) {
+// TestWaits checks that a wait is as long as requested, and up to a quarter more.
+func TestWaits(t *testing.T) {
 	inAWhile := func() string { return time.Now().Add(20 * time.Second).UTC().Format(http.TimeFormat) }
 	for _, c := range []struct {
 		name string
@@ -221,7 +221,7 @@ func TestWaitsBeforeSendingAgain(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				<-time.After(time.Hour + time.Second/3) // within a second, as clocks are
+				<-time.After(time.Hour + time.Second/3) // clocks have an accuracy of one second
 				s := &script{steps: append(slices.Repeat([]step{c.step()}, len(c.want)), step{code: 200, body: onePod})}
 				require.NoError(t, getVerb.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s})))
 				require.Len(t, s.waits(), len(c.want))
@@ -234,7 +234,7 @@ func TestWaitsBeforeSendingAgain(t *testing.T) {
 	}
 }
 
-// TestWaitsAreSpread is about clients that were sent away together.
+// TestWaitsAreSpread has clients that were refused together.
 func TestWaitsAreSpread(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{later(429, "1", "")}}
@@ -244,8 +244,8 @@ func TestWaitsAreSpread(t *testing.T) {
 	})
 }
 
-// TestSendingAgainHasBounds counts the requests, and looks at the clock at the end.
-func TestSendingAgainHasBounds(t *testing.T) {
+// TestRepetitionHasBounds counts the requests, and checks the time at the end.
+func TestRepetitionHasBounds(t *testing.T) {
 	busy := func(after string) []step { return []step{later(429, after, "")} }
 	for _, c := range []struct {
 		name        string
@@ -293,7 +293,7 @@ func TestSendingAgainHasBounds(t *testing.T) {
 	}
 }
 
-// TestAContextEndsEachWait cancels while the client waits to send again.
+// TestAContextEndsEachWait cancels while the client waits to repeat a request.
 func TestAContextEndsEachWait(t *testing.T) {
 	for _, v := range slices.Concat(reads, writes) {
 		t.Run(v.name, func(t *testing.T) {
@@ -312,7 +312,7 @@ func TestAContextEndsEachWait(t *testing.T) {
 	}
 }
 
-// TestRetriesOverTheWire goes through net/http: a server that goes away in several ways and then is back.
+// TestRetriesOverTheWire uses net/http: a server stops in several ways and then comes back.
 func TestRetriesOverTheWire(t *testing.T) {
 	for name, broken := range map[string]http.HandlerFunc{
 		"no answer": raw(""),
@@ -339,7 +339,7 @@ func TestRetriesOverTheWire(t *testing.T) {
 	}
 }
 
-// TestRefusedCredentialsAndBusyServers mixes what may be sent again for two reasons.
+// TestRefusedCredentialsAndBusyServers has requests with two reasons to be repeated.
 func TestRefusedCredentialsAndBusyServers(t *testing.T) {
 	for _, v := range all {
 		t.Run(v.name, func(t *testing.T) {
@@ -361,7 +361,7 @@ func TestRefusedCredentialsAndBusyServers(t *testing.T) {
 	})
 }
 
-// renewed is a source that has another token whenever one was refused.
+// renewed is a source that has another token after each refusal.
 type renewed struct{ refusals int }
 
 func (r *renewed) Credentials(context.Context) (apiclient.Credentials, error) {
@@ -370,10 +370,10 @@ func (r *renewed) Credentials(context.Context) (apiclient.Credentials, error) {
 
 func (r *renewed) Refused(apiclient.Credentials) { r.refusals++ }
 
-// slow is a limiter that lets each request wait.
+// slow is a limiter that delays each request.
 type slow struct {
 	each  time.Duration
-	err   error // what it says instead of waiting for longer than there is time
+	err   error // returned if the wait would be too long
 	count int
 }
 
@@ -391,7 +391,7 @@ func (l *slow) Wait(ctx context.Context) error {
 	}
 }
 
-func TestTheLimiterHoldsBackAllButWatches(t *testing.T) {
+func TestTheLimiterDelaysAllExceptWatches(t *testing.T) {
 	for _, v := range all {
 		t.Run(v.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -411,7 +411,7 @@ func TestTheLimiterHoldsBackAllButWatches(t *testing.T) {
 	}
 }
 
-func TestTheLimiterSeesEachSending(t *testing.T) {
+func TestTheLimiterDelaysEachAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, limiter := &script{steps: []step{later(429, "1", ""), later(429, "1", ""), {code: 200, body: onePod}}}, &slow{}
 		require.NoError(t, getVerb.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s, Limiter: limiter})))
@@ -419,8 +419,8 @@ func TestTheLimiterSeesEachSending(t *testing.T) {
 	})
 }
 
-// TestALimiterThatLetsNothingThroughIsNamed has a context that ends first, and one that would.
-func TestALimiterThatLetsNothingThroughIsNamed(t *testing.T) {
+// TestALimiterThatRefusesIsNamed has a context that ends first, and one that would.
+func TestALimiterThatRefusesIsNamed(t *testing.T) {
 	errWould := errors.New("would exceed the deadline")
 	for name, c := range map[string]struct {
 		limiter slow

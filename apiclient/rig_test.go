@@ -20,7 +20,7 @@ import (
 	"github.com/leatproject/leat/internal/listerwatchertest"
 )
 
-// rig is a server over TLS and HTTP/2 in memory, in a bubble, that says who asked for what over which connection.
+// rig is a server with TLS and HTTP/2 in memory, in a bubble. It reports the user and the connection of each request.
 type rig struct {
 	t         *testing.T
 	authority *authority
@@ -30,13 +30,13 @@ type rig struct {
 	opened    atomic.Int32
 	closed    atomic.Int32
 	refuse    atomic.Pointer[func(*http.Request) bool]
-	events    chan string // what the watches in flight are sent
+	events    chan string // events for the watches in flight
 
 	mu   sync.Mutex
 	seen []string // "jane over 1 with Bearer x"
 }
 
-// newRig makes a rig that asks for a client certificate, as kube-apiserver does, and takes any.
+// newRig makes a rig that requests a client certificate, as kube-apiserver does, and accepts every certificate.
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	r := &rig{t: t, authority: newAuthority(t), host: "https://server.memory", events: make(chan string)}
@@ -65,7 +65,7 @@ func (r *rig) now() *tls.Config {
 	return c
 }
 
-// counted tells when a connection is closed.
+// counted reports that a connection is closed.
 type counted struct {
 	net.Conn
 	number int32
@@ -113,13 +113,13 @@ func (r *rig) config() apiclient.Config {
 	return apiclient.Config{Host: r.host, DialContext: r.dial, TLS: apiclient.TLS{CAData: r.authority.pem}}
 }
 
-// view returns a client that is closed when its test ends.
+// view returns a client that is closed at the end of its test.
 func (r *rig) view(c apiclient.Config) *apiclient.PartialClient[*pod] {
 	r.t.Helper()
 	return apiclient.NewPartial[*pod](newClient(r.t, c), podResource, "")
 }
 
-// who asks for something and returns who it was, for the server; more than one if it was asked more than once.
+// who sends a request and returns the user that the server saw. There are several if the request was repeated.
 func (r *rig) who(v *apiclient.PartialClient[*pod]) ([]string, error) {
 	r.t.Helper()
 	r.mu.Lock()
@@ -138,7 +138,7 @@ func (r *rig) is(v *apiclient.PartialClient[*pod], want ...string) {
 	require.Equal(r.t, want, got)
 }
 
-// watch opens a watch. next sends it an event and returns its version.
+// watch opens a watch. next sends it an event and returns the version of the event.
 func (r *rig) watch(v *apiclient.PartialClient[*pod]) (next func(version int) string, stop func()) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	got, done := make(chan string, 16), make(chan struct{})
@@ -168,7 +168,7 @@ func in(d time.Duration) {
 	synctest.Wait()
 }
 
-// hangUp closes connections, once what was asked over them is forgotten.
+// hangUp closes connections after their requests have ended.
 func hangUp(v *apiclient.PartialClient[*pod]) {
 	synctest.Wait()
 	v.Client().CloseIdleConnections()

@@ -24,8 +24,8 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// volume is a directory whose files are replaced all at once, as kubelet does it with those of a Secret: they are links
-// through a link "..data", which is moved.
+// volume is a folder whose files are replaced together, as kubelet replaces those of a Secret: they are links through a
+// link "..data", which is moved.
 type volume struct {
 	t       *testing.T
 	dir     string
@@ -102,7 +102,7 @@ func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
 		in(time.Second)
 		require.Equal(t, opened, r.closed.Load(), "what was idle is closed too")
 		require.Zero(t, v.Client().Retired())
-		v.Client().CloseIdleConnections() // perhaps while the last answer is not forgotten yet
+		v.Client().CloseIdleConnections() // the last answer may still be open
 		r.is(v, "third")
 		v.Client().CloseIdleConnections()
 		in(time.Second)
@@ -120,7 +120,7 @@ func TestARotatedAuthorityIsTrusted(t *testing.T) {
 		v := r.view(cfg)
 		next, stop := r.watch(v)
 
-		r.tls.Store(other.server(t, unchanged)) // of the next handshake
+		r.tls.Store(other.server(t, unchanged)) // for the next handshake
 		files.replace(map[string][]byte{"ca.crt": other.pem})
 		in(soon)
 		r.is(v, "nobody")
@@ -153,7 +153,7 @@ func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
 		require.NoError(t, typed.Stale)
 
 		files.replace(map[string][]byte{"ca.crt": r.authority.pem})
-		r.is(v, "nobody") // after such an error nobody waits
+		r.is(v, "nobody") // after such an error there is no wait
 
 		require.NoError(t, os.Remove(files.path("ca.crt")))
 		in(soon)
@@ -188,14 +188,14 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 		v := r.view(cfg)
 		first := "first with Bearer one"
 		r.is(v, first)
-		// why is the file that the next 401 speaks of.
+		// why checks the file that the next 401 names.
 		why := func(want string) {
 			t.Helper()
 			in(soon)
 			r.is(v, first)
 			refuse := func(*http.Request) bool { return true }
 			r.refuse.Store(&refuse)
-			_, _ = r.who(v) // which makes the client read once more, and find nothing else
+			_, _ = r.who(v) // the client reads the files again and finds no other change
 			got, err := r.who(v)
 			r.refuse.Store(nil)
 			require.True(t, apierrors.IsUnauthorized(err))
@@ -231,10 +231,10 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 			put("ca", broken)
 			in(soon)
 			hangUp(v)
-			r.is(v, first) // neither nobody nor the system's authorities nor half of the new ones
+			r.is(v, first) // the old authorities: not an empty set, the system's, or half of the new ones
 		}
 		in(soon)
-		r.is(v, first) // the file is not looked at without remembering what is wrong with it
+		r.is(v, first) // the error is remembered between checks of the file
 		r.tls.Store(stranger.server(t, unchanged))
 		hangUp(v)
 		_, err := r.who(v)
@@ -243,18 +243,18 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 		require.ErrorContains(t, typed.Stale, "TLS.CAFile")
 		require.ErrorContains(t, err, "the newer version of the file cannot be used: ")
 		put("ca", stranger.pem)
-		r.is(v, "nobody with Bearer one") // it does not ask for a certificate
+		r.is(v, "nobody with Bearer one") // the server does not request a certificate
 
 		require.NoError(t, os.Remove(path("token")))
 		put("cert", newCert)
 		put("key", newKey)
 		in(soon)
 		r.tls.Store(func() *tls.Config { c := stranger.server(t, unchanged); c.ClientAuth = tls.RequestClientCert; return c }())
-		r.is(v, "second with Bearer one") // one broken file does not keep the others from being read
+		r.is(v, "second with Bearer one") // one broken file does not affect the others
 	})
 }
 
-// TestTwoVersionsThatLookAlike replaces a token so that nothing but its content tells.
+// TestTwoVersionsThatLookAlike replaces a token so that only its content differs.
 func TestTwoVersionsThatLookAlike(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -274,7 +274,7 @@ func TestTwoVersionsThatLookAlike(t *testing.T) {
 		r.is(v, "nobody with Bearer two")
 		put("three")
 		in(soon)
-		r.is(v, "nobody with Bearer three") // which is longer
+		r.is(v, "nobody with Bearer three") // a longer file
 		put("two")
 		in(soon)
 		r.is(v, "nobody with Bearer two")
@@ -293,7 +293,7 @@ func TestAFileOfAnySizeIsNotRead(t *testing.T) {
 	require.ErrorContains(t, err, "Config.TLS.CAFile: read "+path+": it is larger than 4 MiB")
 }
 
-// source gives what a test tells it to, and remembers what was refused.
+// source returns the credentials that a test sets, and records the refused ones.
 type source struct {
 	mu      sync.Mutex
 	newest  apiclient.Credentials
@@ -367,7 +367,7 @@ func TestASourceOfCredentials(t *testing.T) {
 		onlyFirst := func(req *http.Request) bool { return req.TLS.PeerCertificates[0].Subject.CommonName != "first" }
 		r.refuse.Store(&onlyFirst)
 		s.next = &apiclient.Credentials{Certificate: one.Certificate}
-		r.is(v, "third", "first") // another certificate is a reason to try again, as another token is
+		r.is(v, "third", "first") // a new certificate is a reason to repeat a request, like a new token
 		s.newest = three
 		always := func(*http.Request) bool { return true }
 		r.refuse.Store(&always)
@@ -467,7 +467,7 @@ func TestAClientCertificateOutOfDateIsNamed(t *testing.T) {
 	})
 }
 
-// TestEveryTokenThatWasSentIsHidden has tokens of which the older begins as the newer does, and very many.
+// TestEveryTokenThatWasSentIsHidden has an older token that is the beginning of a newer one, and very many tokens.
 func TestEveryTokenThatWasSentIsHidden(t *testing.T) {
 	echo := func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -494,7 +494,7 @@ func TestEveryTokenThatWasSentIsHidden(t *testing.T) {
 	require.Equal(t, 16, r.Client().Remembered(), "a source that gives another token each time costs no memory")
 }
 
-// TestARequestThatFailsKeepsNothing rotates a certificate under a server that is not there.
+// TestARequestThatFailsKeepsNothing rotates a certificate while the server is not running.
 func TestARequestThatFailsKeepsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)

@@ -17,7 +17,7 @@ import (
 
 const notRegular = ": it is a pipe (FIFO), not a regular file; write the content to a file, and name that file"
 
-// TestAFIFOIsNotRead names a FIFO without a writer in each field. To open it would block.
+// TestAFIFOIsNotRead names a FIFO without a writer in each field. Opening it would block.
 func TestAFIFOIsNotRead(t *testing.T) {
 	dir := t.TempDir()
 	fifo, regular := filepath.Join(dir, "fifo"), filepath.Join(dir, "regular")
@@ -38,8 +38,8 @@ func TestAFIFOIsNotRead(t *testing.T) {
 	require.Empty(t, apiclient.InClusterNamespaceAt(func(string) string { return "" }, dir))
 }
 
-// TestAFIFOThatReplacesAFileIsNotRead has a request that reads its token again. To open the FIFO would block it, and all
-// other requests with it.
+// TestAFIFOThatReplacesAFileIsNotRead has a request that reads its token again. Opening the FIFO would block this
+// request and all others.
 func TestAFIFOThatReplacesAFileIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

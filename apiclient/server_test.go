@@ -41,7 +41,7 @@ func newPod(name string) *corev1.Pod {
 	}
 }
 
-// TestTheLifeOfAPod goes through every verb against a server that keeps state.
+// TestTheLifeOfAPod uses every verb with a server that has state.
 func TestTheLifeOfAPod(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, _ *testserver.Server, c *apiclient.Client) {
 		ctx := t.Context()
@@ -161,7 +161,7 @@ func TestSubresources(t *testing.T) {
 	})
 }
 
-// TestEveryKindOfType reads and writes one custom resource as everything that a T can be.
+// TestEveryKindOfType reads and writes one custom resource with every kind of T.
 func TestEveryKindOfType(t *testing.T) {
 	mills := api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {

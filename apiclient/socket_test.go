@@ -26,7 +26,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// accept serves what is written to real sockets, one connection after the other.
+// accept serves real sockets, one connection after the other.
 func accept(t *testing.T, serve func(*net.TCPConn)) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -48,7 +48,7 @@ func accept(t *testing.T, serve func(*net.TCPConn)) string {
 	return l.Addr().String()
 }
 
-// drain reads until the other side is gone.
+// drain reads until the other side has closed.
 func drain(c *net.TCPConn) {
 	_, _ = io.Copy(io.Discard, c)
 	_ = c.Close()
@@ -56,7 +56,7 @@ func drain(c *net.TCPConn) {
 
 func TestAServerThatAcceptsAndSaysNothing(t *testing.T) {
 	host := accept(t, drain)
-	cfg := apiclient.WithPatience(apiclient.Config{Host: "https://" + host}, 50*time.Millisecond, time.Hour, time.Hour)
+	cfg := apiclient.WithTimeouts(apiclient.Config{Host: "https://" + host}, 50*time.Millisecond, time.Hour, time.Hour)
 	start := time.Now()
 	_, err := pods(t, cfg).Get(t.Context(), web, metav1.GetOptions{})
 	require.ErrorContains(t, err, "get pods default/web: net/http: TLS handshake timeout")
@@ -71,8 +71,8 @@ func TestAServerThatAcceptsAndSaysNothing(t *testing.T) {
 	require.ErrorContains(t, err, "TLS with the proxy "+host)
 }
 
-// TestAHalfOpenConnectionEndsItsWatches has a path that swallows: the kernel acknowledges every byte, and nothing comes
-// back. Only pings tell.
+// TestAHalfOpenConnectionEndsItsWatches has a dead path: the kernel acknowledges every byte, and nothing comes back.
+// Only pings find this.
 func TestAHalfOpenConnectionEndsItsWatches(t *testing.T) {
 	a := newAuthority(t)
 	host := onTLS(t, a.server(t, unchanged), func(w http.ResponseWriter, r *http.Request) {
@@ -88,7 +88,7 @@ func TestAHalfOpenConnectionEndsItsWatches(t *testing.T) {
 	m := &middleman{to: strings.TrimPrefix(host, "https://")}
 	gone := make(chan struct{})
 	m.dropped.Store(&gone)
-	cfg := apiclient.WithPatience(apiclient.Config{
+	cfg := apiclient.WithTimeouts(apiclient.Config{
 		Host: "https://server.memory", TLS: apiclient.TLS{CAData: a.pem},
 		ProxyURL: &url.URL{Scheme: "http", Host: proxyOver(t, m, nil)},
 	}, 10*time.Second, 100*time.Millisecond, 100*time.Millisecond)
@@ -97,7 +97,7 @@ func TestAHalfOpenConnectionEndsItsWatches(t *testing.T) {
 	for _, err := range v.Watch(t.Context(), api.Options[*pod]{}) {
 		failed = err
 		if err == nil {
-			m.dropped.Store(nil) // what connects from now on is well
+			m.dropped.Store(nil) // new connections work
 			close(gone)
 		}
 	}
@@ -122,8 +122,8 @@ func TestAResetInTheMiddleOfAnAnswer(t *testing.T) {
 	require.ErrorContains(t, failed, "watch pods: ")
 }
 
-// TestMoreWatchesThanAConnectionHasStreams opens more watches than the server allows on a connection of HTTP/2: those
-// beyond must neither wait for the others to end nor keep a short call waiting.
+// TestMoreWatchesThanAConnectionHasStreams opens more watches than the server allows on a connection of HTTP/2. The
+// additional watches must not wait for the others, and must not delay a short call.
 func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
 	const watches, streams = 300, 100
 	a := newAuthority(t)
@@ -152,9 +152,9 @@ func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	defer group.Wait()
-	defer cancel() // before the server is closed, which waits for them
+	defer cancel() // before the server closes, because it waits for the watches
 	first := make(chan error)
-	for range watches { // one after the other: at once they would open a connection each, as there is none to share
+	for range watches { // one after the other, because concurrent ones would each open a connection
 		group.Go(func() {
 			seen := false
 			for _, err := range v.Watch(ctx, api.Options[*pod]{}) {
@@ -171,7 +171,7 @@ func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
 	require.EqualValues(t, watches/streams+1, conns.Load(), "the call has one of its own, for the others are full")
 }
 
-func TestHTTP2CanBeLeftOut(t *testing.T) {
+func TestHTTP2CanBeDisabled(t *testing.T) {
 	a := newAuthority(t)
 	var proto atomic.Value
 	host := onTLS(t, a.server(t, unchanged), func(w http.ResponseWriter, r *http.Request) {
@@ -186,7 +186,7 @@ func TestHTTP2CanBeLeftOut(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionsAreKept calls as many at once as there may be idle connections, twice.
+// TestIdleConnectionsAreKept sends as many concurrent requests as there may be idle connections, twice.
 func TestIdleConnectionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -223,8 +223,8 @@ func TestIdleConnectionsAreKept(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials has servers that echo what they got where HTTP does not allow
-// it, so that net/http quotes it.
+// TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials has servers that echo the request in an invalid answer, which
+// net/http quotes.
 func TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials(t *testing.T) {
 	for name, head := range map[string]string{
 		"header":  "HTTP/1.1 200 OK\r\n: %s\r\n\r\n",
@@ -284,7 +284,7 @@ func TestTheServerIsFoundByAddressesOfEveryKind(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestAnAnswerThatSwitchesProtocolsEnds is about a connection that net/http hands over, and then leaves alone.
+// TestAnAnswerThatSwitchesProtocolsEnds has a connection that net/http returns and then no longer manages.
 func TestAnAnswerThatSwitchesProtocolsEnds(t *testing.T) {
 	ended := make(chan error, 1)
 	cfg := onLoopback(t, func(w http.ResponseWriter, _ *http.Request) {

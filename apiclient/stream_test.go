@@ -56,7 +56,7 @@ func TestPodLogs(t *testing.T) {
 			require.True(t, scanner.Scan())
 			require.Equal(t, want, scanner.Text())
 			if want == "two" {
-				<-time.After(time.Hour) // nobody is in a hurry
+				<-time.After(time.Hour) // the stream may wait
 				require.NoError(t, s.AppendLog(web, "c", "three"))
 			}
 		}
@@ -67,7 +67,7 @@ func TestPodLogs(t *testing.T) {
 	})
 }
 
-// TestAStreamWaitsForItsHead follows what has not written for hours, which no other read may take.
+// TestAStreamWaitsForItsHead waits for hours, which no other read may do.
 func TestAStreamWaitsForItsHead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -103,12 +103,12 @@ func TestCloseEndsAStream(t *testing.T) {
 			ended <- err
 		}()
 		synctest.Wait()
-		require.NoError(t, log.Close()) // the bubble would not end with a connection that nobody let go of
+		require.NoError(t, log.Close()) // the bubble would not end with an open connection
 		require.ErrorContains(t, <-ended, "get pods default/web/log: ")
 	})
 }
 
-func TestAStreamThatBreaksOff(t *testing.T) {
+func TestAnIncompleteStream(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		_, err := s.Create(podResource, newPod("web"))
 		require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestAStreamThatBreaksOff(t *testing.T) {
 	})
 }
 
-// TestCompressedStreamsAreNotLate reads each line of a compressed stream before the next is written.
+// TestCompressedStreamsAreNotLate reads each line of a compressed stream before the next one is written.
 func TestCompressedStreamsAreNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		read := make(chan struct{})

@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// withWeb runs an API server in memory that has a pod, a deployment and a service account, each named web.
+// withWeb runs an API server in memory with a pod, a deployment and a service account with the name web.
 func withWeb(show func(ctx context.Context, s *testserver.Server, c *apiclient.Client) error) {
 	s := testserver.New(testserver.Options{ImmediateDeletion: true})
 	ctx, cancel := context.WithCancel(context.Background())
@@ -43,7 +43,7 @@ func withWeb(show func(ctx context.Context, s *testserver.Server, c *apiclient.C
 	}
 }
 
-// The replicas of anything that has some can be read and set without knowing the rest of it.
+// The replicas of any scalable object can be read and set without its type.
 func ExampleSubresource() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		scale := apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, web, "scale")
@@ -52,7 +52,7 @@ func ExampleSubresource() {
 			return err
 		}
 		now.Spec.Replicas++
-		now, err = scale.Update(ctx, now, metav1.UpdateOptions{}) // a conflict, if somebody else was faster
+		now, err = scale.Update(ctx, now, metav1.UpdateOptions{}) // a conflict if the object was changed meanwhile
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func ExampleSubresource() {
 		if err != nil {
 			return err
 		}
-		now, err = scale.Patch(ctx, patch, metav1.PatchOptions{}) // whatever it was
+		now, err = scale.Patch(ctx, patch, metav1.PatchOptions{}) // without regard to the current value
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func ExampleSubresource() {
 	// 7
 }
 
-// An eviction deletes a pod if its disruption budgets allow it; a server that refuses answers 429 with a delay.
+// An eviction deletes a pod if its disruption budgets allow it. Otherwise the server answers 429 with a delay.
 func ExampleSubresource_eviction() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		eviction := &policyv1.Eviction{
@@ -91,7 +91,7 @@ func ExampleSubresource_eviction() {
 	// Output: Success
 }
 
-// A scheduler gives a pod its node.
+// A scheduler binds a pod to a node.
 func ExampleSubresource_binding() {
 	withWeb(func(ctx context.Context, s *testserver.Server, c *apiclient.Client) error {
 		binding := &corev1.Binding{
@@ -114,7 +114,7 @@ func ExampleSubresource_binding() {
 	// Output: node-1
 }
 
-// A token of a service account is made on request, for an audience and a time.
+// A token of a service account is created for an audience and a duration.
 func ExampleSubresource_token() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		seconds := int64(600)
@@ -133,7 +133,7 @@ func ExampleSubresource_token() {
 	// Output: [vault] true
 }
 
-// The status of an object is a subresource of the object's own type.
+// The status of an object is a subresource with the object's type.
 func ExampleTypedClient_UpdateStatus() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")
@@ -151,7 +151,7 @@ func ExampleTypedClient_UpdateStatus() {
 	// Output: Running
 }
 
-// A log is a stream: with Follow it goes on until the container ends, the context does, or it is closed.
+// A log is a stream. With Follow, it ends with the container, with the context, or at Close.
 func ExampleClient_Stream() {
 	withWeb(func(ctx context.Context, s *testserver.Server, c *apiclient.Client) error {
 		if err := s.AppendLog(web, "app", "the sluice is open", "the wheel turns"); err != nil {
@@ -170,7 +170,7 @@ func ExampleClient_Stream() {
 	// Output: the wheel turns
 }
 
-// A table is what a server would have people see of its objects.
+// A table has the columns that the server chooses for people.
 func ExampleTablesOf() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		table, err := apiclient.TablesOf(c, podResource, "default").List(ctx, metav1.ListOptions{Limit: 100}, metav1.IncludeNone)
@@ -189,7 +189,7 @@ func ExampleTablesOf() {
 	// Output: Name Age | web
 }
 
-// A loop over all objects asks for one page after another, and holds none.
+// A loop over all objects requests one page after another, and holds none.
 func ExampleAll() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		namespaces := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}, "")
@@ -207,7 +207,7 @@ func ExampleAll() {
 	// Output: kube-node-lease
 }
 
-// Who reads an object, changes it and writes it back may have to read it again.
+// A client that reads an object, changes it and writes it back may have to read it again.
 func ExampleRetryOnConflict() {
 	withWeb(func(ctx context.Context, _ *testserver.Server, c *apiclient.Client) error {
 		pods := apiclient.NewTyped[*corev1.Pod](c, podResource, "default")

@@ -34,7 +34,7 @@ func newDeployment() *appsv1.Deployment {
 	}
 }
 
-// TestSubresourceOptionsOnTheWire passes dry-run, field manager and field validation through every call that has them.
+// TestSubresourceOptionsOnTheWire sends dry-run, field manager and field validation with every call that has them.
 func TestSubresourceOptionsOnTheWire(t *testing.T) {
 	var got recorded
 	c := newClient(t, onLoopback(t, recorder(&got, `{"kind":"Scale","apiVersion":"autoscaling/v1","metadata":{"name":"web"}}`)))
@@ -94,7 +94,7 @@ func TestSubresourceOptionsOnTheWire(t *testing.T) {
 	require.Empty(t, got.Method, "nothing was sent")
 }
 
-// TestDryRunsChangeNothing asks for everything that a subresource can do, and nothing happens.
+// TestDryRunsChangeNothing does all operations of a subresource as dry runs.
 func TestDryRunsChangeNothing(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		ctx, dry := t.Context(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
@@ -127,7 +127,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 	})
 }
 
-// TestFieldManagersAreRecorded writes a status by two managers, of which the second must force what the first owns.
+// TestFieldManagersAreRecorded writes a status with two managers. The second must force fields of the first.
 func TestFieldManagersAreRecorded(t *testing.T) {
 	withServer(t, testserver.Options{ManagedFields: true}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		_, err := s.Create(podResource, newPod("web"))
@@ -170,7 +170,7 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 	})
 }
 
-// TestStrictFieldValidation has a server refuse what a client wrote twice.
+// TestStrictFieldValidation has a server that refuses a duplicate field.
 func TestStrictFieldValidation(t *testing.T) {
 	withServer(t, testserver.Options{}, func(t *testing.T, s *testserver.Server, c *apiclient.Client) {
 		twice := apiclient.Subresource[*doubled, *corev1.Pod](c, podResource, web, "status")
@@ -185,7 +185,7 @@ func TestStrictFieldValidation(t *testing.T) {
 	})
 }
 
-// doubled writes one member of its status twice.
+// doubled encodes a member of its status twice.
 type doubled struct{}
 
 func (*doubled) MarshalJSON() ([]byte, error) {

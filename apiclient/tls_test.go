@@ -27,7 +27,7 @@ import (
 	"github.com/leatproject/leat/internal/listerwatchertest"
 )
 
-// authority signs certificates for a test. Whoever makes one inside a bubble gets the bubble's dates.
+// authority signs certificates for a test. In a bubble, the certificates have the bubble's dates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -104,7 +104,7 @@ func (a *authority) pool() *x509.CertPool {
 
 func unchanged(*x509.Certificate) {}
 
-// onTLS serves a handler over TLS on a real socket.
+// onTLS serves a handler with TLS on a real socket.
 func onTLS(t *testing.T, c *tls.Config, h http.HandlerFunc) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(h)
@@ -128,7 +128,7 @@ func TestCertificateErrorsSayWhichAndWhy(t *testing.T) {
 	})
 	wantsClient := good.server(t, unchanged)
 	wantsClient.ClientAuth, wantsClient.ClientCAs = tls.RequireAndVerifyClientCert, good.pool()
-	// From 1.3 on the refusal comes after the handshake, and a client that writes then may see a broken pipe instead.
+	// With TLS 1.3, the refusal comes after the handshake, and a client that writes then may get a broken pipe instead.
 	wantsClient.MaxVersion = tls.VersionTLS12
 
 	cases := []struct {
@@ -214,8 +214,8 @@ func TestCertificateErrorsSayWhichAndWhy(t *testing.T) {
 	}
 }
 
-// TestARefusalAfterTheHandshakeIsExplained has TLS 1.3, where the client is done before the server looks at its
-// certificate: what it says of it may be lost, and then the client says what it knows.
+// TestARefusalAfterTheHandshakeIsExplained uses TLS 1.3, where the client's handshake ends before the server checks the
+// certificate. If the alert is lost, the error has what the client knows.
 func TestARefusalAfterTheHandshakeIsExplained(t *testing.T) {
 	a := newAuthority(t)
 	cert, key := a.leaf(t, func(c *x509.Certificate) { c.Subject.CommonName, c.NotAfter = "bygone", time.Now().Add(-time.Minute) })
@@ -227,7 +227,7 @@ func TestARefusalAfterTheHandshakeIsExplained(t *testing.T) {
 	require.ErrorContains(t, err, `subject "CN=bygone"`)
 }
 
-func TestASourceHearsOfACertificateRefusedInTheHandshake(t *testing.T) {
+func TestASourceGetsACertificateRefusedInTheHandshake(t *testing.T) {
 	a, other := newAuthority(t), newAuthority(t)
 	config := a.server(t, unchanged)
 	config.ClientAuth, config.ClientCAs, config.MaxVersion = tls.RequireAndVerifyClientCert, a.pool(), tls.VersionTLS12
@@ -298,7 +298,7 @@ func TestARefusedCertificateIsExplainedOn401(t *testing.T) {
 	a := newAuthority(t)
 	cert, key := a.leaf(t, func(c *x509.Certificate) { c.Subject.CommonName, c.NotAfter = "bygone", time.Now().Add(-time.Minute) })
 	config := a.server(t, unchanged)
-	config.ClientAuth = tls.RequestClientCert // as kube-apiserver has it, which then answers 401
+	config.ClientAuth = tls.RequestClientCert // as kube-apiserver does, which then answers 401
 	url := onTLS(t, config, answer(401, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"Unauthorized","reason":"Unauthorized","code":401}`))
 	_, err := pods(t, apiclient.Config{Host: url, TLS: apiclient.TLS{CAData: a.pem, CertData: cert, KeyData: apiclient.NewSecret(string(key))}}).
 		Get(t.Context(), web, metav1.GetOptions{})
@@ -306,7 +306,7 @@ func TestARefusedCertificateIsExplainedOn401(t *testing.T) {
 	require.ErrorContains(t, err, `Unauthorized (the client certificate has expired: subject "CN=bygone"`)
 }
 
-// TestTLSInABubble shows that TLS and HTTP/2 run on fake time: with certificates made in the year 2000, and pings.
+// TestTLSInABubble checks that TLS and HTTP/2 work with fake time: with certificates of the year 2000, and with pings.
 func TestTLSInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAuthority(t)
@@ -320,7 +320,7 @@ func TestTLSInABubble(t *testing.T) {
 		require.Equal(t, "7", got.ResourceVersion)
 
 		<-time.After(40 * time.Minute) // pings keep the connection until it is idle for too long
-		<-time.After(2 * time.Hour)    // and now the certificate has expired
+		<-time.After(2 * time.Hour)    // now the certificate has expired
 		_, err = r.Get(t.Context(), web, metav1.GetOptions{})
 		require.ErrorContains(t, err, "has expired")
 		require.ErrorContains(t, err, "valid from 1999-12-31T23:00:00Z to 2000-01-01T01:00:00Z")

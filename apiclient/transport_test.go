@@ -32,7 +32,7 @@ func frame(version int) string {
 	return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":"p%d","uid":"u","resourceVersion":"%d"}}}`+"\n", version, version)
 }
 
-// TestCompressedWatchesAreNotLate sends one event and then nothing: the event must arrive, whether the server flushes
+// TestCompressedWatchesAreNotLate sends one event and then nothing. The event must arrive, whether the server flushes
 // one gzip stream or ends a member after each event.
 func TestCompressedWatchesAreNotLate(t *testing.T) {
 	for _, members := range []bool{true, false} {
@@ -218,7 +218,7 @@ func TestTokenFilesAreReadAgain(t *testing.T) {
 	})
 }
 
-func TestATokenStandsInUntilTheFileIsThere(t *testing.T) {
+func TestATokenIsUsedUntilItsFileExists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "token")
 		got := ""
@@ -283,7 +283,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	require.EqualValues(t, 2, conns.Load())
 }
 
-// mortal is a connection that can die as a cable does: what is written is lost, and nothing comes any more.
+// mortal is a connection that can die like a cable: writes are lost, and nothing arrives any more.
 type mortal struct {
 	net.Conn
 	dead   <-chan struct{}

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pod is a user's own projection of a Pod.
+// pod is a user's own type for a part of a Pod.
 type pod struct {
 	Metadata `json:"metadata"`
 	Spec     struct {
@@ -12,7 +12,7 @@ type pod struct {
 	} `json:"spec"`
 }
 
-// Metadata is as much of the metadata as the pipeline needs.
+// Metadata is the part of the metadata that informers need.
 type Metadata struct {
 	Namespace       string    `json:"namespace"`
 	Name            string    `json:"name"`

@@ -28,7 +28,7 @@ type recorded struct {
 	Body         string
 }
 
-// recorder remembers the last request and answers all with one pod, or with what body says.
+// recorder records the last request and answers with body, or with a pod if body is empty.
 func recorder(into *recorded, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		b, _ := io.ReadAll(r.Body)
@@ -57,7 +57,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 		path   string
 		query  string
 		header map[string]string
-		body   string // as JSON, of which the parts named here must be equal; "" for none
+		body   string // as JSON: the members that are named here must be equal; empty if there is no body
 	}{
 		{"get", func(ctx context.Context) error {
 			_, err := all.Get(ctx, web, metav1.GetOptions{})
@@ -179,7 +179,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 	}
 }
 
-// errKind forgives the pod that the recorder answers where a node was asked for.
+// errKind ignores that the recorder answers with a pod where a node was requested.
 func errKind(err error) error {
 	if err != nil && err.Error() == `get nodes system:a b?c#d: read the answer: codec: asked for nodes and was answered with kind "Pod" of "v1"` {
 		return nil
@@ -187,7 +187,7 @@ func errKind(err error) error {
 	return err
 }
 
-// requirePart checks that what is in want is in got too.
+// requirePart checks that got has everything in want.
 func requirePart(t *testing.T, want, got string) {
 	t.Helper()
 	var w, g any
@@ -215,7 +215,7 @@ func TestApplyOfATypedObjectClaimsNoTimestamp(t *testing.T) {
 	require.NotContains(t, got.Body, "creationTimestamp")
 }
 
-// TestMisuseIsFoundBeforeAnythingIsSent covers what needs no server to be wrong.
+// TestMisuseIsFoundBeforeAnythingIsSent has errors that need no server.
 func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 	var got recorded
 	cfg := onLoopback(t, recorder(&got, onePod))
@@ -366,8 +366,8 @@ var (
 	_ api.ListerWatcher[*pod]        = (*apiclient.PartialClient[*pod])(nil)
 )
 
-// TestAPartialClientHasNoWholeObjectWrites states, at compile time but in a way that a reader sees fail, what a
-// NewPartial lacks.
+// TestAPartialClientHasNoWholeObjectWrites checks at run time which methods a PartialClient does not have, so that a
+// failure is readable.
 func TestAPartialClientHasNoWholeObjectWrites(t *testing.T) {
 	var view any = &apiclient.PartialClient[*pod]{}
 	_, creates := view.(interface {
@@ -386,7 +386,7 @@ func TestAPartialClientHasNoWholeObjectWrites(t *testing.T) {
 	require.True(t, deletes)
 }
 
-// recorderOf answers with a list and remembers what was accepted.
+// recorderOf answers with a list and records the Accept header.
 func recorderOf(accept *string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		*accept = r.Header.Get("Accept")

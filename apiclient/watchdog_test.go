@@ -18,12 +18,12 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// bookmark is a frame that is no event of an object.
+// bookmark encodes a bookmark.
 func bookmark(version int, initialEventsEnd bool) string {
 	return fmt.Sprintf(`{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"Pod","metadata":{"resourceVersion":"%d","annotations":{"k8s.io/initial-events-end":"%v"}}}}`+"\n", version, initialEventsEnd)
 }
 
-// over are the ways to watch.
+// over has the ways to watch.
 var over = map[string]func(context.Context, *apiclient.PartialClient[*pod], api.Options[*pod]) func(func(api.Event[*pod], error) bool){
 	"HTTP": func(ctx context.Context, r *apiclient.PartialClient[*pod], o api.Options[*pod]) func(func(api.Event[*pod], error) bool) {
 		return r.Watch(ctx, o)
@@ -39,7 +39,7 @@ var over = map[string]func(context.Context, *apiclient.PartialClient[*pod], api.
 	},
 }
 
-// promised are the options of a watch that is to end, and to have bookmarks.
+// promised returns the options of a watch with a time limit and with bookmarks.
 func promised(seconds int64, bookmarks bool) api.Options[*pod] {
 	o := api.Options[*pod]{ListOptions: metav1.ListOptions{AllowWatchBookmarks: bookmarks}}
 	if seconds != 0 {
@@ -48,7 +48,7 @@ func promised(seconds int64, bookmarks bool) api.Options[*pod] {
 	return o
 }
 
-// TestAWatchThatBreaksItsPromiseEnds lists what a server may send, at which second, and when the watch ends then.
+// TestAWatchThatBreaksItsPromiseEnds lists what a server sends, at which second, and when the watch then ends.
 func TestAWatchThatBreaksItsPromiseEnds(t *testing.T) {
 	type sent struct {
 		at    int // seconds
@@ -65,7 +65,7 @@ func TestAWatchThatBreaksItsPromiseEnds(t *testing.T) {
 		name   string
 		o      api.Options[*pod]
 		frames []sent
-		end    int // seconds; a day for the server's
+		end    int // seconds; a day if the server ends the watch
 		silent time.Duration
 	}{
 		{"it outlives its time", promised(300, true), nil, 330, 0},
@@ -128,8 +128,8 @@ func TestAWatchThatBreaksItsPromiseEnds(t *testing.T) {
 	}
 }
 
-// TestASlowCallerIsNoSilence keeps an event for an hour while the server goes on.
-func TestASlowCallerIsNoSilence(t *testing.T) {
+// TestASlowCallerIsNotSilence handles an event for an hour while the server sends more.
+func TestASlowCallerIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
 			for i := range 100 {
@@ -152,7 +152,7 @@ func TestASlowCallerIsNoSilence(t *testing.T) {
 	})
 }
 
-// TestTheTimeBeginsWithTheAnswer lets a server hold a watch back before it takes it up.
+// TestTheTimeBeginsWithTheAnswer has a server that delays the answer to a watch.
 func TestTheTimeBeginsWithTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
@@ -169,7 +169,7 @@ func TestTheTimeBeginsWithTheAnswer(t *testing.T) {
 	})
 }
 
-// TestAWatchThatNeverBeginsEnds has an opener that waits for a first message for ever.
+// TestAWatchThatNeverBeginsEnds has an opener that waits forever for a first message.
 func TestAWatchThatNeverBeginsEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -8,11 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// catalog is all that is known of a server at one time. It is immutable.
+// catalog has the resources of a server at one time. It is immutable.
 type catalog struct {
 	roots [2]*root
-	// resources are in order of priority: the core group, then the server's order; in a group the versions whose server
-	// answers, and of those the preferred one, first.
+	// resources are in order of priority: the core group, then the server's order of groups. In a group, versions whose
+	// server answers come first, and the preferred version before the others.
 	resources []APIResource
 	failed    []*DocumentError
 }
@@ -52,7 +52,7 @@ func (c *catalog) add(g *group) {
 	}
 }
 
-// root returns what was read of a root; nil if nothing was.
+// root returns the last state of a root, or nil if there is none.
 func (c *catalog) root(path string) *root {
 	if c == nil {
 		return nil
@@ -60,8 +60,8 @@ func (c *catalog) root(path string) *root {
 	return c.roots[slices.IndexFunc(c.roots[:], func(r *root) bool { return r.path == path })]
 }
 
-// lend gives versions that cannot be read what was known of them.
-func (c *catalog) lend(groups []*group) {
+// keepKnown gives versions that cannot be read their earlier resources.
+func (c *catalog) keepKnown(groups []*group) {
 	if c == nil {
 		return
 	}
@@ -79,8 +79,8 @@ func (c *catalog) lend(groups []*group) {
 	}
 }
 
-// where returns the resources that something is true of.
-func (c *catalog) where(is func(*APIResource) bool) []APIResource {
+// filter returns the resources for which is returns true.
+func (c *catalog) filter(is func(*APIResource) bool) []APIResource {
 	var out []APIResource
 	for i := range c.resources {
 		if is(&c.resources[i]) {
@@ -90,19 +90,20 @@ func (c *catalog) where(is func(*APIResource) bool) []APIResource {
 	return out
 }
 
-// named finds what a person may have meant: plural and singular names before short names, and those before kinds.
+// named returns the resources that a name can mean: plural and singular names before short names, and short names
+// before kinds.
 func (c *catalog) named(readings []name) []APIResource {
 	for _, n := range readings {
 		for _, in := range []func(*APIResource) bool{n.inGroup, n.inGroupThatBegins} {
 			for _, is := range []func(*APIResource) bool{n.isName, n.isShortName} {
-				if found := c.where(func(r *APIResource) bool { return in(r) && is(r) }); len(found) > 0 {
+				if found := c.filter(func(r *APIResource) bool { return in(r) && is(r) }); len(found) > 0 {
 					return found
 				}
 			}
 		}
 	}
 	for _, n := range readings {
-		if found := c.where(func(r *APIResource) bool { return n.inGroup(r) && n.isKind(r) }); len(found) > 0 {
+		if found := c.filter(func(r *APIResource) bool { return n.inGroup(r) && n.isKind(r) }); len(found) > 0 {
 			return found
 		}
 	}
@@ -110,24 +111,24 @@ func (c *catalog) named(readings []name) []APIResource {
 }
 
 func (c *catalog) ofKind(gvk schema.GroupVersionKind) []APIResource {
-	return c.where(func(r *APIResource) bool {
+	return c.filter(func(r *APIResource) bool {
 		return r.Kind == gvk.Kind && r.Group == gvk.Group && (gvk.Version == "" || gvk.Version == r.Version)
 	})
 }
 
 func (c *catalog) ofResource(gvr schema.GroupVersionResource) []APIResource {
-	return c.where(func(r *APIResource) bool {
+	return c.filter(func(r *APIResource) bool {
 		return r.Plural == gvr.Resource && r.Group == gvr.Group && (gvr.Version == "" || gvr.Version == r.Version)
 	})
 }
 
 func (c *catalog) inCategory(category string) []APIResource {
-	return c.where(func(r *APIResource) bool { return r.Preferred && slices.Contains(r.Categories, category) })
+	return c.filter(func(r *APIResource) bool { return r.Preferred && slices.Contains(r.Categories, category) })
 }
 
-// choose takes the first group and version of what was found, which is in order of priority. Where that has several,
-// the one with exactly this plural name is meant, else the one that can be read: many kinds have a second resource that
-// takes requests and holds no objects.
+// choose returns the resource of the first group and version in found, which is in order of priority. If that version
+// has several, the one with exactly this plural name wins, and otherwise the one that can be read. Many kinds have a
+// second resource that takes requests and stores no objects.
 func choose(asked, plural string, found []APIResource) (APIResource, error) {
 	only := func(is func(APIResource) bool) {
 		if some := slices.DeleteFunc(slices.Clone(found), func(r APIResource) bool { return !is(r) }); len(some) > 0 {

@@ -13,23 +13,23 @@
 //
 //  1. A name means what it means to kubectl: plural and singular names before short names, those before kinds; the core
 //     group, then the server's order, the preferred version before others
-//     (TestLookup, TestForKind, TestCategory, TestAGroupBeforeOneThatBeginsSo).
+//     (TestLookup, TestForKind, TestCategory, TestAnExactGroupComesFirst).
 //     Between resources of one group and version there is no order: the error is an *AmbiguousError (TestAmbiguity).
 //  2. Servers with aggregated discovery (KEP-3352) and without are told apart by what they answer, whatever stands
 //     between, and give the same (TestFallBack, TestAll, TestOnTheTestServer).
 //  3. What is known costs no request. A miss reads the documents again, at most once in Options.RefreshInterval, and so
-//     finds what was installed later (TestMissesRefreshAtMostSoOften, TestRefreshInterval, TestADefinitionThatComesLater).
-//     A document that did not change is not sent again (TestMissesRefreshAtMostSoOften).
+//     finds what was installed later (TestMissesRefreshAtIntervals, TestRefreshInterval, TestADefinitionThatIsInstalledLater).
+//     A document that did not change is not sent again (TestMissesRefreshAtIntervals).
 //  4. However many ask at once, one reads, and its failure is theirs too (TestOneReadsForAll, TestAFailureIsSharedToo).
 //     Who finds what he looks for does not wait for it (TestAReadingDoesNotStopOthers).
-//  5. A context ends its own call's wait and nobody else's (TestAContextEndsOnlyItsOwnWait).
+//  5. A context ends its own call's wait and nobody else's (TestAContextEndsOnlyItsOwnCall).
 //  6. A group that cannot be read hides no other, and what was known of it stays known; it is named by Failed, in
 //     *UnknownResourceErrors and beside lists (TestAStaleGroupKeepsItsPlace, TestAGroupOfAnOldServerKeepsItsPlace,
 //     TestHalfAServer, TestAVersionThatAnswersIsPreferred, TestNothingButAStaleGroup).
 //  7. A refresh that fails takes nothing away (TestRefresh).
-//  8. A name that nothing has is an *UnknownResourceError, with the nearest one that there is (TestLookupOfWhatIsNotThere,
-//     TestLookupOfWhatIsNoName). A server that refuses, cannot be reached, or is no API server is a *DocumentError and
-//     says nothing about the name (TestUselessAnswers, TestAConnectionThatBreaks, TestAUserWhoIsNotKnownAnyMore).
+//  8. A name that nothing has is an *UnknownResourceError, with the nearest one that there is (TestLookupOfUnknownNames,
+//     TestLookupOfInvalidNames). A server that refuses, cannot be reached, or is no API server is a *DocumentError and
+//     says nothing about the name (TestUselessAnswers, TestAConnectionThatBreaks, TestAUserThatIsRefusedLater).
 //  9. What a server calls its groups and resources reaches no path and no terminal unless it is a name as Kubernetes has
 //     them (TestOddEntries, TestOddGroupsOfAnOldServer). However many there are, reading them takes time in proportion
 //     (TestManyEntries).

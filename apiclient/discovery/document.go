@@ -14,14 +14,14 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// acceptAggregated asks for aggregated discovery in the form of Kubernetes 1.30, else of 1.27, else for the documents
-// that every server has.
+// acceptAggregated requests aggregated discovery in the format of Kubernetes 1.30, or of 1.27, or the documents that
+// every server has.
 const acceptAggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList," +
 	"application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 
 const aggregatedKind = "APIGroupDiscoveryList"
 
-// groupList is APIGroupDiscoveryList of apidiscovery.k8s.io, v2 and v2beta1 alike (KEP-3352), as far as it is used.
+// groupList is the used part of APIGroupDiscoveryList of apidiscovery.k8s.io, v2 and v2beta1 (KEP-3352).
 type groupList struct {
 	Items []struct {
 		Metadata struct{ Name string }
@@ -48,13 +48,14 @@ type resourceEntry struct {
 	}
 }
 
-// group is an API group as one of the roots lists it.
+// group is an API group in the list of a root.
 type group struct {
 	name     string
 	versions []*version // the preferred one first
 }
 
-// version is a version of a group. Its resources are known, or err says why not; both, if they are of an earlier time.
+// version is a version of a group. It has its resources, or err says why not. It has both if the resources are older
+// than the error.
 type version struct {
 	schema.GroupVersion
 	resources []APIResource
@@ -68,18 +69,18 @@ func (v *version) path() string {
 	return "/apis/" + v.Group + "/" + v.Version
 }
 
-// isAggregated tells from the content type, and from the document itself where a proxy has shortened that.
+// isAggregated checks the content type, and also the document, because a proxy may shorten the content type.
 func isAggregated(contentType, kind string) bool {
 	_, params, err := mime.ParseMediaType(contentType)
 	return kind == aggregatedKind || err == nil && params["as"] == aggregatedKind && params["g"] == "apidiscovery.k8s.io"
 }
 
-// decode reads a document whose kind is wanted, or is not given.
+// decode decodes a document. Its kind must be wanted or empty.
 func decode(path string, body []byte, wanted string, into any) error {
 	var head struct{ Kind string }
 	err := json.Unmarshal(body, &head)
 	if err == nil && head.Kind != "" && head.Kind != wanted {
-		return malformed(path, fmt.Errorf("it is of kind %.64q, not %q", head.Kind, wanted))
+		return malformed(path, fmt.Errorf("its kind is %.64q instead of %q", head.Kind, wanted))
 	}
 	if err == nil {
 		err = json.Unmarshal(body, into)
@@ -94,7 +95,7 @@ func malformed(path string, why error) error {
 	return fmt.Errorf("get %s: %w: %w", path, ErrMalformed, why)
 }
 
-// aggregatedGroups reads the groups of an aggregated root.
+// aggregatedGroups returns the groups of an aggregated root.
 func aggregatedGroups(path string, body []byte) ([]*group, error) {
 	var list groupList
 	if err := decode(path, body, aggregatedKind, &list); err != nil {
@@ -119,7 +120,7 @@ func aggregatedGroups(path string, body []byte) ([]*group, error) {
 	return groups.list, nil
 }
 
-// coreVersions reads /api as it is without aggregation; the documents of the versions are still to be read.
+// coreVersions decodes /api without aggregation. The documents of the versions must be read afterwards.
 func coreVersions(path string, body []byte) ([]*group, error) {
 	var list metav1.APIVersions
 	if err := decode(path, body, "APIVersions", &list); err != nil {
@@ -132,7 +133,7 @@ func coreVersions(path string, body []byte) ([]*group, error) {
 	return groups.list, nil
 }
 
-// otherGroups reads /apis as it is without aggregation; the documents of the versions are still to be read.
+// otherGroups decodes /apis without aggregation. The documents of the versions must be read afterwards.
 func otherGroups(path string, body []byte) ([]*group, error) {
 	var list metav1.APIGroupList
 	if err := decode(path, body, "APIGroupList", &list); err != nil {
@@ -150,14 +151,14 @@ func otherGroups(path string, body []byte) ([]*group, error) {
 	return groups.list, nil
 }
 
-// read fills a version from its own document.
+// read decodes the document of a version.
 func (v *version) read(body []byte) error {
 	var list metav1.APIResourceList
 	if err := decode(v.path(), body, "APIResourceList", &list); err != nil {
 		return err
 	}
 	if list.GroupVersion != "" && list.GroupVersion != v.String() {
-		return malformed(v.path(), fmt.Errorf("it is about %.64q", list.GroupVersion))
+		return malformed(v.path(), fmt.Errorf("it describes %.64q", list.GroupVersion))
 	}
 	subresources := map[string][]metav1.APIResource{}
 	for _, r := range list.APIResources {
@@ -180,8 +181,8 @@ func (v *version) read(body []byte) error {
 	return nil
 }
 
-// add takes a resource in, unless its name is among those that are there already or means nothing, or it is only there
-// for its subresources, which it has no kind then. What else it is called is left out where it is no name.
+// add adds a resource, unless its name is invalid or known. A resource without a kind exists only because of its
+// subresources and is not added. Invalid short names and categories are dropped.
 func (v *version) add(names map[string]bool, e resourceEntry, subresources ...metav1.APIResource) {
 	if names[e.Resource] || !isSegment(e.Resource) || !isSegment(e.ResponseKind.Kind) {
 		return
@@ -205,8 +206,8 @@ func (v *version) add(names map[string]bool, e resourceEntry, subresources ...me
 	v.resources = append(v.resources, r)
 }
 
-// addSubresource takes a subresource in, unless its name means nothing. Its kind is of the resource's own group and
-// version unless it says others.
+// addSubresource adds a subresource, unless its name is invalid. The default of its group and version are those of the
+// resource.
 func (r *APIResource) addSubresource(name string, kind schema.GroupVersionKind, verbs []string) {
 	if !isSegment(name) || kind.Kind != "" && !isSegment(kind.Kind) {
 		return
@@ -219,14 +220,14 @@ func (r *APIResource) addSubresource(name string, kind schema.GroupVersionKind, 
 	})
 }
 
-// groupBuilder puts groups and versions in order, each once. The zero value is ready.
+// groupBuilder collects groups and versions in order, each once. The zero value is ready.
 type groupBuilder struct {
 	list     []*group
 	groups   map[string]*group
 	versions map[schema.GroupVersion]*version
 }
 
-// version returns a version of a group of a root; fresh is false if it was there before, or cannot be.
+// version returns a version of a group in a root. fresh is false if the version is known or invalid.
 func (b *groupBuilder) version(root, name, v string) (to *version, fresh bool) {
 	if (name == "") != (root == "/api") || name != "" && !isSegment(name) || !isSegment(v) {
 		return nil, false
@@ -248,15 +249,15 @@ func (b *groupBuilder) version(root, name, v string) (to *version, fresh bool) {
 	return to, true
 }
 
-// segments leaves out what is no segment.
+// segments returns the names that are valid segments.
 func segments(names []string) []string {
 	return slices.DeleteFunc(names, func(s string) bool { return !isSegment(s) })
 }
 
-// maxSegment is how long a name may be, in bytes: the longest is that of a group, which is a DNS subdomain.
+// maxSegment is the largest length of a name in bytes. The longest names are those of groups, which are DNS subdomains.
 const maxSegment = 253
 
-// isSegment tells whether s is fit for a path and for a terminal: a name as Kubernetes allows it, and no more.
+// isSegment reports whether s is safe in a path and on a terminal. It accepts the names that Kubernetes allows.
 func isSegment(s string) bool {
 	if s == "" || len(s) > maxSegment || s[0] == '.' {
 		return false

@@ -23,7 +23,7 @@ const (
 	noGroups = `{"kind":"APIGroupDiscoveryList","items":[]}`
 )
 
-// TestFallBack is about servers, and proxies before them, that do not do as they are asked.
+// TestFallBack has servers and proxies that answer with another format than the requested one.
 func TestFallBack(t *testing.T) {
 	with := func(changes map[string]page) map[string]page {
 		s := newServer(plainPages)
@@ -75,7 +75,7 @@ func TestFallBack(t *testing.T) {
 	}
 }
 
-// TestHalfAServer has only one of /api and /apis, or shows only one.
+// TestHalfAServer has only one of /api and /apis, or shows only one of them.
 func TestHalfAServer(t *testing.T) {
 	forbidden := status(403, "Forbidden", `forbidden: User "joe" cannot get path`)
 	t.Run("no core group", func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestHalfAServer(t *testing.T) {
 	})
 }
 
-// TestUselessAnswers are errors of their own: nothing is said about the name.
+// TestUselessAnswers checks that an answer that cannot be used is a *DocumentError and says nothing about the name.
 func TestUselessAnswers(t *testing.T) {
 	is := func(target error) func(error) bool { return func(err error) bool { return errors.Is(err, target) } }
 	as := func(target any) func(error) bool { return func(err error) bool { return errors.As(err, target) } }
@@ -167,7 +167,8 @@ func TestUselessAnswers(t *testing.T) {
 	}
 }
 
-// TestAConnectionThatBreaks in the middle of the documents of an old server is not passed over as a group would be.
+// TestAConnectionThatBreaks loses the connection between two documents of an old server. This is an error, and the
+// other groups are not used.
 func TestAConnectionThatBreaks(t *testing.T) {
 	s := newServer(plainPages)
 	s.gate = func(r *http.Request) {
@@ -181,8 +182,8 @@ func TestAConnectionThatBreaks(t *testing.T) {
 	require.ErrorContains(t, err, "look up pods: get /apis/autoscaling/v2: ")
 }
 
-// TestAUserWhoIsNotKnownAnyMore is not passed over either.
-func TestAUserWhoIsNotKnownAnyMore(t *testing.T) {
+// TestAUserThatIsRefusedLater gets 401 between two documents. This is an error too.
+func TestAUserThatIsRefusedLater(t *testing.T) {
 	s := newServer(plainPages)
 	s.set("/apis/autoscaling/v2", status(401, "Unauthorized", "who?"))
 	_, err := discovery.Lookup(t.Context(), s.client(t), "pods")
@@ -190,7 +191,7 @@ func TestAUserWhoIsNotKnownAnyMore(t *testing.T) {
 	require.EqualError(t, err, "look up pods: get /apis/autoscaling/v2: who?")
 }
 
-// TestOddEntries are passed over: names that no path or terminal should see, what has no kind, and what is there twice.
+// TestOddEntries checks that invalid names, entries without a kind, and duplicates are skipped.
 func TestOddEntries(t *testing.T) {
 	entry := func(name, kind string) string {
 		return fmt.Sprintf(`{"resource":%q,"responseKind":{"kind":%q},"verbs":["list"]}`, name, kind)
@@ -230,8 +231,8 @@ func TestOddEntries(t *testing.T) {
 	}, bolts)
 }
 
-// TestManyEntries has more of everything than a server has, which must not take more than its share of time: where each
-// was looked for among all before it, either took minutes.
+// TestManyEntries has more of everything than a real server. With a linear search for each entry, both parts took
+// minutes.
 func TestManyEntries(t *testing.T) {
 	const many = 100_000
 	var groups, resources strings.Builder
@@ -251,7 +252,7 @@ func TestManyEntries(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 }
 
-// TestOddGroupsOfAnOldServer never make a path of what is no name.
+// TestOddGroupsOfAnOldServer checks that an invalid name never becomes a part of a path.
 func TestOddGroupsOfAnOldServer(t *testing.T) {
 	s := newServer(map[string]page{
 		"/api": plain(`{"versions":["v1","v1","..","a/b"]}`),

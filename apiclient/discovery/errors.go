@@ -17,24 +17,24 @@ var (
 	ErrAmbiguous = errors.New("discovery: ambiguous")
 	// ErrIncomplete matches every *IncompleteError.
 	ErrIncomplete = errors.New("discovery: incomplete")
-	// ErrMalformed is why a document is of no use though the server sent it: not JSON, cut short, of another kind, empty.
+	// ErrMalformed is wrapped if the server sent an invalid document: not JSON, incomplete, of another kind, or empty.
 	ErrMalformed = errors.New("malformed discovery document")
-	// ErrStale is why a group cannot be read from a server that lists it: the aggregated API server behind it does not
-	// answer (the freshness "Stale" of KEP-3352).
+	// ErrStale is wrapped if the server lists a group but cannot read it, because the aggregated API server behind the
+	// group does not answer (the freshness "Stale" of KEP-3352).
 	ErrStale = errors.New("the server behind this API does not answer")
 )
 
-// UnknownResourceError is a name, kind or category that no document of the server has. Where some documents could not be
-// read the resource may be in one of those, and the error wraps what was wrong with them.
-// It corresponds to NoKindMatchError and NoResourceMatchError of apimachinery.
+// UnknownResourceError is a name, kind or category that is in no document of the server. If some documents could not be
+// read, the resource may be in one of them; the error then wraps their errors. It corresponds to NoKindMatchError and
+// NoResourceMatchError of apimachinery.
 type UnknownResourceError struct {
 	What       string // "resource", "kind" or "category"
-	Name       string // as it was asked for
-	Suggestion string // a resource with a name much like it; "" if there is none
+	Name       string // the name of the look-up
+	Suggestion string // a resource with a similar name; empty if there is none
 	Failed     []*DocumentError
 }
 
-// Error names the resource and what it may have been meant to be, and counts the documents that could not be read.
+// Error names the resource and the suggestion, and counts the documents that could not be read.
 func (e *UnknownResourceError) Error() string {
 	s := fmt.Sprintf("unknown %s %q", e.What, e.Name)
 	if e.Suggestion != "" {
@@ -49,18 +49,17 @@ func (e *UnknownResourceError) Error() string {
 // Is matches ErrUnknownResource.
 func (e *UnknownResourceError) Is(target error) bool { return target == ErrUnknownResource }
 
-// Unwrap returns what was wrong with the documents that could not be read.
+// Unwrap returns the errors of the documents that could not be read.
 func (e *UnknownResourceError) Unwrap() []error { return asErrors(e.Failed) }
 
-// AmbiguousError is a name or kind that several resources of one group and version have; between groups and versions
-// there is an order that decides.
-// It corresponds to AmbiguousResourceError and AmbiguousKindError of apimachinery.
+// AmbiguousError is a name or kind of several resources in one group and version. Between groups and versions, the
+// order decides. It corresponds to AmbiguousResourceError and AmbiguousKindError of apimachinery.
 type AmbiguousError struct {
-	Name      string // as it was asked for
+	Name      string // the name of the look-up
 	Resources []api.Resource
 }
 
-// Error names up to ten resources that the name may stand for.
+// Error names up to ten resources with this name.
 func (e *AmbiguousError) Error() string {
 	var all []string
 	for _, r := range e.Resources {
@@ -72,25 +71,25 @@ func (e *AmbiguousError) Error() string {
 // Is matches ErrAmbiguous.
 func (e *AmbiguousError) Is(target error) bool { return target == ErrAmbiguous }
 
-// DocumentError is a document of discovery that could not be read. Beneath it are the error of the client, ErrMalformed
-// or ErrStale.
+// DocumentError is a discovery document that could not be read. It wraps the error of the client, ErrMalformed or
+// ErrStale.
 type DocumentError struct {
 	Path         string              // "/apis/metrics.k8s.io/v1beta1"
-	GroupVersion schema.GroupVersion // what it tells of; empty for /api and /apis, which tell of all
-	Err          error               // says the path too
+	GroupVersion schema.GroupVersion // the subject of the document; empty for /api and /apis
+	Err          error               // names the path
 }
 
-// Error says which document, and what was wrong with it.
+// Error names the document and the cause.
 func (e *DocumentError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what was wrong.
+// Unwrap returns the cause.
 func (e *DocumentError) Unwrap() error { return e.Err }
 
-// IncompleteError comes with results that are not all there is, as some documents could not be read.
-// It corresponds to ErrGroupDiscoveryFailed of client-go.
+// IncompleteError comes with incomplete results, because some documents could not be read. It corresponds to
+// ErrGroupDiscoveryFailed of client-go.
 type IncompleteError struct{ Failed []*DocumentError }
 
-// Error counts the documents, and says what was wrong with the first.
+// Error counts the documents and quotes the first error.
 func (e *IncompleteError) Error() string {
 	return fmt.Sprintf("discovery: documents that could not be read: %d; the first: %v", len(e.Failed), e.Failed[0])
 }
@@ -98,7 +97,7 @@ func (e *IncompleteError) Error() string {
 // Is matches ErrIncomplete.
 func (e *IncompleteError) Is(target error) bool { return target == ErrIncomplete }
 
-// Unwrap returns what was wrong with the documents.
+// Unwrap returns the errors of the documents.
 func (e *IncompleteError) Unwrap() []error { return asErrors(e.Failed) }
 
 func asErrors(failed []*DocumentError) []error {

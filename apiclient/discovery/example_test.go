@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// A mapper takes what a person types, and what objects say of each other.
+// A mapper takes names that a person types, and kinds and resources that objects refer to.
 func Example() {
 	s := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -12,52 +12,52 @@ import (
 	"github.com/leatproject/leat/internal/quote"
 )
 
-// root is /api or /apis as it was last read, with all that is below it.
+// root is the last state of /api or /apis, with all documents below it.
 type root struct {
 	path   string
-	etag   string // of an aggregated document; "" for others
+	etag   string // of an aggregated document; otherwise empty
 	groups []*group
-	err    *DocumentError // it cannot be read; the groups are of an earlier time
+	err    *DocumentError // the root cannot be read; the groups are older
 }
 
-// fetch is one reading of everything.
+// fetch is one read of all documents.
 type fetch struct {
 	client *apiclient.Client
-	known  *catalog // nil for the first time
+	known  *catalog // nil for the first read
 }
 
-// all reads /api and /apis. One of them may be missing, which is a server without the core group, or with nothing else,
-// and one may be refused: both is an error.
+// all reads /api and /apis. One of them may be missing, if the server has no core group or only the core group, and one
+// may be forbidden. If both fail, the result is an error.
 func (f fetch) all(ctx context.Context) (*catalog, error) {
 	core, coreErr := f.root(ctx, "/api")
-	if core == nil && !passable(coreErr) {
+	if core == nil && !isOptional(coreErr) {
 		return nil, coreErr
 	}
 	others, err := f.root(ctx, "/apis")
 	switch {
-	case others == nil && !passable(err):
+	case others == nil && !isOptional(err):
 		return nil, err
 	case core == nil && others == nil && apierrors.IsForbidden(coreErr):
 		return nil, coreErr
 	case core == nil && others == nil:
 		return nil, err
 	case core == nil:
-		core = f.without("/api", coreErr)
+		core = f.emptyRoot("/api", coreErr)
 	case others == nil:
-		others = f.without("/apis", err)
+		others = f.emptyRoot("/apis", err)
 	}
 	c := newCatalog(core, others)
 	if len(c.resources) == 0 && len(c.failed) == 0 {
-		return nil, documentError(others.path, malformed(others.path, errors.New("neither it nor /api lists any resource")))
+		return nil, documentError(others.path, malformed(others.path, errors.New("it lists no resource, and /api lists none either")))
 	}
 	return c, nil
 }
 
-// passable tells whether a root that cannot be read leaves the other of use.
-func passable(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
+// isOptional reports whether the other root can be used although this one cannot be read.
+func isOptional(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsForbidden(err) }
 
-// without is a root that the server does not have, or does not show.
-func (f fetch) without(path string, err error) *root {
+// emptyRoot returns a root that the server does not have or does not show.
+func (f fetch) emptyRoot(path string, err error) *root {
 	r := &root{path: path}
 	if apierrors.IsNotFound(err) {
 		return r
@@ -69,7 +69,7 @@ func (f fetch) without(path string, err error) *root {
 	return r
 }
 
-// root reads /api or /apis and all that is below it. Its errors are *DocumentErrors, or those of the context.
+// root reads /api or /apis and all documents below it. Its errors are *DocumentErrors or those of the context.
 func (f fetch) root(ctx context.Context, path string) (*root, error) {
 	known := f.known.root(path)
 	d, err := f.document(ctx, path, known)
@@ -89,12 +89,12 @@ func (f fetch) root(ctx context.Context, path string) (*root, error) {
 	} else if err := f.versions(ctx, groups); err != nil {
 		return nil, err
 	}
-	f.known.lend(groups)
+	f.known.keepKnown(groups)
 	return r, nil
 }
 
-// document asks for a root, and once more without any choice if the server, or a proxy before it, does not understand
-// that there is one.
+// document requests a root. If the server, or a proxy, does not understand the Accept header with several choices, it
+// requests the root again with one.
 func (f fetch) document(ctx context.Context, path string, known *root) (apiclient.Document, error) {
 	o := apiclient.DocumentOptions{Accept: acceptAggregated}
 	if known != nil {
@@ -124,9 +124,9 @@ func parse(path string, d apiclient.Document) (groups []*group, aggregated bool,
 	return groups, false, err
 }
 
-// versions reads the documents of versions, one after the other. One that cannot be read is noted, as an aggregated API
-// whose own server is down must not hide all others; a server that does not answer at all is an error, as is one that
-// does not know the user any more.
+// versions reads the documents of versions, one after the other. A failure is recorded in the version, because an
+// aggregated API without its server must not hide the other APIs. If the server does not answer at all, or refuses the
+// credentials, the result is an error.
 func (f fetch) versions(ctx context.Context, groups []*group) error {
 	for _, g := range groups {
 		for _, v := range g.versions {
@@ -135,7 +135,7 @@ func (f fetch) versions(ctx context.Context, groups []*group) error {
 				err = v.read(d.Body)
 			}
 			switch {
-			case err == nil, apierrors.IsNotFound(err): // it went since its group was listed
+			case err == nil, apierrors.IsNotFound(err): // the version was removed after its group was listed
 			case !isAnswer(err):
 				return documentError(v.path(), err)
 			default:
@@ -146,7 +146,7 @@ func (f fetch) versions(ctx context.Context, groups []*group) error {
 	return nil
 }
 
-// isAnswer tells whether an error is what a server said of one document, and not of the user or of the connection.
+// isAnswer reports whether an error concerns only one document, and not the user or the connection.
 func isAnswer(err error) bool {
 	var status apierrors.APIStatus
 	var contentType *apiclient.ContentTypeError

@@ -24,19 +24,19 @@ const (
 
 // page is one answer.
 type page struct {
-	code        int    // 0 for 200
-	contentType string // "" for application/json
+	code        int    // 0 means 200
+	contentType string // empty means application/json
 	etag        string
 	body        string
-	missing     int // bytes of the body that are promised and never come
+	missing     int // bytes of the body that are announced and never sent
 }
 
-// server answers with pages by path; what is not there is a 404. A path with "+" behind it is what a client gets who
-// asks for aggregated discovery.
+// server answers with pages by path, and with 404 for other paths. A client that requests aggregated discovery gets the
+// page of the path with "+".
 type server struct {
 	mu    sync.Mutex
 	pages map[string]page
-	asked []string // path, "+" and " if ETag" of every request
+	asked []string // path, "+" and " if ETag" of each request
 	gate  func(*http.Request)
 }
 
@@ -48,7 +48,7 @@ func (s *server) set(path string, p page) {
 	s.pages[path] = p
 }
 
-// requests returns what was asked since the last call.
+// requests returns the requests since the last call.
 func (s *server) requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -108,7 +108,7 @@ func status(code int, reason, message string) page {
 	return page{code: code, body: fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":%d,"reason":%q,"message":%q}`, code, reason, message)}
 }
 
-// resources of the cluster below.
+// Resources of the cluster below.
 var (
 	pods        = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 	nodes       = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
@@ -126,8 +126,9 @@ var (
 	wheels      = api.Resource{Group: "v3.example", Version: "v1", Kind: "Wheel", Plural: "wheels"}
 )
 
-// aggregatedPages and plainPages are one cluster as a new and as an old server writes it, cut from what kube-apiserver
-// 1.36 serves: its built-in resources leave group and version of their own kind out, custom ones do not.
+// aggregatedPages and plainPages are one cluster in the format of a new and of an old server. They are parts of the
+// answers of kube-apiserver 1.36: its built-in resources omit group and version of their own kind, custom resources do
+// not.
 var aggregatedPages = map[string]page{
 	"/api+": aggregated(`"core-1"`, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[
 		{"resource":"bindings","responseKind":{"group":"","version":"","kind":"Binding"},"scope":"Namespaced","singularResource":"binding","verbs":["create"]},

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// onEveryServer runs a test against the cluster as a new and as an old server tells of it.
+// onEveryServer runs a test with the formats of a new and of an old server.
 func onEveryServer(t *testing.T, test func(t *testing.T, m *discovery.Mapper)) {
 	for name, pages := range map[string]map[string]page{"aggregated": aggregatedPages, "plain": plainPages} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestLookup(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
 		for asked, want := range map[string]api.Resource{
 			"pods":                                   pods,
-			"pod":                                    pods, // and not a.example's mills, whose short name it is
+			"pod":                                    pods, // and not the mills of a.example, whose short name it is
 			"Pod":                                    pods,
 			"PODS":                                   pods,
 			"po":                                     pods,
@@ -42,7 +42,7 @@ func TestLookup(t *testing.T) {
 			"events":                                 events, // the core group first
 			"ev":                                     events,
 			"events.events.k8s.io":                   newEvents,
-			"ev.events":                              newEvents, // a group that begins so
+			"ev.events":                              newEvents, // the beginning of a group
 			"events.v1.events.k8s.io":                newEvents,
 			"deployments":                            deployments,
 			"deploy":                                 deployments,
@@ -59,9 +59,9 @@ func TestLookup(t *testing.T) {
 			"storageclass.storage":                   classes,
 			"sc":                                     classes, // before the short name of a later group
 			"sc.a.example":                           mills,
-			"vac":                                    attributes, // only there in a version that is not preferred
+			"vac":                                    attributes, // only in a version that is not preferred
 			"mills":                                  mills,      // the first group, its preferred version
-			"mill":                                   windmills,  // a singular name before another's kind
+			"mill":                                   windmills,  // a singular name before the kind of another resource
 			"mill.a.example":                         mills,      // by its kind
 			"grinder":                                mills,
 			"mills.v1.a.example":                     oldMills,
@@ -69,7 +69,7 @@ func TestLookup(t *testing.T) {
 			"windmill":                               windmills,
 			"weirs.a.example":                        weirs,
 			"wheels.v3.example":                      wheels, // a group that looks like a version
-			"wheel.v3.example":                       wheels, // the kind, as the server gives no singular name
+			"wheel.v3.example":                       wheels, // the kind, because the server sends no singular name
 			"wheels.v1.v3.example":                   wheels,
 			"HORIZONTALPODAUTOSCALER.V2.AUTOSCALING": scalers,
 		} {
@@ -80,7 +80,7 @@ func TestLookup(t *testing.T) {
 	})
 }
 
-func TestLookupOfWhatIsNotThere(t *testing.T) {
+func TestLookupOfUnknownNames(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
 		for asked, want := range map[string]string{
 			"pdos":                `unknown resource "pdos", did you mean "pods"?`,
@@ -92,11 +92,11 @@ func TestLookupOfWhatIsNotThere(t *testing.T) {
 			"pods.v2":             `unknown resource "pods.v2"`,
 			"pods.v1.apps":        `unknown resource "pods.v1.apps"`,
 			"deployments.v9.apps": `unknown resource "deployments.v9.apps", did you mean "deployments.apps"?`,
-			"deployments.v1.app":  `unknown resource "deployments.v1.app", did you mean "deployments.apps"?`, // with a version the group is named in full
+			"deployments.v1.app":  `unknown resource "deployments.v1.app", did you mean "deployments.apps"?`, // with a version, the whole name of the group is needed
 			"certificates":        `unknown resource "certificates"`,
 			"windmill.apps":       `unknown resource "windmill.apps"`,
 			"superpods":           `unknown resource "superpods"`,
-			"pq":                  `unknown resource "pq"`, // everything is like a short name
+			"pq":                  `unknown resource "pq"`, // every short name would be similar
 			"x":                   `unknown resource "x"`,
 			"status":              `unknown resource "status"`,
 		} {
@@ -110,11 +110,11 @@ func TestLookupOfWhatIsNotThere(t *testing.T) {
 	})
 }
 
-func TestLookupOfWhatIsNoName(t *testing.T) {
+func TestLookupOfInvalidNames(t *testing.T) {
 	s := newServer(nil)
 	for _, asked := range []string{"", ".apps", "pods.", "a b", "../../secrets", "pods/status", "%2e", "pods..v1"} {
 		_, err := discovery.Lookup(t.Context(), s.client(t), asked)
-		require.ErrorContains(t, err, "is not the name of a resource, such as pods, deployments.apps or deployments.v1.apps")
+		require.ErrorContains(t, err, "is not a valid name of a resource; valid names are pods, deployments.apps and deployments.v1.apps")
 	}
 	require.Empty(t, s.requests())
 }
@@ -140,7 +140,7 @@ func TestForKind(t *testing.T) {
 			require.Equal(t, tc.want, got.Resource)
 		}
 		for want, kind := range map[string]schema.GroupVersionKind{
-			`unknown kind "Deployment", did you mean "deployments.apps"?`:       {Kind: "Deployment"}, // the core group is meant
+			`unknown kind "Deployment", did you mean "deployments.apps"?`:       {Kind: "Deployment"}, // the core group
 			`unknown kind "pod", did you mean "pods"?`:                          {Kind: "pod"},
 			`unknown kind "Mill.v3.a.example", did you mean "mills.a.example"?`: {Group: "a.example", Version: "v3", Kind: "Mill"},
 		} {
@@ -176,7 +176,7 @@ func plainly(all []discovery.APIResource) (out []api.Resource) {
 	return out
 }
 
-// TestAll also holds what the old documents tell against what the new ones do.
+// TestAll also checks facts that only one of the two formats has.
 func TestAll(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, m *discovery.Mapper) {
 		all, err := m.All(t.Context())
@@ -212,7 +212,7 @@ func TestAll(t *testing.T) {
 	})
 }
 
-// TestAmbiguity is about resources that share a name or a kind in one group and version.
+// TestAmbiguity has resources with the same name or kind in one group and version.
 func TestAmbiguity(t *testing.T) {
 	m := discovery.New(newServer(map[string]page{
 		"/apis+": aggregated("", `{"items":[{"metadata":{"name":"g"},"versions":[{"version":"v1","resources":[
@@ -250,8 +250,8 @@ func TestAmbiguity(t *testing.T) {
 	require.True(t, strings.HasSuffix(ambiguous.Error(), "axles or axles and 20 more"), ambiguous)
 }
 
-// TestAGroupBeforeOneThatBeginsSo comes even if the server lists the other first.
-func TestAGroupBeforeOneThatBeginsSo(t *testing.T) {
+// TestAnExactGroupComesFirst checks that an exact group wins even if the server lists the other one first.
+func TestAnExactGroupComesFirst(t *testing.T) {
 	m := discovery.New(newServer(map[string]page{
 		"/apis+": aggregated("", `{"items":[
 			{"metadata":{"name":"ex.ample"},"versions":[{"version":"v1","resources":[{"resource":"cogs","responseKind":{"kind":"Cog"}}]}]},
@@ -266,11 +266,11 @@ func TestAGroupBeforeOneThatBeginsSo(t *testing.T) {
 }
 
 func TestNewNeedsAClient(t *testing.T) {
-	require.PanicsWithValue(t, "discovery: a mapper needs a client", func() { discovery.New(nil, discovery.Options{}) })
+	require.PanicsWithValue(t, "discovery: the Client of a Mapper is nil", func() { discovery.New(nil, discovery.Options{}) })
 }
 
-// TestOnTheTestServer runs against the embedded server, custom resources included, and shows what becomes of a token
-// that it does not know and of a context that ends.
+// TestOnTheTestServer uses the embedded server with custom resources. It also has an unknown token and a cancelled
+// context.
 func TestOnTheTestServer(t *testing.T) {
 	for name, o := range map[string]testserver.Options{"aggregated": {}, "plain": {NoAggregatedDiscovery: true}} {
 		t.Run(name, func(t *testing.T) {

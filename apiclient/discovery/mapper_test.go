@@ -21,7 +21,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// grouped is a cluster with the core group and one other, whose one version is as told.
+// grouped is a cluster with the core group and another one, which has the given version.
 func grouped(etag, version string) page {
 	return aggregated(etag, `{"kind":"APIGroupDiscoveryList","items":[{"metadata":{"name":"g.example"},"versions":[`+version+`]}]}`)
 }
@@ -32,7 +32,7 @@ const (
 	down    = `{"version":"v1","freshness":"Stale","resources":[]}`
 )
 
-func TestMissesRefreshAtMostSoOften(t *testing.T) {
+func TestMissesRefreshAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(map[string]page{"/api+": aggregatedPages["/api+"], "/apis+": grouped(`"1"`, sluices)})
 		m := discovery.New(s.client(t), discovery.Options{})
@@ -69,7 +69,7 @@ func TestMissesRefreshAtMostSoOften(t *testing.T) {
 func TestRefreshInterval(t *testing.T) {
 	for name, tc := range map[string]struct {
 		interval time.Duration
-		want     int // readings of 5 misses, a second apart
+		want     int // reads after 5 failed look-ups, a second apart
 	}{"a second": {time.Second, 5}, "two": {2 * time.Second, 3}, "none": {-1, 5}, "by default": {0, 1}} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -86,7 +86,7 @@ func TestRefreshInterval(t *testing.T) {
 	}
 }
 
-// TestRefresh asks for what a look-up would not: a change of what is known.
+// TestRefresh finds a change of a known resource, which a look-up does not.
 func TestRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(map[string]page{"/api+": aggregatedPages["/api+"], "/apis+": grouped(`"1"`, sluices)})
@@ -122,7 +122,7 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
-// TestOneReadsForAll is about many who ask at once: before anything is known, on a miss, and for a refresh.
+// TestOneReadsForAll has many concurrent calls: before the first read, with an unknown name, and for a refresh.
 func TestOneReadsForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(aggregatedPages)
@@ -177,8 +177,8 @@ func TestAFailureIsSharedToo(t *testing.T) {
 	})
 }
 
-// TestAContextEndsOnlyItsOwnWait is about one who reads for others and gives up, and one of the others who gives up.
-func TestAContextEndsOnlyItsOwnWait(t *testing.T) {
+// TestAContextEndsOnlyItsOwnCall cancels a call that reads, and a call that waits for it.
+func TestAContextEndsOnlyItsOwnCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(aggregatedPages)
 		open := make(chan struct{})
@@ -215,7 +215,7 @@ func TestAContextEndsOnlyItsOwnWait(t *testing.T) {
 	})
 }
 
-// TestAReadingDoesNotStopOthers is a server that hangs while known names are looked up.
+// TestAReadingDoesNotStopOthers has a server that hangs while known names are looked up.
 func TestAReadingDoesNotStopOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(aggregatedPages)
@@ -233,7 +233,7 @@ func TestAReadingDoesNotStopOthers(t *testing.T) {
 	})
 }
 
-// TestAStaleGroupKeepsItsPlace is an aggregated API whose own server goes and comes back.
+// TestAStaleGroupKeepsItsPlace has an aggregated API whose server fails and comes back.
 func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 	const staleButKnown = `{"version":"v1","freshness":"Stale","resources":[{"resource":"gates","responseKind":{"kind":"Gate"},"scope":"Namespaced","verbs":["list"]}]}`
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 	})
 }
 
-// TestAVersionThatAnswersIsPreferred to one that does not, as in client-go.
+// TestAVersionThatAnswersIsPreferred prefers it to a version that does not answer, as client-go does.
 func TestAVersionThatAnswersIsPreferred(t *testing.T) {
 	gate := `"resources":[{"resource":"gates","responseKind":{"kind":"Gate"},"verbs":["list"]}]`
 	s := newServer(map[string]page{"/apis+": grouped("", `{"version":"v2","freshness":"Stale",`+gate+`},{"version":"v1",`+gate+`}`)})
@@ -312,7 +312,7 @@ func TestAVersionThatAnswersIsPreferred(t *testing.T) {
 	require.False(t, found.Preferred)
 }
 
-// TestNothingButAStaleGroup is all that a server has.
+// TestNothingButAStaleGroup has a server with a single group, which is stale.
 func TestNothingButAStaleGroup(t *testing.T) {
 	m := discovery.New(newServer(map[string]page{"/apis+": grouped("", down)}).client(t), discovery.Options{})
 	_, err := m.Lookup(t.Context(), "sluices")
@@ -320,7 +320,7 @@ func TestNothingButAStaleGroup(t *testing.T) {
 	require.ErrorIs(t, err, discovery.ErrStale)
 }
 
-// TestAGroupOfAnOldServerKeepsItsPlace is the same with one document a version.
+// TestAGroupOfAnOldServerKeepsItsPlace is the same test with one document per version.
 func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 	for name, broken := range map[string]page{
 		"unavailable": status(503, "ServiceUnavailable", "gone"),
@@ -355,8 +355,8 @@ func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 	}
 }
 
-// TestADefinitionThatComesLater is a custom resource that is installed after the first look-up.
-func TestADefinitionThatComesLater(t *testing.T) {
+// TestADefinitionThatIsInstalledLater installs a custom resource after the first look-up.
+func TestADefinitionThatIsInstalledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := testserver.New(testserver.Options{})
 		ctx, cancel := context.WithCancel(t.Context())

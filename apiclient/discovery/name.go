@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// name is what somebody asked for: "pods", "deployments.apps", "deployments.v1.apps", in lower case. Without a group
-// every group is meant, and without a version every version.
+// name is a name in a look-up, in lower case: "pods", "deployments.apps", "deployments.v1.apps". An empty group or
+// version means all of them.
 type name struct{ resource, version, group string }
 
-// readings are the ways to read a name. "a.b.c" is resource a in version b of group c, or else of group b.c, which is
-// the order of kubectl; and "a.b" is version b of any group, or else group b.
+// readings returns the ways to parse a name. As in kubectl, "a.b.c" is resource a in version b of group c, or else in
+// group b.c. "a.b" is version b of any group, or else group b.
 func readings(s string) ([]name, error) {
 	resource, rest, dotted := strings.Cut(strings.ToLower(s), ".")
 	if resource == "" || dotted && rest == "" || strings.ContainsAny(s, "/% ") || strings.Contains(s, "..") {
-		return nil, fmt.Errorf("discovery: %q is not the name of a resource, such as pods, deployments.apps or deployments.v1.apps", s)
+		return nil, fmt.Errorf("discovery: %q is not a valid name of a resource; valid names are pods, deployments.apps and deployments.v1.apps", s)
 	}
 	inGroup := name{resource: resource, group: rest}
 	if !dotted {
@@ -29,7 +29,7 @@ func (n name) inGroup(r *APIResource) bool {
 	return (n.group == "" || n.group == r.Group) && (n.version == "" || n.version == r.Version)
 }
 
-// inGroupThatBegins lets "storageclass.storage" stand for storage.k8s.io, as kubectl does where no version is given.
+// inGroupThatBegins matches "storageclass.storage" with storage.k8s.io, as kubectl does for a name without a version.
 func (n name) inGroupThatBegins(r *APIResource) bool {
 	return n.version == "" && strings.HasPrefix(r.Group, n.group)
 }

@@ -6,30 +6,30 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// APIResource is what a server says of one of its resources in one version. Its slices belong to the Mapper and must
-// not be changed. It corresponds to metav1.APIResource, with its group, version and subresources in place.
+// APIResource is a resource of a server in one version. The Mapper owns its slices; do not change them. It corresponds
+// to metav1.APIResource, and also has group, version and subresources.
 type APIResource struct {
 	api.Resource
 
-	Singular     string   // "pod"; "" if the server gives none
+	Singular     string   // "pod"; empty if the server sends none
 	ShortNames   []string // "po"
 	Categories   []string // "all"
 	Verbs        []string // "get", "list", "watch", …
 	Subresources []Subresource
 
-	// Preferred tells that no version with this resource is preferred to this one, in its group.
+	// Preferred reports that no version of the group that has this resource is preferred to this one.
 	Preferred bool
 }
 
-// Subresource is a part of an object, or an action on it, with a path of its own.
+// Subresource is a part of an object, or an action on it, with its own path.
 type Subresource struct {
 	Name                 string // "scale"
-	Group, Version, Kind string // of what is sent there; Kind is "" if it is no object
+	Group, Version, Kind string // type of the objects that are sent there; Kind is empty if there is none
 	Verbs                []string
 }
 
-// Can tells whether the server offers all the verbs for the resource. Whether the user may use them is another
-// question.
+// Can reports whether the server supports all these verbs for the resource. It does not check the permissions of the
+// user.
 func (r APIResource) Can(verbs ...string) bool {
 	for _, v := range verbs {
 		if !slices.Contains(r.Verbs, v) {

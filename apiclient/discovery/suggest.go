@@ -2,7 +2,7 @@ package discovery
 
 import "strings"
 
-// nearest returns the resource with the name that is most like a mistyped one, or "" if none is.
+// nearest returns the resource whose name is most similar to a mistyped one, or "" if there is none.
 func (c *catalog) nearest(asked string) string {
 	asked = strings.ToLower(asked)
 	best, at := "", (len(asked)+2)/4+1
@@ -10,7 +10,7 @@ func (c *catalog) nearest(asked string) string {
 		r := &c.resources[i]
 		for _, form := range append([]string{r.Plural, r.String(), r.Singular}, r.ShortNames...) {
 			if len(form) < 3 {
-				continue // everything is like "no"
+				continue // too short: every name would be similar
 			}
 			if d := distance(asked, strings.ToLower(form)); d < at {
 				best, at = r.String(), d
@@ -20,8 +20,7 @@ func (c *catalog) nearest(asked string) string {
 	return best
 }
 
-// distance counts the letters that were left out, added, mistaken or swapped with their neighbour (the restricted
-// Damerau-Levenshtein distance).
+// distance counts missing, additional, different and swapped letters (the restricted Damerau-Levenshtein distance).
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

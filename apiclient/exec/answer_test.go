@@ -179,7 +179,7 @@ func TestInteractiveModes(t *testing.T) {
 	}
 }
 
-func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
+func TestNewNamesTheInvalidField(t *testing.T) {
 	for _, c := range []struct {
 		change      func(*exec.Options)
 		field, text string

@@ -22,7 +22,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 )
 
-// thrifty is a server of watches that costs nothing but its sockets: one goroutine answers, and then writes.
+// thrifty is a watch server that needs only its sockets: one goroutine answers and then writes.
 func thrifty(b *testing.B, write func(c net.Conn, framed func([]byte) []byte)) string {
 	b.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,10 +59,10 @@ func thrifty(b *testing.B, write func(c net.Conn, framed func([]byte) []byte)) s
 	return "http://" + l.Addr().String()
 }
 
-// chunk is how an HTTP watch frames an event.
+// chunk encodes an event as an HTTP watch does.
 func chunk(e []byte) []byte { return fmt.Appendf(nil, "%x\r\n%s\r\n", len(e), e) }
 
-// ways are the ways to watch that are compared.
+// ways runs a benchmark with each way to watch.
 func ways(b *testing.B, run func(b *testing.B, watch func(host string) api.ListerWatcher[*corev1.Pod])) {
 	source := func(host string) *apiclient.TypedClient[*corev1.Pod] {
 		client, err := apiclient.New(apiclient.Config{Host: host})
@@ -77,7 +77,7 @@ func ways(b *testing.B, run func(b *testing.B, watch func(host string) api.Liste
 	})
 }
 
-// BenchmarkIdleWatches measures what a hundred watches keep on which an event came and nothing else does.
+// BenchmarkIdleWatches measures the memory and the goroutines of a hundred watches that got one event.
 func BenchmarkIdleWatches(b *testing.B) {
 	const watches = 100
 	ways(b, func(b *testing.B, watch func(string) api.ListerWatcher[*corev1.Pod]) {
@@ -112,7 +112,7 @@ func BenchmarkIdleWatches(b *testing.B) {
 type footprint struct{ heap, stack, goroutines int64 }
 
 func measure() footprint {
-	for range 3 { // pools are emptied by the second collection
+	for range 3 { // the second collection empties the pools
 		runtime.GC()
 	}
 	var m runtime.MemStats
@@ -120,7 +120,7 @@ func measure() footprint {
 	return footprint{heap: int64(m.HeapAlloc), stack: int64(m.StackInuse), goroutines: int64(runtime.NumGoroutine())}
 }
 
-// BenchmarkWatch measures an event of 3 KB on its way through a loopback socket.
+// BenchmarkWatch measures an event of 3 KB through a loopback socket.
 func BenchmarkWatch(b *testing.B) {
 	padded := []byte(strings.Replace(string(event("6")), `"web"`, `"web","annotations":{"filler":"`+strings.Repeat("x", 3000)+`"}`, 1))
 	ways(b, func(b *testing.B, watch func(string) api.ListerWatcher[*corev1.Pod]) {

@@ -16,13 +16,13 @@
 //     answer is an UpgradeError, and a redirect is not followed (TestFailedHandshakes, TestTransports). A handshake that
 //     is not answered ends when a request would (TestHandshakesThatTakeTooLong).
 //  5. The end in good order is none; any other is an error that says how it ended (TestHowAConnectionEnds,
-//     TestAConnectionThatEndsBeforeAnyEvent). Half an event is never one (TestMessages, TestACutMessageIsNotWaitedFor).
+//     TestAConnectionThatEndsBeforeAnyEvent). Half an event is never one (TestMessages, TestAnIncompleteMessageEndsTheWatch).
 //  6. Text messages are read as JSON and binary ones as protobuf, in any number of fragments (TestMessages). What they
 //     hold is what the same bytes over HTTP hold, whatever they are (FuzzMessages).
 //  7. A message that is too large is refused as over HTTP, before it is held (TestSizes).
 //  8. A connection that is dead ends after 45 seconds, and none that lives does, however slow its messages or their
 //     reader (TestPings, TestSilence, TestASlowReaderIsNotSilence, TestAServerThatOnlySends, TestHalfOpenConnection).
-//     One whose server is gone behind a proxy that lives ends as over HTTP (TestAPromiseThatIsNotKept).
+//     One whose server is gone behind a proxy that lives ends as over HTTP (TestABrokenPromise).
 //  9. A context that ends, ends the watch at once and leaves nothing behind (TestCancellationLeavesNothing).
 //
 // # Concurrency

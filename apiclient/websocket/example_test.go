@@ -12,7 +12,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// Watch goes wherever a ListerWatcher goes: to an informer, or into a loop.
+// The result of Watch is a ListerWatcher for an informer, or for a loop.
 func Example() {
 	s := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -2,19 +2,19 @@ package websocket
 
 import "encoding/binary"
 
-// frames follows the frames of a connection up to the close frame, to find a close frame of one byte. RFC 6455 (5.5.1)
-// wants none or two and more; the library takes one byte for none, and so for an end in good order. It looks at heads
-// alone and costs a few instructions a frame.
+// frames parses the heads of a connection's frames up to the close frame, to find a close frame with a content of one
+// byte. RFC 6455 (5.5.1) forbids it, but the library treats it as an empty one, which is a regular end. It costs a few
+// instructions per frame.
 type frames struct {
-	head    [2 + 8]byte // of the frame that is being read: at most that much of it counts
-	n       int         // how much of head there is
-	content uint64      // that is still to be passed by
-	ended   bool        // the close frame was there
-	// halfCode says that it has a content of one byte.
-	halfCode bool
+	head    [2 + 8]byte // of the current frame, at most the parts that are needed
+	n       int         // number of bytes in head
+	content uint64      // bytes of the content that are not skipped yet
+	ended   bool        // the close frame was found
+	// shortCode reports that the close frame has a content of one byte.
+	shortCode bool
 }
 
-// follow goes on with p, which is what was read next.
+// follow parses the bytes p of the connection.
 func (f *frames) follow(p []byte) {
 	for len(p) > 0 && !f.ended {
 		if f.content > 0 {
@@ -26,13 +26,13 @@ func (f *frames) follow(p []byte) {
 		f.head[f.n] = p[0]
 		f.n++
 		p = p[1:]
-		f.begin()
+		f.startContent()
 	}
 }
 
-// begin begins the content of a frame if its head is complete. A server masks nothing (5.1); the library refuses it if it
-// does.
-func (f *frames) begin() {
+// startContent starts to skip the content of a frame if its head is complete. A server must not mask (5.1); the library checks
+// that.
+func (f *frames) startContent() {
 	if f.n < 2 {
 		return
 	}
@@ -47,6 +47,6 @@ func (f *frames) begin() {
 		return
 	}
 	f.ended = f.head[0]&0x0f == closing
-	f.halfCode = f.ended && length == 1
+	f.shortCode = f.ended && length == 1
 	f.n, f.content = 0, length
 }

@@ -23,14 +23,14 @@ import (
 	"github.com/leatproject/leat/codec"
 )
 
-// canned is a transport whose WebSocket sends given bytes, and whose other answers hold given bytes.
+// canned is a transport whose WebSocket sends the given bytes, and whose other answers have the given bytes.
 type canned struct {
 	socket    []byte
 	mediaType string
 	body      []byte
 }
 
-// halfPipe is a connection that was written by the other side already.
+// halfPipe is a connection on which the other side has already written everything.
 type halfPipe struct{ io.Reader }
 
 func (halfPipe) Write(p []byte) (int, error) { return len(p), nil }
@@ -52,7 +52,7 @@ func (c canned) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const fuzzLimit = 4 << 10
 
-// watched lists what a watch yields, and how it ends.
+// watched returns the events of a watch, and its error.
 func watched(lw api.ListerWatcher[*corev1.Pod], t *testing.T) (events []string, last error) {
 	for e, err := range lw.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
 		if last = err; err == nil {
@@ -68,7 +68,7 @@ func cannedPods(t *testing.T, c canned) *apiclient.TypedClient[*corev1.Pod] {
 	return apiclient.NewTyped[*corev1.Pod](client, podResource, "")
 }
 
-// FuzzFrames reads what no server sends. A watch ends whatever comes, and yields no more events than there is room for.
+// FuzzFrames reads arbitrary bytes. A watch must always end, and must not yield more events than the bytes can contain.
 func FuzzFrames(f *testing.F) {
 	f.Add(frame(true, ws.TextMessage, string(event("6"))))
 	f.Add(append(frame(false, ws.BinaryMessage, protobufEvent(f, "6")[:20]), frame(true, 0, protobufEvent(f, "6")[20:])...))
@@ -81,9 +81,8 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// messagesOf makes messages of a script: each is a byte whose lowest bits say into how many fragments it is cut, and
-// whose highest how the content is found; content is either one of the given events, whole or cut, or bytes of the
-// script.
+// messagesOf makes messages from a script. Each message is a byte, which decides on the number of fragments (lowest
+// bits) and on the content (highest bits): one of the given events, whole or cut, or bytes of the script.
 func messagesOf(script []byte, valid [][]byte) (messages [][]byte, fragments []int) {
 	for len(script) > 1 && len(messages) < 20 {
 		op, n := script[0], int(script[1])
@@ -103,9 +102,9 @@ func messagesOf(script []byte, valid [][]byte) (messages [][]byte, fragments []i
 	return messages, fragments
 }
 
-// FuzzMessages compares a watch over WebSocket with one over HTTP whose body holds the same frames. They yield the same
-// events and end in the same way, but for a message that ends inside an event, which is an error where HTTP would go
-// on.
+// FuzzMessages compares a watch over WebSocket with one over HTTP whose body has the same frames. Both must yield the
+// same events and end in the same way. The exception is a message that ends inside an event: it is an error, where HTTP
+// would wait for more.
 func FuzzMessages(f *testing.F) {
 	f.Add([]byte{0, 0, 1, 1, 2, 2, 3, 3}, false)
 	f.Add([]byte{0, 0, 1, 1, 0x80, 50, 2, 2}, true)
@@ -149,7 +148,7 @@ func FuzzMessages(f *testing.F) {
 	})
 }
 
-// fragmented is a message in so many frames, with a ping between each two.
+// fragmented is a message in n frames, with a ping between them.
 func fragmented(kind int, message []byte, n int) []byte {
 	var out []byte
 	for part := range slices.Chunk(message, max(1, (len(message)+n-1)/n)) {

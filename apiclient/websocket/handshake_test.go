@@ -35,7 +35,7 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// oneEvent sends one event and closes in good order.
+// oneEvent sends one event and closes regularly.
 var oneEvent = upgraded(func(c *ws.Conn) {
 	_ = c.WriteMessage(ws.TextMessage, event("6"))
 	goodbye(c)
@@ -74,19 +74,19 @@ func answer(code int, contentType, body string) http.HandlerFunc {
 	}
 }
 
-// switched answers 101 with headers that replace or add to the right ones.
+// switched answers 101 with headers that replace the correct ones or are added to them.
 func switched(headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		up := ws.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 		c, err := up.Upgrade(&rewriter{ResponseWriter: w, headers: headers}, r, nil)
 		if err == nil {
-			_, _, _ = c.NextReader() // until the client has gone
+			_, _, _ = c.NextReader() // until the client has closed
 			_ = c.Close()
 		}
 	}
 }
 
-// rewriter hijacks a connection whose first write, an answer, is changed.
+// rewriter is a hijacked connection. Its first write is the answer, and it changes that.
 type rewriter struct {
 	http.ResponseWriter
 	headers []string
@@ -188,8 +188,8 @@ func TestFailedHandshakes(t *testing.T) {
 		{"a redirect to nowhere", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Location", ":%zz")
 			w.WriteHeader(http.StatusFound)
-		}, isUpgrade(302), "302 Found, whose Location is no URL"},
-		{"no upgrade", answer(200, "application/json", `{"kind":"PodList"}`), isUpgrade(200), "200 OK, and does not switch protocols"},
+		}, isUpgrade(302), "302 Found, whose Location is not a URL"},
+		{"no upgrade", answer(200, "application/json", `{"kind":"PodList"}`), isUpgrade(200), "200 OK, which does not switch protocols"},
 		{"a stream instead", func(w http.ResponseWriter, r *http.Request) {
 			answer(200, "application/json", string(event("6")))(w, r)
 			_ = http.NewResponseController(w).Flush()
@@ -199,14 +199,14 @@ func TestFailedHandshakes(t *testing.T) {
 		{"an echo", func(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, fmt.Sprint(r.Header), http.StatusBadRequest)
 		}, apierrors.IsBadRequest, "REDACTED"},
-		{"a wrong accept", switched("Sec-WebSocket-Accept: AAAA"), isUpgrade(101), "in another way than a WebSocket"},
+		{"a wrong accept", switched("Sec-WebSocket-Accept: AAAA"), isUpgrade(101), "is not a valid WebSocket handshake"},
 		{"no accept", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Upgrade", "websocket")
 			w.Header().Set("Connection", "Upgrade")
 			w.WriteHeader(http.StatusSwitchingProtocols)
-		}, isUpgrade(101), "in another way than a WebSocket"},
-		{"another protocol", switched("Upgrade: SPDY/3.1"), isUpgrade(101), `switches to "SPDY/3.1"`},
-		{"an extension", switched("Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; client_no_context_takeover"), isUpgrade(101), "not asked for"},
+		}, isUpgrade(101), "is not a valid WebSocket handshake"},
+		{"another protocol", switched("Upgrade: SPDY/3.1"), isUpgrade(101), `switches to the protocol "SPDY/3.1"`},
+		{"an extension", switched("Sec-WebSocket-Extensions: permessage-deflate; server_no_context_takeover; client_no_context_takeover"), isUpgrade(101), "which the client did not request"},
 		{"a sub-protocol", switched("Sec-WebSocket-Protocol: base64.binary.k8s.io"), isUpgrade(101), `Sec-Websocket-Protocol "base64.binary.k8s.io"`},
 		{"no HTTP", func(w http.ResponseWriter, _ *http.Request) {
 			c, _, err := http.NewResponseController(w).Hijack()
@@ -237,7 +237,8 @@ func TestFailedHandshakes(t *testing.T) {
 	}
 }
 
-// TestHandshakesThatTakeTooLong never answers, never connects, or never ends an answer that is a failure.
+// TestHandshakesThatTakeTooLong has a server that never answers, a connection that is never made, and an error whose
+// body never ends.
 func TestHandshakesThatTakeTooLong(t *testing.T) {
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 	t.Run("no answer", func(t *testing.T) {
@@ -298,7 +299,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTransports watches with transports that are not the client's own.
+// TestTransports watches with transports of the user.
 func TestTransports(t *testing.T) {
 	through := func(t *testing.T, transport http.RoundTripper) *websocket.ListerWatcher[*corev1.Pod] {
 		client := newClient(t, apiclient.Config{Host: "http://server.memory", Transport: transport})
@@ -322,7 +323,7 @@ func TestTransports(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Request: r, Body: http.NoBody}, nil
 		})), t.Context())
 		require.True(t, isUpgrade(101)(err), "%v", err)
-		require.ErrorContains(t, err, "a websocket_test.roundTripper, does not hand over the connection")
+		require.ErrorContains(t, err, "websocket_test.roundTripper does not return the connection")
 	})
 	t.Run("one that says only that it was told to end", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -341,10 +342,10 @@ func TestTransports(t *testing.T) {
 	})
 }
 
-// rotating is a source whose credentials change with each watch, or when they are refused.
+// rotating is a source whose credentials change with each watch, or after a refusal.
 type rotating struct {
 	left    []apiclient.Credentials
-	keep    bool // until they are refused
+	keep    bool // until a refusal
 	refused []string
 }
 
@@ -399,7 +400,7 @@ func TestARefusedTokenIsReplaced(t *testing.T) {
 	})
 }
 
-// identityOf makes a certificate that vouches for itself.
+// identityOf makes a self-signed certificate.
 func identityOf(t *testing.T, name string) tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -416,7 +417,8 @@ func identityOf(t *testing.T, name string) tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
 }
 
-// TestEachWatchHasTheNewestCertificate watches a server that speaks HTTP/2 too, which the client knows from a list.
+// TestEachWatchHasTheNewestCertificate watches a server that also supports HTTP/2. The client has used HTTP/2 for a
+// list.
 func TestEachWatchHasTheNewestCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := identityOf(t, "server")
@@ -482,7 +484,7 @@ func TestBasicCredentials(t *testing.T) {
 	})
 }
 
-// TestIdentity checks that a watch over WebSocket is shared only with its like.
+// TestIdentity checks that a watch over WebSocket is shared only with another one over WebSocket.
 func TestIdentity(t *testing.T) {
 	client := newClient(t, apiclient.Config{Host: "https://h", TLS: apiclient.TLS{Insecure: true}})
 	view := apiclient.NewPartial[*corev1.Pod](client, podResource, "")

@@ -36,11 +36,11 @@ func onLoopback(t *testing.T, h http.HandlerFunc) string {
 	return s.URL
 }
 
-// forwarder is a proxy of bytes that can stop passing them on without closing anything, as a path that is dead does.
+// forwarder is a proxy of bytes that can stop forwarding without closing anything, like a dead path.
 type forwarder struct {
 	address string
 
-	mu   sync.Mutex // held while bytes may not pass
+	mu   sync.Mutex // held while bytes are not forwarded
 	done sync.WaitGroup
 }
 
@@ -90,7 +90,7 @@ func (f *forwarder) pass(to, from net.Conn) {
 	}
 }
 
-// TestHalfOpenConnection watches over a path that dies without a word, with short times in place of 30 and 15 seconds.
+// TestHalfOpenConnection watches over a path that dies silently, with short durations instead of 30 and 15 seconds.
 func TestHalfOpenConnection(t *testing.T) {
 	var pings sync.WaitGroup
 	pings.Add(2)
@@ -108,8 +108,8 @@ func TestHalfOpenConnection(t *testing.T) {
 	require.NoError(t, err)
 	f := newForwarder(t, u.Host)
 	client := newClient(t, apiclient.Config{Host: "http://" + f.address})
-	// The answer may take long, lest a machine that is busy looks like a path that is dead.
-	lw := websocket.WatchWithPulse(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Second)
+	// The answer may take long, so that a busy machine does not look like a dead path.
+	lw := websocket.WatchWithKeepAlive(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Second)
 	versions := 0
 	var last error
 	for _, err := range lw.Watch(t.Context(), api.Options[*corev1.Pod]{}) {
@@ -118,7 +118,7 @@ func TestHalfOpenConnection(t *testing.T) {
 		}
 		versions++
 		go func() {
-			pings.Wait() // it lives on answers alone
+			pings.Wait() // only answers to pings keep it alive
 			f.mu.Lock()
 		}()
 	}
@@ -141,7 +141,7 @@ func TestResets(t *testing.T) {
 		},
 		"between messages": upgraded(func(c *ws.Conn) {
 			_ = c.WriteMessage(ws.TextMessage, event("6"))
-			c.SetPingHandler(func(string) error { return errors.New("enough") }) // a ping says that the event was read
+			c.SetPingHandler(func(string) error { return errors.New("enough") }) // a ping proves that the event was read
 			_, _, _ = c.NextReader()
 			reset(c.NetConn())
 		}),
@@ -154,16 +154,16 @@ func TestResets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := newClient(t, apiclient.Config{Host: onLoopback(t, h)})
-			lw := websocket.WatchWithPulse(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Minute)
+			lw := websocket.WatchWithKeepAlive(apiclient.NewTyped[*corev1.Pod](client, podResource, ""), 10*time.Millisecond, time.Minute)
 			_, err := collect(lw, t.Context())
 			require.ErrorIs(t, err, syscall.ECONNRESET)
 		})
 	}
 }
 
-// tunnels is a proxy that speaks HTTP CONNECT.
+// tunnels is a proxy for HTTP CONNECT.
 type tunnels struct {
-	authorization string // that it wants
+	authorization string // the required value
 	asked         chan string
 }
 
@@ -187,7 +187,7 @@ func (p *tunnels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	join(in, out)
 }
 
-// join passes bytes both ways until one side ends.
+// join forwards bytes in both directions until one side closes.
 func join(a, b net.Conn) {
 	var done sync.WaitGroup
 	done.Go(func() { _, _ = io.Copy(a, b); _ = a.Close() })
@@ -195,7 +195,7 @@ func join(a, b net.Conn) {
 	done.Wait()
 }
 
-// socks is a proxy that speaks SOCKS5 (RFC 1928) with a user name and a password (RFC 1929).
+// socks is a SOCKS5 proxy (RFC 1928) with a user name and a password (RFC 1929).
 func socks(t *testing.T, user, password string, asked chan<- string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -224,7 +224,7 @@ func socks(t *testing.T, user, password string, asked chan<- string) string {
 
 func negotiate(c net.Conn, user, password string, asked chan<- string) net.Conn {
 	r := bufio.NewReader(c)
-	counted := func() string { // a byte of length and so many bytes
+	counted := func() string { // a byte with the length, then the bytes
 		n, _ := r.ReadByte()
 		b := make([]byte, n)
 		_, _ = io.ReadFull(r, b)
@@ -261,7 +261,7 @@ func negotiate(c net.Conn, user, password string, asked chan<- string) net.Conn 
 	return out
 }
 
-// TestProxies watches a server with TLS through proxies of every kind.
+// TestProxies watches a server with TLS through each kind of proxy.
 func TestProxies(t *testing.T) {
 	s := testserver.New(testserver.Options{TLS: true})
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -14,38 +14,38 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// keptBuffer is how much of the buffer for binary messages outlives a message.
+// keptBuffer is the largest buffer for binary messages that is kept after a message.
 const keptBuffer = 16 << 10
 
-// ErrProtocol matches every violation of RFC 6455, and messages that cannot be those of one watch.
-var ErrProtocol = errors.New("websocket: the server broke the protocol")
+// ErrProtocol is wrapped in errors about violations of RFC 6455 and about messages that cannot be those of one watch.
+var ErrProtocol = errors.New("websocket: the server violated the protocol")
 
-// stream makes of the messages of a connection the bytes that an HTTP watch would have: texts one after the other, and
-// before each binary message its length. One goroutine reads it.
+// stream turns the messages of a connection into the bytes of an HTTP watch: text messages one after the other, and
+// binary messages with their length before them. One goroutine reads it.
 type stream struct {
-	conn  *ws.Conn
-	wire  *wire
-	heart *heart
-	limit int         // bytes of a binary message
-	stop  func() bool // no longer close the connection with the context
+	conn   *ws.Conn
+	wire   *wire
+	pinger *pinger
+	limit  int         // largest binary message in bytes
+	stop   func() bool // ends the link between ctx and the connection
 
-	binary  bool      // the type of all messages, which is that of the first
-	message io.Reader // the rest of the text
-	last    byte      // of the texts so far that is no space; 0 where there is none
+	binary  bool      // type of all messages; the first one decides
+	message io.Reader // rest of the text message
+	last    byte      // last byte of the text that is not white space; 0 if there is none
 	buffer  []byte    // for binary messages
-	rest    []byte    // of the binary message, in buffer
-	err     error     // what ended the connection
+	rest    []byte    // unread part of the binary message, in buffer
+	err     error     // why the connection ended
 }
 
-// newStream starts to watch over a connection, and blocks until its first message or its end. Until Close the connection
-// is closed with ctx.
-func newStream(ctx context.Context, conn *ws.Conn, w *wire, p pulse, limit int) *stream {
-	s := &stream{conn: conn, wire: w, limit: limit, heart: newHeart(p, conn, w)}
-	s.stop = context.AfterFunc(ctx, func() { _ = w.Close() }) // the reader sees it
+// newStream starts the pings of a connection and blocks until its first message or its end. The end of ctx closes the
+// connection until Close is called.
+func newStream(ctx context.Context, conn *ws.Conn, w *wire, p keepAlive, limit int) *stream {
+	s := &stream{conn: conn, wire: w, limit: limit, pinger: newPinger(p, conn, w)}
+	s.stop = context.AfterFunc(ctx, func() { _ = w.Close() }) // the reader gets the error
 	var kind int
 	if kind, s.err = s.next(); s.err == nil {
 		s.binary = kind == ws.BinaryMessage
-		s.err = s.begin(kind)
+		s.err = s.startMessage(kind)
 	}
 	return s
 }
@@ -57,32 +57,32 @@ func (s *stream) mediaType() string {
 	return "application/json;stream=watch"
 }
 
-// Close closes the connection and returns when nothing of the watch is left. It sends no close frame, which could block,
-// and which says nothing to a server that a connection's end does not say.
+// Close closes the connection and returns when nothing of the watch is left. It sends no close frame, because the write
+// could block, and the end of the connection tells the server the same.
 func (s *stream) Close() error {
 	s.stop()
-	_ = s.wire.Close() // it may be closed already
-	s.heart.stop()
+	_ = s.wire.Close() // may be closed already
+	s.pinger.stop()
 	return nil
 }
 
 func (s *stream) Read(p []byte) (int, error) {
 	for s.err == nil {
-		if n := s.take(p); n > 0 {
-			return n, nil // whatever else there is comes with the next Read, and no message is awaited while there are bytes
+		if n := s.readMessage(p); n > 0 {
+			return n, nil // the next Read returns the rest; a Read with bytes does not wait for a message
 		}
 		if s.err == nil {
 			var kind int
 			if kind, s.err = s.next(); s.err == nil {
-				s.err = s.begin(kind)
+				s.err = s.startMessage(kind)
 			}
 		}
 	}
 	return 0, s.err
 }
 
-// take reads of the message. At its end it returns 0.
-func (s *stream) take(p []byte) int {
+// readMessage reads a part of the message. It returns 0 at the end.
+func (s *stream) readMessage(p []byte) int {
 	if s.binary {
 		n := copy(p, s.rest)
 		s.rest = s.rest[n:]
@@ -92,23 +92,23 @@ func (s *stream) take(p []byte) int {
 		n, err := s.message.Read(p)
 		switch {
 		case n > 0:
-			s.note(p[:n])
+			s.noteLast(p[:n])
 			return n
 		case err == io.EOF && s.last != 0 && s.last != '}':
-			// Were it not for this, the rest would be awaited in the next message, which may be long in coming.
+			// Without this check, the reader would wait for the rest of the event in the next message.
 			s.err = fmt.Errorf("websocket: a message ends inside an event: %w", io.ErrUnexpectedEOF)
 			return 0
 		case err == io.EOF:
 			return 0
 		case err != nil:
-			s.err = s.endOf(err)
+			s.err = s.closeReason(err)
 			return 0
 		}
 	}
 }
 
-// note remembers the last byte of a text that is no space.
-func (s *stream) note(p []byte) {
+// noteLast records the last byte of a text that is not white space.
+func (s *stream) noteLast(p []byte) {
 	for _, c := range slices.Backward(p) {
 		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
 			s.last = c
@@ -121,25 +121,25 @@ func (s *stream) note(p []byte) {
 func (s *stream) next() (kind int, err error) {
 	kind, s.message, err = s.conn.NextReader()
 	if err != nil {
-		return 0, s.endOf(err)
+		return 0, s.closeReason(err)
 	}
 	return kind, nil
 }
 
-// begin begins a message.
-func (s *stream) begin(kind int) error {
+// startMessage starts to read a message.
+func (s *stream) startMessage(kind int) error {
 	switch {
 	case (kind == ws.BinaryMessage) != s.binary:
 		return fmt.Errorf("%w: text and binary messages in one watch", ErrProtocol)
 	case s.binary:
-		return s.fill()
+		return s.readBinary()
 	}
 	return nil
 }
 
-// fill reads a binary message whole, because its length comes first. One that is too large gets the largest length that
-// there is, and no content: it is for the reader of the frames to refuse it, as it would over HTTP.
-func (s *stream) fill() error {
+// readBinary reads a whole binary message, because its length comes first. For a message that is too large, it writes the
+// largest possible length and no content; the reader of the frames then returns the same error as over HTTP.
+func (s *stream) readBinary() error {
 	if cap(s.buffer) > keptBuffer {
 		s.buffer = nil
 	}
@@ -158,42 +158,42 @@ func (s *stream) fill() error {
 			return nil
 		}
 		if err != nil {
-			return s.endOf(err)
+			return s.closeReason(err)
 		}
 	}
 }
 
-// endOf says in the words of an HTTP watch how a connection ended: io.EOF for the end in good order, a Status where the
-// code says what a Status could say, io.ErrUnexpectedEOF for a connection that broke off, ErrProtocol for nonsense.
-func (s *stream) endOf(err error) error {
+// closeReason maps the end of a connection to the error of an HTTP watch: io.EOF for a regular end, a Status if the close
+// code corresponds to one, io.ErrUnexpectedEOF for a lost connection, ErrProtocol for a violation.
+func (s *stream) closeReason(err error) error {
 	if silent := s.wire.silent.Load(); silent != nil {
 		return silent
 	}
 	var closed *ws.CloseError
 	switch {
-	case errors.As(err, &closed) && s.wire.frames.halfCode:
-		return fmt.Errorf("%w: a close frame of one byte, which is no code", ErrProtocol)
+	case errors.As(err, &closed) && s.wire.frames.shortCode:
+		return fmt.Errorf("%w: a close frame with a content of one byte", ErrProtocol)
 	case errors.As(err, &closed):
 		return closeError(closed)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errBrokeOff
+		return errLost
 	case errors.Is(err, ws.ErrReadLimit):
-		return fmt.Errorf("%w: a message without end", ErrProtocol)
+		return fmt.Errorf("%w: a message without an end", ErrProtocol)
 	}
-	if said, ok := strings.CutPrefix(err.Error(), "websocket: "); ok { // the library's own errors have no type
+	if said, ok := strings.CutPrefix(err.Error(), "websocket: "); ok { // the library's errors have no types
 		return fmt.Errorf("%w: %s", ErrProtocol, said)
 	}
 	return err
 }
 
-var errBrokeOff = fmt.Errorf("websocket: the connection broke off: %w", io.ErrUnexpectedEOF)
+var errLost = fmt.Errorf("websocket: the connection was lost: %w", io.ErrUnexpectedEOF)
 
 func closeError(e *ws.CloseError) error {
 	switch e.Code {
 	case ws.CloseNormalClosure, ws.CloseGoingAway, ws.CloseNoStatusReceived:
 		return io.EOF
 	case ws.CloseAbnormalClosure:
-		return errBrokeOff
+		return errLost
 	case ws.CloseInternalServerErr:
 		return apierrors.NewInternalError(errors.New(reason(e)))
 	case ws.CloseServiceRestart, ws.CloseTryAgainLater:

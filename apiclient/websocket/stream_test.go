@@ -54,10 +54,10 @@ func TestHowAConnectionEnds(t *testing.T) {
 		{"try again", closeWith(ws.CloseTryAgainLater, "busy"), apierrors.IsServiceUnavailable, "code 1013: busy"},
 		{"too big", closeWith(ws.CloseMessageTooBig, ""), unexpected, "code 1009"},
 		{"policy", closeWith(ws.ClosePolicyViolation, "no"), unexpected, "code 1008: no"},
-		{"with half a code", rawly("\x88\x01\x03"), isProtocol, "a close frame of one byte"},
+		{"with half a code", rawly("\x88\x01\x03"), isProtocol, "a close frame with a content of one byte"},
 		{
 			"with half a code, behind other frames", rawly("\x89\x01p", "\x8a\x00", "\x01\x7e\x01\x00"+spaces(256), "\x80\x7f\x00\x00\x00\x00\x00\x01\x00\x00"+spaces(1<<16), "\x88", "\x01\x03"),
-			isProtocol, "a close frame of one byte",
+			isProtocol, "a close frame with a content of one byte",
 		},
 		{"without a code, and then half of one", rawly("\x88\x00", "\x88\x01\x03"), nil, ""},
 		{"half a code in a text", rawly("\x81\x04 \x88\x01 "), func(err error) bool { return errors.Is(err, codec.ErrMalformed) }, ""},
@@ -67,11 +67,11 @@ func TestHowAConnectionEnds(t *testing.T) {
 		{"a reason that is no text", rawly("\x88\x04\x03\xe8\xff\xfe"), isProtocol, "invalid utf8"},
 		{"a reason that is too long", rawly("\x88\x7e\x00\x80\x03\xe8" + spaces(126)), isProtocol, "len > 125"},
 		{"unknown code", closeWith(4000, "odd"), unexpected, "code 4000: odd"},
-		{"abruptly", func(c *ws.Conn) { _ = c.WriteMessage(ws.TextMessage, event("6")) }, unexpected, "broke off"},
+		{"abruptly", func(c *ws.Conn) { _ = c.WriteMessage(ws.TextMessage, event("6")) }, unexpected, "the connection was lost"},
 		{"inside a message", func(c *ws.Conn) {
 			_ = c.WriteMessage(ws.TextMessage, event("6"))
 			_, _ = c.NetConn().Write([]byte{0x81, 100, '{', '"'})
-		}, unexpected, "broke off"},
+		}, unexpected, "the connection was lost"},
 		{"inside a binary message", func(c *ws.Conn) {
 			_ = c.WriteMessage(ws.TextMessage, event("6"))
 			_, _ = c.NetConn().Write(frame(true, ws.BinaryMessage, "half")[:4])
@@ -140,7 +140,7 @@ func TestAConnectionThatEndsBeforeAnyEvent(t *testing.T) {
 
 func isProtocol(err error) bool { return errors.Is(err, websocket.ErrProtocol) }
 
-// frame is a frame as a server sends it.
+// frame encodes a frame of a server.
 func frame(final bool, kind int, payload string) []byte {
 	first := byte(kind)
 	if final {
@@ -158,7 +158,7 @@ func frame(final bool, kind int, payload string) []byte {
 	return append(b, payload...)
 }
 
-// frames are sent as they are, and then the server closes in good order.
+// frames sends frames and then closes regularly.
 func frames(all ...[]byte) http.HandlerFunc {
 	return upgraded(func(c *ws.Conn) {
 		for _, b := range all {
@@ -168,7 +168,7 @@ func frames(all ...[]byte) http.HandlerFunc {
 	})
 }
 
-// protobufEvent is a message as kube-apiserver sends it: a WatchEvent without a length before it.
+// protobufEvent is a message of kube-apiserver: a WatchEvent without its length.
 func protobufEvent(t testing.TB, version string) string {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u", ResourceVersion: version}}
 	raw, err := codec.Marshal(pod, codec.MediaTypeProtobuf, podResource)
@@ -180,7 +180,7 @@ func protobufEvent(t testing.TB, version string) string {
 	return string(message)
 }
 
-// TestMessages takes messages as servers may send them: one event each, as kube-apiserver does, and in other ways.
+// TestMessages has one event per message, as kube-apiserver sends them, and other divisions.
 func TestMessages(t *testing.T) {
 	const text, bin, more, ping = ws.TextMessage, ws.BinaryMessage, 0, ws.PingMessage
 	six, seven := string(event("6")), string(event("7"))
@@ -192,7 +192,7 @@ func TestMessages(t *testing.T) {
 		name   string
 		frames [][]byte
 		want   []string
-		is     func(error) bool // nil for the end in good order
+		is     func(error) bool // nil for a regular end
 	}{
 		{"texts", [][]byte{frame(true, text, six), frame(true, text, seven)}, both, nil},
 		{"texts that end with a line", [][]byte{frame(true, text, six+"\n"), frame(true, text, seven+" \r\n\t")}, both, nil},
@@ -240,8 +240,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestACutMessageIsNotWaitedFor ends a watch at the end of a message that was cut, not at that of the next.
-func TestACutMessageIsNotWaitedFor(t *testing.T) {
+// TestAnIncompleteMessageEndsTheWatch ends a watch at the end of an incomplete message, and not at the end of the next one.
+func TestAnIncompleteMessageEndsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
@@ -255,12 +255,12 @@ func TestACutMessageIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// TestSizes sends events that are larger than a client wants them. The errors are those of a watch over HTTP.
+// TestSizes sends events that are too large for the client. The errors are those of a watch over HTTP.
 func TestSizes(t *testing.T) {
 	const limit = 2000
 	padded := func(e string, n int) string { return e + strings.Repeat(" ", n-len(e)) }
 	pb := protobufEvent(t, "6")
-	pbOf := func(n int) string { // an unknown field fills it up
+	pbOf := func(n int) string { // an unknown field fills the object
 		filler := make([]byte, n-len(pb)-3)
 		return pb + "\xfa" + string(append([]byte{0x01}, binary.AppendUvarint(nil, uint64(len(filler)-1))...)) + string(filler[:len(filler)-1])
 	}

@@ -10,34 +10,33 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// Source is what Watch wraps: an *apiclient.TypedClient[T] or *apiclient.PartialClient[T].
+// Source is the argument of Watch: an *apiclient.TypedClient[T] or *apiclient.PartialClient[T].
 type Source[T any] interface {
 	api.ListerWatcher[T]
-	// WatchOver watches over a stream that open opens.
+	// WatchOver is Watch with the stream that open returns.
 	WatchOver(ctx context.Context, o api.Options[T], open apiclient.Opener) iter.Seq2[api.Event[T], error]
-	// Identity is comparable, and equal for what reads the same objects.
+	// Identity returns a comparable value. It is equal for sources that read the same objects.
 	Identity() any
 }
 
 // ListerWatcher lists over HTTP and watches over WebSocket. It implements api.ListerWatcher[T] and is safe for
-// concurrent use. It has no counterpart in client-go.
+// concurrent use. client-go has no such type.
 type ListerWatcher[T any] struct {
-	source Source[T]
-	pulse  pulse
+	source    Source[T]
+	keepAlive keepAlive
 }
 
-// Watch returns a ListerWatcher that asks the same server for the same objects as source does and watches them over
-// WebSocket. The handshake is a request like every other: sent with the client's transport, and so with its
-// credentials, certificates and proxies. A client with an http.RoundTripper of its own needs one that hands connections
-// over, as an *http.Transport and what wraps one do.
+// Watch returns a ListerWatcher for the objects of source that watches over WebSocket. The client's transport sends the
+// handshake, so it has the client's credentials, certificates and proxies. If the client has its own http.RoundTripper,
+// that must return connections, as an *http.Transport and its wrappers do.
 func Watch[T any](source Source[T]) *ListerWatcher[T] {
-	return &ListerWatcher[T]{source: source, pulse: defaultPulse}
+	return &ListerWatcher[T]{source: source, keepAlive: defaultKeepAlive}
 }
 
-// Resource returns what is listed and watched.
+// Resource returns the resource of the source.
 func (w *ListerWatcher[T]) Resource() api.Resource { return w.source.Resource() }
 
-// Namespace returns the namespace that the wrapped source is confined to, or "".
+// Namespace returns the namespace of the source, or "" for all.
 func (w *ListerWatcher[T]) Namespace() string {
 	if confined, ok := w.source.(interface{ Namespace() string }); ok {
 		return confined.Namespace()
@@ -45,22 +44,22 @@ func (w *ListerWatcher[T]) Namespace() string {
 	return ""
 }
 
-// identity keeps a watch over WebSocket apart from one over HTTP.
+// identity makes a source over WebSocket different from the same source over HTTP.
 type identity struct{ source any }
 
-// Identity returns a comparable value: what is equal reads the same objects in the same way.
+// Identity returns a comparable value. It is equal for sources that read the same objects in the same way.
 func (w *ListerWatcher[T]) Identity() any { return identity{w.source.Identity()} }
 
-// List lists over HTTP, as the wrapped source does.
+// List lists over HTTP, as the source does.
 func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
 	return w.source.List(ctx, o, each)
 }
 
-// Watch opens a WebSocket with the first iteration and closes it when the loop ends. It yields what a watch over HTTP
-// would yield, errors included; beside those an *UpgradeError where the server answered and it was no WebSocket, an
-// *apiclient.RedirectError where it sent the handshake elsewhere, and ErrProtocol where it broke the rules of RFC 6455.
-// A connection on which nothing came for 30 seconds is asked whether it lives, and ends with a net.Error that is a
-// time-out when nothing comes for another 15.
+// Watch opens a WebSocket at the first iteration and closes it when the loop ends. It yields the same events and errors
+// as a watch over HTTP. There are three more errors: an *UpgradeError if the answer is not a WebSocket, an
+// *apiclient.RedirectError if the server redirects the handshake, and ErrProtocol if the server violates RFC 6455. If
+// nothing arrives for 30 seconds, Watch sends a ping. If nothing arrives for another 15 seconds, the watch ends with a
+// net.Error that is a timeout.
 func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
-	return w.source.WatchOver(ctx, o, w.pulse.open)
+	return w.source.WatchOver(ctx, o, w.keepAlive.open)
 }

@@ -39,7 +39,7 @@ func over[T api.Object](t *testing.T, s *testserver.Server) api.ListerWatcher[T]
 	}), podResource, ""))
 }
 
-// TestSuite is the conformance suite over WebSocket: what it says about watches over HTTP holds here too.
+// TestSuite is the conformance suite that watches over HTTP pass.
 func TestSuite(t *testing.T) {
 	t.Run("plain", func(t *testing.T) {
 		listerwatchertest.Run(t, listerwatchertest.Options{}, over[*corev1.Pod])
@@ -58,7 +58,7 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// subject watches what a handler makes of a WebSocket.
+// subject returns a watch of a handler.
 func subject(t *testing.T, change func(*apiclient.Config), h http.HandlerFunc) *websocket.ListerWatcher[*corev1.Pod] {
 	t.Helper()
 	cfg := apiclient.Config{Host: "http://server.memory/base", DialContext: listerwatchertest.Serve(t, h)}
@@ -68,7 +68,7 @@ func subject(t *testing.T, change func(*apiclient.Config), h http.HandlerFunc) *
 	return websocket.Watch(apiclient.NewTyped[*corev1.Pod](newClient(t, cfg), podResource, "default"))
 }
 
-// upgraded switches protocols and hands the connection to do; then it closes the connection.
+// upgraded switches protocols, calls do with the connection and closes it.
 func upgraded(do func(c *ws.Conn)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		up := ws.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
@@ -81,7 +81,7 @@ func upgraded(do func(c *ws.Conn)) http.HandlerFunc {
 	}
 }
 
-// goodbye closes in good order.
+// goodbye closes regularly.
 func goodbye(c *ws.Conn) {
 	_, _ = c.NetConn().Write(frame(true, ws.CloseMessage, "\x03\xe8")) // without the library's deadline
 	_, _, _ = c.NextReader()                                           // until the client has closed

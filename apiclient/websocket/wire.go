@@ -9,38 +9,37 @@ import (
 	"time"
 )
 
-// silentError is a connection on which nothing came, not even the answer to a ping. It is a net.Error.
+// silentError is a connection on which nothing arrived after a ping. It is a net.Error.
 type silentError struct{ after time.Duration }
 
 func (e *silentError) Error() string {
-	return fmt.Sprintf("websocket: nothing came for %v, not even the answer to a ping", e.after)
+	return fmt.Sprintf("websocket: no data for %v, and no answer to a ping", e.after)
 }
 
-// Timeout says that it is one, as net.Error asks.
+// Timeout is true. It is part of net.Error.
 func (*silentError) Timeout() bool { return true }
 
-// Temporary says that trying again may help, as net.Error asks.
+// Temporary is true. It is part of net.Error.
 func (*silentError) Temporary() bool { return true }
 
-// wire is the connection of one watch: a net.Conn that shakes hands by way of a transport, and knows how long it has been
-// waited for. It has no deadlines, because what a transport hands over has none: who gives up closes it, which ends every
-// read and write.
+// wire is the net.Conn of one watch. It does the handshake with a transport, and measures how long reads and writes
+// wait. It has no deadlines, because the connections of a transport have none. Close ends all reads and writes.
 type wire struct {
-	shaking *handshake // nil once there is a connection
-	head    []byte     // of the answer, still to be read
-	conn    io.ReadWriteCloser
-	frames  frames // of the reader alone
+	handshake *handshake // nil after the handshake
+	head      []byte     // unread part of the answer's head
+	conn      io.ReadWriteCloser
+	frames    frames // used only by the reader
 
 	begun            time.Time
-	reading, writing atomic.Int64                // when the one that waits began to, after begun; 0 where none does
-	silent           atomic.Pointer[silentError] // why the pulse has closed the connection
+	reading, writing atomic.Int64                // when the waiting read or write began, relative to begun; 0 if there is none
+	silent           atomic.Pointer[silentError] // why pinger has closed the connection
 }
 
 func (w *wire) dial(context.Context, string, string) (net.Conn, error) { return w, nil }
 
 func (w *wire) Write(p []byte) (int, error) {
-	if w.shaking != nil {
-		return w.shaking.written.Write(p)
+	if w.handshake != nil {
+		return w.handshake.written.Write(p)
 	}
 	w.writing.Store(w.now())
 	defer w.writing.Store(0)
@@ -48,12 +47,12 @@ func (w *wire) Write(p []byte) (int, error) {
 }
 
 func (w *wire) Read(p []byte) (int, error) {
-	if w.shaking != nil {
-		h := w.shaking
+	if w.handshake != nil {
+		h := w.handshake
 		if w.head, w.conn, h.err = h.answer(); h.err != nil {
 			return 0, h.err
 		}
-		w.shaking = nil
+		w.handshake = nil
 	}
 	if len(w.head) > 0 {
 		n := copy(p, w.head)
@@ -68,11 +67,10 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// now is the time after begun, and never 0.
+// now returns the time since begun. It is never 0.
 func (w *wire) now() int64 { return int64(time.Since(w.begun)) + 1 }
 
-// silence says for how long a read or a write has been waiting. While the reader is busy with an event there is none,
-// however long that takes.
+// silence returns the duration of the longest waiting read or write. It is zero while the reader handles an event.
 func (w *wire) silence() time.Duration {
 	longest := time.Duration(0)
 	for _, since := range []*atomic.Int64{&w.reading, &w.writing} {
@@ -83,13 +81,13 @@ func (w *wire) silence() time.Duration {
 	return longest
 }
 
-// giveUp closes the connection and says why. Only the first call counts.
+// giveUp closes the connection with a reason. Only the first call has an effect.
 func (w *wire) giveUp(why *silentError) {
 	w.silent.CompareAndSwap(nil, why)
-	_ = w.Close() // whoever waits sees it
+	_ = w.Close() // waiting reads and writes return
 }
 
-// Close ends whatever waits for the connection. It may be called more than once, and at the same time.
+// Close ends all reads and writes. It may be called more than once, also concurrently.
 func (w *wire) Close() error {
 	if w.conn == nil {
 		return nil // the handshake failed

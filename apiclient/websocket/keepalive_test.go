@@ -53,7 +53,7 @@ func TestPings(t *testing.T) {
 			var timeout net.Error
 			require.ErrorAs(t, err, &timeout)
 			require.True(t, timeout.Timeout())
-			require.ErrorContains(t, err, "nothing came for 45s")
+			require.ErrorContains(t, err, "no data for 45s")
 			require.Equal(t, 45*time.Second, time.Since(start))
 		})
 	})
@@ -75,8 +75,8 @@ func TestPings(t *testing.T) {
 	})
 }
 
-// TestBusyConnectionsAreNotAsked sends events more often than a ping would be due.
-func TestBusyConnectionsAreNotAsked(t *testing.T) {
+// TestBusyConnectionsGetNoPings sends events more often than pings are sent.
+func TestBusyConnectionsGetNoPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pings := 0
 		versions, err := collect(subject(t, nil, upgraded(func(c *ws.Conn) {
@@ -98,7 +98,7 @@ func TestBusyConnectionsAreNotAsked(t *testing.T) {
 	})
 }
 
-// TestSilence ends a watch 45 seconds after the last byte came, whatever that was.
+// TestSilence ends a watch 45 seconds after the last byte, whatever it was.
 func TestSilence(t *testing.T) {
 	cases := map[string]struct {
 		do   func(c *ws.Conn, mute func())
@@ -135,10 +135,10 @@ func TestSilence(t *testing.T) {
 						return answer(data)
 					})
 					go c.do(conn, func() { muted.Store(true) })
-					_, _, _ = conn.NextReader() // until the client has gone
+					_, _, _ = conn.NextReader() // until the client has closed
 				})), t.Context())
 				requireTimeout(t, err)
-				require.ErrorContains(t, err, "nothing came for 45s, not even the answer to a ping")
+				require.ErrorContains(t, err, "no data for 45s, and no answer to a ping")
 				require.Equal(t, c.want, time.Since(start))
 			})
 		})
@@ -152,7 +152,7 @@ func requireTimeout(t *testing.T, err error) {
 	require.True(t, timeout.Timeout())
 }
 
-// TestAServerThatOnlySends has pings that nobody takes, and answers to pings that nobody takes.
+// TestAServerThatOnlySends reads neither pings nor answers to its own pings.
 func TestAServerThatOnlySends(t *testing.T) {
 	for name, say := range map[string][]byte{"nothing": nil, "a ping": frame(true, ws.PingMessage, "")} {
 		t.Run(name, func(t *testing.T) {
@@ -171,8 +171,8 @@ func TestAServerThatOnlySends(t *testing.T) {
 	}
 }
 
-// TestAPromiseThatIsNotKept answers pings, as a proxy does whose server is gone, and never ends the watch.
-func TestAPromiseThatIsNotKept(t *testing.T) {
+// TestABrokenPromise answers pings, as a proxy does whose server has gone, and never ends the watch.
+func TestABrokenPromise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := subject(t, nil, upgraded(func(c *ws.Conn) { _, _, _ = c.NextReader() }))
 		seconds := int64(600)
@@ -184,7 +184,7 @@ func TestAPromiseThatIsNotKept(t *testing.T) {
 	})
 }
 
-// TestASlowReaderIsNotSilence takes longer for an event than a connection may be silent.
+// TestASlowReaderIsNotSilence has a reader that takes longer for an event than the limit of silence.
 func TestASlowReaderIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lw := subject(t, nil, upgraded(func(c *ws.Conn) {
@@ -203,7 +203,7 @@ func TestASlowReaderIsNotSilence(t *testing.T) {
 	})
 }
 
-// TestAWatchHasNoGoroutine counts those of fifty idle watches: their loops, which are the caller's, and no more.
+// TestAWatchHasNoGoroutine counts the goroutines of fifty idle watches: only the caller's loops.
 func TestAWatchHasNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -220,14 +220,14 @@ func TestAWatchHasNoGoroutine(t *testing.T) {
 		stacks := make([]byte, 1<<22)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		require.Equal(t, 50, bytes.Count(stacks, []byte("websocket.(*wire).Read(")))
-		require.Zero(t, bytes.Count(stacks, []byte("websocket.(*heart)")))
+		require.Zero(t, bytes.Count(stacks, []byte("websocket.(*pinger)")))
 		require.Zero(t, bytes.Count(stacks, []byte("net/http.(*persistConn)")))
 		cancel()
 		loops.Wait()
 	})
 }
 
-// TestCancellationLeavesNothing cancels in the handshake, before the first message and inside one.
+// TestCancellationLeavesNothing cancels during the handshake, before the first message and inside a message.
 func TestCancellationLeavesNothing(t *testing.T) {
 	hang := func(c *ws.Conn) { _, _, _ = c.NextReader() }
 	for name, h := range map[string]http.HandlerFunc{
@@ -263,7 +263,7 @@ func TestCancellationLeavesNothing(t *testing.T) {
 				cancel()
 				require.ErrorIs(t, <-failed, context.Canceled)
 				require.Zero(t, time.Since(start))
-				<-time.After(time.Minute) // for the server to notice
+				<-time.After(time.Minute) // time for the server to notice
 			})
 		})
 	}
