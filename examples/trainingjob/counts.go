@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/training"
 )
 
-// countJobs returns counts, which r shows Prometheus: what has become of jobs.
+// countJobs returns counts whose values r exports as metrics.
 func countJobs(r prometheus.Registerer) (*training.Counts, error) {
 	counts := &training.Counts{}
 	var err error
@@ -18,10 +18,10 @@ func countJobs(r prometheus.Registerer) (*training.Counts, error) {
 		name, help string
 		from       *atomic.Int64
 	}{
-		{"trainingjob_created_total", "Jobs that were seen for the first time.", &counts.Created},
+		{"trainingjob_created_total", "Jobs that were created.", &counts.Created},
 		{"trainingjob_succeeded_total", "Jobs that have succeeded.", &counts.Succeeded},
 		{"trainingjob_failed_total", "Jobs that have failed.", &counts.Failed},
-		{"trainingjob_replica_restarts_total", "Restarts of replicas that were replaced.", &counts.Restarted},
+		{"trainingjob_replica_restarts_total", "Replicas that were replaced.", &counts.Restarted},
 	} {
 		err = errors.Join(err, r.Register(prometheus.NewCounterFunc(
 			prometheus.CounterOpts{Name: c.name, Help: c.help}, func() float64 { return float64(c.from.Load()) },

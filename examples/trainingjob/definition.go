@@ -22,47 +22,47 @@ const (
 	defaultPatience = 2 * time.Minute
 )
 
-// errUnknown is what readiness fails with until the server knows TrainingJobs.
-var errUnknown = errors.New("the server does not know trainingjobs." + job.Resource.Group + "; install their CustomResourceDefinition")
+// errUnknown is the readiness error until the server serves TrainingJobs.
+var errUnknown = errors.New("the server does not serve trainingjobs." + job.Resource.Group + "; install their CustomResourceDefinition")
 
-// waiter waits until the server knows TrainingJobs, for as long as it takes. What else may be wrong, a missing permission
-// above all, is not waited for longer than the first list of a cache is.
+// waiter waits without limit until the server serves TrainingJobs. Any other failure, such as a missing permission,
+// ends the wait after patience.
 type waiter struct {
 	client    *apiclient.Client
 	namespace string
 	log       *zap.Logger
-	patience  time.Duration // zero means two minutes, and less that there is no end to it
+	patience  time.Duration // zero means two minutes; a negative value means no limit
 	then      func() error
 
 	last atomic.Pointer[answer]
 }
 
-// answer is what the server said, or what kept it from that. It is nil once everything was started.
+// answer is the result of the last list. Its err is nil after everything was started.
 type answer struct{ err error }
 
-// check says why nothing was started yet. It is a manager.Check.
+// check returns the reason why nothing was started yet. It is a manager.Check.
 func (w *waiter) check(context.Context) error {
 	last := w.last.Load()
 	switch {
 	case last == nil:
-		return errors.New("the server was not asked yet")
+		return errors.New("the first request to the server has not ended yet")
 	case apierrors.IsNotFound(last.err):
 		return errUnknown
 	}
 	return last.err
 }
 
-// Run returns when TrainingJobs are known and what needs them was started.
+// Run returns after the server has served TrainingJobs and then has returned.
 func (w *waiter) Run(ctx context.Context) error {
 	tick := time.NewTicker(askAgain)
 	defer tick.Stop()
 	said := false
-	failing := time.Time{} // since when; zero if the last answer was one
+	failing := time.Time{} // start of the failures; zero without a failure
 	for {
 		err := w.ask(ctx)
 		if err == nil {
 			err = w.then()
-			w.last.Store(&answer{err}) // from here on the caches say whether they are synced
+			w.last.Store(&answer{err}) // from now on, the caches report whether they are synced
 			return err
 		}
 		w.last.Store(&answer{err})
@@ -71,14 +71,14 @@ func (w *waiter) Run(ctx context.Context) error {
 			return nil
 		case apierrors.IsNotFound(err):
 			if failing = (time.Time{}); !said {
-				w.log.Info("waiting until the server knows the resource", zap.Stringer("resource", job.Resource))
+				w.log.Info("waiting until the server serves the resource", zap.Stringer("resource", job.Resource))
 				said = true
 			}
 		case failing.IsZero():
 			failing = time.Now()
-			w.log.Warn("cannot list the resource, and will try again", zap.Stringer("resource", job.Resource), zap.NamedError("err", err))
+			w.log.Warn("cannot list the resource; trying again", zap.Stringer("resource", job.Resource), zap.NamedError("err", err))
 		case w.patience >= 0 && time.Since(failing) >= cmp.Or(w.patience, defaultPatience):
-			return fmt.Errorf("training jobs cannot be listed: %w", err)
+			return fmt.Errorf("cannot list training jobs: %w", err)
 		}
 		select {
 		case <-tick.C:
@@ -88,8 +88,8 @@ func (w *waiter) Run(ctx context.Context) error {
 	}
 }
 
-// ask lists one job. A server that does not know the resource answers with 404; one that does not let us with 403, whether
-// it knows the resource or not.
+// ask lists one job. A server answers with 404 if it does not serve the resource, and with 403 if the list is
+// forbidden, whether or not it serves the resource.
 func (w *waiter) ask(ctx context.Context) error {
 	jobs := apiclient.NewPartial[*metav1.PartialObjectMetadata](w.client, job.Resource, w.namespace)
 	one := api.Options[*metav1.PartialObjectMetadata]{ListOptions: metav1.ListOptions{Limit: 1}}

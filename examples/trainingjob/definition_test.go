@@ -18,15 +18,15 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-const waits = "waiting until the server knows the resource"
+const waits = "waiting until the server serves the resource"
 
-// TestDefinitionComesLater starts the program on a server that does not know TrainingJobs.
+// TestDefinitionComesLater starts the program before the server serves TrainingJobs.
 func TestDefinitionComesLater(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		w.Pass(10 * time.Minute) // longer than any time-out
-		require.Equal(w, 1, w.Logs().FilterMessage(waits).Len(), "it is said once")
-		require.Zero(w, w.Requests("watch", "pods"), "and nothing else is done meanwhile")
+		w.Pass(10 * time.Minute) // longer than any timeout
+		require.Equal(w, 1, w.Logs().FilterMessage(waits).Len(), "it is logged once")
+		require.Zero(w, w.Requests("watch", "pods"), "and there are no other requests")
 		w.define()
 		w.submit(asIs)
 		w.Pass(askAgain)
@@ -35,7 +35,7 @@ func TestDefinitionComesLater(t *testing.T) {
 	})
 }
 
-// TestDefinitionGoesAndComes takes the definition away, and all jobs with it, and brings it back.
+// TestDefinitionGoesAndComes deletes the definition, which also deletes all jobs, and creates it again.
 func TestDefinitionGoesAndComes(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -45,7 +45,7 @@ func TestDefinitionGoesAndComes(t *testing.T) {
 			require.NoError(w, w.Server.Delete(api.Resource{Version: "v1", Plural: "pods", Namespaced: true}, api.Key{Namespace: "lab", Name: "mnist-" + name}))
 		}
 		w.Pass(10 * time.Minute)
-		require.Empty(w, w.pods(), "nothing is made for a job that is gone")
+		require.Empty(w, w.pods(), "nothing is created for a deleted job")
 		w.define()
 		w.submit(asIs)
 		w.Pass(time.Minute)
@@ -55,15 +55,15 @@ func TestDefinitionGoesAndComes(t *testing.T) {
 	})
 }
 
-// TestMissingPermission is one line that says what is missing, and another thing than a definition that is.
+// TestMissingPermission expects one line that names the missing permission. A missing definition is something else.
 func TestMissingPermission(t *testing.T) {
 	for resource, says := range map[string]string{
-		"trainingjobs": "training jobs cannot be listed: list trainingjobs.training.leat.example",
+		"trainingjobs": "cannot list training jobs: list trainingjobs.training.leat.example",
 		"services":     "services",
 	} {
 		forbidden := testserver.Options{Authorize: func(r testserver.Request) error {
 			if r.Resource == resource {
-				return errors.New("nobody lets you")
+				return errors.New("no permission")
 			}
 			return nil
 		}}
@@ -75,20 +75,20 @@ func TestMissingPermission(t *testing.T) {
 			require.Equal(w, 30*time.Second, time.Since(began))
 			require.True(w, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(w, err, says)
-			require.ErrorContains(w, err, "nobody lets you")
+			require.ErrorContains(w, err, "no permission")
 			require.NotContains(w, program.OneLine(err), "\n")
 		})
 	}
 }
 
-// TestTroubleIsNotPatience has lists fail for a while, then the resource be unknown, then lists fail again: each trouble has
-// its time.
-func TestTroubleIsNotPatience(t *testing.T) {
+// TestEachFailureHasItsOwnTime has failed lists, then an unknown resource, then failed lists again. The patience begins
+// again each time.
+func TestEachFailureHasItsOwnTime(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		fail := func() *testserver.Injection {
 			return w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: http.StatusForbidden}})
 		}
-		// The server does not take requests of unknown resources for lists.
+		// The server does not count requests for unknown resources as lists.
 		w.define()
 		refused := fail()
 		w.start(func(o *options) { o.SyncTimeout = time.Minute })
@@ -110,7 +110,7 @@ func TestTroubleIsNotPatience(t *testing.T) {
 
 func TestInstall(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
-		for range 2 { // it may be there
+		for range 2 { // the definition may exist already
 			w.start(func(o *options) { o.install = true })
 			w.Pass(askAgain)
 			w.program.Stop()
@@ -124,7 +124,7 @@ func TestInstall(t *testing.T) {
 	})
 	inEmptyWorld(t, testserver.Options{Authorize: func(r testserver.Request) error {
 		if r.Verb == "patch" {
-			return errors.New("nobody lets you")
+			return errors.New("no permission")
 		}
 		return nil
 	}}, func(w *world) {
@@ -132,11 +132,11 @@ func TestInstall(t *testing.T) {
 		o.install = true
 		err := serve(context.Background(), o)
 		require.ErrorContains(w, err, "customresourcedefinitions")
-		require.ErrorContains(w, err, "nobody lets you")
+		require.ErrorContains(w, err, "no permission")
 	})
 }
 
-// TestEndsWhileItWaits ends the program before there is anything to do.
+// TestEndsWhileItWaits ends the program before the server serves TrainingJobs.
 func TestEndsWhileItWaits(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -152,21 +152,21 @@ func TestEndsWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestReadinessNamesTheTrouble asks why the program is not ready: a permission that is missing is no definition that is.
-func TestReadinessNamesTheTrouble(t *testing.T) {
+// TestReadinessNamesTheCause checks that readiness distinguishes a missing permission from a missing definition.
+func TestReadinessNamesTheCause(t *testing.T) {
 	forbidden := testserver.Options{Authorize: func(r testserver.Request) error {
 		if r.Verb == "list" {
-			return errors.New("nobody lets you")
+			return errors.New("no permission")
 		}
 		return nil
 	}}
 	for says, o := range map[string]testserver.Options{
-		"nobody lets you":                        forbidden,
+		"no permission":                          forbidden,
 		"install their CustomResourceDefinition": {},
 	} {
 		inEmptyWorld(t, o, func(w *world) {
-			waits := &waiter{client: w.Client, log: zap.NewNop(), then: func() error { return errors.New("nobody waits any more") }}
-			require.ErrorContains(w, waits.check(w.Context()), "not asked yet")
+			waits := &waiter{client: w.Client, log: zap.NewNop(), then: func() error { return errors.New("the wait is over") }}
+			require.ErrorContains(w, waits.check(w.Context()), "has not ended yet")
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error)
 			go func() { ended <- waits.Run(ctx) }()
@@ -178,7 +178,7 @@ func TestReadinessNamesTheTrouble(t *testing.T) {
 	}
 }
 
-// TestEndsWhileItInstalls is no failure.
+// TestEndsWhileItInstalls expects no error.
 func TestEndsWhileItInstalls(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"patch"}}, Effect: testserver.Stall{}})

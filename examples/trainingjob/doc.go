@@ -1,3 +1,3 @@
-// Trainingjob runs a controller of TrainingJobs, which are kept in a CustomResourceDefinition: distributed training with a
-// chief, workers and parameter servers, as a TFJob has it. See README.md.
+// Trainingjob runs a controller of TrainingJobs, a custom resource. A TrainingJob is distributed training with a chief,
+// workers and parameter servers, like a TFJob. See README.md.
 package main

@@ -25,15 +25,15 @@ var (
 	mnist  = api.Key{Namespace: "lab", Name: "mnist"}
 )
 
-// world is the whole program against a server in memory, in a bubble.
+// world is the whole program and a server in memory, in a bubble of fake time.
 type world struct {
 	*testkit.Kit
-	counts  *training.Counts // of the program that runs
+	counts  *training.Counts // of the running program
 	program *testkit.Program
 }
 
-// inWorld runs a test with a server that knows TrainingJobs, and nothing else yet. At its end no cache may have been changed
-// by anybody but its informer.
+// inWorld runs a test with a server that serves TrainingJobs. The test starts the program. At the end, only informers
+// may have changed the caches.
 func inWorld(t *testing.T, o testserver.Options, test func(*world)) {
 	t.Helper()
 	inEmptyWorld(t, o, func(w *world) {
@@ -47,7 +47,7 @@ func inEmptyWorld(t *testing.T, o testserver.Options, test func(*world)) {
 	testkit.Run(t, testkit.Options{Server: o}, func(k *testkit.Kit) { test(&world{Kit: k}) })
 }
 
-// define makes the server know TrainingJobs.
+// define makes the server serve TrainingJobs.
 func (w *world) define() {
 	w.Helper()
 	var definition unstructured.Unstructured
@@ -55,7 +55,7 @@ func (w *world) define() {
 	testkit.Create(w.Kit, job.Definitions, &definition)
 }
 
-// options are those of a program that works on one job at a time and logs where tests do.
+// options returns the options of a program with one worker, whose logs go to the test.
 func (w *world) options() options {
 	w.Helper()
 	p, err := program.New(program.Options{Workers: 1}, program.NewLogger(w.Output(), false))
@@ -65,11 +65,11 @@ func (w *world) options() options {
 	require.NoError(w, err)
 	return options{
 		Program: p, counts: counts,
-		onMutation: func(m cache.Mutation) { w.Errorf("somebody changed what is in a cache: %s", m) },
+		onMutation: func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) },
 	}
 }
 
-// start starts the program, with options changed. Logs has only what it logs.
+// start starts the program with changed options. After that, Logs has only the entries of this program.
 func (w *world) start(change ...func(*options)) {
 	w.Helper()
 	w.Logs().TakeAll()
@@ -81,7 +81,7 @@ func (w *world) start(change ...func(*options)) {
 	w.program = w.Start(func(ctx context.Context) error { return serve(ctx, o) })
 }
 
-// submit creates the job mnist, with a chief and two workers that are replaced when their exit code is worth it.
+// submit creates the job mnist with a chief and two workers. All have the restart policy ExitCode.
 func (w *world) submit(change func(*job.TrainingJob)) {
 	w.Helper()
 	two := int32(2)
@@ -106,7 +106,7 @@ func (w *world) edit(change func(*job.TrainingJob)) {
 	testkit.Edit(w.Kit, job.Resource, mnist, change)
 }
 
-// ends has the Pod of a replica come to a phase and, unless it is negative, an exit code.
+// ends sets the phase of a replica's Pod and, unless it is negative, the exit code.
 func (w *world) ends(name string, phase corev1.PodPhase, code int32) {
 	w.Helper()
 	_, err := w.Server.Edit(training.Pods, api.Key{Namespace: mnist.Namespace, Name: "mnist-" + name}, func(u *unstructured.Unstructured) {
@@ -122,7 +122,7 @@ func (w *world) ends(name string, phase corev1.PodPhase, code int32) {
 	w.Idle()
 }
 
-// run has the Pods of replicas run.
+// runs sets the phase of the Pods of replicas to Running.
 func (w *world) runs(names ...string) {
 	w.Helper()
 	for _, name := range names {
@@ -135,7 +135,7 @@ func (w *world) job() *job.TrainingJob {
 	return testkit.Get[*job.TrainingJob](w.Kit, job.Resource, mnist)
 }
 
-// names are those of the objects of a resource, without that of their job.
+// names returns the names of the objects of a resource, without the prefix of their job.
 func (w *world) names(r api.Resource) []string {
 	w.Helper()
 	names := []string{}
@@ -148,7 +148,7 @@ func (w *world) names(r api.Resource) []string {
 func (w *world) pods() []string     { return w.names(training.Pods) }
 func (w *world) services() []string { return w.names(training.Services) }
 
-// state is what is true of the job, in the order in which it became so first: "Created Running".
+// state returns the true conditions of the job, the oldest first: "Created Running".
 func (w *world) state() string {
 	w.Helper()
 	var all []string
@@ -160,7 +160,7 @@ func (w *world) state() string {
 	return strings.Join(all, " ")
 }
 
-// reason is that of a condition.
+// reason returns the reason of a condition.
 func (w *world) reason(kind string) string {
 	w.Helper()
 	for _, c := range w.job().Status.Conditions {
@@ -171,7 +171,7 @@ func (w *world) reason(kind string) string {
 	return ""
 }
 
-// events are the reasons of the Events about jobs, sorted.
+// events returns the reasons of the Events about jobs, sorted.
 func (w *world) events() []string {
 	w.Helper()
 	return testkit.EventReasons(w.Kit, job.Resource.Kind)

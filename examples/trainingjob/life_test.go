@@ -20,7 +20,7 @@ import (
 
 var everybody = []string{"chief-0", "worker-0", "worker-1"}
 
-// TestLifeOfAJob takes a job from its submission to its end, with one restart.
+// TestLifeOfAJob runs a job from its creation to its end, with one restart.
 func TestLifeOfAJob(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -39,7 +39,7 @@ func TestLifeOfAJob(t *testing.T) {
 
 		w.Pass(time.Second)
 		w.ends("worker-1", corev1.PodFailed, 137)
-		require.Equal(w, everybody, w.pods(), "there is another in its place")
+		require.Equal(w, everybody, w.pods(), "there is a new Pod instead")
 		require.Equal(w, "Created Restarting", w.state())
 		require.EqualValues(w, 1, w.job().Status.Restarts)
 		w.runs("worker-1")
@@ -52,7 +52,7 @@ func TestLifeOfAJob(t *testing.T) {
 		require.Equal(w, "Created Succeeded", w.state())
 		require.Equal(w, 3*time.Second, j.Status.CompletionTime.Sub(began.Time))
 		require.Equal(w, map[job.ReplicaType]job.ReplicaStatus{job.Chief: {Succeeded: 1}, job.Worker: {}}, j.Status.Replicas)
-		require.Equal(w, []string{"chief-0"}, w.pods(), "its log may be of interest")
+		require.Equal(w, []string{"chief-0"}, w.pods(), "it stays, so that a user can read its log")
 		require.Empty(w, w.services())
 		require.Empty(w, w.Errors())
 
@@ -61,11 +61,11 @@ func TestLifeOfAJob(t *testing.T) {
 			"JobCreated", "JobRunning", "JobSucceeded", "ReplicaRestarting", "SuccessfulCreatePod", "SuccessfulCreateService",
 			"SuccessfulDeletePod", "SuccessfulDeleteService",
 		}, w.events())
-		require.Equal(w, j.ResourceVersion, w.job().ResourceVersion, "nothing new, nothing written")
+		require.Equal(w, j.ResourceVersion, w.job().ResourceVersion, "there is no write without a change")
 	})
 }
 
-// TestReplicas looks at what is made.
+// TestReplicas checks the Pods and Services of a job.
 func TestReplicas(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -116,15 +116,15 @@ func TestWorkersComeAndGo(t *testing.T) {
 		require.NoError(w, w.Server.Delete(training.Pods, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
 		require.NoError(w, w.Server.Delete(training.Services, api.Key{Namespace: "lab", Name: "mnist-chief-0"}))
 		w.Idle()
-		require.Equal(w, []string{"chief-0"}, w.pods(), "what somebody deletes is made again")
+		require.Equal(w, []string{"chief-0"}, w.pods(), "a deleted Pod is created again")
 		require.Equal(w, []string{"chief-0"}, w.services())
 		require.Zero(w, w.job().Status.Restarts)
 		require.Empty(w, w.Errors())
 	})
 }
 
-// TestDynamicWorkers changes the number of workers of a job that runs: the other Pods are not restarted, and the job goes
-// on to succeed with its worker 0.
+// TestDynamicWorkers changes the number of workers of a running job. The other Pods are not restarted, and the job
+// succeeds with its worker 0.
 func TestDynamicWorkers(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -186,11 +186,11 @@ func TestSuspendAndResume(t *testing.T) {
 		require.Empty(w, w.services())
 		require.Equal(w, "Created Suspended", w.state())
 		w.Pass(time.Hour)
-		require.Equal(w, "Created Suspended", w.state(), "the deadline is not of a job that is suspended")
+		require.Equal(w, "Created Suspended", w.state(), "the deadline does not apply while the job is suspended")
 
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
 		w.Pass(10*time.Second - 1)
-		require.Equal(w, "Created", w.state(), "the clock begins anew")
+		require.Equal(w, "Created", w.state(), "the deadline starts again")
 		w.Pass(1)
 		require.Equal(w, "Created Failed", w.state())
 		require.Equal(w, "DeadlineExceeded", w.reason(job.Failed))
@@ -217,7 +217,7 @@ func TestTimeToLive(t *testing.T) {
 	}
 }
 
-// TestBackoffLimit has a job that may be restarted twice, by a kubelet or by its controller.
+// TestBackoffLimit has a job that allows two restarts, by the kubelet or by the controller.
 func TestBackoffLimit(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -227,7 +227,7 @@ func TestBackoffLimit(t *testing.T) {
 			w.ends("worker-0", corev1.PodFailed, 143)
 			require.Equal(w, n+1, w.job().Status.Restarts)
 			w.program.Stop()
-			w.start() // restarts are not counted by a process
+			w.start() // a new process knows the earlier restarts
 		}
 		w.ends("worker-0", corev1.PodFailed, 143)
 		require.Equal(w, "BackoffLimitExceeded", w.reason(job.Failed))

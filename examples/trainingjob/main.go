@@ -9,16 +9,16 @@ import (
 
 func main() { command().Main() }
 
-// command is the program: what every example has, and what is special about jobs.
+// command returns the command line of the program. It adds the flags of training jobs to the common ones.
 func command() program.Command {
 	var o options
 	return program.Command{
 		Name: name,
 		Flags: func(f *flag.FlagSet) {
-			f.BoolVar(&o.install, "install-crd", false, "first install the CustomResourceDefinition, or bring it up to date")
-			f.BoolVar(&o.simulate, "simulate", false, "have the Pods of jobs run without nodes; not for clusters that have some")
-			f.DurationVar(&o.kubelet.Start, "pod-start", 0, "how long a simulated Pod takes to be ready")
-			f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "how long a simulated Pod takes to end")
+			f.BoolVar(&o.install, "install-crd", false, "create or update the CustomResourceDefinition first")
+			f.BoolVar(&o.simulate, "simulate", false, "simulate nodes that run the Pods; only for servers without nodes")
+			f.DurationVar(&o.kubelet.Start, "pod-start", 0, "time until a simulated Pod is ready")
+			f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "time that a simulated Pod takes to terminate")
 		},
 		Work: func(ctx context.Context, p *program.Program) (err error) {
 			o.Program = p

@@ -23,25 +23,25 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// options say what to run, and with what.
+// options are the options of the program: what to run, with its settings.
 type options struct {
 	*program.Program
-	install  bool // the definition of TrainingJobs, first
-	simulate bool // Pods that run, with the times of kubelet
+	install  bool // create or update the definition first
+	simulate bool // simulate nodes, with the times of kubelet
 	kubelet  kubelet.Options
 
 	counts     *training.Counts
-	onMutation func(cache.Mutation) // for tests: told when somebody changes what is in a cache
+	onMutation func(cache.Mutation) // for tests: called after a change of an object in a cache
 }
 
-// name is the controller's, in logs, Events and metrics.
+// name is the name of the controller in logs, Events and metrics.
 const name = "trainingjob"
 
-// resync is how often every job is reconciled although nothing happened.
+// resync is the period after which every job is reconciled without an event.
 const resync = 12 * time.Hour
 
-// serve runs everything until ctx ends, or one part fails and takes the others along. What needs TrainingJobs is added
-// when the server knows them.
+// serve runs everything until ctx ends or a part fails. The caches and the controllers are added after the server
+// serves TrainingJobs.
 func serve(ctx context.Context, o options) error {
 	events, err := recorder.New(o.Client, recorder.Options{Controller: name + "-controller", CoreV1: true, Logger: o.Log})
 	if err != nil {
@@ -58,7 +58,7 @@ func serve(ctx context.Context, o options) error {
 	if o.install {
 		switch err := job.Install(ctx, o.Client); {
 		case ctx.Err() != nil:
-			return nil // an interrupt is no failure
+			return nil // an interrupt is not a failure
 		case err != nil:
 			return err
 		}
@@ -72,7 +72,7 @@ func serve(ctx context.Context, o options) error {
 	return m.Run(ctx)
 }
 
-// add adds the caches and the controllers to a manager that runs.
+// add adds the caches and the controllers to a running manager.
 func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 	f := informer.NewFactory(informer.FactoryOptions{Logger: o.Log})
 	jobs, err := informer.Shared(f, apiclient.NewTyped[*job.TrainingJob](o.Client, job.Resource, o.Namespace),
@@ -108,7 +108,7 @@ func (o options) add(m *manager.Manager, events *recorder.Recorder) error {
 	return m.Add(all...)
 }
 
-// nodes is a simulation that has the Pods of jobs run. They do not end by themselves.
+// nodes returns a simulation that runs the Pods of jobs. The Pods do not end by themselves.
 func (o options) nodes(f *informer.Factory, engine controller.Options) (manager.Runnable, error) {
 	pods, err := informer.Shared(f, apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, o.Namespace),
 		informer.Options[*workload.Pod]{Selector: api.Selector{Labels: job.LabelJob}, OnMutation: o.onMutation})

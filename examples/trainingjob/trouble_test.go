@@ -22,11 +22,11 @@ import (
 
 func TestInvalidJobs(t *testing.T) {
 	for says, change := range map[string]func(*job.TrainingJob){
-		"a chief or a worker": func(j *job.TrainingJob) { j.Spec.Replicas = nil },
-		"there is one chief": func(j *job.TrainingJob) {
+		"a chief, a master or a worker": func(j *job.TrainingJob) { j.Spec.Replicas = nil },
+		"must be 0 or 1": func(j *job.TrainingJob) {
 			j.Spec.Replicas[job.Chief] = j.Spec.Replicas[job.Worker]
 		},
-		`one has to have the name "tensorflow"`: func(j *job.TrainingJob) {
+		`needs a container with the name "tensorflow"`: func(j *job.TrainingJob) {
 			j.Spec.Replicas[job.Chief].Template.Spec.Containers[0].Name = "main"
 		},
 	} {
@@ -46,7 +46,7 @@ func TestInvalidJobs(t *testing.T) {
 	}
 }
 
-// TestNothingIsCountedTwice has one process after another see what has happened already.
+// TestNothingIsCountedTwice starts several programs one after another on the same jobs.
 func TestNothingIsCountedTwice(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
@@ -73,8 +73,8 @@ func TestNothingIsCountedTwice(t *testing.T) {
 	})
 }
 
-// TestStoppedBetweenTwoWrites ends the program at every write of a restart and of a success, as if it had been killed before,
-// and has its successor finish.
+// TestStoppedBetweenTwoWrites stops the program before each write of a restart and of a success, as a crash would. A
+// new program completes the job.
 func TestStoppedBetweenTwoWrites(t *testing.T) {
 	for at := range 14 {
 		inWorld(t, testserver.Options{}, func(w *world) {
@@ -106,12 +106,12 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 			w.Pass(time.Minute)
 			require.Equal(w, "Created Succeeded", w.state(), "stopped at write %d", at)
 			require.Empty(w, w.pods(), "stopped at write %d", at)
-			require.Equal(w, made, w.Requests("create", "pods"), "what has succeeded does not train again")
+			require.Equal(w, made, w.Requests("create", "pods"), "a succeeded replica does not run again")
 		})
 	}
 }
 
-// TestTrainingUnderFaults takes jobs to their end while the server misbehaves in every way that it has without losing anything.
+// TestTrainingUnderFaults runs jobs to their end while the server has all faults that lose no data.
 func TestTrainingUnderFaults(t *testing.T) {
 	writes := testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}
 	watches := testserver.Match{Verbs: []string{"watch"}}
@@ -149,7 +149,7 @@ func TestTrainingUnderFaults(t *testing.T) {
 	}
 }
 
-// TestPodsThatTakeTheirTime has Pods stay for a while when they are told to end, as they do on nodes.
+// TestPodsThatTakeTheirTime has Pods that terminate slowly, as on real nodes.
 func TestPodsThatTakeTheirTime(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(func(o *options) {
@@ -164,7 +164,7 @@ func TestPodsThatTakeTheirTime(t *testing.T) {
 		w.edit(func(j *job.TrainingJob) { j.Spec.Suspend = false })
 		require.Equal(w, everybody, w.pods())
 		made := w.Requests("create", "pods")
-		require.Equal(w, 3, made, "the names are taken")
+		require.Equal(w, 3, made, "the names are taken until the Pods are gone")
 		w.Pass(2 * time.Second)
 		require.Equal(w, everybody, w.pods())
 		require.Equal(w, 6, w.Requests("create", "pods"))
@@ -172,12 +172,12 @@ func TestPodsThatTakeTheirTime(t *testing.T) {
 		require.Equal(w, "Created Running", w.state())
 		w.edit(scaleWorkers(1))
 		w.edit(scaleWorkers(3))
-		require.Equal(w, append(everybody, "worker-2"), w.pods(), "worker 1 is ending still, and nobody waits for that")
+		require.Equal(w, append(everybody, "worker-2"), w.pods(), "worker 1 is still terminating, and the job does not wait for that")
 		require.Empty(w, w.Errors())
 	})
 }
 
-// TestTheLeaderWorks runs two replicas, of which one works, and the other when that one has ended.
+// TestTheLeaderWorks runs two replicas. Only the leader works; the other one works after the leader has ended.
 func TestTheLeaderWorks(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		start := func() (stop func()) {
@@ -197,7 +197,7 @@ func TestTheLeaderWorks(t *testing.T) {
 		w.submit(asIs)
 		w.Pass(time.Minute)
 		require.Equal(w, everybody, w.pods())
-		require.Equal(w, 3, w.Requests("create", "pods"), "one of them has worked")
+		require.Equal(w, 3, w.Requests("create", "pods"), "one of the replicas has worked")
 		first()
 		w.Pass(20 * time.Second)
 		w.ends("chief-0", corev1.PodSucceeded, 0)
@@ -228,7 +228,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// TestAdmin asks a program that runs in a terminal how it fares: over loopback, since that is what it is asked over.
+// TestAdmin calls the admin server over loopback, because it accepts no other connections.
 func TestAdmin(t *testing.T) {
 	server := testserver.New(testserver.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -268,7 +268,7 @@ func TestAdmin(t *testing.T) {
 	}
 	eventually("/readyz?verbose", 500, "[-]definition failed")
 	eventually("/healthz", 200, "ok")
-	eventually("/metrics", 200, "rest_client_requests_total{code=\"404\"") // it has asked, and waits
+	eventually("/metrics", 200, "rest_client_requests_total{code=\"404\"") // the request for TrainingJobs got 404, and the program waits
 	client, err := apiclient.New(apiclient.Config{Host: "http://" + l.Addr().String()})
 	require.NoError(t, err)
 	require.NoError(t, job.Install(ctx, client))

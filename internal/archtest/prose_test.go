@@ -21,7 +21,6 @@ var unwritten = []string{
 	"apiclient",
 	"bench",
 	"e2e",
-	"examples/trainingjob",
 	"manager/admin.go",
 	"manager/server.go",
 	"manager/server_test.go",

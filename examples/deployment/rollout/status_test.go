@@ -219,7 +219,7 @@ func TestCheck(t *testing.T) {
 		"unknown strategy":                          func(d *appsv1.Deployment) { d.Spec.Strategy.Type = "Somehow" },
 		"the strategy is invalid: maxSurge":         func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxSurge = &bad },
 		"maxUnavailable: -1 is out of range":        func(d *appsv1.Deployment) { d.Spec.Strategy.RollingUpdate.MaxUnavailable = &negative },
-		"spec.replicas is -1":                               func(d *appsv1.Deployment) { d.Spec.Replicas = &minus },
+		"spec.replicas is -1":                       func(d *appsv1.Deployment) { d.Spec.Replicas = &minus },
 	} {
 		d := newDeployment(1, 1, 1)
 		_, err := check(d)

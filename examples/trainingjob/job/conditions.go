@@ -6,8 +6,8 @@ import (
 	"github.com/leatproject/leat/status"
 )
 
-// The types of conditions. Of Running, Restarting and Suspended one at most is true; when Succeeded or Failed is, the job
-// has finished, and none of these is.
+// The types of conditions. At most one of Running, Restarting and Suspended is true. A job has finished when Succeeded
+// or Failed is true; the other three are then false.
 const (
 	Created    = "Created"
 	Running    = "Running"
@@ -17,7 +17,7 @@ const (
 	Failed     = "Failed"
 )
 
-// Finished tells whether a job has come to its end, from which there is no way back.
+// Finished reports whether a job has succeeded or failed. That is final.
 func Finished(j *TrainingJob) bool {
 	c := j.Status.Conditions
 	return status.Is(c, Succeeded, metav1.ConditionTrue) || status.Is(c, Failed, metav1.ConditionTrue)

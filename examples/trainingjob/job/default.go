@@ -4,7 +4,7 @@ import (
 	"maps"
 )
 
-// SetDefaults fills in what a job leaves open. It changes the job, which must therefore not be one of a cache.
+// SetDefaults sets the defaults of missing fields. It changes the job, so the job must not be one of a cache.
 func SetDefaults(j *TrainingJob) {
 	s := &j.Spec
 	if s.SuccessPolicy == "" {
@@ -25,7 +25,7 @@ func SetDefaults(j *TrainingJob) {
 	}
 }
 
-// Count is how many replicas of a type a job has, after SetDefaults.
+// Count returns the number of replicas of a type. Call SetDefaults before.
 func Count(j *TrainingJob, t ReplicaType) int {
 	r, found := j.Spec.Replicas[t]
 	if !found {
@@ -34,8 +34,7 @@ func Count(j *TrainingJob, t ReplicaType) int {
 	return int(*r.Replicas)
 }
 
-// LeaderOf returns the type of the replica that leads a job: its chief or its master. Worker 0 leads a job that has
-// neither.
+// LeaderOf returns the type of the replica that leads a job: its chief or its master. Without either, worker 0 leads.
 func LeaderOf(j *TrainingJob) ReplicaType {
 	for _, t := range []ReplicaType{Chief, Master} {
 		if _, found := j.Spec.Replicas[t]; found {

@@ -1,22 +1,20 @@
-// Package job says what a training job is: its types, its defaults, what makes it invalid, and the
-// CustomResourceDefinition by which a server knows it.
+// Package job defines a training job: its types, its defaults, its validation and its CustomResourceDefinition.
 //
-// # Place in the pipeline
+// # Example
 //
-// Before it: what is read and written.
+//	j = j.DeepCopy() // SetDefaults must not change an object of a cache
+//	job.SetDefaults(j)
+//	err := job.Validate(j)
 //
-// # Guarantees
+// # Promises
 //
-//  1. What only the user can mend is found, all of it at once (TestValidate).
-//  2. Defaults fill in what is open and nothing else (TestDefaults).
-//  3. The definition declares every field that the types have, so that no server drops one (TestDefinitionDeclaresEveryField).
+//  1. Validate returns all errors at once that only the user can correct.
+//  2. SetDefaults sets missing fields and changes no others.
+//  3. The definition declares every field of the types, so that a server drops none.
 //
 // # Concurrency
 //
-// SetDefaults changes the job that it is given, which belongs to the caller: never pass one from a cache. Install blocks for
-// the server's answer. The rest is pure.
+// SetDefaults changes its argument. Install blocks until the server has answered. The other functions are pure.
 //
-// # Differences from client-go
-//
-// The types are plain structs: there is no scheme that they have to be registered with, and no generated code.
+// The types are plain structs. They need no scheme and no generated code.
 package job

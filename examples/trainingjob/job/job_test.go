@@ -55,23 +55,23 @@ func TestValidate(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		change func(*job.TrainingJob)
-		says   []string // all of it; none is valid
+		says   []string // all errors; without them the job is valid
 	}{
-		"valid":            {func(*job.TrainingJob) {}, nil},
-		"chief alone":      {func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.PS); delete(j.Spec.Replicas, job.Worker) }, nil},
-		"worker alone":     {func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.PS); delete(j.Spec.Replicas, job.Chief) }, nil},
-		"no worker at all": {change(job.Worker, func(r *job.ReplicaSpec) { r.Replicas = number(0) }), nil},
+		"valid":        {func(*job.TrainingJob) {}, nil},
+		"chief alone":  {func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.PS); delete(j.Spec.Replicas, job.Worker) }, nil},
+		"worker alone": {func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.PS); delete(j.Spec.Replicas, job.Chief) }, nil},
+		"no replicas":  {change(job.Worker, func(r *job.ReplicaSpec) { r.Replicas = number(0) }), nil},
 		"nobody": {
 			func(j *job.TrainingJob) { j.Spec.Replicas = nil },
-			[]string{"spec.replicas: Required value: a chief or a worker"},
+			[]string{"spec.replicas: Required value: a chief, a master or a worker is needed"},
 		},
-		"nobody to succeed": {
+		"only parameter servers": {
 			func(j *job.TrainingJob) { delete(j.Spec.Replicas, job.Chief); delete(j.Spec.Replicas, job.Worker) },
-			[]string{"spec.replicas: Required value: a chief or a worker"},
+			[]string{"spec.replicas: Required value: a chief, a master or a worker is needed"},
 		},
 		"two chiefs": {
 			change(job.Chief, func(r *job.ReplicaSpec) { r.Replicas = number(2) }),
-			[]string{"spec.replicas[chief].replicas: Invalid value: 2: there is one chief"},
+			[]string{"spec.replicas[chief].replicas: Invalid value: 2: must be 0 or 1 for chief"},
 		},
 		"master alone": {
 			func(j *job.TrainingJob) {
@@ -84,11 +84,11 @@ func TestValidate(t *testing.T) {
 				delete(j.Spec.Replicas, job.Chief)
 				change(job.Master, func(r *job.ReplicaSpec) { r.Replicas = number(2) })(j)
 			},
-			[]string{"spec.replicas[master].replicas: Invalid value: 2: there is one master"},
+			[]string{"spec.replicas[master].replicas: Invalid value: 2: must be 0 or 1 for master"},
 		},
 		"a chief and a master": {
 			func(j *job.TrainingJob) { j.Spec.Replicas[job.Master] = j.Spec.Replicas[job.Chief] },
-			[]string{"spec.replicas[master]: Forbidden: there is a chief"},
+			[]string{"spec.replicas[master]: Forbidden: a job has a chief or a master, not both"},
 		},
 		"evaluators": {
 			func(j *job.TrainingJob) {
@@ -96,11 +96,11 @@ func TestValidate(t *testing.T) {
 				change(job.Evaluator, func(r *job.ReplicaSpec) { r.Replicas = number(2) })(j)
 			}, nil,
 		},
-		"an evaluator to succeed": {
+		"only an evaluator": {
 			func(j *job.TrainingJob) {
 				j.Spec.Replicas = map[job.ReplicaType]job.ReplicaSpec{job.Evaluator: j.Spec.Replicas[job.Chief]}
 			},
-			[]string{"spec.replicas: Required value: a chief or a worker"},
+			[]string{"spec.replicas: Required value: a chief, a master or a worker is needed"},
 		},
 		"unknown type": {
 			func(j *job.TrainingJob) { j.Spec.Replicas["boss"] = j.Spec.Replicas[job.Chief] },
@@ -126,15 +126,15 @@ func TestValidate(t *testing.T) {
 		"no numbers": {
 			func(j *job.TrainingJob) { j.Spec.BackoffLimit, j.Spec.TTLSecondsAfterFinished = number(0), number(0) }, nil,
 		},
-		"no such container": {
+		"no container of that name": {
 			change(job.PS, func(r *job.ReplicaSpec) { r.Template.Spec.Containers[0].Name = "main" }),
-			[]string{`spec.replicas[ps].template.spec.containers: Required value: one has to have the name "tensorflow"`},
+			[]string{`spec.replicas[ps].template.spec.containers: Required value: needs a container with the name "tensorflow"`},
 		},
 		"no image": {
 			change(job.PS, func(r *job.ReplicaSpec) { r.Template.Spec.Containers[0].Image = "" }),
 			[]string{"spec.replicas[ps].template.spec.containers[0].image: Required value"},
 		},
-		"name of no Service": {func(j *job.TrainingJob) { j.Name = "1-mnist" }, []string{
+		"name that a Service cannot have": {func(j *job.TrainingJob) { j.Name = "1-mnist" }, []string{
 			`metadata.name: Invalid value: "1-mnist": "1-mnist-chief-0"`, `"1-mnist-ps-0"`, `"1-mnist-worker-0"`,
 		}},
 		"name that becomes too long": {
@@ -142,9 +142,9 @@ func TestValidate(t *testing.T) {
 				j.Name = strings.Repeat("m", 63-len("-worker-99"))
 				change(job.Worker, func(r *job.ReplicaSpec) { r.Replicas = number(101) })(j)
 			},
-			[]string{`-worker-100", its last replica`},
+			[]string{`-worker-100", the name of its last replica`},
 		},
-		"name that does not": {
+		"name that just fits": {
 			func(j *job.TrainingJob) {
 				j.Name = strings.Repeat("m", 63-len("-worker-99"))
 				change(job.Worker, func(r *job.ReplicaSpec) { r.Replicas = number(100) })(j)
@@ -169,7 +169,8 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestDefinitionDeclaresEveryField looks for each field of the types in the schema: a server drops what that does not declare.
+// TestDefinitionDeclaresEveryField looks for each field of the types in the schema, because a server drops undeclared
+// fields.
 func TestDefinitionDeclaresEveryField(t *testing.T) {
 	var definition map[string]any
 	require.NoError(t, yaml.UnmarshalStrict(job.Definition, &definition))
@@ -195,7 +196,7 @@ func at(t *testing.T, m map[string]any, path ...string) any {
 	return v
 }
 
-// declared counts the fields of a type that a schema declares, as it must all of them.
+// declared counts the fields of a type. The schema must declare all of them.
 func declared(t *testing.T, path string, of reflect.Type, schema map[string]any) (n int) {
 	t.Helper()
 	if schema["x-kubernetes-preserve-unknown-fields"] == true {
@@ -221,7 +222,7 @@ func declared(t *testing.T, path string, of reflect.Type, schema map[string]any)
 			require.Contains(t, properties, name, path)
 			n += 1 + declared(t, path+"."+name, of.Field(i).Type, properties[name].(map[string]any))
 		}
-		require.Len(t, properties, of.NumField(), "%s: and nothing else", path)
+		require.Len(t, properties, of.NumField(), "%s: the schema has other fields", path)
 		return n
 	default:
 		types := map[reflect.Kind]string{reflect.String: "string", reflect.Bool: "boolean", reflect.Int32: "integer", reflect.Int64: "integer"}

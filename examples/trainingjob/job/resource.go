@@ -14,7 +14,7 @@ import (
 
 const group = "training.leat.example"
 
-// Resource is that of TrainingJobs.
+// Resource is the resource of TrainingJobs.
 var Resource = api.Resource{Group: group, Version: "v1", Kind: "TrainingJob", Plural: "trainingjobs", Namespaced: true}
 
 // Definitions is the resource of CustomResourceDefinitions.
@@ -36,13 +36,13 @@ const (
 	PortName       = "training"
 	DefaultPort    = 2222
 	fieldManager   = "trainingjob"
-	longestName    = 63 // of a Service, which is a label of DNS (RFC 1035)
+	longestName    = 63 // of a Service, because its name is a DNS label (RFC 1035)
 	mostOfOneType  = 1000
 	definitionName = "trainingjobs." + group
 )
 
-// Install makes a server know TrainingJobs, or brings what it knows of them up to date. It returns before the server
-// serves them. Errors are those of the server.
+// Install creates or updates the CustomResourceDefinition. The server serves TrainingJobs some time after Install has
+// returned. Errors are those of the server.
 func Install(ctx context.Context, c *apiclient.Client) error {
 	var intent map[string]any
 	if err := yaml.Unmarshal(Definition, &intent); err != nil {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TrainingJob trains one model with several processes that talk to each other.
-// It corresponds to TFJob of kubeflow's training-operator.
+// TrainingJob trains one model with several processes that communicate. It corresponds to TFJob of kubeflow's
+// training-operator.
 type TrainingJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -16,13 +16,16 @@ type TrainingJob struct {
 	Status Status `json:"status,omitzero"`
 }
 
-// ReplicaType is what the processes of a job are told apart by.
+// ReplicaType is the role of a process in a job.
 type ReplicaType string
 
-// The types of replicas. A chief leads and writes the trained model; without a chief, worker 0 does. Master is the
-// older name of a chief: a job has one of either, or neither. Parameter servers hold the model while it is trained, and
-// do not end by themselves. Evaluators measure the model beside the training: they are not part of its
-// cluster, and the job does not wait for them.
+// The types of replicas.
+//
+//   - The chief leads and writes the trained model. Without a chief, worker 0 does. Master is the older name of a
+//     chief. A job has a chief or a master, or neither.
+//   - Parameter servers hold the model during the training. They do not end by themselves.
+//   - Evaluators measure the model during the training. They are not part of its cluster, and the job does not wait for
+//     them.
 const (
 	Chief     ReplicaType = "chief"
 	Master    ReplicaType = "master"
@@ -31,47 +34,48 @@ const (
 	Evaluator ReplicaType = "evaluator"
 )
 
-// ReplicaTypes are all there are, in the order in which their replicas are made.
+// ReplicaTypes are all types, in the order in which their replicas are created.
 var ReplicaTypes = []ReplicaType{Chief, Master, PS, Worker, Evaluator}
 
-// Trains reports whether the replicas of a type train, and so can succeed and run for their job.
+// Trains reports whether the replicas of a type train. Only these make a job run or succeed.
 func (t ReplicaType) Trains() bool { return t != PS && t != Evaluator }
 
-// Spec is what a job consists of, and what becomes of it.
+// Spec is the desired state of a job.
 type Spec struct {
 	Replicas map[ReplicaType]ReplicaSpec `json:"replicas"`
 
-	// EnableDynamicWorker lets the number of workers change while the job runs. What a replica knows of the others then
-	// does not name the workers.
+	// EnableDynamicWorker allows the number of workers to change while the job runs. The TF_CONFIG of a replica then
+	// does not name the other workers.
 	EnableDynamicWorker bool `json:"enableDynamicWorker,omitempty"`
-	// Suspend has no Pods run, as long as it is true.
+	// Suspend deletes the Pods while it is true.
 	Suspend bool `json:"suspend,omitempty"`
-	// SuccessPolicy says whose success is the job's.
+	// SuccessPolicy defines which replicas must succeed.
 	SuccessPolicy SuccessPolicy `json:"successPolicy,omitempty"`
-	// BackoffLimit is how many restarts of all replicas together the job survives. Nil is any number.
+	// BackoffLimit is the largest number of restarts of all replicas together. Nil means no limit.
 	BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-	// ActiveDeadlineSeconds is how long the job may take, from when it was started or last resumed. Nil is for ever.
+	// ActiveDeadlineSeconds is the time that the job may take from its start or its last resumption. Nil means no
+	// limit.
 	ActiveDeadlineSeconds *int64 `json:"activeDeadlineSeconds,omitempty"`
-	// CleanPodPolicy says which Pods are deleted when the job has finished.
+	// CleanPodPolicy defines which Pods are deleted after the job has finished.
 	CleanPodPolicy CleanPodPolicy `json:"cleanPodPolicy,omitempty"`
-	// TTLSecondsAfterFinished is how long the job itself is kept after that. Nil is for ever.
+	// TTLSecondsAfterFinished is the time after which a finished job is deleted. Nil means never.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
 }
 
-// ReplicaSpec is how many replicas of a type there are, and what they run.
+// ReplicaSpec is the number of replicas of a type, and their template.
 type ReplicaSpec struct {
-	// Replicas is one where it is nil.
+	// Replicas is the number of replicas. Nil means one.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// RestartPolicy takes the place of the template's own.
+	// RestartPolicy replaces the policy of the template.
 	RestartPolicy RestartPolicy          `json:"restartPolicy,omitempty"`
 	Template      corev1.PodTemplateSpec `json:"template"`
 }
 
-// RestartPolicy says what becomes of a replica that failed.
+// RestartPolicy defines what happens to a replica that failed.
 type RestartPolicy string
 
-// The restart policies. Under Always and OnFailure the kubelet restarts containers within their Pod, and a Pod that fails
-// as a whole is replaced. Under ExitCode what the container ended with decides; see Retryable of package plan.
+// The restart policies. With Always and OnFailure the kubelet restarts containers, and the controller replaces a Pod
+// that fails as a whole. With ExitCode the exit code decides; see Retryable of package plan.
 const (
 	Never     RestartPolicy = "Never"
 	OnFailure RestartPolicy = "OnFailure"
@@ -79,45 +83,46 @@ const (
 	ExitCode  RestartPolicy = "ExitCode"
 )
 
-// SuccessPolicy says whose success is the job's.
+// SuccessPolicy defines which replicas must succeed for the job to succeed.
 type SuccessPolicy string
 
-// The success policies. Leader is the success of the chief or master or, where there is neither, of worker 0. AllWorkers
-// is that of the chief or master and of every worker.
+// The success policies. With Leader the chief or master must succeed; without either, worker 0. With AllWorkers the
+// chief or master and every worker must succeed.
 const (
 	Leader     SuccessPolicy = "Leader"
 	AllWorkers SuccessPolicy = "AllWorkers"
 )
 
-// CleanPodPolicy says which Pods are deleted when a job has finished.
+// CleanPodPolicy defines which Pods are deleted after a job has finished.
 type CleanPodPolicy string
 
-// The policies for cleaning up. Services go with CleanRunning and CleanAll: nobody is left whom they could lead to.
+// The policies for cleaning up. CleanRunning and CleanAll also delete the Services, because no Pod is left that needs
+// them.
 const (
 	CleanNone    CleanPodPolicy = "None"
 	CleanRunning CleanPodPolicy = "Running"
 	CleanAll     CleanPodPolicy = "All"
 )
 
-// Status is how a job fares. The controller alone writes it.
+// Status is the observed state of a job. Only the controller writes it.
 type Status struct {
-	// ObservedGeneration is of the spec that the rest of the status is about.
+	// ObservedGeneration is the generation of the spec to which the status refers.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// StartTime is when the job was started or last resumed, and nil while it is suspended.
+	// StartTime is the time of the start or of the last resumption. It is nil while the job is suspended.
 	StartTime      *metav1.Time `json:"startTime,omitempty"`
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
-	// Replicas counts Pods.
+	// Replicas has the numbers of Pods of each type.
 	Replicas map[ReplicaType]ReplicaStatus `json:"replicas,omitempty"`
-	// Restarts counts restarts of replicas that were replaced, by the kubelet and by the controller. Restarting are the Pods
-	// that are counted already and have not gone yet: they are written down before the first of them is deleted, so that
-	// nobody who takes over in between counts them once more.
+	// Restarts counts restarts by the kubelet and by the controller. Restarting has the UIDs of Pods that are already
+	// counted and still exist. Both are written before the first of these Pods is deleted, so that a new process does
+	// not count a Pod again.
 	Restarts   int32       `json:"restarts,omitempty"`
 	Restarting []types.UID `json:"restarting,omitempty"`
 
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// ReplicaStatus counts the Pods of one type. Those that have not ended, and are not told to, are active.
+// ReplicaStatus counts the Pods of one type. Active Pods have not ended and are not being deleted.
 type ReplicaStatus struct {
 	Active    int32 `json:"active,omitempty"`
 	Succeeded int32 `json:"succeeded,omitempty"`

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Validate finds all that is wrong with a job, after SetDefaults, and that only its user can mend. The CustomResourceDefinition
-// refuses some of it; what needs a look at several fields it cannot.
+// Validate returns all errors of a job that only its user can correct. Call SetDefaults before. The
+// CustomResourceDefinition rejects some of these jobs. It cannot check rules about several fields.
 func Validate(j *TrainingJob) error {
 	spec := field.NewPath("spec")
 	var all field.ErrorList
@@ -43,18 +43,18 @@ func validateReplicas(j *TrainingJob, path *field.Path) (all field.ErrorList) {
 	return append(all, validateLeader(j, path)...)
 }
 
-// validateLeader wants one replica that leads, or workers of which the first does.
+// validateLeader requires one leading replica, or workers, of which the first leads.
 func validateLeader(j *TrainingJob, path *field.Path) (all field.ErrorList) {
 	leader := LeaderOf(j)
 	_, master := j.Spec.Replicas[Master]
 	switch {
 	case leader == Chief && master:
-		all = append(all, field.Forbidden(path.Key(string(Master)), "there is a chief, and a job has one or the other"))
+		all = append(all, field.Forbidden(path.Key(string(Master)), "a job has a chief or a master, not both"))
 	case leader != Worker && Count(j, leader) != 1:
 		all = append(all, field.Invalid(path.Key(string(leader)).Child("replicas"), Count(j, leader),
-			fmt.Sprintf("there is one %s, or none in the list", leader)))
+			fmt.Sprintf("must be 0 or 1 for %s", leader)))
 	case leader == Worker && Count(j, Worker) < 1:
-		all = append(all, field.Required(path, "a chief or a worker, for the job to succeed with"))
+		all = append(all, field.Required(path, "a chief, a master or a worker is needed for the job to succeed"))
 	}
 	return all
 }
@@ -74,7 +74,7 @@ func validateReplica(j *TrainingJob, t ReplicaType, path *field.Path) (all field
 	if n < 0 || n > mostOfOneType {
 		all = append(all, field.Invalid(path.Child("replicas"), n, fmt.Sprintf("must be from 0 to %d", mostOfOneType)))
 	} else if name := Name(j, t, max(n-1, 0)); len(validation.IsDNS1035Label(name)) > 0 {
-		all = append(all, field.Invalid(field.NewPath("metadata", "name"), j.Name, fmt.Sprintf("%q, its last replica, must be a DNS label", name)))
+		all = append(all, field.Invalid(field.NewPath("metadata", "name"), j.Name, fmt.Sprintf("%q, the name of its last replica, must be a DNS label", name)))
 	}
 	if policies := []RestartPolicy{Never, OnFailure, Always, ExitCode}; !slices.Contains(policies, r.RestartPolicy) {
 		all = append(all, field.NotSupported(path.Child("restartPolicy"), r.RestartPolicy, policies))
@@ -83,14 +83,14 @@ func validateReplica(j *TrainingJob, t ReplicaType, path *field.Path) (all field
 	at := slices.IndexFunc(r.Template.Spec.Containers, func(c corev1.Container) bool { return c.Name == ContainerName })
 	switch {
 	case at < 0:
-		all = append(all, field.Required(containers, fmt.Sprintf("one has to have the name %q", ContainerName)))
+		all = append(all, field.Required(containers, fmt.Sprintf("needs a container with the name %q", ContainerName)))
 	case r.Template.Spec.Containers[at].Image == "":
 		all = append(all, field.Required(containers.Index(at).Child("image"), "of the container that trains"))
 	}
 	return all
 }
 
-// Name is the name of a replica: of its Pod, and of its Service.
+// Name returns the name of a replica's Pod and Service.
 func Name(j *TrainingJob, t ReplicaType, index int) string {
 	return fmt.Sprintf("%s-%s-%d", j.Name, t, index)
 }

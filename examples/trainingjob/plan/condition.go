@@ -9,14 +9,14 @@ import (
 	"github.com/leatproject/leat/status"
 )
 
-// passing are the conditions of which one at most is true.
+// passing are the conditions of which at most one is true.
 var passing = []string{job.Running, job.Restarting, job.Suspended}
 
-// longestMessage is what a condition and an Event hold without being cut.
+// longestMessage is the largest length of a message that conditions and Events keep whole.
 const longestMessage = 1000
 
-// become makes a condition true, and those that it excludes false. It is told when it is news, but for restarts, each of
-// which is.
+// become sets a condition to true, and those that it excludes to false. It adds a note if the condition is new. For a
+// restart it always adds one.
 func (d *decision) become(kind, reason, message string) {
 	news := !status.Is(d.Status.Conditions, kind, metav1.ConditionTrue)
 	d.set(kind, metav1.ConditionTrue, reason, message)
@@ -32,7 +32,7 @@ func (d *decision) become(kind, reason, message string) {
 	}
 }
 
-// unset makes a condition false that was true, and leaves any other as it is.
+// unset sets a true condition to false. It does nothing if the condition is not true.
 func (d *decision) unset(kind, reason, message string) {
 	if status.Is(d.Status.Conditions, kind, metav1.ConditionTrue) {
 		d.set(kind, metav1.ConditionFalse, reason, message)
@@ -48,11 +48,11 @@ func (d *decision) set(kind string, is metav1.ConditionStatus, reason, message s
 		ObservedGeneration: d.Job.Generation, LastTransitionTime: *d.now(),
 	})
 	if err != nil {
-		panic(err) // every condition is written here, and is one
+		panic(err) // all conditions are set here, and they are valid
 	}
 }
 
-// BecameTrue are the types of the conditions that are true in one status and were not in the one before.
+// BecameTrue returns the types of the conditions that are true in after and not in before.
 func BecameTrue(before, after job.Status) []string {
 	var all []string
 	for _, c := range after.Conditions {

@@ -14,7 +14,7 @@ import (
 	"github.com/leatproject/leat/status"
 )
 
-// Observed is what there is: a job, with its defaults, and what belongs to it.
+// Observed is the input of a decision: a job with its defaults, and its Pods and Services.
 type Observed struct {
 	Job      *job.TrainingJob
 	Pods     []*Pod
@@ -22,7 +22,8 @@ type Observed struct {
 	Now      time.Time
 }
 
-// Plan is what to do. The status is written first: what is deleted afterwards cannot tell any more what it says.
+// Plan is the output of a decision. The status is written first, because it must not depend on objects that are deleted
+// afterwards.
 type Plan struct {
 	Status job.Status
 
@@ -31,24 +32,24 @@ type Plan struct {
 	DeleteServices             []*Service
 	DeleteJob                  bool
 
-	Notes []Note        // for people, once the status is written
-	After time.Duration // until something is due; zero is never
-	Err   error         // what is wrong with the job, and no retry mends
+	Notes []Note        // Events to record after the status was written
+	After time.Duration // time until the next reconcile; zero means none
+	Err   error         // an error of the job that no retry can repair
 }
 
-// Note is something to tell about a job.
+// Note is an Event about a job.
 type Note struct {
 	Warning      bool
 	Reason, Text string
 }
 
-// Decide says what is to be done for a job. There is a next step as long as something happens: what a plan brings about is
-// what the next one is made of.
+// Decide returns the next step of a job. It must be called again after every change, because it plans one step at a
+// time.
 func Decide(o Observed) Plan {
 	d := &decision{Observed: o, pods: sortOut(o.Job, o.Pods), services: sortOut(o.Job, o.Services)}
 	d.Status = api.Clone(o.Job.Status)
 	switch {
-	case o.Job.DeletionTimestamp != nil: // what belongs to it goes with it
+	case o.Job.DeletionTimestamp != nil: // the garbage collector deletes its Pods and Services
 	case job.Finished(o.Job):
 		d.cleanUp()
 	default:
@@ -57,7 +58,7 @@ func Decide(o Observed) Plan {
 	return d.Plan
 }
 
-// decision is a plan that is being made.
+// decision is a plan in progress.
 type decision struct {
 	Observed
 	Plan
@@ -65,10 +66,10 @@ type decision struct {
 	services slots[*Service]
 }
 
-// live takes a job that has not finished one step further.
+// live takes the next step of a job that has not finished.
 func (d *decision) live() {
 	d.Status.ObservedGeneration = d.Job.Generation
-	d.become(job.Created, "JobCreated", "the job was seen by its controller")
+	d.become(job.Created, "JobCreated", "the controller has received the job")
 	if err := job.Validate(d.Job); err != nil {
 		d.Err = err
 		d.finish(job.Failed, "InvalidSpec", err.Error())
@@ -88,7 +89,7 @@ func (d *decision) live() {
 	}
 }
 
-// suspend has nothing run.
+// suspend deletes all Pods and Services.
 func (d *decision) suspend() {
 	d.Status.StartTime, d.Status.Restarting, d.Status.Replicas = nil, nil, nil
 	d.become(job.Suspended, "JobSuspended", "the job is suspended")
@@ -96,7 +97,7 @@ func (d *decision) suspend() {
 	d.deleteServices(d.Services)
 }
 
-// resume starts the clock, for the first time or again.
+// resume sets the start time, at the start and after a suspension.
 func (d *decision) resume() {
 	if status.Is(d.Status.Conditions, job.Suspended, metav1.ConditionTrue) {
 		d.unset(job.Suspended, "JobResumed", "the job was resumed")
@@ -107,7 +108,7 @@ func (d *decision) resume() {
 	}
 }
 
-// count counts the Pods that are wanted.
+// count counts the Pods of wanted replicas by type.
 func (d *decision) count() {
 	d.Status.Replicas = map[job.ReplicaType]job.ReplicaStatus{}
 	for t := range d.Job.Spec.Replicas {
@@ -127,9 +128,9 @@ func (d *decision) count() {
 	}
 }
 
-// train replaces what failed, makes what is missing and deletes what is not wanted any more.
+// train creates missing replicas and deletes failed and surplus ones.
 func (d *decision) train() {
-	d.judgeProgress()
+	d.setProgress()
 	d.CreatePods, d.CreateServices = d.pods.missing(d.Job), d.services.missing(d.Job)
 	d.deletePods(func(p *Pod) bool {
 		return slices.Contains(d.Status.Restarting, p.UID) || slices.Contains(d.pods.surplus, p)
@@ -137,8 +138,8 @@ func (d *decision) train() {
 	d.deleteServices(d.services.surplus)
 }
 
-// judgeProgress says whether the job runs or is being restarted. It is restarted until no replica is missing or waits.
-func (d *decision) judgeProgress() {
+// setProgress sets the conditions Running and Restarting. A job is restarting until no replica is missing or waiting.
+func (d *decision) setProgress() {
 	restarting := len(d.Status.Restarting) > 0 ||
 		status.Is(d.Status.Conditions, job.Restarting, metav1.ConditionTrue) && d.anyWaits()
 	switch {
@@ -155,17 +156,17 @@ func (d *decision) restartText() string {
 	return fmt.Sprintf("replicas are being replaced; there were %d restarts", d.Status.Restarts)
 }
 
-// forget drops the restarts of Pods that have gone.
+// forget drops the UIDs of restarted Pods that no longer exist.
 func (d *decision) forget() {
 	d.Status.Restarting = slices.DeleteFunc(d.Status.Restarting, func(uid types.UID) bool {
 		return !slices.ContainsFunc(d.Pods, func(p *Pod) bool { return p.UID == uid })
 	})
 }
 
-// deletePods deletes the Pods that are meant, and not yet told to end.
-func (d *decision) deletePods(meant func(*Pod) bool) {
+// deletePods plans the deletion of the selected Pods that are not being deleted yet.
+func (d *decision) deletePods(selected func(*Pod) bool) {
 	for _, p := range d.Pods {
-		if p.DeletionTimestamp == nil && meant(p) {
+		if p.DeletionTimestamp == nil && selected(p) {
 			d.DeletePods = append(d.DeletePods, p)
 		}
 	}
@@ -179,10 +180,10 @@ func (d *decision) deleteServices(services []*Service) {
 	}
 }
 
-// longest is the time that a time.Duration holds, in seconds: 292 years.
+// longest is the longest time.Duration in seconds: 292 years.
 const longest = int64(math.MaxInt64 / time.Second)
 
-// due has the job be looked at again so many seconds after a time, and tells whether they are over.
+// due reports whether a number of seconds has passed since a time. Otherwise it plans a reconcile for that time.
 func (d *decision) due(since time.Time, seconds int64) bool {
 	at := since.Add(time.Duration(min(seconds, longest)) * time.Second)
 	d.After = max(at.Sub(d.Now), 0)

@@ -7,7 +7,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 )
 
-// finish says how the job has ended. Nothing is deleted yet: that waits until this is written.
+// finish sets the condition for the end of the job. Deletions follow after this was written.
 func (d *decision) finish(kind, reason, message string) {
 	d.become(kind, reason, message)
 	d.Status.CompletionTime = d.now()
@@ -15,19 +15,19 @@ func (d *decision) finish(kind, reason, message string) {
 	d.After = 0
 }
 
-// cleanUp deletes what a job leaves that has finished and, after a time, the job.
+// cleanUp deletes the Pods and Services of a finished job and, after its time to live, the job.
 func (d *decision) cleanUp() {
 	switch d.Job.Spec.CleanPodPolicy {
 	case job.CleanNone:
 	case job.CleanAll:
 		d.deletePods(func(*Pod) bool { return true })
 		d.deleteServices(d.Services)
-	default: // a job that is not valid may ask for anything
+	default: // an invalid job may have any value here
 		d.deletePods(func(p *Pod) bool { return !over(p) })
 		d.deleteServices(d.Services)
 	}
 	d.countEnds()
-	if d.Status.CompletionTime == nil { // somebody else has finished the job
+	if d.Status.CompletionTime == nil { // another client has finished the job
 		d.Status.CompletionTime = d.now()
 	}
 	ttl := d.Job.Spec.TTLSecondsAfterFinished
@@ -36,8 +36,8 @@ func (d *decision) cleanUp() {
 	}
 }
 
-// countEnds counts the Pods that are still active. How the others ended is told as it was when the job finished, whatever
-// has been deleted since.
+// countEnds counts the active Pods. The numbers of ended Pods stay as they were when the job finished, because those
+// Pods may be deleted since.
 func (d *decision) countEnds() {
 	for t, s := range d.Status.Replicas {
 		s.Active = 0
@@ -50,7 +50,7 @@ func (d *decision) countEnds() {
 	}
 }
 
-// Fail is the status of a job that cannot go on, for a reason that only an attempt has shown, and what to tell of it.
+// Fail returns the status and the notes of a job that failed for a reason that only a request to the server has shown.
 func Fail(j *job.TrainingJob, now time.Time, reason, message string) (job.Status, []Note) {
 	d := &decision{Observed: Observed{Job: j, Now: now}}
 	d.Status = api.Clone(j.Status)

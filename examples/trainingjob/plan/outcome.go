@@ -10,8 +10,8 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 )
 
-// decideOutcome finds whether the job has succeeded or failed. Success comes first: what becomes of the others when it is
-// reached does not matter any more.
+// decideOutcome reports whether the job has succeeded or failed. Success is checked first, because failures do not
+// matter after it.
 func (d *decision) decideOutcome() (finished bool) {
 	if d.successful() {
 		d.finish(job.Succeeded, "JobSucceeded", "the job has succeeded")
@@ -30,7 +30,7 @@ func (d *decision) decideOutcome() (finished bool) {
 	return d.restart(again)
 }
 
-// successful tells whether those have succeeded whose success is the job's.
+// successful reports whether the replicas that the success policy requires have succeeded.
 func (d *decision) successful() bool {
 	if d.Job.Spec.SuccessPolicy != job.AllWorkers {
 		return d.done(Replica{Type: job.LeaderOf(d.Job)})
@@ -48,10 +48,10 @@ func (d *decision) done(r Replica) bool {
 	return found && succeeded(p)
 }
 
-// succeeded tells whether a Pod has ended well.
+// succeeded reports whether a Pod has succeeded.
 func succeeded(p *Pod) bool { return p.Status.Phase == corev1.PodSucceeded }
 
-// failures are the Pods that failed and are to be replaced, or one that is not.
+// failures returns the failed Pods to be replaced, or a failed Pod that must not be replaced.
 func (d *decision) failures() (again []*Pod, fatal *Pod) {
 	for _, r := range wanted(d.Job) {
 		p, found := d.pods.taken[r]
@@ -66,8 +66,8 @@ func (d *decision) failures() (again []*Pod, fatal *Pod) {
 	return again, nil
 }
 
-// restart counts the Pods that are to be replaced, unless the job has had enough of that. The kubelet's restarts count,
-// too; those of a Pod that is replaced are added, so that they are not forgotten with it.
+// restart counts the Pods to be replaced, and fails the job if there are more restarts than allowed. Restarts by the
+// kubelet count, too. Those of a replaced Pod are added to the status, because they would be lost with the Pod.
 func (d *decision) restart(again []*Pod) (finished bool) {
 	total := d.Status.Restarts
 	counted := map[types.UID]bool{}
@@ -108,7 +108,7 @@ func failureText(p *Pod) string {
 	return fmt.Sprintf("pod %s failed", p.Name)
 }
 
-// anyRuns tells whether the chief, the master or a worker runs.
+// anyRuns reports whether the chief, the master or a worker runs.
 func (d *decision) anyRuns() bool {
 	for r, p := range d.pods.taken {
 		if r.Type.Trains() && active(p) && p.Status.Phase == corev1.PodRunning {
@@ -118,7 +118,7 @@ func (d *decision) anyRuns() bool {
 	return false
 }
 
-// anyWaits tells whether a replica neither runs nor has ended.
+// anyWaits reports whether a replica neither runs nor has ended.
 func (d *decision) anyWaits() bool {
 	for _, r := range wanted(d.Job) {
 		p, found := d.pods.taken[r]

@@ -19,7 +19,7 @@ import (
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// newJob is a job of one replica of each type that is named, with its defaults.
+// newJob returns a job with one replica of each given type, with its defaults.
 func newJob(types ...job.ReplicaType) *job.TrainingJob {
 	j := &job.TrainingJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "lab", Name: "mnist", UID: "job", Generation: 7},
@@ -35,7 +35,7 @@ func newJob(types ...job.ReplicaType) *job.TrainingJob {
 
 func scale(j *job.TrainingJob, t job.ReplicaType, n int32) { change(j, t, n, "") }
 
-// change sets how many replicas of a type there are and, unless it is empty, their policy.
+// change sets the number of replicas of a type and, unless it is empty, their restart policy.
 func change(j *job.TrainingJob, t job.ReplicaType, n int32, policy job.RestartPolicy) {
 	r := j.Spec.Replicas[t]
 	r.Replicas = &n
@@ -45,7 +45,7 @@ func change(j *job.TrainingJob, t job.ReplicaType, n int32, policy job.RestartPo
 	j.Spec.Replicas[t] = r
 }
 
-// world is what a controller would make of plans, without one.
+// world applies plans as a controller would.
 type world struct {
 	plan.Observed
 	last  plan.Plan
@@ -54,7 +54,7 @@ type world struct {
 
 func newWorld(j *job.TrainingJob) *world { return &world{Observed: plan.Observed{Job: j, Now: start}} }
 
-// step decides, and does what was decided.
+// step decides and applies the plan.
 func (w *world) step() {
 	p := plan.Decide(w.Observed)
 	w.last, w.Job.Status = p, p.Status
@@ -74,7 +74,7 @@ func (w *world) meta(m metav1.ObjectMeta) metav1.ObjectMeta {
 	return m
 }
 
-// pod finds one by its name, without that of the job.
+// pod returns the Pod with a name, which is given without that of the job.
 func (w *world) pod(name string) *plan.Pod {
 	for _, p := range w.Pods {
 		if p.Name == "mnist-"+name {
@@ -90,7 +90,7 @@ func (w *world) runs(names ...string) {
 	}
 }
 
-// fails has a Pod fail with a code; one below zero is none.
+// fails makes a Pod fail with an exit code. A negative code means that it is unknown.
 func (w *world) fails(name string, code int32) {
 	p := w.pod(name)
 	p.Status.Phase = corev1.PodFailed
@@ -101,7 +101,7 @@ func (w *world) fails(name string, code int32) {
 	}
 }
 
-// truths are the types of the conditions that are true.
+// truths returns the types of the conditions that are true.
 func (w *world) truths() []string {
 	var all []string
 	for _, c := range w.Job.Status.Conditions {
@@ -179,31 +179,31 @@ func TestOutcome(t *testing.T) {
 		types   []job.ReplicaType
 		policy  job.SuccessPolicy
 		succeed []string
-		fail    string // under the policy Never
+		fail    string // with the policy Never
 		want    string
 	}{
-		"nobody":                          {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, nil, "", ""},
-		"the chief":                       {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"chief-0"}, "", job.Succeeded},
-		"worker 0 is not the chief":       {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"worker-0", "worker-1"}, "", ""},
-		"worker 0":                        {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"worker-0"}, "", job.Succeeded},
-		"worker 1":                        {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"worker-1"}, "", ""},
-		"worker 0 is not all":             {[]job.ReplicaType{job.Worker, job.PS}, job.AllWorkers, []string{"worker-0"}, "", ""},
-		"all workers":                     {[]job.ReplicaType{job.Worker, job.PS}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", job.Succeeded},
-		"all workers, not the chief":      {[]job.ReplicaType{job.Chief, job.Worker}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", ""},
-		"the chief, not all workers":      {[]job.ReplicaType{job.Chief, job.Worker}, job.AllWorkers, []string{"chief-0", "worker-0"}, "", ""},
-		"the chief and all workers":       {[]job.ReplicaType{job.Chief, job.Worker}, job.AllWorkers, []string{"chief-0", "worker-0", "worker-1"}, "", job.Succeeded},
-		"a chief alone":                   {[]job.ReplicaType{job.Chief}, job.AllWorkers, []string{"chief-0"}, "", job.Succeeded},
-		"parameter servers do not matter": {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"ps-0"}, "", ""},
-		"but when they fail":              {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, nil, "ps-0", job.Failed},
-		"a worker fails":                  {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, nil, "worker-1", job.Failed},
-		"the master":                      {[]job.ReplicaType{job.Master, job.Worker}, job.Leader, []string{"master-0"}, "", job.Succeeded},
-		"worker 0 is not the master":      {[]job.ReplicaType{job.Master, job.Worker}, job.Leader, []string{"worker-0", "worker-1"}, "", ""},
-		"all workers, not the master":     {[]job.ReplicaType{job.Master, job.Worker}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", ""},
-		"the master and all workers":      {[]job.ReplicaType{job.Master, job.Worker}, job.AllWorkers, []string{"master-0", "worker-0", "worker-1"}, "", job.Succeeded},
-		"the evaluator":                   {[]job.ReplicaType{job.Worker, job.Evaluator}, job.Leader, []string{"evaluator-0"}, "", ""},
-		"nobody waits for the evaluator":  {[]job.ReplicaType{job.Worker, job.Evaluator}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", job.Succeeded},
-		"an evaluator fails":              {[]job.ReplicaType{job.Chief, job.Evaluator}, job.Leader, nil, "evaluator-0", job.Failed},
-		"success comes first":             {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"chief-0"}, "worker-1", job.Succeeded},
+		"nobody":                                  {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, nil, "", ""},
+		"the chief":                               {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"chief-0"}, "", job.Succeeded},
+		"worker 0 is not the chief":               {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"worker-0", "worker-1"}, "", ""},
+		"worker 0":                                {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"worker-0"}, "", job.Succeeded},
+		"worker 1":                                {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"worker-1"}, "", ""},
+		"worker 0 is not all workers":             {[]job.ReplicaType{job.Worker, job.PS}, job.AllWorkers, []string{"worker-0"}, "", ""},
+		"all workers":                             {[]job.ReplicaType{job.Worker, job.PS}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", job.Succeeded},
+		"all workers, not the chief":              {[]job.ReplicaType{job.Chief, job.Worker}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", ""},
+		"the chief, not all workers":              {[]job.ReplicaType{job.Chief, job.Worker}, job.AllWorkers, []string{"chief-0", "worker-0"}, "", ""},
+		"the chief and all workers":               {[]job.ReplicaType{job.Chief, job.Worker}, job.AllWorkers, []string{"chief-0", "worker-0", "worker-1"}, "", job.Succeeded},
+		"a chief alone":                           {[]job.ReplicaType{job.Chief}, job.AllWorkers, []string{"chief-0"}, "", job.Succeeded},
+		"parameter servers do not matter":         {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, []string{"ps-0"}, "", ""},
+		"unless they fail":                        {[]job.ReplicaType{job.Worker, job.PS}, job.Leader, nil, "ps-0", job.Failed},
+		"a worker fails":                          {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, nil, "worker-1", job.Failed},
+		"the master":                              {[]job.ReplicaType{job.Master, job.Worker}, job.Leader, []string{"master-0"}, "", job.Succeeded},
+		"worker 0 is not the master":              {[]job.ReplicaType{job.Master, job.Worker}, job.Leader, []string{"worker-0", "worker-1"}, "", ""},
+		"all workers, not the master":             {[]job.ReplicaType{job.Master, job.Worker}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", ""},
+		"the master and all workers":              {[]job.ReplicaType{job.Master, job.Worker}, job.AllWorkers, []string{"master-0", "worker-0", "worker-1"}, "", job.Succeeded},
+		"the evaluator":                           {[]job.ReplicaType{job.Worker, job.Evaluator}, job.Leader, []string{"evaluator-0"}, "", ""},
+		"the job does not wait for the evaluator": {[]job.ReplicaType{job.Worker, job.Evaluator}, job.AllWorkers, []string{"worker-0", "worker-1"}, "", job.Succeeded},
+		"an evaluator fails":                      {[]job.ReplicaType{job.Chief, job.Evaluator}, job.Leader, nil, "evaluator-0", job.Failed},
+		"success comes first":                     {[]job.ReplicaType{job.Chief, job.Worker}, job.Leader, []string{"chief-0"}, "worker-1", job.Succeeded},
 	} {
 		w := newWorld(newJob(c.types...))
 		w.Job.Spec.SuccessPolicy = c.policy
@@ -219,14 +219,14 @@ func TestOutcome(t *testing.T) {
 		}
 		pods := w.names()
 		w.step()
-		require.Equal(t, pods, w.names(), "%s: nothing goes before it is written why", name)
+		require.Equal(t, pods, w.names(), "%s: Pods are deleted after the reason was written", name)
 		require.Equal(t, c.want == job.Succeeded, slices.Contains(w.truths(), job.Succeeded), name)
 		require.Equal(t, c.want == job.Failed, slices.Contains(w.truths(), job.Failed), name)
 		require.Equal(t, c.want == "", w.Job.Status.CompletionTime == nil, name)
 	}
 }
 
-// TestRunning has one replica of each type run alone: that of a job that trains is what makes the job run.
+// TestRunning runs one replica of each type alone. The job runs only if that type trains.
 func TestRunning(t *testing.T) {
 	for _, kind := range job.ReplicaTypes {
 		w := newWorld(newJob(job.Worker))
@@ -238,7 +238,7 @@ func TestRunning(t *testing.T) {
 	}
 }
 
-// TestLifeOfConditions takes jobs through all they can become in many orders, and looks at what is true at once.
+// TestLifeOfConditions changes jobs in many random orders, and checks which conditions are true at the same time.
 func TestLifeOfConditions(t *testing.T) {
 	transient := []string{job.Running, job.Restarting, job.Suspended}
 	for seed := range uint64(300) {
@@ -268,7 +268,7 @@ func TestLifeOfConditions(t *testing.T) {
 				require.Empty(t, is, "seed %d: %s", seed, truths)
 			}
 			if slices.Contains(was, job.Succeeded) || slices.Contains(was, job.Failed) {
-				require.Equal(t, was, truths, "seed %d: what has finished stays so", seed)
+				require.Equal(t, was, truths, "seed %d: a finished job stays finished", seed)
 			}
 			if n == 0 {
 				break
@@ -285,7 +285,7 @@ func TestRestartsAreCountedOnce(t *testing.T) {
 	w.step()
 	w.fails("worker-1", 1)
 	w.pod("worker-1").Status.ContainerStatuses[1].RestartCount = 3
-	stays := slices.Clone(w.Pods) // as a cache has them that is late, or a server that refuses to delete
+	stays := slices.Clone(w.Pods) // as with a late cache, or a server that refuses to delete
 	for range 3 {
 		w.step()
 		require.EqualValues(t, 4, w.Job.Status.Restarts, "one by the controller, three by the kubelet")
@@ -303,19 +303,19 @@ func TestRestartsAreCountedOnce(t *testing.T) {
 	w.Pods = w.Pods[:1]
 	w.step()
 	require.Empty(t, w.Job.Status.Restarting)
-	require.Equal(t, []string{job.Created, job.Restarting}, w.truths(), "there is one again, which does not run yet")
+	require.Equal(t, []string{job.Created, job.Restarting}, w.truths(), "the new Pod does not run yet")
 	w.runs("worker-1")
 	w.pod("worker-1").DeletionTimestamp = &now
 	w.step()
-	require.Equal(t, []string{job.Created, job.Restarting}, w.truths(), "nor does one that was told to end")
+	require.Equal(t, []string{job.Created, job.Restarting}, w.truths(), "a terminating Pod does not run")
 	w.pod("worker-1").DeletionTimestamp = nil
 	w.step()
 	require.Equal(t, []string{job.Created, job.Running}, w.truths())
 	require.EqualValues(t, 4, w.Job.Status.Restarts)
 }
 
-// TestNobodyIsRestartedAtTheEnd has a job succeed while a replica of it is being replaced.
-func TestNobodyIsRestartedAtTheEnd(t *testing.T) {
+// TestNoRestartAfterSuccess has a job that succeeds while one of its replicas is being replaced.
+func TestNoRestartAfterSuccess(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	change(w.Job, job.Worker, 2, job.OnFailure)
 	w.step()
@@ -330,8 +330,8 @@ func TestNobodyIsRestartedAtTheEnd(t *testing.T) {
 	require.Empty(t, w.Job.Status.Restarting)
 }
 
-// TestEndingPodsAreNoFailures has somebody drain a node.
-func TestEndingPodsAreNoFailures(t *testing.T) {
+// TestTerminatingPodsAreNoFailures drains a node.
+func TestTerminatingPodsAreNoFailures(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	w.step()
 	w.runs("worker-0")
@@ -368,7 +368,7 @@ func TestBackoffLimit(t *testing.T) {
 	w.fails("worker-1", -1)
 	w.step()
 	require.Equal(t, "BackoffLimitExceeded", w.reason(job.Failed))
-	require.EqualValues(t, 1, w.Job.Status.Restarts, "which was the last")
+	require.EqualValues(t, 1, w.Job.Status.Restarts, "this was the last restart")
 
 	w = newWorld(newJob(job.Worker))
 	change(w.Job, job.Worker, 1, job.Always)
@@ -380,7 +380,7 @@ func TestBackoffLimit(t *testing.T) {
 	require.Equal(t, []string{job.Created, job.Running}, w.truths())
 	w.pod("worker-0").Status.ContainerStatuses = []plan.ContainerStatus{{RestartCount: 1}}
 	w.step()
-	require.Equal(t, "BackoffLimitExceeded", w.reason(job.Failed), "the kubelet's count, too")
+	require.Equal(t, "BackoffLimitExceeded", w.reason(job.Failed), "restarts by the kubelet count, too")
 }
 
 func TestDeadline(t *testing.T) {
@@ -410,7 +410,7 @@ func TestTimeToLive(t *testing.T) {
 		w.step()
 		w.pod("worker-0").Status.Phase = corev1.PodSucceeded
 		w.step()
-		require.False(t, w.last.DeleteJob, "it is not written yet that it has finished")
+		require.False(t, w.last.DeleteJob, "the end of the job is not written yet")
 		if want > 0 {
 			w.Now = start.Add(want - 1)
 			w.step()
@@ -427,11 +427,11 @@ func TestTimeToLive(t *testing.T) {
 	w.step()
 	require.Error(t, w.last.Err)
 	w.step()
-	require.False(t, w.last.DeleteJob, "nobody could read what is wrong with it")
+	require.False(t, w.last.DeleteJob, "an invalid job stays, so that its user can read the reason")
 }
 
-// TestFinishedBySomebodyElse has a job be marked as failed by hand.
-func TestFinishedBySomebodyElse(t *testing.T) {
+// TestFinishedByAnotherClient sets the condition Failed by hand.
+func TestFinishedByAnotherClient(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	w.step()
 	w.Job.Status.Conditions = append(w.Job.Status.Conditions, metav1.Condition{Type: job.Failed, Status: metav1.ConditionTrue})
@@ -461,7 +461,7 @@ func TestCleanPodPolicy(t *testing.T) {
 		}
 		require.Equal(t, want.pods, w.names(), policy)
 		require.Len(t, w.Services, want.services, policy)
-		require.Equal(t, job.ReplicaStatus{Succeeded: 1}, w.Job.Status.Replicas[job.Chief], "%s: it is not forgotten", policy)
+		require.Equal(t, job.ReplicaStatus{Succeeded: 1}, w.Job.Status.Replicas[job.Chief], "%s: the numbers stay", policy)
 		require.Equal(t, job.ReplicaStatus{Active: want.active, Failed: 1}, w.Job.Status.Replicas[job.Worker], policy)
 	}
 }
@@ -472,13 +472,13 @@ func TestInvalidJobs(t *testing.T) {
 	require.ErrorContains(t, w.last.Err, "spec.replicas")
 	require.Equal(t, "InvalidSpec", w.reason(job.Failed))
 	require.Equal(t, []plan.Note{
-		{Reason: "JobCreated", Text: "the job was seen by its controller"},
+		{Reason: "JobCreated", Text: "the controller has received the job"},
 		{Warning: true, Reason: "InvalidSpec", Text: w.last.Err.Error()},
 	}, w.last.Notes)
 	require.Empty(t, w.Pods)
 	w.step()
 	require.NoError(t, w.last.Err)
-	require.Empty(t, w.last.Notes, "it is told once")
+	require.Empty(t, w.last.Notes, "it is reported once")
 }
 
 func TestSuspension(t *testing.T) {
@@ -490,7 +490,7 @@ func TestSuspension(t *testing.T) {
 	now := metav1.NewTime(w.Now)
 	w.Services = append(w.Services, &plan.Service{ObjectMeta: metav1.ObjectMeta{Name: "goes", DeletionTimestamp: &now}})
 	w.step()
-	require.Len(t, w.Services, 1, "what goes need not be told to")
+	require.Len(t, w.Services, 1, "terminating Pods are not deleted again")
 	w.Services = nil
 	require.EqualValues(t, 7, w.Job.Status.ObservedGeneration)
 	require.Equal(t, []string{job.Created, job.Suspended}, w.truths())
@@ -527,7 +527,7 @@ func TestSlots(t *testing.T) {
 	p := plan.Decide(w.Observed)
 	require.Equal(t, []plan.Replica{{Type: job.Worker, Index: 1}}, p.CreatePods)
 	require.Equal(t, []*plan.Pod{w.Pods[3], w.Pods[4]}, p.DeletePods)
-	require.Equal(t, map[job.ReplicaType]job.ReplicaStatus{job.Worker: {Active: 1}}, p.Status.Replicas, "a replica counts once, and what is surplus does not")
+	require.Equal(t, map[job.ReplicaType]job.ReplicaStatus{job.Worker: {Active: 1}}, p.Status.Replicas, "a replica counts once, and surplus Pods do not count")
 	var unclear []string
 	for _, n := range p.Notes {
 		if n.Reason == "UnclearReplica" {
@@ -537,17 +537,17 @@ func TestSlots(t *testing.T) {
 	}
 	require.Equal(t, []string{
 		"a-twin and mnist-worker-0 are both worker 0",
-		`negative has labels that make it "worker" "-1", which there is not`,
-		`no-index has labels that make it "worker" "", which there is not`,
-		`no-type has labels that make it "boss" "0", which there is not`,
+		`negative has labels of an unknown replica: "worker" "-1"`,
+		`no-index has labels of an unknown replica: "worker" ""`,
+		`no-type has labels of an unknown replica: "boss" "0"`,
 		"mnist-worker-0 and second-twin are both worker 0",
 	}, unclear)
 	w.Pods[1].Status.Phase = corev1.PodSucceeded
 	require.True(t, status.Is(plan.Decide(w.Observed).Status.Conditions, job.Succeeded, metav1.ConditionTrue), "the one that has the name counts")
 }
 
-// TestJobsThatGo are left alone: what is theirs goes with them.
-func TestJobsThatGo(t *testing.T) {
+// TestDeletedJobs expects no plan: the garbage collector deletes the Pods and Services.
+func TestDeletedJobs(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	now := metav1.NewTime(start)
 	w.Job.DeletionTimestamp = &now

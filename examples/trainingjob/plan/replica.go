@@ -13,12 +13,12 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 )
 
-// Labels are those by which an object is known to be a replica's.
+// Labels returns the labels that identify the objects of a replica.
 func Labels(j *job.TrainingJob, r Replica) map[string]string {
 	return map[string]string{job.LabelJob: j.Name, job.LabelType: string(r.Type), job.LabelIndex: strconv.Itoa(r.Index)}
 }
 
-// NewPod is the Pod of a replica, which has no owner yet.
+// NewPod returns the Pod of a replica, without an owner.
 func NewPod(j *job.TrainingJob, r Replica) *corev1.Pod {
 	spec := j.Spec.Replicas[r.Type]
 	t := spec.Template.DeepCopy()
@@ -41,7 +41,7 @@ func NewPod(j *job.TrainingJob, r Replica) *corev1.Pod {
 	return p
 }
 
-// podPolicy is what the kubelet is told. Whether an exit code is worth a retry it cannot know.
+// podPolicy returns the restart policy for the kubelet. The kubelet cannot know which exit codes are worth a retry.
 func podPolicy(p job.RestartPolicy) corev1.RestartPolicy {
 	if p == job.ExitCode {
 		return corev1.RestartPolicyNever
@@ -49,7 +49,7 @@ func podPolicy(p job.RestartPolicy) corev1.RestartPolicy {
 	return corev1.RestartPolicy(p)
 }
 
-// trainer finds the container that trains.
+// trainer returns the training container.
 func trainer(s *corev1.PodSpec) *corev1.Container {
 	at := slices.IndexFunc(s.Containers, func(c corev1.Container) bool { return c.Name == job.ContainerName })
 	if at < 0 {
@@ -58,8 +58,8 @@ func trainer(s *corev1.PodSpec) *corev1.Container {
 	return &s.Containers[at]
 }
 
-// equip gives the container that trains its port, and tells it where the others are. A job of one replica has no others,
-// and one that has a TF_CONFIG of its own knows better.
+// equip adds the port and TF_CONFIG to the training container. A job of one replica needs no TF_CONFIG, and a TF_CONFIG
+// of the template stays.
 func equip(c *corev1.Container, j *job.TrainingJob, r Replica) {
 	if !slices.ContainsFunc(c.Ports, func(p corev1.ContainerPort) bool { return p.Name == job.PortName }) {
 		c.Ports = append(c.Ports, corev1.ContainerPort{Name: job.PortName, ContainerPort: job.DefaultPort, Protocol: corev1.ProtocolTCP})
@@ -70,16 +70,17 @@ func equip(c *corev1.Container, j *job.TrainingJob, r Replica) {
 	}
 }
 
-// configVariable is what TensorFlow reads its place in the cluster from (tf.distribute.cluster_resolver.TFConfigClusterResolver).
+// configVariable is the environment variable from which TensorFlow reads its place in the cluster
+// (tf.distribute.cluster_resolver.TFConfigClusterResolver).
 const configVariable = "TF_CONFIG"
 
-// task is a replica as TF_CONFIG names it.
+// task is a replica in TF_CONFIG.
 type task struct {
 	Type  job.ReplicaType `json:"type"`
 	Index int             `json:"index"`
 }
 
-// config is the TF_CONFIG of a replica: the cluster and the replica's place in it.
+// config returns the TF_CONFIG of a replica: the cluster, and the replica's place in it.
 func config(j *job.TrainingJob, r Replica) string {
 	if j.Spec.EnableDynamicWorker {
 		return text(struct {
@@ -97,12 +98,13 @@ func config(j *job.TrainingJob, r Replica) string {
 func text(config any) string {
 	b, err := json.Marshal(config)
 	if err != nil {
-		panic(err) // strings and numbers are JSON
+		panic(err) // strings and numbers are always valid JSON
 	}
 	return string(b)
 }
 
-// cluster lists the addresses of all replicas, except evaluators: TensorFlow does not count them in.
+// cluster returns the addresses of all replicas except evaluators, which TensorFlow does not count as part of the
+// cluster.
 func cluster(j *job.TrainingJob) map[job.ReplicaType][]string {
 	all := map[job.ReplicaType][]string{}
 	for _, r := range wanted(j) {
@@ -113,14 +115,14 @@ func cluster(j *job.TrainingJob) map[job.ReplicaType][]string {
 	return all
 }
 
-// sparse is a cluster as one replica knows it that does not know the workers.
+// sparse is the cluster of a replica that does not know all workers.
 type sparse struct {
-	Worker map[int]string `json:"worker"` // by their index
+	Worker map[int]string `json:"worker"` // by index
 	PS     []string       `json:"ps"`
 }
 
-// sparseCluster returns what a replica knows of a job whose workers come and go. A parameter server knows itself, a
-// worker itself and the parameter servers, and any other replica the parameter servers.
+// sparseCluster returns the cluster of a replica in a job with dynamic workers. A parameter server has itself, a worker
+// has itself and the parameter servers, and any other replica has the parameter servers.
 func sparseCluster(j *job.TrainingJob, r Replica) sparse {
 	if r.Type == job.PS {
 		return sparse{Worker: map[int]string{}, PS: []string{address(j, r)}}
@@ -132,13 +134,13 @@ func sparseCluster(j *job.TrainingJob, r Replica) sparse {
 	return s
 }
 
-// address is where other replicas reach one: its Service and its port.
+// address returns the name of a replica's Service, and its port.
 func address(j *job.TrainingJob, r Replica) string {
 	host := job.Name(j, r.Type, r.Index) + "." + j.Namespace + ".svc"
 	return net.JoinHostPort(host, strconv.Itoa(int(port(j, r.Type))))
 }
 
-// port is where the replicas of a type listen.
+// port returns the port on which the replicas of a type listen.
 func port(j *job.TrainingJob, t job.ReplicaType) int32 {
 	template := j.Spec.Replicas[t].Template
 	if c := trainer(&template.Spec); c != nil {
@@ -151,8 +153,8 @@ func port(j *job.TrainingJob, t job.ReplicaType) int32 {
 	return job.DefaultPort
 }
 
-// NewService is the Service of a replica, which gives it a name that outlives its Pod. It has no owner yet. Replicas find
-// each other before they are ready, because most are not before they have.
+// NewService returns the Service of a replica, without an owner. It gives the replica a name that stays when its Pod is
+// replaced. The Service also publishes Pods that are not ready, because most replicas need the others to become ready.
 func NewService(j *job.TrainingJob, r Replica) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: j.Namespace, Name: job.Name(j, r.Type, r.Index), Labels: Labels(j, r)},

@@ -43,7 +43,7 @@ func TestNewPod(t *testing.T) {
 	j.Spec.Replicas[job.Worker] = job.ReplicaSpec{Replicas: &n, RestartPolicy: job.ExitCode, Template: *template}
 	before := api.Clone(j)
 	p := plan.NewPod(j, plan.Replica{Type: job.Worker, Index: 1})
-	require.Equal(t, before, j, "the template is everybody's")
+	require.Equal(t, before, j, "the template is shared and must not change")
 	require.Equal(t, "mnist-worker-1", p.Name)
 	require.Equal(t, "lab", p.Namespace)
 	require.Equal(t, map[string]string{
@@ -63,16 +63,16 @@ func TestNewPod(t *testing.T) {
 func TestConfigIsLeftOut(t *testing.T) {
 	j := newJob(job.Worker)
 	p := plan.NewPod(j, plan.Replica{Type: job.Worker})
-	require.Empty(t, p.Spec.Containers[0].Env, "it trains alone")
+	require.Empty(t, p.Spec.Containers[0].Env, "it is the only replica")
 	require.EqualValues(t, job.DefaultPort, p.Spec.Containers[0].Ports[0].ContainerPort)
 
 	scale(j, job.Worker, 2)
 	own := []corev1.EnvVar{{Name: "TF_CONFIG", Value: "{}"}}
 	j.Spec.Replicas[job.Worker].Template.Spec.Containers[0].Env = own
-	require.Equal(t, own, plan.NewPod(j, plan.Replica{Type: job.Worker}).Spec.Containers[0].Env, "it knows better")
+	require.Equal(t, own, plan.NewPod(j, plan.Replica{Type: job.Worker}).Spec.Containers[0].Env, "the template has a TF_CONFIG")
 }
 
-// configOf is what a replica is told of the others.
+// configOf returns the TF_CONFIG of a replica.
 func configOf(j *job.TrainingJob, t job.ReplicaType, index int) string {
 	for _, e := range plan.NewPod(j, plan.Replica{Type: t, Index: index}).Spec.Containers[0].Env {
 		if e.Name == "TF_CONFIG" {
@@ -82,8 +82,8 @@ func configOf(j *job.TrainingJob, t job.ReplicaType, index int) string {
 	return ""
 }
 
-// TestEvaluatorsAreNotOfTheCluster names the cluster to a job of every type of replica but one.
-func TestEvaluatorsAreNotOfTheCluster(t *testing.T) {
+// TestEvaluatorsAreNotInTheCluster has a job with replicas of every type except one.
+func TestEvaluatorsAreNotInTheCluster(t *testing.T) {
 	j := newJob(job.Master, job.PS, job.Worker, job.Evaluator)
 	const cluster = `{"cluster":{"master":["mnist-master-0.lab.svc:2222"],"ps":["mnist-ps-0.lab.svc:2222"],"worker":["mnist-worker-0.lab.svc:2222"]},`
 	for _, kind := range []job.ReplicaType{job.Master, job.PS, job.Worker, job.Evaluator} {
@@ -91,14 +91,14 @@ func TestEvaluatorsAreNotOfTheCluster(t *testing.T) {
 	}
 }
 
-// TestDynamicWorkers changes the number of workers: what the others were told when they were made stays true.
+// TestDynamicWorkers changes the number of workers. The TF_CONFIG of existing Pods stays correct.
 func TestDynamicWorkers(t *testing.T) {
 	j := newJob(job.Chief, job.PS, job.Worker, job.Evaluator)
 	scale(j, job.PS, 2)
 	scale(j, job.Worker, 2)
 	grown := api.Clone(j)
 	scale(grown, job.Worker, 5)
-	require.NotEqual(t, configOf(j, job.Worker, 1), configOf(grown, job.Worker, 1), "who names all workers names other ones now")
+	require.NotEqual(t, configOf(j, job.Worker, 1), configOf(grown, job.Worker, 1), "without dynamic workers, TF_CONFIG names all of them")
 
 	j.Spec.EnableDynamicWorker, grown.Spec.EnableDynamicWorker = true, true
 	const servers = `"ps":["mnist-ps-0.lab.svc:2222","mnist-ps-1.lab.svc:2222"]`
@@ -117,7 +117,7 @@ func TestDynamicWorkers(t *testing.T) {
 	require.Empty(t, configOf(alone, job.Worker, 0))
 	alone.Spec.EnableDynamicWorker = true
 	require.JSONEq(t, `{"sparseCluster":{"worker":{"0":"mnist-worker-0.lab.svc:2222"},"ps":[]},"task":{"type":"worker","index":0}}`,
-		configOf(alone, job.Worker, 0), "others may come")
+		configOf(alone, job.Worker, 0), "other workers may come")
 }
 
 func TestPodPolicies(t *testing.T) {

@@ -11,22 +11,22 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 )
 
-// Replica is one of those that a job wants.
+// Replica identifies a replica of a job.
 type Replica struct {
 	Type  job.ReplicaType
 	Index int
 }
 
-// slots are objects of one kind by the replica that they are for. What was told to end keeps its place until it is gone,
-// for its name is taken as long.
+// slots assigns objects of one kind to replicas. A terminating object keeps its slot until it is gone, because its name
+// is taken until then.
 type slots[T metav1.Object] struct {
 	taken   map[Replica]T
-	surplus []T      // for replicas that are not wanted any more
-	odd     []string // what cannot be told, or twice
+	surplus []T      // objects of replicas that are not wanted
+	odd     []string // messages about ambiguous objects
 }
 
-// sortOut finds each object's place by its labels. Of several that are one replica the one that has its name counts, else
-// the first by name, in whatever order they come.
+// sortOut assigns objects to replicas by their labels. If several objects have one replica's labels, the one with the
+// replica's name counts, or else the first by name. The order of the objects does not matter.
 func sortOut[T metav1.Object](j *job.TrainingJob, objects []T) slots[T] {
 	s := slots[T]{taken: map[Replica]T{}}
 	objects = slices.SortedFunc(slices.Values(objects), func(a, b T) int { return strings.Compare(a.GetName(), b.GetName()) })
@@ -53,18 +53,18 @@ func sortOut[T metav1.Object](j *job.TrainingJob, objects []T) slots[T] {
 	return s
 }
 
-// replicaOf reads from labels which replica an object is for.
+// replicaOf returns the replica to which an object's labels refer.
 func replicaOf(o metav1.Object) (Replica, error) {
 	labels := o.GetLabels()
 	t := job.ReplicaType(labels[job.LabelType])
 	index, err := strconv.Atoi(labels[job.LabelIndex])
 	if err != nil || index < 0 || !slices.Contains(job.ReplicaTypes, t) {
-		return Replica{}, fmt.Errorf("%s has labels that make it %q %q, which there is not", o.GetName(), t, labels[job.LabelIndex])
+		return Replica{}, fmt.Errorf("%s has labels of an unknown replica: %q %q", o.GetName(), t, labels[job.LabelIndex])
 	}
 	return Replica{Type: t, Index: index}, nil
 }
 
-// wanted are the replicas that a job wants, in the order in which they are made.
+// wanted returns the replicas that a job wants, in the order of their creation.
 func wanted(j *job.TrainingJob) []Replica {
 	var all []Replica
 	for _, t := range job.ReplicaTypes {
@@ -75,7 +75,7 @@ func wanted(j *job.TrainingJob) []Replica {
 	return all
 }
 
-// missing are the replicas that have no object.
+// missing returns the replicas that have no object.
 func (s slots[T]) missing(j *job.TrainingJob) []Replica {
 	return slices.DeleteFunc(wanted(j), func(r Replica) bool {
 		_, found := s.taken[r]

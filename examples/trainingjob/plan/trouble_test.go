@@ -14,7 +14,8 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 )
 
-// TestFarDeadlines are beyond what a time.Duration holds: the job has all the time that can be told, and is not out of it.
+// TestFarDeadlines has deadlines that a time.Duration cannot hold. The job has the longest possible time instead, and
+// does not time out at once.
 func TestFarDeadlines(t *testing.T) {
 	for _, seconds := range []int64{10_000_000_000, math.MaxInt64} {
 		w := newWorld(newJob(job.Worker))
@@ -25,7 +26,7 @@ func TestFarDeadlines(t *testing.T) {
 	}
 }
 
-// TestDisruptedPods are no fault of the program, whatever it ended with when it was told to go.
+// TestDisruptedPods expects that a disrupted Pod is replaced, whatever its exit code is.
 func TestDisruptedPods(t *testing.T) {
 	for _, c := range []struct {
 		policy   job.RestartPolicy
@@ -49,8 +50,8 @@ func TestDisruptedPods(t *testing.T) {
 	}
 }
 
-// TestWhoWasTheLast names the Pod whose failure was one too many.
-func TestWhoWasTheLast(t *testing.T) {
+// TestLastRestart checks that the message names the Pod whose failure was one too many.
+func TestLastRestart(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	change(w.Job, job.Worker, 1, job.ExitCode)
 	limit := int32(0)
@@ -62,7 +63,7 @@ func TestWhoWasTheLast(t *testing.T) {
 	require.Equal(t, "1 restarts are needed, and 0 allowed: pod mnist-worker-0 failed with exit code 137", w.message(job.Failed))
 }
 
-// TestTheOrderOfPodsDoesNotMatter has two Pods be one replica, neither of which has its name.
+// TestTheOrderOfPodsDoesNotMatter has two Pods with the labels of one replica. Neither has its name.
 func TestTheOrderOfPodsDoesNotMatter(t *testing.T) {
 	w := newWorld(newJob(job.Worker))
 	for name, phase := range map[string]corev1.PodPhase{"a": corev1.PodSucceeded, "b": corev1.PodFailed} {

@@ -19,16 +19,16 @@ import (
 	"github.com/leatproject/leat/recorder"
 )
 
-// carryOut makes and deletes what was planned. A job with a replica that the server will never take has failed.
+// carryOut makes the changes of a plan. A job fails if the server rejects a replica as invalid.
 func (r *reconciler) carryOut(ctx context.Context, j *job.TrainingJob, p plan.Plan) error {
-	// Services come first, for replicas look for each other as soon as they run.
+	// Services come first, because replicas look for each other as soon as they run.
 	err := errors.Join(
 		carryOut(ctx, r, j, r.services, p.CreateServices, p.DeleteServices),
 		carryOut(ctx, r, j, r.pods, p.CreatePods, p.DeletePods),
 	)
 	switch {
 	case among(err, endsNamespace):
-		return nil // nothing can be made here any more, and soon nothing is left
+		return nil // the namespace is terminating: nothing can be created, and everything will be deleted
 	case among(err, apierrors.IsInvalid):
 		s, notes := plan.Fail(j, time.Now(), "ReplicaRefused", err.Error())
 		_, err = r.writeStatus(ctx, j, s, notes)
@@ -63,7 +63,8 @@ func carryOut[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tra
 	return errs
 }
 
-// createAll makes objects, few at first. What fails, or is not tried because others failed, is not expected.
+// createAll creates objects, with a slow start. Failed requests, and those that are not sent because of them, are not
+// expected.
 func createAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], b batch, missing []plan.Replica) error {
 	var made atomic.Int32
 	defer func() { r.expected.Created(b, len(missing)-int(made.Load())) }() // also after a panic
@@ -81,7 +82,8 @@ func createAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tr
 	return err
 }
 
-// deleteAll deletes objects, all at once. One that is gone already, or has a successor of its name, is not expected to go.
+// deleteAll deletes objects, all at once. An object that is already gone, or that was replaced by one of the same name,
+// is not expected to go.
 func deleteAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.TrainingJob, c children[T, W], b batch, doomed []T) error {
 	errs := make([]error, len(doomed))
 	var all sync.WaitGroup
@@ -102,12 +104,13 @@ func deleteAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tr
 	return errors.Join(errs...)
 }
 
-// endsNamespace tells whether an error is that the namespace is being deleted.
+// endsNamespace reports whether an error says that the namespace is being deleted.
 func endsNamespace(err error) bool {
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// among tells whether one of the errors that were joined is of a kind; apimachinery looks at the first alone.
+// among reports whether one of several joined errors is of a kind. The functions of apimachinery check only the first
+// one.
 func among(err error, is func(error) bool) bool {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return among(err, is) })

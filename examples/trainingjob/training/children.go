@@ -18,7 +18,8 @@ import (
 	"github.com/leatproject/leat/owner"
 )
 
-// children are what jobs have of one kind: a part of them is read, and they are made whole.
+// children are the objects of one kind that jobs own. The cache has a part of their fields; new objects are created
+// whole.
 type children[T, W metav1.Object] struct {
 	resource api.Resource
 	byKeeper *cache.Index[T, workload.Owner]
@@ -36,7 +37,8 @@ func newChildren[T, W metav1.Object](c *apiclient.Client, r api.Resource, i *inf
 	}
 }
 
-// find finds those of a job, adopting orphans that have its label and releasing what has it no more.
+// find returns the objects of a job. It adopts orphans that have the job's label, and releases objects that no longer
+// have it.
 func (c children[T, W]) find(ctx context.Context, jobs *cachedclient.Typed[*job.TrainingJob], j *job.TrainingJob) ([]T, error) {
 	claimer := owner.Claimer[*job.TrainingJob, T]{
 		Owner: j, Resource: job.Resource,
@@ -53,7 +55,7 @@ func (c children[T, W]) find(ctx context.Context, jobs *cachedclient.Typed[*job.
 	return claimer.Claim(ctx, append(mine, orphans...))
 }
 
-// create makes the object of a replica, which is the job's.
+// create creates the object of a replica, owned by the job.
 func (c children[T, W]) create(ctx context.Context, j *job.TrainingJob, r plan.Replica) (name string, err error) {
 	o := c.make(j, r)
 	if err := owner.SetController(j, job.Resource, o); err != nil {
@@ -63,7 +65,7 @@ func (c children[T, W]) create(ctx context.Context, j *job.TrainingJob, r plan.R
 	return o.GetName(), err
 }
 
-// delete deletes an object, and no other of its name.
+// delete deletes an object, and no other object of the same name.
 func (c children[T, W]) delete(ctx context.Context, o T) error {
 	return c.view.Delete(ctx, api.KeyOf(o), metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(o.GetUID()))})
 }

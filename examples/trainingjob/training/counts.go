@@ -7,16 +7,15 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 )
 
-// Counts are what has happened to jobs while this process watched over them. Whatever is counted was written into a status
-// at the same moment, so that a process that comes later finds it there and does not count it again. The zero value is
-// ready, and may be used from any goroutine.
-// It corresponds to the jobs counters of kubeflow's training-operator.
+// Counts counts events in the lives of jobs since the start of this process. Each count belongs to a change of a status
+// that this process has written, so a later process does not count it again. The zero value is ready, and may be used
+// on any goroutine. It corresponds to the job counters of kubeflow's training-operator.
 type Counts struct {
 	Created, Succeeded, Failed atomic.Int64 // jobs
 	Restarted                  atomic.Int64 // replicas
 }
 
-// changed counts what has come true in a status.
+// changed counts the conditions that became true and the restarts between two statuses.
 func (c *Counts) changed(before, after job.Status) {
 	for _, kind := range plan.BecameTrue(before, after) {
 		switch kind {

@@ -1,33 +1,36 @@
-// Package training is the controller of TrainingJobs: it makes their Pods and Services, and says how they fare.
+// Package training is the controller of TrainingJobs: it creates their Pods and Services and writes their status.
 //
-// # Place in the pipeline
+// Package plan decides what to do. Read reconciler.go first, then carryout.go for creations and deletions, watch.go for
+// sources and expectations, and counts.go for the metrics.
 //
-// At its end. Read reconciler.go first, then carryout.go for what is made and deleted, watch.go for what a job is reconciled
-// for and how expectations are settled, and counts.go for what is counted. What is to be done is decided by package plan.
+// # Example
 //
-// # Guarantees
+// New returns the controller, which a manager runs:
 //
-//  1. Nothing is made or deleted twice because a cache is late: each type of replica is waited for, its Pods and its Services
-//     (TestLateCachesMakeNothingTwice, TestTypesAreExpectedTogether, TestLateDeletionsAreWaitedFor). What never comes is
-//     not waited for for ever (TestWhatNeverComesIsNotExpectedForEver).
-//  2. What is expected of a job is forgotten with it, and a job of the same name expects nothing of it
-//     (TestExpectationsGoWithTheirJob).
-//  3. What a reconcile has written of a job the next one sees (TestStatusIsWrittenOnce), and what somebody else has changed
-//     meanwhile is not written over, nor deleted (TestAnotherVersionIsNotWrittenOver, TestALongerLifeIsSeen).
-//  4. What is counted and told is what was written, and not again by whoever comes after (TestCountsAreOfWhatWasWritten).
-//  5. What the server refuses for good ends the job; what it refuses at the moment is tried again (TestRefusals, TestFailedDeletions).
-//  6. Whatever belongs to a job ends with it or with its suspension, also what is no replica that there is
-//     (TestUnclearReplicasGo).
-//  7. A panic costs an attempt (TestPanicsAreContained).
+//	c, err := training.New(training.Options{
+//		Client: client, Jobs: jobs, Pods: pods, Services: services, Recorder: events,
+//	})
+//
+// # Promises
+//
+//  1. A late cache does not cause a second creation or deletion. Each type of replica has its own expectations of Pods
+//     and of Services, which end after a time limit.
+//  2. The expectations of a job end with it. A new job of the same name has none of them.
+//  3. A reconcile sees what the last one wrote. A job that another client has changed meanwhile is neither overwritten
+//     nor deleted.
+//  4. Counts and Events follow a written status, so the next process does not repeat them.
+//  5. An object that the server rejects as invalid fails the job. Other failures are retried.
+//  6. All objects with a job's label end with the job or its suspension, including those of no known replica.
+//  7. A panic ends one attempt, not the program.
 //
 // # Concurrency
 //
-// Reconcile runs on the controller's workers, for different jobs at once. It makes few Pods at a time at first, then twice as
-// many each time; it blocks until the last of those requests is answered.
+// Reconcile runs on the controller's workers, for different jobs at the same time. It creates Pods in batches of 1, 2,
+// 4 and so on, and blocks until the last request is answered.
 //
 // # Differences from client-go
 //
-// It does what the controller of TFJobs of kubeflow's training-operator does. There, expectations of several types are
-// satisfied when any of them is, defaults are set on the objects of the cache, and jobs are counted again whenever the
-// operator starts.
+// It does what the TFJob controller of kubeflow's training-operator does. There, the expectations of several types are
+// satisfied when those of any type are, defaults are set on objects of the cache, and jobs are counted again at each
+// start of the operator.
 package training

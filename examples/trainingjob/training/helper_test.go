@@ -28,7 +28,8 @@ import (
 
 var mnist = api.Key{Namespace: "lab", Name: "mnist"}
 
-// world is the controller, its caches and a server in memory, in a bubble. Nobody may change what the caches hold.
+// world is the controller, its caches and a server in memory, in a bubble. A change of an object in a cache fails the
+// test.
 type world struct {
 	*testing.T
 	server     *testserver.Server
@@ -42,7 +43,7 @@ func inWorld(t *testing.T, test func(*world)) {
 	inWorldWith(t, func(*reconciler) {}, test)
 }
 
-// inWorldWith is inWorld with a reconciler that was changed before it runs.
+// inWorldWith is inWorld with a change of the reconciler before it runs.
 func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -87,13 +88,13 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 
 func shared[T api.Object](w *world, f *informer.Factory, from api.ListerWatcher[T]) *informer.Share[T] {
 	s, err := informer.Shared(f, from, informer.Options[T]{
-		OnMutation: func(m cache.Mutation) { w.Errorf("somebody changed what is in a cache: %s", m) },
+		OnMutation: func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) },
 	})
 	require.NoError(w, err)
 	return s
 }
 
-// submit creates a job of workers, changed as change says.
+// submit creates a job with a number of workers, after change has changed it.
 func (w *world) submit(workers int32, change func(*job.TrainingJob)) {
 	w.Helper()
 	j := &job.TrainingJob{
@@ -112,7 +113,7 @@ func (w *world) submit(workers int32, change func(*job.TrainingJob)) {
 
 func asIs(*job.TrainingJob) {}
 
-// edit changes something of the server's.
+// edit changes an object of the server.
 func (w *world) edit(r api.Resource, name string, change func(*unstructured.Unstructured)) {
 	w.Helper()
 	_, err := w.server.Edit(r, api.Key{Namespace: mnist.Namespace, Name: name}, change)
@@ -120,7 +121,7 @@ func (w *world) edit(r api.Resource, name string, change func(*unstructured.Unst
 	synctest.Wait()
 }
 
-// touch changes nothing that matters of the job, so that it is reconciled.
+// touch changes a label of the job, so that it is reconciled.
 func (w *world) touch() {
 	w.Helper()
 	w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
@@ -150,7 +151,7 @@ func (w *world) count(r api.Resource) int {
 	return len(all)
 }
 
-// requests counts those of a verb about a resource, or its status.
+// requests counts the requests of a verb for a resource, or for its status.
 func (w *world) requests(verb string, r api.Resource) (n int) {
 	for _, q := range w.server.Requests() {
 		if q.Verb == verb && q.Resource == r.Plural {
@@ -160,7 +161,7 @@ func (w *world) requests(verb string, r api.Resource) (n int) {
 	return n
 }
 
-// hold keeps what happens to objects of a resource from the caches, until it is removed.
+// hold delays the watch events of a resource until it is removed.
 func (w *world) hold(r api.Resource, frames testserver.FrameType) *testserver.Injection {
 	return w.server.Inject(testserver.Fault{
 		Match:  testserver.Match{Verbs: []string{"watch"}, Resource: r.String(), Frames: []testserver.FrameType{frames}},
@@ -168,7 +169,7 @@ func (w *world) hold(r api.Resource, frames testserver.FrameType) *testserver.In
 	})
 }
 
-// pass lets time pass, and what is due then happen.
+// pass lets time pass until everything that is due by then is done.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

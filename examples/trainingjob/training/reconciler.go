@@ -28,24 +28,25 @@ var (
 	Services = api.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
 )
 
-// Options of a controller of TrainingJobs. Client, Jobs, Pods, Services and Recorder are required.
+// Options are the options of a controller of TrainingJobs. Client, Jobs, Pods, Services and Recorder are required.
 type Options struct {
 	Client *apiclient.Client
-	// Jobs, Pods and Services are what the controller reads. None of them has run yet.
+	// Jobs, Pods and Services are the caches that the controller reads. They have not run yet.
 	Jobs     *informer.Share[*job.TrainingJob]
 	Pods     *informer.Share[*plan.Pod]
 	Services *informer.Share[*plan.Service]
 	Recorder *recorder.Recorder
 
-	// Gate holds back reconciles of jobs whose status was written a moment ago. Nil is one with the usual options.
+	// Gate delays reconciles of jobs until the caches show the last written status. Nil means a gate with the default
+	// options.
 	Gate *cachedclient.Gate
-	// Counts is told of what happened to jobs, if not nil.
+	// Counts counts what happens to jobs. It may be nil.
 	Counts *Counts
-	// Controller are the options of the engine.
+	// Controller are the options of the controller.
 	Controller controller.Options
 }
 
-// New returns a controller of TrainingJobs. The error says what is wrong with the options of the engine.
+// New returns a controller of TrainingJobs. It returns an error if Options.Controller is invalid.
 func New(o Options) (*controller.Controller[api.Key], error) { return newReconciler(o).controller(o) }
 
 func (r *reconciler) controller(o Options) (*controller.Controller[api.Key], error) {
@@ -60,8 +61,8 @@ func (r *reconciler) controller(o Options) (*controller.Controller[api.Key], err
 	}.Build()
 }
 
-// reconciler takes jobs to their end. What it writes of a job itself the gate waits for. What it makes for a job, and what
-// it deletes, is expected instead: that takes as long as it takes, and the status is kept up to date meanwhile.
+// reconciler takes jobs to their end. A gate covers its writes of jobs. Expectations cover the objects that it creates
+// and deletes. They may take long, and the status is updated meanwhile.
 type reconciler struct {
 	jobs     *cachedclient.Typed[*job.TrainingJob]
 	pods     children[*plan.Pod, *corev1.Pod]
@@ -85,10 +86,11 @@ func newReconciler(o Options) *reconciler {
 	}
 }
 
-// Reconcile takes the next steps of one job, which is a copy and may be changed.
+// Reconcile takes the next steps of one job. The job is a copy and may be changed.
 func (r *reconciler) Reconcile(ctx context.Context, j *job.TrainingJob) (controller.Result, error) {
 	job.SetDefaults(j)
-	// Asked before anything is looked at: what comes in between is seen, and what is seen is not expected.
+	// Check this before reading the caches. An object that arrives in between is in the cache and is no longer
+	// expected.
 	satisfied := r.expected.SatisfiedAll(batchesOf(j.UID)...)
 	o, err := r.observe(ctx, j)
 	if err != nil {
@@ -104,13 +106,14 @@ func (r *reconciler) Reconcile(ctx context.Context, j *job.TrainingJob) (control
 	case p.DeleteJob:
 		return controller.Result{}, r.deleteJob(ctx, j)
 	case !satisfied:
-		// What is expected brings another reconcile when it comes. Should it never, there is one when that is certain.
+		// An expected object causes another reconcile. If it never comes, this one follows after its expectation has
+		// ended.
 		return controller.Result{RequeueAfter: sooner(p.After, expectations.DefaultTimeout+time.Second)}, nil
 	}
 	return controller.Result{RequeueAfter: p.After}, r.carryOut(ctx, j, p)
 }
 
-// sooner is the shorter one of two times, of which a is none if it is zero.
+// sooner returns the shorter of two durations. A zero for a means that there is only b.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 {
 		return b
@@ -118,8 +121,8 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// settled makes errors that a retry is not the answer to no errors: after a conflict the newer state is on its way to the
-// cache and brings another reconcile, and of a job that is gone nothing has to be written.
+// settled returns nil for errors that need no retry. After a conflict, the newer state is on its way to the cache and
+// causes another reconcile. A deleted job needs no write.
 func settled(err error) error {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -127,15 +130,15 @@ func settled(err error) error {
 	return err
 }
 
-// observe finds what belongs to a job.
+// observe returns the Pods and Services of a job.
 func (r *reconciler) observe(ctx context.Context, j *job.TrainingJob) (plan.Observed, error) {
 	pods, err := r.pods.find(ctx, r.jobs, j)
 	services, errServices := r.services.find(ctx, r.jobs, j)
 	return plan.Observed{Job: j, Pods: pods, Services: services, Now: time.Now()}, errors.Join(err, errServices)
 }
 
-// writeStatus writes a status if it says something new, and tells and counts what has come true with it. It returns the
-// job as the server has it.
+// writeStatus writes a changed status. Then it records the Events and counts the conditions that became true. It
+// returns the job as the server stored it.
 func (r *reconciler) writeStatus(ctx context.Context, j *job.TrainingJob, s job.Status, notes []plan.Note) (*job.TrainingJob, error) {
 	before := j.Status
 	if !equality.Semantic.DeepEqual(before, s) {
@@ -158,8 +161,8 @@ func (r *reconciler) writeStatus(ctx context.Context, j *job.TrainingJob, s job.
 	return j, nil
 }
 
-// deleteJob deletes a job whose time has come, unless it has been changed since it was read: it may have been given more.
-// What belonged to it is the garbage collector's.
+// deleteJob deletes a job after its time to live, unless it has changed since it was read, because the change may
+// prolong that time. The garbage collector deletes its Pods and Services.
 func (r *reconciler) deleteJob(ctx context.Context, j *job.TrainingJob) error {
 	background := metav1.DeletePropagationBackground
 	err := r.jobs.Delete(ctx, api.KeyOf(j), metav1.DeleteOptions{

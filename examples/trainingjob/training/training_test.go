@@ -18,8 +18,8 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestLateCachesMakeNothingTwice keeps what was made from the caches, of one kind or of both. That the other kind came is
-// not enough: an expectation that is satisfied does not make up for one that is not.
+// TestLateCachesMakeNothingTwice hides new objects of one kind, or of both, from the caches. A satisfied expectation of
+// one kind does not replace the one of the other kind.
 func TestLateCachesMakeNothingTwice(t *testing.T) {
 	for _, late := range [][]api.Resource{{Pods}, {Services}, {Pods, Services}} {
 		inWorld(t, func(w *world) {
@@ -50,7 +50,7 @@ func TestLateCachesMakeNothingTwice(t *testing.T) {
 	}
 }
 
-// TestTypesAreExpectedTogether has the Pods of one type be seen and those of another not.
+// TestTypesAreExpectedTogether shows the Pods of one type to the cache and hides those of another.
 func TestTypesAreExpectedTogether(t *testing.T) {
 	inWorld(t, func(w *world) {
 		held := w.server.Inject(testserver.Fault{
@@ -68,8 +68,8 @@ func TestTypesAreExpectedTogether(t *testing.T) {
 	})
 }
 
-// TestLateDeletionsAreWaitedFor keeps from the cache that a Pod is gone.
-func TestLateDeletionsAreWaitedFor(t *testing.T) {
+// TestLateDeletionsAreAwaited hides the end of a Pod from the cache.
+func TestLateDeletionsAreAwaited(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(2, asIs)
 		modified, deleted := w.hold(Pods, testserver.FrameModified), w.hold(Pods, testserver.FrameDeleted)
@@ -92,7 +92,7 @@ func TestLateDeletionsAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestDeadlinesDoNotWait lets a job's time be over while the caches are late.
+// TestDeadlinesDoNotWait reaches the deadline of a job while the caches are late.
 func TestDeadlinesDoNotWait(t *testing.T) {
 	inWorld(t, func(w *world) {
 		held := w.hold(Pods, testserver.FrameAdded)
@@ -107,8 +107,8 @@ func TestDeadlinesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestWhatNeverComesIsNotExpectedForEver loses a Pod before anybody is told of it.
-func TestWhatNeverComesIsNotExpectedForEver(t *testing.T) {
+// TestExpectationsEnd loses a Pod before the cache shows it.
+func TestExpectationsEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.server.Inject(testserver.Fault{
 			Match:  testserver.Match{Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-1"},
@@ -137,7 +137,7 @@ func TestExpectationsGoWithTheirJob(t *testing.T) {
 			require.NoError(w, w.server.Delete(Services, api.Key{Namespace: "lab", Name: name}))
 		}
 		w.submit(2, asIs)
-		require.Equal(w, 2, w.count(Pods), "another job of the name does not wait for what that one made")
+		require.Equal(w, 2, w.count(Pods), "a new job of the same name does not wait for the old expectations")
 		held.Remove()
 		synctest.Wait()
 		require.Zero(w, w.reconciler.expected.Len())
@@ -145,7 +145,7 @@ func TestExpectationsGoWithTheirJob(t *testing.T) {
 	})
 }
 
-// TestStatusIsWrittenOnce keeps from the cache what was written of the job, while its Pods tell of themselves.
+// TestStatusIsWrittenOnce hides the written status from the cache while Pods change.
 func TestStatusIsWrittenOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(2, asIs)
@@ -154,16 +154,16 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 		w.edit(Pods, "mnist-worker-0", phase(corev1.PodRunning))
 		require.Equal(w, writes+1, w.requests("update", job.Resource))
 		w.edit(Pods, "mnist-worker-1", phase(corev1.PodRunning))
-		require.Equal(w, writes+1, w.requests("update", job.Resource), "what is not seen yet is not built upon")
+		require.Equal(w, writes+1, w.requests("update", job.Resource), "there is no reconcile before the cache shows the write")
 		held.Remove()
 		synctest.Wait()
-		require.Equal(w, writes+1, w.requests("update", job.Resource), "both run, as was said before")
+		require.Equal(w, writes+1, w.requests("update", job.Resource), "both run, as before")
 		require.Zero(w, w.logs.Len())
 	})
 }
 
-// TestCountsAreOfWhatWasWritten refuses the first writes.
-func TestCountsAreOfWhatWasWritten(t *testing.T) {
+// TestCountsFollowTheWrite has a server that refuses the first writes.
+func TestCountsFollowTheWrite(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.reconciler.counts
 		w.server.Inject(testserver.Fault{
@@ -171,7 +171,7 @@ func TestCountsAreOfWhatWasWritten(t *testing.T) {
 		})
 		w.submit(2, asIs)
 		require.Zero(w, c.Created.Load())
-		require.Zero(w, w.count(Pods), "nothing is made for a job before it is written that it was seen")
+		require.Zero(w, w.count(Pods), "nothing is created before the first status was written")
 		pass(time.Minute)
 		require.EqualValues(w, 1, c.Created.Load())
 		require.Equal(w, 2, w.count(Pods))
@@ -185,8 +185,8 @@ func TestCountsAreOfWhatWasWritten(t *testing.T) {
 	})
 }
 
-// TestOrphansThatCome are adopted, and go where they are too many.
-func TestOrphansThatCome(t *testing.T) {
+// TestOrphansAreAdopted also checks that surplus orphans are deleted.
+func TestOrphansAreAdopted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
 		orphan := metav1.ObjectMeta{
@@ -205,8 +205,8 @@ func TestOrphansThatCome(t *testing.T) {
 	})
 }
 
-// TestNamesakesAreSpared has a job be replaced by another of its name, which the cache does not know yet, when its time has
-// come.
+// TestNamesakesAreSpared replaces a job by another of the same name, which the cache does not show yet, when its time
+// to live ends.
 func TestNamesakesAreSpared(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ten := int32(10)
@@ -225,7 +225,7 @@ func TestNamesakesAreSpared(t *testing.T) {
 	})
 }
 
-// TestPodsOfTheSameNameAreSpared has somebody else's Pod have the name of one that is to be deleted.
+// TestPodsOfTheSameNameAreSpared has a foreign Pod with the name of a Pod to be deleted.
 func TestPodsOfTheSameNameAreSpared(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
@@ -248,7 +248,8 @@ func TestPodsOfTheSameNameAreSpared(t *testing.T) {
 	})
 }
 
-// TestDefaultsAreNotStored has a job that leaves everything open be treated by the defaults, and be left as it is.
+// TestDefaultsAreNotStored has a job without optional fields. The controller applies the defaults and does not write
+// them.
 func TestDefaultsAreNotStored(t *testing.T) {
 	inWorld(t, func(w *world) {
 		open := func(j *job.TrainingJob) {
@@ -280,10 +281,10 @@ func TestAdoption(t *testing.T) {
 			w.edit(r, "mnist-worker-0", func(u *unstructured.Unstructured) { u.SetLabels(nil) })
 			u, err = w.server.Get(r, api.Key{Namespace: "lab", Name: "mnist-worker-0"})
 			require.NoError(w, err)
-			require.Empty(w, u.GetOwnerReferences(), "what has the label no more is let go")
+			require.Empty(w, u.GetOwnerReferences(), "a Pod without the label is released")
 		}
 		require.Equal(w, 2, w.count(Pods))
-		require.NotZero(w, w.logs.FilterMessageSnippet("failed").Len(), "its name is taken, which is told")
+		require.NotZero(w, w.logs.FilterMessageSnippet("failed").Len(), "its name is taken, and an Event reports that")
 		require.NoError(w, w.server.Delete(Pods, api.Key{Namespace: "lab", Name: "mnist-worker-0"}))
 		require.NoError(w, w.server.Delete(Services, api.Key{Namespace: "lab", Name: "mnist-worker-0"}))
 		pass(time.Minute)
@@ -292,7 +293,7 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// TestRefusals has the server refuse Pods: for a while, for good, and because the namespace ends.
+// TestRefusals has a server that refuses Pods: temporarily, permanently, and because the namespace terminates.
 func TestRefusals(t *testing.T) {
 	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
 		return w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}, Resource: "pods"}, Effect: f})
@@ -301,7 +302,7 @@ func TestRefusals(t *testing.T) {
 		refused := refuse(w, testserver.Fail{Code: 403, Message: "exceeded quota"})
 		w.submit(2, asIs)
 		pass(time.Second)
-		require.Zero(w, w.reconciler.expected.Len(), "what was not made is not expected")
+		require.Zero(w, w.reconciler.expected.Len(), "a failed creation is not expected")
 		require.False(w, job.Finished(w.job()))
 		refused.Remove()
 		pass(time.Minute)
@@ -316,7 +317,7 @@ func TestRefusals(t *testing.T) {
 		last := j.Status.Conditions[len(j.Status.Conditions)-1]
 		require.Equal(w, "Failed ReplicaRefused", last.Type+" "+last.Reason)
 		require.Contains(w, last.Message, "the template is nonsense")
-		require.Zero(w, w.count(Services), "and what was made already goes")
+		require.Zero(w, w.count(Services), "and existing Pods are deleted")
 		require.Zero(w, w.logs.Len())
 	})
 	inWorld(t, func(w *world) {
@@ -330,7 +331,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestFailedDeletions are tried again.
+// TestFailedDeletions expects a retry.
 func TestFailedDeletions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(3, asIs)
@@ -342,20 +343,20 @@ func TestFailedDeletions(t *testing.T) {
 		})
 		pass(time.Second)
 		require.Equal(w, 3, w.count(Pods))
-		require.Zero(w, w.reconciler.expected.Len(), "what does not go is not waited for")
+		require.Zero(w, w.reconciler.expected.Len(), "a failed deletion is not awaited")
 		refused.Remove()
 		pass(time.Minute)
 		require.Zero(w, w.count(Pods))
 	})
 }
 
-// TestPanicsAreContained has a reconcile meet what nobody thought of, once.
+// TestPanicsAreContained has a reconcile that panics once.
 func TestPanicsAreContained(t *testing.T) {
 	var panicked atomic.Bool
 	panicOnce := func(r *reconciler) {
 		r.pods.make = func(j *job.TrainingJob, p plan.Replica) *corev1.Pod {
 			if p.Index == 1 && panicked.CompareAndSwap(false, true) {
-				panic("nobody thought of this")
+				panic("unexpected case")
 			}
 			return plan.NewPod(j, p)
 		}
@@ -363,21 +364,21 @@ func TestPanicsAreContained(t *testing.T) {
 	inWorldWith(t, panicOnce, func(w *world) {
 		w.submit(3, asIs)
 		require.Equal(w, 1, w.logs.Len())
-		require.Contains(w, w.logs.All()[0].ContextMap()["err"], "nobody thought of this")
+		require.Contains(w, w.logs.All()[0].ContextMap()["err"], "unexpected case")
 		pass(time.Second)
-		require.Equal(w, 3, w.count(Pods), "and what it did not come to is not expected")
+		require.Equal(w, 3, w.count(Pods), "and what it did not create is not expected")
 		require.Equal(w, 1, w.logs.Len())
 	})
 }
 
-// TestAnotherVersionIsNotWrittenOver edits a job between what the controller reads and what it writes.
-func TestAnotherVersionIsNotWrittenOver(t *testing.T) {
+// TestAnotherVersionIsNotOverwritten changes a job between the read and the write of the controller.
+func TestAnotherVersionIsNotOverwritten(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
 		held := w.hold(job.Resource, testserver.FrameModified)
 		w.touch()
 		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
-		require.False(w, job.Finished(w.job()), "what was read is not what there is")
+		require.False(w, job.Finished(w.job()), "the job has changed since it was read")
 		require.Zero(w, w.reconciler.counts.Succeeded.Load())
 		held.Remove()
 		synctest.Wait()

@@ -15,8 +15,9 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestUnclearReplicasGo with the others: what cannot be told to be which replica belongs to the job all the same.
-func TestUnclearReplicasGo(t *testing.T) {
+// TestUnclearReplicasAreDeleted deletes all objects of a job: an object with the job's label belongs to the job, even
+// if its replica is unknown.
+func TestUnclearReplicasAreDeleted(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
 		orphan := metav1.ObjectMeta{
@@ -35,7 +36,7 @@ func TestUnclearReplicasGo(t *testing.T) {
 		w.touch()
 		require.Zero(w, w.count(Pods), "nothing runs while the job is suspended")
 		require.Zero(w, w.count(Services))
-		require.Equal(w, 2, w.requests("delete", Pods), "and each deletion is expected, and asked for once")
+		require.Equal(w, 2, w.requests("delete", Pods), "and each deletion is expected and requested once")
 		require.NoError(w, w.server.Delete(job.Resource, mnist))
 		held.Remove()
 		synctest.Wait()
@@ -44,8 +45,8 @@ func TestUnclearReplicasGo(t *testing.T) {
 	})
 }
 
-// TestALongerLifeIsSeen has a job be given more time, which the cache does not know yet, when its time has come.
-func TestALongerLifeIsSeen(t *testing.T) {
+// TestAProlongedLifeIsNoticed prolongs the time to live of a job when it ends, and hides the change from the cache.
+func TestAProlongedLifeIsNoticed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ten := int32(10)
 		w.submit(1, func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished = &ten })
@@ -56,7 +57,7 @@ func TestALongerLifeIsSeen(t *testing.T) {
 		})
 		pass(10 * time.Second)
 		_, err := w.server.Get(job.Resource, mnist)
-		require.NoError(w, err, "it is not over yet")
+		require.NoError(w, err, "the time to live is not over")
 		require.Equal(w, 1, w.requests("delete", job.Resource))
 		held.Remove()
 		pass(10 * time.Second)
@@ -66,8 +67,9 @@ func TestALongerLifeIsSeen(t *testing.T) {
 	})
 }
 
-// TestFarDeadlinesAreWaitedFor reconciles a job with a deadline that no timer reaches as seldom as any other.
-func TestFarDeadlinesAreWaitedFor(t *testing.T) {
+// TestFarDeadlinesDoNotCauseReconciles has a deadline that no timer can hold. The job is reconciled as rarely as any
+// other.
+func TestFarDeadlinesDoNotCauseReconciles(t *testing.T) {
 	inWorld(t, func(w *world) {
 		far := int64(math.MaxInt64)
 		w.submit(1, func(j *job.TrainingJob) { j.Spec.ActiveDeadlineSeconds = &far })
@@ -78,8 +80,8 @@ func TestFarDeadlinesAreWaitedFor(t *testing.T) {
 	})
 }
 
-// TestWhatWasToldToEndIsNotExpectedToGo has Pods that take their time: nothing waits for them but their own places.
-func TestWhatWasToldToEndIsNotExpectedToGo(t *testing.T) {
+// TestTerminatingPodsAreNotExpected has Pods that terminate slowly. Only their own replicas wait for them.
+func TestTerminatingPodsAreNotExpected(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
 		w.edit(Pods, "mnist-worker-0", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/flush"}) })

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/predicate"
 )
 
-// batch is what is expected together: the objects of one kind and one type of replica, or of none that there is. A job
+// batch identifies the expectations of the objects of one kind and one type of replica, or of no known type. A job
 // waits for all of its batches.
 type batch struct {
 	job      types.UID
@@ -31,9 +31,9 @@ func batchesOf(uid types.UID) []batch {
 	return all
 }
 
-// sources say what a job is reconciled for: itself, its Pods and Services, and those that it might adopt. What is expected
-// is settled by the sources of what it is about, on the same goroutine and before the key is added: a reconcile that was told
-// of a Pod does not wait for it.
+// sources returns the sources of the controller: jobs, their Pods and Services, and orphans that they may adopt. The
+// sources of Pods and Services settle the expectations on the same goroutine and before they add the key. The reconcile
+// that an event causes therefore does not wait for that event's object.
 func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
 	return []controller.Source[api.Key]{
 		controller.For(o.Jobs).When(r.forget),
@@ -46,7 +46,7 @@ func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
 	}
 }
 
-// forget drops what was expected of a job that is gone, and drops no notification.
+// forget drops the expectations of a deleted job. It is a predicate that drops no notification.
 func (r *reconciler) forget(n informer.Notification[*job.TrainingJob]) bool {
 	if n.Type == informer.Delete {
 		for _, b := range batchesOf(n.Object.UID) {
@@ -56,8 +56,9 @@ func (r *reconciler) forget(n informer.Notification[*job.TrainingJob]) bool {
 	return true
 }
 
-// observe tells the expectations what happened to an object, and drops no notification. One that was told to end counts as
-// deleted from then on; that it ends then counts no more. What belongs to another incarnation of a job counts for that one.
+// observe settles the expectations of an object. It is a predicate that drops no notification. The first notification
+// with a deletionTimestamp counts as the deletion; the later removal does not count again. An object of an earlier job
+// of the same name counts for that job.
 func observe[T metav1.Object](r *reconciler, kind string) func(informer.Notification[T]) bool {
 	return func(n informer.Notification[T]) bool {
 		b := batch{job: owner.ControllerOf(n.Object), kind: kind, replicas: typeOf(n.Object)}
@@ -71,7 +72,7 @@ func observe[T metav1.Object](r *reconciler, kind string) func(informer.Notifica
 	}
 }
 
-// unclear is the type of what has a job's label and none of a type that there is: it is the job's, and goes with it.
+// unclear is the type of objects with a job's label and no known type. They belong to the job and are deleted with it.
 const unclear job.ReplicaType = ""
 
 func batchTypes() []job.ReplicaType { return append(slices.Clone(job.ReplicaTypes), unclear) }
@@ -83,7 +84,7 @@ func typeOf(o metav1.Object) job.ReplicaType {
 	return unclear
 }
 
-// jobOfOrphan is the job that an orphan's label names, whether or not there is one.
+// jobOfOrphan returns the key of the job that an orphan's label names, whether or not that job exists.
 func jobOfOrphan[T metav1.Object](o T) []api.Key {
 	name := o.GetLabels()[job.LabelJob]
 	if name == "" || owner.ControllerOf(o) != "" {
