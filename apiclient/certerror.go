@@ -20,7 +20,7 @@ type CertificateError struct {
 	Certificate *x509.Certificate // the invalid or refused one; nil if it is unknown
 	Client      bool              // the server refused the client's certificate; otherwise the client refused the server's
 	Err         error
-	Stale       error // why a newer version of a file cannot be used; nil if there is none
+	Stale       error // why a newer version of a file cannot be used; may be nil
 }
 
 // Error names the server, the certificate with its dates, and the reason.
@@ -103,7 +103,7 @@ func withValidity(err error, used Credentials) error {
 	return err
 }
 
-// leafOf returns the leaf certificate, or nil if there is none or if it cannot be parsed.
+// leafOf returns the leaf certificate, or nil if it is missing or cannot be parsed.
 func leafOf(c *tls.Certificate) *x509.Certificate {
 	switch {
 	case c == nil || len(c.Certificate) == 0:

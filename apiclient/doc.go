@@ -1,96 +1,55 @@
-// Package apiclient is the client of a Kubernetes API server: its verbs, its lists and its watches, typed by what the
-// caller keeps of an object.
+// Package apiclient is the client of a Kubernetes API server. It sends requests, lists, watches and writes objects, and
+// decodes them as the types of the caller. Package reflector and package informer use it through api.ListerWatcher,
+// which NewTyped and NewPartial return.
 //
-// # Place in the pipeline
-//
-// First of all stages: it turns the bytes of a connection into objects and events. It stands on codec and api;
-// reflector and informer stand on it through api.ListerWatcher, which NewTyped and NewPartial return. What not every
-// agent needs is in packages below it, linked only by who calls them: kubeconfig, exec, discovery, websocket.
-//
-// # Guarantees
-//
-//  1. A list and a watch is exactly one request: who repeats those is the reflector. Any other call is sent again only
-//     where the server asks for it, or the connection is lost, and where it is certain that nothing is done twice; how
-//     often and for how long is bounded, and the error says how often it was sent (TestWhatIsRepeated,
-//     TestWaits, TestRepetitionHasBounds, TestVerbsOnTheWire). Whatever was refused for its
-//     credentials is sent once more with others (TestRefusedCredentialsAndBusyServers). (net/http itself sends a read anew
-//     when the idle connection that it took turns out to be closed.)
-//  2. Lists are handed out item by item as bytes arrive, watches event by event, compressed or not; no body is ever held
-//     whole (TestSuite, TestCompressedWatchesAreNotLate).
-//  3. A partial T is never written back whole: a PartialClient has no Create, Update or UpdateStatus
-//     (TestAPartialClientHasNoWholeObjectWrites).
-//  4. What a server answers instead of success is a *apierrors.StatusError, whoever wrote it and however it was cut, with
-//     the delay that it asks for; what is no answer at all, or one that cannot be read, is a typed error too, and the next
-//     call works as if nothing had been (TestOddAnswers, FuzzStatusErrors).
-//  5. An error is wrapped once with the operation, and errors.Is and errors.As reach what is beneath (TestOddAnswers,
-//     TestRefusedConnectionsAreRecognised). Its text has about a kilobyte at most, whatever a server or a proxy says, and
-//     quotes nothing of an object (TestErrorsAreShort, TestDocumentsAreNotQuoted).
-//  6. A context that ends, ends its call at once and with the context's error, in every state, and leaves nothing behind
-//     (TestCancellationEndsEveryState, TestCancellationWhileDialling, TestAContextEndsEachWait,
-//     TestAnAnswerThatSwitchesProtocolsEnds).
-//  7. Leaving the loop of a watch closes its stream (TestBreakClosesTheStream).
-//  8. Nothing cuts a long answer: only the wait for the head of a read is bounded
-//     (TestNothingCutsALongAnswer, TestTheWaitForAHeadIsBounded), and a watch ends when the server no longer
-//     keeps what it promised: its time-out, its bookmarks (TestAWatchThatBreaksItsPromiseEnds, TestASlowCallerIsNotSilence).
-//  9. A connection of HTTP/2 that is dead ends its watches after 45 seconds, also where the kernel takes it for alive, and
-//     is not used again (TestADeadConnectionEndsItsWatches, TestAHalfOpenConnectionEndsItsWatches); what does not begin
-//     ends too (TestAServerThatAcceptsAndSaysNothing). More watches than a connection has streams get more connections
-//     (TestMoreWatchesThanAConnectionHasStreams).
-//  10. No credential is printed, logged, marshalled or quoted in an error, not even one that the server echoes
-//     or a proxy, or net/http quotes, whole or cut short (TestNoCredentialIsPrinted, TestNoCredentialIsLogged,
-//     TestACertificateIsMarshalledWithoutItsKey, TestAServerThatEchoesCredentials, TestHalfATokenIsNotQuoted,
-//     TestAProxyThatEchoesCredentials, TestEveryTokenThatWasSentIsHidden,
-//     TestAnAnswerThatCannotBeReadIsNotQuotedWithCredentials).
-//  11. No credential follows a redirect to another host or scheme; a write follows none (TestRedirects).
-//  12. Certificates are verified, with TLS 1.2 at least, and one that is not accepted is named with the reason
-//     (TestTLSIsVerifiedUnlessInsecure, TestOldTLSIsRefused, TestCertificateErrorsSayWhichAndWhy,
-//     TestAClientCertificateOutOfDateIsNamed).
-//  13. A wrong configuration is one error that names the field (TestNewNamesTheInvalidField).
-//  14. A token, a client certificate and an authority that rotate, in files or in a CredentialSource, are what the next
-//     request uses, five seconds after a file was replaced at the latest, and at once after a 401; a watch in flight goes
-//     on over its connection, which is closed after it (TestTokenFilesAreReadAgain, TestASourceOfCredentials,
-//     TestARotatedClientCertificateTakesOverWithoutDroppingAWatch, TestARotatedAuthorityIsTrusted,
-//     TestAnAuthorityThatIsNoLongerNamedIsNotTrusted, TestTwoVersionsThatLookAlike). A file that is missing, empty or half
-//     written changes nothing, and an error that it may be the reason of says so (TestFilesThatAreBeingReplacedChangeNothing).
-//  15. An answer costs no more memory than MaxObjectBytes allows, and more than that is a *codec.TooLargeError
-//     (TestAnswersWithoutEndAreRefused, TestAListWithoutEndNeedsNoMemory, TestTheLimitIsTheCallers).
-//  16. Each sending of a request is observed once, when it has ended; nobody to tell costs nothing
-//     (TestRequestsAreObserved, TestEachAttemptIsObserved, TestWatchesAreObservedAtTheirEnd, TestNoHookCostsNothing).
-//  17. A warning is handed on once, and fit to be shown (TestWarnings, TestOldWarningsAreForgotten).
-//  18. Proxies of HTTP, HTTPS and SOCKS5 are used as configured or as the environment says. One that does not connect is
-//     named, with its answer; an HTTPS proxy is verified by its own name and sees no client certificate
-//     (TestProxiesOfEveryKind, TestTheEnvironmentsProxies, TestAnswersOfProxiesAreNamed,
-//     TestAProxysCertificateIsVerified).
-//  19. A limiter holds back all but watches, and is named when it lets nothing through
-//     (TestTheLimiterDelaysAllExceptWatches, TestALimiterThatRefusesIsNamed).
-//  20. All yields objects as their bytes arrive, none twice, all of one state, and asks for nothing ahead (TestPagesAreOneList,
-//     TestNoPageIsHeld, TestATokenThatExpires, TestABreakEndsTheList). It and RetryOnConflict, which tries conflicts about
-//     versions again and none about the ownership of fields, are what repeats beside guarantee 1 (TestRetryOnConflict).
-//  21. A stream of bytes, such as a log, ends with its context or Close and frees its connection (TestPodLogs,
-//     TestCloseEndsAStream, TestCompressedStreamsAreNotLate).
-//  22. Dry runs, field managers and field validation reach every subresource (TestSubresourceOptionsOnTheWire).
-//
-// # Concurrency
-//
-// Client, TypedClient, PartialClient and Endpoint are safe for concurrent use and hold no lock while they wait. Every
-// call blocks until it has its answer; List calls its function, and Watch its loop's body, on the caller's goroutine.
-// No goroutine belongs to this package; those of net/http end with the request or, for idle connections, after 90
-// seconds or with CloseIdleConnections, which is also all that there is to do with a client that is no longer needed. A
-// request may read the files of its Config, with a lock held. Hooks are called with no lock held and may call the
-// client (TestAWarningMayCallTheClient).
-//
-// # Differences from client-go
-//
-// There is no limit on the rate of requests by default, as there is no overall time-out. Retry-After is understood as a
-// date too, its waits are spread, and a write is not repeated after a 5xx that may have come too late. A watch that is
-// silent for longer than its server promised is ended. A hook is told of each request, instead of a dozen global ones.
-// Errors name the operation. The answer is decoded while it arrives. A server's certificate is named in the error. A
-// redirect never carries credentials to another host. Rotation needs no goroutine and closes no connection in use: a
-// client certificate that changed closes all of client-go's. An HTTPS proxy is not shown the client certificate, nor
-// asked for the server's name. Watches of gzip members are not one event late. A caller names an object by its key
-// everywhere, and a key's namespace must agree with the client's.
+// Read client.go and config.go for the connection, request.go and retry.go for a request, partial.go, typed.go and
+// watch.go for the verbs, credentials.go, transports.go and file.go for credentials that rotate. The sub-packages are
+// for programs that need them: kubeconfig, exec, discovery and websocket.
 //
 // # Example
 //
-// See Example, ExampleRequest, ExampleNewPartial and ExamplePartialClient_Apply in example_test.go.
+// cfg, err := apiclient.InCluster() // or kubeconfig.Load client, err := apiclient.New(cfg) pods :=
+// apiclient.NewTyped[*corev1.Pod](client, podResource, "default") pod, err := pods.Get(ctx, api.Key{Name: "web"},
+// metav1.GetOptions{})
+//
+// See Example, ExampleNewPartial, ExamplePartialClient_Apply, ExampleSubresource, ExampleAll and ExampleRequest.
+//
+// # Promises
+//
+//  1. A list or a watch sends one request. Another call is repeated only if the server asks for it or the connection is
+//     lost, and only if nothing can be done twice. The number and the duration are bounded. A refused credential is
+//     replaced and the call is sent once more.
+//  2. Lists arrive item by item and watches event by event, also if they are compressed. No body is held whole, and no
+//     answer takes more memory than MaxObjectBytes allows.
+//  3. A partial T is never written back whole. A PartialClient has no Create, Update or UpdateStatus.
+//  4. An answer that is not successful is a *apierrors.StatusError, whoever wrote it. Other failures have types too.
+//     Errors are wrapped once with the operation, have about a kilobyte, and quote nothing of an object.
+//  5. The end of a context ends the call at once, in every state, and leaves nothing behind.
+//  6. A long answer is never cut. A watch on a dead connection ends after 45 seconds. A watch also ends if the server
+//     no longer sends bookmarks, or does not end the watch in time.
+//  7. No credential is printed, logged, marshalled or quoted in an error, also if a server or a proxy echoes it. No
+//     credential follows a redirect to another host or scheme.
+//  8. Tokens, client certificates and authorities rotate without a restart. A request uses a new file after five
+//     seconds at most, and at once after a 401. A watch in flight continues.
+//
+// # Concurrency
+//
+// Clients are safe for concurrent use and hold no lock while they wait. Every call blocks until it has its answer. The
+// functions of List, and the loop of Watch, run on the caller's goroutine. This package owns no goroutine. Those of
+// net/http end with the request, or, for idle connections, after 90 seconds or at CloseIdleConnections. A client need
+// not be closed. A request may read the files of its Config under a lock. Hooks run without a lock and may call the
+// client.
+//
+// # Differences from client-go
+//
+//   - No limit on the rate of requests and no overall time limit by default. Retry-After may be a date; waits are
+//     spread.
+//   - A write is not repeated after a 5xx that may come from a proxy. A watch that is silent for too long is ended.
+//   - One hook gets each request, instead of a dozen global metrics.
+//   - Errors name the operation, and the certificate of the server if that is the cause.
+//   - Rotation needs no goroutine and closes no connection in use. client-go closes all connections when a client
+//     certificate changes.
+//   - An HTTPS proxy does not get the client certificate, and its own name is verified.
+//   - Objects are decoded while the answer arrives. Compressed watches are not one event late.
+//   - Methods take an object's key. Its namespace must agree with the client's.
 package apiclient

@@ -261,8 +261,8 @@ func (c *Client) checkContentType(contentType string, body io.ReadCloser) error 
 	return &ContentTypeError{ContentType: quote.Short(contentType, maxQuotedName), Body: oneLine(contentType, c.credentials.sent.cleanBody(beginning(body, maxPage)))}
 }
 
-// beginning reads at most limit bytes of an answer for an error. It stops after a time limit, because the answer may never
-// end.
+// beginning reads at most limit bytes of an answer for an error. It stops after a time limit, because the answer may
+// never end.
 func beginning(answer io.ReadCloser, limit int64) []byte {
 	if b, ok := answer.(*body); ok {
 		timer := time.AfterFunc(beginningTimeout, b.abort)

@@ -31,7 +31,7 @@ type Request struct {
 	Received int64 // bytes of the answer's body before decompression; for a WebSocket, bytes of its messages
 
 	Limited time.Duration // time of the wait for Config.Limiter, before the request
-	Head    time.Duration // time from the end of Limited to the head of the answer, or to the error if there is none
+	Head    time.Duration // time from the end of Limited to the head of the answer, or to the error
 	Total   time.Duration // time from the end of Limited to the end of the body
 }
 

@@ -129,8 +129,8 @@ func (p *pager[T]) page(ctx context.Context, o api.Options[T]) (metav1.ListMeta,
 	}
 }
 
-// requestedWait returns the delay that a busy server requests; zero if there is none. A negative delay counts as zero,
-// because it would repeat the request without a wait.
+// requestedWait returns the delay that a busy server requests; zero if it requests no delay. A negative delay counts as
+// zero, because it would repeat the request without a wait.
 func requestedWait(err error) time.Duration {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {

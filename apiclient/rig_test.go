@@ -119,8 +119,8 @@ func (r *rig) view(c apiclient.Config) *apiclient.PartialClient[*pod] {
 	return apiclient.NewPartial[*pod](newClient(r.t, c), podResource, "")
 }
 
-// who sends a request and returns the user that the server saw. There are several if the request was repeated.
-func (r *rig) who(v *apiclient.PartialClient[*pod]) ([]string, error) {
+// users sends a request and returns the user that the server saw. There are several if the request was repeated.
+func (r *rig) users(v *apiclient.PartialClient[*pod]) ([]string, error) {
 	r.t.Helper()
 	r.mu.Lock()
 	r.seen = nil
@@ -133,7 +133,7 @@ func (r *rig) who(v *apiclient.PartialClient[*pod]) ([]string, error) {
 
 func (r *rig) is(v *apiclient.PartialClient[*pod], want ...string) {
 	r.t.Helper()
-	got, err := r.who(v)
+	got, err := r.users(v)
 	require.NoError(r.t, err)
 	require.Equal(r.t, want, got)
 }

@@ -147,7 +147,7 @@ func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
 		r.is(v, "nobody")
 		files.replace(map[string][]byte{"ca.crt": newAuthority(t).pem})
 		in(soon)
-		_, err := r.who(v)
+		_, err := r.users(v)
 		var typed *apiclient.CertificateError
 		require.ErrorAs(t, err, &typed, "not even where a connection is open")
 		require.NoError(t, typed.Stale)
@@ -163,7 +163,7 @@ func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
 		r.is(v, "nobody")
 		r.tls.Store(newAuthority(t).server(t, unchanged))
 		hangUp(v)
-		_, err = r.who(v)
+		_, err = r.users(v)
 		require.ErrorAs(t, err, &typed)
 		require.NoError(t, typed.Stale, "the file is there again")
 	})
@@ -195,8 +195,8 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 			r.is(v, first)
 			refuse := func(*http.Request) bool { return true }
 			r.refuse.Store(&refuse)
-			_, _ = r.who(v) // the client reads the files again and finds no other change
-			got, err := r.who(v)
+			_, _ = r.users(v) // the client reads the files again and finds no other change
+			got, err := r.users(v)
 			r.refuse.Store(nil)
 			require.True(t, apierrors.IsUnauthorized(err))
 			require.Len(t, got, 1, "there was nothing else to send")
@@ -237,7 +237,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 		r.is(v, first) // the error is remembered between checks of the file
 		r.tls.Store(stranger.server(t, unchanged))
 		hangUp(v)
-		_, err := r.who(v)
+		_, err := r.users(v)
 		var typed *apiclient.CertificateError
 		require.ErrorAs(t, err, &typed)
 		require.ErrorContains(t, typed.Stale, "TLS.CAFile")
@@ -340,7 +340,7 @@ func TestASourceOfCredentials(t *testing.T) {
 
 		refuse := func(req *http.Request) bool { return req.Header.Get("Authorization") == "Bearer one" }
 		r.refuse.Store(&refuse)
-		got, err := r.who(v)
+		got, err := r.users(v)
 		require.True(t, apierrors.IsUnauthorized(err))
 		require.Equal(t, []string{"first with Bearer one"}, got, "the same credentials are not sent twice")
 		require.Equal(t, []apiclient.Credentials{one}, s.refused)
@@ -372,19 +372,19 @@ func TestASourceOfCredentials(t *testing.T) {
 		always := func(*http.Request) bool { return true }
 		r.refuse.Store(&always)
 		s.next = &one
-		got, err = r.who(v)
+		got, err = r.users(v)
 		require.True(t, apierrors.IsUnauthorized(err))
 		require.Equal(t, []string{"third", "first with Bearer one"}, got, "once more, and not for ever")
 
 		s.newest, s.next = apiclient.Credentials{Token: apiclient.NewSecret(secret + "\n")}, nil
-		_, err = r.who(v)
+		_, err = r.users(v)
 		require.ErrorContains(t, err, "get pods default/web: apiclient: the token of *apiclient_test.source cannot be sent in a header")
 		require.NotContains(t, err.Error(), secret)
 		s.newest = apiclient.Credentials{Certificate: &tls.Certificate{}}
-		_, err = r.who(v)
+		_, err = r.users(v)
 		require.ErrorContains(t, err, "lacks its certificate or its key")
 		s.err = io.ErrClosedPipe
-		_, err = r.who(v)
+		_, err = r.users(v)
 		require.ErrorIs(t, err, io.ErrClosedPipe)
 	})
 }
@@ -451,17 +451,17 @@ func TestAClientCertificateOutOfDateIsNamed(t *testing.T) {
 		cfg := r.config()
 		cfg.TLS.CertData, cfg.TLS.KeyData = cert, apiclient.NewSecret(string(key))
 		v := r.view(cfg)
-		_, err := r.who(v)
+		_, err := r.users(v)
 		require.ErrorContains(t, err, `(the client certificate is not valid yet: subject "CN=leaf"`)
 		in(2 * time.Minute)
 		r.is(v, "leaf")
 		in(59 * time.Minute)
-		_, err = r.who(v)
+		_, err = r.users(v)
 		require.Error(t, err, "the server's has expired too")
 		other := r.authority.server(t, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(time.Hour) })
 		other.ClientAuth = tls.RequestClientCert
 		r.tls.Store(other)
-		_, err = r.who(v)
+		_, err = r.users(v)
 		require.ErrorContains(t, err, `(the client certificate has expired: subject "CN=leaf"`)
 		require.True(t, apierrors.IsUnauthorized(err))
 	})

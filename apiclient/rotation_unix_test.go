@@ -56,7 +56,7 @@ func TestAFIFOThatReplacesAFileIsNotRead(t *testing.T) {
 		r.is(v, "nobody with Bearer one")
 		refuse := func(*http.Request) bool { return true }
 		r.refuse.Store(&refuse)
-		_, err := r.who(v)
+		_, err := r.users(v)
 		require.ErrorContains(t, err, "the newer version of the credentials cannot be used: apiclient: Config.BearerTokenFile: read "+path+notRegular)
 	})
 }

@@ -193,7 +193,7 @@ func (s *sentSecrets) cleanError(err error) error {
 type cleanedError struct {
 	text   string
 	is     func(error) bool
-	status *apierrors.StatusError // nil if there is none
+	status *apierrors.StatusError // may be nil
 }
 
 // Error returns the text without credentials.

@@ -25,7 +25,7 @@ type Endpoint[In, Out any] struct {
 //
 //	apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, pods, key, "eviction")
 //	apiclient.Subresource[*autoscalingv1.Scale, *autoscalingv1.Scale](c, deployments, key, "scale")
-//	apiclient.Subresource[*authenticationv1.TokenRequest, *authenticationv1.TokenRequest](c, serviceAccounts, key, "token")
+//	apiclient.Subresource[*authv1.TokenRequest, *authv1.TokenRequest](c, serviceAccounts, key, "token")
 //	apiclient.Subresource[*corev1.Binding, *metav1.Status](c, pods, key, "binding")
 //
 // The caller sets apiVersion and kind of the values that are sent. For the status, which has the type of the object,

@@ -92,12 +92,12 @@ func (t TLS) config(roots *x509.CertPool, certificate clientCertificate) *tls.Co
 
 // clientCertificate provides the certificate to a server that requests one.
 type clientCertificate struct {
-	certificate *tls.Certificate // nil if there is none
+	certificate *tls.Certificate // may be nil
 	asked       *atomic.Bool     // set when a server requests a certificate
 }
 
 // provide returns the certificate even if the server lists other authorities than the one that signed it. The server's
-// alert then names the problem; without a certificate, it would only say that there is none.
+// alert then names the problem; without a certificate, it would only say that it is missing.
 func (c clientCertificate) provide(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 	c.asked.Store(true)
 	if c.certificate == nil {

@@ -20,7 +20,7 @@ const settleTime = time.Second
 // and HTTP/2 would send new requests on it.
 type generation struct {
 	http        *http.Client
-	certificate *tls.Certificate // the client's; nil if there is none
+	certificate *tls.Certificate // the client's; may be nil
 
 	owner    *transports // its mutex guards the fields below
 	inFlight int         // requests whose answer is not closed

@@ -68,7 +68,7 @@ func givenUp(ctx context.Context) error {
 // interval.
 type watchdog struct {
 	cancel context.CancelCauseFunc
-	asked  time.Duration // timeoutSeconds; 0 if there is none
+	asked  time.Duration // timeoutSeconds; 0 means no limit
 
 	// Only the goroutine of the watch uses these fields.
 	bookmarks    int

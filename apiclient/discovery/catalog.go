@@ -52,7 +52,7 @@ func (c *catalog) add(g *group) {
 	}
 }
 
-// root returns the last state of a root, or nil if there is none.
+// root returns the last state of a root, or nil before the first read.
 func (c *catalog) root(path string) *root {
 	if c == nil {
 		return nil

@@ -1,57 +1,48 @@
-// Package discovery asks a server what its resources are called.
+// Package discovery finds the resources of a server by the names that people and objects use. A Mapper turns "po",
+// "deployments.apps", or the kind in an owner reference, into the api.Resource that apiclient.NewTyped needs. A program
+// that knows its resources can declare them, and need not link this package.
 //
-// # Place in the pipeline
-//
-// Before it, where a person or an object names a resource: a Mapper turns "po", "deployments.apps" or the kind in an
-// owner reference into the api.Resource that apiclient.NewTyped takes. A program that knows its resources writes them
-// down and does not link this package.
-//
-// The road through the code: mapper.go decides when something is read, fetch.go reads it, document.go understands it,
-// catalog.go finds things in it.
-//
-// # Guarantees
-//
-//  1. A name means what it means to kubectl: plural and singular names before short names, those before kinds; the core
-//     group, then the server's order, the preferred version before others
-//     (TestLookup, TestForKind, TestCategory, TestAnExactGroupComesFirst).
-//     Between resources of one group and version there is no order: the error is an *AmbiguousError (TestAmbiguity).
-//  2. Servers with aggregated discovery (KEP-3352) and without are told apart by what they answer, whatever stands
-//     between, and give the same (TestFallBack, TestAll, TestOnTheTestServer).
-//  3. What is known costs no request. A miss reads the documents again, at most once in Options.RefreshInterval, and so
-//     finds what was installed later (TestMissesRefreshAtIntervals, TestRefreshInterval, TestADefinitionThatIsInstalledLater).
-//     A document that did not change is not sent again (TestMissesRefreshAtIntervals).
-//  4. However many ask at once, one reads, and its failure is theirs too (TestOneReadsForAll, TestAFailureIsSharedToo).
-//     Who finds what he looks for does not wait for it (TestAReadingDoesNotStopOthers).
-//  5. A context ends its own call's wait and nobody else's (TestAContextEndsOnlyItsOwnCall).
-//  6. A group that cannot be read hides no other, and what was known of it stays known; it is named by Failed, in
-//     *UnknownResourceErrors and beside lists (TestAStaleGroupKeepsItsPlace, TestAGroupOfAnOldServerKeepsItsPlace,
-//     TestHalfAServer, TestAVersionThatAnswersIsPreferred, TestNothingButAStaleGroup).
-//  7. A refresh that fails takes nothing away (TestRefresh).
-//  8. A name that nothing has is an *UnknownResourceError, with the nearest one that there is (TestLookupOfUnknownNames,
-//     TestLookupOfInvalidNames). A server that refuses, cannot be reached, or is no API server is a *DocumentError and
-//     says nothing about the name (TestUselessAnswers, TestAConnectionThatBreaks, TestAUserThatIsRefusedLater).
-//  9. What a server calls its groups and resources reaches no path and no terminal unless it is a name as Kubernetes has
-//     them (TestOddEntries, TestOddGroupsOfAnOldServer). However many there are, reading them takes time in proportion
-//     (TestManyEntries).
-//
-// # Concurrency
-//
-// A Mapper is safe for concurrent use and has no goroutine: the documents are read by one of those who need them, on
-// his own goroutine and with his own context; the others wait, and one of them takes over if he gives up. Look-ups of
-// what is known take no lock. There are two requests with aggregated discovery. Servers older than Kubernetes 1.27 have
-// a document for each version of each group, some sixty, which are read one after the other.
-//
-// # Differences from client-go
-//
-// One type does what discovery, its cache, DeferredDiscoveryRESTMapper, ShortcutExpander and CategoryExpander do. Every
-// call takes a context. A miss does not throw away what is known. Misses are limited in time (controller-runtime's
-// mapper asks anew for each). Short names, and kinds whose singular name is another word, may have a version and any
-// group. A version that stands alone means all groups ("hpa.v1"). Of two resources with one short name the first
-// group's is meant, always: with aggregated discovery client-go has it at random. The resources that a server remembers
-// of an API that does not answer are used; client-go drops them. Where a kind has two resources in one version, the one
-// that can be read is taken, and not the last.
+// Read mapper.go for when documents are read, fetch.go for the requests, document.go for the formats and catalog.go for
+// the look-up.
 //
 // # Example
 //
-// See Example in example_test.go.
+// mapper := discovery.New(client, discovery.Options{}) deployments, err := mapper.Lookup(ctx, "deploy")
+//
+// See Example.
+//
+// # Promises
+//
+//  1. A name means the same as in kubectl. Names come before short names, and those before kinds; then the order of
+//     groups and versions decides. If several resources of one group and version are left, the error is an
+//     *AmbiguousError.
+//  2. Servers with and without aggregated discovery (KEP-3352) give the same results, also behind a proxy.
+//  3. A known name costs no request. An unknown name reads the documents again, at most once in
+//     Options.RefreshInterval. Unchanged documents are not sent again.
+//  4. Concurrent calls share one read and its failure. A look-up of a known name does not wait for it.
+//  5. The end of a context ends only its own call.
+//  6. A group that cannot be read hides no other group, and its known resources stay. Failed, *UnknownResourceError and
+//     incomplete lists name it.
+//  7. An unknown name is an *UnknownResourceError with a similar name. A failure of the server is a *DocumentError,
+//     which says nothing about the name.
+//  8. Invalid names in the documents of a server reach no path and no terminal.
+//
+// # Concurrency
+//
+// A Mapper is safe for concurrent use and owns no goroutine. A call that needs the documents reads them with its own
+// goroutine and context. Other calls wait; if the reading call gives up, one of them continues. A look-up of a known
+// name takes no lock. With aggregated discovery there are two requests. Servers older than Kubernetes 1.27 have about
+// sixty documents, which are read one after the other.
+//
+// # Differences from client-go
+//
+//   - One type replaces discovery, its cache, DeferredDiscoveryRESTMapper, ShortcutExpander and CategoryExpander. Every
+//     call takes a context.
+//   - A failed look-up keeps the known resources, and is limited in time. The mapper of controller-runtime sends
+//     requests for each one.
+//   - Short names may have a version and a group. A version alone means all groups ("hpa.v1").
+//   - If two resources have one short name, the first group wins. With aggregated discovery, client-go returns a random
+//     one.
+//   - Resources that a server remembers of an API that does not answer are used. client-go drops them.
+//   - If a kind has two resources in one version, the readable one wins, and not the last.
 package discovery

@@ -30,7 +30,7 @@ var (
 type UnknownResourceError struct {
 	What       string // "resource", "kind" or "category"
 	Name       string // the name of the look-up
-	Suggestion string // a resource with a similar name; empty if there is none
+	Suggestion string // a resource with a similar name; may be empty
 	Failed     []*DocumentError
 }
 

@@ -24,7 +24,7 @@ type APIResource struct {
 // Subresource is a part of an object, or an action on it, with its own path.
 type Subresource struct {
 	Name                 string // "scale"
-	Group, Version, Kind string // type of the objects that are sent there; Kind is empty if there is none
+	Group, Version, Kind string // type of the objects that are sent there; Kind may be empty
 	Verbs                []string
 }
 

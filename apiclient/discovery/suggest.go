@@ -2,7 +2,7 @@ package discovery
 
 import "strings"
 
-// nearest returns the resource whose name is most similar to a mistyped one, or "" if there is none.
+// nearest returns the resource whose name is most similar to a mistyped one, or "" if no name is similar.
 func (c *catalog) nearest(asked string) string {
 	asked = strings.ToLower(asked)
 	best, at := "", (len(asked)+2)/4+1

@@ -1,39 +1,30 @@
-// Package exec gets credentials from a program that a kubeconfig names, with the API group
-// client.authentication.k8s.io.
+// Package exec gets credentials from a program that a kubeconfig names, with the API group client.authentication.k8s.io
+// (KEP-541), versions v1 and v1beta1. A Plugin is an apiclient.CredentialSource, which the client calls before each
+// request. Package kubeconfig makes one for a user with exec; a program that knows its plugin calls New itself.
 //
-// # Place in the pipeline
+// # Example
 //
-// A Plugin is an apiclient.CredentialSource, which the client asks before each request. Package kubeconfig makes one
-// for a user with exec. A program that knows its plugin calls New itself. The protocol is that of KEP-541, in versions
-// v1 and v1beta1.
+// plugin, err := exec.New(exec.Options{Command: "login", APIVersion: exec.V1, InteractiveMode: exec.Never}) client, err
+// := apiclient.New(apiclient.Config{Host: host, Credentials: plugin})
 //
-// # Guarantees
+// See Example, which allows only one command.
+//
+// # Promises
 //
 //  1. There is one run at a time, and all waiting calls share it. A call that gives up does not end the run of the
-//     others (TestOneRunServesAllWhoAsk, TestWhoGivesUpEndsNobodysRun).
+//     others.
 //  2. No process outlives the calls that wait for it: when the last call has left, or after Terms.Timeout, it is killed
-//     with the children of its group (TestARunThatNobodyWantsEnds, TestAPluginEndsWithItsChildren,
-//     TestAnInteractivePluginEndsToo, TestWhatIsRunHasATimeout).
+//     with the children of its group.
 //  3. Credentials are replaced ten seconds before their timestamp or their certificate ends, or when they end if the
-//     plugin returns them later than that. A failure of the replacement has no effect before they end
-//     (TestCredentialsAreReplacedBeforeTheyExpire, TestCredentialsThatAreNearTheirEndAreUsedUp, TestCertificates,
-//     TestGoodCredentialsOutliveAFailure).
+//     plugin returns them later than that. A failure of the replacement has no effect before they end.
 //  4. If the server refuses credentials, they are replaced, and they do not come back. A refusal of older credentials
-//     has no effect (TestRefusedCredentialsAreReplaced, TestRefusedCredentialsDoNotComeBack).
-//  5. There are ten seconds between a run without success and the next run (TestAfterAFailureThereIsAPause,
-//     TestRefusedCredentialsAreReplaced).
-//  6. If the plugin returns the same certificate again, the client keeps its connections (TestCertificates).
-//  7. Each fault of a plugin has its own error, on one line. It quotes only the version and the kind of the answer
-//     (TestBadAnswersAreErrorsOfTheirOwn, FuzzAnswers, TestFailuresSayWhatThePluginSaid, TestLongComplaintsAreCut,
-//     TestACommandThatIsMissingComesWithItsHint, TestTooMuchOutputIsNotRead). Secrets in standard error are hidden:
-//     known ones in every encoding, values behind names such as token or password, and long texts that look random.
-//     Error codes, causes and paths of files stay (TestSecretsInComplaintsAreHidden, TestRandomTextsAreHidden,
-//     TestKnownSecretsAreHiddenInEveryForm, TestMessagesStayReadable, FuzzRedact).
-//  8. No command of the current folder runs, and no command that the policy does not allow. The policy checks the path
-//     that runs (TestWhereCommandsAreLookedFor, TestPoliciesDecideByWhatIsRun).
-//  9. A plugin reads the program's standard input only if its mode allows it and if that is a terminal
-//     (TestInteractiveModes, TestATerminalIsRecognised, TestWhatAPluginIsGiven).
-//  10. A Plugin and its Options show no credential when they are formatted (TestPluginsHideWhatTheyKnow).
+//     has no effect.
+//  5. There are ten seconds between a run without success and the next run.
+//  6. Each fault of a plugin has its own error, on one line, which quotes only the version and the kind of the answer.
+//     Secrets in standard error are hidden.
+//  7. No command of the current folder runs, and no command that the policy does not allow. The policy checks the path
+//     that runs.
+//  8. A Plugin and its Options show no credential when they are formatted.
 //
 // # Concurrency
 //
@@ -42,19 +33,16 @@
 // That may take a second if a child outside the plugin's group holds its output. No function is called under the lock.
 //
 // A plugin with the terminal stays in the program's process group, because it could not read from the terminal
-// otherwise. It gets SIGTERM first, so that it can reset the terminal. Its children are not killed. Its standard error
-// goes only to the user. The standard error of other plugins is kept for the error, the first three lines and the last,
-// because the plugin's author wrote them for the user. Without process groups (Windows), only the plugin is killed.
+// otherwise. It gets SIGTERM first, so that it can reset the terminal. Its children are not killed, and its standard
+// error goes only to the user. Of the standard error of other plugins, the error has the first three lines and the
+// last. Without process groups (Windows), only the plugin is killed.
 //
 // # Differences from client-go
 //
-// There is no global cache of plugins; several clients may share one Plugin. Credentials end with their certificate,
-// and ten seconds early. Expired credentials are an error and are not sent. client-go waits forever for a plugin, or
-// for a daemon that holds its output, and runs it for each request while it fails or is refused; a cancelled request
-// does not end a run. An answer must be JSON; client-go reads YAML too. An entry of the allow-list that is a path must
-// be absolute. Standard error goes to the program's only if the plugin has the terminal, or if Terms.Stderr is set.
-//
-// # Example
-//
-// See Example in example_test.go.
+//   - There is no global cache of plugins; several clients may share one Plugin.
+//   - Credentials end with their certificate, and ten seconds early. Expired credentials are an error and are not sent.
+//   - client-go waits forever for a plugin, or for a daemon that holds its output, and runs it for each request while
+//     it fails or is refused. A cancelled request does not end a run.
+//   - An answer must be JSON; client-go also reads YAML. An entry of the allow-list that is a path must be absolute.
+//   - Standard error goes to the program's only if the plugin has the terminal, or if Terms.Stderr is set.
 package exec

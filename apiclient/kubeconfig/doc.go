@@ -1,28 +1,24 @@
 // Package kubeconfig reads the address of a server and the credentials of a user from kubeconfig files, and writes such
-// files.
+// files. Load returns the apiclient.Config for apiclient.New. If the user has a credential plugin, it is a plugin of
+// package exec. An agent in a pod calls apiclient.InCluster, and links neither this package nor its YAML decoder.
 //
-// # Place in the pipeline
+// # Example
 //
-// Load returns the apiclient.Config for apiclient.New. If the user has a credential plugin, it is a plugin of package
-// exec. An agent in a pod calls apiclient.InCluster, and links neither this package nor its YAML decoder.
+// cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{}) // $KUBECONFIG or ~/.kube/config, or the pod's client,
+// err := apiclient.New(cfg)
 //
-// # Guarantees
+// See Example.
 //
-//  1. Load reads every field. Paths are relative to the file that names them, also those of plugins
-//     (TestLoadReadsEveryField, TestPluginsAreAsked).
-//  2. If several files have an entry of one name, the first file wins, and entries are not merged
-//     (TestFilesOfAListMerge).
-//  3. An option wins over the file. A plugin gets the server that the client uses (TestEveryOptionOverrides,
-//     TestPluginsAreAsked).
-//  4. An error is one line that names the file and the field, or the option, and shows no credential
-//     (TestErrorsNameFileAndField, TestErrorsOfAConfigurationNameTheField, TestPluginErrorsNameTheField,
-//     TestErrorsNameTheOption, FuzzLoad).
-//  5. A user with a plugin needs no code. The plugin does not run if the file or an option has other credentials
-//     (TestAUserWithAPluginSimplyWorks, TestWhatWinsOverAPlugin).
-//  6. Only regular files of at most 4 MiB are read, and nothing in them makes an error long (TestFilesThatCannotBeRead,
-//     TestAFIFOIsNotRead, TestOddFiles, TestComplexFilesAreRefused, TestErrorsAreShort).
-//  7. The service account of the pod is used only if no file and no option names a server (TestAPodIsTheLastResort).
-//  8. Load reads back the file that Write writes, and only its owner can read it (TestWriteIsReadBack).
+// # Promises
+//
+//  1. Load reads every field. Paths are relative to the file that names them, also those of plugins.
+//  2. If several files have an entry of one name, the first file wins, and entries are not merged.
+//  3. An option wins over the file. A plugin gets the server that the client uses.
+//  4. An error is one line that names the file and the field, or the option, and shows no credential.
+//  5. A user with a plugin needs no code. The plugin does not run if the file or an option has other credentials.
+//  6. Only regular files of at most 4 MiB are read, and nothing in them makes an error long.
+//  7. The service account of the pod is used only if no file and no option names a server.
+//  8. Load reads back the file that Write writes, and only its owner can read it.
 //
 // # Concurrency
 //
@@ -44,8 +40,4 @@
 //
 // All options work in a pod too. If Options name a file, it must have a context; client-go falls back to the pod. Load
 // does not look for .kubeconfig, the file name of old versions, and does not ask the user for a password.
-//
-// # Example
-//
-// See Example in example_test.go.
 package kubeconfig

@@ -1,40 +1,35 @@
-// Package websocket watches over WebSocket, for networks whose proxies let nothing else stay open.
+// Package websocket watches over WebSocket, for networks whose proxies do not keep other connections open. Watch wraps
+// an apiclient.TypedClient or PartialClient and returns an api.ListerWatcher. Lists still use HTTP.
 //
-// # Place in the pipeline
+// Read websocket.go for Watch, handshake.go and wire.go for the connection, stream.go for messages and keepalive.go for
+// pings.
 //
-// Beside the HTTP watch of apiclient: Watch wraps an apiclient.TypedClient or PartialClient and is an api.ListerWatcher
-// like it. Lists go over HTTP as before.
+// # Example
 //
-// # Guarantees
+// pods := apiclient.NewTyped[*corev1.Pod](client, podResource, "") inf := informer.New(websocket.Watch(pods),
+// informer.Options[*corev1.Pod]{})
 //
-//  1. It passes the conformance suite that watches over HTTP pass, errors included (TestSuite).
-//  2. The handshake is a request of the client: it carries the newest credentials and certificates, an Origin, and asks
-//     for no sub-protocol and no extension (TestHandshake, TestEachWatchHasTheNewestToken, TestARefusedTokenIsReplaced,
-//     TestEachWatchHasTheNewestCertificate).
-//  3. It goes through the proxies that requests go through (TestProxies).
-//  4. The answer to a handshake that failed is the error that it would be to a request, also when it was cut; any other
-//     answer is an UpgradeError, and a redirect is not followed (TestFailedHandshakes, TestTransports). A handshake that
-//     is not answered ends when a request would (TestHandshakesThatTakeTooLong).
-//  5. The end in good order is none; any other is an error that says how it ended (TestHowAConnectionEnds,
-//     TestAConnectionThatEndsBeforeAnyEvent). Half an event is never one (TestMessages, TestAnIncompleteMessageEndsTheWatch).
-//  6. Text messages are read as JSON and binary ones as protobuf, in any number of fragments (TestMessages). What they
-//     hold is what the same bytes over HTTP hold, whatever they are (FuzzMessages).
-//  7. A message that is too large is refused as over HTTP, before it is held (TestSizes).
-//  8. A connection that is dead ends after 45 seconds, and none that lives does, however slow its messages or their
-//     reader (TestPings, TestSilence, TestASlowReaderIsNotSilence, TestAServerThatOnlySends, TestHalfOpenConnection).
-//     One whose server is gone behind a proxy that lives ends as over HTTP (TestABrokenPromise).
-//  9. A context that ends, ends the watch at once and leaves nothing behind (TestCancellationLeavesNothing).
+// See Example.
+//
+// # Promises
+//
+//  1. A watch over WebSocket yields the same events and errors as a watch over HTTP.
+//  2. The handshake is a request of the client. It has the newest credentials and certificates, and uses the same
+//     proxies.
+//  3. A failed handshake is the error that a request with this answer returns. Another answer is an *UpgradeError. A
+//     redirect is not followed.
+//  4. Only a regular end of the connection ends the watch without an error. A part of an event is never yielded.
+//  5. Text messages are decoded as JSON and binary messages as protobuf, in any number of fragments.
+//  6. A message that is too large is refused before it is held in memory.
+//  7. A dead connection ends after 45 seconds. A live one does not end, also if messages or their reader are slow.
+//  8. The end of the context ends the watch at once and leaves nothing behind.
 //
 // # Concurrency
 //
-// A ListerWatcher is safe for concurrent use. Each watch has a connection of its own and no goroutine but that of its
-// loop (TestAWatchHasNoGoroutine): pings are sent by a timer, and the loop's end waits for one that is being sent.
+// A ListerWatcher is safe for concurrent use. Each watch has its own connection and owns no goroutine: its loop runs on
+// the caller's. A timer sends pings, and the end of the loop waits for a ping that is being sent.
 //
 // # Differences from client-go
 //
 // client-go has no watch over WebSocket.
-//
-// # Example
-//
-// See Example in example_test.go.
 package websocket

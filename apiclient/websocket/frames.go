@@ -30,8 +30,8 @@ func (f *frames) follow(p []byte) {
 	}
 }
 
-// startContent starts to skip the content of a frame if its head is complete. A server must not mask (5.1); the library checks
-// that.
+// startContent starts to skip the content of a frame if its head is complete. A server must not mask (5.1); the library
+// checks that.
 func (f *frames) startContent() {
 	if f.n < 2 {
 		return

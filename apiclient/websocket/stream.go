@@ -31,7 +31,7 @@ type stream struct {
 
 	binary  bool      // type of all messages; the first one decides
 	message io.Reader // rest of the text message
-	last    byte      // last byte of the text that is not white space; 0 if there is none
+	last    byte      // last byte of the text that is not white space; 0 at the beginning
 	buffer  []byte    // for binary messages
 	rest    []byte    // unread part of the binary message, in buffer
 	err     error     // why the connection ended
@@ -137,8 +137,8 @@ func (s *stream) startMessage(kind int) error {
 	return nil
 }
 
-// readBinary reads a whole binary message, because its length comes first. For a message that is too large, it writes the
-// largest possible length and no content; the reader of the frames then returns the same error as over HTTP.
+// readBinary reads a whole binary message, because its length comes first. For a message that is too large, it writes
+// the largest possible length and no content; the reader of the frames then returns the same error as over HTTP.
 func (s *stream) readBinary() error {
 	if cap(s.buffer) > keptBuffer {
 		s.buffer = nil
@@ -163,8 +163,8 @@ func (s *stream) readBinary() error {
 	}
 }
 
-// closeReason maps the end of a connection to the error of an HTTP watch: io.EOF for a regular end, a Status if the close
-// code corresponds to one, io.ErrUnexpectedEOF for a lost connection, ErrProtocol for a violation.
+// closeReason maps the end of a connection to the error of an HTTP watch: io.EOF for a regular end, a Status if the
+// close code corresponds to one, io.ErrUnexpectedEOF for a lost connection, ErrProtocol for a violation.
 func (s *stream) closeReason(err error) error {
 	if silent := s.wire.silent.Load(); silent != nil {
 		return silent

@@ -240,7 +240,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestAnIncompleteMessageEndsTheWatch ends a watch at the end of an incomplete message, and not at the end of the next one.
+// TestAnIncompleteMessageEndsTheWatch ends a watch at the end of an incomplete message, and not at the end of the next
+// one.
 func TestAnIncompleteMessageEndsTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()

@@ -31,7 +31,7 @@ type wire struct {
 	frames    frames // used only by the reader
 
 	begun            time.Time
-	reading, writing atomic.Int64                // when the waiting read or write began, relative to begun; 0 if there is none
+	reading, writing atomic.Int64                // when the waiting read or write began, relative to begun; 0 if nothing waits
 	silent           atomic.Pointer[silentError] // why pinger has closed the connection
 }
 
