@@ -370,6 +370,7 @@ func TestWaitFor(t *testing.T) {
 		for range 2 {
 			go func() { waited <- i.WaitFor(t.Context(), "3") }()
 		}
+		synctest.Wait()
 		s.set("a", 2)
 		synctest.Wait()
 		require.Empty(t, waited)

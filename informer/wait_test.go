@@ -3,8 +3,12 @@ package informer
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/internal/runstate"
 )
 
 // TestWaitPrefersAReachedVersion lets everything that ends a wait happen at once.
@@ -21,10 +25,29 @@ func TestWaitPrefersAReachedVersion(t *testing.T) {
 	}
 }
 
+// TestCancelledWaitIsRemoved has another wait, which must stay until its version is reached.
 func TestCancelledWaitIsRemoved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i := New(&unlisted{}, Options[*thing]{})
+		waited := make(chan error, 1)
+		go func() { waited <- i.WaitFor(t.Context(), "9") }()
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.ErrorIs(t, i.WaitFor(ctx, "5"), context.Canceled)
+		require.Len(t, i.waiters, 1)
+		i.handleDeltas(batchOf(deltas{put(deltafifo.Added, one(1))})) // leads to version 9
+		require.NoError(t, <-waited)
+	})
+}
+
+// TestBatchesBeforeAWaiterLeaves handles a second batch before a waiter has noticed the first one.
+func TestBatchesBeforeAWaiterLeaves(t *testing.T) {
 	i := New(&unlisted{}, Options[*thing]{})
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	require.ErrorIs(t, i.WaitFor(ctx, "5"), context.Canceled)
-	require.Empty(t, i.waiters)
+	w := &waiter{version: "9", reached: make(chan struct{})}
+	i.waiters = []*waiter{w}
+	for range 2 {
+		i.handleDeltas(batchOf(deltas{put(deltafifo.Updated, one(1))}))
+	}
+	require.True(t, runstate.IsClosed(w.reached))
 }
