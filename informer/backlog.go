@@ -67,8 +67,11 @@ func (b *coalescingBacklog[T]) push(g *group[T]) {
 	b.complete = b.complete || g.completes
 	if g.replay != nil {
 		b.size = g.replay.Len()
-		b.resync = b.resync || g.resync
-		b.initial = b.initial || !g.resync
+		if g.resync {
+			b.resync = true
+		} else {
+			b.initial = true
+		}
 	}
 	if b.initial {
 		return
@@ -128,11 +131,7 @@ func (b *coalescingBacklog[T]) len() int {
 	if b.initial {
 		return b.size
 	}
-	n := len(b.slots)
-	if b.resync {
-		n = max(n, b.size)
-	}
-	return n
+	return max(len(b.slots), b.size)
 }
 
 func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*group[T] {

@@ -231,16 +231,18 @@ func TestBacklogsDeliverLegalHistories(t *testing.T) {
 // several times.
 func TestCompactionKeepsEveryChange(t *testing.T) {
 	for seed := range uint64(10) {
-		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), names: 50, indexer: cache.New[*thing]()}
+		w := &randomChanges{rand: rand.New(rand.NewPCG(seed, 0)), names: 150, indexer: cache.New[*thing]()}
 		h, dropped := &history{t, map[string]*thing{}}, 0
 		for range 3 {
-			b := newBacklog[*thing](true)
-			for range 2000 {
-				before := len(b.(*coalescingBacklog[*thing]).order)
+			b := newBacklog[*thing](true).(*coalescingBacklog[*thing])
+			for range 5000 {
+				before := len(b.order)
 				b.push(w.change())
-				if len(b.(*coalescingBacklog[*thing]).order) < before {
+				if len(b.order) < before {
 					dropped++
 				}
+				without := len(b.order) - len(b.slots)
+				require.LessOrEqual(t, without, max(64, len(b.slots)), "keys without a slot must be few")
 			}
 			ns, _ := drain(t, b, w.indexer.Snapshot())
 			for _, n := range ns {

@@ -74,7 +74,6 @@ func (f *Factory) Run(ctx context.Context) error {
 	f.active.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.state = runstate.Ended
 	return errors.Join(f.failed...)
 }
 

@@ -33,8 +33,7 @@ type watchdog struct {
 	running   sync.WaitGroup // the timer, or its function
 	mu        sync.Mutex     // guards the fields below
 	timer     *time.Timer
-	lastCheck int64 // time of the last check; 0 before the first check after arm
-	stopped   bool
+	lastCheck int64 // time of the last check; 0 before the first one
 }
 
 func newWatchdog(after time.Duration, calls func() []*currentCall) *watchdog {
@@ -60,29 +59,20 @@ func (w *watchdog) arm() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.armed.Load() {
-		w.lastCheck = 0
 		w.start(w.period())
 	}
 }
 
 // start starts the timer. The lock is held.
 func (w *watchdog) start(d time.Duration) {
-	if w.stopped {
-		return
-	}
 	w.armed.Store(true)
 	w.running.Add(1)
-	if w.timer == nil {
-		w.timer = time.AfterFunc(d, w.check)
-	} else {
-		w.timer.Reset(d)
-	}
+	w.timer = time.AfterFunc(d, w.check)
 }
 
-// stop ends the watchdog. It waits until the timer's function has returned.
+// stop ends the watchdog after all listeners have ended. It waits until the timer's function has returned.
 func (w *watchdog) stop() {
 	w.mu.Lock()
-	w.stopped = true
 	if w.timer != nil && w.timer.Stop() {
 		w.running.Done()
 	}

@@ -19,9 +19,9 @@ type waiter struct {
 // returns the error of ctx, or ErrStopped if the informer ends first. A version that is not a decimal number must be
 // reached exactly, because it cannot be compared.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
-	w, err := i.addWaiter(version)
-	if err != nil || w == nil {
-		return err
+	w := i.addWaiter(version)
+	if w == nil {
+		return nil
 	}
 	defer i.removeWaiter(w)
 	return i.await(ctx, w)
@@ -42,18 +42,15 @@ func (i *Informer[T]) await(ctx context.Context, w *waiter) (err error) {
 }
 
 // addWaiter returns nil if the cache has already reached the version.
-func (i *Informer[T]) addWaiter(version string) (*waiter, error) {
+func (i *Informer[T]) addWaiter(version string) *waiter {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	switch {
-	case runstate.IsClosed(i.synced) && hasReached(i.ResourceVersion(), version):
-		return nil, nil
-	case i.state == runstate.Ended:
-		return nil, ErrStopped
+	if runstate.IsClosed(i.synced) && hasReached(i.ResourceVersion(), version) {
+		return nil
 	}
 	w := &waiter{version: version, reached: make(chan struct{})}
 	i.waiters = append(i.waiters, w)
-	return w, nil
+	return w
 }
 
 func (i *Informer[T]) removeWaiter(w *waiter) {
