@@ -1,16 +1,20 @@
 package informer_test
 
 import (
+	"context"
+	"iter"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/reflector"
 )
 
 func TestObserveBatches(t *testing.T) {
@@ -57,6 +61,7 @@ func TestHeardAt(t *testing.T) {
 			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed },
 		})
 		require.Zero(t, i.Status().HeardAt)
+		subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{}) // is due for every resync
 		defer running(t, i)()
 		close(proceed)
 		for _, something := range []func(){
@@ -101,5 +106,44 @@ func TestHeardAtWaitsForTheCache(t *testing.T) {
 		close(stuck)
 		synctest.Wait()
 		require.Equal(t, came.Add(3*time.Minute), i.Status().HeardAt)
+	})
+}
+
+// unversioned is a source without versions, as a fake clientset is. Its list takes a minute.
+type unversioned struct{ *source }
+
+func (u unversioned) List(context.Context, api.Options[*widget], func(*widget) error) (metav1.ListMeta, error) {
+	<-time.After(time.Minute)
+	return metav1.ListMeta{}, nil
+}
+
+func (u unversioned) Watch(ctx context.Context, _ api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
+	return func(yield func(api.Event[*widget], error) bool) {
+		<-ctx.Done()
+		yield(api.Event[*widget]{}, ctx.Err())
+	}
+}
+
+// TestHeardAtBeforeTheFirstList has a list that was received and is not in the cache, and no versions that tell so.
+func TestHeardAtBeforeTheFirstList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		proceed := make(chan struct{})
+		i := informer.New(unversioned{newSource()}, informer.Options[*widget]{
+			ResyncPeriod: 10 * time.Second,
+			Tuning:       reflector.Tuning{NoWatchList: true},
+			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed }, // from the first resync on
+		})
+		subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+		began := time.Now()
+		defer running(t, i)()
+		<-time.After(2 * time.Minute)
+		synctest.Wait()
+		require.False(t, i.Status().Synced)
+		require.NotZero(t, i.Status().Reflector.CaughtUpAt)
+		require.Zero(t, i.Status().HeardAt)
+		close(proceed)
+		synctest.Wait()
+		require.True(t, i.Status().Synced)
+		require.Equal(t, began.Add(time.Minute), i.Status().HeardAt)
 	})
 }
