@@ -416,3 +416,10 @@ func TestFiltered(t *testing.T) {
 	h.OnDelete(DeletedObject[*thing]{Object: one(10), FinalStateUnknown: true})
 	require.Equal(t, []string{"add 2 true", "update 2 4", "delete 4 false", "add 8 false", "delete 10 true"}, got)
 }
+
+func TestHandlerFuncsMayBeNil(t *testing.T) {
+	var h HandlerFuncs[*thing]
+	for _, n := range []Notification[*thing]{added(one(1)), updated(one(1), one(2)), removed(one(2))} {
+		require.NotPanics(t, func() { dispatch(h, n) })
+	}
+}
