@@ -35,13 +35,14 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,
-				watchList(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(stay))
-			require.Len(t, b.lw.asked().options, 4)
+				watchList(errInvalid), pageOf("5", "t", at("a", "1")), list("5"), watch(errExpired), list("6", at("a", "1")), watch(stay))
+			b.pass(time.Minute)
+			require.Len(t, b.lw.asked().options, 6)
 			for n, got := range b.lw.asked().options {
 				require.Equal(t, "l=1", got.LabelSelector)
 				require.Equal(t, "f=1", got.FieldSelector)
 				require.Equal(t, !o.KeepManagedFields, got.DropManagedFields)
-				require.Equal(t, n < 3 && !o.NoListReuse, got.Known != nil, "only lists use Known")
+				require.Equal(t, n == 4 && !o.NoListReuse, got.Known != nil, "only a list uses Known, and only if the store has objects")
 				require.NotNil(t, got.OnUndecodable)
 			}
 			b.stop()

@@ -290,7 +290,7 @@ func (r *Reflector[T]) options(s state) api.Options[T] {
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
 	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, r.o.Selector.Fields
 	o.DropManagedFields = !r.o.KeepManagedFields
-	if s.do == page && r.reuses(s) {
+	if s.do == page && r.asksKnown(s) {
 		o.Known = r.store.Lookup
 	}
 	return o

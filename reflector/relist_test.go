@@ -38,8 +38,10 @@ func newSteady(n int) *steady {
 func (s *steady) Resource() api.Resource { return things }
 
 func (s *steady) object(o api.Options[*thing], name []byte) *thing {
-	if t, ok := o.Known(nil, name); ok {
-		return t
+	if o.Known != nil {
+		if t, ok := o.Known(nil, name); ok {
+			return t
+		}
 	}
 	return at(string(name), "1")
 }

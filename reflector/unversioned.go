@@ -74,5 +74,9 @@ func (r *Reflector[T]) reuse(key api.Key, object T, s state) (known T, reused bo
 	return known, true
 }
 
+// asksKnown reports whether a decoder is to ask for known objects. It costs a look at the metadata of each object, and
+// of each event that follows a WatchList, so an empty store is not worth it.
+func (r *Reflector[T]) asksKnown(s state) bool { return r.reuses(s) && r.store.KnownLen() > 0 }
+
 // reuses reports whether known objects may replace objects of the same UID and version.
 func (r *Reflector[T]) reuses(s state) bool { return r.versions.reuse && s.list.need < acceptRollback }

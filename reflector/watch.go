@@ -22,7 +22,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 	w := &openWatch[T]{r: r, s: s}
 	if s.do == watchList {
 		w.beginInitialList(dog)
-		if r.reuses(s) {
+		if r.asksKnown(s) {
 			o.Known = w.lookup
 		}
 	} else {
