@@ -131,6 +131,6 @@ done
 endef
 
 # Address space is limited because a mutant may allocate without end. MUTATEFLAGS=-help lists the flags.
-PACKAGES = ./deltafifo ./leaderelection ./workqueue ./client ./informer ./reflector
+PACKAGES = ./deltafifo ./leaderelection ./workqueue ./cachedclient ./informer ./reflector
 mutate: ## small changes to the code that no test notices (make mutate PACKAGES=./deltafifo MUTATEFLAGS='-sample 50 -seed 2')
 	@ulimit -v 12000000; nice $(GO) run ./internal/mutate $(MUTATEFLAGS) $(PACKAGES)

@@ -29,8 +29,9 @@
 //   - Options.Overlay makes a client's reads show its own writes at once. It does not know the writes of other clients.
 //     Objects in the overlay have not passed the informer's Transform.
 //
-// A write whose answer was lost is in neither, because its version is unknown. If versions have no order, a Gate waits
-// until the cache shows exactly the version that was written, and an overlay ignores the write.
+// If the answer to a write is lost, neither the Gate nor the overlay records the write, because its version is unknown.
+// If versions have no order, a Gate waits until the cache shows exactly the version that was written, and an overlay
+// ignores the write.
 //
 // # Promises
 //

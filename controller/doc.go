@@ -47,15 +47,16 @@
 // # Concurrency
 //
 // Run has one goroutine for each source and each worker. An informer's goroutine calls predicates and map functions,
-// one notification at a time; a slow function delays only its own source. For a channel, one of its controllers reads
-// and calls the functions of all, so a slow function delays the others and the sender. Workers call the reconciler, for
+// one notification at a time; a slow function delays only its own source. If several controllers
+// watch one channel, one of them reads it and calls the functions of all, so a slow function delays the other
+// controllers and the sender. Workers call the reconciler, for
 // different keys at once. The controller holds no lock while it calls user code. Watch, Remove, Add, Stats, Options,
 // NotSynced and Why may be called on any goroutine, at any time, and do not block.
 //
 // # Differences from client-go
 //
 // client-go has no controllers; controller-runtime has. Here, keys may have any comparable type. Predicates are
-// functions; those of the whole controller apply to every source of an informer that is not exempted. A source can be
+// functions; those in Options.When apply to every informer source, except those marked Regardless. A source can be
 // removed. Owns takes kind and scope from the owners' informer, and compares UIDs. The error after a sync timeout
 // contains the last error of the list. Panics are also recovered in predicates and map functions. A failed informer
 // ends the controller. Retries may be limited, and Result has no Requeue. Low priorities do not starve. A reconcile can

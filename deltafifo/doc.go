@@ -3,8 +3,9 @@
 //
 //	Reflector ──Put, Delete, Replace──▶ DeltaFIFO ──batch──▶ handleDeltas of the informer
 //
-// The reflector is the only producer, and the informer is the only consumer. The queue knows every object as it will be
-// after the next Pop. It therefore compares a list with these objects itself, and does not need the consumer's cache.
+// The reflector is the only producer of changes, and the informer is the only consumer. The queue keeps a map
+// of all objects, which includes the changes that the consumer has not taken yet. It compares a list with this map, and
+// does not need the consumer's cache.
 //
 // # Example
 //
@@ -17,8 +18,8 @@
 //
 // # Promises
 //
-//  1. A consumer that applies the deltas of every batch holds exactly the objects that the producer put in, the same
-//     pointers, whenever the queue is empty.
+//  1. When the queue is empty, a consumer that applied every batch has the same objects as the producer, as the same
+//     pointers.
 //  2. A batch has all changes since the last Pop: objects in the order of their first change, each with its deltas,
 //     oldest first.
 //  3. The history of a key is legal: an addition comes first, and two deletions never follow each other. An object with

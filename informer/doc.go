@@ -9,7 +9,7 @@
 //
 // # Example
 //
-//	pods := informer.New(client, informer.Options[*corev1.Pod]{})
+//	pods := informer.New(client, informer.Options[*corev1.Pod]{Selector: api.Selector{Labels: "app=web"}})
 //	handler, err := pods.AddEventHandler(informer.HandlerFuncs[*corev1.Pod]{AddFunc: added}, informer.HandlerOptions{})
 //	go pods.Run(ctx)   // blocks until ctx ends
 //	<-handler.Synced() // the handler has processed the initial list
@@ -59,8 +59,8 @@
 //
 // Handlers are typed, and a deletion always has an object. A handler can be removed; an informer can be stopped, and is
 // shared by reference count. A panic of a handler is counted and logged, and the handler still becomes synced. A relist
-// notifies handlers only of changes; client-go also notifies handlers with a resync of every object. A changed UID is a
-// Delete and an Add; in client-go it is an Update. ResourceVersion is the version of the cache, not the version that
-// was received last. Notifications are ordered per object and by the first change of each object in a batch; there is
-// no order of all changes across objects.
+// calls handlers only for changes; in client-go it also calls handlers that have a resync period, for every object. A
+// changed UID is a Delete and an Add; in client-go it is an Update. ResourceVersion is the version of the cache, not
+// the version that was received last. Notifications are ordered per object and by the first change of each object in a
+// batch; there is no order of all changes across objects.
 package informer

@@ -13,8 +13,8 @@
 //
 // # Promises
 //
-//  1. At most one replica leads at a time. This holds while no clock runs faster than another by more than the factor
-//     LeaseDuration/RenewDeadline, and while the function ends with its context.
+//  1. At most one replica leads at a time. This holds on two conditions: two clocks differ in speed by
+//     less than LeaseDuration/RenewDeadline (1.5 by default), and the function returns when its context ends.
 //  2. Clocks of different machines are never compared. A lease has expired when this process has seen no change of it
 //     for its duration, so wall clocks may differ by hours and may jump.
 //  3. A leader that cannot renew for RenewDeadline stops leading, and so does one that sees another holder, at once.

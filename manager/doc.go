@@ -1,6 +1,6 @@
-// Package manager runs a program that consists of controllers. It starts their servers and caches before them and ends
-// these after them, lets one replica work at a time, and serves health checks. Informers, controllers, recorders and
-// servers are added to a Manager; main calls only its Run.
+// Package manager runs a program that consists of controllers. It starts servers and caches first, then controllers,
+// and ends them in the opposite order. It lets one replica work at a time, and serves health checks. Informers,
+// controllers, recorders and servers are added to a Manager; main calls only its Run.
 //
 //	start   servers → caches → others → warm-up → election → elected
 //	end     elected and warm-up → election → others → caches → servers
@@ -44,10 +44,10 @@
 // # Differences from client-go
 //
 // client-go has no manager; controller-runtime has. Here, main makes clients and caches and adds them. Controllers warm
-// up by default. The group Others ends after the workers, so a recorder can write their last events. Runnables and
-// checks can be removed, and added late. The lease outlives the grace period if a worker does, so releasing it is safe
-// and the default. Caches have a timeout. Options that controllers share are a value that main copies. A runnable that
-// panics ends the manager, not the process; a server or a cache that ends early is a failure. There are /livez, a check
-// of the caches, and a check that fails during the end. A GracePeriod of 0 means the default; in controller-runtime it
-// means DoNotWait.
+// up by default. Servers end last, and a recorder is one of them, so it can write the last Events. Runnables and checks
+// can be removed, and added late. If a worker runs longer than the grace period, the lease is not released. Releasing
+// is therefore safe, and the default. Caches have a timeout. Options that controllers share are a value that main
+// copies. A runnable that panics ends the manager, not the process; a server or a cache that ends early is a failure.
+// There are /livez, a check of the caches, and a check that fails during the end. A GracePeriod of 0 means the default;
+// in controller-runtime it means DoNotWait.
 package manager

@@ -18,7 +18,8 @@
 //  1. Names, labels and buckets are those of client-go and controller-runtime, if these have the metric. Series begin
 //     at zero.
 //  2. The numbers agree with what happened; times are exact to the nanosecond.
-//  3. Between two scrapes, only histograms and request counters cost time. Only the code of a request allocates.
+//  3. Between two scrapes, this package works only for histograms and request counters. It allocates only the label
+//     code of a request.
 //  4. The number of series has a limit: the number of members, 25 priorities per queue, and 25 handlers per informer.
 //  5. A removed member leaves no series and no reference. An informer that has stopped is removed automatically.
 //  6. Nothing is registered for the whole process, so there may be several Metrics.

@@ -23,7 +23,8 @@
 //     jitter, and last at least as long as Retry-After.
 //  4. No request lasts forever. A WatchList without an end is replaced by a list in pages.
 //  5. The store never goes back to an older version, unless the server was restored from a backup. The reflector
-//     notices that after an outage and after a minute of silence, and then replaces the content of the store.
+//     notices that after an outage, or at the end of a watch that was silent for a minute, and then replaces the
+//     content of the store.
 //  6. An object that cannot be decoded or transformed affects only itself: its last good state stays. An object that
 //     cannot belong to the collection is skipped.
 //  7. Status shows why there is no list yet, and OnError gets the error of every failed request.
@@ -38,15 +39,16 @@
 //
 // # Limits
 //
-// A reflector cannot notice that a server omits events from a watch. It cannot notice a restore from a backup if the
-// server passes its old version before the next request. A ListerWatcher that ignores field selector and limit answers
-// a probe with the whole collection; the reflector drops it.
+// A reflector cannot notice that a server omits events from a watch. After a restore from a backup the server counts up
+// again; if it reaches the old version before the reflector asks, the reflector cannot notice the restore. A
+// ListerWatcher that ignores field selector and limit answers a probe with the whole collection; the reflector drops
+// it.
 //
 // # Differences from client-go
 //
 // A watch that failed to open, was reset, or ended within a second is followed by another watch; client-go lists. A
 // WatchList has deadlines; client-go waits for its bookmark forever. Every pause ends with the context. The transform
-// is called once for each state. A list in pages sends NotOlderThan with its version, so that the server does not look
-// for exactly this version. After a 429 the same page is requested again, not the whole list. A relist compares UIDs
-// and versions; known objects are neither decoded nor passed on.
+// is called once for each state. A list in pages sets resourceVersionMatch=NotOlderThan; without it, a limit makes the
+// server return exactly this version, or 410. After a 429 the same page is requested again, not the whole list. A
+// relist compares UIDs and versions; known objects are neither decoded nor passed on.
 package reflector

@@ -51,7 +51,8 @@ type Options[T any] struct {
 	// (ErrMalformed), on the reflector's goroutine. If it returns an error, Run returns that error; Fail always does.
 	// By default such an object is counted and logged. In both cases the last good state of the object stays.
 	OnUndecodable func(*api.UndecodableError) error
-	// OnError is called with the error of every failed request, on the reflector's goroutine.
+	// OnError is called with the error of every failed list, watch and probe, on the reflector's goroutine. A source
+	// without WatchLists (api.ErrNoWatchList) is no failure.
 	OnError func(error)
 	// OnRequest is called after every request, on the reflector's goroutine.
 	OnRequest func(Request)

@@ -20,8 +20,8 @@
 //  2. Adds of one key coalesce. An add of a ready key adds its cause and its priority; an add of a key that is being
 //     processed makes the key ready at its Done, once.
 //  3. A delay ends exactly on time. Of several delays of one key, the earliest counts; Add ends the delay at once.
-//  4. Keys with a higher priority go first, and no key starves: it leaves within 8 × (1 + the number of keys that
-//     were ready before it) hand-outs. The price: an urgent key may wait for one less urgent key.
+//  4. Keys with a higher priority go first, and no key starves. If n keys were ready before a key, it is among the next
+//     8(n+1) keys. The price: sometimes the queue hands out a key of a lower priority first.
 //  5. After ShutDown, the queue ignores adds, drops delayed keys and hands out the ready keys. A drain ends when no key
 //     is ready or being processed.
 //  6. A key carries the causes of the adds that made it ready: the first Options.MaxCauses, and the number of the
@@ -45,8 +45,8 @@
 //
 //   - A key has one pending hand-out. In client-go it can be ready and delayed at once. A handler that adds a key now
 //     and again after a delay should let the worker request the delay.
-//   - Get returns ErrShutDown only when no key that is being processed will run again. A drain takes a context and also
-//     waits for queued keys.
+//   - After ShutDown, Get still returns a key that was added again while a worker had it. Then it returns ErrShutDown.
+//     A drain takes a context and also waits for queued keys.
 //   - Done panics if the key is not being processed.
 //   - Priorities age. The priority queue of controller-runtime starves less urgent keys, and drops queued keys at
 //     shutdown.
