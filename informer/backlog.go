@@ -127,12 +127,7 @@ func (b *coalescingBacklog[T]) compact() {
 	b.order = kept
 }
 
-func (b *coalescingBacklog[T]) len() int {
-	if b.initial {
-		return b.size
-	}
-	return max(len(b.slots), b.size)
-}
+func (b *coalescingBacklog[T]) len() int { return max(len(b.slots), b.size) }
 
 func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*group[T] {
 	var groups []*group[T]

@@ -38,8 +38,8 @@
 //  5. A slow, stuck or panicking handler delays neither the cache nor another handler.
 //  6. The backlog of a coalescing handler is bounded by the number of objects.
 //  7. ResourceVersion is exactly the version of the cache. WaitFor returns when the cache has reached a version.
-//  8. Run returns when all its goroutines have ended, and no handler is called afterwards. A removed handler and a
-//     released share hold no object.
+//  8. Run returns when all its goroutines have ended, and no handler is called afterwards. A removed handler holds
+//     no object, and a released share holds no handler.
 //
 // # Concurrency
 //
