@@ -34,7 +34,7 @@ var (
 const (
 	leaseDuration = ours.DefaultLeaseDuration
 	retryPeriod   = ours.DefaultRetryPeriod
-	longestRetry  = retryPeriod * 22 / 10 // of both libraries, jitter included
+	longestRetry  = retryPeriod * 22 / 10 // of both libraries, including jitter
 )
 
 // bubble runs a test on fake time, with a server.
@@ -67,12 +67,12 @@ type candidate struct {
 	identity string
 	leat     bool
 	line     *line
-	leader   func() string // as it sees it
+	leader   func() string // as this candidate sees it
 	cancel   context.CancelFunc
 	ended    chan struct{}
 
 	mu          sync.Mutex // guards the fields below
-	began, over time.Time  // of what it led; zero is not yet
+	began, over time.Time  // of its leadership; zero means not yet
 }
 
 // campaign starts a replica, of leat or of client-go.
@@ -103,7 +103,7 @@ func (c *candidate) ours(t *testing.T, s *testserver.Server) func(context.Contex
 	require.NoError(t, err)
 	c.leader = e.Leader
 	return func(ctx context.Context) {
-		_ = e.Run(ctx, func(ctx context.Context) error { // which may lose the lease
+		_ = e.Run(ctx, func(ctx context.Context) error { // the lease may be lost
 			c.lead(ctx)
 			return nil
 		})
@@ -131,7 +131,7 @@ func (c *candidate) theirs(t *testing.T, s *testserver.Server) func(context.Cont
 	return func(ctx context.Context) { e.Run(klog.NewContext(ctx, klog.New(nil))) }
 }
 
-// lead is what both lead: it ends with its context.
+// lead records the leadership. It ends with its context.
 func (c *candidate) lead(ctx context.Context) {
 	c.mu.Lock()
 	c.began = time.Now()
@@ -148,7 +148,7 @@ func (c *candidate) finish() {
 	}
 }
 
-// led is when it began and ended to lead.
+// led returns the begin and the end of the leadership.
 func (c *candidate) led() (began, over time.Time) {
 	synctest.Wait()
 	c.mu.Lock()
@@ -161,20 +161,20 @@ func (c *candidate) leads() bool {
 	return !began.IsZero() && over.IsZero()
 }
 
-// end ends it in order.
+// end stops the candidate in order.
 func (c *candidate) end() {
 	c.cancel()
 	<-c.ended
 }
 
-// die ends it, and what it leads, at once and without a word to the server.
+// die stops the candidate and its leadership at once, without another request.
 func (c *candidate) die() {
 	c.line.cut.Store(true)
 	c.finish()
 	c.end()
 }
 
-// line is a connection that can be cut, which refuses all requests then.
+// line is a connection that can be cut. It then refuses all requests.
 type line struct {
 	next http.RoundTripper
 	cut  atomic.Bool

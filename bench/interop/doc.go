@@ -1,3 +1,3 @@
-// Package interop tests that leat and client-go understand each other where they meet: replicas of both campaign for one
-// lease, on leat's test server and on fake time. It has tests only.
+// Package interop tests that leat and client-go can share a lease: replicas of both campaign for it on leat's test
+// server, on fake time. The package has only tests.
 package interop

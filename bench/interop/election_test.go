@@ -10,8 +10,8 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
-// TestEachFollowsTheOther has a replica of one library lead and one of the other wait, and takes the leader away: in
-// order, which gives the lease back, and by its death, after which the lease has to run out.
+// TestEachFollowsTheOther has a leader of one library and a waiting replica of the other. The leader ends in order and
+// releases the lease, or dies, and the lease must expire.
 func TestEachFollowsTheOther(t *testing.T) {
 	for _, leatLeads := range []bool{true, false} {
 		for _, dies := range []bool{true, false} {
@@ -42,7 +42,7 @@ func follow(t *testing.T, s *testserver.Server, leatLeads, dies bool) {
 	limit := longestRetry
 	if dies {
 		limit += leaseDuration
-		if leatLeads { // client-go goes on asking in its own time when it has seen the lease for the last time
+		if leatLeads { // client-go keeps its own interval after it has seen the lease for the last time
 			limit += longestRetry
 		}
 	}
@@ -62,8 +62,8 @@ func follow(t *testing.T, s *testserver.Server, leatLeads, dies bool) {
 	require.Empty(t, *lease(t, s).HolderIdentity)
 }
 
-// TestNeverTwoOfEither has three replicas of each library come, end, die and be cut off for most of an hour, and looks at who led
-// when.
+// TestNeverTwoOfEither starts, ends, kills and cuts off three replicas of each library for most of an hour, and checks
+// who led when.
 func TestNeverTwoOfEither(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		var all, running []*candidate
@@ -79,7 +79,7 @@ func TestNeverTwoOfEither(t *testing.T) {
 			<-time.After(time.Duration(5+round*7%40) * time.Second)
 			at := round % len(running)
 			for i, c := range running {
-				if round%3 != 0 && c.leads() { // mostly it is the leader that goes
+				if round%3 != 0 && c.leads() { // usually the leader is stopped
 					at = i
 				}
 			}
@@ -103,7 +103,7 @@ func TestNeverTwoOfEither(t *testing.T) {
 	})
 }
 
-// judge requires that no two led at once, and that both libraries had their turns.
+// judge requires that no two replicas led at the same time, and that both libraries led.
 func judge(t *testing.T, all []*candidate) {
 	t.Helper()
 	terms := map[bool]int{}

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// managedFields says of a pod what a kube-apiserver says: the controller owns the specification, the kubelet the status,
-// field by field.
+// managedFields returns the managedFields that a kube-apiserver would write: the controller owns the spec, the kubelet
+// owns the status.
 func managedFields(pod *corev1.Pod, at metav1.Time) []metav1.ManagedFieldsEntry {
 	encoded, err := json.Marshal(pod)
 	if err != nil {
@@ -26,13 +26,13 @@ func managedFields(pod *corev1.Pod, at metav1.Time) []metav1.ManagedFieldsEntry 
 		delete(metadata, assigned)
 	}
 	for _, assigned := range []string{"nodeName", "tolerations", "volumes", "priority", "preemptionPolicy", "serviceAccount"} {
-		delete(spec, assigned) // by the scheduler and by admission, or left out here for want of a list key
+		delete(spec, assigned) // owned by the scheduler or by admission, or without a list key
 	}
 	for _, assigned := range []string{"qosClass", "observedGeneration", "hostIPs"} {
 		delete(status, assigned)
 	}
 	conditions := status["conditions"].([]any)
-	status["conditions"] = conditions[:len(conditions)-1] // PodScheduled is the scheduler's
+	status["conditions"] = conditions[:len(conditions)-1] // the scheduler owns PodScheduled
 	return []metav1.ManagedFieldsEntry{
 		entry("kube-controller-manager", "", at, map[string]any{"metadata": metadata, "spec": spec}),
 		entry("kubelet", "status", at, map[string]any{"status": status}),
@@ -50,13 +50,13 @@ func entry(manager, subresource string, at metav1.Time, content map[string]any) 
 	}
 }
 
-// listKeys are the members by which the items of lists in pods are told apart, the first that an item has.
+// listKeys are the members that identify an item of a list. The first one that an item has counts.
 var listKeys = []string{"mountPath", "containerPort", "type", "ip", "uid", "name"}
 
 // atomic are the members that are owned as a whole.
 var atomic = []string{"fieldRef", "secretKeyRef", "nodeSelector"}
 
-// owned writes a value in the form of FieldsV1: names of members after "f:", keys of items after "k:".
+// owned returns a value in the form of FieldsV1: "f:" before names of members, "k:" before keys of items.
 func owned(value any) any {
 	fields := map[string]any{}
 	switch value := value.(type) {

@@ -5,16 +5,15 @@ import (
 	"math/bits"
 )
 
-// A mark is a place in an encoded pod whose bytes differ from replica to replica, or from version to version. All values
-// of a kind have the same length, so that one encoding serves all of them: in JSON and in protobuf, whose lengths stay
-// what they were.
+// A mark is a place in an encoded pod whose bytes differ between replicas or versions. All values of a kind have the
+// same length, so one encoding serves all of them, and the lengths of protobuf stay valid.
 type mark struct {
 	at   int32
 	kind byte
-	nth  uint8 // among the marks of its kind, for what several containers have
+	nth  uint8 // index among the marks of its kind, if there are several containers
 }
 
-// The kinds of marks. In a template each is written as '~' and its letter, filled up with '~'.
+// The kinds of marks. A template has '~', the letter of the kind, and more '~'.
 const (
 	markName      = 'n' // the end of a pod's name
 	markUID       = 'u'
@@ -22,7 +21,7 @@ const (
 	markNode      = 'h' // the number of the host
 	markIP        = 'i' // all but the first octet of the pod's address
 	markContainer = 'c' // a container's id
-	markRestarts  = 'r' // what a change changes, beside the version
+	markRestarts  = 'r' // changes with each version
 )
 
 // widths are the lengths of the values.
@@ -30,7 +29,7 @@ var widths = map[byte]int{
 	markName: 5, markUID: 36, markVersion: 10, markNode: 4, markIP: 11, markContainer: 64, markRestarts: 9,
 }
 
-// placeholder is what stands in a template for a value.
+// placeholder returns the text of a mark in a template.
 func placeholder(kind byte) string {
 	return "~" + string(kind) + string(bytes.Repeat([]byte{'~'}, widths[kind]-2))
 }
@@ -55,13 +54,13 @@ func findMarks(template []byte) []mark {
 	return marks
 }
 
-// State is what a pod's changes change.
+// State is the part of a pod that its changes change.
 type State struct {
 	Version  uint64 // at least FirstVersion
 	Restarts uint32
 }
 
-// FirstVersion is the lowest resource version: all that follow have as many digits.
+// FirstVersion is the lowest resource version. All later ones have the same number of digits.
 const FirstVersion = 1_000_000_000
 
 // fill writes the value of a mark of pod i.
@@ -86,7 +85,7 @@ func (m mark) fill(dst []byte, i int, s State) {
 	}
 }
 
-// letters are those that Kubernetes ends generated names with.
+// letters are the letters in names that Kubernetes generates.
 const letters = "bcdfghjklmnpqrstvwxz2456789"
 
 func fillName(dst []byte, i int) {
@@ -112,7 +111,7 @@ func fillUID(dst []byte, i int) {
 	dst[14], dst[19] = '4', 'a' // version 4, variant 10
 }
 
-// fillIP writes three octets of three digits each: 150 values to each of them are enough for three million pods.
+// fillIP writes three octets of three digits each. 150 values of each are enough for three million pods.
 func fillIP(dst []byte, i int) {
 	for j := 2; j >= 0; j-- {
 		fillDecimal(dst[4*j:4*j+3], 100+uint64(i%150))
@@ -137,7 +136,7 @@ func fillHex(dst []byte, v uint64) {
 	}
 }
 
-// mix spreads (v, salt) over 64 bits; each v of one salt has another value.
+// mix spreads (v, salt) over 64 bits. With one salt, different v have different results.
 func mix(v, salt uint64) uint64 {
 	v += salt * 0x9e3779b97f4a7c15
 	v = (v ^ bits.RotateLeft64(v, 25) ^ bits.RotateLeft64(v, 50)) * 0xbf58476d1ce4e5b9

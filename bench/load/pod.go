@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// author writes the pod of one workload, as a kube-apiserver would send it, with marks where replicas differ.
+// author writes the pod of one workload as a kube-apiserver would, with marks where replicas differ.
 type author struct {
 	*rand.Rand
 	number                int
@@ -158,7 +158,7 @@ func (a *author) container(i, variables int, volumes []corev1.Volume) corev1.Con
 		c.ReadinessProbe = a.probe("/readyz")
 		c.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}}
 	}
-	for j, v := range volumes[:len(volumes)-i*(len(volumes)-1)] { // a sidecar has but the first
+	for j, v := range volumes[:len(volumes)-i*(len(volumes)-1)] { // a sidecar has only the first volume
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: v.Name, MountPath: fmt.Sprintf("/mnt/%d", j), ReadOnly: j == 0})
 	}
 	return c

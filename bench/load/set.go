@@ -9,22 +9,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Seed is that of the set which published figures are of.
+// Seed is the seed of the published figures.
 const Seed = 2026
 
 const (
-	// Workloads is how many different pods there are; the others are replicas of them. In a set of 50,000 pods each
+	// Workloads is the number of different pods; all others are replicas of them. In a set of 50,000 pods, each
 	// workload has twenty replicas.
 	Workloads = 2500
-	// Nodes is how many nodes the pods run on.
+	// Nodes is the number of nodes.
 	Nodes = 1000
 )
 
-// Form is how a pod is written.
+// Form is an encoding of a pod.
 type Form int
 
-// The forms that a server sends pods in. A pod in a list has no kind of its own, a pod in a watch has one; metadata
-// always has one, as kube-apiserver writes it.
+// The forms of pods in answers. As in kube-apiserver, a pod has its kind in a watch and not in a list, and metadata
+// always has it.
 const (
 	JSON Form = iota
 	JSONInList
@@ -34,7 +34,7 @@ const (
 	forms
 )
 
-// path is the form "namespace/name", which is sent nowhere.
+// path is the form "namespace/name", for the order of keys
 const path = forms
 
 // Set is an endless sequence of pods.
@@ -50,7 +50,7 @@ type template struct {
 	marks []mark
 }
 
-// NewSet makes the pods of a seed, from as many workloads. It takes a second for those of the fixed set.
+// NewSet generates the pods of a seed from a number of workloads. The published set takes a second.
 func NewSet(seed uint64, workloads int) *Set {
 	s := &Set{workloads: make([]workload, workloads)}
 	for i := range s.workloads {
@@ -78,17 +78,17 @@ func encode(pod *corev1.Pod) workload {
 
 func newTemplate(encoded []byte, err error) template {
 	if err != nil {
-		panic("load: " + err.Error()) // what is encoded was made here
+		panic("load: " + err.Error()) // the pods were generated here, so they can be encoded
 	}
 	return template{bytes: slices.Clip(encoded), marks: findMarks(encoded)}
 }
 
 func (s *Set) template(f Form, i int) *template { return &s.workloads[i%len(s.workloads)][f] }
 
-// Size is the number of bytes of pod i in a form, in whatever state.
+// Size returns the number of bytes of pod i in a form. It does not depend on the state.
 func (s *Set) Size(f Form, i int) int { return len(s.template(f, i).bytes) }
 
-// Order returns the first n pods in the order of their keys in etcd, in which kube-apiserver lists them.
+// Order returns the first n pods in the order of their keys in etcd, which is the order of kube-apiserver's lists.
 func (s *Set) Order(n int) []int {
 	paths, order := make([]string, n), make([]int, n)
 	var b []byte

@@ -1,21 +1,10 @@
-// Package measure reads what a process has used: processor time, memory, allocations.
+// Package measure reads the processor time, the memory and the allocations of a process. All subjects use it, so that
+// all are measured in the same way.
 //
-// # Place in the pipeline
-//
-// Beside it: every subject reads its own figures with this package, so that none is measured by another yardstick.
-//
-// # Guarantees
-//
-//  1. Processor time is that of the whole process, garbage collection included (TestProcessorTimeCounts).
-//  2. Allocations are counted exactly, the small ones that share a block too (TestAllocationsAreCounted).
-//  3. The live heap is what a full collection leaves (TestLiveHeap), and the heap in use is looked at every ten
-//     milliseconds (TestHeapWatch).
+// Processor time includes garbage collection. Allocations are exact, including small ones that share a block. The live
+// heap is the heap after full collections. HeapWatch samples the heap every ten milliseconds.
 //
 // # Concurrency
 //
-// Everything may be called from any goroutine. Now and LiveHeap stop the world for a moment. HeapWatch.Run blocks.
-//
-// # Differences from client-go
-//
-// client-go has nothing like it.
+// Everything may be called on any goroutine. Now and LiveHeap stop the world for a moment. HeapWatch.Run blocks.
 package measure

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// HeapWatch keeps the highest heap in use that it sees: objects that live, and those that are dead and not swept yet.
+// HeapWatch records the highest heap in use: live objects, and dead ones that are not swept yet.
 type HeapWatch struct {
 	peak atomic.Uint64
 }
 
-// Run looks every ten milliseconds until ctx ends. It does not allocate while it does, and returns nil.
+// Run samples every ten milliseconds until ctx ends, and returns nil. It does not allocate meanwhile.
 func (w *HeapWatch) Run(ctx context.Context) error {
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -28,5 +28,5 @@ func (w *HeapWatch) Run(ctx context.Context) error {
 	}
 }
 
-// Peak is the highest heap in use, in bytes.
+// Peak returns the highest heap in use, in bytes.
 func (w *HeapWatch) Peak() uint64 { return w.peak.Load() }

@@ -57,7 +57,7 @@ func TestHeapWatch(t *testing.T) {
 	cancel()
 	require.NoError(t, <-ended)
 	runtime.GC()
-	require.NoError(t, w.Run(ctx)) // which looks once
+	require.NoError(t, w.Run(ctx)) // samples once
 	require.Greater(t, w.Peak(), uint64(50<<20), "a peak stays one")
 }
 

@@ -7,11 +7,11 @@ import (
 	"strconv"
 )
 
-// PeakRSS is the most memory, in bytes, that this process has had resident. (rusage has such a figure too, and inherits it
-// from the process that forked.) It needs Linux.
+// PeakRSS returns the largest resident memory of this process, in bytes. It does not use rusage, whose figure is
+// inherited from the process that forked. It needs Linux.
 func PeakRSS() (uint64, error) { return status("self", "VmHWM") }
 
-// RSS is the memory, in bytes, that a process has resident. It needs Linux.
+// RSS returns the resident memory of a process, in bytes. It needs Linux.
 func RSS(pid int) (uint64, error) { return status(strconv.Itoa(pid), "VmRSS") }
 
 func status(process, field string) (uint64, error) {

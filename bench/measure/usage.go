@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Usage is what the process has used up to a moment.
+// Usage is the use of resources from the start of the process to a moment.
 type Usage struct {
 	At     time.Time
-	CPU    time.Duration // of user and system, by rusage
+	CPU    time.Duration // user and system time, by rusage
 	Allocs uint64        // objects
-	Bytes  uint64        // that these had
+	Bytes  uint64        // of these objects
 }
 
-// Now reads the usage. The processor time is read first, so that what the reading itself costs is not part of it.
+// Now returns the usage. It reads the processor time first, so that the cost of the call is not included.
 func Now() Usage {
 	var r syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		panic("measure: rusage of the process itself: " + err.Error()) // it takes a bad pointer
+		panic("measure: rusage of the process itself: " + err.Error()) // fails only for an invalid pointer
 	}
 	u := Usage{At: time.Now(), CPU: time.Duration(r.Utime.Nano() + r.Stime.Nano())}
 	var m runtime.MemStats
@@ -27,7 +27,7 @@ func Now() Usage {
 	return u
 }
 
-// Since is what was used after before.
+// Since returns the usage after before.
 func (u Usage) Since(before Usage) Spent {
 	return Spent{
 		Wall: u.At.Sub(before.At), CPU: u.CPU - before.CPU,
@@ -41,10 +41,10 @@ type Spent struct {
 	Allocs, Bytes float64
 }
 
-// LiveHeap collects garbage until nothing more goes, and returns the bytes that are left.
+// LiveHeap collects garbage until nothing more is freed, and returns the bytes that are left.
 func LiveHeap() uint64 {
 	var m runtime.MemStats
-	for range 3 { // what a finalizer or a pool lets go of takes a second collection
+	for range 3 { // objects that a finalizer or a pool releases need a second collection
 		runtime.GC()
 	}
 	runtime.ReadMemStats(&m)

@@ -8,7 +8,7 @@ import (
 	"github.com/leatproject/leat/bench/runner"
 )
 
-// chart is a figure that is shown as bars, the shorter the better.
+// chart is a figure with bars. Shorter is better.
 type chart struct {
 	name, title, row, metric string
 	entrants                 []string
@@ -20,15 +20,15 @@ var chartsOf = []chart{
 		entrants: []string{"leat, 8 fields, JSON", "leat, corev1.Pod, JSON", "client-go, corev1.Pod, JSON", "leat, 8 fields, protobuf", "leat, corev1.Pod, protobuf", "client-go, corev1.Pod, protobuf"},
 	},
 	{
-		name: "memory", title: "Memory that a cached pod keeps, bytes", row: "cache", metric: "live B/object",
+		name: "memory", title: "Memory of a cached pod, bytes", row: "cache", metric: "live B/object",
 		entrants: []string{"leat, 8 fields, JSON", "leat, metadata", "client-go, metadata", "leat, corev1.Pod", "client-go, corev1.Pod, stripped", "client-go, corev1.Pod"},
 	},
 	{
-		name: "peak", title: "Most memory while a cache is filled, MB", row: "cache", metric: "peak MB",
+		name: "peak", title: "Peak memory while a cache is filled, MB", row: "cache", metric: "peak MB",
 		entrants: []string{"leat, 8 fields, JSON", "leat, corev1.Pod", "client-go, corev1.Pod, stripped", "client-go, corev1.Pod"},
 	},
 	{
-		name: "relist", title: "A list of what has not changed: highest heap, in live heaps", row: "relist", metric: "peak/live",
+		name: "relist", title: "A list without changes: highest heap, in live heaps", row: "relist", metric: "peak/live",
 		entrants: []string{"leat, 8 fields, JSON", "leat, corev1.Pod", "client-go, corev1.Pod, stripped", "client-go, corev1.Pod"},
 	},
 	{
@@ -46,7 +46,7 @@ func chartTitle(name string) string {
 	return name
 }
 
-// Charts draws every chart that a run has figures for, by name.
+// Charts returns all charts that a run has figures for, by name.
 func Charts(r *runner.Result) map[string]string {
 	drawn := map[string]string{}
 	for _, c := range chartsOf {
@@ -67,7 +67,7 @@ func Charts(r *runner.Result) map[string]string {
 	return drawn
 }
 
-// ChartNames are the names of those that were drawn, in their order.
+// ChartNames returns the names of the drawn charts in their order.
 func ChartNames(drawn map[string]string) (names []string) {
 	for _, c := range chartsOf {
 		if drawn[c.name] != "" {
@@ -92,7 +92,7 @@ const (
 	top         = 44
 )
 
-// style reads on white and on black: the texts follow the reader's scheme, and the bars have colours for both.
+// style works on white and on black: the text follows the reader's color scheme, and the bars are visible on both.
 const style = `<style>
 text { font: 14px system-ui, sans-serif; fill: #1f2328 }
 .title { font-weight: 600; font-size: 15px }
@@ -100,7 +100,7 @@ text { font: 14px system-ui, sans-serif; fill: #1f2328 }
 @media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .own { fill: #3fb68b } .peer { fill: #7d8590 } }
 </style>`
 
-// draw makes horizontal bars, each with its label before and its figure behind it.
+// draw returns horizontal bars, with a label before each and its figure behind it.
 func draw(title string, bars []bar) string {
 	longest := 0.0
 	for _, b := range bars {
@@ -128,7 +128,7 @@ func draw(title string, bars []bar) string {
 func escape(text string) string {
 	var s strings.Builder
 	if err := xml.EscapeText(&s, []byte(text)); err != nil {
-		panic("report: " + err.Error()) // a Builder takes everything
+		panic("report: " + err.Error()) // a Builder does not fail
 	}
 	return s.String()
 }

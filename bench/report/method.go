@@ -2,58 +2,65 @@ package report
 
 const intro = `# Benchmarks
 
-leat and client-go, the same work, in one run, by turns. This page and its charts are written by ` + "`make bench`" + `; no figure is
-typed by hand. Ratios travel, absolute figures do not: they are of the machine at the end of the page. A target that is missed says so.
+This page compares leat and client-go at the same work, in one run. ` + "`make bench`" + ` writes the page and its charts from
+the measured figures. Ratios are similar on other machines; absolute figures are not. The end of the page names the
+machine. A missed target is marked.
 
 `
 
-// method answers what a reader who doubts the figures would ask.
+// method answers the questions of a reader who doubts the figures.
 const method = `
-Each figure is the median of several rounds, the lowest and the highest beside it, and ratios are of medians of one run. What
-does not depend on the machine is checked by ` + "`make bench-quick`" + ` with fewer objects, in less than two minutes.
+Each figure is the median of several rounds, followed by the lowest and the highest value. Ratios compare medians of
+one run. ` + "`make bench-quick`" + ` checks the figures that do not depend on the machine, with fewer objects and in less than
+two minutes.
 
 ## How it is measured
 
-**Processes.** Every figure is of a process of its own that does one work and ends, and does it with the same code for every
-library. Entrants take turns, and each round begins with another one. All are built alike (` + "`CGO_ENABLED=0 -trimpath`" + `, no profile
-to guide the compiler), with the same versions of k8s.io/api and apimachinery, and run at the garbage collector's defaults:
-environment variables that change the Go runtime or client-go are taken out.
+**Processes.** Each figure comes from a process that does one work and ends. All libraries run the same code for a
+work. Entrants take turns, and each round begins with another one. All are built with ` + "`CGO_ENABLED=0 -trimpath`" + `,
+without profile-guided optimization, with the same versions of k8s.io/api and apimachinery, and with the default
+settings of the garbage collector. Environment variables that change the Go runtime or client-go are removed.
 
-**Figures.** Processor time is the rusage of the whole process, garbage collection included. Peak memory is VmHWM, the program
-itself included. The live heap is what three collections leave, less what there was before the client. Allocations are counted by the Go runtime.
-The server runs in another process on the same machine: it takes nothing of the processor time, but where something is counted by
-the clock (wall s, events/s, latency) it has its part of the cores.
+**Figures.** Processor time is the rusage of the whole process, including garbage collection. Peak memory is VmHWM,
+including the program itself. The live heap is the heap after three collections, less the heap before the client was
+created. The Go runtime counts allocations. The server runs in another process on the same machine. It does not add to
+the processor time, but it shares the cores, which affects figures of the clock: wall s, events/s and latency.
 
-**Load.** A server of this bench answers from memory with pods that are encoded already: 6.7 to 9.2 KB of JSON, 38 % of which are
-managedFields, from a fixed seed. Twenty replicas share labels, images and variables with each other, as those of a ReplicaSet
-do; leat keeps such strings once, and that is part of what is measured. The server compresses nothing, and does not know ` + "`drop=metadata.managedFields`" + `,
-which is alpha: leat asks for it, and gets what everybody gets. Each event is one write and one chunk, over HTTP/1.1 without TLS; a table
-has the same over TLS and HTTP/2. How it is with a real API server is measured by ` + "`make bench-real`" + `, whose tables stand here too once it has run.
+**Load.** A server of the bench answers from memory with pods that are already encoded: 6.7 to 9.2 KB of JSON from a
+fixed seed, of which 38 % are managedFields. Twenty replicas share labels, images and variables, as those of a
+ReplicaSet do. leat stores such strings once, and this is part of the result. The server does not compress. It ignores
+` + "`drop=metadata.managedFields`" + `, which is alpha; leat requests it and gets the same bytes as the others. Each event is
+one write and one chunk, over HTTP/1.1 without TLS; one table has the same over TLS and HTTP/2. ` + "`make bench-real`" + `
+measures with a real API server and adds its tables to this page.
 
-**Settings.** leat and client-go run as they come, and what client-go does better with another setting has a line of its own:
-protobuf or JSON; a list instead of a streaming one ("listed", with the number of answers that it took: from a watch cache a list comes
-in one, whatever its limit); a transform that drops managedFields, and no index by namespace, which its factory adds of its own accord ("stripped").
-leat drops managedFields by default, has a line where it keeps them, and has no index that nobody asks for. What an entrant was left to choose, and
-chose, stands behind its name. What was really on the wire is checked, but with a real API server: an entrant that spoke another encoding than its line says has no figure.
+**Settings.** leat and client-go run with their defaults. Settings with which client-go is better have their own lines:
+protobuf or JSON; a list instead of a WatchList ("listed", with the number of answers, because a watch cache answers a
+list at once, whatever its limit); a transform that drops managedFields, and no index by namespace, which the factory
+adds by default ("stripped"). leat drops managedFields by default and has a line in which it keeps them. Its informers
+have no index by default. If an entrant chooses the encoding itself, the choice is behind its name. Except with a real
+API server, the bench checks the encoding on the wire: an entrant with another encoding than its line says has no
+figure.
 
-**Not the same thing.** "8 fields" is a struct with name, namespace, UID, version, labels, node, phase and address. client-go has no such
-thing: who needs eight fields of a pod there decodes all of them, which is what the targets of these rows compare with, or has an informer of metadata, which lacks
-two of the three that matter, and which is in the tables.
+**Different work.** "8 fields" is a struct with name, namespace, UID, version, labels, node, phase and address.
+client-go has no equivalent. A program that needs eight fields of a pod either decodes the whole pod, and the targets
+compare with that. Or it uses an informer of metadata, which lacks node, phase and address, and which is in the tables.
 
-**Bursts.** Events of a watch come as fast as a client takes them, so that what is done once a batch is shared by many; leat
-gains more by that than client-go does. Where events come one by one, which is the other end, is under *Growth: single updates* and *From a write to the handler*.
+**Bursts.** Events of a watch come as fast as the client reads them, so that many events share the work of a batch.
+leat gains more from this than client-go. The opposite case, single events, is in *Growth: single updates* and *From a
+write to the handler*.
 
-**In memory.** The source of the fan-out hands out updates that exist already. To client-go it does so through a channel, as a watch does there, with room for 1,024 of
-them, which is more than a real one has; to leat by a loop, as a watch does here. Handlers count and return. What both are told of is held by
-the bench, but for *One handler that is stuck*, where nobody else holds old states.
+**In memory.** The source of the fan-out sends updates that already exist. client-go receives them through a channel,
+like those of its watches, with room for 1,024 updates, which is more than a real watch has. leat receives them in a
+loop, like those of its watches. Handlers count and return. The bench keeps a reference to all delivered objects,
+except in *One handler that is stuck*, where only the backlog does.
 
-**Queues.** client-go's has the rate limiter that controllers get by default, and no metrics; controller-runtime's counts its metrics, because it comes that
-way; leat's adds carry the cause of each, which is more than the others keep.
+**Queues.** client-go's queue has the default rate limiter of controllers and no metrics. controller-runtime's queue
+counts its metrics, which cannot be disabled. leat's adds carry their causes, which the other queues do not have.
 
-**Programs.** What leat's own code adds is the difference to a program that is linked with every package that leat is linked with,
-which a test compares, and reads pods with them by hand.
+**Programs.** The share of leat's own code is the difference to a program that is linked with the same dependencies and
+reads pods with them directly. A test compares the dependencies.
 
-To repeat it: ` + "`make bench`" + ` (about a quarter of an hour; Linux, nothing else running), or one row with
-` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which leaves profiles for ` + "`go tool pprof`" + ` as well.
+To repeat the run, use ` + "`make bench`" + ` (about a quarter of an hour; on Linux, with nothing else running). For one row, use
+` + "`go -C bench run ./cmd/bench -only '^events$' -profiles profiles`" + `, which also writes profiles for ` + "`go tool pprof`" + `.
 
 `

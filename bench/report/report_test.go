@@ -140,7 +140,7 @@ func TestCharts(t *testing.T) {
 	require.NotContains(t, draw("a < b", nil), "a < b")
 }
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/page.md anew")
+var rewrite = flag.Bool("rewrite", false, "write testdata/page.md again")
 
 func TestPage(t *testing.T) {
 	verdicts := Judge([]Target{
@@ -154,7 +154,7 @@ func TestPage(t *testing.T) {
 	}
 	want, err := os.ReadFile("testdata/page.md")
 	require.NoError(t, err)
-	require.Equal(t, string(want), page, "go test ./report -rewrite writes it anew")
+	require.Equal(t, string(want), page, "go test ./report -rewrite writes it again")
 	var text strings.Builder
 	require.NoError(t, Verdicts(&text, verdicts))
 	require.Contains(t, text.String(), `events has no "nobody"`)

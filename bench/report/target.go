@@ -10,8 +10,8 @@ import (
 	"github.com/leatproject/leat/bench/runner"
 )
 
-// Target is what a figure has to reach: Most·x + Plus or less, or Least·x or more, where x is the figure of a peer, or 1
-// where there is none.
+// Target is the bound of a figure: at most Most·x + Plus, or at least Least·x. x is the figure of a peer, or 1 without
+// a peer.
 type Target struct {
 	ID      string
 	What    string
@@ -23,20 +23,20 @@ type Target struct {
 	Most    *float64 `json:",omitempty"`
 	Plus    float64  `json:",omitempty"`
 	Least   *float64 `json:",omitempty"`
-	// Everywhere says that the figure does not depend on the machine: a quick run fails when it is missed.
+	// Everywhere marks a figure that does not depend on the machine. A quick run fails if it is missed.
 	Everywhere bool `json:",omitempty"`
 }
 
-// Verdict is what became of a target.
+// Verdict is the result of a target.
 type Verdict struct {
 	Target
 	Measured bool
-	Value    float64 // the ratio to the peer where there is one and nothing is added, else the figure itself
+	Value    float64 // the ratio to the peer if there is one and nothing is added, else the figure itself
 	Bound    float64
 	Met      bool
 	Figure   float64 // of the subject
-	PeerIs   float64 // of the peer, 0 where there is none
-	Why      string  // it was not measured
+	PeerIs   float64 // of the peer; 0 without a peer
+	Why      string  // why it was not measured
 }
 
 // ReadTargets reads targets.json.
@@ -52,7 +52,7 @@ func ReadTargets(name string) ([]Target, error) {
 	return targets, nil
 }
 
-// Judge compares targets with what a run has found. Those of rows that the run left out are left out.
+// Judge compares targets with a result. It skips targets whose rows the run did not include.
 func Judge(targets []Target, r *runner.Result) []Verdict {
 	var verdicts []Verdict
 	for _, t := range targets {
@@ -118,7 +118,7 @@ func figureOf(row *runner.RowResult, label, metric string) (float64, error) {
 	return figure, nil
 }
 
-// own is leat's first or last entrant of a row.
+// own returns leat's first or last entrant of a row.
 func own(row *runner.RowResult, last bool) (e *runner.EntrantResult, found bool) {
 	for i := range row.Entrants {
 		if strings.HasPrefix(row.Entrants[i].Label, "leat") && (last || !found) {

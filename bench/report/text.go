@@ -6,11 +6,12 @@ import (
 	"math"
 	"strings"
 	"text/tabwriter"
+	"unicode/utf8"
 
 	"github.com/leatproject/leat/bench/runner"
 )
 
-// number writes a figure with three significant digits.
+// number formats a figure with three significant digits.
 func number(v float64) string {
 	switch a := math.Abs(v); {
 	case v == 0:
@@ -30,10 +31,10 @@ func number(v float64) string {
 	}
 }
 
-// grouped writes a number below a million with a comma.
+// grouped formats a number below a million with a comma.
 func grouped(v int64) string { return fmt.Sprintf("%d,%03d", v/1000, v%1000) }
 
-// outcome says whether a target is met, and by what figure.
+// outcome reports whether a target is met, with the figure and the bound.
 func outcome(v *Verdict) (mark, value, bound string) {
 	sign := "≤ "
 	if v.Least != nil {
@@ -49,7 +50,7 @@ func outcome(v *Verdict) (mark, value, bound string) {
 	return mark, number(v.Value), sign + number(v.Bound)
 }
 
-// Verdicts prints targets beside what was measured.
+// Verdicts prints the targets and the measured figures.
 func Verdicts(w io.Writer, verdicts []Verdict) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for i := range verdicts {
@@ -64,7 +65,7 @@ func Verdicts(w io.Writer, verdicts []Verdict) error {
 	return t.Flush()
 }
 
-// Missed counts the targets that are missed, of those that do not depend on the machine or of all.
+// Missed counts the missed targets: all, or only those that do not depend on the machine.
 func Missed(verdicts []Verdict, all bool) (n int) {
 	for _, v := range verdicts {
 		if !v.Met && (all || v.Everywhere) {
@@ -74,7 +75,7 @@ func Missed(verdicts []Verdict, all bool) (n int) {
 	return n
 }
 
-// Markdown writes the page that people read.
+// Markdown returns the page docs/benchmarks.md.
 func Markdown(r *runner.Result, verdicts []Verdict, charts []string) string {
 	var b strings.Builder
 	b.WriteString(intro)
@@ -105,7 +106,7 @@ func against(v *Verdict) string {
 func writeRow(b *strings.Builder, row *runner.RowResult) {
 	fmt.Fprintf(b, "## %s\n\n", row.Title)
 	if row.Note != "" {
-		fmt.Fprintf(b, "%s\n\n", row.Note)
+		fmt.Fprintf(b, "%s\n\n", wrap(row.Note))
 	}
 	fmt.Fprintf(b, "| | %s |\n|---|%s\n", strings.Join(row.Columns, " | "), strings.Repeat("---:|", len(row.Columns)))
 	for i := range row.Entrants {
@@ -122,7 +123,28 @@ func writeRow(b *strings.Builder, row *runner.RowResult) {
 	b.WriteString("\n")
 }
 
-// chosen says what an entrant was left to choose, and chose.
+// wrap breaks a text into lines of at most 120 columns.
+func wrap(text string) string {
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(text) {
+		n := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+n > 120:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += n
+	}
+	return b.String()
+}
+
+// chosen returns the choices that an entrant made itself.
 func chosen(e *runner.EntrantResult) string {
 	var choices []string
 	protobuf, measured := e.Median("protobuf")
@@ -138,7 +160,7 @@ func chosen(e *runner.EntrantResult) string {
 	return " (" + strings.Join(choices, ", ") + ")"
 }
 
-// cell is the median, with the spread where there is one.
+// cell returns the median, and the spread if there is one.
 func cell(e *runner.EntrantResult, metric string) string {
 	m, measured := e.Median(metric)
 	if !measured {

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// agentNames are the programs whose size is measured, and what they are called in the report.
+// agentNames are the measured programs, and their labels in the report.
 var agentNames = []struct{ name, label string }{
 	{"leat-struct", "leat, own struct"},
 	{"leat-pod", "leat, corev1.Pod"},
@@ -30,12 +30,12 @@ const (
 	agentsAlike = 3 // processes of each program
 )
 
-// agents measures programs that watch pods: how large they are, stripped, and how much memory they take when nothing has
-// happened for a minute. They idle at the same time, several of each. A quick run leaves the idling out.
+// agents measures programs that watch pods: the size of their stripped binaries, and their memory after a minute
+// without an event. Several of each are idle at the same time. A quick run skips the memory.
 func (r *run) agents(ctx context.Context) (*RowResult, error) {
 	row := &RowResult{
 		Name: "agents", Title: "A program that watches pods", Columns: []string{"binary MB", "idle RSS MB"},
-		Note: fmt.Sprintf("Stripped binaries (-trimpath -ldflags='-s -w'); resident memory after a minute without an event, %d pods cached.", agentPods),
+		Note: fmt.Sprintf("Stripped binaries (-trimpath -ldflags='-s -w'). Resident memory after a minute without an event, %d pods cached.", agentPods),
 	}
 	for _, a := range agentNames {
 		_, _ = fmt.Fprintf(r.Progress, "agents: building %s\n", a.name)
@@ -55,7 +55,7 @@ func (r *run) agents(ctx context.Context) (*RowResult, error) {
 	return row, r.idle(ctx, row)
 }
 
-// idle has all agents watch one server, and looks at them after a minute.
+// idle starts all agents on one server, and reads their memory after a minute.
 func (r *run) idle(ctx context.Context, row *RowResult) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -92,12 +92,12 @@ func (r *run) idle(ctx context.Context, row *RowResult) error {
 	}
 	cancel()
 	for _, cmd := range slices.Concat(running...) {
-		_ = cmd.Wait() // they are killed
+		_ = cmd.Wait() // the agents are killed
 	}
 	return <-ended
 }
 
-// startAgent starts a program, and waits until it says how many pods it has.
+// startAgent starts a program, and waits until it reports its number of pods.
 func (r *run) startAgent(ctx context.Context, name, url string) (*exec.Cmd, error) {
 	cmd := exec.CommandContext(ctx, filepath.Join(r.Binaries, "agent-"+name), url)
 	cmd.Env = environment()

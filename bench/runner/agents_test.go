@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// linked are the packages that an agent is linked with, leat's own left out.
+// linked returns the packages that an agent is linked with, except leat's own.
 func linked(t *testing.T, agent string) map[string]bool {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./agent/"+agent)
@@ -24,7 +24,7 @@ func linked(t *testing.T, agent string) map[string]bool {
 	return packages
 }
 
-// What leat's own code adds to its dependencies is the difference between two programs, so both must have these.
+// The difference of two programs is leat's own code only if both have the same dependencies.
 func TestBareLinksWhatLeatLinks(t *testing.T) {
 	require.Contains(t, linked(t, "bare"), "go.uber.org/zap")
 	require.Equal(t, linked(t, "leat-struct"), linked(t, "bare"))

@@ -10,7 +10,7 @@ func latencies(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Latency, Objects: z.Watched, Events: z.Latency}
 	row := Row{
 		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: z.Rounds, Columns: []string{"p50 us", "p99 us"},
-		Note: "One event every two milliseconds, from before the server writes it until the handler is called.",
+		Note: "One event every two milliseconds. Time from before the server writes it until the handler is called.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			extra(entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON)),
@@ -21,15 +21,15 @@ func latencies(z Sizes) Row {
 	return row.withExtras(2)
 }
 
-// few is what growth begins with.
+// few is the smallest size of the growth rows.
 const few = 10_000
 
-// growth fills caches of several sizes.
+// growth measures the first list with several sizes of caches.
 func growth(z Sizes) Row {
 	row := Row{
 		Name: "growth", Title: "Growth: the first list", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"cpu us/object", "allocs/object", "peak B/object", "live B/object"},
-		Note:    "The struct of eight fields, in JSON. The peak is what a process has more than before there was a client.",
+		Note:    "The struct of eight fields, in JSON. The peak does not include the memory of the process before the client exists.",
 	}
 	for _, n := range []int{few, z.Largest / 10, z.Largest} {
 		e := entrant(sized("leat, 8 fields, JSON", n), leat, subject.Spec{Work: subject.Sync, Objects: n}, subject.Struct, subject.JSON)
@@ -39,12 +39,12 @@ func growth(z Sizes) Row {
 	return row
 }
 
-// changes are single updates in caches of several sizes. A million whole pods are more than client-go could hold here, so
-// that its figures at that size are those of its metadata informer.
+// changes measures single updates in caches of several sizes. At the largest size, client-go cannot hold a million
+// whole pods here, so its figures are those of its metadata informer.
 func changes(z Sizes) Row {
 	row := Row{
 		Name: "changes", Title: "Growth: single updates", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"cpu us/event", "allocs/event", "B/event"},
-		Note: "One random object every 200 microseconds, so that each is an event by itself: what it costs to wake up is part of it.",
+		Note: "One random object every 200 microseconds, so that each event comes alone. The cost of waking up is included.",
 	}
 	stripped := subject.Spec{Strip: true}
 	row.Entrants = []Entrant{
@@ -55,10 +55,10 @@ func changes(z Sizes) Row {
 		extra(single(entrant("client-go, corev1.Pod, JSON", clientGo, subject.Spec{}, subject.Full, subject.JSON), few, z)),
 		extra(single(entrant("client-go, corev1.Pod, protobuf", clientGo, subject.Spec{}, subject.Full, subject.Protobuf), few, z)),
 	}
-	return row.withExtras(1) // a million objects take their time
+	return row.withExtras(1) // a million objects take long
 }
 
-// single has events come one by one, to a cache of so many objects.
+// single sends single events to a cache with a number of objects.
 func single(e Entrant, objects int, z Sizes) Entrant {
 	e.Single, e.Label = true, sized(e.Label, objects)
 	e.Spec.Work, e.Spec.Objects, e.Spec.Events = subject.Events, objects, min(z.Events, 4_000)

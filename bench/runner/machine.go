@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Machine is where a run was, and of what.
+// Machine describes the machine and the versions of a run.
 type Machine struct {
 	CPU      string
 	Cores    int
@@ -18,7 +18,7 @@ type Machine struct {
 	Go       string
 	Versions map[string]string // of modules
 	Commit   string
-	Load     string `json:",omitempty"` // average of the minute before the run: what else there was to do
+	Load     string `json:",omitempty"` // average of the minute before the run: the load by other programs
 }
 
 func thisMachine(folder string) Machine {
@@ -38,7 +38,7 @@ func thisMachine(folder string) Machine {
 	return m
 }
 
-// firstMatch is what a pattern finds in a file; empty where there is no such file.
+// firstMatch returns the first match of a pattern in a file, or "" without the file.
 func firstMatch(name, pattern string) string {
 	content, err := os.ReadFile(name)
 	if err != nil {

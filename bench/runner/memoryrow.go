@@ -6,7 +6,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// inMemory are the rows without a server.
+// inMemory returns the rows without a server.
 func inMemory(z Sizes) []Row {
 	rows := []Row{fanout(z, 1), fanout(z, 4), fanout(z, 16), fanout(z, 64), hindered(z), backlog(z), stuck(z), overhead(z)}
 	return append(append(rows, queues(z)...), readers(z), finders(z))
@@ -27,12 +27,12 @@ func fanout(z Sizes, handlers int) Row {
 	}
 }
 
-// both are leat and client-go with the same work.
+// both returns leat and client-go with the same work.
 func both(s subject.Spec) []Entrant {
 	return []Entrant{{Label: leat, Program: leat, Spec: s}, {Label: clientGo, Program: clientGo, Spec: s}}
 }
 
-// hindered is the fan-out beside one that holds up itself, and should hold up nobody else.
+// hindered measures the fan-out beside a handler that is slow or stuck. It should delay only itself.
 func hindered(z Sizes) Row {
 	stuck := subject.Spec{Work: subject.Hindered, Objects: 10_000, Events: 100_000, Handlers: 15}
 	slow, coalescing := stuck, stuck
@@ -40,8 +40,8 @@ func hindered(z Sizes) Row {
 	return Row{
 		Name: "hindered", Title: "Fan-out to 15 handlers, beside one that is slow or stuck", Rounds: min(3, z.Rounds),
 		Columns: []string{"deliveries/s", "cpu ns/delivery", "kept MB"},
-		Note: "To the 15, and what is kept for the other when these have everything: one that takes a millisecond for each of the 100,000 updates, " +
-			"and one that does not come back from the first. The objects are held by the bench.",
+		Note: "Deliveries to the 15, and the memory of the other one's backlog when the 15 have everything. The other one takes a millisecond for each of the 100,000 updates, " +
+			"or never returns from the first. The bench holds the objects.",
 		Entrants: []Entrant{
 			{Label: "leat, one slow", Program: leat, Spec: slow},
 			{Label: "client-go, one slow", Program: clientGo, Spec: slow},
@@ -52,7 +52,7 @@ func hindered(z Sizes) Row {
 	}
 }
 
-// leatAndExtra is leat with a target, and client-go beside it.
+// leatAndExtra returns leat, which has a target, and client-go without one.
 func leatAndExtra(s subject.Spec) []Entrant {
 	entrants := both(s)
 	entrants[1].Extra = true
@@ -62,8 +62,8 @@ func leatAndExtra(s subject.Spec) []Entrant {
 func backlog(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Backlog, Objects: 10_000, Events: 50_000, Handlers: 16}
 	return Row{
-		Name: "backlog", Title: "What waits for 16 handlers", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"B/delivery"},
-		Note:     "The bookkeeping alone: the objects that are to be delivered are held by the bench.",
+		Name: "backlog", Title: "The backlog of 16 handlers", Quick: true, Rounds: min(3, z.Rounds), Columns: []string{"B/delivery"},
+		Note:     "Only the bookkeeping: the bench holds the objects to deliver.",
 		Entrants: both(spec),
 	}
 }
@@ -74,14 +74,14 @@ func stuck(z Sizes) Row {
 	coalescing.Coalesce = true
 	return Row{
 		Name: "stuck", Title: "One handler that is stuck", Quick: false, Rounds: min(3, z.Rounds), Columns: []string{"B/update", "grown MB"},
-		Note:     "300,000 updates of 10,000 objects; old states that only the handler's backlog holds count.",
+		Note:     "300,000 updates of 10,000 objects. The memory includes old states that only the handler's backlog holds.",
 		Entrants: append(both(spec), Entrant{Label: "leat, coalescing", Program: leat, Spec: coalescing}),
 	}
 }
 
 func overhead(z Sizes) Row {
 	return Row{
-		Name: "overhead", Title: "What a cache with one index keeps beside the objects", Quick: true, Rounds: min(3, z.Rounds),
+		Name: "overhead", Title: "Memory of a cache with one index, without the objects", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"B/object"}, Entrants: both(subject.Spec{Work: subject.Overhead, Objects: 50_000}),
 	}
 }
@@ -95,12 +95,12 @@ func queues(z Sizes) []Row {
 	return []Row{
 		{
 			Name: "queue", Title: "Workqueue: Add, Get, Done", Quick: true, Rounds: z.Rounds, Columns: queueColumns,
-			Note:     "By one goroutine, over 64 keys. leat's adds carry their causes, here and below.",
+			Note:     "One goroutine and 64 keys. leat's adds carry their causes, here and below.",
 			Entrants: all(subject.Spec{Work: subject.Queue, Events: 500_000}),
 		},
 		{
 			Name: "queue-contended", Title: "Workqueue: four producers, four consumers", Quick: true, Rounds: z.Rounds, Columns: queueColumns,
-			Note: "Counted in Done calls; every key is added once.", Entrants: all(subject.Spec{Work: subject.QueueContended, Events: z.Keys}),
+			Note: "The figures count Done calls. Every key is added once.", Entrants: all(subject.Spec{Work: subject.QueueContended, Events: z.Keys}),
 		},
 		{
 			Name: "queue-priorities", Title: "Workqueue: the same, with three priorities", Quick: true, Rounds: z.Rounds, Columns: queueColumns,
@@ -125,16 +125,16 @@ var readerColumns = []string{"of spinning", "writes/cpu s", "writes/cpu s, spinn
 func readers(z Sizes) Row {
 	return Row{
 		Name: "readers", Title: "One writer, ten readers that list 10,000 objects", Quick: true, Rounds: min(3, z.Rounds), Columns: readerColumns,
-		Note: "Every write is published by itself. A process writes beside readers and beside as many goroutines that spin, by turns of less than a second, " +
-			"and what it writes is counted in seconds of the processor time of all of them. A writer that nobody holds up has its share of that in both.",
+		Note: "Each write is published by itself. A process writes beside readers and beside as many spinning goroutines, in turns of less than a second. " +
+			"The figures are writes per second of the process's processor time. Without contention, both are equal.",
 		Entrants: leatAndExtra(subject.Spec{Work: subject.Readers, Objects: 10_000, Lasts: z.Phase}),
 	}
 }
 
 func finders(z Sizes) Row {
 	return Row{
-		Name: "finders", Title: "One writer, ten readers that ask an index", Rounds: min(3, z.Rounds), Columns: readerColumns,
-		Note:     "The same, with an index of a thousand values, each of ten objects; one write in ten moves an object to another value.",
+		Name: "finders", Title: "One writer, ten readers that query an index", Rounds: min(3, z.Rounds), Columns: readerColumns,
+		Note:     "The same with an index of a thousand values of ten objects each. One write in ten moves an object to another value.",
 		Entrants: leatAndExtra(subject.Spec{Work: subject.Finders, Objects: 10_000, Lasts: z.Phase}),
 	}
 }

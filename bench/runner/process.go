@@ -22,7 +22,7 @@ type process struct {
 	errors strings.Builder
 }
 
-// launch starts a subject with one work. It ends with its work, or with ctx.
+// launch starts a subject with one work. It ends after its work or with ctx.
 func launch(ctx context.Context, binary string, s subject.Spec, env []string) (*process, error) {
 	work, err := json.Marshal(s)
 	if err != nil {
@@ -42,7 +42,7 @@ func launch(ctx context.Context, binary string, s subject.Spec, env []string) (*
 	return p, p.cmd.Start()
 }
 
-// environment is that of this process without what changes how a Go program, or client-go, behaves.
+// environment returns the environment of this process without variables that change a Go program or client-go.
 func environment() []string {
 	var env []string
 	for _, v := range os.Environ() {
@@ -54,11 +54,11 @@ func environment() []string {
 	return env
 }
 
-// wait returns the report. Whenever the subject is ready, turn does the runner's part.
+// wait returns the report. It calls turn whenever the subject is ready.
 func (p *process) wait(turn func() error) (*subject.Report, error) {
 	report, err := p.read(turn)
 	if err != nil {
-		_ = p.cmd.Process.Kill() // it may wait for us
+		_ = p.cmd.Process.Kill() // it may be waiting for the runner
 	}
 	if ended := p.cmd.Wait(); err == nil && ended != nil {
 		err = ended
@@ -82,7 +82,7 @@ func (p *process) read(turn func() error) (*subject.Report, error) {
 			report := &subject.Report{}
 			return report, json.Unmarshal([]byte(line), report)
 		}
-		// The subject goes on at once, for it has to take what the turn sends.
+		// The subject continues at once, because it must receive what turn sends.
 		if _, err := io.WriteString(p.in, "go on\n"); err != nil {
 			return nil, err
 		}

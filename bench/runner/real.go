@@ -23,7 +23,8 @@ const (
 	realWriters = 8
 )
 
-// RealRows are those against a real etcd and kube-apiserver, over TLS and HTTP/2, compressed as the server likes.
+// RealRows returns the rows with a real etcd and kube-apiserver, over TLS and HTTP/2, with the server's default
+// compression.
 func RealRows() []Row {
 	sync := subject.Spec{Work: subject.Sync, Objects: realPods}
 	events := subject.Spec{Work: subject.Events, Objects: realPods, Events: realEvents}
@@ -31,7 +32,7 @@ func RealRows() []Row {
 	stripped.Strip, listing.Listed = true, true
 	return []Row{
 		{
-			Name: "real-cache", Title: "A real API server: the first list, and what stays in memory", Rounds: 3,
+			Name: "real-cache", Title: "A real API server: the first list, and the memory afterwards", Rounds: 3,
 			Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s"},
 			Note:    "etcd and kube-apiserver with 20,000 pods, each written by two managers.",
 			Entrants: []Entrant{
@@ -48,7 +49,7 @@ func RealRows() []Row {
 		},
 		{
 			Name: "real-events", Title: "A real API server: events of a watch", Rounds: 3, Columns: eventColumns,
-			Note: "Eight writers change 2,000 pods as fast as the server lets them, so that events come one or a few at a time.",
+			Note: "Eight writers change 2,000 pods as fast as the server allows, so that events come one or a few at a time.",
 			Entrants: []Entrant{
 				entrant("leat, corev1.Pod, JSON", leat, events, subject.Full, subject.JSON),
 				entrant("client-go, corev1.Pod, JSON", clientGo, events, subject.Full, subject.JSON),
@@ -67,7 +68,7 @@ type fullCluster struct {
 	changes atomic.Int64
 }
 
-// startCluster starts servers and fills them. The returned function ends them.
+// startCluster starts the servers and creates the pods. The returned function stops the servers.
 func (r *run) startCluster(ctx context.Context) (c *fullCluster, stop func() error, err error) {
 	c = &fullCluster{Cluster: cluster.New(cluster.Options{Binaries: r.Real}), paths: make([]string, realPods)}
 	ctx, cancel := context.WithCancel(ctx)
@@ -90,7 +91,7 @@ func (r *run) startCluster(ctx context.Context) (c *fullCluster, stop func() err
 	return c, stop, nil
 }
 
-// fill writes every pod, and then its status as another manager would.
+// fill creates every pod, and then writes its status with another manager.
 func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
 	var namespaces sync.Map
 	return c.each(ctx, realPods, func(ctx context.Context, i int) error {
@@ -109,7 +110,7 @@ func (c *fullCluster) fill(ctx context.Context, set *load.Set) error {
 	})
 }
 
-// each does something for so many objects, by several writers.
+// each calls do for a number of objects, with several writers.
 func (c *fullCluster) each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -129,7 +130,7 @@ func (c *fullCluster) each(ctx context.Context, n int, do func(ctx context.Conte
 	return g.Wait()
 }
 
-// decodePod is pod i without what only a server may say.
+// decodePod returns pod i without the fields that only a server may set.
 func decodePod(set *load.Set, i int) (map[string]any, error) {
 	var pod map[string]any
 	if err := json.Unmarshal(set.Append(nil, load.JSON, i, load.State{Version: load.FirstVersion}), &pod); err != nil {
@@ -166,7 +167,7 @@ func (c *fullCluster) write(ctx context.Context, pod map[string]any, collection,
 	return err
 }
 
-// change changes so many pods, each once.
+// change changes a number of pods, each once.
 func (c *fullCluster) change(ctx context.Context, n int) error {
 	return c.each(ctx, n, func(ctx context.Context, i int) error {
 		body := fmt.Sprintf(`{"status":{"message":"change %09d"}}`, c.changes.Add(1))
@@ -175,7 +176,7 @@ func (c *fullCluster) change(ctx context.Context, n int) error {
 	})
 }
 
-// turnWithCluster is a turn of an entrant with the real servers.
+// turnWithCluster runs one turn of an entrant with the real servers.
 func (r *run) turnWithCluster(ctx context.Context, e Entrant) (subject.Metrics, error) {
 	e.Spec.URL, e.Spec.CA, e.Spec.Token = r.cluster.URL(), r.cluster.CA(), cluster.AdminToken
 	p, err := launch(ctx, filepath.Join(r.Binaries, e.Program), e.Spec, e.Env)
@@ -189,7 +190,7 @@ func (r *run) turnWithCluster(ctx context.Context, e Entrant) (subject.Metrics, 
 	return report.Metrics, nil
 }
 
-// real has the rows done that need real servers.
+// real measures the rows that need real servers.
 func (r *run) real(ctx context.Context, result *Result) (err error) {
 	c, stop, err := r.startCluster(ctx)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// Result is what a run has found. It is written to a file, from which the report is made.
+// Result is the result of a run. The runner stores it in a file, and package report reads it.
 type Result struct {
 	Machine Machine
 	Quick   bool
@@ -16,25 +16,25 @@ type Result struct {
 // RowResult is one row.
 type RowResult struct {
 	Name, Title, Note string
-	Columns           []string        // the metrics to show, in this order
+	Columns           []string        // metrics to show, in this order
 	Partial           map[string]bool `json:",omitempty"` // metrics that a quick run leaves out
 	Entrants          []EntrantResult
-	Seconds           float64 `json:",omitempty"` // that it took
+	Seconds           float64 `json:",omitempty"` // duration of the row
 }
 
-// EntrantResult is what one entrant has reached, a value a round.
+// EntrantResult has the figures of one entrant, a value for each round.
 type EntrantResult struct {
 	Label   string
 	Rounds  map[string][]float64
-	Failure string // why there are no figures, or fewer
+	Failure string // why figures are missing
 }
 
-// Median of a metric, and whether there is one.
+// Median returns the median of a metric, and whether there is one.
 func (e *EntrantResult) Median(metric string) (float64, bool) {
 	return median(e.Rounds[metric])
 }
 
-// Spread is the lowest and the highest value of a metric.
+// Spread returns the lowest and the highest value of a metric.
 func (e *EntrantResult) Spread(metric string) (low, high float64) {
 	if len(e.Rounds[metric]) == 0 {
 		return 0, 0
@@ -48,7 +48,7 @@ func (e *EntrantResult) add(m subject.Metrics) {
 	}
 }
 
-// Join puts rows of a later run into the place of the same ones, and new ones at the end.
+// Join replaces rows by those of a later run, and appends new ones.
 func (r *Result) Join(later *Result) {
 	r.Machine = later.Machine
 	for _, row := range later.Rows {
@@ -60,7 +60,7 @@ func (r *Result) Join(later *Result) {
 	}
 }
 
-// Row returns the row of a name.
+// Row returns the row with a name.
 func (r *Result) Row(name string) (*RowResult, bool) {
 	at := slices.IndexFunc(r.Rows, func(row RowResult) bool { return row.Name == name })
 	if at < 0 {
@@ -69,7 +69,7 @@ func (r *Result) Row(name string) (*RowResult, bool) {
 	return &r.Rows[at], true
 }
 
-// Entrant returns the entrant of a label.
+// Entrant returns the entrant with a label.
 func (r *RowResult) Entrant(label string) (*EntrantResult, bool) {
 	at := slices.IndexFunc(r.Entrants, func(e EntrantResult) bool { return e.Label == label })
 	if at < 0 {

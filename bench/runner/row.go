@@ -6,7 +6,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// Row is one work, and who does it.
+// Row is one work, with its entrants.
 type Row struct {
 	Name, Title, Note string
 	Columns           []string
@@ -23,11 +23,11 @@ type Entrant struct {
 	Spec    subject.Spec
 	Env     []string
 	Single  bool // events come one by one
-	Extra   bool // no target names it: a quick run leaves it out
-	Rounds  int  // no more than so many; 0 is as many as the row has
+	Extra   bool // without a target: a quick run skips it
+	Rounds  int  // at most so many; 0 means the row's number
 }
 
-// rounds is how often an entrant takes its turn.
+// rounds returns the number of turns of an entrant.
 func (r *Row) rounds(entrant int) int {
 	if most := r.Entrants[entrant].Rounds; most > 0 {
 		return min(most, r.Rounds)
@@ -35,7 +35,7 @@ func (r *Row) rounds(entrant int) int {
 	return r.Rounds
 }
 
-// turns is how many there are in all rounds.
+// turns returns the number of turns in all rounds.
 func (r *Row) turns() (n int) {
 	for i := range r.Entrants {
 		n += r.rounds(i)
@@ -43,7 +43,7 @@ func (r *Row) turns() (n int) {
 	return n
 }
 
-// withExtras has entrants that no target names take their turns no more than so often.
+// withExtras limits the rounds of entrants without a target.
 func (r Row) withExtras(rounds int) Row {
 	for i := range r.Entrants {
 		if r.Entrants[i].Extra {
@@ -60,17 +60,17 @@ const (
 	controllerRuntime = "controller-runtime"
 )
 
-// Sizes are how much is done.
+// Sizes are the numbers of objects and events.
 type Sizes struct {
-	Cached   int // pods whose memory is measured
-	Watched  int // pods whose events are measured
+	Cached   int // pods in the rows about memory
+	Watched  int // pods in the rows about events
 	Events   int
 	Relisted int
 	Latency  int // events
-	Largest  int // pods of the growth
-	Keys     int // that go through a contended queue
+	Largest  int // pods in the growth rows
+	Keys     int // keys in the rows about contended queues
 	Rounds   int
-	Phase    time.Duration // of a writer beside readers
+	Phase    time.Duration // duration of a phase of a writer beside readers
 }
 
 // Full and Quick are the sizes of a whole and of a quick run.
@@ -79,7 +79,7 @@ var (
 	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
 )
 
-// Rows returns everything that is measured, in the order of the targets.
+// Rows returns all rows, in the order of the targets.
 func Rows(z Sizes) []Row {
 	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
 	rows = append(rows, inMemory(z)...)
@@ -94,7 +94,7 @@ func events(z Sizes, tls bool) Row {
 	stripped.Strip = true
 	row := Row{
 		Name: "events", Title: "Events of a watch", Quick: true, TLS: tls, Columns: eventColumns, Rounds: z.Rounds,
-		Note: "Processor time from before the first event is sent until a handler was told of the last, for pods that are cached already. They come as fast as the client takes them.",
+		Note: "Processor time from before the first event is sent until the handler has the last one. The pods are already cached, and the events come as fast as the client reads them.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod, JSON", leat, spec, subject.Full, subject.JSON),
 			entrant("client-go, corev1.Pod, JSON", clientGo, spec, subject.Full, subject.JSON),
@@ -131,13 +131,13 @@ func extra(e Entrant) Entrant {
 	return e
 }
 
-// listed has client-go list instead of stream its first list.
+// listed makes client-go list instead of using a WatchList.
 func listed(e Entrant) Entrant {
 	e.Env = []string{"KUBE_FEATURE_WatchListClient=false"}
 	return e
 }
 
-// caches is what a cache keeps, and what it takes to fill it.
+// caches measures the memory of a cache, and the work to fill it.
 func caches(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
 	stripped := spec
@@ -147,9 +147,9 @@ func caches(z Sizes) Row {
 	listing := spec
 	listing.Listed = true
 	row := Row{
-		Name: "cache", Title: "The first list, and what stays in memory", Quick: true, Rounds: min(3, z.Rounds),
+		Name: "cache", Title: "The first list, and the memory afterwards", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"live B/object", "live MB", "peak MB", "cpu s", "wall s", "allocs/object"},
-		Note:    "From before there is a client until a handler knows every pod; the live heap after that, collected, and the most memory that was ever resident.",
+		Note:    "From before the client exists until the handler has every pod. Live heap after a collection, and the largest resident memory.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
@@ -170,7 +170,7 @@ func caches(z Sizes) Row {
 	return row.withExtras(2)
 }
 
-// syncs are the slower ways to fill a cache.
+// syncs measures the slower ways to fill a cache.
 func syncs(z Sizes) Row {
 	z.Cached /= 5
 	row := caches(z)
@@ -198,9 +198,9 @@ func relists(z Sizes) Row {
 	stripped, listing := spec, spec
 	stripped.Strip, listing.Listed = true, true
 	row := Row{
-		Name: "relist", Title: "A list of what has not changed", Quick: true, Rounds: min(3, z.Rounds),
+		Name: "relist", Title: "A list without changes", Quick: true, Rounds: min(3, z.Rounds),
 		Columns: []string{"allocs/object", "B/object", "live MB", "peak MB", "peak/live", "cpu us/object", "notifications"},
-		Note:    "The watch ends with 410 and the collection is listed again, every object being what it was. The heap in use is looked at every 10 ms.",
+		Note:    "The watch ends with 410, and the client lists the collection again. No object has changed. The heap in use is sampled every 10 ms.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),

@@ -16,25 +16,25 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// Options say what is run.
+// Options define what is measured.
 type Options struct {
 	Quick    bool
-	Only     *regexp.Regexp // names of rows; nil is all
-	Rounds   int            // 0 is what each row says
+	Only     *regexp.Regexp // names of rows; nil means all
+	Rounds   int            // 0 means the number of each row
 	Folder   string         // of this module
 	Binaries string         // a folder for the subjects
-	Profiles string         // a folder for profiles of the last round; empty is none
-	Real     string         // a folder with etcd and kube-apiserver: the rows against these, and no others
+	Profiles string         // a folder for profiles of the last round; empty means no profiles
+	Real     string         // a folder with etcd and kube-apiserver; measures only the rows that need them
 	Progress io.Writer
-	// OnRow is called with what there is after each row, so that a run that is broken off has not been for nothing.
+	// OnRow is called with the results so far after each row, so that an interrupted run keeps them.
 	OnRow func(*Result) error
 }
 
-// turnLimit is how long one subject may take.
+// turnLimit is the time limit of one subject.
 const turnLimit = 3 * time.Minute
 
-// Run builds what is needed, has every row done and returns what was found. A subject that fails costs its row a figure,
-// and is named in the result; an error is for what keeps all of them from being measured.
+// Run builds the subjects, measures all rows and returns the result. If a subject fails, the result has its name and
+// lacks its figure. Run returns an error if it cannot measure at all.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r := &run{Options: o, set: load.NewSet(load.Seed, load.Workloads), began: time.Now()}
 	result := &Result{Machine: thisMachine(o.Folder), Quick: o.Quick}
@@ -51,7 +51,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	return result, r.measure(ctx, r.rows(), result)
 }
 
-// measure has rows done, one after the other.
+// measure measures rows one after another.
 func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
 	if err := r.build(ctx, rows); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (r *run) measure(ctx context.Context, rows []Row, result *Result) error {
 	return nil
 }
 
-// build makes a binary of each subject that has work to do.
+// build builds the needed subjects.
 func (r *run) build(ctx context.Context, rows []Row) error {
 	built := map[string]bool{}
 	for _, row := range rows {
@@ -101,12 +101,12 @@ func goBuild(ctx context.Context, o Options, name, pkg string, flags ...string) 
 	return nil
 }
 
-// run is a run under way.
+// run is a run in progress.
 type run struct {
 	Options
 	set   *load.Set
 	began time.Time
-	done  int // turns
+	done  int // finished turns
 	total int
 
 	cluster *fullCluster // nil without real servers
@@ -122,7 +122,7 @@ func (r *run) rows() []Row {
 	return r.choose(Rows(sizes))
 }
 
-// choose returns the rows that are wanted.
+// choose returns the rows that the options select.
 func (r *run) choose(all []Row) []Row {
 	var rows []Row
 	for _, row := range all {
@@ -139,7 +139,7 @@ func (r *run) choose(all []Row) []Row {
 	return rows
 }
 
-// row has every entrant do a row, by turns.
+// row measures a row: all entrants in turns.
 func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
 	result := &RowResult{Name: row.Name, Title: row.Title, Note: row.Note, Columns: row.Columns}
 	for _, e := range row.Entrants {
@@ -167,7 +167,7 @@ func (r *run) row(ctx context.Context, row *Row) (*RowResult, error) {
 	return result, nil
 }
 
-// turns is the order of a round: each begins with another entrant.
+// turns returns the order of entrants in a round. Each round begins with another one.
 func turns(entrants, round int) []int {
 	order := make([]int, entrants)
 	for i := range order {
@@ -182,8 +182,7 @@ func (r *run) progress(row *Row, at, round int) {
 		r.done, r.total, row.Name, row.Entrants[at].Label, round+1, row.rounds(at), time.Since(r.began).Round(time.Second))
 }
 
-// turn has one entrant do its work once. What it reports is returned with an error too if its encoding was another than
-// it should be, but not counted.
+// turn runs one entrant once. If its encoding is wrong, turn returns the figures and an error, and they do not count.
 func (r *run) turn(ctx context.Context, row *Row, e Entrant, last bool) (subject.Metrics, error) {
 	ctx, cancel := context.WithTimeout(ctx, turnLimit)
 	defer cancel()

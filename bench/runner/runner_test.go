@@ -101,7 +101,7 @@ func TestWrongWireIsAnError(t *testing.T) {
 	require.ErrorContains(t, checkWire([]server.Request{right}, spec, false), "asked for metadata false")
 }
 
-// script is a subject that is a shell script.
+// script returns a subject that is a shell script.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "subject")
@@ -156,7 +156,7 @@ func TestMachine(t *testing.T) {
 	require.NotEmpty(t, m.Load)
 }
 
-// A whole run with subjects that are scripts: what they report is what the result says, and who fails is named.
+// TestRow runs a row with scripts as subjects. The result must have their figures, and the name of the one that fails.
 func TestRow(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
@@ -202,7 +202,7 @@ func TestEntrantWithFewerRounds(t *testing.T) {
 	require.Equal(t, 4, row.turns(), "no entrant takes more turns than the row has")
 }
 
-// Targets are of medians, which take three rounds at least.
+// Targets use medians, which need at least three rounds.
 func TestRoundsOfTargets(t *testing.T) {
 	for _, row := range Rows(Full) {
 		for i, e := range row.Entrants {
@@ -213,7 +213,7 @@ func TestRoundsOfTargets(t *testing.T) {
 	require.Equal(t, []Entrant{{}, {Extra: true, Rounds: 2}}, row.Entrants)
 }
 
-// What both leat and its peers are linked with must be what leat itself is tested with.
+// The versions of shared dependencies must be those of leat's own module.
 func TestModuleVersions(t *testing.T) {
 	content, err := os.ReadFile("../../go.mod")
 	require.NoError(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// turnWithServer is a turn of an entrant with a server of its own.
+// turnWithServer runs one turn of an entrant with its own server.
 func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics subject.Metrics, err error) {
 	s, err := server.New(r.set, server.Options{Objects: e.Spec.Objects, TLS: row.TLS})
 	if err != nil {
@@ -47,7 +47,7 @@ func (r *run) turnWithServer(ctx context.Context, row *Row, e Entrant) (metrics 
 	return report.Metrics, nil
 }
 
-// act is what the server does once the subject is ready.
+// act does the server's part after the subject is ready.
 func act(ctx context.Context, s *server.Server, e Entrant) error {
 	pods := make([]int, e.Spec.Events)
 	random := rand.New(rand.NewPCG(load.Seed, uint64(len(pods))))
@@ -67,7 +67,7 @@ func act(ctx context.Context, s *server.Server, e Entrant) error {
 	return nil
 }
 
-// relist ends the watch with 410, waits until the list that follows is through, and changes one object.
+// relist ends the watch with 410, waits until the following list has been read, and changes one object.
 func relist(ctx context.Context, s *server.Server) error {
 	watches := 0
 	for _, r := range s.Requests() {
@@ -83,7 +83,7 @@ func relist(ctx context.Context, s *server.Server) error {
 	return nil
 }
 
-// checkWire tells whether a subject spoke what its row says.
+// checkWire checks that a subject used the encoding of its row.
 func checkWire(requests []server.Request, s subject.Spec, tls bool) error {
 	proto := "HTTP/1.1"
 	if tls {
@@ -102,7 +102,7 @@ func checkWire(requests []server.Request, s subject.Spec, tls bool) error {
 	return nil
 }
 
-// addWire notes what the subject chose by itself.
+// addWire adds what the subject chose itself.
 func addWire(m subject.Metrics, requests []server.Request) {
 	for _, q := range requests {
 		m["protobuf"] = boolean(q.Protobuf)
@@ -118,7 +118,7 @@ func boolean(b bool) float64 {
 	return 0
 }
 
-// latency adds the percentiles of what lies between the server and the handler.
+// latency adds the percentiles of the time from the server to the handler.
 func latency(report *subject.Report, sent map[uint64]int64) {
 	var took []float64
 	for version, at := range report.Arrivals {

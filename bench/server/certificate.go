@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// newCertificate makes a certificate for loopback that is its own authority, and returns it in PEM too.
+// newCertificate returns a self-signed certificate for loopback, also in PEM.
 func newCertificate() (tls.Certificate, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -1,28 +1,14 @@
-// Package server answers for an API server that costs next to nothing: lists and watches of pods that are encoded
-// already, so that what is measured is the client.
+// Package server is an API server whose answers cost almost nothing: it sends pods that are already encoded, so that
+// the client is measured. It uses neither leat nor its peers.
 //
-// # Place in the pipeline
-//
-// The source: it sends what package load has encoded to whichever client is measured. It has nothing of leat or of its
-// peers in it.
-//
-// # Guarantees
-//
-//  1. Lists, whole and in pages, streamed lists and watches, of whole objects and of metadata, in JSON and in protobuf, say
-//     what a kube-apiserver would (TestListsAndWatches, TestPages).
-//  2. Every client gets the same bytes for the same request, whatever else it claims to understand: nothing is compressed,
-//     and drop=metadata.managedFields (KEP-5958, alpha) is not known (TestEverybodyGetsTheSame).
-//  3. A watch begins where it was asked to, and misses nothing (TestWatchFromAVersion).
-//  4. What was on the wire is reported, so that nobody is measured with another encoding than the one that the row says
-//     (TestRequestsAreNoted).
+// Lists, pages, WatchLists and watches have the answers of kube-apiserver: whole objects and metadata, in JSON and
+// protobuf. Equal requests get equal bytes. The server does not compress, and ignores drop=metadata.managedFields
+// (KEP-5958, alpha). A watch begins at the requested version and misses no change. The server records each request, so
+// that the runner can check the encoding.
 //
 // # Concurrency
 //
-// Run blocks until everything it started is gone. Every other method may be called from any goroutine while Run runs. A
-// watch is served on the goroutine of its request, one write and one chunk an event, flushed when nothing more is there to
-// send, as kube-apiserver does.
-//
-// # Differences from client-go
-//
-// client-go has nothing like it.
+// Run blocks until everything that it started has ended. All other methods may be called on any goroutine while Run
+// runs. The goroutine of the request serves a watch: one write and one chunk for each event, and a flush when there is
+// nothing more to send, as in kube-apiserver.
 package server

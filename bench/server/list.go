@@ -10,14 +10,14 @@ import (
 	"github.com/leatproject/leat/bench/load"
 )
 
-// chunk is how much of a list is written at once.
+// chunk is the number of bytes of a list that are written at once.
 const chunk = 64 << 10
 
-// page is the part of the collection that a list answers with, as it is at one moment.
+// page is the part of the collection that a list returns, at one moment.
 type page struct {
 	asked
 	version     uint64
-	first, last int // places in the order of the collection
+	first, last int // indexes in the order of the collection
 	order       []int
 	versions    []uint64
 	restarts    []uint32
@@ -37,12 +37,12 @@ func (s *Server) page(a asked) page {
 	return p
 }
 
-// at returns which pod stands at a place, and its state.
+// at returns the pod with an index, and its state.
 func (p *page) at(place int) (pod int, state load.State) {
 	return p.order[place], load.State{Version: p.versions[place-p.first], Restarts: p.restarts[place-p.first]}
 }
 
-// next is the continue token and the number of items that remain.
+// next returns the continue token and the number of remaining items.
 func (p *page) next() (token string, remaining int) {
 	if p.last == len(p.order) {
 		return "", 0
@@ -50,7 +50,7 @@ func (p *page) next() (token string, remaining int) {
 	return strconv.Itoa(p.last), len(p.order) - p.last
 }
 
-// kind is that of the list.
+// kind returns the kind of the list.
 func (p *page) kind() (apiVersion, kind string) {
 	if p.metadata {
 		return "meta.k8s.io/v1", "PartialObjectMetadataList"
@@ -84,7 +84,7 @@ func (s *Server) list(w http.ResponseWriter, a asked) {
 	if !p.protobuf {
 		b = append(b, "]}\n"...)
 	}
-	_, _ = w.Write(b) // a client that has gone needs no answer
+	_, _ = w.Write(b) // the client has gone, so the error does not matter
 }
 
 func beginJSONList(b []byte, p *page) []byte {
@@ -96,10 +96,10 @@ func beginJSONList(b []byte, p *page) []byte {
 	return append(b, `},"items":[`...)
 }
 
-// magic begins everything in Kubernetes' protobuf that is not an event of a watch.
+// magic begins every message of Kubernetes' protobuf except events of a watch.
 const magic = "k8s\x00"
 
-// beginProtobufList writes the envelope, runtime.Unknown, up to the first item. Lengths stand before what they count.
+// beginProtobufList writes the envelope, a runtime.Unknown, up to the first item. Lengths precede their content.
 func (s *Server) beginProtobufList(b []byte, p *page) []byte {
 	token, remaining := p.next()
 	metadata := appendText(nil, 2, strconv.FormatUint(p.version, 10))
@@ -116,7 +116,7 @@ func (s *Server) beginProtobufList(b []byte, p *page) []byte {
 	return append(appendField(b, 1, len(metadata)), metadata...)
 }
 
-// beginUnknown writes a runtime.Unknown up to its raw bytes, of which there will be so many.
+// beginUnknown writes a runtime.Unknown up to its raw bytes; size is their number.
 func beginUnknown(b []byte, apiVersion, kind string, size int) []byte {
 	b = append(b, magic...)
 	typeMeta := appendText(appendText(nil, 1, apiVersion), 2, kind)
@@ -129,7 +129,7 @@ func sizeUnknown(apiVersion, kind string, size int) int {
 	return len(magic) + sizeField(1, typeMeta) + sizeField(2, size)
 }
 
-// appendField begins a field of so many bytes.
+// appendField begins a field with size bytes.
 func appendField(b []byte, number protowire.Number, size int) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, number, protowire.BytesType), uint64(size))
 }

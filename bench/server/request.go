@@ -11,7 +11,7 @@ import (
 	"github.com/leatproject/leat/bench/load"
 )
 
-// asked is what a request asks for.
+// asked has the parameters of a request.
 type asked struct {
 	watch, streaming   bool
 	metadata, protobuf bool
@@ -19,12 +19,12 @@ type asked struct {
 	first, limit       int    // of a page
 }
 
-// request reads what a client asks for.
+// request parses a request.
 func (s *Server) request(r *http.Request) (asked, error) {
 	q := r.URL.Query()
 	a := asked{watch: boolean(q.Get("watch")), streaming: boolean(q.Get("sendInitialEvents"))}
 	if r.URL.Path != "/api/v1/pods" || r.Method != http.MethodGet || q.Get("labelSelector") != "" || q.Get("fieldSelector") != "" {
-		return a, fmt.Errorf("this server has nothing but the pods of all namespaces, to be read: %s %s", r.Method, r.URL)
+		return a, fmt.Errorf("this server only lists and watches the pods of all namespaces: %s %s", r.Method, r.URL)
 	}
 	for name, number := range map[string]*int{"limit": &a.limit, "continue": &a.first} {
 		if err := decimal(q.Get(name), number); err != nil {
@@ -37,7 +37,7 @@ func (s *Server) request(r *http.Request) (asked, error) {
 	}
 	a.from = uint64(version)
 	if q.Get("resourceVersion") == "0" {
-		a.limit = 0 // as kube-apiserver answers from its watch cache: whole, whatever the limit
+		a.limit = 0 // like the watch cache of kube-apiserver: the whole list, whatever the limit
 	}
 	return a, a.negotiate(r.Header.Get("Accept"))
 }
@@ -49,8 +49,8 @@ func decimal(s string, to *int) (err error) {
 	return err
 }
 
-// negotiate takes the first clause of an Accept header that this server understands. A parameter that it does not know
-// makes it pass the clause over.
+// negotiate uses the first clause of an Accept header that the server supports. It skips a clause with an unknown
+// parameter.
 func (a *asked) negotiate(accept string) error {
 	for clause := range strings.SplitSeq(cmp.Or(accept, "application/json"), ",") {
 		name, parameters, err := mime.ParseMediaType(clause)
@@ -73,10 +73,10 @@ func (a *asked) negotiate(accept string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("nothing of %q can be served", accept)
+	return fmt.Errorf("this server supports no media type of %q", accept)
 }
 
-// contentType is what the answer is.
+// contentType returns the content type of the answer.
 func (a *asked) contentType() string {
 	switch {
 	case a.protobuf && a.watch:
@@ -88,7 +88,7 @@ func (a *asked) contentType() string {
 	}
 }
 
-// form is how a pod stands in the answer.
+// form returns the form of a pod in the answer.
 func (a *asked) form() load.Form {
 	switch {
 	case a.metadata && a.protobuf:
@@ -104,7 +104,7 @@ func (a *asked) form() load.Form {
 	}
 }
 
-// noted is what is remembered of the request.
+// noted returns the record of the request.
 func (a *asked) noted(r *http.Request) Request {
 	return Request{Watch: a.watch, Streaming: a.streaming, Metadata: a.metadata, Protobuf: a.protobuf, Proto: r.Proto, Limit: a.limit}
 }

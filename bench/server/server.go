@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/bench/load"
 )
 
-// Options say what is served and how.
+// Options define the collection and the protocol.
 type Options struct {
 	Objects int
 	TLS     bool // TLS and HTTP/2 instead of plain HTTP/1.1
@@ -33,15 +33,15 @@ type Server struct {
 	mu       sync.Mutex    // guards the fields below
 	restarts []uint32      // of each pod
 	versions []uint64      // of each pod
-	log      []change      // what is in it never changes
-	sent     []int64       // when each change was written to the last watch that got it, in nanoseconds of the wall clock; 0 is not yet
-	grown    chan struct{} // closed, and made anew, when log grows or watches expire
-	expired  int           // how often watches were ended with 410
+	log      []change      // elements never change
+	sent     []int64       // when each change was written to the last watch, in nanoseconds of the wall clock; 0 means not yet
+	grown    chan struct{} // closed and replaced when log grows or watches expire
+	expired  int           // how many times watches were ended with 410
 	requests []Request
-	opened   chan struct{} // closed, and made anew, with each request
+	opened   chan struct{} // closed and replaced with each request
 }
 
-// change is one event, whose version is load.FirstVersion + Objects + its place in the log + 1.
+// change is one event. Its version is load.FirstVersion + Objects + its index in the log + 1.
 type change struct {
 	pod      int32
 	restarts uint32
@@ -50,14 +50,14 @@ type change struct {
 // Request is one list or watch that was answered.
 type Request struct {
 	Watch     bool
-	Streaming bool // a watch that began with the whole collection
+	Streaming bool // a WatchList
 	Metadata  bool
 	Protobuf  bool
 	Proto     string // "HTTP/1.1"
 	Limit     int
 }
 
-// New opens a listener on loopback and returns a server of the first objects of a set.
+// New listens on loopback and returns a server with the first objects of a set.
 func New(set *load.Set, o Options) (*Server, error) {
 	s := &Server{
 		set: set, o: o, order: set.Order(o.Objects), restarts: make([]uint32, o.Objects), versions: make([]uint64, o.Objects),
@@ -79,7 +79,7 @@ func New(set *load.Set, o Options) (*Server, error) {
 	return s, nil
 }
 
-// URL is where the server answers.
+// URL returns the base URL of the server.
 func (s *Server) URL() string {
 	if s.o.TLS {
 		return "https://" + s.listener.Addr().String()
@@ -87,10 +87,10 @@ func (s *Server) URL() string {
 	return "http://" + s.listener.Addr().String()
 }
 
-// Authority is the certificate, in PEM, of who signed the server's; nil without TLS.
+// Authority returns the certificate authority of the server in PEM, or nil without TLS.
 func (s *Server) Authority() []byte { return s.authority }
 
-// Run serves until ctx ends, and returns nil then.
+// Run serves until ctx ends, and then returns nil.
 func (s *Server) Run(ctx context.Context) error {
 	h := &http.Server{
 		Handler: http.HandlerFunc(s.serve), ErrorLog: log.New(io.Discard, "", 0),
@@ -111,12 +111,12 @@ func (s *Server) Run(ctx context.Context) error {
 	return fmt.Errorf("server: %w", err)
 }
 
-// version is that of the collection after so many changes.
+// version returns the version of the collection after a number of changes.
 func (s *Server) version(changes int) uint64 {
 	return load.FirstVersion + uint64(s.o.Objects) + uint64(changes)
 }
 
-// Change changes pods, one after the other, as fast as their watches take them.
+// Change changes pods one after another, as fast as the watches read them.
 func (s *Server) Change(pods ...int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Server) Change(pods ...int) {
 	s.wake()
 }
 
-// ChangeEvery changes one pod after the other, each after a pause, so that each is an event by itself.
+// ChangeEvery changes one pod after another with a pause before each, so that each event comes alone.
 func (s *Server) ChangeEvery(ctx context.Context, pause time.Duration, pods []int) error {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -144,7 +144,7 @@ func (s *Server) ChangeEvery(ctx context.Context, pause time.Duration, pods []in
 	return nil
 }
 
-// Expire ends every watch with 410, as a server does whose history does not reach back far enough.
+// Expire ends every watch with 410, like a server without the necessary history.
 func (s *Server) Expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -157,7 +157,7 @@ func (s *Server) wake() {
 	s.grown = make(chan struct{})
 }
 
-// Sent returns when each change was written, by its version, in nanoseconds of the wall clock; 0 is not yet.
+// Sent returns the time at which each version was written, in nanoseconds of the wall clock; 0 means not yet.
 func (s *Server) Sent() map[uint64]int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,14 +168,14 @@ func (s *Server) Sent() map[uint64]int64 {
 	return sent
 }
 
-// Requests returns what was asked for so far.
+// Requests returns the requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Request(nil), s.requests...)
 }
 
-// AwaitWatches waits until so many watches have been opened and have nothing left of their initial list to send.
+// AwaitWatches waits until n watches were opened and have sent their initial list.
 func (s *Server) AwaitWatches(ctx context.Context, n int) error {
 	for {
 		s.mu.Lock()
@@ -197,7 +197,7 @@ func (s *Server) AwaitWatches(ctx context.Context, n int) error {
 	}
 }
 
-// note records a request. That of a streaming list is noted when its initial objects were sent.
+// note records a request. A WatchList is recorded after its initial objects were sent.
 func (s *Server) note(r Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -76,7 +76,7 @@ func get(t *testing.T, s *Server, query, accept string) *http.Response {
 	return answer
 }
 
-// decode reads what a kube-apiserver would have sent, with what Kubernetes reads it with.
+// decode decodes an answer with Kubernetes' own decoder.
 func decode(t *testing.T, contentType string, content []byte) runtime.Object {
 	t.Helper()
 	decoder := serializer.NewCodecFactory(scheme).UniversalDeserializer()
@@ -227,7 +227,7 @@ func TestWatchFromAVersion(t *testing.T) {
 		require.ErrorIs(t, err, io.EOF)
 	}
 	for version, sent := range s.Sent() {
-		require.True(t, sent > 0 || version == 1000000051, "%d", version) // nobody has watched from before the first
+		require.True(t, sent > 0 || version == 1000000051, "%d", version) // no watch has begun before the first change
 	}
 }
 

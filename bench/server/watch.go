@@ -16,7 +16,7 @@ type watcher struct {
 	*Server
 	asked
 	w http.ResponseWriter
-	b []byte // the event in the making
+	b []byte // the event that is being written
 }
 
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, a asked) {
@@ -40,7 +40,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, a asked) {
 			return // the client has gone
 		}
 		if expires {
-			_ = watching.gone() // whether the client hears it or not
+			_ = watching.gone() // an error does not matter here
 			return
 		}
 		at += len(changes)
@@ -52,19 +52,20 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, a asked) {
 	}
 }
 
-// place is where in the log the changes after a version begin. A client that has another server's version gets all.
+// place returns the index in the log of the first change after a version. A client with a version of another server
+// gets all changes.
 func (s *Server) place(version uint64) int {
 	return int(max(version, s.version(0)) - s.version(0))
 }
 
-// since returns what happened after a place in the log, and what to wait for when that was sent.
+// since returns the changes after an index in the log, and the channel to wait for after sending them.
 func (s *Server) since(at, expired int) (changes []change, grown <-chan struct{}, expires bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.log[min(at, len(s.log)):len(s.log):len(s.log)], s.grown, s.expired > expired
 }
 
-// initial sends the whole collection and the bookmark that ends it (KEP-3157).
+// initial sends the whole collection and the final bookmark (KEP-3157).
 func (w *watcher) initial(p *page) error {
 	for place := p.first; place < p.last; place++ {
 		pod, state := p.at(place)
@@ -75,7 +76,7 @@ func (w *watcher) initial(p *page) error {
 	return w.bookmark(p.version)
 }
 
-// events sends changes, the first of which stands at a place in the log.
+// events sends changes; at is the index of the first one in the log.
 func (w *watcher) events(at int, changes []change) error {
 	if len(changes) == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (w *watcher) event(event string, i int, state load.State) error {
 	return err
 }
 
-// kind is that of what the events hold.
+// kind returns the kind of the objects in the events.
 func (w *watcher) kind() (apiVersion, kind string) {
 	if w.metadata {
 		return "meta.k8s.io/v1", "PartialObjectMetadata"
@@ -114,8 +115,8 @@ func (w *watcher) kind() (apiVersion, kind string) {
 	return "v1", "Pod"
 }
 
-// beginFrame writes a frame of protobuf up to the object, of which there will be so many bytes: a length, and a
-// metav1.WatchEvent that holds a runtime.RawExtension that holds a runtime.Unknown.
+// beginFrame writes a frame of protobuf up to the object, which has size bytes: a length, and a metav1.WatchEvent with
+// a runtime.RawExtension with a runtime.Unknown.
 func (w *watcher) beginFrame(event string, size int) {
 	apiVersion, kind := w.kind()
 	unknown := sizeUnknown(apiVersion, kind, size)
@@ -149,7 +150,7 @@ func (w *watcher) bookmark(version uint64) error {
 	return err
 }
 
-// gone sends the error that ends a watch whose version is too old.
+// gone sends the error 410, which ends the watch.
 func (w *watcher) gone() error {
 	const message = "too old resource version"
 	if w.protobuf {

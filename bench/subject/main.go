@@ -11,33 +11,33 @@ import (
 	"runtime/pprof"
 )
 
-// Metrics is what a work reports: names with their units, and values.
+// Metrics are the figures of a work: names with units, and values.
 type Metrics map[string]float64
 
 // Report is the last line that a subject writes.
 type Report struct {
 	Metrics  Metrics
-	Arrivals map[string]int64 // of Latency: when each version reached the handler, in nanoseconds of the wall clock
+	Arrivals map[string]int64 // of Latency: when the handler got each version, in nanoseconds of the wall clock
 	Error    string
 }
 
-// Ready is the line with which a subject says that it waits for what it is to measure, and for a line to go on.
+// Ready is the line with which a subject tells the runner that it waits for its part and for a line to continue.
 const Ready = "ready"
 
-// Main does the one work that the first argument describes, as JSON, and ends the process.
+// Main does the work that the first argument describes in JSON, and ends the process.
 func Main(l Library) {
 	report := &Report{Metrics: Metrics{}}
 	if err := run(l, report); err != nil {
 		report.Error = err.Error()
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(report); err != nil {
-		os.Exit(1) // nobody listens
+		os.Exit(1) // the reader has gone
 	}
 }
 
 func run(l Library, report *Report) error {
 	if len(os.Args) != 2 {
-		return errors.New("subject: a subject is started by the bench, with one work")
+		return errors.New("subject: the bench starts this program, with one work as its argument")
 	}
 	var s Spec
 	if err := json.Unmarshal([]byte(os.Args[1]), &s); err != nil {
@@ -46,8 +46,8 @@ func run(l Library, report *Report) error {
 	return Do(l, s, report, os.Stdin, os.Stdout)
 }
 
-// Do does one work and fills in the report. It writes Ready to out when the runner has to do its part, and goes on with a
-// line from in.
+// Do does one work and fills in the report. It writes Ready to out when the runner must do its part, and continues
+// after a line from in.
 func Do(l Library, s Spec, report *Report, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -60,7 +60,7 @@ func Do(l Library, s Spec, report *Report, in io.Reader, out io.Writer) error {
 	}
 	work, known := works[s.Work]
 	if !known {
-		return fmt.Errorf("subject: there is no work %q", s.Work)
+		return fmt.Errorf("subject: unknown work %q", s.Work)
 	}
 	return work(ctx)
 }
@@ -74,7 +74,7 @@ type worker struct {
 	out     io.Writer
 }
 
-// ready tells the runner that it is its turn, and waits until it is this process's again.
+// ready tells the runner that it must do its part, and waits for the line to continue.
 func (w *worker) ready() error {
 	if _, err := fmt.Fprintln(w.out, Ready); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (w *worker) ready() error {
 
 func (w *worker) set(name string, value float64) { w.report.Metrics[name] = value }
 
-// profile records where the processor time goes, if that was asked for, until stop.
+// profile records a processor profile if the spec requests one, until stop is called.
 func (w *worker) profile() (stop func(), err error) {
 	if w.spec.Profile == "" {
 		return func() {}, nil
@@ -99,11 +99,11 @@ func (w *worker) profile() (stop func(), err error) {
 	}
 	return func() {
 		pprof.StopCPUProfile()
-		_ = f.Close() // a profile that is cut short says so when it is read
+		_ = f.Close() // an incomplete profile is noticed when it is read
 	}, nil
 }
 
-// heapProfile writes what is live, if that was asked for.
+// heapProfile writes a profile of the live heap if the spec requests one.
 func (w *worker) heapProfile() error {
 	if w.spec.Heap == "" {
 		return nil

@@ -13,10 +13,10 @@ import (
 	"github.com/leatproject/leat/bench/measure"
 )
 
-// indexLabel is the label that the works without a server index by; it has a thousand values.
+// indexLabel is the label of the index in works without a server. It has a thousand values.
 const indexLabel = "node"
 
-// object makes one that nobody reads but the cache.
+// object returns an object that only the cache reads.
 func object(i, version int) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "namespace-" + strconv.Itoa(i%200), Name: fmt.Sprintf("web-6b7f9c5d4-%07d", i),
@@ -40,14 +40,14 @@ func list(n int) []*metav1.PartialObjectMetadata {
 	return objects
 }
 
-// update makes the i-th change of a collection.
+// update returns the i-th update of a collection.
 func update(objects []*metav1.PartialObjectMetadata, i int) *metav1.PartialObjectMetadata {
 	changed := *objects[(i*7919)%len(objects)]
 	changed.ResourceVersion = strconv.Itoa(1_000_000 + len(objects) + i)
 	return &changed
 }
 
-// party is a shared informer that runs, with handlers.
+// party is a running shared informer with handlers.
 type party struct {
 	Shared
 	objects []*metav1.PartialObjectMetadata
@@ -62,7 +62,7 @@ type guest struct {
 	coalesce bool
 }
 
-// alike are so many guests who count each for itself, or all wait.
+// alike returns n equal guests. Each has its own counter, or all wait.
 func alike(n int, coalesce bool, updated func() func(old, new Versioned)) []guest {
 	guests := make([]guest, n)
 	for i := range guests {
@@ -71,8 +71,8 @@ func alike(n int, coalesce bool, updated func() func(old, new Versioned)) []gues
 	return guests
 }
 
-// share starts an informer over objects in memory and waits until every handler was told of all of them. The updates are
-// made beforehand if they are kept, so that what is measured is not their making.
+// share starts an informer over objects in memory, and waits until every handler has received all of them. If kept is
+// true, the updates are made before, so that making them is not measured.
 func (w *worker) share(ctx context.Context, kept bool, guests []guest) (*party, error) {
 	if w.library.Shared == nil {
 		return nil, ErrUnsupported
@@ -112,7 +112,7 @@ func (p *party) stop() error {
 	return <-p.ended
 }
 
-// fanout measures how fast updates reach handlers that only count them.
+// fanout measures how fast updates reach handlers that only count.
 func (w *worker) fanout(ctx context.Context) error {
 	var done sync.WaitGroup
 	p, err := w.share(ctx, true, w.counting(&done))
@@ -125,7 +125,7 @@ func (w *worker) fanout(ctx context.Context) error {
 	return p.stop()
 }
 
-// counting are the handlers that only count, which are done when each has counted every update.
+// counting returns handlers that count. They are done when each has counted every update.
 func (w *worker) counting(done *sync.WaitGroup) []guest {
 	return alike(w.spec.Handlers, false, func() func(old, new Versioned) {
 		seen := 0
@@ -138,7 +138,7 @@ func (w *worker) counting(done *sync.WaitGroup) []guest {
 	})
 }
 
-// deliver measures from before the first update until all have been counted.
+// deliver measures from before the first update until all are counted.
 func (w *worker) deliver(p *party, done *sync.WaitGroup) error {
 	stopProfile, err := w.profile()
 	if err != nil {
@@ -156,8 +156,8 @@ func (w *worker) deliver(p *party, done *sync.WaitGroup) error {
 	return nil
 }
 
-// hindered is fanout beside one more handler, which takes its time for each update or does not come back from the first,
-// and measures what is kept for that one when the others have everything.
+// hindered measures fanout with an additional handler, which is slow or never returns from its first update. It also
+// measures the memory of that handler's backlog when the others are done.
 func (w *worker) hindered(ctx context.Context) error {
 	release := make(chan struct{})
 	slow := guest{coalesce: w.spec.Coalesce, updated: func(Versioned, Versioned) {
@@ -184,13 +184,13 @@ func (w *worker) hindered(ctx context.Context) error {
 	return p.stop()
 }
 
-// backlog measures what is kept for handlers that do not come back from their first update. Everything that they will be
-// told of is held by the bench itself, so that what grows is the bookkeeping.
+// backlog measures the memory of backlogs of handlers that never return from their first update. The bench holds all
+// objects itself, so that only the bookkeeping grows.
 func (w *worker) backlog(ctx context.Context) error {
 	return w.blocked(ctx, true, w.spec.Handlers)
 }
 
-// stuck measures what one handler that does not come back costs, old states that nobody else holds included.
+// stuck measures the memory of one handler that never returns, including old states that only its backlog holds.
 func (w *worker) stuck(ctx context.Context) error { return w.blocked(ctx, false, 1) }
 
 func (w *worker) blocked(ctx context.Context, kept bool, handlers int) error {
@@ -216,7 +216,7 @@ func (w *worker) blocked(ctx context.Context, kept bool, handlers int) error {
 	return p.stop()
 }
 
-// await waits until the cache has the update of a version.
+// await waits until the cache has an update of a version.
 func (p *party) await(version string) {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
@@ -225,7 +225,7 @@ func (p *party) await(version string) {
 	}
 }
 
-// overhead measures what an informer with one index keeps beside the objects.
+// overhead measures the memory of an informer with one index, without the objects.
 func (w *worker) overhead(ctx context.Context) error {
 	if w.library.Shared == nil {
 		return ErrUnsupported

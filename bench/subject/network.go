@@ -9,20 +9,20 @@ import (
 	"github.com/leatproject/leat/bench/measure"
 )
 
-// follower is an informer that runs, and what its handler was told.
+// follower is a running informer with the state of its handler.
 type follower struct {
 	Informer
 	added    int
-	synced   chan struct{} // closed when all objects were added
+	synced   chan struct{} // closed after all objects were added
 	updated  func(old, new Versioned)
-	baseline uint64 // live heap before
-	resident uint64 // memory before
+	baseline uint64 // live heap before the start
+	resident uint64 // resident memory before the start
 	before   measure.Usage
 	ended    chan error
 	cancel   context.CancelFunc
 }
 
-// follow starts an informer and waits until its handler was told of every object.
+// follow starts an informer and waits until its handler has received every object.
 func (w *worker) follow(ctx context.Context) (*follower, error) {
 	if w.library.Informer == nil {
 		return nil, ErrUnsupported
@@ -60,13 +60,13 @@ func (f *follower) add(objects int) func() {
 	}
 }
 
-// stop ends the informer. Until then nothing of it is garbage.
+// stop ends the informer. It keeps the informer alive until then.
 func (f *follower) stop() error {
 	f.cancel()
 	return <-f.ended
 }
 
-// sync measures how a cache is filled: from before there is a client until the handler knows every object.
+// sync measures the first list: from before the client exists until the handler has every object.
 func (w *worker) sync(ctx context.Context) error {
 	stopProfile, err := w.profile()
 	if err != nil {
@@ -101,7 +101,7 @@ func (w *worker) sync(ctx context.Context) error {
 
 func micros(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) }
 
-// events measures what an event of a watch costs: from before the first is sent until the handler was told of the last.
+// events measures the events of a watch: from before the first one is sent until the handler has the last one.
 func (w *worker) events(ctx context.Context) error {
 	f, err := w.follow(ctx)
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *worker) events(ctx context.Context) error {
 			close(done)
 		}
 	}
-	runtime.GC() // what the list has left behind is not paid for by the events
+	runtime.GC() // collect the garbage of the list before the events are measured
 	stopProfile, err := w.profile()
 	if err != nil {
 		return err
@@ -134,8 +134,8 @@ func (w *worker) events(ctx context.Context) error {
 	return f.stop()
 }
 
-// relist measures what it costs to list again when nothing has changed. The runner ends the watch with 410 and, when the
-// next one is open, changes one object: the handler hears of that when the list is through.
+// relist measures a list without changes. The runner ends the watch with 410. When the next watch is open, it changes
+// one object, which shows the handler that the list is complete.
 func (w *worker) relist(ctx context.Context) error {
 	f, err := w.follow(ctx)
 	if err != nil {
@@ -144,7 +144,7 @@ func (w *worker) relist(ctx context.Context) error {
 	told, done := 0, make(chan measure.Usage, 1)
 	f.updated = func(old, new Versioned) {
 		if old.GetResourceVersion() == new.GetResourceVersion() {
-			told++ // of nothing
+			told++ // of an unchanged object
 			return
 		}
 		done <- measure.Now()
@@ -174,7 +174,7 @@ func (w *worker) relist(ctx context.Context) error {
 	return f.stop()
 }
 
-// latency notes when each change reaches the handler.
+// latency records when each change reaches the handler.
 func (w *worker) latency(ctx context.Context) error {
 	f, err := w.follow(ctx)
 	if err != nil {

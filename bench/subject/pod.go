@@ -5,10 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Key is the key of an object, for every library alike.
+// Key is the key of an object for all libraries.
 type Key = types.NamespacedName
 
-// Pod is the struct of eight fields that stands for a user's own. The field numbers are those of corev1.Pod.
+// Pod is a struct with eight fields, like a user's own type. The field numbers are those of corev1.Pod.
 type Pod struct {
 	Metadata struct {
 		Name            string            `json:"name" protobuf:"bytes,1,opt,name=name"`
@@ -38,5 +38,5 @@ func (p *Pod) GetUID() types.UID { return p.Metadata.UID }
 // GetResourceVersion returns the version.
 func (p *Pod) GetResourceVersion() string { return p.Metadata.ResourceVersion }
 
-// Strip drops managedFields, as the transform does that client-go's documentation advises.
+// Strip drops managedFields, as client-go's documentation recommends for a transform.
 func Strip(o metav1.Object) { o.SetManagedFields(nil) }

@@ -12,7 +12,7 @@ import (
 const (
 	producers = 4
 	consumers = 4
-	waiting   = 1_000_000 // keys that wait while others are added
+	waiting   = 1_000_000 // delayed keys in the queue while others are added
 )
 
 func keys(n int) []Key {
@@ -23,7 +23,7 @@ func keys(n int) []Key {
 	return made
 }
 
-// timed measures a function that does something so many times.
+// timed measures a function that does n operations.
 func (w *worker) timed(n int, f func()) error {
 	stopProfile, err := w.profile()
 	if err != nil {
@@ -47,7 +47,7 @@ func (w *worker) newQueue() (Keys, error) {
 	return w.library.Queue(), nil
 }
 
-// queue measures the way of one key through a queue that nobody else uses.
+// queue measures Add, Get and Done on one goroutine.
 func (w *worker) queue(context.Context) error {
 	q, err := w.newQueue()
 	if err != nil {
@@ -61,13 +61,13 @@ func (w *worker) queue(context.Context) error {
 			q.Done(key)
 		}
 	}
-	round(len(some)) // the first of each key may make room
+	round(len(some)) // the first add of each key may allocate
 	err = w.timed(w.spec.Events, func() { round(w.spec.Events) })
 	q.ShutDown()
 	return err
 }
 
-// queueLimited is queue with a failure and its forgetting, without waiting for the delay.
+// queueLimited measures a failure and its Forget, without the delay.
 func (w *worker) queueLimited(context.Context) error {
 	q, err := w.newQueue()
 	if err != nil {
@@ -92,7 +92,7 @@ func (w *worker) queuePriorities(context.Context) error {
 	return w.contended(func(q Keys, key Key, i int) { q.AddPriority(key, i%3) })
 }
 
-// contended counts in Done calls: every key is added once.
+// contended counts Done calls. Every key is added once.
 func (w *worker) contended(add func(q Keys, key Key, i int)) error {
 	q, err := w.newQueue()
 	if err != nil {
@@ -128,7 +128,7 @@ func (w *worker) contended(add func(q Keys, key Key, i int)) error {
 	})
 }
 
-// queueDelayed measures adding keys that wait, while a million others do.
+// queueDelayed measures AddAfter while a million keys are delayed.
 func (w *worker) queueDelayed(context.Context) error {
 	q, err := w.newQueue()
 	if err != nil {

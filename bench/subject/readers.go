@@ -14,21 +14,20 @@ import (
 
 const (
 	readers = 10
-	phases  = 4 // beside readers, and as many beside goroutines that spin
+	phases  = 4 // beside readers, and as many beside spinning goroutines
 )
 
-// readers measures how fast one goroutine writes, each write published by itself, while ten list everything.
+// readers measures the writes of one goroutine, each published by itself, while ten goroutines list everything.
 func (w *worker) readers(ctx context.Context) error {
 	return w.write(ctx, "", func(c Cache, _ int) int { return c.List() })
 }
 
-// finders is readers with an index, whose values the readers ask for one after the other. One write in ten moves an
-// object from one value to another.
+// finders measures the same while ten goroutines query an index. One write in ten moves an object to another value.
 func (w *worker) finders(ctx context.Context) error {
 	return w.write(ctx, indexLabel, func(c Cache, i int) int { return c.Find(nodes[i*7%len(nodes)]) })
 }
 
-// spin takes processor time and touches nothing.
+// spin uses processor time and no memory.
 func spin(Cache, int) (n int) {
 	for i := range 10_000 {
 		n += i & 1
@@ -36,8 +35,8 @@ func spin(Cache, int) (n int) {
 	return n
 }
 
-// write has a writer write beside readers and, by turns, beside as many goroutines that spin, and counts what it writes in
-// the processor time that the process is given: what else the machine has to do makes no difference to that.
+// write measures a writer beside readers and, in turns, beside as many spinning goroutines. It counts writes per second
+// of the process's processor time, so that other load on the machine does not matter.
 func (w *worker) write(ctx context.Context, indexed string, read func(c Cache, i int) int) error {
 	if w.library.Cache == nil {
 		return ErrUnsupported
@@ -60,7 +59,7 @@ func (w *worker) write(ctx context.Context, indexed string, read func(c Cache, i
 	return ctx.Err()
 }
 
-// states are two of each object. A tenth of the objects are on another node in the second.
+// states returns two states of each object. In the second one, a tenth of the objects have another node.
 func states(n int) (s [2][]*metav1.PartialObjectMetadata) {
 	s[0] = list(n)
 	for i, o := range s[0] {
@@ -74,14 +73,14 @@ func states(n int) (s [2][]*metav1.PartialObjectMetadata) {
 	return s
 }
 
-// pen is a cache and what is written to it next.
+// pen is a cache with the state of its writer.
 type pen struct {
 	cache  Cache
 	states [2][]*metav1.PartialObjectMetadata
 	next   int
 }
 
-// phase is what happened beside one kind of others.
+// phase is the result of one phase.
 type phase struct {
 	writes, reads, seen int
 	spent               measure.Spent // by all of them
@@ -92,12 +91,12 @@ func (p *phase) add(other phase) {
 	p.spent.Wall, p.spent.CPU = p.spent.Wall+other.spent.Wall, p.spent.CPU+other.spent.CPU
 }
 
-// share is how much was written in a second of processor time, of which the writer had its part.
+// share returns the writes in a second of processor time, which the writer shares with the others.
 func (p *phase) share() float64 { return float64(p.writes) / p.spent.CPU.Seconds() }
 
-// write writes for one phase, from when all others are there until it is over.
+// write writes during one phase, after all others have started.
 func (p *pen) write(ctx context.Context, lasts time.Duration, read func(c Cache, i int) int) (did phase) {
-	measure.LiveHeap() // what the phase before has left behind is not paid for by this one
+	measure.LiveHeap() // collect the garbage of the earlier phase before this one is measured
 	var over atomic.Bool
 	var there, gone sync.WaitGroup
 	var reads, seen atomic.Int64

@@ -8,10 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Form says what the objects of the cache are.
+// Form is the type of the objects in the cache.
 type Form string
 
-// The forms: a whole corev1.Pod, the eight fields of Pod, nothing but metadata, and a map.
+// The forms: a whole corev1.Pod, the eight fields of Pod, metadata only, and a map.
 const (
 	Full         Form = "full"
 	Struct       Form = "struct"
@@ -19,7 +19,7 @@ const (
 	Unstructured Form = "unstructured"
 )
 
-// Wire says what the answers are written in. The zero value leaves it to the library.
+// Wire is the encoding of the answers. The zero value leaves the choice to the library.
 type Wire string
 
 // The encodings.
@@ -28,10 +28,10 @@ const (
 	Protobuf Wire = "protobuf"
 )
 
-// Work says what is done and measured.
+// Work is what a subject does and measures.
 type Work string
 
-// The works with a server. Sync fills a cache. Events, Relist and Latency measure what comes after that.
+// The works with a server. Sync fills a cache. Events, Relist and Latency measure what follows.
 const (
 	Sync    Work = "sync"
 	Events  Work = "events"
@@ -44,18 +44,18 @@ const (
 	Fanout          Work = "fanout"           // updates from memory, to Handlers that count
 	Hindered        Work = "hindered"         // the same, beside one handler that is slow or stuck
 	Backlog         Work = "backlog"          // the same, to Handlers that are stuck
-	Stuck           Work = "stuck"            // one handler that is stuck, and updates that are not kept by anybody else
-	Overhead        Work = "overhead"         // what a cache with one index keeps beside the objects
+	Stuck           Work = "stuck"            // one handler that is stuck; only its backlog holds old states
+	Overhead        Work = "overhead"         // the memory of a cache with one index, without the objects
 	Queue           Work = "queue"            // Add, Get, Done, by one goroutine
 	QueueContended  Work = "queue-contended"  // by four producers and four consumers
 	QueuePriorities Work = "queue-priorities" // the same, with three priorities
-	QueueDelayed    Work = "queue-delayed"    // AddAfter beside a million that wait
+	QueueDelayed    Work = "queue-delayed"    // AddAfter beside a million delayed keys
 	QueueLimited    Work = "queue-limited"    // AddRateLimited and Forget
 	Readers         Work = "readers"          // one writer, and ten readers that list
-	Finders         Work = "finders"          // one writer, and ten readers that ask an index
+	Finders         Work = "finders"          // one writer, and ten readers that query an index
 )
 
-// Spec is one work. The zero value of each field is the library's default.
+// Spec describes one work. The zero value of each field is the library's default.
 type Spec struct {
 	Work     Work
 	URL      string // of the server
@@ -63,29 +63,29 @@ type Spec struct {
 	Token    string
 	Form     Form
 	Wire     Wire
-	Listed   bool // a list instead of a streaming one
-	Strip    bool // a transform drops managedFields after decoding, and there is no index that nobody has asked for
-	Keep     bool // managedFields are kept where the library would drop them by itself
+	Listed   bool // a list instead of a WatchList
+	Strip    bool // a transform drops managedFields after decoding, and the informer has no default index
+	Keep     bool // managedFields are kept even if the library drops them by default
 	Coalesce bool
 	Objects  int
 	Events   int
 	Handlers int
-	Pause    time.Duration // that the slow handler takes for each update; 0 is for ever
-	Lasts    time.Duration // each phase of a writer beside readers
-	Profile  string        // a file for the processor profile of what is measured
+	Pause    time.Duration // time of the slow handler for each update; 0 means that it never returns
+	Lasts    time.Duration // duration of each phase of a writer beside readers
+	Profile  string        // a file for the processor profile of the measurement
 	Heap     string        // a file for the profile of the live heap
 }
 
-// ErrUnsupported is returned by a library that cannot do what it is asked for.
+// ErrUnsupported is the error of a library that cannot do a work.
 var ErrUnsupported = errors.New("subject: this library cannot do that")
 
-// Hooks are called by a handler of an informer, one call at a time. Both are set.
+// Hooks are the functions of a handler, called one at a time. Both are set.
 type Hooks struct {
 	Added   func()
 	Updated func(old, new Versioned)
 }
 
-// Versioned is what a handler of the bench asks of an object.
+// Versioned is the part of an object that handlers of the bench read.
 type Versioned interface{ GetResourceVersion() string }
 
 // Informer is a library's informer of pods with one handler.
@@ -96,12 +96,12 @@ type Informer interface {
 	Len() int
 }
 
-// Source is a collection in memory. First comes the list, then the updates, one after the other.
+// Source is a collection in memory: first the list, then the updates in order.
 type Source struct {
 	Objects []*metav1.PartialObjectMetadata
-	// Next makes the i-th update, of an object of which the list has an older state.
+	// Next returns the i-th update. The list has an older state of the object.
 	Next func(i int) *metav1.PartialObjectMetadata
-	// Updates is how many there are, and Go is closed when they may begin.
+	// Updates is the number of updates. They begin when Go is closed.
 	Updates int
 	Go      <-chan struct{}
 }
@@ -109,37 +109,37 @@ type Source struct {
 // Shared is an informer that reads a Source and has many handlers.
 type Shared interface {
 	Informer
-	// Handle adds a handler, before Run. coalesce lets it miss states if the library can do so.
+	// Handle adds a handler before Run. With coalesce, it may miss states if the library supports that.
 	Handle(h Hooks, coalesce bool) error
 	// Index adds an index by a label, before Run.
 	Index(label string) error
-	// Version is that of the last change in the cache.
+	// Version returns the version of the last change in the cache.
 	Version() string
 }
 
-// Keys is a workqueue; its keys are those of objects.
+// Keys is a workqueue of object keys.
 type Keys interface {
 	Add(key Key)
 	AddPriority(key Key, priority int)
 	AddAfter(key Key, seconds int)
 	AddRateLimited(key Key)
 	Forget(key Key)
-	// Get waits for a key. It returns false after ShutDown when nothing is left.
+	// Get waits for a key. It returns false after ShutDown when the queue is empty.
 	Get() (Key, bool)
 	Done(key Key)
 	ShutDown()
 }
 
-// Cache is a store that one goroutine writes and others read.
+// Cache is a store with one writer and several readers.
 type Cache interface {
 	Set(object *metav1.PartialObjectMetadata)
-	// List copies the whole cache and returns how many objects there were.
+	// List copies the whole cache and returns the number of objects.
 	List() int
-	// Find copies the objects that have a value in the index, and returns how many there were.
+	// Find copies the objects of one value of the index, and returns their number.
 	Find(value string) int
 }
 
-// Library is what is measured. A function that is nil says that the library has no such thing.
+// Library is a measured library. A nil function means that the library has no such feature.
 type Library struct {
 	Informer func(s Spec, h Hooks) (Informer, error)
 	Shared   func(s Source) Shared

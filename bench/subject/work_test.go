@@ -26,7 +26,7 @@ var (
 
 const objects = 60
 
-// play does a work, and what the runner would do when it is ready.
+// play does a work, and the runner's part when the subject is ready.
 func play(t *testing.T, library string, s subject.Spec, turn func()) (*subject.Report, error) {
 	t.Helper()
 	report := &subject.Report{Metrics: subject.Metrics{}}
@@ -36,7 +36,7 @@ func play(t *testing.T, library string, s subject.Spec, turn func()) (*subject.R
 		line, err := bufio.NewReader(hear).ReadString('\n')
 		if err == nil && line == subject.Ready+"\n" {
 			turn()
-			_, _ = io.WriteString(tell, "go on\n") // it fails when the work has
+			_, _ = io.WriteString(tell, "go on\n") // fails if the work has failed
 		}
 	}()
 	err := subject.Do(libraries[library], s, report, in, out)
@@ -114,7 +114,7 @@ func TestEveryWork(t *testing.T) {
 				s.Change(1)
 			})
 			require.NoError(t, err)
-			require.True(t, report.Metrics["notifications"] == 0 || c.library == "client-go", "it tells handlers of what has not changed")
+			require.True(t, report.Metrics["notifications"] == 0 || c.library == "client-go", "client-go notifies handlers of unchanged objects")
 			require.Greater(t, report.Metrics["peak MB"], 0.1)
 		})
 	}
@@ -123,7 +123,7 @@ func TestEveryWork(t *testing.T) {
 func TestEveryWorkWithoutServer(t *testing.T) {
 	for _, c := range []struct {
 		library string
-		works   map[subject.Work]string // and what each measures
+		works   map[subject.Work]string // and the metric of each
 	}{
 		{"leat", map[subject.Work]string{
 			subject.Fanout: "deliveries/s", subject.Hindered: "deliveries/s", subject.Backlog: "B/delivery", subject.Stuck: "B/update", subject.Overhead: "B/object",
@@ -149,7 +149,8 @@ func TestEveryWorkWithoutServer(t *testing.T) {
 	}
 }
 
-// One who does not come back holds up nobody else, and what waits for it is seen; less of it if it may miss states.
+// A handler that never returns does not delay the others, and its backlog is measured. Coalescing makes the backlog
+// smaller.
 func TestHindered(t *testing.T) {
 	kept := func(library string, s subject.Spec) float64 {
 		s.Work, s.Objects, s.Events, s.Handlers = subject.Hindered, 100, 50_000, 3
@@ -165,7 +166,7 @@ func TestHindered(t *testing.T) {
 	require.Less(t, kept("leat", subject.Spec{Coalesce: true}), 1.0)
 }
 
-// Readers see all there is, and those that ask an index see what it has for one value.
+// Readers list all objects, and finders find those of one value.
 func TestReadersRead(t *testing.T) {
 	for _, library := range []string{"leat", "client-go"} {
 		s := subject.Spec{Work: subject.Readers, Objects: 5000, Lasts: 5 * time.Millisecond}
@@ -183,7 +184,7 @@ func TestReadersRead(t *testing.T) {
 
 func TestUnknownWork(t *testing.T) {
 	_, err := play(t, "leat", subject.Spec{Work: "nothing"}, nil)
-	require.ErrorContains(t, err, `no work "nothing"`)
+	require.ErrorContains(t, err, `unknown work "nothing"`)
 	_, err = play(t, "client-go", subject.Spec{Work: subject.Sync, Form: subject.Struct, Objects: 1}, nil)
 	require.ErrorIs(t, err, subject.ErrUnsupported)
 	_, err = play(t, "controller-runtime", subject.Spec{Work: subject.Readers}, nil)

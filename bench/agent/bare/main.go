@@ -1,5 +1,5 @@
-// Command bare lists and watches pods by hand, with the packages that leat is linked with and nothing of leat: what it is
-// smaller by is leat's own code. It does what a short program of that kind would do with them, and no more.
+// Command bare lists and watches pods without leat, with the packages that leat depends on. The difference in size to a
+// leat agent is leat's own code. It does what a short program of this kind needs.
 package main
 
 import (
@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 
-	// What leat is linked with too, and this program has no use for.
+	// Dependencies of leat that this program does not use.
 	_ "hash/maphash"
 	_ "html"
 
@@ -47,7 +47,7 @@ type agent struct {
 	version string
 }
 
-// run lists, and then watches until the server ends it.
+// run lists, and then watches until the server ends the watch.
 func (a *agent) run(ctx context.Context) error {
 	if err := a.ask(ctx, metav1.ListOptions{}, a.list); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// mapper knows pods without asking: the server of the bench has no discovery.
+// mapper maps pods without a request, because the server of the bench has no discovery.
 func mapper(*rest.Config, *http.Client) (meta.RESTMapper, error) {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	m.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)

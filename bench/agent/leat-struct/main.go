@@ -1,4 +1,4 @@
-// Command leat-struct watches pods with leat, as a struct of its own: what a lightweight agent is.
+// Command leat-struct watches pods with leat, as a struct with a few fields, like a lightweight agent.
 package main
 
 import (

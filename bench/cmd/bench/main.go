@@ -1,4 +1,5 @@
-// Command bench measures leat and its peers, prints which targets are met, and writes the pages that show it.
+// Command bench measures leat and its peers, prints which targets are met, and writes docs/benchmarks.md with its
+// charts.
 package main
 
 import (
@@ -16,14 +17,14 @@ import (
 	"github.com/leatproject/leat/bench/runner"
 )
 
-// errMissed is what a quick run ends with when a target is missed that does not depend on the machine.
-var errMissed = errors.New("bench: a target that does not depend on the machine is missed")
+// errMissed ends a quick run that missed a target which does not depend on the machine.
+var errMissed = errors.New("bench: missed a target that does not depend on the machine")
 
-// options are those of the runner, and what becomes of its result.
+// options are the options of the runner, and what to write.
 type options struct {
 	runner.Options
 	docs    string // a folder; empty writes no page
-	results string // a file; empty keeps no figures
+	results string // a file; empty means that the figures are not stored
 	again   bool
 }
 
@@ -40,14 +41,14 @@ func main() {
 func parse() (options, error) {
 	o := options{Options: runner.Options{Folder: ".", Binaries: "bin", Progress: os.Stderr}}
 	only := ""
-	flag.BoolVar(&o.Quick, "quick", false, "the core rows with fewer objects; fails when a target that does not depend on the machine is missed")
-	flag.StringVar(&only, "only", "", "the rows to run, a regular expression")
-	flag.IntVar(&o.Rounds, "rounds", 0, "rounds of each row; 0 is what each row says")
-	flag.StringVar(&o.Profiles, "profiles", "", "a folder for processor and heap profiles of the last round")
-	flag.StringVar(&o.Real, "real", "", "a folder with etcd and kube-apiserver: the rows against these, and no others")
-	flag.StringVar(&o.docs, "docs", "", "the folder to write benchmarks.md, its charts and its figures to")
-	flag.StringVar(&o.results, "results", "", "a file for the figures, as JSON")
-	flag.BoolVar(&o.again, "again", false, "measure nothing, and write the pages from the figures that are there")
+	flag.BoolVar(&o.Quick, "quick", false, "measure the core rows with fewer objects; fail if a target that does not depend on the machine is missed")
+	flag.StringVar(&only, "only", "", "regular expression of the rows to measure")
+	flag.IntVar(&o.Rounds, "rounds", 0, "rounds of each row; 0 means the row's own number")
+	flag.StringVar(&o.Profiles, "profiles", "", "folder for processor and heap profiles of the last round")
+	flag.StringVar(&o.Real, "real", "", "folder with etcd and kube-apiserver; measures only the rows that need them")
+	flag.StringVar(&o.docs, "docs", "", "folder for benchmarks.md, its charts and its figures")
+	flag.StringVar(&o.results, "results", "", "file for the figures, as JSON")
+	flag.BoolVar(&o.again, "again", false, "do not measure; write the page from the stored figures")
 	flag.Parse()
 	if only != "" {
 		var err error
@@ -100,7 +101,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// result runs everything, or reads what a run has found.
+// result measures, or reads the results of an earlier run.
 func (o *options) result(ctx context.Context) (*runner.Result, error) {
 	if o.again {
 		return o.read()
@@ -109,8 +110,7 @@ func (o *options) result(ctx context.Context) (*runner.Result, error) {
 	return runner.Run(ctx, o.Options)
 }
 
-// save keeps what a run has found so far beside the results of earlier runs, which a run that is complete takes the place
-// of.
+// save writes the results so far to a temporary file beside the results of earlier runs. A complete run replaces those.
 func (o *options) save(result *runner.Result) error {
 	if o.results == "" {
 		return nil
@@ -118,15 +118,15 @@ func (o *options) save(result *runner.Result) error {
 	return writeJSON(o.part(), result)
 }
 
-// joined puts the rows of a run of some into the place that they have among the rows of earlier runs. A row is always of
-// one run.
+// joined puts the measured rows into the results of earlier runs, if only some rows were measured. All figures of a row
+// come from one run.
 func (o *options) joined(result *runner.Result) *runner.Result {
 	if o.Only == nil && o.Real == "" || o.again {
 		return result
 	}
 	earlier, err := o.read()
 	if err != nil {
-		return result // there is none
+		return result // there are no earlier results
 	}
 	earlier.Join(result)
 	return earlier
@@ -143,7 +143,7 @@ func (o *options) read() (*runner.Result, error) {
 
 func (o *options) part() string { return filepath.Join(o.Binaries, "results.json.part") }
 
-// write writes the figures, and the pages if there is a folder for them.
+// write writes the figures, and the page if there is a folder for it.
 func (o *options) write(result *runner.Result, verdicts []report.Verdict) error {
 	if o.results != "" {
 		if err := writeJSON(o.results, result); err != nil {

@@ -21,7 +21,7 @@ func row(name, title string) runner.RowResult {
 	}}
 }
 
-// A run of everything takes the place of what there was; a run of some rows joins it, and is what the page shows of them.
+// A complete run replaces all earlier figures. A run of some rows replaces only these rows.
 func TestPagesAndFigures(t *testing.T) {
 	docs := t.TempDir()
 	o := options{docs: docs, results: filepath.Join(docs, "benchmarks", "results.json")}

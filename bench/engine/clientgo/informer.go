@@ -21,9 +21,9 @@ import (
 
 var pods = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 
-// Library is client-go as it comes: no option is set that the work does not ask for, and a factory's informers have the
-// index by namespace that they always have. Where the work asks for as little memory as can be, they have none. (Lists instead of streaming
-// ones are asked for in its environment, by KUBE_FEATURE_WatchListClient=false.)
+// Library is client-go with its defaults. The informers have the index by namespace that a factory adds, except where a
+// row measures the smallest memory. The environment variable KUBE_FEATURE_WatchListClient=false makes it list instead
+// of a WatchList.
 func Library() subject.Library {
 	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
 }
@@ -93,7 +93,7 @@ func configOf(s subject.Spec) *rest.Config {
 	return c
 }
 
-// informer is a shared informer with what the bench asks of it.
+// informer is a shared informer with the methods that the bench needs.
 type informer struct{ cache.SharedIndexInformer }
 
 // Run receives until ctx ends.
@@ -105,7 +105,7 @@ func (i informer) Run(ctx context.Context) error {
 // Len is the number of objects in the cache.
 func (i informer) Len() int { return len(i.GetIndexer().ListKeys()) }
 
-// Handle adds a handler. There are none that coalesce.
+// Handle adds a handler. client-go has no coalescing handlers.
 func (i informer) Handle(h subject.Hooks, coalesce bool) error {
 	if coalesce {
 		return subject.ErrUnsupported

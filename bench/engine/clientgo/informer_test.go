@@ -8,7 +8,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// client-go has the index that its factory adds, unless it is to be as small as it can be.
+// Informers have the factory's index, except those of a stripped entrant.
 func TestIndexOfTheFactory(t *testing.T) {
 	for _, form := range []subject.Form{subject.Full, subject.Metadata, subject.Unstructured} {
 		for _, strip := range []bool{false, true} {

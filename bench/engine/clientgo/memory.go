@@ -24,8 +24,7 @@ func newShared(s subject.Source) subject.Shared {
 	return shared{informer{cache.NewSharedIndexInformer(listed{listWatch(s)}, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{})}, s}
 }
 
-// listWatch lists pointers to what is in memory, so that nothing is copied, and has every update in its channel before
-// anybody asks for it.
+// listWatch lists pointers to existing objects, so that nothing is copied. Its channel has all updates from the start.
 func listWatch(s subject.Source) *cache.ListWatch {
 	return &cache.ListWatch{
 		DisableChunking: true,
@@ -45,10 +44,10 @@ func listWatch(s subject.Source) *cache.ListWatch {
 	}
 }
 
-// listed is a source that has no streaming lists.
+// listed is a source without WatchList.
 type listed struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported keeps a reflector from waiting for the end of a streaming list.
+// IsWatchListSemanticsUnSupported prevents a reflector from waiting for the end of a WatchList.
 func (listed) IsWatchListSemanticsUnSupported() bool { return true }
 
 // updates is a watch of a source.
@@ -83,7 +82,7 @@ func (s shared) Index(label string) error {
 	return s.AddIndexers(cache.Indexers{label: byLabel(label)})
 }
 
-// Version is that of the object which the last update is of: the cache itself has none.
+// Version returns the version of the object that was updated last, because the cache has no version.
 func (s shared) Version() string {
 	last := s.source.Next(s.source.Updates - 1)
 	object, _, err := s.GetIndexer().GetByKey(last.Namespace + "/" + last.Name)
@@ -93,7 +92,7 @@ func (s shared) Version() string {
 	return object.(metav1.Object).GetResourceVersion()
 }
 
-// queue is what controllers use.
+// queue is the rate-limiting queue of controllers.
 type queue struct {
 	workqueue.TypedRateLimitingInterface[subject.Key]
 }
@@ -102,7 +101,7 @@ func newQueue() subject.Keys {
 	return queue{workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[subject.Key]())}
 }
 
-// AddPriority adds a key: there are no priorities.
+// AddPriority adds a key and ignores the priority.
 func (q queue) AddPriority(key subject.Key, _ int) { q.Add(key) }
 
 // AddAfter adds a key that is due later.
@@ -130,12 +129,12 @@ func newCache(indexed string) subject.Cache {
 	return objects{cache.NewIndexer(cache.MetaNamespaceKeyFunc, indexers), indexed}
 }
 
-// byLabel has one value for each object.
+// byLabel is an index with one value for each object.
 func byLabel(label string) cache.IndexFunc {
 	return func(o any) ([]string, error) { return []string{o.(metav1.Object).GetLabels()[label]}, nil }
 }
 
-// Set puts one object in.
+// Set stores one object.
 func (c objects) Set(o *metav1.PartialObjectMetadata) {
 	if err := c.indexer.Update(o); err != nil {
 		panic("clientgo: " + err.Error()) // every object has a key
@@ -145,11 +144,11 @@ func (c objects) Set(o *metav1.PartialObjectMetadata) {
 // List copies the cache.
 func (c objects) List() int { return len(c.indexer.List()) }
 
-// Find copies what the index has for a value.
+// Find copies the objects of one value of the index.
 func (c objects) Find(value string) int {
 	found, err := c.indexer.ByIndex(c.indexed, value)
 	if err != nil {
-		panic("clientgo: " + err.Error()) // the index is there
+		panic("clientgo: " + err.Error()) // the index exists
 	}
 	return len(found)
 }

@@ -1,4 +1,4 @@
-// Package controllerruntime drives controller-runtime in the bench, where it has something of its own.
+// Package controllerruntime drives the priority queue of controller-runtime in the bench.
 package controllerruntime
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// Library is the priority queue of controller-runtime as its controllers use it. Its caches are client-go's.
+// Library is the priority queue of controller-runtime with the defaults of its controllers. Its caches are client-go's.
 func Library() subject.Library { return subject.Library{Queue: newQueue} }
 
 type queue struct {

@@ -22,7 +22,7 @@ import (
 
 var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 
-// Library is leat as it comes: no option is set that the work does not ask for.
+// Library is leat with its defaults.
 func Library() subject.Library {
 	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
 }
@@ -52,19 +52,19 @@ func configOf(s subject.Spec) apiclient.Config {
 	return c
 }
 
-// withHooks makes an informer with one handler.
+// withHooks returns an informer with one handler.
 func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	i := inform[T]{informer.New(lw, informer.Options[T]{Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep})}
 	return i, i.Handle(h, s.Coalesce)
 }
 
-// inform is an informer with what the bench asks of it.
+// inform is an informer with the methods that the bench needs.
 type inform[T api.Object] struct{ *informer.Informer[T] }
 
 // Len is the number of objects in the cache.
 func (i inform[T]) Len() int { return i.Cache().Len() }
 
-// Version is that of the cache.
+// Version returns the version of the cache.
 func (i inform[T]) Version() string { return i.ResourceVersion() }
 
 // Handle adds a handler.
@@ -93,13 +93,13 @@ func (s shared) Index(label string) error {
 	return nil
 }
 
-// source lists and watches what is in memory.
+// source lists and watches objects in memory.
 type source subject.Source
 
-// Resource says that the objects are pods.
+// Resource returns the resource of pods.
 func (s source) Resource() api.Resource { return pods }
 
-// List hands out all objects.
+// List returns all objects.
 func (s source) List(
 	_ context.Context, _ api.Options[*metav1.PartialObjectMetadata], each func(*metav1.PartialObjectMetadata) error,
 ) (metav1.ListMeta, error) {
@@ -111,7 +111,7 @@ func (s source) List(
 	return metav1.ListMeta{ResourceVersion: s.Objects[len(s.Objects)-1].ResourceVersion}, nil
 }
 
-// Watch hands out the updates, and then waits for the context to end.
+// Watch sends the updates and then waits for the end of the context.
 func (s source) Watch(
 	ctx context.Context, _ api.Options[*metav1.PartialObjectMetadata],
 ) iter.Seq2[api.Event[*metav1.PartialObjectMetadata], error] {
@@ -132,7 +132,7 @@ func (s source) Watch(
 	}
 }
 
-// queue is a workqueue whose adds say why.
+// queue is a workqueue whose adds have a cause.
 type queue struct {
 	*workqueue.Queue[subject.Key]
 }
@@ -167,7 +167,7 @@ func (q queue) Get() (subject.Key, bool) {
 	return w.Key, err == nil
 }
 
-// objects is an indexer each of whose writes is published by itself.
+// objects is an indexer that publishes each write.
 type objects struct {
 	indexer *cache.Indexer[*metav1.PartialObjectMetadata]
 	index   *cache.Index[*metav1.PartialObjectMetadata, string]
@@ -191,5 +191,5 @@ func (c objects) Set(o *metav1.PartialObjectMetadata) {
 // List copies the cache.
 func (c objects) List() int { return len(c.indexer.List()) }
 
-// Find copies what the index has for a value.
+// Find copies the objects of one value of the index.
 func (c objects) Find(value string) int { return len(c.index.ByIndex(value)) }
