@@ -20,7 +20,7 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// cached is a client of config maps, in a namespace of their own.
+// cached is a cached client of config maps, in a namespace of its own.
 type cached struct {
 	*cachedclient.Typed[*corev1.ConfigMap]
 	follower *follower[*corev1.ConfigMap]
@@ -42,7 +42,7 @@ func (c *cached) named(name string, labels labelSet) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.key(name).Namespace, Name: name, Labels: labels}}
 }
 
-// counter is a reconciler that counts in a config map, as fast as it is let.
+// counter is a reconciler that increments a number in a config map as fast as possible.
 type counter struct {
 	*cached
 	until     int
@@ -72,8 +72,8 @@ func (c *counter) Reconcile(ctx context.Context, key api.Key) (controller.Result
 	return controller.Result{RequeueAfter: time.Nanosecond}, err
 }
 
-// TestGateBeforeARealServer has a reconciler count from what it reads in its cache. With a gate it never reads what was
-// before its last write; without one it does all the time.
+// TestGateBeforeARealServer has a reconciler that increments the number it reads from its cache. With a gate, the cache
+// always shows its last write. Without a gate, it often does not.
 func TestGateBeforeARealServer(t *testing.T) {
 	for _, gated := range []bool{true, false} {
 		t.Run(fmt.Sprint("gated=", gated), func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestGateBeforeARealServer(t *testing.T) {
 	}
 }
 
-// TestOverlayBeforeARealServer reads, at once, each thing that it writes.
+// TestOverlayBeforeARealServer reads each write back at once.
 func TestOverlayBeforeARealServer(t *testing.T) {
 	c := newCached(t, cachedclient.Options{Overlay: true}, "")
 	names := func() (all []string) {
@@ -142,9 +142,9 @@ func TestOverlayBeforeARealServer(t *testing.T) {
 	require.Len(t, names(), 26, "and so it is when the cache has caught up")
 }
 
-// TestGateWaitsForWhatComes writes what the informer's selector excludes, which is not waited for, and deletes a collection,
-// which is.
-func TestGateWaitsForWhatComes(t *testing.T) {
+// TestGateWaitsForMatchingWrites writes an object that the informer's selector excludes, for which the gate does not
+// wait, and deletes a collection, for which it does.
+func TestGateWaitsForMatchingWrites(t *testing.T) {
 	c := newCached(t, cachedclient.Options{}, "app=web")
 	_, err := c.List(t.Context(), cachedclient.ListOptions{})
 	require.NoError(t, err)

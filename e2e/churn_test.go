@@ -18,11 +18,11 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// writers is how many write at once. With more, two cores do nothing but the server's work.
+// writers is the number of concurrent writers. More writers would leave no processor time for the tests on two cores.
 const writers = 8
 
-// fill makes the objects object-0 to object-(n-1), each with the labels that label returns for its number, and returns
-// when the API server has them all in its watch cache too, from which it answers lists of any version.
+// fill creates the objects object-0 to object-(n-1) with the labels that label returns. It returns when the watch cache
+// of the API server has them all, because lists of any version read from it.
 func (c *collection) fill(t *testing.T, n int, label func(int) labelSet) {
 	t.Helper()
 	var next atomic.Int64
@@ -50,7 +50,7 @@ func objectName(i int) string { return fmt.Sprintf("object-%d", i) }
 
 func noLabels(int) labelSet { return nil }
 
-// together runs f once for each writer, at the same time, and returns their errors.
+// together runs f once for each writer, at the same time, and returns the errors.
 func together(f func(writer int) error) error {
 	var all sync.WaitGroup
 	errs := make([]error, writers)
@@ -61,26 +61,26 @@ func together(f func(writer int) error) error {
 	return errors.Join(errs...)
 }
 
-// churner changes, deletes and makes again the objects that fill made, in an order that its seed decides for each writer.
-// Each writer has objects of its own, so that it knows which of them are there.
+// churner changes, deletes and creates again the objects of fill, in an order that its seed decides for each writer.
+// Each writer has its own objects, so it knows which of them exist.
 type churner struct {
 	*collection
 	objects int
 	seed    uint64
 	label   func(int) labelSet
-	// tolerant goes on after an error, as one has to while servers are killed.
+	// tolerant continues after an error, which is necessary while servers are killed.
 	tolerant bool
-	pace     time.Duration // between two operations of a writer; 0 is none
+	pace     time.Duration // between two operations of a writer; 0 means no pause
 	done     atomic.Int64  // operations that succeeded
 	failed   atomic.Int64
 
 	writers [writers]struct {
 		random *rand.Rand
-		absent map[int]bool // which of its objects are not there
+		absent map[int]bool // which of its objects do not exist
 	}
 }
 
-// run makes operations until all writers together have tried so many, or ctx ends. It may be called again.
+// run makes a number of operations with all writers, or ends with ctx. It may be called again.
 func (c *churner) run(ctx context.Context, operations int64) error {
 	var tried atomic.Int64
 	return together(func(writer int) error {
@@ -90,7 +90,7 @@ func (c *churner) run(ctx context.Context, operations int64) error {
 		}
 		for c.waitTurn(ctx) && tried.Add(1) <= operations {
 			i := w.random.IntN(c.objects/writers)*writers + writer
-			err := c.step(context.WithoutCancel(ctx), w.random, i, w.absent) // what is begun is done when run returns
+			err := c.step(context.WithoutCancel(ctx), w.random, i, w.absent) // a started operation completes before run returns
 			switch {
 			case err == nil:
 				c.done.Add(1)
@@ -104,7 +104,7 @@ func (c *churner) run(ctx context.Context, operations int64) error {
 	})
 }
 
-// waitTurn keeps the pace, and says whether to go on.
+// waitTurn keeps the pace, and reports whether to continue.
 func (c *churner) waitTurn(ctx context.Context) bool {
 	if c.pace > 0 {
 		timer := time.NewTimer(c.pace)
@@ -117,8 +117,8 @@ func (c *churner) waitTurn(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// step does one thing to object i. What failed may have been done all the same, and is then seen to be: a create that
-// finds the object there and a change that finds none correct what absent says.
+// step makes one operation with object i. A failed operation may have succeeded on the server. A create that finds the
+// object, or a change that does not, then corrects absent.
 func (c *churner) step(ctx context.Context, random *rand.Rand, i int, absent map[int]bool) error {
 	name := objectName(i)
 	var err error

@@ -13,7 +13,7 @@ import (
 	"github.com/leatproject/leat/e2e/proxy"
 )
 
-// adminConfig is how leat reaches the server directly.
+// adminConfig returns the configuration of a direct connection to the server.
 func adminConfig() apiclient.Config {
 	return apiclient.Config{Host: server.URL(), BearerToken: apiclient.NewSecret(cluster.AdminToken), TLS: apiclient.TLS{CAData: server.CA()}}
 }
@@ -26,7 +26,8 @@ func newClient(t *testing.T, config apiclient.Config) *apiclient.Client {
 	return c
 }
 
-// startProxy runs a proxy before the API server until the test ends, and returns how leat reaches the server through it.
+// startProxy runs a proxy in front of the API server until the test ends, and returns the configuration of a connection
+// through it.
 func startProxy(t *testing.T) (*proxy.Proxy, apiclient.Config) {
 	t.Helper()
 	p, err := proxy.Listen(server.Address())
@@ -43,7 +44,7 @@ func startProxy(t *testing.T) (*proxy.Proxy, apiclient.Config) {
 	return p, config
 }
 
-// widget is a custom resource as a controller declares it: whole.
+// widget is a custom resource with all of its fields, as a controller declares it.
 type widget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -60,7 +61,7 @@ type widgetStatus struct {
 	Ready int `json:"ready"`
 }
 
-// sighting is what somebody keeps who wants to know of a widget only which it is, and how large.
+// sighting has only the key and the size of a widget.
 type sighting struct {
 	Metadata struct {
 		Namespace       string    `json:"namespace"`
@@ -78,7 +79,7 @@ func (s *sighting) GetName() string            { return s.Metadata.Name }
 func (s *sighting) GetUID() types.UID          { return s.Metadata.UID }
 func (s *sighting) GetResourceVersion() string { return s.Metadata.ResourceVersion }
 
-// contextWithoutEnd is for what has to be done when a test, and with it its context, has ended.
+// contextWithoutEnd returns a context for clean-ups, which run after the test's context has ended.
 func contextWithoutEnd(t *testing.T) context.Context {
 	return context.WithoutCancel(t.Context())
 }

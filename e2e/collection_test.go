@@ -32,19 +32,19 @@ const (
 
 type labelSet = map[string]string
 
-// collection is the objects of one resource in a namespace of their own. It is written and listed with net/http and
-// encoding/json alone, so that leat is never compared with itself.
+// collection is the objects of one resource in a namespace of its own. It is written and listed with only net/http and
+// encoding/json, so that leat is never compared with itself.
 type collection struct {
 	resource  api.Resource
 	namespace string
 	body      map[string]any // of every object, without its metadata
 	marks     atomic.Int64
-	markLabel labelSet // of the marks, which have to match what is followed
+	markLabel labelSet // of the marks, which must match the followed selection
 }
 
 var namespaces atomic.Int64
 
-// newCollection makes a namespace for objects of the resource that are made with the body, which is JSON.
+// newCollection creates a namespace for objects of a resource. The JSON of body is the content of each object.
 func newCollection(t *testing.T, resource api.Resource, body string) *collection {
 	t.Helper()
 	c := &collection{resource: resource, namespace: fmt.Sprintf("leat-%d", namespaces.Add(1))}
@@ -58,7 +58,7 @@ func namespaceBody(name string) []byte {
 	return fmt.Appendf(nil, `{"metadata":{"name":%q}}`, name)
 }
 
-// path is where the objects are, or one of them, or a subresource of it. An empty part is left out.
+// path returns the path of the collection, of an object, or of a subresource. Empty parts are skipped.
 func (c *collection) path(name ...string) string {
 	prefix := "/api/" + c.resource.Version
 	if c.resource.Group != "" {
@@ -67,7 +67,7 @@ func (c *collection) path(name ...string) string {
 	return path.Join(append([]string{prefix, "namespaces", c.namespace, c.resource.Plural}, name...)...)
 }
 
-// create makes an object and returns its version.
+// create creates an object and returns its version.
 func (c *collection) create(ctx context.Context, name string, labels labelSet) (version string, err error) {
 	object := maps.Clone(c.body)
 	object["apiVersion"], object["kind"] = c.resource.GroupVersion().String(), c.resource.Kind
@@ -85,7 +85,7 @@ func (c *collection) patch(ctx context.Context, name string, v any) (version str
 	return c.write(ctx, http.MethodPatch, c.path(name), v)
 }
 
-// delete ends an object at once, whatever grace it has.
+// delete deletes an object without a grace period.
 func (c *collection) delete(ctx context.Context, name string) error {
 	_, err := server.Must(ctx, http.MethodDelete, c.path(name), []byte(`{"gracePeriodSeconds":0}`))
 	return err
@@ -107,7 +107,7 @@ func (c *collection) write(ctx context.Context, method, path string, body any) (
 	return object.Metadata.ResourceVersion, err
 }
 
-// mark makes one more object and returns its version: when a cache has that, it has everything before it.
+// mark creates one more object and returns its version. A cache with this version has all earlier changes.
 func (c *collection) mark(t *testing.T) (version string) {
 	t.Helper()
 	name := fmt.Sprintf("mark-%d", c.marks.Add(1))
@@ -118,7 +118,7 @@ func (c *collection) mark(t *testing.T) (version string) {
 	return version
 }
 
-// list returns the objects that the selectors match, as the API server writes them in one whole consistent list.
+// list returns the objects that match the selectors, from one consistent list without pages.
 func (c *collection) list(t *testing.T, labels, fields string) []json.RawMessage {
 	t.Helper()
 	items, err := c.items(t.Context(), url.Values{"labelSelector": {labels}, "fieldSelector": {fields}})
@@ -136,8 +136,8 @@ func (c *collection) items(ctx context.Context, query url.Values) ([]json.RawMes
 	return list.Items, err
 }
 
-// customResource defines a resource of the group example.leat in the cluster, whose spec holds anything, whose status is
-// a subresource, and whose spec.color can be selected by field.
+// customResource defines a resource of the group example.leat. Its spec accepts anything, its status is a subresource,
+// and spec.color can be selected by field.
 func customResource(t *testing.T, kind string) api.Resource {
 	t.Helper()
 	r := api.Resource{Group: "e2e.leat.example", Version: "v1", Kind: kind, Plural: strings.ToLower(kind) + "s", Namespaced: true}
@@ -153,7 +153,7 @@ func customResource(t *testing.T, kind string) api.Resource {
 		r.Group, r.Plural, kind, strings.ToLower(kind))
 	const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 	_, err := server.Must(t.Context(), http.MethodPost, definitions, []byte(definition))
-	if !hasCode(err, http.StatusConflict) { // it stays, and so is there when a test runs again
+	if !hasCode(err, http.StatusConflict) { // it remains from an earlier test
 		require.NoError(t, err)
 	}
 	require.NoError(t, eventually(t.Context(), func() error {

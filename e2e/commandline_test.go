@@ -22,14 +22,14 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// commandLine is a leat that was built and a kubeconfig for the server.
+// commandLine is a built leat and a kubeconfig for the server.
 type commandLine struct {
 	binary, kubeconfig string
 }
 
 func newCommandLine(t *testing.T, namespace string) commandLine {
 	t.Helper()
-	binary, err := filepath.Abs(filepath.Join("bin", "leat")) // where the next build finds that nothing has changed
+	binary, err := filepath.Abs(filepath.Join("bin", "leat")) // a fixed path, so that the next build finds the result
 	require.NoError(t, err)
 	l := commandLine{binary: binary, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", l.binary, "./cmd/leat")
@@ -46,7 +46,7 @@ func (l commandLine) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// lines runs leat to its end and returns what it printed.
+// lines runs leat to its end and returns its output.
 func (l commandLine) lines(t *testing.T, args ...string) []string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -59,7 +59,7 @@ func (l commandLine) lines(t *testing.T, args ...string) []string {
 	return strings.Split(strings.TrimRight(string(out), "\n"), "\n")
 }
 
-// TestWatchOnce lists with leat watch --once in each of the ways to say what is meant.
+// TestWatchOnce runs leat watch --once with every form of its arguments.
 func TestWatchOnce(t *testing.T) {
 	widgets := customResource(t, "Widget")
 	c := newCollection(t, pods, podBody)
@@ -143,13 +143,13 @@ func TestWaitFor(t *testing.T) {
 	require.Equal(t, 1, exit.ExitCode())
 	require.Contains(t, stderr.String(), "web")
 
-	gone := l.command(t.Context(), "wait", "pods/web", "--for=delete", "--timeout=1m") // which may begin when it is gone already
+	gone := l.command(t.Context(), "wait", "pods/web", "--for=delete", "--timeout=1m") // the object may be gone before the command starts
 	require.NoError(t, gone.Start())
 	require.NoError(t, c.delete(t.Context(), "web"))
 	require.NoError(t, gone.Wait())
 }
 
-// expectedKeys returns, in order, the keys that a plain list has.
+// expectedKeys returns the keys of a plain list, in order.
 func expectedKeys(t *testing.T, c *collection, labels, fields string) []string {
 	t.Helper()
 	var keys []string
@@ -161,7 +161,8 @@ func expectedKeys(t *testing.T, c *collection, labels, fields string) []string {
 	return keys
 }
 
-// TestWatchLines reads what leat watch prints while an object comes, changes and goes, and ends it with an interrupt.
+// TestWatchLines checks the output of leat watch while an object is created, changed and deleted, and then interrupts
+// it.
 func TestWatchLines(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	before, err := c.create(t.Context(), "before", nil)
@@ -196,8 +197,8 @@ func TestWatchLines(t *testing.T) {
 	require.Empty(t, stderr.String())
 }
 
-// TestWatchComplains has leat watch fail in each of the ways in which people get it wrong: a line that says why, and an
-// exit code that is not 0.
+// TestWatchComplains runs leat watch with typical mistakes. Each gives one line with the reason, and an exit code other
+// than 0.
 func TestWatchComplains(t *testing.T) {
 	l := newCommandLine(t, "default")
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
@@ -243,7 +244,7 @@ func TestWatchComplains(t *testing.T) {
 	}
 }
 
-// TestServeAndWatch has leat watch follow leat serve, which is written to with net/http.
+// TestServeAndWatch runs leat watch against leat serve, to which net/http writes.
 func TestServeAndWatch(t *testing.T) {
 	l := newCommandLine(t, "default")
 	url, served := serveInBackground(t)

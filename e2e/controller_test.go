@@ -22,8 +22,8 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// widgetReconciler gives each widget as many config maps as its size says, and writes into its status how many there
-// are. A kube-controller-manager is not there, so it also removes what a deleted widget leaves.
+// widgetReconciler creates as many config maps for each widget as its size says, and writes their number into the
+// status. It also deletes the config maps of a deleted widget, because there is no kube-controller-manager.
 type widgetReconciler struct {
 	widgets    *follower[*widget]
 	configMaps *follower[*metav1.PartialObjectMetadata]
@@ -100,7 +100,7 @@ func (r *widgetReconciler) create(ctx context.Context, w *widget, name string) e
 		}},
 	}}, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return nil // the cache is behind, and will say so itself
+		return nil // the cache is late; its event causes another reconcile
 	}
 	return err
 }
@@ -113,9 +113,9 @@ func (r *widgetReconciler) updateStatus(ctx context.Context, w *widget, ready in
 	changed.Status.Ready = ready
 	_, err := r.status.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil // it is gone, and its deletion will be reconciled
+		return nil // it is gone, and its deletion causes a reconcile
 	}
-	return err // a conflict too: the cache is behind, so later it will go well
+	return err // includes conflicts: the cache is late, and the retry will succeed
 }
 
 func (r *widgetReconciler) enter(key api.Key) {
@@ -134,8 +134,8 @@ func (r *widgetReconciler) leave(key api.Key) {
 	delete(r.inWork, key)
 }
 
-// TestReconcileConverges runs a controller over two informers while widgets come, grow, shrink, go and come again under
-// the same name, while somebody deletes what it made, and while the API server is killed.
+// TestReconcileConverges runs a controller with two informers. Widgets are created, resized, deleted and created again
+// with the same name, another client deletes config maps, and the API server is killed.
 func TestReconcileConverges(t *testing.T) {
 	contraptions := customResource(t, "Contraption")
 	owners := newCollection(t, contraptions, `{"spec":{"size":2}}`)
@@ -160,7 +160,7 @@ func TestReconcileConverges(t *testing.T) {
 			_, err := owners.create(t.Context(), name, nil)
 			require.NoError(t, err)
 		case 2, 3:
-			size := i % 6 // 2 is as it was, so nothing but the version changes
+			size := i % 6 // with 2, only the version changes
 			_, err := owners.patch(t.Context(), name, map[string]any{"spec": map[string]any{"size": size, "color": "blue"}})
 			require.NoError(t, err)
 		case 4:
@@ -196,7 +196,7 @@ func startWidgetController(t *testing.T, owners, children *collection) *widgetRe
 	c := controller.New("widgets", r, controller.Options{
 		Workers: 4, Backoff: workqueue.Backoff{Base: 10 * time.Millisecond, Max: time.Second},
 	})
-	// The status counts too: what was compared with it may have been an older one than the server has.
+	// The status counts too, because the last comparison may have used an older one than the server has.
 	c.Watch(controller.For(r.widgets.Informer).WhenAny(predicate.GenerationChanged,
 		predicate.Changed(func(w *widget) int { return w.Status.Ready })))
 	c.Watch(controller.Owns(r.widgets.Informer, r.configMaps.Informer))
@@ -211,8 +211,8 @@ func startWidgetController(t *testing.T, owners, children *collection) *widgetRe
 	return r
 }
 
-// converge waits until the server, asked without leat, has for each widget the config maps that it wants and no others,
-// and a status that says so.
+// converge waits until the server has exactly the wanted config maps of each widget, and a status with their number. It
+// does not use leat.
 func (r *widgetReconciler) converge(t *testing.T, owners, children *collection) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {

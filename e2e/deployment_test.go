@@ -25,9 +25,9 @@ const (
 	fleetReplicas = 10  // of each
 )
 
-// TestDeployments has the controllers of examples/deployment move a hundred Deployments from one image to the next,
-// while somebody who knows nothing of them watches that there are never too many replicas and never too few that are
-// available, and kubectl says when it is over.
+// TestDeployments lets the controllers of examples/deployment move a hundred Deployments from one image to the next. An
+// independent observer checks that there are never too many replicas or too few available ones, and kubectl reports the
+// end.
 func TestDeployments(t *testing.T) {
 	f := newFleet(t)
 	f.start(t)
@@ -79,7 +79,7 @@ func TestDeployments(t *testing.T) {
 	f.agree(t)
 }
 
-// TestStuckDeployment has kubectl and the controllers agree on a rollout that comes to no end.
+// TestStuckDeployment checks that kubectl and the controllers agree on a rollout that times out.
 func TestStuckDeployment(t *testing.T) {
 	f := newFleet(t)
 	f.start(t)
@@ -98,7 +98,7 @@ func TestStuckDeployment(t *testing.T) {
 	f.observer.check(t)
 }
 
-// fleet is many Deployments of one namespace, and the controllers of them.
+// fleet is a number of Deployments in one namespace, with their controllers.
 type fleet struct {
 	*collection
 	observer   *observer
@@ -108,7 +108,7 @@ type fleet struct {
 	running    *exec.Cmd
 }
 
-// spec is a part of a Deployment's.
+// spec is a part of a Deployment's spec.
 type spec map[string]any
 
 func (s spec) patch() map[string]any { return map[string]any{"spec": s} }
@@ -155,11 +155,11 @@ func (f *fleet) start(t *testing.T) {
 	})
 }
 
-// kill ends the controllers in the midst of whatever they do.
+// kill kills the controllers at any point of their work.
 func (f *fleet) kill(t *testing.T) {
 	t.Helper()
 	require.NoError(t, f.running.Process.Kill())
-	_ = f.running.Wait() // it was killed, and says so
+	_ = f.running.Wait() // the error says that it was killed
 	f.running = nil
 }
 
@@ -183,7 +183,7 @@ func (f *fleet) create(ctx context.Context, name, image string) error {
 	return err
 }
 
-// each does something for each Deployment, some at a time, and again where the API server is away.
+// each calls do for each Deployment, several at a time, and repeats it while the API server is away.
 func (f *fleet) each(t *testing.T, do func(name string) error) {
 	t.Helper()
 	names := make(chan string)
@@ -231,8 +231,8 @@ func (f *fleet) deployments(t *testing.T) []appsv1.Deployment {
 	return list.Items
 }
 
-// complete counts the Deployments whose rollout is over: all replicas are of the image and available, and no others
-// left.
+// complete counts the Deployments with a complete rollout: all replicas have the image and are available, and no others
+// are left.
 func (f *fleet) complete(t *testing.T, replicas int32, image string) (n int) {
 	t.Helper()
 	for _, d := range f.deployments(t) {
@@ -250,8 +250,8 @@ func (f *fleet) settle(t *testing.T, replicas int32, image string) {
 	f.wait(t, fleetSize, func() int { return f.complete(t, replicas, image) })
 }
 
-// generation requires that every Deployment has a generation: that of its user's changes, to which the revision that
-// the controllers write adds none.
+// generation requires a generation of every Deployment. It counts the changes by users; the revision that the
+// controllers write must not increment it.
 func (f *fleet) generation(t *testing.T, want int64) {
 	t.Helper()
 	for _, d := range f.deployments(t) {
@@ -259,8 +259,8 @@ func (f *fleet) generation(t *testing.T, want int64) {
 	}
 }
 
-// wait asks for a number until it is so high. It asks seldom: a list of the whole fleet keeps the server from its work
-// for as long as some dozen writes do.
+// wait polls a number until it is high enough. It polls rarely, because a list of the whole fleet costs the server as
+// much as dozens of writes.
 func (f *fleet) wait(t *testing.T, want int, count func() int) {
 	t.Helper()
 	tick := time.NewTicker(250 * time.Millisecond)
@@ -278,7 +278,7 @@ func (f *fleet) wait(t *testing.T, want int, count func() int) {
 	}
 }
 
-// observed waits until the controller has seen the newest generation of each.
+// observed waits until the controller has observed the newest generation of each Deployment.
 func (f *fleet) observed(t *testing.T) {
 	t.Helper()
 	f.wait(t, fleetSize, func() (n int) {
@@ -291,13 +291,13 @@ func (f *fleet) observed(t *testing.T) {
 	})
 }
 
-// halfway waits until half of the replicas are of an image.
+// halfway waits until half of the replicas have an image.
 func (f *fleet) halfway(t *testing.T, image string) {
 	t.Helper()
 	f.wait(t, fleetSize*fleetReplicas/2, func() int { return f.replicasOf(t, image) })
 }
 
-// replicasOf counts the replicas that ReplicaSets of an image want.
+// replicasOf returns the sum of the sizes of ReplicaSets with an image.
 func (f *fleet) replicasOf(t *testing.T, image string) (n int) {
 	t.Helper()
 	answer, err := server.Must(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", nil)
@@ -312,8 +312,7 @@ func (f *fleet) replicasOf(t *testing.T, image string) (n int) {
 	return n
 }
 
-// agree asks kubectl about each, and about the history of one, which has come back to its second revision as its
-// fourth.
+// agree asks kubectl about each Deployment, and about the history of one whose second revision is now its fourth.
 func (f *fleet) agree(t *testing.T) {
 	t.Helper()
 	out, err := f.kubectl(t, "rollout", "status", "deployment", "--selector=fleet", "--timeout=1m").CombinedOutput()

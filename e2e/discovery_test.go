@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient/discovery"
 )
 
-// TestDiscovery compares what the mapper knows with the server's plain documents, read with net/http.
+// TestDiscovery compares the mapper with the server's plain discovery documents, read with net/http.
 func TestDiscovery(t *testing.T) {
 	m := discovery.New(newClient(t, adminConfig()), discovery.Options{})
 	all, err := m.All(t.Context())
@@ -67,7 +67,7 @@ func subresource(r discovery.APIResource, name string) discovery.Subresource {
 	return r.Subresources[at]
 }
 
-// documented reads every resource from the documents of the groups' versions.
+// documented returns every resource from the documents of the groups' versions.
 func documented(t *testing.T) []string {
 	t.Helper()
 	read := func(path string, into any) {
@@ -97,8 +97,8 @@ func documented(t *testing.T) []string {
 	return all
 }
 
-// TestDiscoveryOfWhatComesLater asks for a resource before it is defined, and then until it is.
-func TestDiscoveryOfWhatComesLater(t *testing.T) {
+// TestDiscoveryOfALaterResource looks a resource up before it is defined, and repeats that until it is.
+func TestDiscoveryOfALaterResource(t *testing.T) {
 	m := discovery.New(newClient(t, adminConfig()), discovery.Options{RefreshInterval: -1})
 	_, err := m.Lookup(t.Context(), "latecomers")
 	require.ErrorIs(t, err, discovery.ErrUnknownResource)

@@ -1,2 +1,2 @@
-// Package e2e tests the whole of leat against a real etcd and kube-apiserver. It has tests only; README.md says which.
+// Package e2e tests leat against a real etcd and kube-apiserver. It has only tests; README.md lists them.
 package e2e

@@ -21,17 +21,17 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// The longest that it takes until another replica leads: each that waits asks after one to 2.2 retry periods. The rest is
-// for a machine that has other things to do.
+// The longest time until another replica leads: a waiting replica asks after one to 2.2 retry periods. The rest is a
+// margin for a busy machine.
 const (
 	longestRetry = retryPeriod*22/10 + 2*time.Second
 	longestWait  = leaseDuration + longestRetry
 )
 
-// TestElection has three processes campaign, one of which writes at a time, and takes the leader away in one way after the
-// other: it is told to end, it is killed, it is stopped for longer than its lease lasts and goes on then. Whoever follows
-// is there in time and has nothing to list. In the end every write is of whom the lease named at that moment, by the
-// versions of the API server, which has one row of numbers for leases and writes.
+// TestElection has three processes that campaign; only the leader writes. The leader is terminated, killed, or stopped
+// for longer than its lease and then continued. The next leader is there in time and does not have to list. At the end,
+// every write is by the holder of the lease at that moment. The versions of the API server prove it, because leases and
+// other objects share one sequence of versions.
 func TestElection(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, seeds, func(int) labelSet { return labelSet{seedLabel: "yes"} })
@@ -66,14 +66,14 @@ func TestElection(t *testing.T) {
 
 	last := g.running[leader]
 	delete(g.running, leader)
-	for _, r := range g.running { // who waits goes first, so that nobody follows
+	for _, r := range g.running { // waiting replicas end first, so that none takes over
 		r.terminate(t)
 	}
 	last.terminate(t)
 	g.judge(t, c)
 }
 
-// electorate is replicas that campaign for one lease, and what they wrote.
+// electorate is the replicas that campaign for one lease, and what they wrote.
 type electorate struct {
 	*leaseLog
 	namespace string
@@ -88,11 +88,11 @@ func (g *electorate) start(t *testing.T) {
 	g.running[identity] = startReplica(t, g.namespace, identity)
 }
 
-// replace takes the leader away, waits until another leads, which must not take longer than limit, and starts a new
+// replace stops the leader with away, waits until another replica leads, which may take limit at most, and starts a new
 // replica. It returns the new leader.
 func (g *electorate) replace(t *testing.T, leader, how string, limit time.Duration, away func(*replica)) string {
 	t.Helper()
-	g.awaitBeat(t, leader, g.lastBeat(leader).Number+1) // the next one is a while away
+	g.awaitBeat(t, leader, g.lastBeat(leader).Number+1) // the next write is a while away
 	began := time.Now()
 	r := g.running[leader]
 	delete(g.running, leader)
@@ -107,7 +107,7 @@ func (g *electorate) replace(t *testing.T, leader, how string, limit time.Durati
 	return next
 }
 
-// terminate has a replica end in its own time, without an error.
+// terminate ends a replica in order and requires that it returns no error.
 func (r *replica) terminate(t *testing.T) {
 	t.Helper()
 	require.NoError(t, r.process.Signal(syscall.SIGTERM))
@@ -115,22 +115,22 @@ func (r *replica) terminate(t *testing.T) {
 	require.Zero(t, code, said)
 }
 
-// ledger is who held a lease, and who wrote, as a watch tells that without leat.
+// leaseLog has the holders of a lease and the writes, from a watch without leat.
 type leaseLog struct {
 	mu    sync.Mutex // guards the fields below
 	holds []entry[string]
 	beats []entry[beat]
-	err   error // why a watch has ended
+	err   error // why the watch has ended
 }
 
-// entry is something that happened.
+// entry is an event.
 type entry[T any] struct {
 	version int64
 	at      time.Time
 	what    T
 }
 
-// keepLedger watches a namespace, which must be empty, until the test ends.
+// recordLeases watches a namespace, which must be empty, until the test ends.
 func recordLeases(t *testing.T, namespace string) *leaseLog {
 	t.Helper()
 	l := &leaseLog{}
@@ -182,11 +182,11 @@ func (l *leaseLog) noteBeat(_ string, m corev1.ConfigMap) {
 }
 
 func newEntry[T any](m metav1.ObjectMeta, what T) entry[T] {
-	version, _ := strconv.ParseInt(m.ResourceVersion, 10, 64) // what is none is zero, and in nobody's term
+	version, _ := strconv.ParseInt(m.ResourceVersion, 10, 64) // a missing version is zero and belongs to no term
 	return entry[T]{version: version, at: time.Now(), what: what}
 }
 
-// await waits until somebody holds the lease who is not the one given, and has written, and returns who.
+// await waits until another holder than the given one has the lease and has written, and returns the holder.
 func (l *leaseLog) await(t *testing.T, not string) (holder string) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {
@@ -214,7 +214,7 @@ func (l *leaseLog) awaitBeat(t *testing.T, writer string, number int) {
 	require.NoError(t, eventually(t.Context(), func() error { return atLeast(number, l.lastBeat(writer).Number) }))
 }
 
-// lastBeat is what a replica wrote last; the zero value if it has not.
+// lastBeat returns the last write of a replica, or the zero value.
 func (l *leaseLog) lastBeat(writer string) (last beat) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -226,7 +226,7 @@ func (l *leaseLog) lastBeat(writer string) (last beat) {
 	return last
 }
 
-// released tells whether nobody held the lease after a replica did.
+// released reports whether the lease had no holder after a replica had held it.
 func (l *leaseLog) released(holder string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -238,7 +238,7 @@ func (l *leaseLog) released(holder string) bool {
 	return false
 }
 
-// times is when a replica was seen to get the lease, and to write for the first time.
+// times returns when a replica got the lease, and when it wrote first.
 func (l *leaseLog) times(replica string) (elected, wrote time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -255,8 +255,8 @@ func (l *leaseLog) times(replica string) (elected, wrote time.Time) {
 	return elected, wrote
 }
 
-// judge requires that every write is of whom the lease named at its version, that nobody led twice, that no write of
-// anybody is missing, and that everybody had a full cache before it led.
+// judge requires that every write is by the holder of the lease at its version, that no replica led twice, that no
+// write is missing, and that every leader had a full cache before.
 func (l *leaseLog) judge(t *testing.T, c *collection) {
 	t.Helper()
 	written := len(c.list(t, beatLabel, ""))
@@ -271,7 +271,7 @@ func (l *leaseLog) judge(t *testing.T, c *collection) {
 	for _, h := range l.holds {
 		terms[h.what]++
 	}
-	delete(terms, "") // nobody may lead more than once
+	delete(terms, "") // a replica may lead only once
 	require.Len(t, terms, 4)
 	numbers := map[string]int{}
 	for _, b := range l.beats {

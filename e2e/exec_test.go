@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// plugin is an exec credential plugin: a script that prints what stands in a file, and counts its runs.
+// plugin is an exec credential plugin: a script that prints a file and counts its runs.
 type plugin struct {
 	dir        string
 	kubeconfig string
@@ -47,7 +47,7 @@ func (p *plugin) answer(t *testing.T, status map[string]any) {
 	replaceFile(t, filepath.Join(p.dir, "answer"), credential)
 }
 
-// runs returns what the plugin was told at each run.
+// runs returns the input of each run of the plugin.
 func (p *plugin) runs(t *testing.T) []string {
 	t.Helper()
 	lines, err := os.ReadFile(filepath.Join(p.dir, "runs"))
@@ -55,7 +55,8 @@ func (p *plugin) runs(t *testing.T) []string {
 	return strings.Split(strings.TrimSpace(string(lines)), "\n")
 }
 
-// TestExecPlugin gets tokens and certificates from a plugin, which it runs again only when the server refuses what it has.
+// TestExecPlugin gets tokens and certificates from a plugin. The plugin runs again only when the server rejects the
+// credential.
 func TestExecPlugin(t *testing.T) {
 	admin := newClient(t, adminConfig())
 	p := newPlugin(t)
@@ -68,7 +69,7 @@ func TestExecPlugin(t *testing.T) {
 	require.Len(t, p.runs(t), 1)
 	require.Contains(t, p.runs(t)[0], server.URL())
 
-	// A server that has forgotten the token: the plugin knows a newer one.
+	// The server rejects the token; the plugin returns a newer one.
 	account := serviceAccount(t, admin, newCollection(t, configMaps, configMapBody).namespace)
 	p.answer(t, map[string]any{"token": boundToken(t, admin, account, "first")})
 	config, _, err = kubeconfig.Load(kubeconfig.Options{Path: p.kubeconfig})
@@ -79,7 +80,7 @@ func TestExecPlugin(t *testing.T) {
 	deleteSecret(t, admin, account.Namespace, "first")
 	require.NoError(t, eventually(t.Context(), func() error {
 		if _, err := whoami(t.Context(), second); err != nil {
-			require.NoError(t, err, "the plugin was not asked again")
+			require.NoError(t, err, "the plugin did not run again")
 		}
 		if len(p.runs(t)) < 3 {
 			return fmt.Errorf("the server accepts the first token still")
@@ -87,7 +88,7 @@ func TestExecPlugin(t *testing.T) {
 		return nil
 	}))
 
-	// A certificate instead of a token.
+	// The plugin returns a certificate instead of a token.
 	cert, key, err := server.ClientCertificate("by-certificate", "system:masters")
 	require.NoError(t, err)
 	p.answer(t, map[string]any{"clientCertificateData": string(cert), "clientKeyData": string(key)})

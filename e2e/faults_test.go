@@ -27,8 +27,8 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// TestKilledInMidWatch kills the API server under an informer: what was cached stays, and the watch goes on once the
-// server is back.
+// TestKilledInMidWatch kills the API server while an informer watches. The cached objects stay, and the watch continues
+// when the server is back.
 func TestKilledInMidWatch(t *testing.T) {
 	c := newCollection(t, configMaps, configMapBody)
 	c.fill(t, 100, noLabels)
@@ -56,9 +56,9 @@ func atLeast(want, have int) error {
 	return nil
 }
 
-// TestCompactedWhileAway cuts an informer off without its noticing, changes the collection behind its back, and compacts etcd and restarts the
-// API server, so that the version which the informer has is gone when it is back, with a watch cache and without. It must
-// be told so with a 410, and must tell its handler exactly what changed.
+// TestCompactedWhileAway disconnects an informer without its noticing, changes the collection, compacts etcd and
+// restarts the API server, with and without a watch cache. The informer's version is then too old. It must get a 410,
+// and its handler must get exactly the changes.
 func TestCompactedWhileAway(t *testing.T) {
 	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
 		for _, paged := range []bool{false, true} {
@@ -87,7 +87,7 @@ func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], fla
 		case 1:
 			_, err := c.annotate(t.Context(), name, "changed")
 			require.NoError(t, err)
-		case 2: // another incarnation under the same name
+		case 2: // another object with the same name
 			require.NoError(t, c.delete(t.Context(), name))
 			_, err := c.create(t.Context(), name, nil)
 			require.NoError(t, err)
@@ -108,7 +108,7 @@ func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], fla
 	require.Equal(t, 20, f.mirror.countUnknown(), "the deletions were missed, and not said to be")
 }
 
-// compactWhileAway kills the API server, makes etcd forget its history, and starts the server again.
+// compactWhileAway kills the API server, compacts etcd, and starts the server again.
 func compactWhileAway(t *testing.T, flags ...string) {
 	t.Helper()
 	require.NoError(t, server.KillAPIServer())
@@ -117,8 +117,8 @@ func compactWhileAway(t *testing.T, flags ...string) {
 	require.NoError(t, server.StartAPIServer(t.Context(), flags...))
 }
 
-// TestCompactedInMidList compacts etcd between two pages of a list, whose token the server then refuses with a 410. What
-// the first page brought is dropped, and one list in one piece takes its place.
+// TestCompactedInMidList compacts etcd between two pages of a list. The server rejects the continue token with a 410.
+// The informer drops the first page and lists without pages.
 func TestCompactedInMidList(t *testing.T) {
 	restartWithoutWatchCache(t)
 	c := newCollection(t, configMaps, configMapBody)
@@ -137,7 +137,7 @@ func TestCompactedInMidList(t *testing.T) {
 	require.Equal(t, 3, counters.Pages, "the first, the one refused, and the whole")
 }
 
-// compactingTransport makes etcd forget its history just before it sends the first request for a second page.
+// compactingTransport compacts etcd before it sends the first request for a second page.
 type compactingTransport struct {
 	base http.RoundTripper
 	once sync.Once
@@ -151,7 +151,7 @@ func (c *compactingTransport) RoundTrip(r *http.Request) (*http.Response, error)
 	return c.base.RoundTrip(r)
 }
 
-// victim is a follower of whatever type, as faults see it.
+// victim is a follower of any type.
 type victim interface {
 	Status() informer.Status
 	ResourceVersion() string
@@ -161,7 +161,7 @@ type victim interface {
 	agree(t *testing.T)
 }
 
-// faultBench is what TestFaults inflicts faults on.
+// faultBench is the target of the faults.
 type faultBench struct {
 	c       *collection
 	churn   *churner
@@ -169,15 +169,15 @@ type faultBench struct {
 	victims []victim
 }
 
-// fault does harm, waits until each victim has suffered it, which is what seen says of its status and of its errors
-// since then, and makes good what it did.
+// fault causes a failure and waits until it affected each victim, which seen checks with the victim's status and recent
+// errors. Then it repairs the failure.
 type fault struct {
 	name  string
 	times int
-	// inflict returns what ends the fault.
+	// inflict causes the failure and returns a function that repairs it.
 	inflict func(t *testing.T, b *faultBench) (mend func(*testing.T))
 	seen    func(before, now reflector.Counters, errs []error) bool
-	// afterMending says that the effect shows only then.
+	// afterMending means that the effect shows only after the repair.
 	afterMending bool
 }
 
@@ -185,7 +185,7 @@ func faults() []fault {
 	broken := func(_, _ reflector.Counters, errs []error) bool { return len(errs) > 0 }
 	expired := func(before, now reflector.Counters, _ []error) bool { return now.Expired > before.Expired }
 	rewatched := func(before, now reflector.Counters, _ []error) bool { return now.Watches > before.Watches }
-	// Who writes at the moment of a reset may be told of it by the write, and reads the end of the stream.
+	// A client that writes during a reset may get the error from the write, and then reads the end of the stream.
 	reset := func(_, _ reflector.Counters, errs []error) bool {
 		return slices.ContainsFunc(errs, func(err error) bool {
 			return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrUnexpectedEOF)
@@ -235,7 +235,7 @@ func faults() []fault {
 	}
 }
 
-// stall holds everything back, and returns when the proxy holds bytes and no victim has what was written since.
+// stall holds all bytes back. It returns when the proxy holds bytes and no victim has received the writes since.
 func (b *faultBench) stall(t *testing.T) {
 	t.Helper()
 	b.p.Stall()
@@ -252,7 +252,7 @@ func (b *faultBench) stall(t *testing.T) {
 	}
 }
 
-// compactBehindTheirBack keeps everybody away while writers write on, and until the history of that is gone.
+// compactBehindTheirBack disconnects all clients while writers write, until the history of these writes is gone.
 func (b *faultBench) compactBehindTheirBack(t *testing.T, flags ...string) {
 	t.Helper()
 	b.p.Stall()
@@ -263,11 +263,11 @@ func (b *faultBench) compactBehindTheirBack(t *testing.T, flags ...string) {
 	b.p.Resume()
 }
 
-// seedVariable is where another seed for TestFaults may stand than the one of every day.
+// seedVariable is the environment variable with another seed for TestFaults.
 const seedVariable = "LEAT_E2E_SEED"
 
-// TestFaults kills, compacts, resets, half closes, refuses and stalls, in an order that a seed decides, under informers
-// of three kinds and while writers write. Each fault counts when each informer has seen its effect.
+// TestFaults kills, compacts, resets, half closes, refuses and stalls, in an order that a seed decides, while three
+// kinds of informers run and writers write. A fault counts when each informer has noticed it.
 func TestFaults(t *testing.T) {
 	const objects = 400
 	seed := uint64(6)
@@ -324,7 +324,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// suffer inflicts a fault, and returns when each victim has seen it and has overcome it.
+// suffer causes a fault, and returns when each victim has noticed it and has recovered.
 func (b *faultBench) suffer(t *testing.T, f fault) {
 	t.Helper()
 	before := make([]reflector.Counters, len(b.victims))
@@ -357,7 +357,7 @@ func (b *faultBench) suffer(t *testing.T, f fault) {
 	}
 }
 
-// shuffled repeats each fault as often as it says, in an order that the seed decides.
+// shuffled returns the faults, each as many times as it says, in an order that the seed decides.
 func shuffled(kinds []fault, seed uint64) []fault {
 	var all []fault
 	for _, f := range kinds {

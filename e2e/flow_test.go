@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// TestLogs asks for the logs of pods that nobody runs: what there is to see without a kubelet is how that fails.
+// TestLogs requests logs of pods that do not run. Without a kubelet, only the errors can be tested.
 func TestLogs(t *testing.T) {
 	client := newClient(t, adminConfig())
 	namespace := newCollection(t, pods, podBody).namespace
@@ -42,7 +42,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestTables reads pods as a server lays them out for people.
+// TestTables reads pods as tables.
 func TestTables(t *testing.T) {
 	client := newClient(t, adminConfig())
 	namespace := newCollection(t, pods, podBody).namespace
@@ -59,7 +59,7 @@ func TestTables(t *testing.T) {
 	require.Len(t, table.Rows, 1)
 }
 
-// TestWarnings writes a field that does not exist, in each of the ways in which a server can mind.
+// TestWarnings writes an unknown field with each level of field validation.
 func TestWarnings(t *testing.T) {
 	var mu sync.Mutex
 	var warnings []string
@@ -105,7 +105,7 @@ func TestWarnings(t *testing.T) {
 	require.Equal(t, map[string]int{"create": 4, "get": 1}, requests)
 }
 
-// TestAllPages walks through pages of a server that pages, and sees each object once.
+// TestAllPages reads all pages from a server with pages, and gets each object once.
 func TestAllPages(t *testing.T) {
 	client := newClient(t, adminConfig())
 	c := newCollection(t, configMaps, configMapBody)

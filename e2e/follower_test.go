@@ -17,10 +17,10 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// patience is how long anything may take that has to happen, a restart of the API server included.
+// patience is the time limit of everything that must happen, including a restart of the API server.
 const patience = 2 * time.Minute
 
-// eventually asks every 20 ms until f returns nil, and returns what it said last when patience is over.
+// eventually calls f every 20 ms until it returns nil. After patience it returns the last error.
 func eventually(ctx context.Context, f func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -39,7 +39,7 @@ func eventually(ctx context.Context, f func() error) error {
 	}
 }
 
-// follower is an informer of a collection, with a handler that keeps a copy of its own from what it is told.
+// follower is an informer of a collection, with a handler that keeps its own copy.
 type follower[T api.Object] struct {
 	*informer.Informer[T]
 	name       string
@@ -53,14 +53,14 @@ type follower[T api.Object] struct {
 	mutations []cache.Mutation
 }
 
-// follow runs an informer of the collection until the test ends, when it has to end without an error and without anybody
-// having changed an object of its cache.
+// follow runs an informer of the collection until the test ends. The informer must end without an error, and no object
+// of its cache may have been changed.
 func follow[T api.Object](t *testing.T, name string, c *collection, lw api.ListerWatcher[T], o informer.Options[T]) *follower[T] {
 	t.Helper()
 	f := &follower[T]{name: name, collection: c}
 	o.OnError = f.noteError
 	o.OnMutation = f.noteMutation
-	// A server that is back is noticed within a second, so that tests do not wait half a minute after each restart.
+	// Notice within a second that a server is back, so that tests do not wait half a minute after each restart.
 	o.BackoffBase, o.BackoffMax = 50*time.Millisecond, 500*time.Millisecond
 	f.options = o
 	f.Informer = informer.New(lw, o)
@@ -100,7 +100,7 @@ func (f *follower[T]) noteMutation(m cache.Mutation) {
 	f.mutations = append(f.mutations, m)
 }
 
-// tellErrors returns the last errors that lists and watches ended with.
+// tellErrors returns the last n errors of lists and watches.
 func (f *follower[T]) tellErrors(n int) []error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -132,8 +132,8 @@ func (f *follower[T]) awaitSynced(t *testing.T) {
 	}
 }
 
-// agree makes a mark, waits until the cache has it, and then requires that the cache is what a plain list says, and that
-// the handler was told of just that, in a legal order. Nobody else may write to the collection meanwhile.
+// agree creates a mark and waits until the cache has it. Then it requires that the cache equals a plain list, and that
+// the handler got exactly these objects in a legal order. No other client may write to the collection meanwhile.
 func (f *follower[T]) agree(t *testing.T) {
 	t.Helper()
 	f.await(t, f.collection.mark(t))
@@ -145,19 +145,19 @@ func (f *follower[T]) agree(t *testing.T) {
 	require.Empty(t, f.Undecodable())
 }
 
-// differs returns an error that says how the cache differs from what a plain list says, if it does.
+// differs returns an error if the cache differs from a plain list.
 func (f *follower[T]) differs(t *testing.T) error {
 	return difference(t, f.plain(t), f.Snapshot().All())
 }
 
-// letComeBack allows the handler an Add of what was deleted, as it happens when the collection goes back in time.
+// letComeBack allows an Add of a deleted object, as after a restore.
 func (f *follower[T]) letComeBack() {
 	f.mirror.mu.Lock()
 	defer f.mirror.mu.Unlock()
 	f.mirror.whole = false
 }
 
-// plain returns the collection as a plain list has it.
+// plain returns the objects of a plain list.
 func (f *follower[T]) plain(t *testing.T) map[api.Key][]byte {
 	t.Helper()
 	want := map[api.Key][]byte{}
@@ -168,8 +168,8 @@ func (f *follower[T]) plain(t *testing.T) map[api.Key][]byte {
 	return want
 }
 
-// decodePlain decodes an item of a list the way that the standard library does. Items of built-in lists do not say what
-// they are, and some types want to know.
+// decodePlain decodes an item of a list with the standard library. Items of built-in lists have no kind, which some
+// types need.
 func decodePlain[T any](t *testing.T, r api.Resource, raw []byte) T {
 	t.Helper()
 	var fields map[string]json.RawMessage
@@ -183,7 +183,7 @@ func decodePlain[T any](t *testing.T, r api.Resource, raw []byte) T {
 	return object
 }
 
-// canonical writes an object in one form, without what an item of a list need not say and what an informer drops.
+// canonical encodes an object in one form, without fields that list items lack or informers drop.
 func canonical(t require.TestingT, object any) []byte {
 	b, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -205,7 +205,7 @@ func requireSame[T api.Object](t *testing.T, what string, want map[api.Key][]byt
 	require.NoError(t, difference(t, want, have), "%s and a plain list differ", what)
 }
 
-// difference returns an error that says what is missing, too much or different, up to ten objects of each.
+// difference returns an error that names up to ten missing, surplus and different objects each.
 func difference[T api.Object](t require.TestingT, want map[api.Key][]byte, have func(func(api.Key, T) bool)) error {
 	var extra, different []string
 	found := make(map[api.Key]bool, len(want))

@@ -13,8 +13,8 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// TestForbidden follows what the user may not see, until it is granted; and when it is taken away again, what was cached
-// stays.
+// TestForbidden follows a collection that the user may not list until the permission is granted. After the permission
+// is revoked, the cached objects stay.
 func TestForbidden(t *testing.T) {
 	p, config := startProxy(t)
 	config.BearerToken = apiclient.NewSecret(cluster.RestrictedToken)
@@ -33,7 +33,7 @@ func TestForbidden(t *testing.T) {
 	require.NoError(t, server.Revoke(t.Context(), "config-maps"))
 	cached := f.Cache().Len()
 	require.NoError(t, eventually(t.Context(), func() error {
-		p.Cut() // RBAC asks only when a watch begins
+		p.Cut() // RBAC is checked only when a watch begins
 		return forbidden(f)
 	}))
 	require.Equal(t, cached, f.Cache().Len())

@@ -18,8 +18,9 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// TestBodiesByType has kube-apiserver and leat serve answer bodies of the types that web forms have, and without a type,
-// which both read as JSON. leat serve refuses the latter only from a browser, because kubectl create --raw sends it.
+// TestBodiesByType sends bodies with the content types of web forms, and without a type, to kube-apiserver and leat
+// serve. Both read them as JSON. leat serve refuses bodies without a type only from a browser, because kubectl create
+// --raw sends them.
 func TestBodiesByType(t *testing.T) {
 	namespace := newCollection(t, configMaps, configMapBody).namespace
 	served, path := serveInBackground(t)
@@ -76,7 +77,7 @@ func serveInBackground(t *testing.T) (url, path string) {
 	require.True(t, lines.Scan())
 	t.Cleanup(func() {
 		require.NoError(t, serve.Process.Signal(os.Interrupt))
-		for lines.Scan() { // Wait closes the pipe, so it is read to its end before
+		for lines.Scan() { // Wait closes the pipe, so read it to its end before
 		}
 		require.NoError(t, serve.Wait())
 	})

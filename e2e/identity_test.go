@@ -26,7 +26,7 @@ var (
 	selfReviews     = api.Resource{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview", Plural: "selfsubjectreviews"}
 )
 
-// whoami asks the server whom it takes a client for.
+// whoami returns the user that the server sees for a client.
 func whoami(ctx context.Context, client *apiclient.Client) (authenticationv1.UserInfo, error) {
 	review := &authenticationv1.SelfSubjectReview{}
 	review, err := apiclient.NewTyped[*authenticationv1.SelfSubjectReview](client, selfReviews, "").Create(ctx, review, metav1.CreateOptions{})
@@ -36,7 +36,7 @@ func whoami(ctx context.Context, client *apiclient.Client) (authenticationv1.Use
 	return review.Status.UserInfo, nil
 }
 
-// requireUser waits until the server takes a client for a user: what is read from files is not read for each request.
+// requireUser waits until the server sees a client as a user, because files are not read for each request.
 func requireUser(t *testing.T, client *apiclient.Client, name string) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {
@@ -70,7 +70,7 @@ func TestImpersonation(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "who may not impersonate does: %v", err)
 }
 
-// TestCertificatesRotate replaces the files of a client certificate under a client that watches.
+// TestCertificatesRotate replaces the files of a client certificate while the client watches.
 func TestCertificatesRotate(t *testing.T) {
 	dir := t.TempDir()
 	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
@@ -93,14 +93,14 @@ func TestCertificatesRotate(t *testing.T) {
 	f.agree(t)
 	require.Empty(t, f.tellErrors(1), "the watch broke off")
 
-	require.NoError(t, os.WriteFile(certFile, []byte("half a certif"), 0o600)) // what stands there while somebody writes
+	require.NoError(t, os.WriteFile(certFile, []byte("half a certif"), 0o600)) // a file that is only half written
 	user, err := whoami(t.Context(), client)
 	require.NoError(t, err)
 	require.Equal(t, "second", user.Username)
 	f.agree(t)
 }
 
-// TestTokensRotate replaces the file of a service account's token under a client that watches, and revokes the old token.
+// TestTokensRotate replaces the file of a service account's token while the client watches, and revokes the old token.
 func TestTokensRotate(t *testing.T) {
 	admin := newClient(t, adminConfig())
 	c := newCollection(t, configMaps, configMapBody)
@@ -121,7 +121,7 @@ func TestTokensRotate(t *testing.T) {
 
 	replaceFile(t, file, []byte(boundToken(t, admin, account, "second")))
 	deleteSecret(t, admin, account.Namespace, "first")
-	require.NoError(t, eventually(t.Context(), func() error { // it remembers for some seconds that a token was good
+	require.NoError(t, eventually(t.Context(), func() error { // the server caches a valid token for some seconds
 		status, _, err := server.Do(t.Context(), first, http.MethodGet, "/api", nil)
 		if err == nil && status != http.StatusUnauthorized {
 			err = fmt.Errorf("the first token is answered with %d", status)
@@ -132,7 +132,7 @@ func TestTokensRotate(t *testing.T) {
 	require.NoError(t, err, "the token that was revoked is sent on")
 	f.agree(t)
 	require.Empty(t, f.tellErrors(1), "the watch broke off")
-	require.NoError(t, server.RestartAPIServer(t.Context())) // which ends all watches, and forgets which tokens were good
+	require.NoError(t, server.RestartAPIServer(t.Context())) // this ends all watches and clears the cache of tokens
 	f.agree(t)
 	requireUser(t, client, user)
 	for _, err := range f.tellErrors(100) {
@@ -155,7 +155,7 @@ func deleteSecret(t *testing.T, admin *apiclient.Client, namespace, name string)
 	require.NoError(t, all.Delete(t.Context(), api.Key{Name: name}, metav1.DeleteOptions{}))
 }
 
-// boundToken makes a secret and a token that is good as long as the secret is there.
+// boundToken creates a secret, and a token that is valid while the secret exists.
 func boundToken(t *testing.T, admin *apiclient.Client, account api.Key, secret string) string {
 	t.Helper()
 	made, err := apiclient.NewTyped[*corev1.Secret](admin, secrets, account.Namespace).Create(t.Context(),
@@ -176,7 +176,7 @@ func boundToken(t *testing.T, admin *apiclient.Client, account api.Key, secret s
 	return request.Status.Token
 }
 
-// grantTo lets a user do everything, until the test ends.
+// grantTo grants a user everything until the test ends.
 func grantTo(t *testing.T, user string) {
 	t.Helper()
 	name := "all-" + filepath.Base(t.Name())
@@ -191,14 +191,14 @@ func grantTo(t *testing.T, user string) {
 	})
 }
 
-// replaceFile writes a file as those do who rotate credentials: under another name, which then becomes this one.
+// replaceFile replaces a file as programs that rotate credentials do: it writes another file and renames it.
 func replaceFile(t *testing.T, path string, content []byte) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(path+".new", content, 0o600))
 	require.NoError(t, os.Rename(path+".new", path))
 }
 
-// followConfigMaps watches a namespace of its own with a client.
+// followConfigMaps watches a new namespace with a client.
 func followConfigMaps(t *testing.T, client *apiclient.Client) *follower[*corev1.ConfigMap] {
 	t.Helper()
 	c := newCollection(t, configMaps, configMapBody)

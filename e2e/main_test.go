@@ -9,8 +9,8 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// server is the cluster of all tests. A test that kills or restarts a server leaves it running as it was, and so does
-// not run in parallel with others.
+// server is the cluster of all tests. A test that kills or restarts it must restore its original state and must not run
+// in parallel with others.
 var server *cluster.Cluster
 
 func TestMain(m *testing.M) {

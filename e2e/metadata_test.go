@@ -22,8 +22,8 @@ const (
 	jobBody      = `{"spec":{"template":{"spec":{"restartPolicy":"Never","containers":[{"name":"c","image":"registry.example/app:1"}]}}}}`
 )
 
-// TestMetadata asks a kube-apiserver and the test server the same: what of its metadata an update of an object's status
-// takes, and which metadata metadata.generation counts.
+// TestMetadata compares a kube-apiserver with the test server: which metadata an update of an object's status changes,
+// and which metadata metadata.generation counts.
 func TestMetadata(t *testing.T) {
 	apps := func(kind, plural string) api.Resource {
 		return api.Resource{Group: "apps", Version: "v1", Kind: kind, Plural: plural, Namespaced: true}
@@ -87,8 +87,8 @@ func ask(ctx context.Context, s *testserver.Server, method, path string, body []
 	return answer, err
 }
 
-// probeMetadata makes an object, and says what changed its generation by how much, and which metadata a PUT of its
-// status took.
+// probeMetadata creates an object and returns which changes incremented its generation, and which metadata a PUT of its
+// status changed.
 func probeMetadata(t *testing.T, all *collection, do send) string {
 	t.Helper()
 	write := func(method, path string, body map[string]any) (object, metadata map[string]any) {

@@ -13,17 +13,18 @@ import (
 	"github.com/leatproject/leat/informer"
 )
 
-// mirror keeps a copy of a collection from what a handler is told, and notes what no history can be: an Add of what is
-// there, an Update or a Delete of what is not, an Update from a state that the handler was not told.
+// mirror keeps a copy of a collection from the notifications of a handler. It records notifications that contradict it:
+// an Add of an existing object, an Update or a Delete of a missing one, and an Update from another state than the last
+// one.
 type mirror[T api.Object] struct {
-	whole bool // nothing is selected, so an object that was deleted never comes back
+	whole bool // there is no selector, so a deleted object never comes back
 
 	mu      sync.Mutex // guards the fields below
 	objects map[api.Key]T
 	gone    map[types.UID]bool
-	names   map[string]bool // of every object that ever was
+	names   map[string]bool // of every object that ever existed
 	counts  map[informer.EventType]int
-	unknown int // deletions that were missed
+	unknown int // tombstones
 	illegal []string
 }
 
@@ -42,16 +43,16 @@ func (m *mirror[T]) note(n informer.Notification[T]) {
 	m.counts[n.Type]++
 	switch n.Type {
 	case informer.Add:
-		m.forbid(known, n, "an Add of what is there")
-		m.forbid(m.whole && m.gone[n.Object.GetUID()], n, "an Add of what was deleted")
+		m.forbid(known, n, "an Add of an existing object")
+		m.forbid(m.whole && m.gone[n.Object.GetUID()], n, "an Add of a deleted object")
 		m.objects[key], m.names[key.Name] = n.Object, true
 	case informer.Update:
-		m.forbid(!known, n, "an Update of what is not there")
-		m.forbid(known && !api.SameVersion(last, n.Old), n, "an Update from a state that was not told")
+		m.forbid(!known, n, "an Update of a missing object")
+		m.forbid(known && !api.SameVersion(last, n.Old), n, "an Update from another state than the last one")
 		m.forbid(n.Old.GetUID() != n.Object.GetUID(), n, "an Update to another UID")
 		m.objects[key] = n.Object
 	case informer.Delete:
-		m.forbid(!known, n, "a Delete of what is not there")
+		m.forbid(!known, n, "a Delete of a missing object")
 		m.forbid(known && last.GetUID() != n.Object.GetUID(), n, "a Delete of another UID")
 		delete(m.objects, key)
 		m.gone[n.Object.GetUID()] = true
@@ -68,8 +69,8 @@ func (m *mirror[T]) forbid(happened bool, n informer.Notification[T], what strin
 	}
 }
 
-// agree waits until the mirror, which lags behind the cache, is what a plain list said, and requires that all it was
-// told was legal.
+// agree waits until the mirror, which is later than the cache, equals a plain list, and requires that no notification
+// contradicted it.
 func (m *mirror[T]) agree(t *testing.T, what string, want map[api.Key][]byte) {
 	t.Helper()
 	err := eventually(t.Context(), func() error {
@@ -87,7 +88,7 @@ func (m *mirror[T]) copy() map[api.Key]T {
 	return maps.Clone(m.objects)
 }
 
-// unseen returns the names that no Add was told of.
+// unseen returns the names for which there was no Add.
 func (m *mirror[T]) unseen(names []string) []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

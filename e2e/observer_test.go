@@ -16,19 +16,18 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 )
 
-// observer watches the ReplicaSets and the Pods of a namespace, with net/http and encoding/json alone, and looks at each
-// state that the server goes through: how many replicas the sets of one app want together, and how many of its Pods are
-// available.
+// observer watches the ReplicaSets and Pods of a namespace, with only net/http and encoding/json. It checks every state
+// of the server: the sum of the sizes of an app's sets, and the number of its available Pods.
 type observer struct {
 	namespace string
 	client    *http.Client
 
 	mu          sync.Mutex                 // guards the fields below
-	most, least int                        // what there may be of each app
+	most, least int                        // the limits of each app
 	sizes       map[string]map[string]int  // of each app's sets
 	available   map[string]map[string]bool // of each app's Pods
 	states      int
-	gaps        int // times that states may have been missed, because the server was away
+	gaps        int // how many times states may have been missed because the server was away
 	wrong       []string
 }
 
@@ -50,14 +49,14 @@ func observe(t *testing.T, namespace string) *observer {
 	return o
 }
 
-// limit says from now on how many replicas there may be, and how many must be available.
+// limit sets the largest number of replicas and the smallest number of available ones from now on.
 func (o *observer) limit(most, least int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.most, o.least = most, least
 }
 
-// check fails if anything was seen that should not be, or nothing at all.
+// check fails if a state broke a limit, or if there was no state at all.
 func (o *observer) check(t *testing.T) {
 	t.Helper()
 	o.mu.Lock()
@@ -66,13 +65,13 @@ func (o *observer) check(t *testing.T) {
 	require.NotZero(t, o.states)
 }
 
-// follows lists, then watches from there, for ever.
+// follows lists and watches forever.
 func follows[T any](ctx context.Context, o *observer, path string, replace func([]T), see func(kind string, object T)) {
 	for ctx.Err() == nil {
 		version, items, err := listPlain[T](ctx, o.client, path)
 		if err == nil {
 			replace(items)
-			_ = watchPlain(ctx, o.client, path, version, see) // however it ends, there is a gap
+			_ = watchPlain(ctx, o.client, path, version, see) // there is a gap, however the watch ends
 		}
 		o.mu.Lock()
 		o.gaps++

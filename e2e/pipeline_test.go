@@ -17,7 +17,8 @@ import (
 
 const widgetBody = `{"spec":{"size":3,"color":"red","more":{"deep":[1,2.5,"three"]}}}`
 
-// TestPipeline follows, beside each other, each kind of type that leat can decode, over each kind of stream.
+// TestPipeline follows collections with each kind of type that leat can decode, over each kind of stream, at the same
+// time.
 func TestPipeline(t *testing.T) {
 	client := newClient(t, adminConfig())
 	json := adminConfig()
@@ -61,7 +62,7 @@ func TestPipeline(t *testing.T) {
 	})
 }
 
-// exercise follows a collection from a WatchList and from a list in pages while it changes, and has a handler join late.
+// exercise follows a changing collection with a WatchList and with a list in pages, and registers a late handler.
 func exercise[T api.Object](t *testing.T, c *collection, lw api.ListerWatcher[T]) {
 	t.Parallel()
 	const objects = 48

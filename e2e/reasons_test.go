@@ -22,8 +22,8 @@ import (
 
 var ghosts = api.Resource{Group: "e2e.leat.example", Version: "v1", Kind: "Ghost", Plural: "ghosts", Namespaced: true}
 
-// TestOneReason has managers fail because of what a cluster lacks, or does not allow: each returns one error, on one line,
-// that names who failed, what was asked for, and why it was refused.
+// TestOneReason has managers that fail because the cluster lacks something or forbids it. Each returns one error of one
+// line, which names the component, the request and the reason.
 func TestOneReason(t *testing.T) {
 	restricted := adminConfig()
 	restricted.BearerToken = apiclient.NewSecret(cluster.RestrictedToken)
@@ -47,7 +47,7 @@ func TestOneReason(t *testing.T) {
 		})
 		t.Run(c.name+", of a controller", func(t *testing.T) {
 			m, ctl, cached := watching(t, c.config, c.resource, manager.Options{}, controller.Options{CacheSyncTimeout: time.Second})
-			_, err := m.AddWith(cached, manager.Placement{Group: manager.Others}) // so that nobody else waits for it
+			_, err := m.AddWith(cached, manager.Placement{Group: manager.Others}) // in the last group, so that no other runnable waits for it
 			require.NoError(t, err)
 			require.NoError(t, m.Add(ctl))
 			err = m.Run(t.Context())
@@ -57,7 +57,7 @@ func TestOneReason(t *testing.T) {
 	}
 }
 
-// watching is a manager, and what can be added to it: a controller and the informer that it rests on.
+// watching returns a manager, and a controller with its informer to add to it.
 func watching(t *testing.T, config apiclient.Config, r api.Resource, mo manager.Options, co controller.Options) (
 	*manager.Manager, *controller.Controller[api.Key], *informer.Informer[*metav1.PartialObjectMetadata],
 ) {
@@ -81,7 +81,7 @@ func requireReason(t *testing.T, err error, prefix string, contains ...string) {
 	}
 }
 
-// TestLostLeaseSaysWhy takes the lease away from managers that lead, in two ways.
+// TestLostLeaseSaysWhy takes the lease from leading managers, in two ways.
 func TestLostLeaseSaysWhy(t *testing.T) {
 	t.Run("somebody else writes that he holds it", func(t *testing.T) {
 		namespace, ended := lead(t, adminConfig())
@@ -107,7 +107,8 @@ func TestLostLeaseSaysWhy(t *testing.T) {
 	})
 }
 
-// lead runs a manager with a quick election, and returns when it leads: where its lease is, and how it will end.
+// lead runs a manager with a short election, and returns when it leads: the namespace of the lease, and a channel for
+// its error.
 func lead(t *testing.T, config apiclient.Config) (namespace string, ended <-chan error) {
 	t.Helper()
 	namespace = newCollection(t, configMaps, configMapBody).namespace
@@ -123,7 +124,7 @@ func lead(t *testing.T, config apiclient.Config) (namespace string, ended <-chan
 		defer close(finished)
 		over <- m.Run(t.Context())
 	}()
-	t.Cleanup(func() { <-finished }) // by then the test's context has ended
+	t.Cleanup(func() { <-finished }) // the test's context has ended by then
 	select {
 	case <-m.Elected():
 	case <-time.After(patience):

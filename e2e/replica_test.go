@@ -26,7 +26,7 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// The times of the replicas' election: less than half of the defaults, so that the test is short.
+// The times of the replicas' election, less than half of the defaults to keep the test short.
 const (
 	leaseDuration = 6 * time.Second
 	renewDeadline = 4 * time.Second
@@ -37,11 +37,11 @@ const (
 	leaseName = "mill"
 	seedLabel = "seed"
 	beatLabel = "beat"
-	seeds     = 100                    // what a replica has in its cache
+	seeds     = 100                    // objects in the cache of a replica
 	beatPause = 200 * time.Millisecond // between two writes of the leader
 )
 
-// replicaVariable makes the test binary a replica, of the replicaConfig that its value is in JSON.
+// replicaVariable makes the test binary run as a replica. Its value is a replicaConfig in JSON.
 const replicaVariable = "LEAT_E2E_REPLICA"
 
 type replicaConfig struct {
@@ -49,22 +49,22 @@ type replicaConfig struct {
 	CA                               []byte
 }
 
-// beat is what a leader writes: who it is, its how manieth write that is, how much was in its cache before it was
-// elected, and whether it writes that because it has been told to end. A process leads once, so that its name is its term.
+// beat is a write of a leader: its name, the number of the write, the number of objects in its cache before its
+// election, and whether it writes after its context ended. A process leads once, so its name identifies its term.
 type beat struct {
 	Writer         string
 	Number, Cached int
 	Last           bool
 }
 
-// runReplica is the main of a replica: it returns what the process exits with.
+// runReplica is the main function of a replica. It returns the exit code.
 func runReplica(encoded string) int {
 	var c replicaConfig
 	err := json.Unmarshal([]byte(encoded), &c)
 	if err == nil {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
-			os.Exit(2) // the test is gone
+			os.Exit(2) // the test has ended
 		}()
 		err = manager.UntilSignal(context.Background(), c.run)
 	}
@@ -87,7 +87,7 @@ func (c replicaConfig) run(ctx context.Context) error {
 		Namespace: c.Namespace, Name: leaseName, Identity: c.Identity,
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		OnLeading: func(leading bool) {
-			if leading { // before what leads is called
+			if leading { // before the leading function is called
 				w.beat.Cached = cached.Cache().Len()
 			}
 		},
@@ -109,13 +109,13 @@ func (c replicaConfig) run(ctx context.Context) error {
 	return m.Run(ctx)
 }
 
-// writer reconciles one object for ever: it writes one beat after the other, each a new object, which the server accepts
-// from anybody.
+// writer reconciles one object forever: it writes beats, each as a new object, which the server accepts from every
+// client.
 type writer struct {
 	elector   *leaderelection.Elector
 	maps      *apiclient.TypedClient[*corev1.ConfigMap]
 	namespace string
-	beat      beat // the next one but for its number
+	beat      beat // the next one, except for its number
 }
 
 func (w *writer) Reconcile(ctx context.Context, _ api.Key) (controller.Result, error) {
@@ -127,7 +127,7 @@ func (w *writer) Reconcile(ctx context.Context, _ api.Key) (controller.Result, e
 	select {
 	case <-pause.C:
 		return controller.Result{RequeueAfter: 1}, nil
-	case <-ctx.Done(): // and it has one more thing to do
+	case <-ctx.Done(): // write one more after the end of the context
 		w.beat.Last = true
 		return controller.Result{}, w.write(context.WithoutCancel(ctx))
 	}
@@ -159,7 +159,7 @@ type replica struct {
 	ended    chan error
 }
 
-// startReplica starts one, which is killed when the test ends.
+// startReplica starts a replica. It is killed when the test ends.
 func startReplica(t *testing.T, namespace, identity string) *replica {
 	t.Helper()
 	config, err := json.Marshal(replicaConfig{
@@ -170,7 +170,7 @@ func startReplica(t *testing.T, namespace, identity string) *replica {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), replicaVariable+"="+string(config))
 	cmd.Stderr = r.stderr
-	_, err = cmd.StdinPipe() // which closes with this process
+	_, err = cmd.StdinPipe() // the pipe closes with this process
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
 	r.process = cmd.Process
@@ -182,7 +182,7 @@ func startReplica(t *testing.T, namespace, identity string) *replica {
 	return r
 }
 
-// end returns how the process ended, and what it said; it has to, soon.
+// end returns the exit code and the standard error of a process that must end soon.
 func (r *replica) end(t *testing.T) (code int, said string) {
 	t.Helper()
 	var err error

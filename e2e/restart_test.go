@@ -20,8 +20,8 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// TestRestartBetweenTwoWrites stops a controller that copies objects, changes what it copies behind its back, and starts
-// it anew, which knows nothing: it makes up for each change, and does nothing else.
+// TestRestartBetweenTwoWrites stops a controller that copies objects, changes the originals, and starts the controller
+// again without any state. It must repair each difference and do nothing else.
 func TestRestartBetweenTwoWrites(t *testing.T) {
 	originals := newCollection(t, configMaps, `{"data":{"a":"b"}}`)
 	for _, name := range []string{"kept", "changed", "deleted", "recreated", "bereft"} {
@@ -60,10 +60,10 @@ func TestRestartBetweenTwoWrites(t *testing.T) {
 const (
 	originalLabel = "original"
 	copyLabel     = "copy"
-	copiedUID     = "e2e.leat.example/uid" // an annotation of a copy: what it is of
+	copiedUID     = "e2e.leat.example/uid" // an annotation with the UID of the original
 )
 
-// copier reconciles config maps: each that is labelled as an original has a copy, which says which object it is of.
+// copier reconciles config maps. Each original has a copy, whose annotation names the original.
 type copier struct {
 	resource  *apiclient.TypedClient[*corev1.ConfigMap]
 	originals *collection
@@ -79,7 +79,7 @@ func newCopier(t *testing.T, originals *collection) *copier {
 	return &copier{resource: apiclient.NewTyped[*corev1.ConfigMap](newClient(t, adminConfig()), configMaps, originals.namespace), originals: originals}
 }
 
-// start runs the controller and returns, when it has seen everything that there was, a function that ends it.
+// start runs the controller. When it has reconciled everything, start returns a function that stops it.
 func (c *copier) start(t *testing.T) (stop func()) {
 	t.Helper()
 	c.from = informer.New(c.resource, informer.Options[*corev1.ConfigMap]{Selector: api.Selector{Labels: originalLabel}})
@@ -140,8 +140,8 @@ func copyOf(original *corev1.ConfigMap, name api.Key) *corev1.ConfigMap {
 	}
 }
 
-// note notes a write that the server accepted. One that was based on what is no longer so is no failure: the cache is
-// behind, and will say so itself.
+// note records a write that the server accepted. A conflict is no failure: the cache is late, and its event causes
+// another reconcile.
 func (c *copier) note(verb string, name api.Key, err error) error {
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return nil
@@ -154,7 +154,7 @@ func (c *copier) note(verb string, name api.Key, err error) error {
 	return err
 }
 
-// takeWrites returns what the server has accepted since the last call.
+// takeWrites returns the writes since the last call.
 func (c *copier) takeWrites() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +163,8 @@ func (c *copier) takeWrites() []string {
 	return writes
 }
 
-// converge waits until the server, asked without leat, has so many originals, a copy of each, and no other copy.
+// converge waits until the server has the given number of originals, one copy of each, and no other copy. It does not
+// use leat.
 func (c *copier) converge(t *testing.T, originals int) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {

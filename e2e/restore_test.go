@@ -18,9 +18,9 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// TestRestoredEtcd restores etcd from a backup under informers that run all the time. The server's versions go back, and
-// it answers a watch from the future with silence. The informers must show what the server has, and nothing else. In one
-// case they see the outage, in the other only a connection that breaks.
+// TestRestoredEtcd restores etcd from a backup while informers run. The server's versions decrease, and it answers a
+// watch from a future version with silence. Afterwards the informers must show exactly what the server has. In one case
+// they notice the outage, in the other only a broken connection.
 func TestRestoredEtcd(t *testing.T) {
 	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
 		t.Run("an outage, "+name, func(t *testing.T) {
@@ -31,7 +31,7 @@ func TestRestoredEtcd(t *testing.T) {
 	}
 	t.Run("behind their back", func(t *testing.T) {
 		p, config := startProxy(t)
-		b := newRestoreBench(t, config, 15*time.Second) // of watches, so that a minute of silence ends soon
+		b := newRestoreBench(t, config, 15*time.Second) // of watches, so that a minute of silence is over soon
 		p.Stall()
 		require.NoError(t, server.RestoreEtcd(t.Context()))
 		p.Cut()
@@ -40,13 +40,13 @@ func TestRestoredEtcd(t *testing.T) {
 	})
 }
 
-// restoreBench is a collection of which there is a backup, and which has changed since.
+// restoreBench is a collection with a backup that has changed since.
 type restoreBench struct {
 	c       *collection
 	victims []restoreVictim
 }
 
-// restoreVictim is a follower, whatever its type.
+// restoreVictim is a follower of any type.
 type restoreVictim interface {
 	victim
 	letComeBack()
@@ -77,11 +77,12 @@ func newRestoreBench(t *testing.T, config apiclient.Config, watchTimeout time.Du
 	return b
 }
 
-// change deletes, changes, replaces and creates. What it does will not have happened. Revisions that no object has keep the
-// restored server from overtaking its former versions: each start of an API server makes some.
+// change deletes, changes, replaces and creates objects. The restore undoes these changes. Additional revisions without
+// an object prevent the restored server from overtaking its former versions, because each start of an API server adds
+// some revisions.
 func (b *restoreBench) change(t *testing.T) {
 	t.Helper()
-	require.NoError(t, eventually(t.Context(), func() error { // the API server has to find etcd again
+	require.NoError(t, eventually(t.Context(), func() error { // the API server must find etcd again
 		_, err := b.c.annotate(t.Context(), objectName(0), "changed")
 		return err
 	}))
@@ -116,8 +117,8 @@ func (b *restoreBench) agree(t *testing.T) {
 	}
 }
 
-// convwaits until each informer shows what the server has, for so long at most, and requires that it goes on from
-// there.
+// converge waits until each informer shows what the server has, at most for limit, and requires that it follows later
+// changes.
 func (b *restoreBench) converge(t *testing.T, limit time.Duration) {
 	t.Helper()
 	began := time.Now()
@@ -132,8 +133,9 @@ func (b *restoreBench) converge(t *testing.T, limit time.Duration) {
 	b.agree(t)
 }
 
-// TestWatchFromTheFuture shows what TestRestoredEtcd is about: the API server accepts a watch from a version that it has
-// not reached, sends nothing, no bookmark either, and ends it in good order. A list says that the version is too large.
+// TestWatchFromTheFuture checks the reason for TestRestoredEtcd. The API server accepts a watch from a version that it
+// has not reached, sends nothing, not even a bookmark, and ends it normally. A list fails with the message that the
+// version is too large.
 func TestWatchFromTheFuture(t *testing.T) {
 	for name, flags := range map[string][]string{"with watch cache": nil, "without": {"--watch-cache=false"}} {
 		t.Run(name, func(t *testing.T) {

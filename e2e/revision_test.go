@@ -12,8 +12,7 @@ import (
 
 const revisionAnnotation = "deployment.kubernetes.io/revision"
 
-// TestRevisions has one Deployment numbered, rolled back and its orphans adopted, as the controllers of Kubernetes do
-// it.
+// TestRevisions checks the revisions, a rollback and the adoption of orphans of one Deployment, as in Kubernetes.
 func TestRevisions(t *testing.T) {
 	f := newFleet(t)
 	f.start(t)
@@ -31,7 +30,7 @@ func TestRevisions(t *testing.T) {
 	require.Equal(t, "2", d.Annotations[revisionAnnotation])
 	require.EqualValues(t, 2, d.Generation)
 
-	// An orphan that lists the Deployment as an owner is adopted by way of that reference.
+	// An orphan that lists the Deployment as an owner is adopted with that reference.
 	f.orphan(t, d)
 	listed := []metav1.OwnerReference{*metav1.NewControllerRef(d, appsv1.SchemeGroupVersion.WithKind("Deployment"))}
 	f.wait(t, 1, func() int {
@@ -42,8 +41,8 @@ func TestRevisions(t *testing.T) {
 	})
 	require.Equal(t, listed, f.set(t, "app:orphan").OwnerReferences)
 
-	// A template that was changed on a paused Deployment is a revision before the rollback, which goes to the one
-	// before.
+	// A template that was changed while the Deployment was paused gets a revision before the rollback. The rollback
+	// goes to the one before.
 	f.change(t, spec{"paused": true}.patch())
 	f.change(t, image("app:3").patch())
 	rollback := spec{"paused": false}.patch()
@@ -65,7 +64,7 @@ func (f *fleet) change(t *testing.T, patch map[string]any) {
 	require.NoError(t, err)
 }
 
-// set is the ReplicaSet of an image.
+// set returns the ReplicaSet with an image.
 func (f *fleet) set(t *testing.T, image string) *appsv1.ReplicaSet {
 	t.Helper()
 	answer, err := server.Must(t.Context(), http.MethodGet, "/apis/apps/v1/namespaces/"+f.namespace+"/replicasets", nil)
@@ -81,8 +80,8 @@ func (f *fleet) set(t *testing.T, image string) *appsv1.ReplicaSet {
 	return nil
 }
 
-// orphan makes a ReplicaSet without Pods that a Deployment selects, and that lists it as an owner and not as its
-// controller.
+// orphan creates a ReplicaSet without Pods that matches the Deployment's selector and lists it as an owner, but not as
+// its controller.
 func (f *fleet) orphan(t *testing.T, d *appsv1.Deployment) {
 	t.Helper()
 	template := d.Spec.Template.DeepCopy()

@@ -14,8 +14,8 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// TestTenThousandObjects has one informer that sees 10,000 objects come one by one and others that list them, while they
-// change.
+// TestTenThousandObjects has one informer that receives 10,000 objects one by one, and others that list them, while the
+// objects change.
 func TestTenThousandObjects(t *testing.T) {
 	const objects, changes = 10_000, 4_000
 	client := newClient(t, adminConfig())
@@ -58,7 +58,7 @@ func objectNames(n int) []string {
 	return names
 }
 
-// TestPages lists from a server that has no watch cache, and so answers in pages.
+// TestPages lists from a server without a watch cache, which answers in pages.
 func TestPages(t *testing.T) {
 	restartWithoutWatchCache(t)
 	c := newCollection(t, configMaps, configMapBody)
@@ -72,14 +72,14 @@ func TestPages(t *testing.T) {
 	f.agree(t)
 }
 
-// restartWithoutWatchCache has the API server ask etcd for everything, until the test ends.
+// restartWithoutWatchCache restarts the API server without its watch cache until the test ends.
 func restartWithoutWatchCache(t *testing.T) {
 	t.Helper()
 	require.NoError(t, server.RestartAPIServer(t.Context(), "--watch-cache=false"))
 	t.Cleanup(func() { restart(t) })
 }
 
-// restart brings the API server back with the flags that it had at first. The test's own context may have ended.
+// restart restarts the API server with its original flags. The test's own context may have ended.
 func restart(t *testing.T) {
 	t.Helper()
 	if err := server.KillAPIServer(); err != nil {
@@ -88,7 +88,7 @@ func restart(t *testing.T) {
 	require.NoError(t, server.StartAPIServer(contextWithoutEnd(t)))
 }
 
-// ensureServer starts the API server if a test has ended between killing it and starting it.
+// ensureServer starts the API server if a test has ended after killing it.
 func ensureServer(t *testing.T) {
 	t.Helper()
 	if err := server.StartAPIServer(contextWithoutEnd(t)); err != nil {

@@ -15,14 +15,14 @@ import (
 	"github.com/leatproject/leat/reflector"
 )
 
-// selection is a part of a collection, and what takes an object out of it and back.
+// selection is a part of a collection, with patches that make an object leave and enter it.
 type selection struct {
 	labels, fields string
-	subresource    string // that the patches are for; empty is the object itself
+	subresource    string // the target of the patches; empty means the object itself
 	leave, enter   string // merge patches
 }
 
-// TestSelectors follows parts of collections, which objects enter and leave without being made or deleted.
+// TestSelectors follows parts of collections that existing objects enter and leave.
 func TestSelectors(t *testing.T) {
 	client := newClient(t, adminConfig())
 	gadgets := customResource(t, "Gadget")

@@ -16,7 +16,7 @@ import (
 
 var disruptionBudgets = api.Resource{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget", Plural: "poddisruptionbudgets", Namespaced: true}
 
-// runPod makes a pod and says of it what a kubelet would: that it runs and is ready.
+// runPod creates a pod and writes the status of a running and ready pod, as a kubelet would.
 func runPod(t *testing.T, client *apiclient.Client, namespace, name string) *corev1.Pod {
 	t.Helper()
 	all := apiclient.NewTyped[*corev1.Pod](client, pods, namespace)
@@ -32,7 +32,7 @@ func runPod(t *testing.T, client *apiclient.Client, namespace, name string) *cor
 	return pod
 }
 
-// TestEviction asks for a pod that a budget protects, and for one that nothing protects.
+// TestEviction evicts a pod that a disruption budget protects, and an unprotected one.
 func TestEviction(t *testing.T) {
 	client := newClient(t, adminConfig())
 	namespace := newCollection(t, pods, podBody).namespace
@@ -73,7 +73,7 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// TestBinding schedules a pod by hand, as a scheduler does.
+// TestBinding binds a pod to a node as a scheduler does.
 func TestBinding(t *testing.T) {
 	client := newClient(t, adminConfig())
 	namespace := newCollection(t, pods, podBody).namespace

@@ -29,13 +29,13 @@ var trainingJobs = api.Resource{
 // trainingDefinition is where the definition of TrainingJobs is.
 const trainingDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/trainingjobs.training.leat.example"
 
-// TestTrainingJobs has the controller of examples/trainingjob take jobs to their end. It starts before the server knows what
-// a training job is. Nothing makes Pods run here but the test.
+// TestTrainingJobs runs the controller of examples/trainingjob and takes jobs to their end. It starts before the server
+// serves TrainingJobs. Only the test changes the status of Pods.
 func TestTrainingJobs(t *testing.T) {
 	l := newLab(t)
 	l.start(t)
 	require.NoError(t, eventually(t.Context(), func() error {
-		return l.said("waiting until the server knows the resource")
+		return l.said("waiting until the server serves the resource")
 	}), "%s", l.log(t))
 	l.define(t)
 
@@ -120,8 +120,8 @@ func (l *lab) suspend(t *testing.T) {
 	l.becomes(t, "paused", "Succeeded", "JobSucceeded")
 }
 
-// scale changes the number of workers of a job with an evaluator: the other Pods stay as they are, and the master's
-// success is the job's.
+// scale changes the number of workers of a job with an evaluator. The other Pods stay, and the job succeeds with its
+// master.
 func (l *lab) scale(t *testing.T) {
 	fixed := []string{"elastic-evaluator-0", "elastic-master-0", "elastic-ps-0", "elastic-worker-0"}
 	require.Equal(t, fixed, l.podsOf(t, "elastic", 4))
@@ -148,7 +148,7 @@ func (l *lab) scale(t *testing.T) {
 	l.becomes(t, "elastic", "Succeeded", "JobSucceeded")
 }
 
-// refuse has a job that only the controller can see is wrong, and one that the server does.
+// refuse has a job that only the controller finds invalid, and one that the server rejects.
 func (l *lab) refuse(t *testing.T) {
 	l.becomes(t, "leaderless", "Failed", "InvalidSpec")
 	out, err := l.kubectl(t, "get", "tj", "leaderless").CombinedOutput()
@@ -171,7 +171,7 @@ func (l *lab) readme(t *testing.T) {
 	require.Equal(t, []string{"mnist-chief-0", "mnist-ps-0", "mnist-worker-0", "mnist-worker-1"}, l.podsOf(t, "mnist", 4))
 }
 
-// lab is a namespace for training jobs, and the controller of them.
+// lab is a namespace for training jobs, with their controller.
 type lab struct {
 	*collection
 	binary, kubeconfig, stderr string
@@ -182,10 +182,10 @@ type training map[string]any
 
 func (s training) patch() map[string]any { return map[string]any{"spec": s} }
 
-// replicas are how many of each type there are.
+// replicas has the number of replicas of each type.
 type replicas map[string]int
 
-// MarshalJSON writes them with the template of all of them.
+// MarshalJSON writes the numbers with one template for all types.
 func (r replicas) MarshalJSON() ([]byte, error) {
 	all := map[string]any{}
 	for name, n := range r {
@@ -197,7 +197,7 @@ func (r replicas) MarshalJSON() ([]byte, error) {
 	return json.Marshal(all)
 }
 
-// trainingStatus is what the test looks at in a job.
+// trainingStatus has the fields of a job's status that the test reads.
 type trainingStatus struct {
 	Status struct {
 		StartTime  *metav1.Time
@@ -235,7 +235,7 @@ func (l *lab) undefine(t *testing.T) {
 	}))
 }
 
-// define makes the server know training jobs, and waits until it does.
+// define creates the definition and waits until the server serves TrainingJobs.
 func (l *lab) define(t *testing.T) {
 	t.Helper()
 	out, err := l.kubectl(t, "apply", "-f", filepath.Join("..", "examples", "trainingjob", "job", "definition.yaml")).CombinedOutput()
@@ -305,7 +305,7 @@ func (l *lab) job(t *testing.T, name string) (j trainingStatus) {
 	return j
 }
 
-// becomes waits until a condition of a job is true, for a reason.
+// becomes waits until a condition of a job is true with a reason.
 func (l *lab) becomes(t *testing.T, name, kind, reason string) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {
@@ -319,7 +319,7 @@ func (l *lab) becomes(t *testing.T, name, kind, reason string) {
 	}), "%s", l.log(t))
 }
 
-// podsOf waits until a job has so many Pods, and returns their names.
+// podsOf waits until a job has n Pods, and returns their names.
 func (l *lab) podsOf(t *testing.T, name string, n int) (names []string) {
 	t.Helper()
 	require.NoError(t, eventually(t.Context(), func() error {
@@ -367,7 +367,7 @@ func (l *lab) tryPod(t *testing.T, name string) (*corev1.Pod, error) {
 	return p, json.Unmarshal(answer, p)
 }
 
-// phase writes the status of a Pod, as a kubelet would.
+// phase writes the status of a Pod as a kubelet would.
 func (l *lab) phase(t *testing.T, name, status string) {
 	t.Helper()
 	_, err := server.Must(t.Context(), http.MethodPatch, "/api/v1/namespaces/"+l.namespace+"/pods/"+name+"/status", []byte(`{"status":`+status+`}`))

@@ -18,7 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 )
 
-// TestVerbs writes deployments in each way there is, with answers in protobuf and in JSON.
+// TestVerbs writes deployments with every verb, with answers in protobuf and JSON.
 func TestVerbs(t *testing.T) {
 	for name, noProtobuf := range map[string]bool{"protobuf": false, "JSON": true} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func exerciseVerbs(t *testing.T, client *apiclient.Client, c *apiclient.TypedCli
 	require.True(t, apierrors.IsConflict(err), "%v", err)
 
 	changed.Status.ObservedGeneration, changed.Status.Replicas = 2, 1
-	changed.Spec.Replicas = new(int32) // which a status cannot change
+	changed.Spec.Replicas = new(int32) // an update of the status cannot change this
 	changed, err = c.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	require.Equal(t, int32(1), changed.Status.Replicas)
@@ -169,8 +169,7 @@ func exerciseDelete(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment], 
 	require.Equal(t, []string{"three"}, left)
 }
 
-// TestKubeconfig reaches the server by what a kubeconfig says, with a token and with a client certificate, and finds
-// resources by name.
+// TestKubeconfig connects with kubeconfigs that have a token or a client certificate, and finds resources by name.
 func TestKubeconfig(t *testing.T) {
 	widgets := customResource(t, "Widget")
 	cert, key, err := server.ClientCertificate("somebody", "system:masters")

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestModuleVersions holds this module to the versions that leat itself requires, or it would test another leat than
-// the one that people get.
+// TestModuleVersions requires the same versions as leat's own module. Otherwise this module would not test what users
+// get.
 func TestModuleVersions(t *testing.T) {
 	here, root := required(t, "go.mod"), required(t, "../go.mod")
 	for _, module := range []string{"k8s.io/apimachinery", "k8s.io/api"} {

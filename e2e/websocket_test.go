@@ -9,7 +9,7 @@ import (
 	"github.com/leatproject/leat/apiclient/websocket"
 )
 
-// TestWebSocket is TestPipeline with watches that are WebSockets.
+// TestWebSocket is TestPipeline with watches over WebSocket.
 func TestWebSocket(t *testing.T) {
 	client := newClient(t, adminConfig())
 	widgets := customResource(t, "Gizmo")

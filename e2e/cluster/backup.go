@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// BackUpEtcd keeps a copy of etcd's data for RestoreEtcd, instead of an earlier one. It kills etcd for that, so that the
-// copy is of one moment, and starts it again. The API server stays.
+// BackUpEtcd copies etcd's data for RestoreEtcd and replaces an earlier copy. It kills and restarts etcd, so that the
+// copy is consistent. The API server continues.
 func (c *Cluster) BackUpEtcd(ctx context.Context) error {
 	if err := c.KillEtcd(); err != nil {
 		return err
@@ -19,10 +19,10 @@ func (c *Cluster) BackUpEtcd(ctx context.Context) error {
 	return c.StartEtcd(ctx)
 }
 
-// RestoreEtcd kills both servers, puts the copy of etcd's data back, and starts both again, the API server with flags as
-// StartAPIServer has them. Revisions go back too, as after etcdutl snapshot restore without --bump-revision.
+// RestoreEtcd kills both servers, restores the copy of etcd's data, and starts both again; flags are those of
+// StartAPIServer. Revisions decrease, as after etcdutl snapshot restore without --bump-revision.
 func (c *Cluster) RestoreEtcd(ctx context.Context, flags ...string) error {
-	for _, kill := range []func() error{c.KillAPIServer, c.KillEtcd} { // an API server must not write to what comes back
+	for _, kill := range []func() error{c.KillAPIServer, c.KillEtcd} { // no API server may write to the restored data
 		if err := kill(); err != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (c *Cluster) RestoreEtcd(ctx context.Context, flags ...string) error {
 	return c.StartAPIServer(ctx, flags...)
 }
 
-// copyData replaces one folder of the working folder by a copy of another.
+// copyData replaces a folder in the working folder by a copy of another one.
 func (c *Cluster) copyData(to, from string) error {
 	to, from = filepath.Join(c.dir, to), filepath.Join(c.dir, from)
 	if err := os.RemoveAll(to); err != nil {

@@ -12,33 +12,33 @@ import (
 	"time"
 )
 
-// The tokens that every cluster knows. They open servers on loopback that live for one test run.
+// The tokens of every cluster. They give access only to servers on loopback that live for one test run.
 const (
-	AdminToken      = "leat-e2e-admin"      // of user "admin" in system:masters, who may do everything
-	RestrictedToken = "leat-e2e-restricted" // of RestrictedUser, who may do nothing that is not granted
+	AdminToken      = "leat-e2e-admin"      // of user "admin" in system:masters, with all permissions
+	RestrictedToken = "leat-e2e-restricted" // of RestrictedUser, which has only granted permissions
 	RestrictedUser  = "restricted"
 )
 
-// startLimit is how long a server may take until it is ready: it takes three seconds alone on two cores.
+// startLimit is the time in which a server must be ready. On two idle cores it takes three seconds.
 const startLimit = 2 * time.Minute
 
 var (
-	// ErrNotRunning is returned by the methods that need a server which is not there, and by all before Ready and after
-	// Run.
+	// ErrNotRunning is the error of methods that need a running server. Before Ready and after Run, all methods return
+	// it.
 	ErrNotRunning = errors.New("cluster: not running")
-	// ErrRunning is returned when a server is to be started that is running.
+	// ErrRunning is the error of a start of a running server.
 	ErrRunning = errors.New("cluster: running already")
 )
 
-// Options say where the servers are and how they run. Binaries is required.
+// Options define the servers of a cluster. Binaries is required.
 type Options struct {
 	Binaries string   // the folder that holds etcd and kube-apiserver
-	Flags    []string // added to those of kube-apiserver, at every start
-	Keep     bool     // leave the working folder, with data and logs, where it is
+	Flags    []string // added to the flags of kube-apiserver at every start
+	Keep     bool     // do not remove the working folder with data and logs
 }
 
-// Cluster is one etcd and one kube-apiserver on loopback ports of their own.
-// It corresponds to envtest.Environment of controller-runtime, with servers that can be killed and brought back.
+// Cluster is an etcd and a kube-apiserver on free loopback ports. It corresponds to envtest.Environment of
+// controller-runtime, but its servers can be killed and restarted.
 type Cluster struct {
 	o     Options
 	ready chan struct{}
@@ -62,11 +62,11 @@ func New(o Options) *Cluster {
 	return &Cluster{o: o, ready: make(chan struct{})}
 }
 
-// Ready closes when the API server answers, for the first time, that it is ready.
+// Ready returns a channel that closes when the API server is ready for the first time.
 func (c *Cluster) Ready() <-chan struct{} { return c.ready }
 
-// Run starts both servers and, when ctx ends, kills them and removes what they wrote. It returns nil when it ran until
-// then, and an error with the end of the log when a server could not be started. It may be called once.
+// Run starts both servers. When ctx ends, it kills them, removes their files and returns nil. If a server does not
+// start, the error has the end of its log. Run may be called once.
 func (c *Cluster) Run(ctx context.Context) error {
 	release, err := c.prepare()
 	if err != nil {
@@ -83,35 +83,36 @@ func (c *Cluster) Run(ctx context.Context) error {
 	return nil
 }
 
-// URL is where the API server is, at every start the same.
+// URL returns the URL of the API server. It is the same after every start.
 func (c *Cluster) URL() string { return "https://" + c.address }
 
-// Address is the host and port of the API server, for a proxy to stand before it.
+// Address returns the host and port of the API server, for a proxy.
 func (c *Cluster) Address() string { return c.address }
 
-// EtcdAddress is the host and port where etcd answers its clients, over HTTP without TLS.
+// EtcdAddress returns the host and port of etcd, which speaks HTTP without TLS.
 func (c *Cluster) EtcdAddress() string { return strings.TrimPrefix(c.etcdURL, "http://") }
 
-// CA is the certificate, in PEM, of the authority that signed the API server's.
+// CA returns the certificate authority of the API server in PEM.
 func (c *Cluster) CA() []byte { return c.authority.certPEM }
 
-// ClientCertificate issues a certificate, and its key, that the API server accepts for the user and groups, in PEM.
+// ClientCertificate returns a client certificate and its key in PEM, which the API server accepts for the user and
+// groups.
 func (c *Cluster) ClientCertificate(user string, groups ...string) (cert, key []byte, err error) {
 	return c.authority.issueClient(user, groups)
 }
 
-// Log returns the last lines that kube-apiserver wrote.
+// Log returns the last lines of kube-apiserver's log.
 func (c *Cluster) Log(lines int) string {
 	return tail(filepath.Join(c.dir, apiServerLog), lines)
 }
 
-// KillAPIServer ends the API server with SIGKILL, in the midst of whatever it does, and returns when it is gone.
+// KillAPIServer kills the API server with SIGKILL and waits until it is gone.
 func (c *Cluster) KillAPIServer() error {
 	return c.kill(&c.apiServer)
 }
 
-// StartAPIServer starts the API server on the port that it had and returns when it is ready. The flags hold for this
-// start; one that was given before is overridden.
+// StartAPIServer starts the API server on its former port and waits until it is ready. The flags override earlier ones,
+// for this start only.
 func (c *Cluster) StartAPIServer(ctx context.Context, flags ...string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ func createConfigMap(t *testing.T, name string) {
 	})
 }
 
-// status returns what a request by the token is answered.
+// status returns the HTTP status of a request with a token.
 func status(t *testing.T, token, method, path string) int {
 	t.Helper()
 	code, _, err := shared.Do(t.Context(), token, method, path, nil)
@@ -88,7 +88,7 @@ func TestRestrictedUser(t *testing.T) {
 	requireSoon(t, http.StatusForbidden)
 }
 
-// requireSoon waits until the restricted user's list of config maps is answered with the status.
+// requireSoon waits until a list of config maps by the restricted user has the given status.
 func requireSoon(t *testing.T, want int) {
 	t.Helper()
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
@@ -126,7 +126,7 @@ func TestCompactionExpiresVersions(t *testing.T) {
 	}
 }
 
-// firstWatchError watches from a version and returns the code of the error that comes first, as the answer or in it.
+// firstWatchError watches from a version and returns the code of the first error, in the status or in an event.
 func firstWatchError(t *testing.T, version int64) int32 {
 	t.Helper()
 	client := shared.HTTPClient(cluster.AdminToken)
@@ -147,8 +147,8 @@ func firstWatchError(t *testing.T, version int64) int32 {
 	return frame.Object.Code
 }
 
-// TestNothingOutlivesTheProcess kills a process that runs a cluster: its servers end, and its folder is swept by the
-// next one that makes a folder in the same place.
+// TestNothingOutlivesTheProcess kills a process that runs a cluster. Its servers end, and the next process with the
+// same parent folder removes its working folder.
 func TestNothingOutlivesTheProcess(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has a parent-death signal")
@@ -189,7 +189,7 @@ func TestNothingOutlivesTheProcess(t *testing.T) {
 	require.Empty(t, left())
 }
 
-// runBroken runs a cluster whose API server does not start, and returns what Run says.
+// runBroken runs a cluster whose API server does not start, and returns the error of Run.
 func runBroken(t *testing.T, flag string) error {
 	t.Helper()
 	return cluster.New(cluster.Options{Binaries: binaries, Flags: []string{flag}}).Run(t.Context())
@@ -199,7 +199,7 @@ func TestFailureShowsTheLog(t *testing.T) {
 	err := runBroken(t, "--secure-port=-1")
 	require.ErrorContains(t, err, "start kube-apiserver")
 	require.ErrorContains(t, err, "it ended: exit status 1")
-	require.ErrorContains(t, err, "--secure-port -1 must be between") // from the server's log
+	require.ErrorContains(t, err, "--secure-port -1 must be between") // from the log of the server
 
 	missing := cluster.New(cluster.Options{Binaries: t.TempDir()}).Run(t.Context())
 	require.ErrorIs(t, missing, os.ErrNotExist)

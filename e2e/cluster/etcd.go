@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// scratch is a key that Kubernetes, which keeps everything under /registry, does not know.
+// scratch is a key outside of /registry, which Kubernetes does not use.
 var scratch = base64.StdEncoding.EncodeToString([]byte("leat-e2e"))
 
 // Revision returns the newest revision of etcd, which is the newest resource version of the API server.
@@ -21,11 +21,11 @@ func (c *Cluster) Advance(ctx context.Context) (int64, error) {
 	return c.ask(ctx, "put", map[string]any{"key": scratch, "value": scratch})
 }
 
-// Compact forgets all history, so that no version that anybody has can be watched from, and returns the oldest revision
-// that is left. The API server goes on answering from its watch cache until it is restarted.
+// Compact deletes all history, so that no known version can be watched from, and returns the oldest remaining revision.
+// The API server answers from its watch cache until it is restarted.
 func (c *Cluster) Compact(ctx context.Context) (int64, error) {
-	// Compacted at n, etcd still serves a watch of what comes after n-1, which may be a version that somebody has. Two
-	// revisions that nobody has seen put the newest that somebody may have at n-2.
+	// After a compaction at n, etcd still serves a watch of changes after n-1, which a client may know. Two additional
+	// revisions make n-2 the newest version that a client can know.
 	if _, err := c.Advance(ctx); err != nil {
 		return 0, err
 	}
@@ -37,7 +37,7 @@ func (c *Cluster) Compact(ctx context.Context) (int64, error) {
 	return revision, err
 }
 
-// ask posts to the JSON gateway of etcd, and returns the revision that the answer was given at.
+// ask posts to the JSON gateway of etcd, and returns the revision of the answer.
 func (c *Cluster) ask(ctx context.Context, operation string, body map[string]any) (int64, error) {
 	b, err := json.Marshal(body)
 	if err != nil {

@@ -10,10 +10,11 @@ import (
 
 const folderPrefix = "leat-e2e-"
 
-// workingFolder makes a folder under parent, and removes those that a process which was killed left there. release
-// gives it back and, unless keep, removes it.
+// workingFolder creates a folder under parent, and removes the folders of killed processes. release unlocks the folder
+// and, unless keep is true, removes it.
 func workingFolder(parent string, keep bool) (dir string, release func(), err error) {
-	// Whoever makes or sweeps folders holds this lock, so that nobody sweeps one that is not locked yet.
+	// This lock is held while folders are created or swept. Without it, a process could sweep a new folder that is not
+	// locked yet.
 	guard, err := lock(filepath.Join(parent, folderPrefix+"lock"), true)
 	if err != nil {
 		return "", nil, err
@@ -33,14 +34,14 @@ func workingFolder(parent string, keep bool) (dir string, release func(), err er
 		if keep {
 			_ = os.Remove(held.Name()) // a folder without a lock is never swept
 		} else {
-			_ = os.RemoveAll(dir) // what stays is swept by the next run
+			_ = os.RemoveAll(dir) // the next run sweeps the rest
 		}
 		_ = held.Close()
 	}
 	return dir, release, nil
 }
 
-// sweep removes the folders whose lock nobody holds.
+// sweep removes the folders that are not locked.
 func sweep(parent string) error {
 	dirs, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*", "lock"))
 	if err != nil {
@@ -49,7 +50,7 @@ func sweep(parent string) error {
 	for _, file := range dirs {
 		held, err := lock(file, false)
 		if err != nil {
-			continue // somebody's, or not ours to open
+			continue // locked by another process, or not accessible
 		}
 		err = os.RemoveAll(filepath.Dir(file))
 		_ = held.Close()
@@ -60,7 +61,7 @@ func sweep(parent string) error {
 	return nil
 }
 
-// freePorts returns ports of loopback that nobody listens on.
+// freePorts returns free loopback ports.
 func freePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
@@ -68,7 +69,7 @@ func freePorts(n int) ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer l.Close() // all at the end, so that no port is found twice
+		defer l.Close() // close all at the end, so that each port is different
 		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil

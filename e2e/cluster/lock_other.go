@@ -4,8 +4,8 @@ package cluster
 
 import "os"
 
-// lock only makes the file, where files have no such lock. Without wait it fails for a file that is there, so that no
-// folder of another process is swept.
+// lock only creates the file, because there is no file lock here. Without wait it fails for an existing file, so that
+// no folder of another process is swept.
 func lock(file string, wait bool) (*os.File, error) {
 	flag := os.O_CREATE | os.O_RDWR
 	if !wait {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// lock takes the lock of a file, which it makes if need be. The kernel releases it when the file is closed, and so when
-// the process ends, however it does. Without wait it fails if somebody holds it.
+// lock locks a file and creates it if needed. The kernel releases the lock when the file is closed or the process ends.
+// Without wait, lock fails if the file is locked.
 func lock(file string, wait bool) (*os.File, error) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

@@ -12,10 +12,10 @@ import (
 
 const binaries = "../bin"
 
-// childVariable makes the test binary, instead of testing, run a cluster until it is killed and say where it is.
+// childVariable makes the test binary run a cluster until it is killed, and print the addresses.
 const childVariable = "LEAT_E2E_CLUSTER_CHILD"
 
-// shared is the cluster of the tests that leave it running and as they found it.
+// shared is the cluster of the tests that do not change its state.
 var shared *cluster.Cluster
 
 func TestMain(m *testing.M) {

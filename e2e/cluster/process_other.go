@@ -4,6 +4,6 @@ package cluster
 
 import "syscall"
 
-// diesWithUs has nothing to ask for: only Linux has a parent-death signal. A test process that is killed elsewhere
-// leaves its servers running.
+// diesWithUs returns nil, because only Linux has a parent-death signal. On other systems, the servers of a killed test
+// process stay.
 func diesWithUs() *syscall.SysProcAttr { return nil }

@@ -23,7 +23,7 @@ const (
 	accountKey   = "service-accounts.key"
 )
 
-// writeFiles puts everything into the working folder that the API server is told to read.
+// writeFiles writes the files that the API server reads.
 func (c *Cluster) writeFiles() error {
 	cert, key, err := c.authority.issueServing("127.0.0.1", "localhost")
 	if err != nil {
@@ -57,13 +57,13 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 }
 
 func (c *Cluster) startAPIServer(ctx context.Context, flags []string) error {
-	c.admin.CloseIdleConnections() // those to the server before this one are of no use any more
+	c.admin.CloseIdleConnections() // connections to the earlier server are useless
 	ready := func(ctx context.Context) error { return probe(ctx, c.admin, c.URL()+"/readyz") }
 	all := slices.Concat(c.apiServerFlags(), c.o.Flags, flags)
 	return c.launch(ctx, &c.apiServer, "kube-apiserver", apiServerLog, all, ready)
 }
 
-// launch starts a server and waits until it is ready. When it does not become so, it is gone on return.
+// launch starts a server and waits until it is ready. If it does not become ready, launch kills it.
 func (c *Cluster) launch(ctx context.Context, running **process, name, log string, flags []string,
 	ready func(context.Context) error,
 ) error {
@@ -91,7 +91,7 @@ func (c *Cluster) etcdFlags() []string {
 		"--listen-peer-urls=" + c.peerURL,
 		"--initial-advertise-peer-urls=" + c.peerURL,
 		"--initial-cluster=default=" + c.peerURL,
-		"--unsafe-no-fsync", // what a crash of the machine loses, no test will miss
+		"--unsafe-no-fsync", // tests do not need data after a crash of the machine
 		"--log-level=warn",
 	}
 }
@@ -104,7 +104,7 @@ func (c *Cluster) apiServerFlags() []string {
 		"--etcd-compaction-interval=0", // only tests compact
 		"--bind-address=" + host,
 		"--secure-port=" + port,
-		"--endpoint-reconciler-type=none", // which would refuse a loopback address
+		"--endpoint-reconciler-type=none", // the default would refuse a loopback address
 		"--cert-dir=" + c.dir,
 		"--tls-cert-file=" + file(certFile),
 		"--tls-private-key-file=" + file(keyFile),
@@ -114,12 +114,12 @@ func (c *Cluster) apiServerFlags() []string {
 		"--service-account-issuer=https://leat.invalid",
 		"--service-account-key-file=" + file(accountKey),
 		"--service-account-signing-key-file=" + file(accountKey),
-		"--disable-admission-plugins=ServiceAccount", // nobody makes service accounts here, and pods would need one
+		"--disable-admission-plugins=ServiceAccount", // pods would need service accounts, which no controller creates here
 		"--service-cluster-ip-range=10.0.0.0/24",
 	}
 }
 
-// probe returns nil when the URL answers 200.
+// probe returns nil if the URL answers 200.
 func probe(ctx context.Context, client *http.Client, url string) error {
 	status, body, err := do(ctx, client, http.MethodGet, url, nil)
 	if err == nil && status != http.StatusOK {

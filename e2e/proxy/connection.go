@@ -6,14 +6,14 @@ import (
 	"sync/atomic"
 )
 
-// connection is one client's connection and the one to the server that was made for it.
+// connection is a client's connection and its connection to the server.
 type connection struct {
 	client, server *net.TCPConn
 	cutting        sync.Once
 	cut            chan struct{} // closed by reset
 }
 
-// reset closes both ends so that each peer reads "connection reset by peer" and nothing that was under way.
+// reset closes both ends. Each peer reads "connection reset by peer", and bytes on the way are lost.
 func (c *connection) reset() {
 	c.cutting.Do(func() {
 		close(c.cut)
@@ -35,7 +35,8 @@ func (c *connection) pump(gate func() <-chan struct{}, held *atomic.Int64) {
 	both.Wait()
 }
 
-// copy forwards one direction, and its end, while the gate is open. held says how much it has read and not yet passed on.
+// copy forwards one direction and its end while the gate is open. held counts the bytes that it has read and not yet
+// written.
 func (c *connection) copy(to, from *net.TCPConn, gate func() <-chan struct{}, held *atomic.Int64) {
 	buffer := make([]byte, 32<<10)
 	for {
@@ -51,7 +52,7 @@ func (c *connection) copy(to, from *net.TCPConn, gate func() <-chan struct{}, he
 		held.Add(int64(-n))
 		if failed != nil || err != nil {
 			_ = to.CloseWrite()  // passes the end on
-			_ = from.CloseRead() // and stops a sender whom nobody reads
+			_ = from.CloseRead() // stop the sender, because its bytes are no longer read
 			return
 		}
 	}

@@ -24,14 +24,14 @@ type Proxy struct {
 	ended    bool
 }
 
-// Stats say what a proxy has done so far and what it holds.
+// Stats has the counters of a proxy.
 type Stats struct {
-	Accepted int64 // connections ever accepted, those refused included
+	Accepted int64 // connections ever accepted, including refused ones
 	Open     int   // connections that are open now
-	Held     int64 // bytes read from a server that a stall keeps from its client now
+	Held     int64 // bytes that a server has sent and a stall holds back
 }
 
-// Listen opens a port of loopback whose connections Run forwards to the target, a host and port.
+// Listen listens on loopback. Run forwards the connections to the target, a host and port.
 func Listen(target string) (*Proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -47,10 +47,10 @@ func Listen(target string) (*Proxy, error) {
 	}, nil
 }
 
-// Address is the host and port that clients connect to.
+// Address returns the host and port that clients connect to.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Run forwards until ctx ends, then resets what is open and returns nil. It may be called once.
+// Run forwards until ctx ends, resets the open connections and returns nil. It may be called once.
 func (p *Proxy) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -76,7 +76,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	}
 }
 
-// Cut resets every open connection, at both ends, and returns how many there were.
+// Cut resets every open connection at both ends, and returns their number.
 func (p *Proxy) Cut() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,18 +86,17 @@ func (p *Proxy) Cut() int {
 	return len(p.open)
 }
 
-// HalfClose ends, towards the client, every open connection, leaves the other direction as it is, and returns how many
-// there were.
+// HalfClose ends every open connection towards the client, keeps the other direction, and returns their number.
 func (p *Proxy) HalfClose() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for c := range p.open {
-		_ = c.client.CloseWrite() // it fails only if the client is gone
+		_ = c.client.CloseWrite() // fails only if the client is gone
 	}
 	return len(p.open)
 }
 
-// Stall lets no more bytes through, in either direction, until Resume. Connections stay open, and new ones are accepted.
+// Stall holds all bytes back, in both directions, until Resume. Connections stay open, and new ones are accepted.
 func (p *Proxy) Stall() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,14 +114,14 @@ func (p *Proxy) Resume() {
 	}
 }
 
-// Refuse resets, or again lets through, the connections that are made from now on. Open ones are left alone.
+// Refuse starts or stops resetting new connections. Open ones stay.
 func (p *Proxy) Refuse(refuse bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.refusing = refuse
 }
 
-// Stats returns the counts of this moment.
+// Stats returns the current counters.
 func (p *Proxy) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +137,7 @@ func (p *Proxy) isFlowing() bool {
 	}
 }
 
-// gate returns the channel that is closed once bytes may flow.
+// gate returns a channel that is closed while bytes may flow.
 func (p *Proxy) gate() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,7 +148,7 @@ func (p *Proxy) forward(ctx context.Context, client *net.TCPConn) {
 	var dialer net.Dialer
 	server, err := dialer.DialContext(ctx, "tcp", p.target)
 	if err != nil {
-		reset(client) // the server's end refused, so this one does
+		reset(client) // the server refused the connection, so the proxy does, too
 		return
 	}
 	c := &connection{client: client, server: server.(*net.TCPConn), cut: make(chan struct{})}
@@ -175,7 +174,7 @@ func (p *Proxy) dismiss(c *connection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.open, c)
-	_ = errors.Join(c.client.Close(), c.server.Close()) // closed already, as a rule
+	_ = errors.Join(c.client.Close(), c.server.Close()) // usually closed already
 }
 
 func (p *Proxy) end() {

@@ -24,7 +24,7 @@ const (
 	short    = 50 * time.Millisecond
 )
 
-// echo starts a server that sends every line back, a last line when the client has ended, and then its own end.
+// echo starts a server that returns every line, a last line after the client's end, and then its own end.
 func echo(t *testing.T) (address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +50,7 @@ func echo(t *testing.T) (address string) {
 	return l.Addr().String()
 }
 
-// start runs a proxy before the target until the test ends.
+// start runs a proxy in front of the target until the test ends.
 func start(t *testing.T, target string) *proxy.Proxy {
 	t.Helper()
 	p, err := proxy.Listen(target)
@@ -117,7 +117,7 @@ func TestStall(t *testing.T) {
 	old := dial(t, p)
 	exchange(t, old)
 	p.Stall()
-	p.Stall() // once more makes no difference
+	p.Stall() // a second call does nothing
 	recent := dial(t, p)
 	for _, conn := range []net.Conn{old, recent} {
 		_, err := io.WriteString(conn, "hello\n")
@@ -137,7 +137,7 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestHeld stalls a server that speaks by itself.
+// TestHeld stalls a server that sends without requests.
 func TestHeld(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestServerIsGone(t *testing.T) {
 	requireReset(t, start(t, l.Addr().String()))
 }
 
-// requireReset connects and is reset at once, which may be so early that connecting itself fails.
+// requireReset connects and requires a reset, which may already fail the connect.
 func requireReset(t *testing.T, p *proxy.Proxy) {
 	t.Helper()
 	conn, err := net.Dial("tcp", p.Address())
