@@ -8,25 +8,26 @@ import (
 	"go.uber.org/zap"
 )
 
-// AdminOptions say where the admin server listens, and what it answers beside health checks.
+// AdminOptions configure the admin server: its address, and what it serves besides health checks.
 type AdminOptions struct {
-	// Address is what to listen on, such as ":8081"; "" and "0" are off. Listener is used instead, if there is one.
-	Address  string
+	// Address is the TCP address to listen on, such as ":8081". With "" or "0" there is no admin server.
+	Address string
+	// Listener, if not nil, replaces Address.
 	Listener net.Listener
 
-	// Metrics answers at /metrics, if not nil.
+	// Metrics serves /metrics. Nil means that there is no such path.
 	Metrics http.Handler
-	// Profile answers at /debug/pprof/, if not nil; nothing is linked unless it is given. net/http/pprof registers
-	// its handlers with http.DefaultServeMux, which is what to give then.
+	// Profile serves /debug/pprof/. Nil means that there is no such path. Package net/http/pprof registers its handlers
+	// with http.DefaultServeMux: import it and set Profile to that. leat does not link it.
 	Profile http.Handler
 	// Debug serves /debug/controllers/ and /debug/why/ for every Debuggable, and /debug/options with the effective
 	// options of the manager and of every OptionsReporter. The answers contain keys and the texts of errors, so
 	// everybody who can reach the server can read what the controllers can read.
 	Debug bool
-	// AllowedHosts are further hosts by which browsers, and programs that use a listener on loopback, may ask. The
-	// admin server is one with ServerOptions.SameOrigin: a web page gets nothing from it.
+	// AllowedHosts are more names under which the admin server may be reached; see ServerOptions.AllowedHosts. The
+	// admin server always has ServerOptions.SameOrigin, so a web page of another origin gets nothing from it.
 	AllowedHosts []string
-	// ShutdownTimeout is that of ServerOptions.
+	// ShutdownTimeout has the meaning of ServerOptions.ShutdownTimeout.
 	ShutdownTimeout time.Duration
 }
 
@@ -42,9 +43,9 @@ func (o AdminOptions) server(h http.Handler, log *zap.Logger) ServerOptions {
 	}
 }
 
-// AdminHandler answers what the admin server does: /healthz, /livez and /readyz, and what the options ask for. It is
-// for those who have a server already, or want two: of o it looks at Metrics, Profile and Debug alone. It answers web
-// pages of other origins; a Server with SameOrigin in front of it does not.
+// AdminHandler returns the handler of the admin server: /healthz, /livez and /readyz, and the paths that o turns on.
+// Use it in a server of your own, or for a second server. It uses only Metrics, Profile and Debug of o. It does not
+// reject web pages of other origins; a Server with SameOrigin does.
 func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]*Checks{"/healthz": m.healthz, "/livez": m.livez, "/readyz": m.readyz} {

@@ -17,7 +17,7 @@ import (
 	"github.com/leatproject/leat/internal/sameorigin"
 )
 
-// The limits of every Server. An answer may take longer where its handler extends the deadline, as profiles do.
+// The limits of every Server. A handler may extend the deadline of its answer, as those of profiles do.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 30 * time.Second
@@ -26,34 +26,33 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// ServerOptions of a Server. Handler is required, and one of Address and Listener.
+// ServerOptions configure a Server. Handler is required, and either Address or Listener.
 type ServerOptions struct {
-	// Address is what to listen on, such as ":8080" or "127.0.0.1:0".
+	// Address is the TCP address to listen on, such as ":8080" or "127.0.0.1:0".
 	Address string
-	// Listener is used instead, and closed by Run.
+	// Listener replaces Address. Run closes it.
 	Listener net.Listener
-	// TLS, if not nil, is spoken; it brings the certificates.
+	// TLS, if not nil, makes the server use TLS with the certificates of this configuration.
 	TLS *tls.Config
-	// Handler answers.
+	// Handler serves the requests.
 	Handler http.Handler
-	// SameOrigin refuses requests that browsers send for web pages of other origins, with 403, and bodies from
-	// browsers that could come from a form, with 415. It suits a server without a login that programs use. A listener
-	// on loopback then answers only if Host is localhost or a loopback address, with the listener's port. Another
-	// listener answers to every IP address and to localhost, and to other names if the request is not from a browser.
-	// See docs/decisions/0018.
+	// SameOrigin rejects requests that a browser sends for a web page of another origin (403), and bodies from a
+	// browser that could come from a form (415). Use it for a server without a login. On a loopback listener, Host must
+	// be localhost or a loopback address, with the listener's port. On another listener, Host may be localhost or any
+	// IP address, and any name if the request is not from a browser. See docs/decisions/0018.
 	SameOrigin bool
-	// AllowedHosts are further values of Host, and hosts of Origin, that SameOrigin accepts: "name" with any port, or
+	// AllowedHosts are more hosts that SameOrigin accepts in Host and Origin: "name", which allows any port, or
 	// "name:port".
 	AllowedHosts []string
-	// ShutdownTimeout is how long requests in flight may take once Run is told to end; then they are cut off. Zero
-	// means 5 s, a negative value not at all.
+	// ShutdownTimeout is the time that requests in flight have after the end of Run's context. Then their connections
+	// are closed. Zero means 5 seconds; a negative value closes them at once.
 	ShutdownTimeout time.Duration
-	// Logger is told of connections that fail and handlers that panic; nil is silent.
+	// Logger logs failed connections and handlers that panic. Nil logs nothing.
 	Logger *zap.Logger
 }
 
-// Server is an http.Server with an end, and with time-outs. A Manager starts it first and ends it last.
-// It corresponds to Server of controller-runtime's manager.
+// Server is an http.Server with timeouts and an orderly end. A Manager starts servers first and ends them last. It
+// corresponds to Server of controller-runtime's manager.
 type Server struct {
 	name string
 	o    ServerOptions
@@ -64,12 +63,13 @@ type Server struct {
 	addr   net.Addr          // written before synced is closed
 	synced chan struct{}     // closed when it listens
 
-	mu      sync.Mutex     // guards closed
-	closed  bool           // no handler is called any more
-	handing sync.WaitGroup // the calls of the handler
+	mu     sync.Mutex     // guards closed
+	closed bool           // the handler is not called any more
+	calls  sync.WaitGroup // calls of the handler in flight
 }
 
-// NewServer returns a server that listens from when it is run. It reports all that is wrong with its options.
+// NewServer returns a server that listens when Run is called. If the options are invalid, it returns all errors,
+// joined.
 func NewServer(name string, o ServerOptions) (*Server, error) {
 	var wrong []error
 	if name == "" || o.Handler == nil {
@@ -98,13 +98,13 @@ func NewServer(name string, o ServerOptions) (*Server, error) {
 	return s, errors.Join(wrong...)
 }
 
-// Name is the one given to NewServer.
+// Name returns the name that NewServer got.
 func (s *Server) Name() string { return s.name }
 
-// Synced is closed when the server listens. It is never closed if it cannot.
+// Synced returns a channel that is closed when the server listens. If listening fails, it is never closed.
 func (s *Server) Synced() <-chan struct{} { return s.synced }
 
-// Addr is where the server listens, and nil before Synced.
+// Addr returns the address of the listener. It is nil before Synced is closed.
 func (s *Server) Addr() net.Addr {
 	if !runstate.IsClosed(s.synced) {
 		return nil
@@ -112,9 +112,9 @@ func (s *Server) Addr() net.Addr {
 	return s.addr
 }
 
-// Run answers requests until ctx ends, and those in flight within ShutdownTimeout; the contexts of those that are
-// left are cancelled then, and their connections closed. It returns when no call of the handler is in flight: nil, or
-// an error if it cannot listen or accept. A server runs once.
+// Run serves requests until ctx ends. Then requests in flight have ShutdownTimeout; after it, Run cancels their
+// contexts and closes their connections. Run returns when no call of the handler is in flight. It returns an error if
+// it cannot listen or accept. A server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return fmt.Errorf("%w (server %s)", ErrRunning, s.name)
@@ -123,9 +123,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.handing.Wait()
+	defer s.calls.Wait()
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut() // whoever is still there
+	defer cut() // requests that are still in flight
 	defer s.close()
 	server := &http.Server{
 		Handler:           s.handler(),
@@ -155,7 +155,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	if listener == nil {
 		var err error
 		if listener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.o.Address); err != nil {
-			return nil, err // it says what was to be listened on
+			return nil, err // it contains the address
 		}
 	}
 	s.addr = listener.Addr()
@@ -171,24 +171,24 @@ func (s *Server) serve(server *http.Server, listener net.Listener) error {
 	return server.Serve(listener)
 }
 
-// handler returns hand, behind the guard if there is one. It is called when the server listens.
+// handler returns the handler of all requests. The server listens already, because the guard needs its address.
 func (s *Server) handler() http.Handler {
 	if s.guard == nil {
-		return http.HandlerFunc(s.hand)
+		return http.HandlerFunc(s.serveOne)
 	}
-	return s.guard.Handler(s.addr, http.HandlerFunc(s.hand))
+	return s.guard.Handler(s.addr, http.HandlerFunc(s.serveOne))
 }
 
-// hand calls the handler, and is waited for.
-func (s *Server) hand(w http.ResponseWriter, r *http.Request) {
+// serveOne calls the handler. Run waits for the call.
+func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()
-		return // its connection is closed
+		return // Run closes the connection
 	}
-	s.handing.Add(1)
+	s.calls.Add(1)
 	s.mu.Unlock()
-	defer s.handing.Done()
+	defer s.calls.Done()
 	s.o.Handler.ServeHTTP(w, r)
 }
 
@@ -205,5 +205,5 @@ func (s *Server) shutDown(server *http.Server) {
 		return
 	}
 	s.log.Warn("requests are cut off")
-	_ = server.Close() // of connections whose ends nobody cares for any more
+	_ = server.Close() // errors of closing these connections do not matter
 }

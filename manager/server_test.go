@@ -22,7 +22,7 @@ import (
 	"github.com/leatproject/leat/manager"
 )
 
-// pipe is a listener in memory: a real socket would stop the clock of a bubble.
+// pipe is a listener in memory. While a goroutine reads from a socket, the fake time of a bubble does not advance.
 type pipe struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -57,7 +57,7 @@ func (p *pipe) dial(context.Context, string, string) (net.Conn, error) {
 	}
 }
 
-// get asks over a connection of its own.
+// get sends a request over a new connection.
 func (p *pipe) get(path string) (int, string, error) {
 	client := http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}}
 	response, err := client.Get("http://admin" + path)
@@ -69,8 +69,8 @@ func (p *pipe) get(path string) (int, string, error) {
 	return response.StatusCode, string(text), err
 }
 
-// hesitate begins to send a body, which it never does, so that the server does not notice by itself that a connection is
-// gone. It returns when it is.
+// hesitate sends the head of a request, and never its body, so the server does not notice by itself that the connection
+// is closed. hesitate returns when the connection is closed.
 func (p *pipe) hesitate(ctx context.Context) error {
 	conn, err := p.dial(ctx, "", "")
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *pipe) hesitate(ctx context.Context) error {
 	return err
 }
 
-// TestAdminServesToTheEnd asks while caches sync, while workers work, while they end, and afterwards.
+// TestAdminServesToTheEnd sends requests while caches sync, while workers run, while they end, and afterwards.
 func TestAdminServesToTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var j journal
@@ -117,8 +117,8 @@ func TestAdminServesToTheEnd(t *testing.T) {
 	})
 }
 
-// TestRequestsInFlight ends a server in the middle of a request: one that ends soon, one that ends with its context, and
-// one that does not.
+// TestRequestsInFlight ends a server during a request: one that ends soon, one that ends with its context, and one that
+// does not end.
 func TestRequestsInFlight(t *testing.T) {
 	for _, c := range []struct {
 		name            string
@@ -157,7 +157,7 @@ func TestRequestsInFlight(t *testing.T) {
 				synctest.Wait()
 				took, err := b.stop()
 				require.NoError(t, err)
-				require.InDelta(t, c.took, took, float64(time.Second)) // the server looks now and then
+				require.InDelta(t, c.took, took, float64(time.Second)) // Shutdown polls its connections
 				err = <-asked
 				require.Equal(t, c.answered, err == nil, "%v", err)
 			})
@@ -165,7 +165,7 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
-// TestRequestsHaveLimits is about those who do not read, and those who write too much.
+// TestRequestsHaveLimits has clients that do not read, and clients that write too much.
 func TestRequestsHaveLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipe()
@@ -198,7 +198,7 @@ func TestRequestsHaveLimits(t *testing.T) {
 	})
 }
 
-// TestConnectionsThatSayNothing are closed.
+// TestConnectionsThatSayNothing expects that connections without a request are closed.
 func TestConnectionsThatSayNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipe()
@@ -221,7 +221,7 @@ func TestConnectionsThatSayNothing(t *testing.T) {
 	})
 }
 
-// brokenListener accepts nothing.
+// brokenListener fails to accept.
 type brokenListener struct{ *pipe }
 
 func (brokenListener) Accept() (net.Conn, error) { return nil, errors.New("too many files") }
@@ -257,7 +257,7 @@ func TestServersThatFail(t *testing.T) {
 	require.ErrorContains(t, err, "a name")
 }
 
-// TestServerOverLoopback is about what needs a socket: an address, and TLS.
+// TestServerOverLoopback tests an address and TLS, which need a socket.
 func TestServerOverLoopback(t *testing.T) {
 	borrowed := httptest.NewTLSServer(http.NotFoundHandler()) // for its certificate
 	defer borrowed.Close()
@@ -325,7 +325,7 @@ func TestAdminAnswersWhatItIsAskedFor(t *testing.T) {
 	require.Empty(t, pattern, "net/http/pprof is linked")
 }
 
-// talker says its name to whoever asks.
+// talker writes its name as the answer.
 type talker struct {
 	part
 	code int
@@ -338,7 +338,7 @@ func (t *talker) DebugHandler() http.Handler {
 	})
 }
 
-// TestDebugAsksTheControllers has two that know of one object, and one that does not.
+// TestDebugAsksTheControllers has two controllers that know an object, and one that does not.
 func TestDebugAsksTheControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := served(t)
