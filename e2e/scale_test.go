@@ -46,7 +46,7 @@ func TestTenThousandObjects(t *testing.T) {
 	metadata.agree(t)
 	require.Empty(t, first.mirror.unseen(objectNames(objects)), "keys lost")
 	require.Equal(t, 1, first.Status().Reflector.Counters.Lists)
-	t.Logf("the first handler was told of %d additions, %d updates and %d deletions", first.mirror.count(informer.Add),
+	t.Logf("the first handler got %d additions, %d updates and %d deletions", first.mirror.count(informer.Add),
 		first.mirror.count(informer.Update), first.mirror.count(informer.Delete))
 }
 

@@ -1,4 +1,4 @@
-// The linters and the reader of benchmarks, as tools. They live apart so that nothing they need reaches leat.
+// The linters, govulncheck and benchstat, as tools. They have a module of their own, so that leat does not require their modules.
 module github.com/leatproject/leat/tools
 
 go 1.26.0

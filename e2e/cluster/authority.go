@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// validity is how long a certificate holds. No run of the tests lasts a day.
+// validity is how long a certificate is valid. A run of the tests takes less than a day.
 const validity = 24 * time.Hour
 
 // authority signs the certificates of one cluster.
@@ -46,7 +46,7 @@ func newAuthority() (*authority, error) {
 	return &authority{cert: cert, certPEM: pemOf("CERTIFICATE", der), key: key}, nil
 }
 
-// issueServing signs a certificate for a server on the address, which also has the name.
+// issueServing signs a server certificate for an address and a name.
 func (a *authority) issueServing(address, name string) (cert, key []byte, err error) {
 	return a.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: name},
@@ -56,7 +56,7 @@ func (a *authority) issueServing(address, name string) (cert, key []byte, err er
 	})
 }
 
-// issueClient signs a certificate that says, the way Kubernetes reads it, who the user is.
+// issueClient signs a certificate that contains the user and its groups, as Kubernetes reads them.
 func (a *authority) issueClient(user string, groups []string) (cert, key []byte, err error) {
 	return a.issue(&x509.Certificate{
 		Subject:     pkix.Name{CommonName: user, Organization: groups},
@@ -81,7 +81,7 @@ func (a *authority) issue(template *x509.Certificate) (cert, key []byte, err err
 	return pemOf("CERTIFICATE", der), key, nil
 }
 
-// newKey makes a private key, and gives it in PEM too.
+// newKey returns a new private key, also in PEM.
 func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -94,7 +94,7 @@ func newKey() (*ecdsa.PrivateKey, []byte, error) {
 	return key, pemOf("EC PRIVATE KEY", der), nil
 }
 
-// valid makes a certificate hold from a minute ago, so that it holds now.
+// valid makes a certificate valid from a minute ago, so that it is valid now.
 func valid(c *x509.Certificate) {
 	now := time.Now()
 	c.NotBefore, c.NotAfter = now.Add(-time.Minute), now.Add(validity)

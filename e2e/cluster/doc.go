@@ -1,27 +1,23 @@
-// Package cluster runs a real etcd and a real kube-apiserver for tests.
+// Package cluster runs a real etcd and a real kube-apiserver for tests. It uses net/http and nothing of leat, so that
+// it cannot share an error with the tested code.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Before its source: this is the server whose watch stream leat leads to reconcile. It has nothing of leat in it, and
-// speaks to its servers with net/http alone, so that it cannot share a mistake with what it tests.
-//
-// # Guarantees
-//
-//  1. When Ready closes, the API server serves TLS under the cluster's own authority and tells its users apart (TestServes).
-//  2. RBAC decides: who is not in system:masters may do what was granted, and nothing else (TestRestrictedUser).
-//  3. What was written survives a SIGKILL of the API server and of etcd; both come back where they were (TestKillAndRestart).
-//  4. After Compact and a restart, a watch from before it is answered with 410 (TestCompactionExpiresVersions).
-//  5. Nothing outlives Run, and no server outlives the process that started it, however that ends (TestNothingOutlivesTheProcess,
-//     on Linux). What a killed process leaves on disk, the next one removes (TestSweepRemovesWhatNobodyHolds).
-//  6. A server that does not start is reported with the end of its log (TestFailureShowsTheLog).
+//  1. When Ready closes, the API server serves TLS with the cluster's own authority and distinguishes its users.
+//  2. RBAC applies: a user outside of system:masters may do only what was granted.
+//  3. Data survives a SIGKILL of the API server and of etcd. Both restart with their state.
+//  4. After Compact and a restart, a watch from an earlier version gets 410.
+//  5. All servers end with Run or, on Linux, with the process that started them, however it ends. The next process
+//     removes the files of a killed one.
+//  6. If a server does not start, the error has the end of its log.
 //
 // # Concurrency
 //
-// Run blocks until both servers are gone. Every other method may be called from any goroutine while Run runs; those that
+// Run blocks until both servers are gone. All other methods may be called on any goroutine while Run runs. Methods that
 // stop or start a server exclude each other.
 //
 // # Differences from client-go
 //
-// client-go has no such thing; controller-runtime has envtest, which downloads its servers, and cannot kill one and bring
-// it back with other flags, or compact its etcd.
+// envtest of controller-runtime downloads its servers. It cannot kill a server and restart it with other flags, or
+// compact its etcd.
 package cluster

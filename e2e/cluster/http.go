@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// HTTPClient returns a client that trusts the cluster, and that says the token with every request unless it is empty.
+// HTTPClient returns a client that trusts the cluster. It sends the token with every request unless the token is empty.
 // It speaks HTTP/2. The caller closes its idle connections.
 func (c *Cluster) HTTPClient(token string) *http.Client {
 	pool := x509.NewCertPool()
@@ -25,8 +25,8 @@ func (c *Cluster) HTTPClient(token string) *http.Client {
 	}}
 }
 
-// Do asks the API server for a path as the user of the token, with a JSON body unless it is empty, and returns what it
-// answered, whatever the status. The body of a PATCH is a merge patch.
+// Do sends a request to the API server as the user of the token, and returns the answer, whatever its status. The body
+// is JSON; a PATCH is a merge patch. An empty body is not sent.
 func (c *Cluster) Do(ctx context.Context, token, method, path string, body []byte) (status int, answer []byte, err error) {
 	client := c.admin
 	if token != AdminToken {
@@ -36,7 +36,7 @@ func (c *Cluster) Do(ctx context.Context, token, method, path string, body []byt
 	return do(ctx, client, method, c.URL()+path, body)
 }
 
-// Must asks like Do, as the administrator, and fails for every status but 2xx.
+// Must does what Do does, as the administrator. It returns an error for every status except 2xx.
 func (c *Cluster) Must(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	status, answer, err := c.Do(ctx, AdminToken, method, path, body)
 	if err == nil && status/100 != 2 {
@@ -45,7 +45,7 @@ func (c *Cluster) Must(ctx context.Context, method, path string, body []byte) ([
 	return answer, err
 }
 
-// StatusError is an answer that is no success.
+// StatusError is an answer with another status than 2xx.
 type StatusError struct {
 	Method, Path string
 	Code         int
@@ -56,7 +56,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("cluster: %s %s: %d: %s", e.Method, e.Path, e.Code, e.Answer)
 }
 
-// requestLimit is how long the answer to one request may take, which is longer than the servers themselves allow.
+// requestLimit is the time limit of one request. It is longer than the limits of the servers.
 const requestLimit = 90 * time.Second
 
 func do(ctx context.Context, client *http.Client, method, url string, body []byte) (int, []byte, error) {

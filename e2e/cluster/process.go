@@ -12,18 +12,18 @@ import (
 	"time"
 )
 
-// logTail is how many lines of a server's log an error shows.
+// logTail is the number of log lines in an error.
 const logTail = 30
 
-// process is a server that runs as a child.
+// process is a server that runs as a child process.
 type process struct {
 	name string
-	log  string // the file that its output is appended to
+	log  string // the file for its output
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it is gone
+	done chan struct{} // closed after it has ended
 }
 
-// startProcess starts a server whose output is appended to the file log.
+// startProcess starts a server and appends its output to the file log.
 func startProcess(path, log string, args []string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -32,7 +32,7 @@ func startProcess(path, log string, args []string) (*process, error) {
 	defer out.Close()
 	p := &process{name: filepath.Base(path), log: log, cmd: exec.Command(path, args...), done: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.Env = []string{} // ETCD_*, proxies and the like are not to reach it
+	p.cmd.Env = []string{} // the server must not get ETCD_*, proxies and the like
 	p.cmd.SysProcAttr = diesWithUs()
 
 	started := make(chan error)
@@ -43,8 +43,8 @@ func startProcess(path, log string, args []string) (*process, error) {
 	return p, nil
 }
 
-// hold starts the process and waits for it on one thread: the kernel sends the parent-death signal when the thread
-// that forked ends, which for a thread of Go's scheduler may be long before the process does.
+// hold starts the process and waits for it on one thread. The kernel sends the parent-death signal when the thread that
+// forked ends. Go's scheduler may end a thread long before the process ends.
 func (p *process) hold(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -53,18 +53,18 @@ func (p *process) hold(started chan<- error) {
 		return
 	}
 	started <- nil
-	_ = p.cmd.Wait() // how a killed server ended is of no interest; one that ended by itself is in its log
+	_ = p.cmd.Wait() // the end of a killed server does not matter; the log has the reason of any other end
 	close(p.done)
 }
 
-// kill ends the process with SIGKILL and waits until it is gone.
+// kill kills the process with SIGKILL and waits until it has ended.
 func (p *process) kill() {
-	_ = p.cmd.Process.Kill() // it fails only if the process is gone already
+	_ = p.cmd.Process.Kill() // fails only if the process has already ended
 	<-p.done
 }
 
-// await asks, each 50 ms, until ready returns nil. It fails with what ready said last and the end of the log when the
-// process ends, the context does, or startLimit has passed.
+// await calls ready every 50 ms until it returns nil. If the process or the context ends, or after startLimit, await
+// returns the last error of ready with the end of the log.
 func (p *process) await(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, fmt.Errorf("not ready after %s", startLimit))
 	defer cancel()
@@ -89,7 +89,7 @@ func (p *process) failure(err error) error {
 	return fmt.Errorf("cluster: start %s: %w; its log ends with\n%s", p.name, err, tail(p.log, logTail))
 }
 
-// tail returns the last lines of a file, or why it cannot be read.
+// tail returns the last lines of a file, or the error of reading it.
 func tail(file string, lines int) string {
 	b, err := os.ReadFile(file)
 	if err != nil {

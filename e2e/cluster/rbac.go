@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Rule is what a role grants, as RBAC says it.
+// Rule is a rule of an RBAC role.
 type Rule struct {
 	Verbs         []string `json:"verbs"`
 	APIGroups     []string `json:"apiGroups"`
@@ -14,8 +14,8 @@ type Rule struct {
 	ResourceNames []string `json:"resourceNames,omitempty"`
 }
 
-// Grant makes a cluster role of that name with the rules and binds RestrictedUser to it. The API server acts on it a
-// moment later. Revoke takes it back.
+// Grant creates a cluster role with the rules and binds RestrictedUser to it. It takes effect a moment later. Revoke
+// undoes it.
 func (c *Cluster) Grant(ctx context.Context, role string, rules ...Rule) error {
 	type object map[string]any
 	const group = "rbac.authorization.k8s.io"
@@ -38,7 +38,7 @@ func (c *Cluster) Grant(ctx context.Context, role string, rules ...Rule) error {
 	return nil
 }
 
-// Revoke deletes what Grant made. The API server acts on it a moment later.
+// Revoke deletes what Grant has created. It takes effect a moment later.
 func (c *Cluster) Revoke(ctx context.Context, role string) error {
 	for _, path := range []string{"clusterrolebindings", "clusterroles"} {
 		if _, err := c.Must(ctx, http.MethodDelete, "/apis/rbac.authorization.k8s.io/v1/"+path+"/"+role, nil); err != nil {

@@ -1,24 +1,16 @@
-// Package proxy forwards TCP connections and breaks them on demand.
+// Package proxy forwards TCP connections and breaks them on demand. It works below TLS and HTTP, so it breaks
+// connections as a network does.
 //
-// # Place in the pipeline
+// # Promises
 //
-// Between apiclient and a real API server, below TLS: it sees bytes and knows nothing of HTTP, so what it does to a
-// connection is what a network does.
-//
-// # Guarantees
-//
-//  1. Undisturbed, every byte arrives, in order, in both directions, and so does the end of each (TestForwards).
-//  2. After Cut each end of every connection that was open is reset; the next connection works (TestCut).
-//  3. While stalled nothing arrives, of old connections and new ones; after Resume all of it does (TestStall).
-//  4. After HalfClose the client reads the end, and what it writes still arrives (TestHalfClose).
-//  5. While refusing, a connection is reset as soon as it is made (TestRefuse).
-//  6. Run returns, with every connection closed, when its context ends, stalled or not (TestRunEnds).
+//  1. Without a fault, all bytes and the end of each direction arrive in order.
+//  2. Cut resets both ends of every open connection. The next connection works.
+//  3. During a stall nothing arrives, on old and new connections. After Resume everything does.
+//  4. After HalfClose the client reads the end, and its writes still arrive.
+//  5. While the proxy refuses, it resets every new connection at once.
+//  6. Run ends with its context, also during a stall, and closes every connection.
 //
 // # Concurrency
 //
-// Every method may be called from any goroutine and none but Run blocks.
-//
-// # Differences from client-go
-//
-// client-go has no such thing.
+// All methods may be called on any goroutine. Only Run blocks.
 package proxy
