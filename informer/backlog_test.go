@@ -371,6 +371,23 @@ func TestResyncPeriod(t *testing.T) {
 	}
 }
 
+// TestResyncTimerAfterADelay advances a timer that is late. The next time is the first one after now that is a whole
+// number of periods after the time when the timer was due.
+func TestResyncTimerAfterADelay(t *testing.T) {
+	const period = 10 * time.Second
+	start := time.Unix(1, 0)
+	for late, next := range map[time.Duration]time.Duration{
+		0: period, 1: period, period - 1: period, period: 2 * period, 25 * time.Second: 3 * period, time.Hour: time.Hour + period,
+	} {
+		timer := resyncTimer{period: period, next: start}
+		now := start.Add(late)
+		require.True(t, timer.due(now))
+		timer.advance(now)
+		require.Equal(t, next, timer.next.Sub(start), "%v late", late)
+		require.False(t, timer.due(now))
+	}
+}
+
 func TestDifferingOptions(t *testing.T) {
 	strip := func(o *thing) (*thing, error) { return o, nil }
 	closure := func(n int) func(*thing) (*thing, error) {
