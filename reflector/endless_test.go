@@ -26,6 +26,13 @@ func TestEndlessLists(t *testing.T) {
 		b.expectStore("replace [a@1 b@1] at 5")
 		b.stop()
 	})
+	for name, items := range map[string][]any{"with new objects": {at("b", "1")}, "without objects": nil} {
+		bubble(t, "a token that its own page repeats, "+name, func(t *testing.T) {
+			b := run(t, options(false, 0), pageOf("5", "t", at("a", "1")), pageOf("5", "t", items...), list("5"), watch(stay))
+			require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
+			b.stop()
+		})
+	}
 	bubble(t, "a page that repeats, with another token", func(t *testing.T) {
 		b := run(t, options(false, 0), pageOf("5", "t", at("a", "1")), pageOf("5", "u", at("a", "1")), list("5"), watch(stay))
 		require.ErrorIs(t, b.Status().LastError, reflector.ErrSamePage)
@@ -39,13 +46,15 @@ func TestEndlessLists(t *testing.T) {
 	})
 	bubble(t, "pages of undecodable objects are progress", func(t *testing.T) {
 		b := run(t, options(false, 0), pageOf("5", "t", bad("", at("a", "1"))), pageOf("5", "u", bad("", at("a", "1"))), list("5"), watch(stay))
+		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s list continue=u limit=500", "0s watch rv=5")
 		require.NoError(t, b.Status().LastError)
 		b.stop()
 	})
 	for name, object := range map[string]func(n int) any{
-		"new objects":         func(n int) any { return at(fmt.Sprint("a", n), "1") },
-		"undecodable objects": func(n int) any { return bad("", at(fmt.Sprint("a", n), "1")) },
-		"malformed objects":   func(int) any { return at("", "1") },
+		"new objects":                   func(n int) any { return at(fmt.Sprint("a", n), "1") },
+		"undecodable objects":           func(n int) any { return bad("", at(fmt.Sprint("a", n), "1")) },
+		"malformed objects":             func(int) any { return at("", "1") },
+		"malformed undecodable objects": func(int) any { return bad("", at("", "1")) },
 	} {
 		bubble(t, "an answer without an end, of "+name, func(t *testing.T) {
 			endlessly := &endless{make: func(n int) []any { return []any{object(n)} }}
@@ -91,14 +100,21 @@ func TestEndlessLists(t *testing.T) {
 		b.expectRequests("0s watchlist rv= NotOlderThan", "30s list rv=0 limit=500", "30s watch rv=5")
 		b.stop()
 	})
-	bubble(t, "a WatchList without an end", func(t *testing.T) {
-		endlessly := &endless{make: func(n int) []any { return []any{added(at(fmt.Sprint("a", n), "1"))} }}
-		b := run(t, options(true, 3), watchList(endlessly), list("5"), watch(stay))
-		require.ErrorIs(t, b.Status().LastError, reflector.ErrEndlessList)
-		require.Equal(t, 4, endlessly.n)
-		b.expectRequests("0s watchlist rv= NotOlderThan", "0s list rv=0 limit=500", "0s watch rv=5")
-		b.stop()
-	})
+	for name, object := range map[string]func(n int) any{
+		"new objects":                   func(n int) any { return added(at(fmt.Sprint("a", n), "1")) },
+		"undecodable objects":           func(n int) any { return bad("ADDED", at(fmt.Sprint("a", n), "1")) },
+		"malformed objects":             func(int) any { return added(at("", "1")) },
+		"malformed undecodable objects": func(int) any { return bad("ADDED", at("", "1")) },
+	} {
+		bubble(t, "a WatchList without an end, of "+name, func(t *testing.T) {
+			endlessly := &endless{make: func(n int) []any { return []any{object(n)} }}
+			b := run(t, options(true, 3), watchList(endlessly), list("5"), watch(stay))
+			require.ErrorIs(t, b.Status().LastError, reflector.ErrEndlessList)
+			require.Equal(t, 4, endlessly.n)
+			b.expectRequests("0s watchlist rv= NotOlderThan", "0s list rv=0 limit=500", "0s watch rv=5")
+			b.stop()
+		})
+	}
 	bubble(t, "a WatchList may take as long as a watch", func(t *testing.T) {
 		endlessly := &endless{make: func(n int) []any { return []any{added(at(fmt.Sprint("a", n), "1")), 20 * time.Second} }}
 		b := run(t, options(true, 0), watchList(endlessly), list("5"), watch(stay))
@@ -115,11 +131,12 @@ func TestUndecodableObjectsAreBounded(t *testing.T) {
 			if n < 20_000 {
 				return []any{bad("ADDED", at(fmt.Sprint("a", n), fmt.Sprint(6+n)))}
 			}
-			return []any{stay}
+			return []any{bad("MODIFIED", at("a0", "30000")), bad("MODIFIED", at("a0", "30000")), stay}
 		}}
 		b := run(t, paged(), list("5"), watch(many))
 		require.Len(t, b.Undecodable(), 10_000)
-		require.Equal(t, 20_000, b.Status().Counters.Undecodable)
+		require.Equal(t, 20_001, b.Status().Counters.Undecodable)
+		require.Contains(t, undecodable(b), "a0 30000", "a recorded object can change")
 		b.stop()
 	})
 }

@@ -58,6 +58,11 @@ type answer struct {
 type (
 	stayOpen struct{}
 	accepted struct{}
+	// cutOff ends a list with an error after its metadata has arrived.
+	cutOff struct {
+		meta metav1.ListMeta
+		err  error
+	}
 )
 
 // endless makes steps without an end: make(0), make(1), and so on.
@@ -80,11 +85,11 @@ var (
 )
 
 func list(version string, steps ...any) answer {
-	return answer{"list", append(steps, metav1.ListMeta{ResourceVersion: version})}
+	return answer{"list", append(slices.Clone(steps), metav1.ListMeta{ResourceVersion: version})}
 }
 
 func pageOf(version, token string, steps ...any) answer {
-	return answer{"list", append(steps, metav1.ListMeta{ResourceVersion: version, Continue: token})}
+	return answer{"list", append(slices.Clone(steps), metav1.ListMeta{ResourceVersion: version, Continue: token})}
 }
 
 func failedList(steps ...any) answer { return answer{"list", steps} }
@@ -98,6 +103,9 @@ func failedProbe(steps ...any) answer { return answer{"probe", steps} }
 
 func watchList(steps ...any) answer { return answer{"watchlist", steps} }
 func watch(steps ...any) answer     { return answer{"watch", steps} }
+
+// afterDeadline returns a step that lets d pass and ignores the context of the request.
+func afterDeadline(d time.Duration) ask { return func(*bench) { <-time.After(d) } }
 
 func event(kind apiwatch.EventType, t *thing) api.Event[*thing] {
 	return api.Event[*thing]{Type: kind, Object: t, ResourceVersion: t.version}
@@ -296,6 +304,8 @@ func (f *fake) List(ctx context.Context, o api.Options[*thing], each func(*thing
 		switch step := step.(type) {
 		case metav1.ListMeta:
 			return step, nil
+		case cutOff:
+			return step.meta, step.err
 		case *thing:
 			if err := each(decode(o, step)); err != nil {
 				return metav1.ListMeta{}, err
@@ -342,6 +352,7 @@ type recorder struct {
 	*deltafifo.DeltaFIFO[*thing]
 	mu    sync.Mutex // guards the field below, and the store while a test reads it
 	calls []string
+	list  []*thing // the last list
 }
 
 func newRecorder(o deltafifo.Options) *recorder {
@@ -374,6 +385,7 @@ func (r *recorder) DeleteKey(key api.Key, version string) {
 }
 
 func (r *recorder) Replace(list []*thing, version string) {
+	r.list = slices.Clone(list)
 	r.record(func() { r.DeltaFIFO.Replace(list, version) }, "replace %v at %s", sorted(list), version)
 }
 
@@ -405,6 +417,12 @@ type options = reflector.Options[*thing]
 // run starts a reflector, without jitter if o.Rand is nil, and returns when it waits.
 func run(t *testing.T, o options, s ...answer) *bench {
 	t.Helper()
+	return runAs(t, o, func(lw *fake) api.ListerWatcher[*thing] { return lw }, s...)
+}
+
+// runAs is run for a ListerWatcher that wraps the fake.
+func runAs(t *testing.T, o options, wrap func(*fake) api.ListerWatcher[*thing], s ...answer) *bench {
+	t.Helper()
 	store := newRecorder(deltafifo.Options{})
 	if o.Rand == nil {
 		o.Rand = func() float64 { return 0 }
@@ -412,7 +430,7 @@ func run(t *testing.T, o options, s ...answer) *bench {
 	lw := &fake{t: t, start: time.Now(), inquiry: inquiry{script: s}}
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &bench{
-		Reflector: reflector.New[*thing](lw, store, o), t: t, lw: lw, store: store, cancel: cancel, ended: make(chan error, 1),
+		Reflector: reflector.New[*thing](wrap(lw), store, o), t: t, lw: lw, store: store, cancel: cancel, ended: make(chan error, 1),
 	}
 	lw.b = b
 	go func() { b.ended <- b.Run(ctx) }()

@@ -46,9 +46,9 @@ func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (r
 		return result{}, err
 	}
 	l.version = cmp.Or(l.version, meta.ResourceVersion)
-	r.status.remaining(meta)
 	if meta.Continue != "" {
-		return result{token: meta.Continue, items: items, paged: s.list.token == "" && s.listVersion() == "0"}, nil
+		r.status.remaining(meta.RemainingItemCount)
+		return result{token: meta.Continue, items: items, paged: s.listVersion() == "0"}, nil
 	}
 	if err := r.commit(s, l.staged, l.version); err != nil {
 		return result{}, err
@@ -136,9 +136,6 @@ func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error
 
 // older reports whether version a is older than b. It is false if the versions have no order.
 func older(a, b string) bool {
-	if a == "" || b == "" {
-		return false
-	}
 	order, ok := api.CompareVersions(a, b)
 	return ok && order < 0
 }
@@ -184,16 +181,4 @@ func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, to *staging[T])
 // isAnother reports whether uid belongs to another object than this one.
 func isAnother(object api.Object, uid types.UID) bool {
 	return uid != "" && object.GetUID() != "" && object.GetUID() != uid
-}
-
-// remainingItems returns how many items will follow according to the server, or -1 if it does not say.
-func remainingItems(meta metav1.ListMeta) int64 {
-	switch {
-	case meta.RemainingItemCount != nil:
-		return *meta.RemainingItemCount
-	case meta.Continue == "":
-		return 0
-	default:
-		return -1
-	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/reflector"
@@ -114,6 +115,16 @@ func TestPages(t *testing.T) {
 			"800ms list rv=9 limit=500 NotOlderThan", "800ms watch rv=10")
 		b.stop()
 	})
+	bubble(t, "a consistent read in pages does not show whether the server has a watch cache", func(t *testing.T) {
+		b := run(t, paged(),
+			list("5", at("a", "1")), watch(errExpired), failedList(errExpired),
+			pageOf("9", "t", at("a", "1")), list("9"), watch(errExpired), list("12", at("a", "1")), watch(stay),
+		)
+		b.pass(time.Second)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=5", "0s list rv=5 NotOlderThan",
+			"0s list rv= limit=500", "0s list continue=t limit=500", "0s watch rv=9", "800ms list rv=9 NotOlderThan", "800ms watch rv=12")
+		b.stop()
+	})
 	bubble(t, "pages that are newer than the first: the watch begins at the version of the first", func(t *testing.T) {
 		b := run(t, paged(), pageOf("5", "t", at("a", "4")), list("9", at("c", "8")), watch(deleted(at("a", "7")), added(at("c", "8")), stay))
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "0s watch rv=5")
@@ -129,7 +140,7 @@ func TestPages(t *testing.T) {
 	})
 	bubble(t, "an outage between pages: the same page again, and no object twice", func(t *testing.T) {
 		b := run(t, paged(),
-			pageOf("5", "t", at("a", "1")), failedList(at("b", "1"), errTooMany(3)), failedList(errRefused),
+			pageOf("5", "t", at("a", "1")), failedList(at("b", "1"), at("left", "1"), errTooMany(3)), failedList(errRefused),
 			list("5", at("b", "1"), at("c", "1")), watch(stay),
 		)
 		b.pass(10 * time.Second)
@@ -153,6 +164,25 @@ func TestPages(t *testing.T) {
 		b.pass(time.Second)
 		b.expectRequests("0s list rv=0 limit=500", "0s list continue=t limit=500", "800ms list rv=0", "800ms watch rv=5")
 		b.expectStore("replace [a@1] at 5")
+		b.stop()
+	})
+	bubble(t, "a page that breaks after its metadata has failed with its own error", func(t *testing.T) {
+		b := run(t, paged(), pageOf("5", "t", at("a", "1")), failedList(cutOff{metav1.ListMeta{Continue: "t"}, errReset}))
+		require.Equal(t, errReset, b.Status().LastError)
+		b.stop()
+	})
+	bubble(t, "skipped objects are progress", func(t *testing.T) {
+		const pause = 80 * time.Second
+		b := run(t, paged(), list("5", pause, bad("", at("b", "1")), pause, at("", "1"), pause, bad("", at("", "1")), pause), watch(stay))
+		b.pass(4 * pause)
+		require.NoError(t, b.Status().LastError)
+		b.expectStore("replace [] at 5")
+		b.stop()
+	})
+	bubble(t, "a page that is complete is used, even after its deadline", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "1"), afterDeadline(2*time.Minute)), watch(stay))
+		b.pass(2 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "2m0s watch rv=5")
 		b.stop()
 	})
 	bubble(t, "a page without progress fails", func(t *testing.T) {

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +42,19 @@ func TestScope(t *testing.T) {
 		if c.want != nil {
 			require.ErrorIs(t, c.want, ErrMalformed)
 		}
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	for _, c := range []struct{ of, want string }{
+		{"", ""},
+		{"web-0", "web-0"},
+		{strings.Repeat("x", 253), strings.Repeat("x", 253)},
+		{strings.Repeat("x", 254), strings.Repeat("x", 253) + "…"},
+		{strings.Repeat("x", 252) + "é", strings.Repeat("x", 252) + "\uFFFD…"},
+		{"a\xff", "a\uFFFD"},
+	} {
+		require.Equal(t, c.want, excerpt(c.of))
 	}
 }
 

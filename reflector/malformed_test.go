@@ -84,16 +84,49 @@ func TestAListWithoutAKeyDeletesNothing(t *testing.T) {
 	}
 }
 
+// confined is a source of one namespace.
+type confined struct{ *fake }
+
+func (confined) Namespace() string { return "mine" }
+
+func (confined) Resource() api.Resource {
+	r := things
+	r.Namespaced = true
+	return r
+}
+
+// An object of another namespace is skipped. It cannot be an object that the list lacks, so the list deletes.
+func TestObjectsOfAnotherNamespace(t *testing.T) {
+	mine := func(name string) *thing { return &thing{namespace: "mine", name: name, uid: name, version: "1"} }
+	foreign := &thing{namespace: "other", name: "f", uid: "f", version: "1"}
+	for name, c := range map[string]struct {
+		items   []any
+		want    string
+		skipped int // of both lists
+	}{
+		"alone":                      {[]any{mine("b"), foreign}, "replace [b@1] at 9", 2},
+		"with an object without key": {[]any{mine("b"), at("", "1"), foreign}, "bookmark 9", 3},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			b := runAs(t, paged(), func(lw *fake) api.ListerWatcher[*thing] { return confined{lw} },
+				list("5", mine("a"), mine("b"), foreign), watch(errExpired), list("9", c.items...), watch(stay))
+			b.expectStore("replace [a@1 b@1] at 5", c.want)
+			require.Equal(t, c.skipped, b.Status().Counters.Malformed)
+			b.stop()
+		})
+	}
+}
+
 func TestMalformedObjectsAreReported(t *testing.T) {
 	bubble(t, "the log has the first ten of a request", func(t *testing.T) {
 		core, logs := observer.New(zap.WarnLevel)
 		o := paged()
 		o.Logger = zap.New(core)
 		var items []any
-		for range 100 {
+		for range 50 {
 			items = append(items, at("a/b", "8"))
 		}
-		b := run(t, o, list("5", items...), watch(modified(at("a/b", "9")), stay))
+		b := run(t, o, pageOf("5", "t", items...), list("5", items...), watch(modified(at("a/b", "9")), stay))
 		require.Equal(t, 101, b.Status().Counters.Malformed)
 		require.Equal(t, 11, logs.FilterMessage("malformed object").Len())
 		require.Equal(t, "a/b", logs.All()[0].ContextMap()["key"])

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/reflector"
 )
@@ -89,6 +90,26 @@ func TestProbe(t *testing.T) {
 			b.stop()
 		})
 	}
+	bubble(t, "an answer that breaks after its metadata does not count", func(t *testing.T) {
+		b := run(t, paged(), filled, watch(5*time.Minute), failedProbe(cutOff{metav1.ListMeta{ResourceVersion: "4"}, errReset}), watch(stay))
+		b.pass(6 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "5m0.8s watch rv=9")
+		require.Equal(t, errReset, b.Status().LastError)
+		b.stop()
+	})
+	bubble(t, "an answer counts, even after its deadline", func(t *testing.T) {
+		late := failedProbe(afterDeadline(time.Minute), metav1.ListMeta{ResourceVersion: "4"})
+		b := run(t, paged(), append(script{filled, watch(5 * time.Minute), late}, restored...)...)
+		b.pass(7 * time.Minute)
+		b.expectRequests("0s list rv=0 limit=500", "0s watch rv=9", "5m0s probe", "6m0s list rv= limit=500", "6m0s watch rv=4")
+		b.stop()
+	})
+	bubble(t, "no answer", func(t *testing.T) {
+		b := run(t, paged(), filled, watch(5*time.Minute), failedProbe(stay), watch(stay))
+		b.pass(6 * time.Minute)
+		require.Equal(t, reflector.ErrStalled, b.Status().LastError)
+		b.stop()
+	})
 	bubble(t, "versions without an order: no probe", func(t *testing.T) {
 		b := run(t, paged(), list("opaque"), watch(5*time.Minute), watch(errRefused), watch(stay))
 		b.pass(10 * time.Minute)

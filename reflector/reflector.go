@@ -242,9 +242,7 @@ func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) 
 
 // sleep waits for d and a random time of up to d and spread. It reports whether ctx is still alive.
 func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool {
-	if d+spread > 0 {
-		d += time.Duration(r.rand() * float64(d+spread))
-	}
+	d += time.Duration(r.rand() * float64(d+spread))
 	if d <= 0 {
 		return ctx.Err() == nil
 	}

@@ -122,6 +122,7 @@ func TestClassify(t *testing.T) {
 		{"429 without a reason", status(429, "", ""), busy},
 		{"503", apierrors.NewServiceUnavailable("starting"), busy},
 		{"refused", dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), unreachable},
+		{"refused, behind a proxy", &net.OpError{Op: "proxyconnect", Err: dial(os.NewSyscallError("connect", syscall.ECONNREFUSED))}, unreachable},
 		{"no such host", dial(&net.DNSError{Err: "no such host", Name: "server"}), unreachable},
 		{"no route", dial(os.NewSyscallError("connect", syscall.EHOSTUNREACH)), unreachable},
 		{"dial timed out", dial(context.DeadlineExceeded), unreachable},
@@ -134,6 +135,7 @@ func TestClassify(t *testing.T) {
 		{"the same page again", ErrSamePage, rejected},
 		{"401 may be temporary", apierrors.NewUnauthorized("expired"), broken},
 		{"408 may be temporary", status(408, metav1.StatusReasonTimeout, ""), broken},
+		{"a status without a code", status(0, "", ""), broken},
 		{"500", apierrors.NewInternalError(errors.New("etcd")), broken},
 		{"504", apierrors.NewTimeoutError("later", 1), broken},
 		{"reset", &net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}, broken},
@@ -204,7 +206,10 @@ func TestStaging(t *testing.T) {
 	got, ok := s.get(keyNamed("d"))
 	require.True(t, ok)
 	require.Equal(t, "d", got.Name)
-	for _, name := range []string{"d", "c", "b"} {
+	s.truncate(2)
+	require.Equal(t, []string{"d2", "b2"}, names())
+	require.Nil(t, s.objects[:3][2], "the slice keeps no object behind its end")
+	for _, name := range []string{"d", "b"} {
 		s.remove(keyNamed(name))
 	}
 	require.Empty(t, s.objects)
@@ -235,11 +240,12 @@ func TestStagingModel(t *testing.T) {
 			case what < 8:
 				s.remove(key)
 				delete(model, key)
-			case what < 9 && len(s.objects) > 0:
-				for _, object := range s.objects[len(s.objects)-1:] {
+			case what < 9:
+				left := max(0, len(s.objects)+r.IntN(3)-1) // an undecodable object may have removed some since
+				for _, object := range s.objects[min(left, len(s.objects)):] {
 					delete(model, api.KeyOf(object))
 				}
-				s.truncate(len(s.objects) - 1)
+				s.truncate(left)
 			}
 			object, found := s.get(key)
 			require.Equal(t, model[key] != "", found)
@@ -261,6 +267,8 @@ func TestAscendingKeysNeedNoIndex(t *testing.T) {
 	s := stagingFor[*metav1.PartialObjectMetadata](0)
 	for _, path := range []string{"a-b/x", "a/w", "a/x", "a/x-1", "ab/a", "b/a"} {
 		namespace, name, _ := strings.Cut(path, "/")
+		_, found := s.get(api.Key{Namespace: namespace, Name: name})
+		require.False(t, found)
 		s.put(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 	}
 	require.Nil(t, s.position)

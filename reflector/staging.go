@@ -101,10 +101,8 @@ func (s *staging[T]) remove(key api.Key) {
 // truncate keeps the first n objects.
 func (s *staging[T]) truncate(n int) {
 	n = min(n, len(s.objects))
-	if s.position != nil {
-		for _, object := range s.objects[n:] {
-			delete(s.position, api.KeyOf(object))
-		}
+	for _, object := range s.objects[n:] {
+		delete(s.position, api.KeyOf(object))
 	}
 	clear(s.objects[n:])
 	s.objects = s.objects[:n]

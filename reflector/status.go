@@ -4,8 +4,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/leatproject/leat/api"
 )
 
@@ -151,8 +149,14 @@ func (b *sharedStatus) sleep(until time.Time) {
 	b.update(func(s *Status) { s.Phase, s.NextAttempt = Waiting, until })
 }
 
-func (b *sharedStatus) remaining(meta metav1.ListMeta) {
-	b.update(func(s *Status) { s.Remaining = remainingItems(meta) })
+// remaining notes how many items will follow a page according to the server. n is nil if the server does not say.
+func (b *sharedStatus) remaining(n *int64) {
+	b.update(func(s *Status) {
+		s.Remaining = -1
+		if n != nil {
+			s.Remaining = *n
+		}
+	})
 }
 
 // listed notes that the store has a complete state.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,10 +14,17 @@ import (
 )
 
 // counting has a transform that records its calls.
-type counting struct{ states []string }
+type counting struct {
+	states []string
+	copies bool // it returns copies and does not change its argument
+}
 
 func (c *counting) transform(t *thing) (*thing, error) {
 	c.states = append(c.states, t.String())
+	if c.copies {
+		fresh := *t
+		t = &fresh
+	}
 	t.transformed++
 	return t, nil
 }
@@ -36,7 +42,7 @@ func TestTransformOnce(t *testing.T) {
 			b.stop()
 		})
 		bubble(t, name+", then a watch and a relist", func(t *testing.T) {
-			c := &counting{}
+			c := &counting{copies: name == "list"}
 			relist := watchList(added(at("a", "6")), added(at("b", "7")), added(at("d", "8")), initialEnd("9"), stay)
 			if name == "list" {
 				relist = list("9", at("a", "6"), at("b", "7"), at("d", "8"))
@@ -56,23 +62,26 @@ func TestTransformOnce(t *testing.T) {
 
 // Handlers get the last state of a deleted object transformed, like the states before.
 func TestTransformOfDeletions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := &counting{}
-		b := run(t, options{Transform: c.transform}, watchList(
-			added(at("a", "1")), added(at("b", "2")), added(at("c", "3")), initialEnd("5"),
-			deleted(at("a", "6")), deleted(at("b", "2")), deleted(at("unknown", "7")), stay,
-		))
-		require.Equal(t, []string{"a@1", "b@2", "c@3", "a@6"}, c.states, "a known state is already transformed")
-		deltas := b.deltas()
-		require.Len(t, deltas, 3)
-		require.Equal(t, "[Listed a@1 Deleted a@6]", fmt.Sprint(deltas["a"]))
-		for name, want := range map[string]string{"a": "a@6", "b": "b@2"} {
-			last := b.last[name]
-			require.Equal(t, want, last.String())
-			require.Equal(t, 1, last.transformed, name)
-		}
-		b.stop()
-	})
+	for _, copies := range []bool{false, true} {
+		bubble(t, fmt.Sprintf("copies=%t", copies), func(t *testing.T) {
+			c := &counting{copies: copies}
+			b := run(t, options{Transform: c.transform}, watchList(
+				added(at("a", "1")), added(at("b", "2")), added(at("c", "3")), initialEnd("5"),
+				deleted(at("a", "6")), deleted(at("b", "2")), deleted(at("unknown", "7")), stay,
+			))
+			require.Equal(t, []string{"a@1", "b@2", "c@3", "a@6"}, c.states, "a known state is already transformed")
+			require.Zero(t, b.Status().Counters.Stale)
+			deltas := b.deltas()
+			require.Len(t, deltas, 3)
+			require.Equal(t, "[Listed a@1 Deleted a@6]", fmt.Sprint(deltas["a"]))
+			for name, want := range map[string]string{"a": "a@6", "b": "b@2"} {
+				last := b.last[name]
+				require.Equal(t, want, last.String())
+				require.Equal(t, 1, last.transformed, name)
+			}
+			b.stop()
+		})
+	}
 }
 
 // A failed transform affects one object only, whose last good state stays.
@@ -160,6 +169,29 @@ func TestUndecodable(t *testing.T) {
 		require.Zero(t, b.Status().Counters.Undecodable)
 		b.stop()
 	})
+	bubble(t, "an event that is not newer than an undecodable state is dropped", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "5")), watch(
+			bad(apiwatch.Modified, at("a", "8")), modified(at("a", "7")), bad(apiwatch.Modified, at("a", "8")),
+			bad(apiwatch.Added, at("n", "9")), modified(at("n", "8")), bad(apiwatch.Modified, at("n", "9")), stay,
+		))
+		b.expectStore("replace [a@5] at 5", "bookmark 8", "bookmark 9")
+		require.Equal(t, 4, b.Status().Counters.Stale)
+		require.Equal(t, 2, b.Status().Counters.Undecodable)
+		b.stop()
+	})
+	bubble(t, "a state without a UID keeps the last good state", func(t *testing.T) {
+		b := run(t, paged(), list("5", at("a", "1"), at("b", "1").as("")), watch(errExpired),
+			list("9", bad("", at("a", "8").as("")), bad("", at("b", "8"))),
+			watch(bad(apiwatch.Modified, at("a", "10").as("")), bad(apiwatch.Modified, at("b", "11")), stay))
+		b.expectStore("replace [a@1 b@1] at 5", "replace [a@1 b@1] at 9", "bookmark 10", "bookmark 11")
+		b.stop()
+	})
+	bubble(t, "a restore from a backup has undone the last good state", func(t *testing.T) {
+		b := run(t, paged(), list("9", at("a", "9"), at("b", "3")), watch(bookmark("3"), stay), list("4"),
+			list("4", bad("", at("a", "3")), bad("", at("b", "3"))), watch(stay))
+		b.expectStore("replace [a@9 b@3] at 9", "overwrite [b@3] at 4")
+		b.stop()
+	})
 	bubble(t, "in a list: the last good state stays, and the other objects are stored", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "1"), at("b", "1"), at("gone", "1")), watch(errExpired),
 			pageOf("9", "t", bad("", at("a", "8")), at("b", "8")), list("9", bad("", at("n", "8"))), watch(stay))
@@ -169,10 +201,20 @@ func TestUndecodable(t *testing.T) {
 	})
 	bubble(t, "the next list decides which of them are left", func(t *testing.T) {
 		b := run(t, paged(), list("5", bad("", at("a", "1")), bad("", at("b", "1")), bad("", at("gone", "1"))), watch(errExpired),
-			pageOf("9", "t", at("a", "8")), failedList(errReset), list("10", at("a", "8"), bad("", at("b", "1"))), watch(stay))
-		require.Len(t, undecodable(b), 3, "an incomplete list decides nothing")
+			pageOf("9", "t", at("a", "8"), bad("", at("b", "7"))), failedList(errReset), failedList(errReset),
+			list("10", at("a", "8"), bad("", at("b", "7"))), watch(stay))
+		b.pass(time.Second)
+		require.ElementsMatch(t, []string{"a 1", "b 7", "gone 1"}, undecodable(b), "an incomplete list adds objects and removes none")
 		b.pass(time.Minute)
-		require.Equal(t, []string{"b 1"}, undecodable(b))
+		require.Equal(t, []string{"b 7"}, undecodable(b))
+		b.stop()
+	})
+	bubble(t, "the next WatchList decides which of them are left", func(t *testing.T) {
+		b := run(t, options{}, watchList(bad(apiwatch.Added, at("a", "1")), bad(apiwatch.Added, at("gone", "1")), initialEnd("5"), errExpired),
+			watchList(added(at("a", "8")), bad(apiwatch.Added, at("b", "7")), deleted(at("gone", "8")), time.Second, initialEnd("9"), stay))
+		require.ElementsMatch(t, []string{"a 1", "b 7", "gone 1"}, undecodable(b))
+		b.pass(time.Minute)
+		require.Equal(t, []string{"b 7"}, undecodable(b))
 		b.stop()
 	})
 	bubble(t, "in a WatchList: the last good state of that list stays", func(t *testing.T) {
@@ -212,30 +254,62 @@ func undecodable(b *bench) (all []string) {
 	return all
 }
 
+// Fail ends Run at the first object that cannot be used. The store gets nothing of the answer from there on.
 func TestFail(t *testing.T) {
-	for name, script := range map[string]script{
-		"in a list":              {watchList(errInvalid), list("5", at("a", "1"), bad("", at("b", "1")))},
-		"in a WatchList":         {watchList(added(at("a", "1")), bad(apiwatch.Added, at("b", "1")), stay)},
-		"in a watch":             {watchList(initialEnd("1"), bad(apiwatch.Added, at("b", "2")), stay)},
-		"an undecodable end":     {watchList(added(at("b", "1")), initialEnd("1"), bad(apiwatch.Deleted, at("b", "2")), stay)},
-		"in a resumed watch":     {watchList(initialEnd("1"), time.Second), watch(bad(apiwatch.Added, at("b", "2")), stay)},
-		"by a failing transform": {watchList(initialEnd("1"), added(at("untransformable", "2")), stay)},
+	good, later := at("x", "1"), at("later", "9")
+	item := func(kind apiwatch.EventType, o *thing) any {
+		if kind == "" {
+			return o
+		}
+		return event(kind, o)
+	}
+	objects := map[string]struct {
+		item func(kind apiwatch.EventType) any
+		want error
+	}{
+		"undecodable":           {func(kind apiwatch.EventType) any { return bad(kind, at("x", "3")) }, errBad},
+		"untransformable":       {func(kind apiwatch.EventType) any { return item(kind, at("x", "3")) }, errBad},
+		"malformed":             {func(kind apiwatch.EventType) any { return item(kind, at("x/y", "3")) }, reflector.ErrMalformed},
+		"malformed undecodable": {func(kind apiwatch.EventType) any { return bad(kind, at("x/y", "3")) }, reflector.ErrMalformed},
+	}
+	for place, make := range map[string]func(item func(kind apiwatch.EventType) any) script{
+		"a list": func(item func(kind apiwatch.EventType) any) script {
+			return script{watchList(errInvalid), list("5", item(""), later), watch(stay)}
+		},
+		"a WatchList": func(item func(kind apiwatch.EventType) any) script {
+			return script{watchList(item(apiwatch.Added), added(later), initialEnd("9"), stay)}
+		},
+		"a WatchList after its first change": func(item func(kind apiwatch.EventType) any) script {
+			return script{watchList(added(good), modified(at("x", "2")), item(apiwatch.Modified), added(later), initialEnd("9"), stay)}
+		},
+		"a watch": func(item func(kind apiwatch.EventType) any) script {
+			return script{watchList(added(good), initialEnd("2"), item(apiwatch.Modified), added(later), stay)}
+		},
+		"the deletion of a watch": func(item func(kind apiwatch.EventType) any) script {
+			return script{watchList(added(good), initialEnd("2"), item(apiwatch.Deleted), added(later), stay)}
+		},
+		"a resumed watch": func(item func(kind apiwatch.EventType) any) script {
+			return script{watchList(initialEnd("2"), time.Second), watch(item(apiwatch.Added), added(later), stay)}
+		},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			o := options{OnUndecodable: reflector.Fail, Transform: func(t *thing) (*thing, error) {
-				if t.name == "untransformable" {
-					return nil, errBad
-				}
-				return t, nil
-			}}
-			b := run(t, o, script...)
-			b.pass(2 * time.Second)
-			err := <-b.ended
-			require.ErrorIs(t, err, errBad)
-			var e *api.UndecodableError
-			require.ErrorAs(t, err, &e)
-			require.Equal(t, reflector.Stopped, b.Status().Phase)
-			b.cancel()
-		})
+		for name, object := range objects {
+			bubble(t, name+" in "+place, func(t *testing.T) {
+				o := options{OnUndecodable: reflector.Fail, Transform: func(t *thing) (*thing, error) {
+					if t.String() == "x@3" {
+						return nil, errBad
+					}
+					return t, nil
+				}}
+				b := run(t, o, make(object.item)...)
+				b.pass(2 * time.Second)
+				err := <-b.ended
+				require.ErrorIs(t, err, object.want)
+				var e *api.UndecodableError
+				require.ErrorAs(t, err, &e)
+				require.NotContains(t, fmt.Sprint(b.store.log()), "later")
+				require.Equal(t, reflector.Stopped, b.Status().Phase)
+				b.cancel()
+			})
+		}
 	}
 }

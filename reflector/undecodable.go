@@ -98,15 +98,12 @@ func (u *undecodables) version(key api.Key) (version string, ok bool) {
 	return "", false
 }
 
-// resolved removes a key whose object was decoded or deleted.
+// resolved removes a key whose object was decoded or deleted. The key stays in previous, because the store gets the list
+// in progress only at its end.
 func (u *undecodables) resolved(key api.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if len(u.current)+len(u.previous) == 0 {
-		return
-	}
 	delete(u.current, key)
-	delete(u.previous, key)
 }
 
 // beginList moves all objects to previous. Those of an earlier list that did not complete stay there.

@@ -44,12 +44,9 @@ func hasEqualContent(a, b any) bool {
 	if reflect.DeepEqual(a, b) {
 		return true
 	}
-	left, err := json.Marshal(a)
-	if err != nil || len(left) == len("{}") {
-		return false
-	}
-	right, err := json.Marshal(b)
-	return err == nil && bytes.Equal(left, right)
+	left, _ := json.Marshal(a) // empty after an error
+	right, _ := json.Marshal(b)
+	return len(left) > len("{}") && bytes.Equal(left, right)
 }
 
 // ignoreVersions stops reuse and deduplication after the source has changed an object without changing its version. The

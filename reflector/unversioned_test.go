@@ -155,8 +155,44 @@ func TestUnversionedChanges(t *testing.T) {
 		s.relist()
 		require.Len(t, store.log(), 2)
 		require.False(t, r.Status().Unversioned)
+		for _, object := range store.list {
+			require.Equal(t, 1, object.transformed, "the list has the known object")
+		}
 		stop()
 	})
+	// These WatchLists use api.Options.Known.
+	unversioned := changed("a")
+	for name, steps := range map[string][]any{
+		"after the first change of a WatchList": {modified(at("b", "8")), modified(&unversioned), initialEnd("9"), stay},
+		"after the end of a WatchList":          {initialEnd("9"), modified(&unversioned), stay},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			b := run(t, options{}, watchList(append([]any{added(at("a", "7")), added(at("b", "7"))}, steps...)...))
+			require.Equal(t, "changed", b.known("a").content)
+			require.True(t, b.Status().Unversioned)
+			b.stop()
+		})
+	}
+}
+
+// Each list compares a hundred objects with the known ones.
+func TestComparisonsOfEveryList(t *testing.T) {
+	for _, n := range []int{99, 100} {
+		bubble(t, fmt.Sprintf("object %d differs", n), func(t *testing.T) {
+			s, r, _, stop := track(t, options{})
+			s.list = nil
+			for i := range 101 {
+				s.list = append(s.list, *at(fmt.Sprintf("object-%03d", i), "7"))
+			}
+			s.relist()
+			s.relist()
+			require.False(t, r.Status().Unversioned)
+			s.list[n].content = "changed"
+			s.relist()
+			require.Equal(t, n < 100, r.Status().Unversioned)
+			stop()
+		})
+	}
 }
 
 // NoListReuse does not change watches, and NoWatchDedup does not change lists.

@@ -184,7 +184,7 @@ func (w *openWatch[T]) checkVersion(kind apiwatch.EventType, key api.Key, versio
 	w.r.status.event()
 	seen, exists := w.seen(key)
 	switch {
-	case exists && w.stale(kind, version, seen), !exists && kind == apiwatch.Deleted && w.late(version):
+	case w.stale(kind, version, seen), !exists && kind == apiwatch.Deleted && w.late(version):
 		return false, nil
 	case !exists && w.late(version):
 		return false, ErrBackwards
@@ -213,10 +213,7 @@ func (w *openWatch[T]) drop(version string) {
 
 // isUnversioned reports whether an event that is not new by its version differs in content from the known object.
 func (w *openWatch[T]) isUnversioned(key api.Key, e api.Event[T]) bool {
-	if w.staged != nil || e.Type == apiwatch.Deleted {
-		return false
-	}
-	known, exists := w.r.store.Get(key)
+	known, exists := w.known(key)
 	return exists && known.GetResourceVersion() == e.ResourceVersion && w.r.unversioned(known, e.Object)
 }
 
@@ -238,19 +235,19 @@ func (w *openWatch[T]) seen(key api.Key) (version string, exists bool) {
 	if w.staged != nil && !w.ordered {
 		return "", false
 	}
+	if bad, ok := w.r.undecodable.version(key); ok {
+		return bad, true // the known object is the last good state, which is older
+	}
 	if known, ok := w.known(key); ok {
-		version, exists = known.GetResourceVersion(), true
+		return known.GetResourceVersion(), true
 	}
-	if bad, ok := w.r.undecodable.version(key); ok && (!exists || older(version, bad)) {
-		return bad, true
-	}
-	return version, exists
+	return "", false
 }
 
 // lookup returns a known object to the decoder of a WatchList, for an initial object of the same version. Later events
 // are always decoded: an event of a known version is rare, and its content shows whether the source changes versions.
 func (w *openWatch[T]) lookup(namespace, name []byte) (T, bool) {
-	if w.staged == nil || !w.r.reuses(w.s) {
+	if w.ordered {
 		var none T
 		return none, false
 	}

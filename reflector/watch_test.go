@@ -10,6 +10,7 @@ import (
 	"weak"
 
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
@@ -101,6 +102,12 @@ func TestRewatch(t *testing.T) {
 			b.stop()
 		})
 	}
+	bubble(t, "the end of a WatchList confirms its version: no probe after a silent minute", func(t *testing.T) {
+		b := run(t, options{}, watchList(initialEnd("5"), 2*time.Minute), watch(stay))
+		b.pass(3 * time.Minute)
+		b.expectRequests("0s watchlist rv= NotOlderThan", "2m0s watch rv=5")
+		b.stop()
+	})
 	bubble(t, "410: a list at once", func(t *testing.T) {
 		b := run(t, options{}, watchList(added(at("a", "1")), initialEnd("5"), bookmark("7"), time.Minute, errExpired),
 			watchList(added(at("b", "8")), initialEnd("9"), stay))
@@ -180,6 +187,33 @@ func TestOnRequest(t *testing.T) {
 		}, reported)
 		b.stop()
 	})
+}
+
+// Request.Events counts what follows the complete state and advances the version or changes an object.
+func TestEventsOfARequest(t *testing.T) {
+	changed := at("a", "3")
+	changed.content = "changed"
+	for name, c := range map[string]struct {
+		steps []any
+		want  int
+	}{
+		"nothing":                              {nil, 0},
+		"before the end of the WatchList":      {[]any{modified(at("a", "5")), bookmark("6"), modified(at("a", "5")), initialEnd("9")}, 0},
+		"changes":                              {[]any{initialEnd("5"), added(at("b", "6")), modified(at("b", "7")), deleted(at("b", "8"))}, 3},
+		"a bookmark, and the same again":       {[]any{initialEnd("5"), bookmark("6"), bookmark("6")}, 1},
+		"the same change again":                {[]any{initialEnd("5"), modified(at("a", "6")), modified(at("a", "6"))}, 1},
+		"a known state that is newer":          {[]any{initialEnd("2"), added(at("a", "3"))}, 1},
+		"a change of content, not of version":  {[]any{initialEnd("5"), modified(changed)}, 1},
+		"an object of another name, malformed": {[]any{initialEnd("5"), modified(at("a/b", "6"))}, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			events := -1
+			o := options{OnRequest: func(r reflector.Request) { events = r.Events }}
+			b := run(t, o, watchList(append([]any{added(at("a", "3"))}, append(c.steps, errReset)...)...))
+			require.Equal(t, c.want, events)
+			b.stop()
+		})
+	}
 }
 
 func TestBackoffSequence(t *testing.T) {
@@ -287,6 +321,17 @@ func TestCancelAnywhere(t *testing.T) {
 	}
 }
 
+// A callback may end the context. No request follows, also if there is no pause.
+func TestNoRequestAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var end func()
+		o := options{OnRequest: func(reflector.Request) { end() }}
+		b := run(t, o, watchList(ask(func(b *bench) { end = b.cancel }), errInvalid))
+		require.NoError(t, <-b.ended)
+		require.Len(t, b.lw.asked().requests, 1)
+	})
+}
+
 // The context of a request ends with the request. Otherwise each watch would leave one in the context of Run.
 func TestContextsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -320,6 +365,34 @@ func TestStagedObjectsAreReleased(t *testing.T) {
 }
 
 func TestStatus(t *testing.T) {
+	bubble(t, "of every request", func(t *testing.T) {
+		var got []string
+		note := ask(func(b *bench) {
+			s := b.Status()
+			got = append(got, fmt.Sprintf("%s %d of %d, rv=%s", s.Phase, s.Objects, s.Remaining, s.ResourceVersion))
+		})
+		remaining := int64(3)
+		first := pageOf("5", "t", note, at("a", "1"), note)
+		first.steps[len(first.steps)-1] = withRemaining(first.steps[len(first.steps)-1], &remaining)
+		b := run(t, options{},
+			watchList(note, added(at("a", "1")), added(at("b", "1")), note, errReset), watchList(note, errInvalid),
+			first, pageOf("5", "u", note, at("b", "1"), note), list("5", note), watch(note, added(at("c", "6")), note, errExpired),
+			list("7", note), watch(bookmark("8"), time.Minute), watch(time.Minute), answer{"probe", []any{note, metav1.ListMeta{ResourceVersion: "8"}}}, watch(note, stay))
+		b.pass(3 * time.Minute)
+		require.Equal(t, []string{
+			"WatchList 0 of -1, rv=", "WatchList 2 of -1, rv=", "WatchList 0 of -1, rv=",
+			"listing 0 of -1, rv=", "listing 1 of -1, rv=", "listing 1 of 3, rv=", "listing 2 of 3, rv=", "listing 2 of -1, rv=",
+			"watching 2 of 0, rv=5", "watching 2 of 0, rv=6", "listing 0 of -1, rv=6",
+			"probing 0 of 0, rv=8", "watching 0 of 0, rv=8",
+		}, got)
+		b.stop()
+	})
+	bubble(t, "a bookmark clears the error", func(t *testing.T) {
+		b := run(t, paged(), list("5"), watch(errReset), watch(bookmark("6"), stay))
+		b.pass(time.Second)
+		require.NoError(t, b.Status().Err)
+		b.stop()
+	})
 	bubble(t, "a watch that ends without an error clears the error, even if it was silent", func(t *testing.T) {
 		b := run(t, paged(), list("5"), watch(errReset), watch(5*time.Minute), probed("5"), watch(stay))
 		b.pass(time.Minute)

@@ -23,6 +23,7 @@ func TestWatchList(t *testing.T) {
 				require.Empty(t, b.store.log(), "the store gets nothing before the end")
 				require.Equal(t, reflector.WatchList, b.Status().Phase)
 				require.Equal(t, 2, b.Status().Objects)
+				require.Empty(t, b.Status().ResourceVersion, "initial objects come in the order of their keys")
 			}),
 			initialEnd("5"), time.Second, modified(at("a", "6")), deleted(at("b", "7")), bookmark("9"), stay,
 		))
@@ -81,9 +82,20 @@ func TestWatchList(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "ErrNoWatchList of another request: a failure", func(t *testing.T) {
-		b := run(t, paged(), failedList(api.ErrNoWatchList), list("5"), watch(api.ErrNoWatchList), watch(stay))
+		var outcomes []string
+		o := options{OnRequest: func(r reflector.Request) { outcomes = append(outcomes, r.Verb+" "+r.Outcome) }}
+		b := run(t, o, watchList(errInvalid), failedList(api.ErrNoWatchList), list("5"), watch(api.ErrNoWatchList), watch(stay))
 		b.pass(time.Minute)
-		b.expectRequests("0s list rv=0 limit=500", "800ms list rv=0 limit=500", "800ms watch rv=5", "2.4s watch rv=5")
+		b.expectRequests(firstWatchList, "0s list rv=0 limit=500", "800ms list rv=0 limit=500", "800ms watch rv=5", "2.4s watch rv=5")
+		require.Equal(t, []string{"watchlist rejected", "list broken", "list done", "watch broken"}, outcomes)
+		require.ErrorIs(t, b.Status().LastError, api.ErrNoWatchList)
+		b.stop()
+	})
+	bubble(t, "ErrNoWatchList of a WatchList after its end: a failure", func(t *testing.T) {
+		b := run(t, options{}, watchList(initialEnd("5"), api.ErrNoWatchList), watch(stay))
+		require.ErrorIs(t, b.Status().LastError, api.ErrNoWatchList)
+		b.pass(time.Second)
+		b.expectRequests(firstWatchList, "800ms watch rv=5")
 		b.stop()
 	})
 	bubble(t, "ErrNoWatchList does not clear an earlier error", func(t *testing.T) {
@@ -167,6 +179,24 @@ func TestWatchListDeadlines(t *testing.T) {
 		b.pass(7 * time.Minute)
 		b.expectRequests(firstWatchList)
 		require.Equal(t, 20, b.Status().Objects)
+		b.stop()
+	})
+	bubble(t, "skipped objects are progress", func(t *testing.T) {
+		const pause = 20 * time.Second
+		b := run(t, options{}, watchList(
+			pause, added(at("", "1")), pause, bad(apiwatch.Added, at("", "1")), pause, bad(apiwatch.Added, at("a", "1")), pause, initialEnd("5"), stay))
+		b.pass(5 * pause)
+		b.expectRequests(firstWatchList)
+		b.expectStore("replace [] at 5")
+		b.stop()
+	})
+	bubble(t, "after the first change, additions of known objects are progress", func(t *testing.T) {
+		const pause = 15 * time.Second
+		b := run(t, options{}, watchList(added(at("a", "1")), modified(at("a", "2")), pause, added(at("a", "3")), pause, added(at("a", "3")), pause,
+			initialEnd("5"), stay))
+		b.pass(4 * pause)
+		b.expectRequests(firstWatchList)
+		b.expectStore("replace [a@3] at 5")
 		b.stop()
 	})
 	bubble(t, "silence from the beginning", func(t *testing.T) {
