@@ -203,7 +203,8 @@ func TestUndecodable(t *testing.T) {
 		b := run(t, paged(), list("5", bad("", at("a", "1")), bad("", at("b", "1")), bad("", at("gone", "1"))), watch(errExpired),
 			pageOf("9", "t", at("a", "8"), bad("", at("b", "7"))), failedList(errReset), failedList(errReset),
 			list("10", at("a", "8"), bad("", at("b", "7"))), watch(stay))
-		b.pass(time.Second)
+		b.pass(2 * time.Second)
+		require.Empty(t, b.lw.asked().script[2:], "the second list has failed")
 		require.ElementsMatch(t, []string{"a 1", "b 7", "gone 1"}, undecodable(b), "an incomplete list adds objects and removes none")
 		b.pass(time.Minute)
 		require.Equal(t, []string{"b 7"}, undecodable(b))

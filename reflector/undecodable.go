@@ -98,8 +98,8 @@ func (u *undecodables) version(key api.Key) (version string, ok bool) {
 	return "", false
 }
 
-// resolved removes a key whose object was decoded or deleted. The key stays in previous, because the store gets the list
-// in progress only at its end.
+// resolved removes a key whose object was decoded or deleted. The key stays in previous, because the store gets the
+// list in progress only at its end.
 func (u *undecodables) resolved(key api.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

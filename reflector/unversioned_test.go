@@ -160,14 +160,15 @@ func TestUnversionedChanges(t *testing.T) {
 		}
 		stop()
 	})
-	// These WatchLists use api.Options.Known.
+	// The second WatchList uses api.Options.Known.
 	unversioned := changed("a")
 	for name, steps := range map[string][]any{
 		"after the first change of a WatchList": {modified(at("b", "8")), modified(&unversioned), initialEnd("9"), stay},
 		"after the end of a WatchList":          {initialEnd("9"), modified(&unversioned), stay},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			b := run(t, options{}, watchList(append([]any{added(at("a", "7")), added(at("b", "7"))}, steps...)...))
+			objects := []any{added(at("a", "7")), added(at("b", "7"))}
+			b := run(t, options{}, watchList(append(objects[:2:2], initialEnd("7"), errExpired)...), watchList(append(objects, steps...)...))
 			require.Equal(t, "changed", b.known("a").content)
 			require.True(t, b.Status().Unversioned)
 			b.stop()
