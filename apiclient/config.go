@@ -101,6 +101,14 @@ type Config struct {
 	// request that it gets has credentials.
 	Transport http.RoundTripper
 
+	// WrapTransport returns a RoundTripper that sends requests with next, for example to add tracing headers or to log.
+	// New calls it once, and the result sends every attempt of every request, redirects and the handshakes of package
+	// websocket included. It must be safe for concurrent use. It gets requests without the header Authorization, and
+	// next adds that header if the server is still the same. So a log of the request shows no credential. The request
+	// that it gives to next must have the context of the request that it got, or a child of it. It conflicts with
+	// Transport.
+	WrapTransport func(next http.RoundTripper) http.RoundTripper
+
 	timeouts timeouts
 }
 
@@ -266,6 +274,8 @@ func (c Config) validateTransport() error {
 		return fieldErrorf("ProxyURL", "it conflicts with Transport")
 	case c.DialContext != nil:
 		return fieldErrorf("DialContext", "it conflicts with Transport")
+	case c.WrapTransport != nil:
+		return fieldErrorf("WrapTransport", "it conflicts with Transport")
 	}
 	return nil
 }

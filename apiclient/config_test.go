@@ -80,6 +80,8 @@ func TestNewNamesTheInvalidField(t *testing.T) {
 		{"transport and TLS", apiclient.Config{Host: host, Transport: http.DefaultTransport, TLS: apiclient.TLS{Insecure: true}}, "TLS", "it conflicts with Transport"},
 		{"transport and proxy", apiclient.Config{Host: host, Transport: http.DefaultTransport, ProxyURL: proxy("http://p")}, "ProxyURL", "it conflicts with Transport"},
 		{"transport and dialler", apiclient.Config{Host: host, Transport: http.DefaultTransport, DialContext: (&net.Dialer{}).DialContext}, "DialContext", "it conflicts with Transport"},
+		{"transport and wrapper", apiclient.Config{Host: host, Transport: http.DefaultTransport, WrapTransport: same}, "WrapTransport", "it conflicts with Transport"},
+		{"no wrapper", apiclient.Config{Host: host, WrapTransport: func(http.RoundTripper) http.RoundTripper { return nil }}, "WrapTransport", "it returned nil"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -3,6 +3,8 @@ package apiclient_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -136,4 +138,38 @@ func ExampleClient_GetDocument() {
 	var version struct{ Major string }
 	fmt.Println(client.GetDocument(context.Background(), "/version", &version), version.Major)
 	// Output: <nil> 1
+}
+
+// logged is a RoundTripper that prints each request.
+type logged struct{ next http.RoundTripper }
+
+func (l logged) RoundTrip(req *http.Request) (*http.Response, error) {
+	fmt.Println(req.Method, req.URL.Path, "token:", req.Header.Get("Authorization") != "")
+	return l.next.RoundTrip(req)
+}
+
+// WrapTransport logs each attempt. The RoundTripper does not see the token.
+func ExampleConfig() {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		fmt.Println("server: token:", req.Header.Get("Authorization") != "")
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"major": "1"}`)
+	}))
+	defer server.Close()
+	client, err := apiclient.New(apiclient.Config{
+		Host: server.URL, BearerToken: apiclient.NewSecret("abc"),
+		WrapTransport: func(next http.RoundTripper) http.RoundTripper { return logged{next} },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.CloseIdleConnections()
+	var version struct{ Major string }
+	err = client.GetDocument(context.Background(), "/version", &version)
+	fmt.Println(version.Major, err)
+	// Output:
+	// GET /version token: false
+	// server: token: true
+	// 1 <nil>
 }

@@ -31,8 +31,9 @@ type generation struct {
 // generation are closed when its last answer is closed.
 type transports struct {
 	config Config
-	sent   *sentSecrets // passwords of proxies are added to it
-	asked  atomic.Bool  // whether the server has requested a client certificate
+	user   http.RoundTripper // the result of Config.WrapTransport; may be nil
+	sent   *sentSecrets      // passwords of proxies are added to it
+	asked  atomic.Bool       // whether the server has requested a client certificate
 
 	mu      sync.Mutex // guards the fields below
 	ca      *file      // nil for the system's authorities
@@ -59,6 +60,11 @@ func newTransports(c Config, certificate *tls.Certificate, sent *sentSecrets) (*
 			return nil, ts.ca.fail(err)
 		}
 	}
+	if c.WrapTransport != nil {
+		if ts.user = c.WrapTransport(unwrapped{}); ts.user == nil {
+			return nil, fieldErrorf("WrapTransport", "it returned nil")
+		}
+	}
 	ts.newest = ts.generation(certificate)
 	return ts, nil
 }
@@ -68,7 +74,11 @@ func (ts *transports) newGeneration(rt http.RoundTripper, certificate *tls.Certi
 }
 
 func (ts *transports) generation(certificate *tls.Certificate) *generation {
-	return ts.newGeneration(newTransport(ts.config, ts.roots, clientCertificate{certificate, &ts.asked}, ts.sent), certificate)
+	base := newTransport(ts.config, ts.roots, clientCertificate{certificate, &ts.asked}, ts.sent)
+	if ts.user != nil {
+		return ts.newGeneration(&wrapped{base: base, user: ts.user}, certificate)
+	}
+	return ts.newGeneration(base, certificate)
 }
 
 // acquire returns the generation for a client certificate and the newest authorities, for one request. The caller calls

@@ -318,6 +318,29 @@ func TestTransports(t *testing.T) {
 			require.Error(t, sent.Err(), "nothing of the request is left")
 		})
 	})
+	t.Run("one that wraps leat's own", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var got, hidden http.Header
+			lw := subject(t, func(c *apiclient.Config) {
+				c.BearerToken = apiclient.NewSecret(secret)
+				c.WrapTransport = func(next http.RoundTripper) http.RoundTripper {
+					return roundTripper(func(r *http.Request) (*http.Response, error) {
+						hidden = r.Header.Clone()
+						return next.RoundTrip(r)
+					})
+				}
+			}, func(w http.ResponseWriter, r *http.Request) {
+				got = r.Header
+				oneEvent(w, r)
+			})
+			versions, err := collect(lw, t.Context())
+			require.NoError(t, err)
+			require.Equal(t, []string{"6"}, versions)
+			require.Equal(t, "Bearer "+secret, got.Get("Authorization"))
+			require.Empty(t, hidden.Get("Authorization"))
+			require.Equal(t, "websocket", hidden.Get("Upgrade"))
+		})
+	})
 	t.Run("one that keeps the connection", func(t *testing.T) {
 		_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Request: r, Body: http.NoBody}, nil
