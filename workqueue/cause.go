@@ -1,9 +1,6 @@
 package workqueue
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // Cause tells why a key was added. The queue carries causes and does not interpret them. A zero Cause is ignored.
 // client-go and controller-runtime have nothing like it.
@@ -39,11 +36,8 @@ func (l *causeList) add(c *Cause, limit int) {
 		l.omitted++
 		return
 	}
-	switch cap(l.kept) {
-	case 0:
+	if cap(l.kept) == 0 {
 		l.kept = l.first[:0]
-	case len(l.kept): // allocated once if MaxCauses has its default
-		l.kept = slices.Grow(l.kept, max(min(limit, defaultCauses)-len(l.kept), 1))
 	}
 	l.kept = append(l.kept, *c)
 }
@@ -51,12 +45,11 @@ func (l *causeList) add(c *Cause, limit int) {
 // reset removes the causes, including their strings, and keeps the memory.
 func (l *causeList) reset() {
 	clear(l.kept)
-	l.kept = l.kept[:0]
-	l.omitted = 0
+	l.kept, l.omitted = l.kept[:0], 0
 	if cap(l.kept) > len(l.first) {
 		l.first[0] = Cause{} // it was copied when the list outgrew it
 	}
 	if cap(l.kept) > roomyCauses {
-		l.kept = l.first[:0]
+		l.kept = nil
 	}
 }

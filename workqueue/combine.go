@@ -1,8 +1,6 @@
 package workqueue
 
-import (
-	"time"
-)
+import "time"
 
 // MaxOf returns a limiter that calls all given limiters and returns the longest delay and the largest number of
 // failures. Without limiters it never delays. It corresponds to NewTypedMaxOfRateLimiter of client-go.
@@ -51,13 +49,11 @@ func (l maxWait[K]) When(key K) time.Duration {
 
 // limiterOf returns the limiter of a queue. It panics if the arguments of New conflict.
 func limiterOf[K comparable](o Options, limiters []RateLimiter[K]) RateLimiter[K] {
-	switch {
-	case len(limiters) == 0:
+	if len(limiters) == 0 {
 		return MaxOf(Exponential[K](o.Backoff), TokenBucket[K](o.Bucket))
-	case o.Backoff != Backoff{} || o.Bucket != Bucket{}:
+	}
+	if o.Backoff != (Backoff{}) || o.Bucket != (Bucket{}) {
 		panic("workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket")
-	case len(limiters) == 1:
-		return limiters[0]
 	}
 	return MaxOf(limiters...)
 }

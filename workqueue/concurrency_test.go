@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -195,27 +196,54 @@ func TestEveryWaiterGetsAKey(t *testing.T) {
 	})
 }
 
-// Waiting Gets may give up in any order.
-func TestWaitersGiveUpInAnyOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := workqueue.New[string](workqueue.Options{})
-		var ends []context.CancelFunc
-		errs := make(chan error, 5)
-		for range cap(errs) {
-			ctx, end := context.WithCancel(t.Context())
-			ends = append(ends, end)
-			go func() {
-				_, err := q.Get(ctx)
-				errs <- err
-			}()
-			synctest.Wait()
-		}
-		for _, i := range []int{2, 0, 4, 1} {
-			ends[i]()
-			require.ErrorIs(t, <-errs, context.Canceled)
-		}
-		q.Add("a")
-		require.NoError(t, <-errs, "the last one waited on")
-		ends[3]()
-	})
+// Gets wait, receive a key or give up, in any order: a key ends the wait of one Get, and an ended context that of its
+// own Get.
+func TestWaitersComeAndGoInAnyOrder(t *testing.T) {
+	type result struct {
+		get int
+		err error
+	}
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 3))
+			q, results := workqueue.New[int](workqueue.Options{}), make(chan result, 1)
+			waiting := map[int]context.CancelFunc{}
+			var order []int
+			for step := range 300 {
+				switch n := len(waiting); {
+				case n < 3 || n < 20 && random.IntN(2) == 0:
+					ctx, end := context.WithCancel(t.Context())
+					waiting[step], order = end, append(order, step)
+					go func() {
+						work, err := q.Get(ctx)
+						results <- result{step, err}
+						if err == nil {
+							q.Done(work.Key)
+						}
+					}()
+				case random.IntN(2) == 0:
+					q.Add(step)
+					r := <-results
+					require.NoError(t, r.err)
+					require.Contains(t, waiting, r.get)
+					waiting[r.get]()
+					delete(waiting, r.get)
+				default:
+					order = slices.DeleteFunc(order, func(get int) bool { return waiting[get] == nil })
+					given := order[random.IntN(len(order))]
+					waiting[given]()
+					require.Equal(t, result{given, context.Canceled}, <-results)
+					delete(waiting, given)
+				}
+				synctest.Wait()
+				require.Empty(t, results)
+			}
+			q.ShutDown()
+			for range waiting {
+				r := <-results
+				require.ErrorIs(t, r.err, workqueue.ErrShutDown)
+				waiting[r.get]()
+			}
+		})
+	}
 }

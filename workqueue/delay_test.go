@@ -1,8 +1,11 @@
 package workqueue_test
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -171,27 +174,73 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-func TestCancelOutOfTheMiddle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const keys = 500
-		q, start := workqueue.New[int](workqueue.Options{}), time.Now()
-		delay := func(key int) time.Duration { return time.Duration(1+key*7919%keys) * time.Second }
-		for key := range keys {
-			q.AddAfter(key, delay(key))
-		}
-		for key := range keys {
-			if key%3 != 0 {
-				require.True(t, q.Cancel(key))
+// Keys with random delays, of which some end earlier or are cancelled, become ready in the order of the times, and keys
+// with the same time in the order of their first adds.
+func TestManyDelays(t *testing.T) {
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			const keys = 500
+			random := rand.New(rand.NewPCG(seed, 4))
+			q, start, due := workqueue.New[int](workqueue.Options{}), time.Now(), make([]time.Duration, keys)
+			for key := range keys {
+				due[key] = time.Duration(1+random.IntN(keys)) * time.Second
+				q.AddAfter(key, due[key])
 			}
+			var stay []int
+			for key := range keys {
+				switch random.IntN(3) {
+				case 0:
+					require.True(t, q.Cancel(key))
+					continue
+				case 1:
+					earlier := time.Duration(1+random.IntN(keys)) * time.Second
+					q.AddAfter(key, earlier)
+					due[key] = min(due[key], earlier)
+				}
+				stay = append(stay, key)
+			}
+			slices.SortStableFunc(stay, func(a, b int) int { return cmp.Compare(due[a], due[b]) })
+			for _, key := range stay {
+				work := get(t, q)
+				require.Equal(t, key, work.Key)
+				require.Equal(t, due[key], time.Since(start))
+				q.Done(work.Key)
+			}
+			requireEmpty(t, q)
+		})
+	}
+}
+
+// A key can leave the heap from any place. The times of one of the root's four branches are later than all others, so
+// the two sides of its border must not mix.
+func TestCancelInEveryPlace(t *testing.T) {
+	const keys, last = 100, 99
+	branch := func(key int) int {
+		for key > 4 {
+			key = (key - 1) / 4
 		}
-		for range (keys + 2) / 3 {
-			work := get(t, q)
-			require.Zero(t, work.Key%3)
-			require.Equal(t, delay(work.Key), time.Since(start))
-			q.Done(work.Key)
+		return key
+	}
+	for late := range 5 {
+		for cancelled := range keys {
+			synctest.Test(t, func(t *testing.T) {
+				q, start := workqueue.New[int](workqueue.Options{}), time.Now()
+				for key := range keys {
+					delay := time.Duration(1+key) * time.Second
+					if branch(key) == late && key > 0 || key == last {
+						delay += time.Hour
+					}
+					q.AddAfter(key, delay)
+				}
+				require.True(t, q.Cancel(cancelled))
+				for range keys - 1 {
+					work := get(t, q)
+					require.Equal(t, time.Duration(1+work.Key)*time.Second, time.Since(start)%time.Hour)
+					q.Done(work.Key)
+				}
+			})
 		}
-		requireEmpty(t, q)
-	})
+	}
 }
 
 // The timer runs only while a key is delayed. A running timer keeps its queue in memory, even if nothing else refers to

@@ -55,12 +55,10 @@ func (h *delayHeap[K]) advance(e *entry[K], at stamp) {
 func (h *delayHeap[K]) remove(e *entry[K]) {
 	i := int(e.heapIndex)
 	h.length--
-	if moved := *h.slot(h.length); i < h.length {
-		if i > 0 && h.less(moved, *h.slot((i - 1) / arity)) {
-			h.up(i, moved)
-		} else {
-			h.down(i, moved)
-		}
+	if moved := *h.slot(h.length); h.less(moved, *h.slot(i)) {
+		h.up(i, moved)
+	} else {
+		h.down(i, moved)
 	}
 }
 
@@ -107,7 +105,7 @@ func (h *delayHeap[K]) place(i int, s dueSlot) {
 
 // trim releases the pages that a heap of room entries does not need.
 func (h *delayHeap[K]) trim(room int) {
-	if needed := (room + dueLength - 1) / dueLength; needed < len(h.pages) {
+	if needed := room/dueLength + 1; needed < len(h.pages) {
 		h.pages = append(make([]*[dueLength]dueSlot, 0, needed), h.pages[:needed]...)
 	}
 }

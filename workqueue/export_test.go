@@ -16,6 +16,13 @@ func (q *Queue[K]) Chunks() int {
 	return len(q.slab.chunks)
 }
 
+// Room returns for how many entries, slots of the table and delays the queue has memory.
+func (q *Queue[K]) Room() (entries, slots, delays int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.slab.room, len(q.table.hashes), len(q.delays.pages) * dueLength
+}
+
 // NewAgeing returns a queue with another ageing: one turns the queue into a FIFO.
 func NewAgeing[K comparable](ageing int, o Options, limiters ...RateLimiter[K]) *Queue[K] {
 	q := New(o, limiters...)

@@ -1,8 +1,11 @@
 package workqueue_test
 
 import (
+	"cmp"
 	"context"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -186,13 +189,92 @@ func TestMemoryOfABurstIsReleased(t *testing.T) {
 			require.Equal(t, []int{-1}, getAll(t, q, 1))
 			q.AddAfter(-1, time.Hour)
 			require.True(t, q.Cancel(-1))
-			<-time.After(25 * time.Second)
+			for range 25 {
+				q.Add(-1) // keys that come and go do not postpone the release
+				getAll(t, q, 1)
+				<-time.After(time.Second)
+			}
 			synctest.Wait()
 			require.Less(t, heap()-before, int64(keys*5))
 			require.False(t, q.StopTimer(), "there is no more memory to release")
 		}
 		runtime.KeepAlive(q)
 	})
+}
+
+// The first trim keeps the room of the burst before it, and the second one releases all but the room that a queue
+// always has.
+func TestRoomAfterABurst(t *testing.T) {
+	for name, round := range map[string]func(q *workqueue.Queue[int], keys int){
+		"ready": func(q *workqueue.Queue[int], keys int) {
+			for key := range keys {
+				q.Add(key)
+			}
+			getAll(t, q, keys)
+		},
+		"delayed": func(q *workqueue.Queue[int], keys int) {
+			for key := range keys {
+				q.AddAfter(key, time.Hour)
+			}
+			for key := range keys {
+				q.Cancel(key)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := workqueue.New[int](workqueue.Options{})
+				round(q, 5000)
+				<-time.After(10 * time.Second)
+				synctest.Wait()
+				entries, slots, delays := q.Room()
+				require.Equal(t, []int{5056, 8192}, []int{entries, slots}, "the next multiple of 64; the next power of two")
+				if name == "delayed" {
+					require.Equal(t, 5120, delays, "the next multiple of 128")
+				}
+				<-time.After(10 * time.Second)
+				synctest.Wait()
+				entries, slots, delays = q.Room()
+				require.Equal(t, []int{256, 512}, []int{entries, slots})
+				require.LessOrEqual(t, delays, 512)
+				require.False(t, q.StopTimer(), "there is no more room to release")
+			})
+		})
+	}
+}
+
+// However keys come and go between trims, the queue keeps them and their times.
+func TestKeysBetweenTrims(t *testing.T) {
+	for seed := range uint64(5) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 5))
+			q, start := workqueue.New[int](workqueue.Options{}), time.Now()
+			var keys []int
+			var due []time.Duration // by key
+			for range 20 {
+				size := []int{0, 100, 400, 1000, 3000}[random.IntN(5)]
+				for len(keys) < size {
+					after := time.Hour + time.Duration(random.IntN(1000))*time.Second
+					q.AddAfter(len(due), after)
+					keys, due = append(keys, len(due)), append(due, time.Since(start)+after)
+				}
+				for len(keys) > size {
+					i := random.IntN(len(keys))
+					require.True(t, q.Cancel(keys[i]))
+					keys = slices.Delete(keys, i, i+1)
+				}
+				<-time.After(time.Duration(random.IntN(25)) * time.Second)
+				synctest.Wait()
+				require.Equal(t, len(keys), q.Stats().Delayed)
+			}
+			slices.SortStableFunc(keys, func(a, b int) int { return cmp.Compare(due[a], due[b]) })
+			for _, key := range keys {
+				require.Equal(t, []int{key}, getAll(t, q, 1))
+				require.Equal(t, due[key], time.Since(start))
+			}
+			requireEmpty(t, q)
+		})
+	}
 }
 
 // A trim does not touch memory in use: keys that stay and keys that come later are all handed out.
@@ -236,7 +318,6 @@ func TestBacklogThatComesAndGoesDoesNotAllocate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 5000
 		q, ctx := workqueue.New[int](workqueue.Options{}), context.Background()
-		before := heap()
 		burst := func() {
 			for key := range keys {
 				q.AddWith(key, workqueue.Item{Cause: causeOf("1")})
@@ -247,13 +328,15 @@ func TestBacklogThatComesAndGoesDoesNotAllocate(t *testing.T) {
 			}
 		}
 		burst()
-		full := heap()
+		room, _, _ := q.Room()
+		before := heap()
 		for range 20 {
 			burst()
 			<-time.After(7 * time.Second)
 			synctest.Wait()
-			require.Greater(t, heap()-before, int64(keys*100))
-			require.Less(t, heap()-full, int64(keys*10))
+			entries, _, _ := q.Room()
+			require.Equal(t, room, entries)
+			require.Less(t, heap()-before, int64(keys*10))
 		}
 		require.Zero(t, testing.AllocsPerRun(10, burst))
 	})

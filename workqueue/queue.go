@@ -118,8 +118,8 @@ func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 	if o.MaxCauses == 0 {
 		q.maxCauses = defaultCauses
 	}
-	q.ready.ageing = ageing
-	q.table, q.ready.slab, q.delays.slab = newTable(&q.slab), &q.slab, &q.slab
+	q.table, q.delays.slab = newTable(&q.slab), &q.slab
+	q.ready = readyQueue[K]{slab: &q.slab, classes: make([]class, 1), ageing: ageing}
 	q.alarm.ring = q.ring
 	return q
 }
@@ -289,8 +289,8 @@ func (q *Queue[K]) finish(slot int, e *entry[K]) {
 	case rerun:
 		q.reruns--
 		q.enqueue(e)
-		if q.closed && q.reruns == 0 {
-			q.waiters.wakeAll() // no further key will come; they return ErrShutDown
+		if q.closed {
+			q.waiters.wakeAll() // if no further key will come, they return ErrShutDown
 		}
 	case idle:
 		q.release(slot, e)

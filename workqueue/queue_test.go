@@ -142,6 +142,13 @@ func TestClockIsReadOnlyForDelaysAndMetrics(t *testing.T) {
 		require.True(t, work.Added.Equal(start))
 		require.True(t, work.Ready.Equal(start.Add(time.Second)))
 
+		start = time.Now()
+		q.AddAfter("earlier", time.Second)
+		q.Add("earlier")
+		work = get(t, q)
+		require.True(t, work.Added.Equal(start))
+		require.Zero(t, work.Ready)
+
 		q = workqueue.New[string](workqueue.Options{Metrics: &workqueue.Metrics{}})
 		start = time.Now()
 		q.Add("now")
@@ -190,10 +197,13 @@ func TestUncomparableKeyPanicsAndHarmsNothing(t *testing.T) {
 func TestMisusePanics(t *testing.T) {
 	l := workqueue.Exponential[string](workqueue.Backoff{})
 	for name, f := range map[string]func(){
-		"jitter of a backoff":   func() { workqueue.New[string](workqueue.Options{Backoff: workqueue.Backoff{Jitter: 1.1}}) },
-		"base of a backoff":     func() { workqueue.Exponential[string](workqueue.Backoff{Base: -1}) },
-		"max of a backoff":      func() { workqueue.Exponential[string](workqueue.Backoff{Max: -1}) },
-		"negative jitter":       func() { workqueue.Exponential[string](workqueue.Backoff{Jitter: -0.1}) },
+		"jitter of a backoff": func() { workqueue.New[string](workqueue.Options{Backoff: workqueue.Backoff{Jitter: 1.1}}) },
+		"base of a backoff":   func() { workqueue.Exponential[string](workqueue.Backoff{Base: -1}) },
+		"max of a backoff":    func() { workqueue.Exponential[string](workqueue.Backoff{Max: -1}) },
+		"negative jitter":     func() { workqueue.Exponential[string](workqueue.Backoff{Jitter: -0.1}) },
+		"limiters and a Backoff": func() {
+			workqueue.New(workqueue.Options{Backoff: workqueue.Backoff{Base: ms}}, l)
+		},
 		"limiters and a Bucket": func() { workqueue.New(workqueue.Options{Bucket: workqueue.Bucket{QPS: 1}}, l) },
 	} {
 		require.Panics(t, f, name)
@@ -257,6 +267,38 @@ func TestAddGetDoneDoNotAllocate(t *testing.T) {
 		})
 		require.Zero(t, allocs, name)
 	}
+}
+
+// Causes beside the first need an array, which later adds of the key reuse.
+func TestCausesDoNotAllocate(t *testing.T) {
+	for adds := range 9 {
+		q, item := workqueue.New[string](workqueue.Options{MaxCauses: 8}), workqueue.Item{Cause: causeOf("1")}
+		require.Zero(t, testing.AllocsPerRun(100, func() {
+			for range adds {
+				q.AddWith("a", item)
+			}
+			q.Add("a")
+			work, _ := q.Get(context.Background())
+			q.Done(work.Key)
+		}), "%d causes", adds)
+	}
+}
+
+func TestWaitingGetDoesNotAllocate(t *testing.T) {
+	q, done := workqueue.New[string](workqueue.Options{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for work, err := q.Get(context.Background()); err == nil; work, err = q.Get(context.Background()) {
+			q.Done(work.Key)
+			done <- struct{}{} // the test runs when the next Get waits, because there is one processor
+		}
+	}()
+	require.Zero(t, testing.AllocsPerRun(1000, func() {
+		q.Add("a")
+		<-done
+	}))
+	q.ShutDown()
+	<-done
 }
 
 // A queue whose backlog keeps its size does not allocate either.

@@ -26,7 +26,7 @@ type class struct {
 // the oldest ready key is this key or an older one, and the oldest leaves within `ageing` turns.
 type readyQueue[K comparable] struct {
 	slab    *slab[K]
-	classes []class // ascending by priority; a slice, because there are few; only a single class may be empty
+	classes []class // at least one, ascending by priority; only a single class may be empty
 	ages    list
 	length  int
 
@@ -71,7 +71,7 @@ func (r *readyQueue[K]) raise(e *entry[K], priority int) {
 // enter appends an entry to its class.
 func (r *readyQueue[K]) enter(e *entry[K]) {
 	i := len(r.classes) - 1
-	if i < 0 || r.classes[i].priority != e.priority { // usually it is the highest class, or the only one
+	if r.classes[i].priority != e.priority { // usually it is the highest class, or the only one
 		i = r.class(e.priority)
 	}
 	c := &r.classes[i]
@@ -94,7 +94,7 @@ func (r *readyQueue[K]) class(priority int) int {
 	i := r.find(priority)
 	switch {
 	case i < len(r.classes) && r.classes[i].priority == priority:
-	case len(r.classes) == 1 && r.classes[0].length == 0:
+	case r.classes[0].length == 0: // it is the only one
 		i, r.classes[0].priority = 0, priority
 	default:
 		r.classes = slices.Insert(r.classes, i, class{priority: priority})

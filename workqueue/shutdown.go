@@ -70,9 +70,6 @@ func (q *Queue[K]) endDrain() {
 
 // close makes the queue ignore adds, drops the delayed keys and wakes all waiting Gets.
 func (q *Queue[K]) close() {
-	if q.closed {
-		return
-	}
 	q.closed = true
 	q.alarm.stop()
 	q.trimAt = 0

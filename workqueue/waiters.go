@@ -1,8 +1,5 @@
 package workqueue
 
-// maxFreeWaiters is the number of waiters that a queue keeps for later Gets.
-const maxFreeWaiters = 64
-
 // waiter is a Get that waits. A token in wake means that the Get should look again.
 type waiter struct {
 	wake       chan struct{} // holds one token, so that waking never blocks
@@ -20,8 +17,7 @@ type waiter struct {
 type waiters struct {
 	top    *waiter // the last one parked is woken first, because its caches are warm
 	waking int     // number of waiters that were woken and have not returned
-	free   *waiter
-	frees  int
+	free   *waiter // for later Gets; at most as many as Gets have waited at the same time
 }
 
 // get returns a waiter for a Get that must wait.
@@ -31,7 +27,6 @@ func (ws *waiters) get() *waiter {
 		return &waiter{wake: make(chan struct{}, 1)}
 	}
 	ws.free, w.next = w.next, nil
-	ws.frees--
 	return w
 }
 
@@ -42,10 +37,7 @@ func (ws *waiters) comeBack(w *waiter) {
 }
 
 func (ws *waiters) put(w *waiter) {
-	if ws.frees < maxFreeWaiters {
-		w.next, ws.free = ws.free, w
-		ws.frees++
-	}
+	w.next, ws.free = ws.free, w
 }
 
 func (ws *waiters) park(w *waiter) {
