@@ -172,9 +172,10 @@ func TestUndecodable(t *testing.T) {
 	bubble(t, "an event that is not newer than an undecodable state is dropped", func(t *testing.T) {
 		b := run(t, paged(), list("5", at("a", "5")), watch(
 			bad(apiwatch.Modified, at("a", "8")), modified(at("a", "7")), bad(apiwatch.Modified, at("a", "8")),
-			bad(apiwatch.Added, at("n", "9")), modified(at("n", "8")), bad(apiwatch.Modified, at("n", "9")), stay,
+			bad(apiwatch.Added, at("n", "9")), modified(at("n", "8")), bad(apiwatch.Modified, at("n", "9")),
+			bookmark("12"), modified(at("a", "10")), stay,
 		))
-		b.expectStore("replace [a@5] at 5", "bookmark 8", "bookmark 9")
+		b.expectStore("replace [a@5] at 5", "bookmark 8", "bookmark 9", "bookmark 12", "put a@10 at 12")
 		require.Equal(t, 4, b.Status().Counters.Stale)
 		require.Equal(t, 2, b.Status().Counters.Undecodable)
 		b.stop()

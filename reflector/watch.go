@@ -229,14 +229,15 @@ func (w *openWatch[T]) stale(kind apiwatch.EventType, version, seen string) bool
 	return ok && (order < 0 || order == 0 && kind != apiwatch.Deleted && w.r.versions.dedup)
 }
 
-// seen returns the newest version of an object that has arrived so far, whether it could be decoded or not. Initial
-// objects come once each, so seen does not look for them; the staged objects get an index only when a change follows.
+// seen returns the newest version of an object that has arrived so far, whether it could be decoded or not. If not, the
+// known object is the last good state, which is older. Initial objects come once each, so seen does not look for them;
+// the staged objects get an index only when a change follows.
 func (w *openWatch[T]) seen(key api.Key) (version string, exists bool) {
 	if w.staged != nil && !w.ordered {
 		return "", false
 	}
 	if bad, ok := w.r.undecodable.version(key); ok {
-		return bad, true // the known object is the last good state, which is older
+		return bad, true
 	}
 	if known, ok := w.known(key); ok {
 		return known.GetResourceVersion(), true
