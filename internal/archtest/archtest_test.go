@@ -26,9 +26,7 @@ func requireNone(t *testing.T, found []finding) {
 // repository returns the source of the repository.
 func repository(t *testing.T) *source {
 	t.Helper()
-	s := read(t, os.DirFS(root))
-	s.unwritten = unwritten
-	return s
+	return read(t, os.DirFS(root))
 }
 
 func TestImports(t *testing.T) { requireNone(t, checkImports(repository(t))) }

@@ -6,7 +6,6 @@ import (
 	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -119,11 +118,7 @@ func checkCards(s *source) []finding {
 			found = append(found, s.at(files[0], files[0].Package, "package %s has no doc.go with a package comment", pkg))
 			continue
 		}
-		switch {
-		case card.Name.Name == "main":
-		case s.isUnwritten(card.path):
-			found = append(found, s.checkOldCard(card, packages)...)
-		default:
+		if card.Name.Name != "main" {
 			found = append(found, s.checkCard(card, packages)...)
 		}
 	}
@@ -199,54 +194,10 @@ func (s *source) checkCard(card *file, packages map[string][]*file) []finding {
 	return found
 }
 
-// checkOldCard checks a package comment that is not rewritten yet: its guarantees name their tests themselves.
-func (s *source) checkOldCard(card *file, packages map[string][]*file) []finding {
-	var found []finding
-	for _, sec := range sectionsOf(card.Doc) {
-		switch sec.heading {
-		case "Guarantees":
-			found = append(found, s.checkGuarantees(card, sec, packages)...)
-		case "Example":
-			found = append(found, s.checkNames(card, sec, exampleNames, packages)...)
-		}
-	}
-	return found
-}
-
 var (
 	numbered     = regexp.MustCompile(`^\s+(\d+)\. `)
-	testNames    = regexp.MustCompile(`\b(?:(\w+)\.)?((?:Test|Fuzz|Benchmark|Example)[A-Z]\w*)`)
 	exampleNames = regexp.MustCompile(`\b(?:(\w+)\.)?(Example(?:_?[A-Z]\w*)?)\b`)
 )
-
-// checkGuarantees requires guarantees with numbers that each name a test.
-func (s *source) checkGuarantees(card *file, sec section, packages map[string][]*file) []finding {
-	found := s.checkNames(card, sec, testNames, packages)
-	count := 0
-	named := true
-	var start token.Pos
-	check := func() {
-		if !named {
-			found = append(found, s.at(card, start, "guarantee %d names no test", count))
-		}
-	}
-	for _, l := range sec.lines {
-		if m := numbered.FindStringSubmatch(l.text); m != nil {
-			check()
-			count++
-			named, start = false, l.pos
-			if m[1] != strconv.Itoa(count) {
-				found = append(found, s.at(card, l.pos, "guarantee %d is numbered %s", count, m[1]))
-			}
-		}
-		named = named || testNames.MatchString(l.text)
-	}
-	check()
-	if count == 0 {
-		found = append(found, s.at(card, sec.pos, "the guarantees are not numbered, as \"//  1. \""))
-	}
-	return found
-}
 
 // checkNames finds names of tests that do not exist. A name belongs to the package itself, or to the package that
 // stands before it, as in informer.TestSimulation.

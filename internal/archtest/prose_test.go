@@ -5,17 +5,12 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
-
-// unwritten are the folders and files whose comments and pages are older than the style sheet in CONTRIBUTING.md. The
-// rules of this file do not apply to them yet. Entries are only ever removed.
-var unwritten = []string{}
 
 // maxProseLine is the largest width of a comment and of a line of Markdown, in columns. A tab counts as four.
 const maxProseLine = 120
@@ -43,21 +38,12 @@ var banned = []struct {
 	{regexp.MustCompile(`\bstreaming lists?\b`), "WatchList"},
 }
 
-// isUnwritten reports whether the rules of prose do not apply to a file yet.
-func (s *source) isUnwritten(name string) bool {
-	return slices.ContainsFunc(s.unwritten, func(prefix string) bool {
-		return name == prefix || strings.HasPrefix(name, prefix+"/")
-	})
-}
-
 // checkProse checks the part of the style sheet that a program can check, in Go comments and in Markdown.
 func checkProse(t *testing.T, s *source) []finding {
 	t.Helper()
 	var found []finding
 	for _, f := range s.files {
-		if !s.isUnwritten(f.path) {
-			found = append(found, s.checkCommentProse(f)...)
-		}
+		found = append(found, s.checkCommentProse(f)...)
 	}
 	require.NoError(t, fs.WalkDir(s.fs, ".", func(name string, d fs.DirEntry, err error) error {
 		base := path.Base(name)
@@ -66,7 +52,7 @@ func checkProse(t *testing.T, s *source) []finding {
 			return err
 		case d.IsDir() && name != "." && (strings.HasPrefix(base, ".") || base == "testdata"):
 			return fs.SkipDir
-		case path.Ext(name) == ".md" && !s.isUnwritten(name):
+		case path.Ext(name) == ".md":
 			content, err := fs.ReadFile(s.fs, name)
 			if err != nil {
 				return err

@@ -201,16 +201,6 @@ func ExampleThing_Do() {}
 | informer | It holds, also here. | TestHolds |
 | informer | It stays. | TestHolds |
 | internal/trie | One. | TestOne |
--- old/doc.go --
-// Package old is not rewritten.
-//
-// # Guarantees
-//
-//  1. One (TestHolds, informer.TestOther).
-package old
--- old/a_test.go --
-package old_test
-func TestHolds() {}
 -- informer/doc.go --` + fmt.Sprintf(card, "informer") + `
 -- informer/a_test.go --
 package informer_test
@@ -300,20 +290,6 @@ package cache
 //
 // # Concurrency
 package trie
--- old/doc.go --
-// Package old is not rewritten.
-//
-// # Guarantees
-//
-//  1. One (TestOne).
-//  2. Two.
-//  4. Four (TestFour, FuzzFour).
-package old
--- old/a_test.go --
-package old_test
-func TestOne() {}
-func (t) TestFour() {}
-func FuzzFour() {}
 `, append([]string{
 			`api/doc.go:5: the promises are not numbered, as "//  1. "`,
 			"api/doc.go:80: doc.go has 80 lines; 70 are the most",
@@ -321,9 +297,6 @@ func FuzzFour() {}
 			"cache/doc.go:6: docs/promises.md needs a row that names the tests: | cache | Two. | … |",
 			"cache/doc.go:6: promise 2 has the number 3",
 			`cache/doc.go:8: section "Example" is out of order; the order is Example, Promises, Concurrency, Differences from client-go`,
-			"old/doc.go:6: guarantee 2 names no test",
-			"old/doc.go:7: guarantee 3 is numbered 4",
-			"old/doc.go:7: there is no TestFour in the tests of old",
 		}, missingRows("trie", 9)...)},
 		{"promises", checkPromiseTable, `
 -- cache/a.go --
@@ -368,8 +341,6 @@ func Example() {
 	// Output:
 	// in vain
 }
--- old/a.go --
-package old // in vain
 -- docs/page.md --
 # A page
 
@@ -379,8 +350,6 @@ in vain
 ` + "```" + `
 | in vain | ` + strings.Repeat("long ", 24) + `
 ` + strings.Repeat("long ", 24) + `.
--- old/page.md --
-in vain
 `, []string{
 			`cache/a.go:2: "for ever" is hard to read; write forever`,
 			`cache/a.go:2: "none is" is hard to read; write the actual subject with "not"`,
@@ -429,7 +398,6 @@ func TestA() { time.Sleep(1) }
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := read(t, tree(c.tree))
-			s.unwritten = []string{"old"}
 			require.Equal(t, c.want, strs(c.check(s)))
 		})
 	}

@@ -19,8 +19,6 @@ type source struct {
 	fs    fs.FS
 	set   *token.FileSet
 	files []*file
-
-	unwritten []string // folders and files that the rules of prose_test.go do not apply to yet
 }
 
 // file is a Go file. Its path is relative to the root of the repository.
