@@ -1,7 +1,10 @@
 package apiclient_test
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -101,5 +104,24 @@ func TestDocumentsAreNotQuoted(t *testing.T) {
 		require.ErrorContains(t, err, "get /version: read the answer: ")
 		require.NotContains(t, err.Error(), marker)
 		require.NotContains(t, err.Error(), "77777")
+	}
+}
+
+// TestErrorsOfTheTransportAreShort has texts that a peer chooses: the names in its certificate, and the debug data of a
+// GOAWAY frame.
+func TestErrorsOfTheTransportAreShort(t *testing.T) {
+	huge := strings.Repeat(marker, 50_000/len(marker))
+	certificate := &x509.Certificate{Subject: pkix.Name{CommonName: huge}, Issuer: pkix.Name{CommonName: huge}, DNSNames: []string{"a"}}
+	for range 5000 {
+		certificate.DNSNames = append(certificate.DNSNames, marker+".example.com")
+	}
+	for name, err := range map[string]error{
+		"names of a certificate": &apiclient.CertificateError{
+			Host: "server", Certificate: certificate, Err: x509.HostnameError{Certificate: certificate, Host: "server"},
+		},
+		"debug data of GOAWAY": &apiclient.TransportError{Err: fmt.Errorf("http2: server sent GOAWAY and closed the connection; LastStreamID=1, ErrCode=NO_ERROR, debug=%q", huge)},
+	} {
+		require.Less(t, len(err.Error()), 1400, name)
+		require.Less(t, len((&apiclient.TransportError{Err: err}).Error()), 1400, name)
 	}
 }

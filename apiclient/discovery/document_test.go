@@ -149,6 +149,9 @@ func TestUselessAnswers(t *testing.T) {
 		"a list of pods":          {plain(`{"kind":"PodList","items":[]}`), page{}, "/api", is(discovery.ErrMalformed)},
 		"groups as core":          {plain(`{"kind":"APIGroupList","groups":[]}`), page{}, "/api", is(discovery.ErrMalformed)},
 		"core as groups":          {plain(manyPods), plain(`{"kind":"APIVersions","versions":["v1"]}`), "/apis", is(discovery.ErrMalformed)},
+		"a long wrong value":      {plain(`{"kind":"APIGroupDiscoveryList","items":[{"versions":"` + strings.Repeat("MARKER", 1<<18) + `"}]}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"a long wrong type":       {plain(`{"kind":"APIVersions","versions":{"` + strings.Repeat("MARKER", 1<<18) + `":7}}`), page{}, "/api", is(discovery.ErrMalformed)},
+		"a long kind":             {plain(`{"kind":"` + strings.Repeat("MARKER", 1<<18) + `"}`), page{}, "/api", is(discovery.ErrMalformed)},
 		"mislabelled":             {aggregated("", `{"kind":"APIVersions","versions":["v1"]}`), page{}, "/api", is(discovery.ErrMalformed)},
 		"huge":                    {plain(strings.Repeat(" ", 16<<20) + "{}"), page{}, "/api", func(err error) bool { return strings.Contains(err.Error(), "16777216") }},
 	} {
@@ -159,6 +162,7 @@ func TestUselessAnswers(t *testing.T) {
 			require.NotErrorIs(t, err, discovery.ErrUnknownResource)
 			require.True(t, tc.check(err), "%v", err)
 			require.NotContains(t, err.Error(), "\n")
+			require.Less(t, len(err.Error()), 1500, "the text of an error is bounded")
 			var document *discovery.DocumentError
 			require.ErrorAs(t, err, &document)
 			require.Equal(t, tc.path, document.Path)
