@@ -1,8 +1,7 @@
 package cache
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/trie"
@@ -65,12 +64,7 @@ func (t *Txn[T]) Fill(objects []T) {
 	for i, object := range objects {
 		entries[i] = trie.Entry[T]{Item: object, Hash: ix.hash(api.KeyOf(object))}
 	}
-	slices.SortFunc(entries, func(a, b trie.Entry[T]) int {
-		if a.Hash != b.Hash {
-			return cmp.Compare(a.Hash, b.Hash)
-		}
-		return compareKeys(api.KeyOf(a.Item), api.KeyOf(b.Item))
-	})
+	sort.Sort(byHash[T](entries)) // adds 10 KB less to a program than slices.SortFunc
 	t.objects.Fill(entries)
 	for _, e := range entries {
 		t.index(change[T]{hash: e.Hash, new: e.Item, hasNew: true})
@@ -144,4 +138,16 @@ func (t *Txn[T]) open() *Indexer[T] {
 		panic("cache: a transaction was used after Commit or Abort; call Begin again")
 	}
 	return t.indexer
+}
+
+// byHash is the order of entries in a trie: by hash, and by key among equal hashes.
+type byHash[T api.Object] []trie.Entry[T]
+
+func (b byHash[T]) Len() int      { return len(b) }
+func (b byHash[T]) Swap(i, j int) { b[i], b[j] = b[j], b[i] }
+func (b byHash[T]) Less(i, j int) bool {
+	if b[i].Hash != b[j].Hash {
+		return b[i].Hash < b[j].Hash
+	}
+	return compareKeys(api.KeyOf(b[i].Item), api.KeyOf(b[j].Item)) < 0
 }
