@@ -39,7 +39,7 @@ soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless he
 bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about a quarter of an hour; Linux, nothing else running)
 	$(GO) -C bench run ./cmd/bench -docs ../docs
 
-bench-quick: ## the core of that in less than two minutes; fails when a target that any machine can check is missed
+bench-quick: ## the core of that in a few minutes; fails when a target that any machine can check is missed
 	$(GO) -C bench run ./cmd/bench -quick
 
 test-bench: ## the tests of the bench itself, and of where leat meets client-go

@@ -202,7 +202,7 @@ func (l limits) afterIncompleteWatchList(s state, res result) (state, time.Durat
 //
 // A silent watch may be a watch from a version that the server has not reached: a server that was restored from a
 // backup sends nothing until it has reached that version again. A probe finds out. kube-apiserver sends a bookmark each
-// minute, so a minute without an event or a bookmark leads to a probe.
+// minute, so a watch that ends after a minute without an event or a bookmark leads to a probe.
 func (l limits) afterWatch(s state, res result) (state, time.Duration) {
 	silence := s.watches.silence + res.lasted
 	if res.events > 0 || res.confirmed {
