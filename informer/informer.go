@@ -216,6 +216,6 @@ func (i *Informer[T]) begin(ctx context.Context) error {
 func (i *Informer[T]) end() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.state, i.startListener = runstate.Ended, nil
+	i.state, i.startListener = runstate.Ending, nil
 	close(i.stopped)
 }

@@ -112,7 +112,7 @@ func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Regi
 func (i *Informer[T]) addListener(l *processListener[T], desiredResync time.Duration) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.state == runstate.Ended {
+	if i.state == runstate.Ending {
 		return ErrStopped
 	}
 	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.state == runstate.Running)

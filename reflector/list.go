@@ -163,8 +163,9 @@ func (r *Reflector[T]) stageUndecodable(e *api.UndecodableError, to *staging[T])
 	if err := r.noteUndecodable(e); err != nil {
 		return err
 	}
-	if to.skipped++; r.checkLen(to) != nil {
-		return r.checkLen(to)
+	to.skipped++
+	if err := r.checkLen(to); err != nil {
+		return err
 	}
 	if staged, exists := to.get(e.Key); exists {
 		if isAnother(staged, e.UID) {

@@ -111,8 +111,9 @@ func (r *Reflector[T]) noteMalformed(e *api.UndecodableError) error {
 func (r *Reflector[T]) skipMalformed(e *api.UndecodableError, list *staging[T]) error {
 	if list != nil {
 		list.incomplete = list.incomplete || e.Err != errForeign
-		if list.skipped++; r.checkLen(list) != nil {
-			return r.checkLen(list)
+		list.skipped++
+		if err := r.checkLen(list); err != nil {
+			return err
 		}
 	}
 	return r.noteMalformed(e)

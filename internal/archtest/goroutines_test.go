@@ -81,30 +81,9 @@ func starters(f *file) (names []string) {
 			return !starts
 		})
 		if starts {
-			names = append(names, receiver(function)+function.Name.Name)
+			name, _ := exportedName(function)
+			names = append(names, name)
 		}
 	}
 	return names
-}
-
-// receiver returns the type of a method's receiver and a dot, or "" for a function.
-func receiver(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return ""
-	}
-	t := d.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x.Name + "."
-		default:
-			return ""
-		}
-	}
 }
