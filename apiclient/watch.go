@@ -44,8 +44,9 @@ func (e *HandshakeError) Unwrap() error { return e.Err }
 // Watch opens a watch with one HTTP request at the first iteration, and closes it when the loop ends. It blocks between
 // events. The last value may be an error: a *apierrors.StatusError if the server sent one, the error of ctx if ctx
 // ended, or a wrapped io.ErrUnexpectedEOF if the stream is incomplete. errors.Is recognises a refused or reset
-// connection. Watch never repeats a request; the reflector does that. It corresponds to rest.Request.Watch of
-// client-go.
+// connection. Watch never repeats a request; the reflector does that. TimeoutSeconds is for the server: Watch does not
+// end a watch that the server keeps open for longer. The reflector does that too, for every source. Watch corresponds
+// to rest.Request.Watch of client-go.
 func (p *PartialClient[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, _ func()) (io.ReadCloser, string, error) {
 		return p.client.read(ctx, r)
@@ -114,7 +115,6 @@ func (p *PartialClient[T]) watchOver(
 			return
 		}
 		defer stream.Close()
-		dog.restart()
 		if err := p.pump(ctx, stream, mediaType, o, dog, yield); err != nil {
 			yield(api.Event[T]{}, r.fail(err))
 		}
