@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leatproject/leat/testserver/internal/pipe"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/version"
 )
@@ -84,7 +86,7 @@ func (s *Server) discovery(parts []string) any {
 	case len(parts) == 1 && parts[0] == "api":
 		return metav1.APIVersions{
 			TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"},
-			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: pipeHost}},
+			ServerAddressByClientCIDRs: []metav1.ServerAddressByClientCIDR{{ClientCIDR: "0.0.0.0/0", ServerAddress: pipe.Host}},
 		}
 	case len(parts) == 1:
 		list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}

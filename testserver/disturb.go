@@ -4,27 +4,25 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"math"
 	"net"
 	"net/http"
 	"strconv"
-	"syscall"
 	"time"
 
+	"github.com/leatproject/leat/testserver/internal/pipe"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
 )
 
-var (
-	errRefused = opError("dial", syscall.ECONNREFUSED)
-	errCut     = errors.New("testserver: a fault cut the answer")
-)
+var errCut = errors.New("testserver: a fault cut the answer")
 
 // disturb applies the faults that affect requests. It returns the writer for the answer, or nil if a fault has
 // answered.
@@ -48,7 +46,7 @@ func (s *Server) disturb(w http.ResponseWriter, r *http.Request, request Request
 	}
 	if _, i := requestFault[Reset](s.faults, request); i != nil {
 		i.countSeen()
-		resetRequest(r)
+		pipe.ResetRequest(r)
 	}
 	if e, i := requestFault[Fail](s.faults, request); i != nil {
 		i.countSeen()
@@ -170,41 +168,9 @@ func (d *disturbedWriter) applyFault() error {
 	d.ended = true
 	d.cutting.countSeen()
 	if d.cut.Abrupt {
-		resetRequest(d.r)
+		pipe.ResetRequest(d.r)
 	}
 	return errCut
-}
-
-// resetter is a connection that can be reset.
-type resetter interface{ Reset() }
-
-// resetterOf returns the connection below TLS.
-func resetterOf(c net.Conn) resetter {
-	if t, ok := c.(*tls.Conn); ok {
-		c = t.NetConn()
-	}
-	if r, ok := c.(resetter); ok {
-		return r
-	}
-	return closer{c}
-}
-
-// closer resets a real connection. A close without linger sends RST.
-type closer struct{ net.Conn }
-
-func (c closer) Reset() {
-	if t, ok := c.Conn.(*net.TCPConn); ok {
-		_ = t.SetLinger(0) // on an error, the client sees a plain close
-	}
-	_ = c.Close() // as above
-}
-
-// resetRequest resets the connection of a request, or its stream in HTTP/2. It does not return.
-func resetRequest(r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor < 2 {
-		resetterOf(c).Reset()
-	}
-	panic(http.ErrAbortHandler)
 }
 
 // refuses reports whether an Outage refuses connections.

@@ -1,8 +1,12 @@
 package testserver
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 	"time"
+
+	"github.com/leatproject/leat/testserver/internal/pipe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -153,13 +157,10 @@ func (r Restore) happen(s *Server, i *Injection) {
 
 func (Outage) happen(s *Server, i *Injection) {
 	s.mu.Lock()
-	conns := make([]resetter, 0, len(s.conns))
-	for c := range s.conns {
-		conns = append(conns, resetterOf(c))
-	}
+	conns := slices.Collect(maps.Keys(s.conns))
 	s.mu.Unlock()
 	for _, c := range conns {
-		c.Reset()
+		pipe.Reset(c)
 		i.countSeen()
 	}
 }

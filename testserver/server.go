@@ -14,10 +14,8 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/sameorigin"
+	"github.com/leatproject/leat/testserver/internal/pipe"
 )
-
-// pipeHost is the host name of the server in memory.
-const pipeHost = "testserver"
 
 // Timeouts of kube-apiserver, used on listeners.
 const (
@@ -41,7 +39,7 @@ type Server struct {
 	cert    *certificate // nil without TLS
 
 	mu      sync.Mutex // guards the fields below
-	pipe    *pipeListener
+	pipe    *pipe.Listener
 	running bool
 	used    bool // a Run has used pipe
 	conns   map[net.Conn]struct{}
@@ -51,7 +49,7 @@ type Server struct {
 // Serve is called.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{options: o, store: newStore(o), pipe: newPipeListener(), conns: map[net.Conn]struct{}{}}
+	s := &Server{options: o, store: newStore(o), pipe: pipe.Listen(), conns: map[net.Conn]struct{}{}}
 	s.faults = newFaults(s)
 	s.log.limit = o.RequestLog
 	if o.TLS {
@@ -112,14 +110,14 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // listen returns the listener in memory, and replaces it first if an earlier Run used it.
-func (s *Server) listen() (*pipeListener, error) {
+func (s *Server) listen() (*pipe.Listener, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
 		return nil, ErrRunning
 	}
 	if s.used {
-		s.pipe = newPipeListener()
+		s.pipe = pipe.Listen()
 	}
 	s.running, s.used = true, true
 	return s.pipe, nil
@@ -182,7 +180,7 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 			s.handle(w, r)
 		}),
 		BaseContext: func(net.Listener) context.Context { return ctx },
-		ConnContext: withConn,
+		ConnContext: pipe.WithConn,
 		ConnState: func(c net.Conn, state http.ConnState) {
 			switch state {
 			case http.StateNew:
@@ -214,9 +212,9 @@ func (s *Server) protocols() *http.Protocols {
 // URL returns the base URL for Client. No network has this host.
 func (s *Server) URL() string {
 	if s.cert != nil {
-		return "https://" + pipeHost
+		return "https://" + pipe.Host
 	}
-	return "http://" + pipeHost
+	return "http://" + pipe.Host
 }
 
 // Client returns a new HTTP client that reaches the server in memory. Its connections end with Run.
@@ -237,12 +235,12 @@ func (s *Server) Client() *http.Client {
 // handshake with TLSConfig.
 func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
 	if s.faults.refuses() {
-		return nil, errRefused
+		return nil, pipe.ErrRefused
 	}
 	s.mu.Lock()
 	pipe := s.pipe
 	s.mu.Unlock()
-	return pipe.dial(ctx)
+	return pipe.Dial(ctx)
 }
 
 // TLSConfig returns the configuration with which a client trusts the server, or nil if the server has no TLS.
@@ -250,7 +248,7 @@ func (s *Server) TLSConfig() *tls.Config {
 	if s.cert == nil {
 		return nil
 	}
-	return &tls.Config{RootCAs: s.cert.pool, ServerName: pipeHost, MinVersion: tls.VersionTLS12}
+	return &tls.Config{RootCAs: s.cert.pool, ServerName: pipe.Host, MinVersion: tls.VersionTLS12}
 }
 
 // CA returns the certificate of the server's authority in PEM, or nil if the server has no TLS. A kubeconfig contains
@@ -266,7 +264,7 @@ func (s *Server) CA() []byte {
 // only a real listener accepts one then.
 func (s *Server) connected(c net.Conn) {
 	if s.faults.refuses() {
-		resetterOf(c).Reset()
+		pipe.Reset(c)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -277,13 +275,6 @@ func (s *Server) disconnected(c net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.conns, c)
-}
-
-// connKey is the key of a request's connection in its context. Faults use it to reset the connection.
-type connKey struct{}
-
-func withConn(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, connKey{}, c)
 }
 
 // tracker counts goroutines and waits until all have ended. Unlike sync.WaitGroup, it allows add during wait; HTTP/2

@@ -1,6 +1,10 @@
 package testserver
 
-import "net/http"
+import (
+	"net/http"
+
+	"github.com/leatproject/leat/testserver/internal/pipe"
+)
 
 // sink receives the frames of a watch: an HTTP response or a WebSocket.
 type sink interface {
@@ -38,7 +42,7 @@ func (h *httpSink) disconnected() <-chan struct{} { return h.r.Context().Done() 
 // abort flushes first, so that what a client receives does not depend on buffering.
 func (h *httpSink) abort() {
 	h.flush()
-	resetRequest(h.r)
+	pipe.ResetRequest(h.r)
 }
 
 // listed starts another gzip member after the initial list.

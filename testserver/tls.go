@@ -12,6 +12,8 @@ import (
 	"math/big"
 	"net"
 	"time"
+
+	"github.com/leatproject/leat/testserver/internal/pipe"
 )
 
 // certificate is the identity of a server: a self-signed certificate that is its own authority.
@@ -30,8 +32,8 @@ func newCertificate() *certificate {
 	}
 	template := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
-		Subject:               pkix.Name{CommonName: pipeHost},
-		DNSNames:              []string{pipeHost, "localhost"},
+		Subject:               pkix.Name{CommonName: pipe.Host},
+		DNSNames:              []string{pipe.Host, "localhost"},
 		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		NotBefore:             time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:              time.Date(2199, 1, 1, 0, 0, 0, 0, time.UTC),

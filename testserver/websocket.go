@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/leatproject/leat/testserver/internal/pipe"
 )
 
 // isWebSocket reports whether a request asks for a WebSocket.
@@ -98,7 +100,7 @@ func (s *wsSink) end() {
 }
 
 func (s *wsSink) abort() {
-	resetterOf(s.conn.NetConn()).Reset()
+	pipe.Reset(s.conn.NetConn())
 	s.close()
 }
 

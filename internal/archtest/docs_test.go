@@ -183,7 +183,7 @@ func (s *source) checkCard(card *file, packages map[string][]*file) []finding {
 		}
 	}
 	required := []string{"Example", "Promises", "Concurrency"}
-	if strings.HasPrefix(card.pkg, "internal/") {
+	if slices.Contains(strings.Split(card.pkg, "/"), "internal") {
 		required = required[1:]
 	}
 	for _, heading := range required {

@@ -39,7 +39,8 @@ var table = []layer{
 	{"leaderelection recorder", "api apiclient"},
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/quote internal/runstate internal/sameorigin"},
 	{"metrics", everything},
-	{"testserver", "api codec internal/sameorigin"},
+	{"testserver/internal/pipe", ""},
+	{"testserver", "api codec internal/sameorigin testserver/internal/pipe"},
 	{"testkit", "api apiclient testserver"},
 	{"internal/archtest internal/mutate", ""},
 	{"internal/listerwatchertest", "api codec testserver"}, // for tests only

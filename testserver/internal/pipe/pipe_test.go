@@ -1,4 +1,4 @@
-package testserver
+package pipe
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 
 func TestPipeCarriesBytes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := newPipe()
+		client, server := newConn()
 		sent := bytes.Repeat([]byte("0123456789abcdefg"), 100_000) // many times the buffer, but not a multiple of it
 		go func() {
 			_, err := client.Write(sent)
@@ -40,10 +40,10 @@ func TestPipeCarriesBytes(t *testing.T) {
 
 func TestPipeBlocksWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := newPipe()
-		n, err := client.Write(make([]byte, pipeBuffer))
+		client, server := newConn()
+		n, err := client.Write(make([]byte, bufferSize))
 		require.NoError(t, err)
-		require.Equal(t, pipeBuffer, n)
+		require.Equal(t, bufferSize, n)
 		written := false
 		go func() {
 			_, err := client.Write([]byte{1})
@@ -61,7 +61,7 @@ func TestPipeBlocksWhenFull(t *testing.T) {
 
 func TestPipeDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		client, server := newPipe()
+		client, server := newConn()
 		started := time.Now()
 		require.NoError(t, client.SetDeadline(started.Add(time.Second)))
 		_, err := client.Read(make([]byte, 1))
@@ -90,7 +90,7 @@ func TestPipeDeadlines(t *testing.T) {
 		require.NoError(t, err, "a cleared deadline must not fire")
 
 		require.NoError(t, server.SetWriteDeadline(time.Now().Add(time.Second)))
-		_, err = server.Write(make([]byte, 2*pipeBuffer))
+		_, err = server.Write(make([]byte, 2*bufferSize))
 		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
 	})
 }
@@ -98,18 +98,18 @@ func TestPipeDeadlines(t *testing.T) {
 func TestPipeEnds(t *testing.T) {
 	one := make([]byte, 1)
 	for name, row := range map[string]struct {
-		end         func(client, server *pipeConn)
+		end         func(client, server *conn)
 		read, write error // of the client
 	}{
-		"peer closed":      {func(_, s *pipeConn) { s.Close() }, io.EOF, syscall.ECONNRESET},
-		"peer half-closed": {func(_, s *pipeConn) { _ = s.CloseWrite() }, io.EOF, nil},
-		"peer reset":       {func(_, s *pipeConn) { s.Reset() }, syscall.ECONNRESET, syscall.ECONNRESET},
-		"closed":           {func(c, _ *pipeConn) { c.Close() }, net.ErrClosed, net.ErrClosed},
-		"half-closed":      {func(c, s *pipeConn) { _ = c.CloseWrite(); _, _ = s.Write(one) }, nil, syscall.EPIPE},
+		"peer closed":      {func(_, s *conn) { s.Close() }, io.EOF, syscall.ECONNRESET},
+		"peer half-closed": {func(_, s *conn) { _ = s.CloseWrite() }, io.EOF, nil},
+		"peer reset":       {func(_, s *conn) { s.Reset() }, syscall.ECONNRESET, syscall.ECONNRESET},
+		"closed":           {func(c, _ *conn) { c.Close() }, net.ErrClosed, net.ErrClosed},
+		"half-closed":      {func(c, s *conn) { _ = c.CloseWrite(); _, _ = s.Write(one) }, nil, syscall.EPIPE},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				client, server := newPipe()
+				client, server := newConn()
 				go func() {
 					<-time.After(time.Second)
 					row.end(client, server)
@@ -125,7 +125,7 @@ func TestPipeEnds(t *testing.T) {
 }
 
 func TestResetKeepsBufferedBytes(t *testing.T) {
-	client, server := newPipe()
+	client, server := newConn()
 	_, err := server.Write([]byte("early"))
 	require.NoError(t, err)
 	server.Reset()
@@ -136,10 +136,10 @@ func TestResetKeepsBufferedBytes(t *testing.T) {
 
 func TestPipeListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newPipeListener()
+		l := Listen()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := l.dial(ctx)
+		_, err := l.Dial(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "no Accept is running")
 		accepted := make(chan net.Conn)
 		go func() {
@@ -147,7 +147,7 @@ func TestPipeListener(t *testing.T) {
 			require.NoError(t, err)
 			accepted <- c
 		}()
-		client, err := l.dial(t.Context())
+		client, err := l.Dial(t.Context())
 		require.NoError(t, err)
 		server := <-accepted
 		require.Equal(t, client.RemoteAddr(), server.LocalAddr())
@@ -156,7 +156,7 @@ func TestPipeListener(t *testing.T) {
 		require.NoError(t, l.Close())
 		_, err = l.Accept()
 		require.ErrorIs(t, err, net.ErrClosed)
-		_, err = l.dial(t.Context())
+		_, err = l.Dial(t.Context())
 		require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	})
 }

@@ -1,0 +1,44 @@
+package pipe
+
+import (
+	"context"
+	"crypto/tls"
+	"net"
+	"net/http"
+)
+
+// resetter is a connection that can be reset.
+type resetter interface{ Reset() }
+
+// Reset resets a connection. A TLS connection is reset below TLS, and a real connection is closed without linger, which
+// sends RST.
+func Reset(c net.Conn) {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	if r, ok := c.(resetter); ok {
+		r.Reset()
+		return
+	}
+	if t, ok := c.(*net.TCPConn); ok {
+		_ = t.SetLinger(0) // on an error, the client sees a plain close
+	}
+	_ = c.Close() // as above
+}
+
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
+// WithConn returns the context of a connection, from which resetRequest knows the connection. It is the ConnContext of
+// an http.Server.
+func WithConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// ResetRequest resets the connection of a request, or its stream in HTTP/2. It does not return.
+func ResetRequest(r *http.Request) {
+	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor < 2 {
+		Reset(c)
+	}
+	panic(http.ErrAbortHandler)
+}
