@@ -77,7 +77,7 @@ type single[T api.Object] struct {
 
 // check calls the condition with each new state, in order.
 func (s *single[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (bool, error) {
-	at := slices.IndexFunc(batch.Objects, func(o deltafifo.ObjectDeltas[T]) bool { return o.Key == s.key })
+	at := slices.IndexFunc(batch.Objects, func(o deltafifo.ObjectChanges[T]) bool { return o.Key == s.key })
 	if at < 0 {
 		if !batch.InitialList {
 			return false, nil // no change
@@ -87,8 +87,8 @@ func (s *single[T]) check(batch deltafifo.Batch[T], now *cache.Snapshot[T]) (boo
 		}
 		return s.condition.Met(s.object, s.exists)
 	}
-	for _, delta := range batch.Objects[at].Deltas {
-		s.object, s.exists = delta.Object, delta.Type != deltafifo.Deleted
+	for _, change := range batch.Objects[at].Changes {
+		s.object, s.exists = change.Object, change.Type != api.Deleted
 		if met, err := s.condition.Met(s.object, s.exists); met || err != nil {
 			return met, err
 		}

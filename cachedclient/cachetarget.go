@@ -111,7 +111,7 @@ func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, ver
 // the informer nothing.
 func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
 	t.subscribe.Do(func() {
-		_, err := t.informer.Subscribe(func(informer.Notification[T]) { t.notifyWaiters() }, informer.HandlerOptions{Name: "cachedclient gate"})
+		_, err := t.informer.Subscribe(func(api.Change[T]) { t.notifyWaiters() }, informer.HandlerOptions{Name: "cachedclient gate"})
 		t.subscribeFailed = err != nil
 	})
 	if t.subscribeFailed || runstate.IsClosed(t.informer.Stopped()) {

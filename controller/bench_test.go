@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -26,15 +25,15 @@ func BenchmarkEvent(b *testing.B) {
 	matcher := ownerMatcher{kind: schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}, namespaced: true, uid: func(api.Key) types.UID { return "uid-rs" }}
 	owned := InformerSource[*benchObject, api.Key]{
 		name: "pods (owned by replicasets.apps)",
-		keys: func(dst []api.Key, n informer.Notification[*benchObject]) []api.Key {
+		keys: func(dst []api.Key, n api.Change[*benchObject]) []api.Key {
 			return matcher.owners(dst, n.Object, n.FinalStateUnknown)
 		},
-		left: func(dst []api.Key, n informer.Notification[*benchObject]) []api.Key {
+		left: func(dst []api.Key, n api.Change[*benchObject]) []api.Key {
 			return matcher.left(dst, n.Old, n.Object)
 		},
 	}
 	direct := InformerSource[*benchObject, api.Key]{name: "pods", keys: objectKey[*benchObject]}
-	changed := func(n informer.Notification[*benchObject]) bool {
+	changed := func(n api.Change[*benchObject]) bool {
 		return n.Old.ResourceVersion != n.Object.ResourceVersion
 	}
 	objects := make([]*benchObject, 64)
@@ -67,8 +66,8 @@ func BenchmarkEvent(b *testing.B) {
 			d := newDelivery(bench.source, &Sink[api.Key]{controller: c, name: bench.source.name})
 			b.ReportAllocs()
 			for b.Loop() {
-				d.handle(informer.Notification[*benchObject]{
-					Type: informer.Update, Old: objects[(i+1)%64], Object: objects[i%64], At: time.Time{}.Add(1),
+				d.handle(api.Change[*benchObject]{
+					Type: api.Updated, Old: objects[(i+1)%64], Object: objects[i%64], At: time.Time{}.Add(1),
 				})
 				for c.queue.Len() > 0 {
 					w, err := c.queue.Get(ctx)

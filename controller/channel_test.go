@@ -14,7 +14,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -273,8 +272,8 @@ func TestPredicatesOfTheController(t *testing.T) {
 		c := new(cluster)
 		first, second, third := c.collection(owners), c.collection(things), c.collection(things)
 		r := &recorder{}
-		notSecret := func(n informer.Notification[api.Object]) bool {
-			require.Equal(t, n.Type == informer.Update, n.Old != nil)
+		notSecret := func(n api.Change[api.Object]) bool {
+			require.Equal(t, n.Type == api.Updated, n.Old != nil)
 			return n.Object.GetName() != "secret"
 		}
 		ctl := controller.New("test", r, controller.Options{
@@ -317,7 +316,7 @@ func TestPanicOfAControllersPredicatePasses(t *testing.T) {
 		server := new(cluster).collection(things)
 		r := &recorder{}
 		ctl := controller.New("test", r, controller.Options{
-			When: []predicate.Predicate[api.Object]{func(informer.Notification[api.Object]) bool { panic("a bug") }},
+			When: []predicate.Predicate[api.Object]{func(api.Change[api.Object]) bool { panic("a bug") }},
 		})
 		ctl.Watch(controller.For(server.running(t)))
 		start(t, ctl.Run)

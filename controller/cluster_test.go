@@ -66,7 +66,8 @@ func (c *collection) List(_ context.Context, _ api.Options[*thing], each func(*t
 		return metav1.ListMeta{}, c.failure
 	}
 	for _, object := range c.objects {
-		if err := each(object); err != nil {
+		decoded := *object // a list of a server makes new objects, too
+		if err := each(&decoded); err != nil {
 			return metav1.ListMeta{}, err
 		}
 	}

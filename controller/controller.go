@@ -9,7 +9,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/workqueue"
@@ -23,7 +22,7 @@ type Controller[K comparable] struct {
 	o          Options
 	log        *zap.Logger
 	queue      *workqueue.Queue[K]
-	filter     filter[informer.Notification[api.Object]] // for all sources of informers
+	filter     filter[api.Change[api.Object]] // for all sources of informers
 	gates      heldKeys[K]
 	history    history[K]
 	times      hooks.Set[Times]
@@ -57,7 +56,7 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 		name: name, reconciler: inner, o: o,
 		log:    o.Logger.With(zap.String("controller", name)),
 		queue:  workqueue.New(o.queue(name), limiters...),
-		filter: filter[informer.Notification[api.Object]]{}.when(o.When),
+		filter: filter[api.Change[api.Object]]{}.when(o.When),
 		gates:  heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced: make(chan struct{}),
 

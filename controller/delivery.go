@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -12,32 +11,32 @@ import (
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]
-	own     filterRunner[informer.Notification[T], K]          // the source's predicates
-	all     filterRunner[informer.Notification[api.Object], K] // the controller's predicates
+	own     filterRunner[api.Change[T], K]          // the source's predicates
+	all     filterRunner[api.Change[api.Object], K] // the controller's predicates
 	scratch []K
 }
 
 func newDelivery[T api.Object, K comparable](s InformerSource[T, K], sink *Sink[K]) *delivery[T, K] {
 	d := &delivery[T, K]{source: s, sink: sink}
-	d.own = filterRunner[informer.Notification[T], K]{filter: s.filter, sink: sink, describe: describe[T]}
-	d.all = filterRunner[informer.Notification[api.Object], K]{sink: sink, describe: describe[api.Object]}
+	d.own = filterRunner[api.Change[T], K]{filter: s.filter, sink: sink, describe: describe[T]}
+	d.all = filterRunner[api.Change[api.Object], K]{sink: sink, describe: describe[api.Object]}
 	if !s.regardless {
 		d.all.filter = sink.controller.filter
 	}
 	return d
 }
 
-func describe[T api.Object](n informer.Notification[T]) string {
+func describe[T api.Object](n api.Change[T]) string {
 	return api.FormatKey(api.KeyOf(n.Object))
 }
 
 // handle adds the keys of a notification, each once.
-func (d *delivery[T, K]) handle(n informer.Notification[T]) {
+func (d *delivery[T, K]) handle(n api.Change[T]) {
 	if len(d.all.filter) > 0 && !d.all.passes(widen(n)) || !d.own.passes(n) {
 		return
 	}
 	keys := d.find(d.source.keys, d.scratch[:0], n)
-	if d.source.left != nil && n.Type == informer.Update && !n.Resync {
+	if d.source.left != nil && n.Type == api.Updated && !n.Resync {
 		keys = d.find(d.source.left, keys, n)
 	}
 	if len(keys) == 0 {
@@ -55,7 +54,7 @@ func (d *delivery[T, K]) handle(n informer.Notification[T]) {
 
 // priority returns the source's priority of a notification. By default, a notification without a change has a low
 // priority.
-func (d *delivery[T, K]) priority(n informer.Notification[T]) (p int) {
+func (d *delivery[T, K]) priority(n api.Change[T]) (p int) {
 	if n.InitialList || n.Resync || isUnchanged(n) {
 		p = LowPriority
 	}
@@ -72,8 +71,8 @@ func (d *delivery[T, K]) priority(n informer.Notification[T]) (p int) {
 
 // isUnchanged reports whether an update has the same resource version as the old state. A list brings such updates if
 // the informer does not compare its objects with the known ones.
-func isUnchanged[T api.Object](n informer.Notification[T]) bool {
-	return n.Type == informer.Update && n.Object.GetResourceVersion() != "" &&
+func isUnchanged[T api.Object](n api.Change[T]) bool {
+	return n.Type == api.Updated && n.Object.GetResourceVersion() != "" &&
 		n.Old.GetResourceVersion() == n.Object.GetResourceVersion()
 }
 
@@ -81,18 +80,18 @@ func isUnchanged[T api.Object](n informer.Notification[T]) bool {
 const roomyScratch = 64
 
 // widen converts a notification for predicates that do not know its type.
-func widen[T api.Object](n informer.Notification[T]) informer.Notification[api.Object] {
-	w := informer.Notification[api.Object]{
+func widen[T api.Object](n api.Change[T]) api.Change[api.Object] {
+	w := api.Change[api.Object]{
 		Type: n.Type, Object: n.Object, InitialList: n.InitialList, Resync: n.Resync, FinalStateUnknown: n.FinalStateUnknown, At: n.At,
 	}
-	if n.Type == informer.Update {
+	if n.Type == api.Updated {
 		w.Old = n.Old
 	}
 	return w
 }
 
 // find appends the keys that f returns. It appends no keys if f panics, and does not call f if the source was removed.
-func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K, n informer.Notification[T]) (keys []K) {
+func (d *delivery[T, K]) find(f func([]K, api.Change[T]) []K, dst []K, n api.Change[T]) (keys []K) {
 	if d.sink.Removed() {
 		return dst
 	}
@@ -105,7 +104,7 @@ func (d *delivery[T, K]) find(f func([]K, informer.Notification[T]) []K, dst []K
 	return f(dst, n)
 }
 
-func (d *delivery[T, K]) cause(n informer.Notification[T]) workqueue.Cause {
+func (d *delivery[T, K]) cause(n api.Change[T]) workqueue.Cause {
 	return workqueue.Cause{
 		Source:  d.source.name,
 		Event:   eventOf(n),
@@ -128,15 +127,15 @@ const (
 	eventRequeue = "requeue after" // after Result.RequeueAfter
 )
 
-func eventOf[T any](n informer.Notification[T]) string {
+func eventOf[T any](n api.Change[T]) string {
 	switch {
-	case n.Type == informer.Delete:
+	case n.Type == api.Deleted:
 		return eventDelete
 	case n.InitialList:
 		return eventInitial
 	case n.Resync:
 		return eventResync
-	case n.Type == informer.Update:
+	case n.Type == api.Updated:
 		return eventUpdate
 	}
 	return eventAdd

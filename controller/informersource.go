@@ -26,7 +26,7 @@ type Informer[T api.Object] interface {
 	// Status tells why the informer is not synced.
 	Status() informer.Status
 	// Subscribe registers a function that receives the notifications.
-	Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (informer.Registration, error)
+	Subscribe(f func(api.Change[T]), o informer.HandlerOptions) (informer.Registration, error)
 }
 
 // InformerSource is a Source that turns the notifications of an informer into keys. For, Owns, OwnsAny and Map make
@@ -38,10 +38,10 @@ type InformerSource[T api.Object, K comparable] struct {
 	resource api.Resource // of the objects that the keys name; zero if unknown
 	// keys appends the keys for the new state in a notification. left appends the keys for the old state in an update,
 	// if they may differ; it may be nil.
-	keys, left func(dst []K, n informer.Notification[T]) []K
-	filter     filter[informer.Notification[T]]
-	priority   func(informer.Notification[T]) int // nil means LowPriority for notifications without a change, and 0 for all others
-	regardless bool                               // ignores Options.When
+	keys, left func(dst []K, n api.Change[T]) []K
+	filter     filter[api.Change[T]]
+	priority   func(api.Change[T]) int // nil means LowPriority for notifications without a change, and 0 for all others
+	regardless bool                    // ignores Options.When
 }
 
 // readiness is the part of an informer that does not depend on its type.
@@ -63,7 +63,7 @@ func For[T api.Object](objects Informer[T]) InformerSource[T, api.Key] {
 	}
 }
 
-func objectKey[T api.Object](dst []api.Key, n informer.Notification[T]) []api.Key {
+func objectKey[T api.Object](dst []api.Key, n api.Change[T]) []api.Key {
 	return append(dst, api.KeyOf(n.Object))
 }
 
@@ -80,8 +80,8 @@ func Map[T api.Object, K comparable](objects Informer[T], f func(T) []K) Informe
 	return InformerSource[T, K]{
 		informer: objects,
 		name:     objects.Resource().String() + " (mapped)",
-		keys:     func(dst []K, n informer.Notification[T]) []K { return append(dst, f(n.Object)...) },
-		left:     func(dst []K, n informer.Notification[T]) []K { return append(dst, f(n.Old)...) },
+		keys:     func(dst []K, n api.Change[T]) []K { return append(dst, f(n.Object)...) },
+		left:     func(dst []K, n api.Change[T]) []K { return append(dst, f(n.Old)...) },
 	}
 }
 
@@ -94,20 +94,20 @@ func mustHave[T api.Object](i Informer[T], what string) {
 // When adds predicates that must all pass a notification. A predicate that panics counts as passing, so that no event
 // is lost; the panic is counted and logged. Predicates save reconciles; selectors of the informer save memory and
 // traffic.
-func (s InformerSource[T, K]) When(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
+func (s InformerSource[T, K]) When(predicates ...func(api.Change[T]) bool) InformerSource[T, K] {
 	s.filter = s.filter.when(predicates)
 	return s
 }
 
 // Unless adds predicates; a notification must pass none of them. A predicate that panics counts as not passing.
-func (s InformerSource[T, K]) Unless(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
+func (s InformerSource[T, K]) Unless(predicates ...func(api.Change[T]) bool) InformerSource[T, K] {
 	s.filter = s.filter.unless(predicates)
 	return s
 }
 
 // WhenAny adds predicates; a notification must pass at least one of them. WhenAny without predicates drops every
 // notification.
-func (s InformerSource[T, K]) WhenAny(predicates ...func(informer.Notification[T]) bool) InformerSource[T, K] {
+func (s InformerSource[T, K]) WhenAny(predicates ...func(api.Change[T]) bool) InformerSource[T, K] {
 	s.filter = s.filter.whenAny(predicates)
 	return s
 }
@@ -115,7 +115,7 @@ func (s InformerSource[T, K]) WhenAny(predicates ...func(informer.Notification[T
 // Prioritized makes f choose the priority of a notification's keys. Without f, it is LowPriority for initial lists,
 // resyncs and updates without a new version, and 0 for all others; this also applies if f panics, and the panic is
 // counted and logged. It corresponds to WithLowPriorityWhenUnchanged and similar wrappers of controller-runtime.
-func (s InformerSource[T, K]) Prioritized(f func(informer.Notification[T]) int) InformerSource[T, K] {
+func (s InformerSource[T, K]) Prioritized(f func(api.Change[T]) int) InformerSource[T, K] {
 	if f == nil {
 		panic("controller: Prioritized needs a function")
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -64,12 +63,12 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 // TestWiden checks that a widened notification loses only its type.
 func TestWiden(t *testing.T) {
 	old, object := &benchObject{}, &benchObject{}
-	n := informer.Notification[*benchObject]{
-		Type: informer.Update, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: time.Now(),
+	n := api.Change[*benchObject]{
+		Type: api.Updated, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: time.Now(),
 	}
-	require.Equal(t, informer.Notification[api.Object]{
-		Type: informer.Update, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: n.At,
+	require.Equal(t, api.Change[api.Object]{
+		Type: api.Updated, Old: old, Object: object, FinalStateUnknown: true, InitialList: true, Resync: true, At: n.At,
 	}, widen(n))
-	n.Type, n.Old = informer.Add, nil
+	n.Type, n.Old = api.Added, nil
 	require.True(t, widen(n).Old == nil, "the interface is nil")
 }

@@ -98,7 +98,7 @@ func TestPrioritized(t *testing.T) {
 		server.apply(named("before"))
 		var seen reports
 		ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
-		w := controller.For(server.running(t)).Prioritized(func(n informer.Notification[*thing]) int {
+		w := controller.For(server.running(t)).Prioritized(func(n api.Change[*thing]) int {
 			if n.Object.Spec == "odd" {
 				panic("odd")
 			}
@@ -141,7 +141,7 @@ func TestUpdatesOfNoNewVersionAreLowPriority(t *testing.T) {
 				var seen reports
 				ctl := controller.New("test", &recorder{}, controller.Options{OnReconcile: seen.add})
 				i := informer.New(server, informer.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true, NoListReuse: true}})
-				ctl.Watch(controller.For[*thing](i).When(func(n informer.Notification[*thing]) bool { return !n.InitialList }))
+				ctl.Watch(controller.For[*thing](i).When(func(n api.Change[*thing]) bool { return !n.InitialList }))
 				start(t, i.Run)
 				start(t, ctl.Run)
 				<-ctl.Synced()

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -38,7 +37,7 @@ type Options struct {
 	// When holds predicates that every notification of an informer must pass, before the predicates of its source. The
 	// method Regardless exempts a source. Events of channels and functions are not affected. The predicates get objects
 	// of any type: see predicate.OfType.
-	When []func(informer.Notification[api.Object]) bool
+	When []func(api.Change[api.Object]) bool
 
 	// Backoff and Bucket decide when a failed key is tried again; the longer of their delays counts. The zero Backoff
 	// starts at 5 ms and doubles up to 1000 s. The zero Bucket allows 10 retries per second of all keys together, with
@@ -83,7 +82,7 @@ type Options struct {
 }
 
 // anyPredicate is a predicate on objects of any type.
-type anyPredicate = func(informer.Notification[api.Object]) bool
+type anyPredicate = func(api.Change[api.Object]) bool
 
 // withDefaults fills in all defaults, including those of the queue, so that Controller.Options returns them. Backoff
 // and Bucket stay zero if there are limiters.

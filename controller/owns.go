@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 )
 
 // Owned is an object that names its owners.
@@ -57,10 +56,10 @@ func owns[O api.Object, T Owned](owners Informer[O], owned Informer[T], every bo
 		owners:   owners,
 		resource: r,
 		name:     owned.Resource().String() + " (owned by " + r.String() + ")",
-		keys: func(dst []api.Key, n informer.Notification[T]) []api.Key {
+		keys: func(dst []api.Key, n api.Change[T]) []api.Key {
 			return m.owners(dst, n.Object, n.FinalStateUnknown)
 		},
-		left: func(dst []api.Key, n informer.Notification[T]) []api.Key {
+		left: func(dst []api.Key, n api.Change[T]) []api.Key {
 			return m.left(dst, n.Old, n.Object)
 		},
 	}

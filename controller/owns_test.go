@@ -12,7 +12,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 )
 
@@ -248,7 +247,7 @@ func TestDeleteInWatchGapTriggersOwner(t *testing.T) {
 		r := &recorder{}
 		ctl := controller.New("test", r, controller.Options{})
 		var missed atomic.Int32
-		ctl.Watch(controller.Owns(above.running(t), below.running(t)).When(func(n informer.Notification[*thing]) bool {
+		ctl.Watch(controller.Owns(above.running(t), below.running(t)).When(func(n api.Change[*thing]) bool {
 			if n.FinalStateUnknown {
 				missed.Add(1)
 			}
@@ -276,7 +275,7 @@ func TestDeleteBeforeDelivery(t *testing.T) {
 		a, b := above.apply(named("a")), above.apply(named("b"))
 		unblock, r := make(chan struct{}), &recorder{}
 		ctl := controller.New("test", r, controller.Options{})
-		ctl.Watch(controller.Owns(above.running(t), below.running(t)).When(func(informer.Notification[*thing]) bool {
+		ctl.Watch(controller.Owns(above.running(t), below.running(t)).When(func(api.Change[*thing]) bool {
 			<-unblock
 			return true
 		}))

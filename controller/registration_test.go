@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 )
@@ -18,7 +19,7 @@ type slowInformer struct {
 
 var _ controller.Informer[*thing] = slowInformer{}
 
-func (i slowInformer) Subscribe(f func(informer.Notification[*thing]), o informer.HandlerOptions) (informer.Registration, error) {
+func (i slowInformer) Subscribe(f func(api.Change[*thing]), o informer.HandlerOptions) (informer.Registration, error) {
 	r, err := i.Informer.Subscribe(f, o)
 	return slowRegistration{r, i}, err
 }

@@ -82,15 +82,15 @@ func TestSourceRemovesItselfInMidNotification(t *testing.T) {
 		calls    int // until the removal
 	}{
 		"another predicate": {func(inf *informer.Informer[*thing], call func() bool) source {
-			ask := func(informer.Notification[*thing]) bool { return call() }
+			ask := func(api.Change[*thing]) bool { return call() }
 			return controller.For(inf).When(ask, ask)
 		}, 2},
 		"an alternative": {func(inf *informer.Informer[*thing], call func() bool) source {
-			ask := func(informer.Notification[*thing]) bool { return !call() }
+			ask := func(api.Change[*thing]) bool { return !call() }
 			return controller.For(inf).WhenAny(ask, ask)
 		}, 2},
 		"the map function": {func(inf *informer.Informer[*thing], call func() bool) source {
-			ask := func(informer.Notification[*thing]) bool { return !call() }
+			ask := func(api.Change[*thing]) bool { return !call() }
 			return controller.Map(inf, func(*thing) []api.Key { call(); return nil }).Unless(ask)
 		}, 3}, // the map function is called for both states
 		"the old state": {func(inf *informer.Informer[*thing], call func() bool) source {

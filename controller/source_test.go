@@ -249,7 +249,7 @@ func TestReleasedShareEndsItsSource(t *testing.T) {
 
 // TestClauses combines predicates on a source. The name of each object says what it is.
 func TestClauses(t *testing.T) {
-	is := func(names ...string) func(informer.Notification[*thing]) bool {
+	is := func(names ...string) func(api.Change[*thing]) bool {
 		return predicate.Object(func(object *thing) bool {
 			for _, name := range names {
 				if object.Name == name {
@@ -312,13 +312,13 @@ func TestPredicatePanicPasses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zapcore.ErrorLevel)
 		c := new(cluster).collection(things)
-		bug := func(n informer.Notification[*thing]) bool {
+		bug := func(n api.Change[*thing]) bool {
 			if n.Object.Name == "a" {
 				panic("a bug")
 			}
 			return true
 		}
-		never := func(informer.Notification[*thing]) bool { return false }
+		never := func(api.Change[*thing]) bool { return false }
 		r := &recorder{}
 		ctl := controller.New("test", r, controller.Options{Logger: zap.New(core)})
 		i := c.running(t)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -27,7 +26,7 @@ func TestBuildReturnsAllErrors(t *testing.T) {
 		"reconciler": {func(s *spec) { s.Reconciler = nil }, []string{"controller: test: Reconciler is nil"}},
 		"sources":    {func(s *spec) { s.Sources = nil }, []string{"controller: test: there is no source: Sources is empty"}},
 		"source":     {func(s *spec) { s.Sources = append(s.Sources, nil) }, []string{"controller: test: source 1 is nil"}},
-		"predicate": {func(s *spec) { s.Options.When = []func(informer.Notification[api.Object]) bool{nil} }, []string{
+		"predicate": {func(s *spec) { s.Options.When = []func(api.Change[api.Object]) bool{nil} }, []string{
 			"controller: test: a predicate in When is nil",
 		}},
 		"limiter": {func(s *spec) { s.Limiters = []workqueue.RateLimiter[string]{nil} }, []string{"controller: test: a limiter is nil"}},

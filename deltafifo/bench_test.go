@@ -12,7 +12,7 @@ import (
 func BenchmarkPutPop(b *testing.B) {
 	for _, n := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprintf("batch=%d", n), func(b *testing.B) {
-			q := deltafifo.New[*thing](deltafifo.Options{})
+			q := deltafifo.New[*thing]()
 			list := many(n, "1")
 			ctx := b.Context()
 			b.ReportAllocs()
@@ -31,11 +31,9 @@ func BenchmarkReplace(b *testing.B) {
 	const n = 50_000
 	run := func(changed int) func(*testing.B) {
 		return func(b *testing.B) {
-			q := deltafifo.New[*thing](deltafifo.Options{})
-			lists := [2][]*thing{many(n, "1"), many(n, "1")}
-			for i := range changed {
-				lists[1][i].version = "2"
-			}
+			q := deltafifo.New[*thing]()
+			list := many(n, "1")
+			lists := [2][]*thing{list, append(many(changed, "2"), list[changed:]...)}
 			ctx := b.Context()
 			q.Replace(lists[0], "1")
 			_ = q.Pop(ctx, func(batch) {})
@@ -56,7 +54,7 @@ func BenchmarkReplace(b *testing.B) {
 		ctx := b.Context()
 		b.ReportAllocs()
 		for b.Loop() {
-			q := deltafifo.New[*thing](deltafifo.Options{})
+			q := deltafifo.New[*thing]()
 			q.Replace(list, "1")
 			_ = q.Pop(ctx, func(batch) {})
 		}
@@ -65,7 +63,7 @@ func BenchmarkReplace(b *testing.B) {
 }
 
 func BenchmarkLookup(b *testing.B) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	list := many(50_000, "1")
 	q.Replace(list, "1")
 	namespace, name := []byte("ns"), []byte(list[777].name)

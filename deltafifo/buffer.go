@@ -11,10 +11,10 @@ import (
 // It has no index. The position of a known object's changes is in knownObject, where it costs no memory and no look-up.
 // Only the positions of deleted objects are here.
 type changeBuffer[T any] struct {
-	objects []ObjectDeltas[T]
+	objects []ObjectChanges[T]
 	deleted map[api.Key]uint32 // positions of the changes of deleted objects
-	// singles has the only delta of most objects, so that they need no slice of their own.
-	singles []Delta[T]
+	// singles has the only change of most objects, so that they need no slice of their own.
+	singles []api.Change[T]
 }
 
 // maxKept is the largest number of objects in a buffer that is used again. Clearing a map costs as much as its
@@ -31,7 +31,7 @@ func newChangeBuffer[T any]() *changeBuffer[T] {
 // grow allocates room for n more objects, instead of many steps of growth.
 func (b *changeBuffer[T]) grow(n int) {
 	if len(b.objects) == 0 && n > maxKept {
-		b.objects, b.singles = make([]ObjectDeltas[T], 0, n), make([]Delta[T], 0, n)
+		b.objects, b.singles = make([]ObjectChanges[T], 0, n), make([]api.Change[T], 0, n)
 	}
 }
 
@@ -45,16 +45,16 @@ func (b *changeBuffer[T]) positionOfDeleted(key api.Key) uint32 {
 	return noPosition
 }
 
-// append adds a delta to those of its object and returns their position. at is the position of the object's last
+// append adds a change to those of its object and returns their position. at is the position of the object's last
 // changes. If a Pop has taken them, the buffer has another key at that position, or none.
-func (b *changeBuffer[T]) append(at uint32, key api.Key, d Delta[T]) uint32 {
+func (b *changeBuffer[T]) append(at uint32, key api.Key, c api.Change[T]) uint32 {
 	if int64(at) < int64(len(b.objects)) && b.objects[at].Key == key {
-		b.objects[at].Deltas = append(b.objects[at].Deltas, d)
+		b.objects[at].Changes = append(b.objects[at].Changes, c)
 		return at
 	}
 	n := len(b.singles)
-	b.singles = append(b.singles, d)
-	b.objects = append(b.objects, ObjectDeltas[T]{Key: key, Deltas: b.singles[n : n+1 : n+1]})
+	b.singles = append(b.singles, c)
+	b.objects = append(b.objects, ObjectChanges[T]{Key: key, Changes: b.singles[n : n+1 : n+1]})
 	return uint32(n)
 }
 

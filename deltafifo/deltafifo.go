@@ -8,26 +8,16 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Options are the options of a DeltaFIFO. The zero value is a good default.
-type Options struct {
-	// NoReuse makes Replace pass on every object, even if its UID and version are known. It is for servers whose
-	// objects change without a new version.
-	NoReuse bool
-}
-
-// DeltaFIFO collects the changes of objects, from one producer for one consumer. It corresponds to cache.DeltaFIFO of
-// client-go. It keeps the state that it compares lists with, so it does not need the consumer's cache, and a Pop takes
-// all changes.
+// DeltaFIFO collects the changes of objects, from one producer for one consumer, and decides what each change is. It
+// corresponds to cache.DeltaFIFO of client-go. It keeps the state that it compares lists with, so it does not need the
+// consumer's cache, and a Pop takes all changes.
 type DeltaFIFO[T api.Object] struct {
-	reuse bool
-
 	// known has every object as it will be after the next Pop. Only the producer uses it.
 	known      map[api.Key]knownObject[T]
 	generation uint32 // of the last Replace
 	listed     bool   // Replace was called
 
 	changed chan struct{} // has one element when there may be something to pop
-	synced  chan struct{} // closed when the first Replace has been processed
 
 	mu      sync.Mutex // guards the fields below
 	buffer  *changeBuffer[T]
@@ -46,12 +36,10 @@ type knownObject[T any] struct {
 }
 
 // New returns an empty queue.
-func New[T api.Object](o Options) *DeltaFIFO[T] {
+func New[T api.Object]() *DeltaFIFO[T] {
 	return &DeltaFIFO[T]{
-		reuse:   !o.NoReuse,
 		known:   map[api.Key]knownObject[T]{},
 		changed: make(chan struct{}, 1),
-		synced:  make(chan struct{}),
 		buffer:  newChangeBuffer[T](),
 	}
 }
@@ -77,7 +65,7 @@ func (q *DeltaFIFO[T]) KnownLen() int { return len(q.known) }
 func (q *DeltaFIFO[T]) Put(object T, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.put(object, 0)
+	q.put(object, false)
 	q.advance(version)
 }
 
@@ -93,18 +81,18 @@ func (q *DeltaFIFO[T]) Delete(object T, version string) {
 		if unknown {
 			object = old.object
 		}
-		q.recordDeletion(key, old.position, object, unknown)
+		q.recordDeletion(key, old, object, unknown)
 	}
 	q.advance(version)
 }
 
-// DeleteKey records the deletion of an object whose last state the producer has not received. The delta has the known
-// state and is marked as such. Only the producer may call it.
+// DeleteKey records the deletion of an object whose last state the producer has not received. The change has the known
+// state, and its final state is unknown. Only the producer may call it.
 func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if old, ok := q.known[key]; ok {
-		q.recordDeletion(key, old.position, old.object, true)
+		q.recordDeletion(key, old, old.object, true)
 	}
 	q.advance(version)
 }
@@ -125,9 +113,6 @@ func (q *DeltaFIFO[T]) Resync() {
 	q.markDirty()
 }
 
-// Synced returns a channel that is closed when the first Replace has been processed.
-func (q *DeltaFIFO[T]) Synced() <-chan struct{} { return q.synced }
-
 // Pop waits for a change, takes all changes, and calls process with them, without a lock. It returns nil after that, or
 // the error of ctx. Only one goroutine may call it.
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
@@ -139,9 +124,6 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 		if taken != nil {
 			process(batch)
 			q.recycle(taken)
-			if batch.InitialList {
-				close(q.synced)
-			}
 			return nil
 		}
 		select {
@@ -179,35 +161,38 @@ func (q *DeltaFIFO[T]) recycle(p *changeBuffer[T]) {
 	q.spare = p
 }
 
-// put records object as the newest state of its key. kind is Listed for an object of a list, and otherwise zero: the
-// result is then Added or Updated, depending on what is known.
-func (q *DeltaFIFO[T]) put(object T, kind DeltaType) {
+// put records object as the newest state of its key, and decides what kind of change that is. fromList reports that the
+// state belongs to a list and not to a watch.
+func (q *DeltaFIFO[T]) put(object T, fromList bool) {
 	key := api.KeyOf(object)
 	old, exists := q.known[key]
 	if exists && differentUIDs(old.object, object) {
-		q.recordDeletion(key, old.position, old.object, true)
+		q.recordDeletion(key, old, old.object, true)
 		exists = false
 	}
-	if kind == 0 {
-		kind = Added
-		if exists {
-			kind = Updated
-		}
-	}
+	change := api.Change[T]{Type: api.Added, Object: object, InitialList: fromList && q.initial}
 	at := old.position
-	if !exists {
+	if exists {
+		change = api.Change[T]{Type: api.Updated, Object: object, Old: old.object}
+	} else {
 		at = q.buffer.positionOfDeleted(key)
 	}
-	at = q.buffer.append(at, key, Delta[T]{Type: kind, Object: object, InitialList: q.initial && kind == Listed})
-	q.known[key] = knownObject[T]{object: object, generation: q.generation, position: at}
-	q.markDirty()
+	q.known[key] = knownObject[T]{object: object, generation: q.generation, position: q.record(at, key, change)}
 }
 
-// recordDeletion records the deletion of a known object. position is that of its last changes.
-func (q *DeltaFIFO[T]) recordDeletion(key api.Key, position uint32, last T, finalStateUnknown bool) {
+// recordDeletion records the deletion of a known object. last is its last state.
+func (q *DeltaFIFO[T]) recordDeletion(key api.Key, known knownObject[T], last T, finalStateUnknown bool) {
 	delete(q.known, key)
-	q.buffer.deleted[key] = q.buffer.append(position, key, Delta[T]{Type: Deleted, Object: last, FinalStateUnknown: finalStateUnknown})
+	change := api.Change[T]{Type: api.Deleted, Object: last, FinalStateUnknown: finalStateUnknown}
+	q.buffer.deleted[key] = q.record(known.position, key, change)
+}
+
+// record appends a change to the buffer and returns its position there. at is the position of the object's last
+// changes.
+func (q *DeltaFIFO[T]) record(at uint32, key api.Key, change api.Change[T]) uint32 {
 	q.markDirty()
+	change.At = q.since
+	return q.buffer.append(at, key, change)
 }
 
 func (q *DeltaFIFO[T]) advance(version string) {

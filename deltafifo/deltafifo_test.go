@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/deltafifo"
-	"github.com/leatproject/leat/internal/runstate"
 )
 
 // drain pops one batch, which must exist, and copies its slices.
@@ -24,9 +23,9 @@ func drain(t testing.TB, q *queue) batch {
 }
 
 func cloned(b batch) batch {
-	objects := make([]deltafifo.ObjectDeltas[*thing], len(b.Objects))
+	objects := make([]deltafifo.ObjectChanges[*thing], len(b.Objects))
 	for i, o := range b.Objects {
-		objects[i] = deltafifo.ObjectDeltas[*thing]{Key: o.Key, Deltas: append([]delta(nil), o.Deltas...)}
+		objects[i] = deltafifo.ObjectChanges[*thing]{Key: o.Key, Changes: append([]change(nil), o.Changes...)}
 	}
 	b.Objects = objects
 	return b
@@ -42,7 +41,7 @@ func empty(t *testing.T, q *queue) {
 }
 
 func TestOrder(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	q.Put(at("b", "1"), "1")
 	q.Put(at("a", "2"), "2")
 	q.Put(at("b", "3"), "3")
@@ -50,8 +49,8 @@ func TestOrder(t *testing.T) {
 	q.Delete(at("b", "5"), "5")
 	q.Put(at("a", "6"), "6")
 	require.Equal(t, []string{
-		"Added ns/b#uid-b@1", "Updated ns/b#uid-b@3", "Deleted ns/b#uid-b@5",
-		"Added ns/a#uid-a@2", "Updated ns/a#uid-a@6",
+		"Added ns/b#uid-b@1", "Updated ns/b#uid-b@3 from @1", "Deleted ns/b#uid-b@5",
+		"Added ns/a#uid-a@2", "Updated ns/a#uid-a@6 from @2",
 		"Added ns/c#uid-c@4",
 	}, lines(drain(t, q)))
 	require.Equal(t, 2, q.KnownLen())
@@ -65,29 +64,28 @@ func TestRecreated(t *testing.T) {
 		"watch": func(q *queue) { q.Put(incarnation("a", "second", "9"), "9") },
 		"list":  func(q *queue) { q.Replace([]*thing{incarnation("a", "second", "9")}, "9") },
 	} {
-		kind := map[string]string{"watch": "Added", "list": "Listed"}[name]
 		t.Run(name+", old one popped", func(t *testing.T) {
-			q := deltafifo.New[*thing](deltafifo.Options{})
+			q := deltafifo.New[*thing]()
 			q.Replace([]*thing{old}, "1")
 			drain(t, q)
 			recreate(q)
 			require.Equal(t, []string{
-				"Deleted ns/a#first@1 final state unknown", kind + " ns/a#second@9",
+				"Deleted ns/a#first@1 final state unknown", "Added ns/a#second@9",
 			}, lines(drain(t, q)))
 		})
 		t.Run(name+", old one still queued", func(t *testing.T) {
-			q := deltafifo.New[*thing](deltafifo.Options{})
+			q := deltafifo.New[*thing]()
 			q.Replace(nil, "1")
 			drain(t, q)
 			q.Put(old, "2")
 			recreate(q)
 			require.Equal(t, []string{
-				"Added ns/a#first@1", "Deleted ns/a#first@1 final state unknown", kind + " ns/a#second@9",
+				"Added ns/a#first@1", "Deleted ns/a#first@1 final state unknown", "Added ns/a#second@9",
 			}, lines(drain(t, q)))
 		})
 	}
 	t.Run("and deleted, all in a gap", func(t *testing.T) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		q.Put(old, "1")
 		drain(t, q)
 		q.Delete(incarnation("a", "second", "9"), "9")
@@ -95,16 +93,16 @@ func TestRecreated(t *testing.T) {
 			"what is gone is what was known, not what was never seen")
 	})
 	t.Run("an empty UID is no other UID", func(t *testing.T) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		q.Put(incarnation("a", "", "1"), "1")
 		q.Put(incarnation("a", "x", "2"), "2")
 		q.Put(incarnation("a", "", "3"), "3")
-		require.Equal(t, []string{"Added ns/a#@1", "Updated ns/a#x@2", "Updated ns/a#@3"}, lines(drain(t, q)))
+		require.Equal(t, []string{"Added ns/a#@1", "Updated ns/a#x@2 from @1", "Updated ns/a#@3 from @2"}, lines(drain(t, q)))
 	})
 }
 
 func TestDeleteOfUnknown(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	q.Delete(at("a", "3"), "3")
 	q.DeleteKey(keyOf("b"), "4")
 	b := drain(t, q)
@@ -118,7 +116,7 @@ func TestDeleteOfUnknown(t *testing.T) {
 }
 
 func TestDeleteKey(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	q.Put(at("a", "5"), "5")
 	drain(t, q)
 	q.DeleteKey(keyOf("a"), "6")
@@ -128,7 +126,7 @@ func TestDeleteKey(t *testing.T) {
 }
 
 func TestReplaceOrder(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	cluster := &thing{name: "z", uid: "z", version: "1"} // no namespace: sorts first
 	q.Replace([]*thing{at("d", "1"), at("a", "1"), cluster, at("c", "1"), at("b", "1"), at("keep", "1")}, "1")
 	drain(t, q)
@@ -139,16 +137,16 @@ func TestReplaceOrder(t *testing.T) {
 		"Deleted ns/b#uid-b@1 final state unknown",
 		"Deleted ns/c#uid-c@1 final state unknown",
 		"Deleted ns/d#uid-d@1 final state unknown",
-		"Listed ns/y#uid-y@2",
-		"Listed ns/keep#uid-keep@2",
-		"Listed ns/x#uid-x@2",
+		"Added ns/y#uid-y@2",
+		"Updated ns/keep#uid-keep@2 from @1",
+		"Added ns/x#uid-x@2",
 	}, lines(drain(t, q)))
 }
 
 // TestReplaceAfterPendingDeletion checks that an object that changed since the last Pop and is missing in the list is
 // deleted once.
 func TestReplaceAfterPendingDeletion(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
 	drain(t, q)
 	q.Delete(at("a", "2"), "2")
@@ -156,13 +154,13 @@ func TestReplaceAfterPendingDeletion(t *testing.T) {
 	q.Replace(nil, "4")
 	q.Replace(nil, "5")
 	require.Equal(t, []string{
-		"Deleted ns/a#uid-a@2", "Updated ns/b#uid-b@3", "Deleted ns/b#uid-b@3 final state unknown",
+		"Deleted ns/a#uid-a@2", "Updated ns/b#uid-b@3 from @1", "Deleted ns/b#uid-b@3 final state unknown",
 	}, lines(drain(t, q)))
 }
 
 // TestLargeListAfterTheLastDeletion has a pending deletion when a list arrives for which the buffer grows.
 func TestLargeListAfterTheLastDeletion(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	q.Put(at("a", "1"), "1")
 	drain(t, q)
 	q.Delete(at("a", "2"), "2")
@@ -177,77 +175,47 @@ func TestLargeListAfterTheLastDeletion(t *testing.T) {
 }
 
 func TestReplaceWithOneKeyTwice(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
-	q.Replace([]*thing{at("gone", "1"), at("a", "1")}, "1")
+	q := deltafifo.New[*thing]()
+	first, second := at("a", "1"), at("a", "2")
+	q.Replace([]*thing{at("gone", "1"), first}, "1")
 	drain(t, q)
-	q.Replace([]*thing{at("a", "1"), at("a", "2"), at("a", "2")}, "2")
-	require.Equal(t, []string{"Deleted ns/gone#uid-gone@1 final state unknown", "Listed ns/a#uid-a@2"},
+	q.Replace([]*thing{first, second, second}, "2")
+	require.Equal(t, []string{"Deleted ns/gone#uid-gone@1 final state unknown", "Updated ns/a#uid-a@2 from @1"},
 		lines(drain(t, q)))
 	require.Equal(t, 1, q.KnownLen())
 }
 
-func TestReuse(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+// TestReplaceComparesPointers has lists with known pointers, and with copies of the same version. A copy may differ
+// from the known object, for example after a restore from a backup, so it is a change.
+func TestReplaceComparesPointers(t *testing.T) {
+	q := deltafifo.New[*thing]()
 	a, b := at("a", "1"), at("b", "1")
 	q.Replace([]*thing{a, b}, "1")
 	drain(t, q)
-	q.Replace([]*thing{at("b", "2"), at("a", "1")}, "2")
-	require.Equal(t, []string{"Listed ns/b#uid-b@2"}, lines(drain(t, q)))
-	got, _ := q.Get(keyOf("a"))
-	require.Same(t, a, got, "the old pointer must stay")
-	q.Replace([]*thing{at("a", "1"), at("b", "2")}, "3")
+	newer := at("b", "2")
+	q.Replace([]*thing{newer, a}, "2")
+	require.Equal(t, []string{"Updated ns/b#uid-b@2 from @1"}, lines(drain(t, q)))
+	q.Replace([]*thing{a, newer}, "3")
 	noop := drain(t, q)
 	require.Empty(t, noop.Objects)
 	require.Equal(t, "3", noop.ResourceVersion, "only the version is new")
 
-	q.Replace([]*thing{incarnation("a", "other", "1"), at("b", "2")}, "4")
-	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Listed ns/a#other@1"},
-		lines(drain(t, q)), "another UID with the same version is another object")
-}
-
-// TestNoReuseWithoutIdentity has objects without a UID or a version. They may have changed, so they must not be reused.
-func TestNoReuseWithoutIdentity(t *testing.T) {
-	for _, o := range []*thing{incarnation("a", "", "1"), incarnation("a", "uid", "")} {
-		q := deltafifo.New[*thing](deltafifo.Options{})
-		q.Replace([]*thing{o}, "1")
-		drain(t, q)
-		same := *o
-		q.Replace([]*thing{&same}, "2")
-		require.Len(t, drain(t, q).Objects, 1)
-	}
-}
-
-func TestNoReuse(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{NoReuse: true})
-	q.Replace([]*thing{at("a", "1")}, "1")
-	drain(t, q)
 	again := at("a", "1")
-	q.Replace([]*thing{again}, "1")
-	require.Equal(t, []string{"Listed ns/a#uid-a@1"}, lines(drain(t, q)))
-	got, _ := q.Get(keyOf("a"))
-	require.Same(t, again, got)
-}
+	q.Replace([]*thing{again, newer}, "2")
+	got := drain(t, q)
+	require.Equal(t, []string{"Updated ns/a#uid-a@1 from @1"}, lines(got))
+	require.Same(t, a, got.Objects[0].Changes[0].Old)
+	require.Same(t, again, got.Objects[0].Changes[0].Object)
+	require.Equal(t, "2", got.ResourceVersion, "a list may set the version back")
 
-// TestOverwrite has a restored etcd, which assigns the same versions again to other contents. Its first list must not
-// reuse objects.
-func TestOverwrite(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
-	q.Replace([]*thing{at("a", "5"), at("b", "7")}, "9")
-	drain(t, q)
-	again := at("a", "5")
-	q.Overwrite([]*thing{again}, "6")
-	b := drain(t, q)
-	require.Equal(t, []string{"Deleted ns/b#uid-b@7 final state unknown", "Listed ns/a#uid-a@5"}, lines(b))
-	require.Equal(t, "6", b.ResourceVersion, "a list may set the version back")
-	got, _ := q.Get(keyOf("a"))
-	require.Same(t, again, got)
-	q.Replace([]*thing{at("a", "5")}, "7")
-	require.Empty(t, drain(t, q).Objects, "the next list must reuse objects again")
+	q.Replace([]*thing{incarnation("a", "other", "1"), newer}, "4")
+	require.Equal(t, []string{"Deleted ns/a#uid-a@1 final state unknown", "Added ns/a#other@1"},
+		lines(drain(t, q)), "another UID with the same version is another object")
 }
 
 func TestVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		q.Replace([]*thing{at("a", "1")}, "3")
 		require.Equal(t, "3", drain(t, q).ResourceVersion)
 		q.Put(at("a", "4"), "4")
@@ -268,45 +236,39 @@ func TestVersions(t *testing.T) {
 }
 
 func TestInitialList(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	q.Resync()
 	require.False(t, drain(t, q).InitialList)
 	q.Replace([]*thing{at("a", "1"), at("b", "1")}, "1")
 	q.Put(at("b", "2"), "2")
 	q.Put(at("c", "3"), "3")
-	require.False(t, runstate.IsClosed(q.Synced()))
-	require.NoError(t, q.Pop(t.Context(), func(b batch) {
-		require.True(t, b.InitialList)
-		require.Equal(t, []string{
-			"Listed ns/a#uid-a@1 initial", "Listed ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2", "Added ns/c#uid-c@3",
-		}, lines(b))
-		require.False(t, runstate.IsClosed(q.Synced()), "Synced must not be closed before the batch has been processed")
-	}))
-	require.True(t, runstate.IsClosed(q.Synced()))
+	first := drain(t, q)
+	require.True(t, first.InitialList)
+	require.Equal(t, []string{
+		"Added ns/a#uid-a@1 initial", "Added ns/b#uid-b@1 initial", "Updated ns/b#uid-b@2 from @1", "Added ns/c#uid-c@3",
+	}, lines(first))
 	q.Replace([]*thing{at("a", "9")}, "9")
 	second := drain(t, q)
 	require.False(t, second.InitialList)
-	require.Equal(t, "Listed ns/a#uid-a@9", lines(second)[2])
+	require.Equal(t, "Updated ns/a#uid-a@9 from @1", lines(second)[2])
 }
 
-func TestSyncedWithEmptyList(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+func TestEmptyInitialList(t *testing.T) {
+	q := deltafifo.New[*thing]()
 	q.Bookmark("1")
 	drain(t, q)
-	require.False(t, runstate.IsClosed(q.Synced()))
 	q.Replace(nil, "")
 	b := drain(t, q)
 	require.True(t, b.InitialList)
 	require.Empty(t, b.Objects)
 	require.Equal(t, "", b.ResourceVersion, "a list without a version clears the version")
-	require.True(t, runstate.IsClosed(q.Synced()))
 	q.Replace(nil, "2")
 	require.False(t, drain(t, q).InitialList)
 }
 
 func TestResync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		q.Replace([]*thing{at("a", "1")}, "1")
 		require.False(t, drain(t, q).Resync)
 		q.Resync()
@@ -327,7 +289,7 @@ func TestResync(t *testing.T) {
 func TestSince(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		<-time.After(time.Second)
 		q.Put(at("a", "1"), "1")
 		<-time.After(time.Second)
@@ -342,7 +304,7 @@ func TestSince(t *testing.T) {
 
 func TestPopEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- q.Pop(ctx, func(batch) { t.Error("called") }) }()
@@ -361,7 +323,7 @@ func TestPopEndsWithItsContext(t *testing.T) {
 
 func TestPutWakesPop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		got := make(chan []string)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
@@ -380,7 +342,7 @@ func TestPutWakesPop(t *testing.T) {
 // TestProducerContinuesDuringProcessing puts a change in while a batch is processed. The producer must not wait, and
 // the batch must not contain the change.
 func TestProducerContinuesDuringProcessing(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	for round := range 4 {
 		first, second := fmt.Sprint(2*round+1), fmt.Sprint(2*round+2)
 		q.Put(at("a", first), first)
@@ -397,7 +359,7 @@ func TestProducerContinuesDuringProcessing(t *testing.T) {
 		}))
 		next := drain(t, q)
 		require.Len(t, next.Objects, 101)
-		require.Equal(t, "Updated ns/a#uid-a@"+second, lines(next)[100])
+		require.Equal(t, "Updated ns/a#uid-a@"+second+" from @"+first, lines(next)[100])
 		require.True(t, next.Resync)
 	}
 }

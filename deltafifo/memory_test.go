@@ -25,10 +25,10 @@ func many(n int, version string) []*thing {
 }
 
 func TestReplaceOfKnownAllocatesNothing(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
-	q.Replace(many(10_000, "1"), "1")
-	drain(t, q)
+	q := deltafifo.New[*thing]()
 	list := many(10_000, "1")
+	q.Replace(list, "1")
+	drain(t, q)
 	ctx := t.Context()
 	version := 1
 	allocations := testing.AllocsPerRun(10, func() {
@@ -44,7 +44,7 @@ func TestReplaceOfKnownAllocatesNothing(t *testing.T) {
 }
 
 func TestLookupDoesNotAllocate(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	long := strings.Repeat("n", 100) // longer than a buffer on the stack for a conversion
 	want := &thing{namespace: long, name: long, uid: "1", version: "1"}
 	q.Put(want, "1")
@@ -62,7 +62,7 @@ func TestLookupDoesNotAllocate(t *testing.T) {
 // TestPutAndPopDoNotAllocate puts watch events through the queue, which is the usual case. After the first ones, they
 // must not allocate.
 func TestPutAndPopDoNotAllocate(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	states := []*thing{at("a", "1"), at("a", "2")}
 	ctx := t.Context()
 	i := 0
@@ -74,7 +74,7 @@ func TestPutAndPopDoNotAllocate(t *testing.T) {
 }
 
 func TestObjectsAreReleased(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	var gone []weak.Pointer[thing]
 	forget := func(o *thing) *thing {
 		gone = append(gone, weak.Make(o))
@@ -133,7 +133,7 @@ func TestHugeBatchDoesNotSlowLaterOnes(t *testing.T) {
 	}
 	held := map[string]uint64{}
 	fill := func(how string, f func(*queue)) *queue {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		before := heap()
 		f(q)
 		held[how] = heap() - min(heap(), before)
@@ -170,7 +170,7 @@ func thousandEvents(ctx context.Context, q *queue) time.Duration {
 
 // TestNamesAreReleased adds and deletes objects. Their names must be released too.
 func TestNamesAreReleased(t *testing.T) {
-	q := deltafifo.New[*thing](deltafifo.Options{})
+	q := deltafifo.New[*thing]()
 	var gone []weak.Pointer[byte]
 	for range 10 {
 		name := strings.Repeat("n", 100)

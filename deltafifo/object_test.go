@@ -31,28 +31,31 @@ func incarnation(name, uid, version string) *thing {
 func keyOf(name string) api.Key { return api.Key{Namespace: "ns", Name: name} }
 
 type (
-	queue = deltafifo.DeltaFIFO[*thing]
-	batch = deltafifo.Batch[*thing]
-	delta = deltafifo.Delta[*thing]
+	queue  = deltafifo.DeltaFIFO[*thing]
+	batch  = deltafifo.Batch[*thing]
+	change = api.Change[*thing]
 )
 
-// lines formats a batch: objects and deltas in their order.
+// lines formats a batch: objects and changes in their order.
 func lines(b batch) []string {
 	var all []string
 	for _, o := range b.Objects {
-		for _, d := range o.Deltas {
-			all = append(all, line(d))
+		for _, c := range o.Changes {
+			all = append(all, line(c))
 		}
 	}
 	return all
 }
 
-func line(d delta) string {
-	s := d.Type.String() + " " + d.Object.String()
-	if d.FinalStateUnknown {
+func line(c change) string {
+	s := c.Type.String() + " " + c.Object.String()
+	if c.Old != nil {
+		s += " from @" + c.Old.version
+	}
+	if c.FinalStateUnknown {
 		s += " final state unknown"
 	}
-	if d.InitialList {
+	if c.InitialList {
 		s += " initial"
 	}
 	return s

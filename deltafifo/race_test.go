@@ -18,7 +18,7 @@ import (
 // wake-ups.
 func TestConcurrentUse(t *testing.T) {
 	for seed := range uint64(8) {
-		q := deltafifo.New[*thing](deltafifo.Options{})
+		q := deltafifo.New[*thing]()
 		want := map[api.Key]*thing{}
 		var all sync.WaitGroup
 		all.Go(func() {

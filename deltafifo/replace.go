@@ -7,20 +7,11 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Replace records a whole list and its version. An object whose UID and version are known keeps its old pointer and
-// makes no delta, unless NoReuse is set. A known object that is not in the list is deleted, with an unknown final
-// state. Deletions come first, ordered by key; changes follow in the order of the list. Only the producer may call it.
+// Replace records a whole list and its version. An object that is the very pointer that the queue knows makes no
+// change, so a producer passes the known pointer for each object that has not changed. A known object that is not in
+// the list is deleted, with an unknown final state. Deletions come first, ordered by key; changes follow in the order
+// of the list. Only the producer may call it.
 func (q *DeltaFIFO[T]) Replace(list []T, version string) {
-	q.replace(list, version, q.reuse)
-}
-
-// Overwrite is Replace with NoReuse. It is for the list of a server that was restored from a backup, where a version
-// may name another state than before. Only the producer may call it.
-func (q *DeltaFIFO[T]) Overwrite(list []T, version string) {
-	q.replace(list, version, false)
-}
-
-func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.generation++
@@ -33,8 +24,8 @@ func (q *DeltaFIFO[T]) replace(list []T, version string, reuse bool) {
 	}
 	q.dropMissing(list)
 	for _, object := range list {
-		if !reuse || !q.isKnown(object) {
-			q.put(object, Listed)
+		if !q.isKnown(object) {
+			q.put(object, true)
 		}
 	}
 	q.version = version
@@ -66,13 +57,14 @@ func (q *DeltaFIFO[T]) dropMissing(list []T) {
 	sort.Slice(missing, func(i, j int) bool { return compareKeys(missing[i], missing[j]) < 0 })
 	for _, key := range missing {
 		k := q.known[key]
-		q.recordDeletion(key, k.position, k.object, true)
+		q.recordDeletion(key, k, k.object, true)
 	}
 }
 
+// isKnown reports whether the queue has this very object, and not only one with the same key.
 func (q *DeltaFIFO[T]) isKnown(object T) bool {
 	k, ok := q.known[api.KeyOf(object)]
-	return ok && api.SameVersion(k.object, object)
+	return ok && api.Identical(k.object, object)
 }
 
 func compareKeys(a, b api.Key) int {

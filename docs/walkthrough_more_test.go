@@ -124,7 +124,7 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	s.scene("Two changes come while the informer and the worker are busy.",
 		s.batch.shut, s.work.shut, s.move("node-3"), s.move("node-4"), s.move("node-5"), s.batch.open, s.work.open)
 	s.scene("A second handler joins late.", func() {
-		late, err := s.pods.Subscribe(func(informer.Notification[*walkedPod]) {}, informer.HandlerOptions{})
+		late, err := s.pods.Subscribe(func(api.Change[*walkedPod]) {}, informer.HandlerOptions{})
 		require.NoError(t, err)
 		<-late.Synced()
 		late.Remove()

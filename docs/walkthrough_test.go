@@ -113,21 +113,21 @@ func Example_walkthrough() {
 	//   apiclient  pods         ADDED default/web version 101
 	//   deltafifo  pods         default/web [Added]
 	//   cache      pods         1 object, version 101
-	//   handler    pods         Add default/web version 101
+	//   handler    pods         Added default/web version 101
 	//   workqueue  default/web  because of add, version 101
 	//   reconcile  default/web  on node ""
 	// The scheduler picks a node for it.
 	//   apiclient  pods         MODIFIED default/web version 102
 	//   deltafifo  pods         default/web [Updated]
 	//   cache      pods         1 object, version 102
-	//   handler    pods         Update default/web version 102, was 101
+	//   handler    pods         Updated default/web version 102, was 101
 	//   workqueue  default/web  because of update, version 102
 	//   reconcile  default/web  on node "node-1"
 	// It is deleted.
 	//   apiclient  pods         DELETED default/web version 103
 	//   deltafifo  pods         default/web [Deleted]
 	//   cache      pods         0 objects, version 103
-	//   handler    pods         Delete default/web version 103
+	//   handler    pods         Deleted default/web version 103
 	//   workqueue  default/web  because of delete, version 103
 	//   reconcile  default/web  gone
 }

@@ -102,9 +102,9 @@ func compactedWhileAway(t *testing.T, o informer.Options[*corev1.ConfigMap], fla
 	counters := f.Status().Reflector.Counters
 	require.NotZero(t, counters.Expired, "no 410 was seen: %v", f.errorsSince(0))
 	require.Equal(t, 2, counters.Lists)
-	require.Equal(t, objects+int(c.marks.Load())+10, f.mirror.count(informer.Add))
-	require.Equal(t, 10, f.mirror.count(informer.Update))
-	require.Equal(t, 20, f.mirror.count(informer.Delete))
+	require.Equal(t, objects+int(c.marks.Load())+10, f.mirror.count(api.Added))
+	require.Equal(t, 10, f.mirror.count(api.Updated))
+	require.Equal(t, 20, f.mirror.count(api.Deleted))
 	require.Equal(t, 20, f.mirror.countUnknown(), "the deletions were missed, and not said to be")
 }
 

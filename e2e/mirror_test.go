@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 )
 
 // mirror keeps a copy of a collection from the notifications of a handler. It records notifications that contradict it:
@@ -23,7 +22,7 @@ type mirror[T api.Object] struct {
 	objects map[api.Key]T
 	gone    map[types.UID]bool
 	names   map[string]bool // of every object that ever existed
-	counts  map[informer.EventType]int
+	counts  map[api.ChangeType]int
 	unknown int // tombstones
 	illegal []string
 }
@@ -31,27 +30,27 @@ type mirror[T api.Object] struct {
 func newMirror[T api.Object](whole bool) *mirror[T] {
 	return &mirror[T]{
 		whole: whole, objects: map[api.Key]T{}, gone: map[types.UID]bool{},
-		names: map[string]bool{}, counts: map[informer.EventType]int{},
+		names: map[string]bool{}, counts: map[api.ChangeType]int{},
 	}
 }
 
-func (m *mirror[T]) note(n informer.Notification[T]) {
+func (m *mirror[T]) note(n api.Change[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := api.KeyOf(n.Object)
 	last, known := m.objects[key]
 	m.counts[n.Type]++
 	switch n.Type {
-	case informer.Add:
+	case api.Added:
 		m.forbid(known, n, "an Add of an existing object")
 		m.forbid(m.whole && m.gone[n.Object.GetUID()], n, "an Add of a deleted object")
 		m.objects[key], m.names[key.Name] = n.Object, true
-	case informer.Update:
+	case api.Updated:
 		m.forbid(!known, n, "an Update of a missing object")
 		m.forbid(known && !api.SameVersion(last, n.Old), n, "an Update from another state than the last one")
 		m.forbid(n.Old.GetUID() != n.Object.GetUID(), n, "an Update to another UID")
 		m.objects[key] = n.Object
-	case informer.Delete:
+	case api.Deleted:
 		m.forbid(!known, n, "a Delete of a missing object")
 		m.forbid(known && last.GetUID() != n.Object.GetUID(), n, "a Delete of another UID")
 		delete(m.objects, key)
@@ -62,7 +61,7 @@ func (m *mirror[T]) note(n informer.Notification[T]) {
 	}
 }
 
-func (m *mirror[T]) forbid(happened bool, n informer.Notification[T], what string) {
+func (m *mirror[T]) forbid(happened bool, n api.Change[T], what string) {
 	if happened {
 		m.illegal = append(m.illegal, fmt.Sprintf("%s: %s %s at %s", what, api.KeyOf(n.Object), n.Object.GetUID(),
 			n.Object.GetResourceVersion()))
@@ -101,7 +100,7 @@ func (m *mirror[T]) unseen(names []string) []string {
 	return unseen
 }
 
-func (m *mirror[T]) count(e informer.EventType) int {
+func (m *mirror[T]) count(e api.ChangeType) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.counts[e]

@@ -72,7 +72,7 @@ func exercise[T api.Object](t *testing.T, c *collection, lw api.ListerWatcher[T]
 	for _, f := range []*follower[T]{streamed, paged} {
 		f.awaitSynced(t)
 		<-f.handler.Synced()
-		require.Equal(t, objects, f.mirror.count(informer.Add), f.name)
+		require.Equal(t, objects, f.mirror.count(api.Added), f.name)
 	}
 
 	churning := &churner{collection: c, objects: objects, seed: 1, label: noLabels}

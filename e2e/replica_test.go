@@ -100,7 +100,7 @@ func (c replicaConfig) run(ctx context.Context) error {
 		return err
 	}
 	ctl := controller.New("writer", w, controller.Options{})
-	ctl.Watch(controller.For(cached).When(func(n informer.Notification[*corev1.ConfigMap]) bool {
+	ctl.Watch(controller.For(cached).When(func(n api.Change[*corev1.ConfigMap]) bool {
 		return n.Object.Name == objectName(0)
 	}))
 	if err := m.Add(cached, ctl); err != nil {

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/informer"
@@ -46,8 +47,8 @@ func TestTenThousandObjects(t *testing.T) {
 	metadata.agree(t)
 	require.Empty(t, first.mirror.unseen(objectNames(objects)), "keys lost")
 	require.Equal(t, 1, first.Status().Reflector.Counters.Lists)
-	t.Logf("the first handler got %d additions, %d updates and %d deletions", first.mirror.count(informer.Add),
-		first.mirror.count(informer.Update), first.mirror.count(informer.Delete))
+	t.Logf("the first handler got %d additions, %d updates and %d deletions", first.mirror.count(api.Added),
+		first.mirror.count(api.Updated), first.mirror.count(api.Deleted))
 }
 
 func objectNames(n int) []string {

@@ -59,8 +59,8 @@ type coalescingBacklog[T api.Object] struct {
 
 // slot has the pending notifications of one key: a deletion, then an addition or an update. Either may be nil.
 type slot[T any] struct {
-	deletion *Notification[T]
-	newest   *Notification[T]
+	deletion *api.Change[T]
+	newest   *api.Change[T]
 }
 
 func (b *coalescingBacklog[T]) push(g *group[T]) {
@@ -83,7 +83,7 @@ func (b *coalescingBacklog[T]) push(g *group[T]) {
 
 // add merges one notification into its slot; doc.go has the table. The slot gets a copy, because a pointer into the
 // group would keep the other notifications of the group in memory.
-func (b *coalescingBacklog[T]) add(n Notification[T]) {
+func (b *coalescingBacklog[T]) add(n api.Change[T]) {
 	key := api.KeyOf(n.Object)
 	s := b.slots[key]
 	if s == nil {
@@ -92,11 +92,11 @@ func (b *coalescingBacklog[T]) add(n Notification[T]) {
 		b.order = append(b.order, key)
 	}
 	switch {
-	case n.Type == Delete && (s.newest == nil || s.newest.Type == Update):
+	case n.Type == api.Deleted && (s.newest == nil || s.newest.Type == api.Updated):
 		s.deletion, s.newest = &n, nil
-	case n.Type == Delete:
+	case n.Type == api.Deleted:
 		s.newest = nil
-	case n.Type == Update && s.newest != nil:
+	case n.Type == api.Updated && s.newest != nil:
 		n.Type, n.Old, n.At = s.newest.Type, s.newest.Old, s.newest.At
 		s.newest = &n
 	default:

@@ -31,20 +31,21 @@ func (t *thing) String() string             { return fmt.Sprintf("%s/%s@%d", t.n
 func one(version int) *thing { return &thing{name: "a", uid: "1", version: version} }
 func two(version int) *thing { return &thing{name: "a", uid: "2", version: version} }
 
-func added(o *thing) Notification[*thing] { return Notification[*thing]{Type: Add, Object: o} }
-func updated(a, b *thing) Notification[*thing] {
-	return Notification[*thing]{Type: Update, Old: a, Object: b}
+func added(o *thing) api.Change[*thing] { return api.Change[*thing]{Type: api.Added, Object: o} }
+func updated(old, o *thing) api.Change[*thing] {
+	return api.Change[*thing]{Type: api.Updated, Old: old, Object: o}
 }
 
-func removed(o *thing) Notification[*thing]            { return Notification[*thing]{Type: Delete, Object: o} }
-func groupOf(n ...Notification[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
+func removed(o *thing) api.Change[*thing] { return api.Change[*thing]{Type: api.Deleted, Object: o} }
+
+func groupOf(n ...api.Change[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
 
 // describe formats notifications without their times.
-func describe(ns []Notification[*thing]) []string {
+func describe(ns []api.Change[*thing]) []string {
 	var lines []string
 	for _, n := range ns {
 		line := fmt.Sprintf("%s %s", n.Type, n.Object)
-		if n.Type == Update {
+		if n.Type == api.Updated {
 			line = fmt.Sprintf("%s %s %s", n.Type, n.Old, n.Object)
 		}
 		if n.Resync {
@@ -62,7 +63,7 @@ func describe(ns []Notification[*thing]) []string {
 }
 
 // drain takes all notifications of a backlog.
-func drain(t *testing.T, b backlog[*thing], now *cache.Snapshot[*thing]) (all []Notification[*thing], complete bool) {
+func drain(t *testing.T, b backlog[*thing], now *cache.Snapshot[*thing]) (all []api.Change[*thing], complete bool) {
 	t.Helper()
 	for _, g := range b.groups(now, time.Time{}) {
 		before := len(all)
@@ -78,20 +79,20 @@ func drain(t *testing.T, b backlog[*thing], now *cache.Snapshot[*thing]) (all []
 func TestCoalescingTable(t *testing.T) {
 	for _, tc := range []struct {
 		name string
-		in   []Notification[*thing]
-		out  []Notification[*thing]
+		in   []api.Change[*thing]
+		out  []api.Change[*thing]
 	}{
-		{"add", []Notification[*thing]{added(one(1))}, []Notification[*thing]{added(one(1))}},
-		{"add, update", []Notification[*thing]{added(one(1)), updated(one(1), one(2))}, []Notification[*thing]{added(one(2))}},
-		{"add, delete", []Notification[*thing]{added(one(1)), removed(one(2))}, nil},
-		{"add, update, delete", []Notification[*thing]{added(one(1)), updated(one(1), one(2)), removed(one(2))}, nil},
-		{"update, update", []Notification[*thing]{updated(one(1), one(2)), updated(one(2), one(3))}, []Notification[*thing]{updated(one(1), one(3))}},
-		{"update, delete", []Notification[*thing]{updated(one(1), one(2)), removed(one(3))}, []Notification[*thing]{removed(one(3))}},
-		{"delete, add", []Notification[*thing]{removed(one(1)), added(two(2))}, []Notification[*thing]{removed(one(1)), added(two(2))}},
-		{"delete, add, update", []Notification[*thing]{removed(one(1)), added(two(2)), updated(two(2), two(3))}, []Notification[*thing]{removed(one(1)), added(two(3))}},
-		{"delete, add, delete", []Notification[*thing]{removed(one(1)), added(two(2)), removed(two(2))}, []Notification[*thing]{removed(one(1))}},
-		{"update, delete, add", []Notification[*thing]{updated(one(1), one(2)), removed(one(2)), added(two(3))}, []Notification[*thing]{removed(one(2)), added(two(3))}},
-		{"update, delete, add, delete", []Notification[*thing]{updated(one(1), one(2)), removed(one(2)), added(two(3)), removed(two(4))}, []Notification[*thing]{removed(one(2))}},
+		{"add", []api.Change[*thing]{added(one(1))}, []api.Change[*thing]{added(one(1))}},
+		{"add, update", []api.Change[*thing]{added(one(1)), updated(one(1), one(2))}, []api.Change[*thing]{added(one(2))}},
+		{"add, delete", []api.Change[*thing]{added(one(1)), removed(one(2))}, nil},
+		{"add, update, delete", []api.Change[*thing]{added(one(1)), updated(one(1), one(2)), removed(one(2))}, nil},
+		{"update, update", []api.Change[*thing]{updated(one(1), one(2)), updated(one(2), one(3))}, []api.Change[*thing]{updated(one(1), one(3))}},
+		{"update, delete", []api.Change[*thing]{updated(one(1), one(2)), removed(one(3))}, []api.Change[*thing]{removed(one(3))}},
+		{"delete, add", []api.Change[*thing]{removed(one(1)), added(two(2))}, []api.Change[*thing]{removed(one(1)), added(two(2))}},
+		{"delete, add, update", []api.Change[*thing]{removed(one(1)), added(two(2)), updated(two(2), two(3))}, []api.Change[*thing]{removed(one(1)), added(two(3))}},
+		{"delete, add, delete", []api.Change[*thing]{removed(one(1)), added(two(2)), removed(two(2))}, []api.Change[*thing]{removed(one(1))}},
+		{"update, delete, add", []api.Change[*thing]{updated(one(1), one(2)), removed(one(2)), added(two(3))}, []api.Change[*thing]{removed(one(2)), added(two(3))}},
+		{"update, delete, add, delete", []api.Change[*thing]{updated(one(1), one(2)), removed(one(2)), added(two(3)), removed(two(4))}, []api.Change[*thing]{removed(one(2))}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBacklog[*thing](true)
@@ -160,19 +161,19 @@ type history struct {
 	state map[string]*thing
 }
 
-func (h *history) apply(n Notification[*thing]) {
+func (h *history) apply(n api.Change[*thing]) {
 	known := h.state[n.Object.name]
 	switch n.Type {
-	case Add:
-		require.Nil(h.t, known, "an Add of %v over %v", n.Object, known)
+	case api.Added:
+		require.Nil(h.t, known, "an Added of %v over %v", n.Object, known)
 		h.state[n.Object.name] = n.Object
-	case Update:
-		require.NotNil(h.t, known, "an Update of %v without an Add", n.Object)
+	case api.Updated:
+		require.NotNil(h.t, known, "an Updated of %v without an Added", n.Object)
 		require.Equal(h.t, known.uid, n.Object.uid)
 		require.Equal(h.t, known, n.Old, "Old must be the state that the handler got last")
 		h.state[n.Object.name] = n.Object
-	case Delete:
-		require.NotNil(h.t, known, "a Delete of %v without an Add", n.Object)
+	case api.Deleted:
+		require.NotNil(h.t, known, "a Deleted of %v without an Added", n.Object)
 		require.Equal(h.t, known.uid, n.Object.uid)
 		delete(h.state, n.Object.name)
 	}
@@ -277,7 +278,7 @@ func TestCoalescingDropsShortLivedObjects(t *testing.T) {
 	require.Equal(t, 1, b.len())
 	require.LessOrEqual(t, cap(b.(*coalescingBacklog[*thing]).order), 256)
 	out, _ := drain(t, b, nil)
-	require.Equal(t, []string{"Add stays/0@1"}, describe(out))
+	require.Equal(t, []string{"Added stays/0@1"}, describe(out))
 }
 
 // TestReplayReplacesEarlierChanges adds changes and a resync to a coalescing backlog whose replay is not delivered yet.
@@ -296,7 +297,7 @@ func TestReplayReplacesEarlierChanges(t *testing.T) {
 	b.push(&group[*thing]{replay: now, resync: true})
 	require.Equal(t, 1, b.len())
 	out, complete := drain(t, b, now)
-	require.Equal(t, []string{"Add a/1@2 initial"}, describe(out))
+	require.Equal(t, []string{"Added a/1@2 initial"}, describe(out))
 	require.True(t, complete)
 }
 
@@ -312,7 +313,7 @@ func TestResyncOfACoalescingHandlerSkipsChangedObjects(t *testing.T) {
 	backlog.push(&group[*thing]{replay: indexer.Snapshot(), resync: true})
 	require.Equal(t, 2, backlog.len())
 	out, _ := drain(t, backlog, indexer.Snapshot())
-	require.Equal(t, []string{"Update a/1@0 a/1@1", "Update b/3@2 b/3@2 resync"}, describe(out))
+	require.Equal(t, []string{"Updated a/1@0 a/1@1", "Updated b/3@2 b/3@2 resync"}, describe(out))
 }
 
 func TestFullBacklogKeepsOneResync(t *testing.T) {
@@ -335,7 +336,7 @@ func TestFullBacklogKeepsOneResync(t *testing.T) {
 func TestPendingDoesNotDropDuringTake(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener("handler", func(Notification[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
+			l := newProcessListener("handler", func(api.Change[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
 			l.push(groupOf(added(one(1))))
 			require.Equal(t, 1, l.pending())
 			l.swap()
@@ -436,7 +437,7 @@ func TestFiltered(t *testing.T) {
 
 func TestHandlerFuncsMayBeNil(t *testing.T) {
 	var h HandlerFuncs[*thing]
-	for _, n := range []Notification[*thing]{added(one(1)), updated(one(1), one(2)), removed(one(2))} {
+	for _, n := range []api.Change[*thing]{added(one(1)), updated(one(1), one(2)), removed(one(2))} {
 		require.NotPanics(t, func() { dispatch(h, n) })
 	}
 }

@@ -24,7 +24,7 @@ func useEverything(t *testing.T, i *informer.Informer[*widget]) {
 	_ = i.Undecodable()
 	_ = i.Snapshot().ResourceVersion()
 	require.NoError(t, i.WaitFor(t.Context(), "0"))
-	r := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+	r := subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
 	_ = r.Pending()
 	r.Remove()
 	informer.AddIndex(i, func(w *widget) []int { return []int{w.Size} })
@@ -60,7 +60,7 @@ func TestCallbacksMayCallBack(t *testing.T) {
 			},
 			OnUndecodable: func(*api.UndecodableError) error { use("OnUndecodable"); return nil },
 		})
-		subscribe(t, i, func(informer.Notification[*widget]) { use("handler") }, informer.HandlerOptions{})
+		subscribe(t, i, func(api.Change[*widget]) { use("handler") }, informer.HandlerOptions{})
 		stop := running(t, i)
 		<-i.Synced()
 		_, err := server.Create(widgets, named("bad", 13))
@@ -113,9 +113,9 @@ func TestHandlersMayUseTheInformer(t *testing.T) {
 				i := informer.New(s, options(t))
 				var nested recorder
 				var own, other informer.Registration
-				other = subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Coalesce: coalesce})
+				other = subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{Coalesce: coalesce})
 				calls := 0
-				own = subscribe(t, i, func(n informer.Notification[*widget]) {
+				own = subscribe(t, i, func(n api.Change[*widget]) {
 					if calls++; calls > 1 {
 						return
 					}
@@ -130,7 +130,7 @@ func TestHandlersMayUseTheInformer(t *testing.T) {
 				<-own.Synced()
 				synctest.Wait()
 				require.Equal(t, 2, calls)
-				require.ElementsMatch(t, []string{"Add a 1 initial", "Add b 2 initial"}, nested.take())
+				require.ElementsMatch(t, []string{"Added a 1 initial", "Added b 2 initial"}, nested.take())
 				require.Len(t, i.Status().Handlers, 2)
 			})
 		})
@@ -143,7 +143,7 @@ func TestHandlerThatEndsItsGoroutineIsRemoved(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
 		i := informer.New(s, options(t))
-		own := subscribe(t, i, func(informer.Notification[*widget]) { runtime.Goexit() }, informer.HandlerOptions{})
+		own := subscribe(t, i, func(api.Change[*widget]) { runtime.Goexit() }, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-own.Done()
 		s.set("a", 2)
@@ -160,7 +160,7 @@ func TestRemoveInTheLastCallOfTheInitialList(t *testing.T) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		var own informer.Registration
-		own = subscribe(t, i, func(informer.Notification[*widget]) { own.Remove() }, informer.HandlerOptions{})
+		own = subscribe(t, i, func(api.Change[*widget]) { own.Remove() }, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-own.Done()
 		require.False(t, runstate.IsClosed(own.Synced()), "the handler was removed before the end of the list")

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
@@ -96,7 +97,7 @@ func TestLongRetryAfterIsShortenedAndShown(t *testing.T) {
 func TestRemoveAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := informer.New(newSource(), options(t))
-		registration := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+		registration := subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
 		stop := running(t, i)
 		<-registration.Synced()
 		stop()

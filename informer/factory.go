@@ -199,7 +199,7 @@ func (s *Share[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOptions) 
 }
 
 // Subscribe is Informer.Subscribe. Release removes the handler.
-func (s *Share[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Registration, error) {
+func (s *Share[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error) {
 	return s.register(func() (Registration, error) { return s.Informer.Subscribe(f, o) })
 }
 

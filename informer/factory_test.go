@@ -72,7 +72,7 @@ func TestFactoryStopsUnusedInformers(t *testing.T) {
 		s.set("a", 1)
 		synctest.Wait()
 		require.Empty(t, gone.take(), "the handlers of the share must be removed")
-		require.Equal(t, []string{"Add a 1"}, kept.take(), "the handlers of other shares must stay")
+		require.Equal(t, []string{"Added a 1"}, kept.take(), "the handlers of other shares must stay")
 		_, err := first.Subscribe(gone.handle, informer.HandlerOptions{})
 		require.ErrorIs(t, err, informer.ErrStopped)
 		second.Release()
@@ -99,7 +99,7 @@ func TestHandlerMayReleaseItsOwnShare(t *testing.T) {
 		s.set("a", 1)
 		defer runningFactory(t, f)()
 		only := share(t, f, s, informer.Options[*widget]{})
-		subscribe(t, only, func(informer.Notification[*widget]) {
+		subscribe(t, only, func(api.Change[*widget]) {
 			only.Release()
 			require.False(t, runstate.IsClosed(only.Done()), "this call is in flight")
 		}, informer.HandlerOptions{})
@@ -111,7 +111,7 @@ func TestReleaseBeforeAndAfterTheFactoryRan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := informer.NewFactory(informer.FactoryOptions{}), newSource()
 		early := share(t, f, s, informer.Options[*widget]{})
-		subscribe(t, early, func(informer.Notification[*widget]) { t.Error("called") }, informer.HandlerOptions{})
+		subscribe(t, early, func(api.Change[*widget]) { t.Error("called") }, informer.HandlerOptions{})
 		early.Release()
 		<-early.Done()
 		stop := runningFactory(t, f)
@@ -132,7 +132,7 @@ func TestReleaseWhileTheFactoryEnds(t *testing.T) {
 		stop := runningFactory(t, f)
 		shared := share(t, f, s, informer.Options[*widget]{})
 		inFlight, release := make(chan struct{}), make(chan struct{})
-		subscribe(t, shared, func(informer.Notification[*widget]) {
+		subscribe(t, shared, func(api.Change[*widget]) {
 			close(inFlight)
 			<-release
 		}, informer.HandlerOptions{})
@@ -160,7 +160,7 @@ func TestReleaseDoesNotWaitForOtherInformers(t *testing.T) {
 		first, second := share(t, f, newSource(), informer.Options[*widget]{}), share(t, f, s, informer.Options[*widget]{})
 		again := share(t, f, s, informer.Options[*widget]{})
 		inFlight, release := make(chan struct{}), make(chan struct{})
-		subscribe(t, second, func(informer.Notification[*widget]) {
+		subscribe(t, second, func(api.Change[*widget]) {
 			close(inFlight)
 			<-release
 			first.Release()
@@ -188,7 +188,7 @@ func TestReleaseWaitsForTheCallInFlight(t *testing.T) {
 		share(t, f, s, informer.Options[*widget]{})
 		shared := share(t, f, s, informer.Options[*widget]{})
 		inFlight, release := make(chan struct{}), make(chan struct{})
-		subscribe(t, shared, func(informer.Notification[*widget]) {
+		subscribe(t, shared, func(api.Change[*widget]) {
 			close(inFlight)
 			<-release
 		}, informer.HandlerOptions{})
@@ -219,7 +219,7 @@ func TestFailedInformerIsNotShared(t *testing.T) {
 		}
 		failing := share(t, f, s, o)
 		inFlight, release := make(chan struct{}), make(chan struct{})
-		subscribe(t, failing, func(informer.Notification[*widget]) {
+		subscribe(t, failing, func(api.Change[*widget]) {
 			close(inFlight)
 			<-release
 			panic("late")
@@ -281,7 +281,7 @@ func TestInformerKeepsItsOwnLogger(t *testing.T) {
 		for _, o := range []informer.Options[*widget]{{}, {Logger: zap.New(own)}} {
 			s := newSource()
 			s.set("a", 1)
-			subscribe(t, share(t, f, s, o), func(informer.Notification[*widget]) { panic("once") }, informer.HandlerOptions{})
+			subscribe(t, share(t, f, s, o), func(api.Change[*widget]) { panic("once") }, informer.HandlerOptions{})
 		}
 		stop := runningFactory(t, f)
 		require.Equal(t, 1, ofFactory.Len())

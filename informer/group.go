@@ -11,7 +11,7 @@ import (
 // group is the list of notifications that result from one batch or one replay. All listeners share it, so it never
 // changes after it is in a backlog. The price of a further listener is one pointer.
 type group[T api.Object] struct {
-	notifications []Notification[T]
+	notifications []api.Change[T]
 
 	// replay, if not nil, stands for one notification for each of its objects except those in skip. It is an Add of the
 	// initial list, or an Update if resync is set. It comes before notifications.
@@ -33,8 +33,8 @@ func (g *group[T]) len() int {
 }
 
 // all yields the notifications in order.
-func (g *group[T]) all() iter.Seq[Notification[T]] {
-	return func(yield func(Notification[T]) bool) {
+func (g *group[T]) all() iter.Seq[api.Change[T]] {
+	return func(yield func(api.Change[T]) bool) {
 		if g.replay != nil && !g.yieldReplay(yield) {
 			return
 		}
@@ -46,14 +46,14 @@ func (g *group[T]) all() iter.Seq[Notification[T]] {
 	}
 }
 
-func (g *group[T]) yieldReplay(yield func(Notification[T]) bool) bool {
+func (g *group[T]) yieldReplay(yield func(api.Change[T]) bool) bool {
 	for key, object := range g.replay.All() {
 		if _, skip := g.skip[key]; skip {
 			continue
 		}
-		n := Notification[T]{Type: Add, Object: object, InitialList: true, At: g.at}
+		n := api.Change[T]{Type: api.Added, Object: object, InitialList: true, At: g.at}
 		if g.resync {
-			n = Notification[T]{Type: Update, Object: object, Old: object, Resync: true, At: g.at}
+			n = api.Change[T]{Type: api.Updated, Object: object, Old: object, Resync: true, At: g.at}
 		}
 		if !yield(n) {
 			return false

@@ -51,7 +51,7 @@ func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] 
 type changes[T api.Object] struct {
 	// initial are additions by the first list that are missing in a replay of the snapshot after the batch, because the
 	// object has changed again since. notifications are all changes after the first list.
-	initial, notifications []Notification[T]
+	initial, notifications []api.Change[T]
 	// notified are the keys in the snapshot that a replay must skip, because they have a notification. It is nil if the
 	// batch causes no replay.
 	notified map[api.Key]struct{}
@@ -60,20 +60,19 @@ type changes[T api.Object] struct {
 }
 
 // add adds a notification.
-func (c *changes[T]) add(key api.Key, n Notification[T]) {
-	n.At = c.at
+func (c *changes[T]) add(key api.Key, n api.Change[T]) {
 	if n.InitialList {
 		c.initial = append(c.initial, n)
 	} else {
 		if c.notifications == nil {
-			c.notifications = make([]Notification[T], 0, c.capacity)
+			c.notifications = make([]api.Change[T], 0, c.capacity)
 		}
 		c.notifications = append(c.notifications, n)
 	}
 	if c.notified == nil {
 		return
 	}
-	if n.Type == Delete {
+	if n.Type == api.Deleted {
 		delete(c.notified, key)
 	} else {
 		c.notified[key] = struct{}{}
@@ -97,8 +96,8 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 		if batch.InitialList && isListed(object) {
 			continue
 		}
-		for _, delta := range object.Deltas {
-			c.apply(txn, object.Key, delta)
+		for _, change := range object.Changes {
+			c.apply(txn, object.Key, change)
 		}
 	}
 	return c, txn.Commit(batch.ResourceVersion)
@@ -109,29 +108,25 @@ func listed[T any](batch deltafifo.Batch[T]) []T {
 	objects := make([]T, 0, len(batch.Objects))
 	for _, object := range batch.Objects {
 		if isListed(object) {
-			objects = append(objects, object.Deltas[0].Object)
+			objects = append(objects, object.Changes[0].Object)
 		}
 	}
 	return objects
 }
 
-func isListed[T any](object deltafifo.ObjectDeltas[T]) bool {
-	return len(object.Deltas) == 1 && object.Deltas[0].InitialList
+func isListed[T any](object deltafifo.ObjectChanges[T]) bool {
+	return len(object.Changes) == 1 && object.Changes[0].InitialList
 }
 
-// apply applies one delta. The type of the notification depends on what the cache holds, not on the type of the delta.
-func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, d deltafifo.Delta[T]) {
-	if d.Type == deltafifo.Deleted {
-		if _, existed := txn.Delete(key); existed {
-			c.add(key, Notification[T]{Type: Delete, Object: d.Object, FinalStateUnknown: d.FinalStateUnknown})
-		}
-		return
+// apply applies one change. The queue has decided what it is, and the cache has the state that the queue compared it
+// with, so nothing is left to decide here.
+func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T]) {
+	if change.Type == api.Deleted {
+		txn.Delete(key)
+	} else {
+		txn.Set(change.Object)
 	}
-	if old, existed := txn.Set(d.Object); existed {
-		c.add(key, Notification[T]{Type: Update, Object: d.Object, Old: old})
-		return
-	}
-	c.add(key, Notification[T]{Type: Add, Object: d.Object, InitialList: d.InitialList})
+	c.add(key, change)
 }
 
 // notify appends the notifications to the backlogs.

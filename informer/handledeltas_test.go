@@ -20,25 +20,24 @@ func other(name string, version int) *thing {
 }
 
 type (
-	deltas = []deltafifo.Delta[*thing]
-	batch  = deltafifo.Batch[*thing]
+	changesOf = []api.Change[*thing]
+	batch     = deltafifo.Batch[*thing]
 )
 
-// batchOf makes a batch of the deltas of each object.
-func batchOf(objects ...deltas) batch {
+// batchOf makes a batch of the changes of each object.
+func batchOf(objects ...changesOf) batch {
 	b := batch{ResourceVersion: "9", Since: received}
 	for _, ds := range objects {
-		b.Objects = append(b.Objects, deltafifo.ObjectDeltas[*thing]{Key: api.KeyOf(ds[0].Object), Deltas: ds})
+		for i := range ds {
+			ds[i].At = received
+		}
+		b.Objects = append(b.Objects, deltafifo.ObjectChanges[*thing]{Key: api.KeyOf(ds[0].Object), Changes: ds})
 	}
 	return b
 }
 
-func initial(o *thing) deltafifo.Delta[*thing] {
-	return deltafifo.Delta[*thing]{Type: deltafifo.Listed, Object: o, InitialList: true}
-}
-
-func put(kind deltafifo.DeltaType, o *thing) deltafifo.Delta[*thing] {
-	return deltafifo.Delta[*thing]{Type: kind, Object: o}
+func initial(o *thing) api.Change[*thing] {
+	return api.Change[*thing]{Type: api.Added, Object: o, InitialList: true}
 }
 
 func (b batchWith) first() batch  { b.InitialList = true; return batch(b) }
@@ -49,49 +48,48 @@ type batchWith batch
 // TestHandleDeltas handles batches and compares the groups that the last one adds to a backlog. The handler has joined
 // before the first batch and is due for every resync.
 func TestHandleDeltas(t *testing.T) {
-	gone := deltafifo.Delta[*thing]{Type: deltafifo.Deleted, Object: one(1), FinalStateUnknown: true}
-	filled := batchWith(batchOf(deltas{initial(one(1))}, deltas{initial(other("b", 2))})).first()
+	gone := api.Change[*thing]{Type: api.Deleted, Object: one(1), FinalStateUnknown: true}
+	filled := batchWith(batchOf(changesOf{initial(one(1))}, changesOf{initial(other("b", 2))})).first()
 	for _, tc := range []struct {
 		name    string
 		batches []batch
 		want    [][]string // groups of the last batch
 	}{
-		{"first list", []batch{filled}, [][]string{{"Add a/1@1 initial", "Add b/uid of b@2 initial", "completes"}}},
+		{"first list", []batch{filled}, [][]string{{"Added a/1@1 initial", "Added b/uid of b@2 initial", "completes"}}},
 		{"an empty first list", []batch{batchWith(batch{}).first()}, [][]string{{"completes"}}},
 		{"first list, and a change to an object of it", []batch{
-			batchWith(batchOf(deltas{initial(one(1)), put(deltafifo.Updated, one(3))}, deltas{initial(other("b", 2))})).first(),
-		}, [][]string{{"Add b/uid of b@2 initial", "Add a/1@1 initial", "completes"}, {"Update a/1@1 a/1@3"}}},
+			batchWith(batchOf(changesOf{initial(one(1)), updated(one(1), one(3))}, changesOf{initial(other("b", 2))})).first(),
+		}, [][]string{{"Added b/uid of b@2 initial", "Added a/1@1 initial", "completes"}, {"Updated a/1@1 a/1@3"}}},
 		{"first list, and the deletion of an object of it", []batch{
-			batchWith(batchOf(deltas{initial(one(1)), put(deltafifo.Deleted, one(3))})).first(),
-		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Delete a/1@3"}}},
+			batchWith(batchOf(changesOf{initial(one(1)), removed(one(3))})).first(),
+		}, [][]string{{"Added a/1@1 initial", "completes"}, {"Deleted a/1@3"}}},
 		{"first list, and another object with the same name", []batch{
-			batchWith(batchOf(deltas{initial(one(1)), gone, put(deltafifo.Added, two(3))})).first(),
-		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Delete a/1@1 unknown", "Add a/2@3"}}},
+			batchWith(batchOf(changesOf{initial(one(1)), gone, added(two(3))})).first(),
+		}, [][]string{{"Added a/1@1 initial", "completes"}, {"Deleted a/1@1 unknown", "Added a/2@3"}}},
 		{"first list, and a new object", []batch{
-			batchWith(batchOf(deltas{initial(one(1))}, deltas{put(deltafifo.Added, other("b", 2))})).first(),
-		}, [][]string{{"Add a/1@1 initial", "completes"}, {"Add b/uid of b@2"}}},
-		{"an object is added", []batch{filled, batchOf(deltas{put(deltafifo.Added, other("c", 3))})}, [][]string{{"Add c/uid of c@3"}}},
+			batchWith(batchOf(changesOf{initial(one(1))}, changesOf{added(other("b", 2))})).first(),
+		}, [][]string{{"Added a/1@1 initial", "completes"}, {"Added b/uid of b@2"}}},
+		{"an object is added", []batch{filled, batchOf(changesOf{added(other("c", 3))})}, [][]string{{"Added c/uid of c@3"}}},
 		{"an object changes twice", []batch{
-			filled, batchOf(deltas{put(deltafifo.Updated, one(3)), put(deltafifo.Listed, one(4))}),
-		}, [][]string{{"Update a/1@1 a/1@3", "Update a/1@3 a/1@4"}}},
+			filled, batchOf(changesOf{updated(one(1), one(3)), updated(one(3), one(4))}),
+		}, [][]string{{"Updated a/1@1 a/1@3", "Updated a/1@3 a/1@4"}}},
 		{"an object is added, changed and deleted", []batch{
-			filled, batchOf(deltas{put(deltafifo.Added, other("c", 3)), put(deltafifo.Updated, other("c", 4)), put(deltafifo.Deleted, other("c", 5))}),
-		}, [][]string{{"Add c/uid of c@3", "Update c/uid of c@3 c/uid of c@4", "Delete c/uid of c@5"}}},
+			filled, batchOf(changesOf{added(other("c", 3)), updated(other("c", 3), other("c", 4)), removed(other("c", 5))}),
+		}, [][]string{{"Added c/uid of c@3", "Updated c/uid of c@3 c/uid of c@4", "Deleted c/uid of c@5"}}},
 		{"an object is replaced by another", []batch{
-			filled, batchOf(deltas{gone, put(deltafifo.Listed, two(3))}),
-		}, [][]string{{"Delete a/1@1 unknown", "Add a/2@3"}}},
-		{"an unknown object is deleted", []batch{filled, batchOf(deltas{put(deltafifo.Deleted, other("c", 3))})}, nil},
+			filled, batchOf(changesOf{gone, added(two(3))}),
+		}, [][]string{{"Deleted a/1@1 unknown", "Added a/2@3"}}},
 		{"a bookmark", []batch{filled, {ResourceVersion: "9"}}, nil},
-		{"a resync", []batch{filled, batchWith(batch{}).resync()}, [][]string{{"Update a/1@1 a/1@1 resync", "Update b/uid of b@2 b/uid of b@2 resync"}}},
+		{"a resync", []batch{filled, batchWith(batch{}).resync()}, [][]string{{"Updated a/1@1 a/1@1 resync", "Updated b/uid of b@2 b/uid of b@2 resync"}}},
 		{"a resync with changes", []batch{
-			filled, batchWith(batchOf(deltas{put(deltafifo.Deleted, one(3))}, deltas{put(deltafifo.Added, other("c", 4))})).resync(),
-		}, [][]string{{"Delete a/1@3", "Add c/uid of c@4"}, {"Update b/uid of b@2 b/uid of b@2 resync"}}},
+			filled, batchWith(batchOf(changesOf{removed(one(3))}, changesOf{added(other("c", 4))})).resync(),
+		}, [][]string{{"Deleted a/1@3", "Added c/uid of c@4"}, {"Updated b/uid of b@2 b/uid of b@2 resync"}}},
 		{"a resync before the first list", []batch{batchWith(batch{}).resync()}, [][]string{nil}},
-		{"a resync and the first list", []batch{batchWith(batchWith(batchOf(deltas{initial(one(1))})).first()).resync()}, [][]string{{"Add a/1@1 initial", "completes"}}},
+		{"a resync and the first list", []batch{batchWith(batchWith(batchOf(changesOf{initial(one(1))})).first()).resync()}, [][]string{{"Added a/1@1 initial", "completes"}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			i := New(&unlisted{}, Options[*thing]{})
-			_, err := i.Subscribe(func(Notification[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
+			_, err := i.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{ResyncPeriod: time.Minute})
 			require.NoError(t, err)
 			l := i.listeners[0]
 			var got [][]string
@@ -111,7 +109,7 @@ func TestHandleDeltas(t *testing.T) {
 func takeGroups(t *testing.T, b backlog[*thing], of batch) (lines [][]string) {
 	t.Helper()
 	for _, g := range b.groups(nil, time.Time{}) {
-		var ns []Notification[*thing]
+		var ns []api.Change[*thing]
 		for n := range g.all() {
 			if !n.Resync {
 				require.Equal(t, of.Since, n.At)

@@ -1,6 +1,6 @@
 package informer
 
-import "time"
+import "github.com/leatproject/leat/api"
 
 // ResourceEventHandler receives the changes of a collection, one call at a time. Each object has a legal history:
 // OnAdd, then OnUpdate any number of times, then OnDelete at most once. The objects are those of the cache and must not
@@ -89,43 +89,14 @@ func (f filtered[T]) OnDelete(obj DeletedObject[T]) {
 	}
 }
 
-// EventType is the kind of change of a Notification.
-type EventType string
-
-const (
-	// Add is an object that is new to the handler.
-	Add EventType = "Add"
-	// Update is a changed object.
-	Update EventType = "Update"
-	// Delete is an object that is gone.
-	Delete EventType = "Delete"
-)
-
-// Notification is one call of a handler as a value. Subscribe delivers it as a whole.
-type Notification[T any] struct {
-	Type EventType
-	// Object is the new state, or the last known state in a Delete. Old is the state before an Update.
-	Object, Old T
-	// FinalStateUnknown reports that the watch missed the deletion. It is set only in a Delete.
-	FinalStateUnknown bool
-	// InitialList reports that the object came with the first list, or was cached before the handler joined. It is set
-	// only in an Add.
-	InitialList bool
-	// Resync reports that nothing changed: Old and Object are the same. It is set only in an Update.
-	Resync bool
-	// At is the time when the informer received the change, or the first change if several were coalesced. In a replay
-	// it is the time of the join, and in a resync the time when the resync was due.
-	At time.Time
-}
-
-// dispatch calls the method of h for n.
-func dispatch[T any](h ResourceEventHandler[T], n Notification[T]) {
-	switch n.Type {
-	case Add:
-		h.OnAdd(n.Object, n.InitialList)
-	case Update:
-		h.OnUpdate(n.Old, n.Object)
-	case Delete:
-		h.OnDelete(DeletedObject[T]{Object: n.Object, FinalStateUnknown: n.FinalStateUnknown})
+// dispatch calls the method of h for a change.
+func dispatch[T any](h ResourceEventHandler[T], c api.Change[T]) {
+	switch c.Type {
+	case api.Added:
+		h.OnAdd(c.Object, c.InitialList)
+	case api.Updated:
+		h.OnUpdate(c.Old, c.Object)
+	case api.Deleted:
+		h.OnDelete(DeletedObject[T]{Object: c.Object, FinalStateUnknown: c.FinalStateUnknown})
 	}
 }

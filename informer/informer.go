@@ -100,7 +100,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	if log == nil {
 		log = zap.NewNop()
 	}
-	fifo := deltafifo.New[T](deltafifo.Options{NoReuse: o.NoListReuse})
+	fifo := deltafifo.New[T]()
 	i := &Informer[T]{
 		lw: lw, o: o, fifo: fifo,
 		log:       log.With(zap.Stringer("resource", lw.Resource())),

@@ -23,8 +23,8 @@ import (
 )
 
 func subscribe(t *testing.T, i interface {
-	Subscribe(func(informer.Notification[*widget]), informer.HandlerOptions) (informer.Registration, error)
-}, f func(informer.Notification[*widget]), o informer.HandlerOptions,
+	Subscribe(func(api.Change[*widget]), informer.HandlerOptions) (informer.Registration, error)
+}, f func(api.Change[*widget]), o informer.HandlerOptions,
 ) informer.Registration {
 	t.Helper()
 	r, err := i.Subscribe(f, o)
@@ -42,12 +42,12 @@ func TestHandlersReceiveEveryChange(t *testing.T) {
 		registration := subscribe(t, i, r.handle, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-registration.Synced()
-		require.ElementsMatch(t, []string{"Add a 1 initial", "Add b 1 initial"}, r.take())
+		require.ElementsMatch(t, []string{"Added a 1 initial", "Added b 1 initial"}, r.take())
 		s.set("a", 2)
 		s.set("c", 1)
 		s.remove("b")
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"Update a 1→2", "Add c 1", "Delete b 1"}, r.take())
+		require.ElementsMatch(t, []string{"Updated a 1→2", "Added c 1", "Deleted b 1"}, r.take())
 		require.Equal(t, 2, i.Cache().Len())
 		require.Equal(t, "5", i.ResourceVersion())
 	})
@@ -56,7 +56,7 @@ func TestHandlersReceiveEveryChange(t *testing.T) {
 func TestEmptyListIsSynced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i := informer.New(newSource(), options(t))
-		registration := subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+		registration := subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
 		defer running(t, i)()
 		<-i.Synced()
 		<-registration.Synced()
@@ -139,7 +139,7 @@ func TestCacheIsAheadOfHandlers(t *testing.T) {
 		s.set("a", 0)
 		i := informer.New(s, options(t))
 		calls := 0
-		subscribe(t, i, func(n informer.Notification[*widget]) {
+		subscribe(t, i, func(n api.Change[*widget]) {
 			calls++
 			cached, ok := i.Cache().Get(api.KeyOf(n.Object))
 			require.True(t, ok)
@@ -160,7 +160,7 @@ func TestStuckHandlerDelaysNothingElse(t *testing.T) {
 		s := newSource()
 		i := informer.New(s, options(t))
 		release := make(chan struct{})
-		stuck := subscribe(t, i, func(informer.Notification[*widget]) { <-release }, informer.HandlerOptions{Name: "stuck"})
+		stuck := subscribe(t, i, func(api.Change[*widget]) { <-release }, informer.HandlerOptions{Name: "stuck"})
 		var r recorder
 		subscribe(t, i, r.handle, informer.HandlerOptions{})
 		stop := running(t, i)
@@ -185,7 +185,7 @@ func TestCoalescingBacklogIsBounded(t *testing.T) {
 		i := informer.New(s, options(t))
 		release := make(chan struct{})
 		b := newHistoryChecker(t)
-		stuck := subscribe(t, i, func(n informer.Notification[*widget]) { <-release; b.handle(n) }, informer.HandlerOptions{Coalesce: true})
+		stuck := subscribe(t, i, func(n api.Change[*widget]) { <-release; b.handle(n) }, informer.HandlerOptions{Coalesce: true})
 		stop := running(t, i)
 		for n := range 10_000 {
 			s.set(fmt.Sprint("w", n%10), n)
@@ -212,7 +212,7 @@ func TestHandlerPanicIsContained(t *testing.T) {
 		o.Logger = zap.New(logs)
 		i := informer.New(s, o)
 		calls := 0
-		panicky := subscribe(t, i, func(informer.Notification[*widget]) {
+		panicky := subscribe(t, i, func(api.Change[*widget]) {
 			calls++
 			panic("not again")
 		}, informer.HandlerOptions{Name: "panicky"})
@@ -243,7 +243,7 @@ func TestSlowHandlerIsLogged(t *testing.T) {
 		o.Logger = zap.New(logs)
 		i := informer.New(s, o)
 		calls := 0
-		registration := subscribe(t, i, func(informer.Notification[*widget]) {
+		registration := subscribe(t, i, func(api.Change[*widget]) {
 			if calls++; calls < 100 {
 				<-time.After(time.Second)
 			}
@@ -269,7 +269,7 @@ func TestRemoveFromWithinAHandler(t *testing.T) {
 		i := informer.New(s, options(t))
 		calls := 0
 		var registration informer.Registration
-		registration = subscribe(t, i, func(informer.Notification[*widget]) {
+		registration = subscribe(t, i, func(api.Change[*widget]) {
 			if calls++; calls == 3 {
 				registration.Remove()
 				require.False(t, runstate.IsClosed(registration.Done()), "a call is in flight")
@@ -288,7 +288,7 @@ func TestRemoveFromWithinAHandler(t *testing.T) {
 
 func TestRemoveBeforeRun(t *testing.T) {
 	i := informer.New(newSource(), options(t))
-	registration := subscribe(t, i, func(informer.Notification[*widget]) { t.Error("called") }, informer.HandlerOptions{})
+	registration := subscribe(t, i, func(api.Change[*widget]) { t.Error("called") }, informer.HandlerOptions{})
 	registration.Remove()
 	<-registration.Done()
 }
@@ -299,7 +299,7 @@ func TestSameFunctionTwiceIsTwoHandlers(t *testing.T) {
 		s.set("a", 1)
 		i := informer.New(s, options(t))
 		var calls atomic.Int32
-		f := func(informer.Notification[*widget]) { calls.Add(1) }
+		f := func(api.Change[*widget]) { calls.Add(1) }
 		first := subscribe(t, i, f, informer.HandlerOptions{})
 		subscribe(t, i, f, informer.HandlerOptions{})
 		defer running(t, i)()
@@ -337,7 +337,7 @@ func TestNoCallAfterRun(t *testing.T) {
 		i := informer.New(s, options(t))
 		inFlight, ended := make(chan struct{}), false
 		calls := 0
-		subscribe(t, i, func(informer.Notification[*widget]) {
+		subscribe(t, i, func(api.Change[*widget]) {
 			require.False(t, ended)
 			if calls++; calls == 1 {
 				close(inFlight)
@@ -402,9 +402,9 @@ func TestResyncIsPerHandler(t *testing.T) {
 		synctest.Wait()
 		count := func(r *recorder) int {
 			lines := r.take()
-			require.Equal(t, "Add a 1 initial", lines[0])
+			require.Equal(t, "Added a 1 initial", lines[0])
 			for _, line := range lines[1:] {
-				require.Equal(t, "Update a 1→1 resync", line)
+				require.Equal(t, "Updated a 1→1 resync", line)
 			}
 			return len(lines) - 1
 		}
@@ -424,7 +424,7 @@ func TestShortestPeriodCountsForLaterHandlers(t *testing.T) {
 			s.set("a", 1)
 			i := informer.New(s, options(t))
 			for _, p := range periods {
-				subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{ResyncPeriod: p * time.Second})
+				subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{ResyncPeriod: p * time.Second})
 			}
 			var late recorder
 			defer running(t, i)()
@@ -432,7 +432,7 @@ func TestShortestPeriodCountsForLaterHandlers(t *testing.T) {
 			subscribe(t, i, late.handle, informer.HandlerOptions{ResyncPeriod: 10 * time.Second})
 			<-time.After(61 * time.Second)
 			synctest.Wait()
-			require.Len(t, late.take(), 1+6, "the Add and six resyncs")
+			require.Len(t, late.take(), 1+6, "the Added and six resyncs")
 		})
 	}
 }
@@ -450,7 +450,7 @@ func TestFirstHandlerOfARunningInformerGetsResyncs(t *testing.T) {
 		subscribe(t, i, late.handle, informer.HandlerOptions{})
 		<-time.After(21 * time.Second)
 		synctest.Wait()
-		require.Equal(t, []string{"Add a 1 initial", "Update a 1→1 resync", "Update a 1→1 resync"}, late.take())
+		require.Equal(t, []string{"Added a 1 initial", "Updated a 1→1 resync", "Updated a 1→1 resync"}, late.take())
 	})
 }
 
@@ -480,7 +480,7 @@ func TestTransformRunsOnceForEachState(t *testing.T) {
 		synctest.Wait()
 		s.set("a", 13)
 		synctest.Wait()
-		require.ElementsMatch(t, []string{"Add a -1 initial", "Add b -2 initial", "Update a -1→-3"}, r.take())
+		require.ElementsMatch(t, []string{"Added a -1 initial", "Added b -2 initial", "Updated a -1→-3"}, r.take())
 		require.Equal(t, map[int]int{1: 1, 2: 1, 3: 1, 13: 2}, calls)
 		a, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "a"})
 		require.Equal(t, -3, a.Size, "the last good state stays")
@@ -555,7 +555,7 @@ func TestAHandlerCostsNothingPerObject(t *testing.T) {
 		defer running(t, i)()
 		<-i.Synced()
 		release := make(chan struct{})
-		stuck := func(informer.Notification[*widget]) { <-release }
+		stuck := func(api.Change[*widget]) { <-release }
 		allocated := testing.AllocsPerRun(1, func() {
 			for range 50 {
 				subscribe(t, i, stuck, informer.HandlerOptions{Name: "stuck"})
@@ -574,8 +574,8 @@ func TestAddEventHandlerNamesTheHandler(t *testing.T) {
 	registration, err = i.AddEventHandler(informer.HandlerFuncs[*widget]{}, informer.HandlerOptions{Name: "mine"})
 	require.NoError(t, err)
 	require.Equal(t, "mine", registration.Name())
-	require.Contains(t, subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{}).Name(), "TestAddEventHandlerNamesTheHandler")
-	require.Equal(t, "mine", subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Name: "mine"}).Name())
+	require.Contains(t, subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{}).Name(), "TestAddEventHandlerNamesTheHandler")
+	require.Equal(t, "mine", subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{Name: "mine"}).Name())
 }
 
 func TestNilHandlersPanic(t *testing.T) {
@@ -633,19 +633,19 @@ func newHistoryChecker(t *testing.T) *historyChecker {
 	return &historyChecker{t, map[api.Key]*widget{}}
 }
 
-func (c *historyChecker) handle(n informer.Notification[*widget]) {
+func (c *historyChecker) handle(n api.Change[*widget]) {
 	key := api.KeyOf(n.Object)
 	known := c.state[key]
 	switch n.Type {
-	case informer.Add:
-		require.Nil(c.t, known, "an Add of an object that the handler has")
+	case api.Added:
+		require.Nil(c.t, known, "an Added of an object that the handler has")
 		c.state[key] = n.Object
-	case informer.Update:
+	case api.Updated:
 		require.Same(c.t, known, n.Old, "Old must be the state that the handler got last")
 		require.Equal(c.t, known.UID, n.Object.UID)
 		c.state[key] = n.Object
-	case informer.Delete:
-		require.NotNil(c.t, known, "a Delete without an Add")
+	case api.Deleted:
+		require.NotNil(c.t, known, "a Deleted without an Added")
 		require.Equal(c.t, known.UID, n.Object.UID)
 		delete(c.state, key)
 	}

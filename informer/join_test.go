@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 )
@@ -52,9 +53,9 @@ func TestJoinBetweenBatches(t *testing.T) {
 func joinUntilUpdate(t *testing.T, i *informer.Informer[*widget], coalesce bool) {
 	b, updated := newHistoryChecker(t), make(chan struct{})
 	closeUpdated := sync.OnceFunc(func() { close(updated) })
-	r, err := i.Subscribe(func(n informer.Notification[*widget]) {
+	r, err := i.Subscribe(func(n api.Change[*widget]) {
 		b.handle(n)
-		if n.Type == informer.Update {
+		if n.Type == api.Updated {
 			closeUpdated()
 		}
 	}, informer.HandlerOptions{Coalesce: coalesce})
@@ -83,7 +84,7 @@ func TestSyncedIsClosedBetweenTheCacheAndTheHandlers(t *testing.T) {
 		})
 		var all []informer.Registration
 		for range 1000 {
-			all = append(all, subscribe(t, i, func(informer.Notification[*widget]) {
+			all = append(all, subscribe(t, i, func(api.Change[*widget]) {
 				if !runstate.IsClosed(i.Synced()) {
 					t.Error("a handler is called before the informer is synced")
 				}

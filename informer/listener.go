@@ -18,7 +18,7 @@ import (
 // them.
 type processListener[T api.Object] struct {
 	name       string
-	handle     func(Notification[T])
+	handle     func(api.Change[T])
 	log        *zap.Logger
 	coalesce   bool
 	newBacklog func() backlog[T]
@@ -41,7 +41,7 @@ type processListener[T api.Object] struct {
 }
 
 func newProcessListener[T api.Object](
-	name string, handle func(Notification[T]), coalesce bool, dog *watchdog, log *zap.Logger,
+	name string, handle func(api.Change[T]), coalesce bool, dog *watchdog, log *zap.Logger,
 ) *processListener[T] {
 	l := &processListener[T]{
 		name: name, handle: handle, log: log.With(zap.String("handler", name)),
@@ -139,7 +139,7 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 }
 
 // call calls the handler and recovers its panic. The notification counts as delivered.
-func (l *processListener[T]) call(n Notification[T]) {
+func (l *processListener[T]) call(n api.Change[T]) {
 	defer func() {
 		if p := recover(); p != nil {
 			l.panics.Add(1)

@@ -5,12 +5,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
 )
 
 // counter returns a listener whose handler only counts, and a group with that number of notifications.
 func counter(notifications int) (*processListener[*thing], *group[*thing]) {
 	counted := 0
-	l := newProcessListener("counter", func(Notification[*thing]) { counted++ }, false, newWatchdog(0, nil), zap.NewNop())
+	l := newProcessListener("counter", func(api.Change[*thing]) { counted++ }, false, newWatchdog(0, nil), zap.NewNop())
 	g := &group[*thing]{}
 	for range notifications {
 		g.notifications = append(g.notifications, added(&thing{name: "a"}))

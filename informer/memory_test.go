@@ -29,7 +29,7 @@ func requireCollected(t *testing.T, p weak.Pointer[thing], reason string) {
 func TestRemovedHandlerHoldsNoObject(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener("stuck", func(Notification[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
+			l := newProcessListener("stuck", func(api.Change[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
 			object := &thing{name: "a"}
 			p := weak.Make(object)
 			l.push(groupOf(added(object)))
@@ -45,7 +45,7 @@ func TestRemovedHandlerHoldsNoObject(t *testing.T) {
 // TestDeliveredGroupsAreReleased has a handler that is stuck in the second of two groups, which it took together.
 func TestDeliveredGroupsAreReleased(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
-	l := newProcessListener("stuck", func(n Notification[*thing]) {
+	l := newProcessListener("stuck", func(n api.Change[*thing]) {
 		if n.Object.name == "second" {
 			close(stuck)
 			<-release
@@ -81,7 +81,7 @@ func TestShareDropsRemovedHandlers(t *testing.T) {
 	share, err := Shared(f, &unlisted{}, Options[*thing]{})
 	require.NoError(t, err)
 	for range 1000 {
-		r, err := share.Subscribe(func(Notification[*thing]) {}, HandlerOptions{})
+		r, err := share.Subscribe(func(api.Change[*thing]) {}, HandlerOptions{})
 		require.NoError(t, err)
 		r.Remove()
 	}
@@ -97,7 +97,7 @@ func TestReleasedShareHoldsNoHandler(t *testing.T) {
 	require.NoError(t, err)
 	state := &thing{name: "a"}
 	p := weak.Make(state)
-	_, err = share.Subscribe(func(n Notification[*thing]) { state.version++ }, HandlerOptions{})
+	_, err = share.Subscribe(func(n api.Change[*thing]) { state.version++ }, HandlerOptions{})
 	require.NoError(t, err)
 	share.Release()
 	<-share.Done()
@@ -113,7 +113,7 @@ func (*unlisted) Resource() api.Resource { return api.Resource{Version: "v1", Pl
 // TestMutationDetectorIsOffByDefault checks that the detector costs nothing in an informer without OnMutation.
 func TestMutationDetectorIsOffByDefault(t *testing.T) {
 	m := newMutations[*thing](nil)
-	batch := deltafifo.Batch[*thing]{Objects: []deltafifo.ObjectDeltas[*thing]{{Deltas: []deltafifo.Delta[*thing]{{Object: one(1)}}}}}
+	batch := deltafifo.Batch[*thing]{Objects: []deltafifo.ObjectChanges[*thing]{{Changes: []api.Change[*thing]{{Object: one(1)}}}}}
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		m.observe(batch)
 		m.checkIfDue()

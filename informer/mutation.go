@@ -30,8 +30,8 @@ func (m *mutations[T]) observe(batch deltafifo.Batch[T]) {
 		return
 	}
 	for _, object := range batch.Objects {
-		for _, delta := range object.Deltas {
-			m.detector.Observe(delta.Object)
+		for _, change := range object.Changes {
+			m.detector.Observe(change.Object)
 			m.observed++
 		}
 	}

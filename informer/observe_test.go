@@ -61,7 +61,7 @@ func TestHeardAt(t *testing.T) {
 			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed },
 		})
 		require.Zero(t, i.Status().HeardAt)
-		subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{}) // is due for every resync
+		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{}) // is due for every resync
 		defer running(t, i)()
 		close(proceed)
 		for _, something := range []func(){
@@ -133,7 +133,7 @@ func TestHeardAtBeforeTheFirstList(t *testing.T) {
 			Tuning:       reflector.Tuning{NoWatchList: true},
 			OnBatch:      func(deltafifo.Batch[*widget], *cache.Snapshot[*widget]) { <-proceed }, // from the first resync on
 		})
-		subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+		subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
 		began := time.Now()
 		defer running(t, i)()
 		<-time.After(2 * time.Minute)

@@ -86,11 +86,11 @@ func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOption
 	if o.Name == "" {
 		o.Name = handlerName(h)
 	}
-	return i.Subscribe(func(n Notification[T]) { dispatch(h, n) }, o)
+	return i.Subscribe(func(n api.Change[T]) { dispatch(h, n) }, o)
 }
 
 // Subscribe is AddEventHandler for a function that takes whole notifications, each with the time when it was received.
-func (i *Informer[T]) Subscribe(f func(Notification[T]), o HandlerOptions) (Registration, error) {
+func (i *Informer[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error) {
 	if f == nil {
 		panic("informer: Subscribe needs a function")
 	}

@@ -27,7 +27,7 @@ func TestResyncKeepsItsPeriodUnderLoad(t *testing.T) {
 		i := informer.New(s, o)
 		started := time.Now()
 		var at []time.Duration
-		subscribe(t, i, func(n informer.Notification[*widget]) {
+		subscribe(t, i, func(n api.Change[*widget]) {
 			if n.Resync {
 				at = append(at, time.Since(started))
 			}
@@ -62,7 +62,7 @@ func TestPendingCountsTakenNotifications(t *testing.T) {
 				var r recorder
 				var registration informer.Registration
 				var pending []int // in each call
-				registration = subscribe(t, i, func(n informer.Notification[*widget]) {
+				registration = subscribe(t, i, func(n api.Change[*widget]) {
 					pending = append(pending, registration.Pending())
 					r.handle(n)
 				}, informer.HandlerOptions{Coalesce: coalesce})
@@ -77,7 +77,7 @@ func TestPendingCountsTakenNotifications(t *testing.T) {
 				s.set("c", 2)
 				<-time.After(5 * time.Second)
 				synctest.Wait()
-				require.ElementsMatch(t, []string{"Delete a 1", "Delete b 1", "Update c 1→2", "Update d 2→2 resync"}, r.take())
+				require.ElementsMatch(t, []string{"Deleted a 1", "Deleted b 1", "Updated c 1→2", "Updated d 2→2 resync"}, r.take())
 				require.Len(t, pending, 4)
 				for n, left := range pending {
 					require.GreaterOrEqual(t, left, 0)
@@ -118,9 +118,9 @@ func TestInitialListIsNotDeliveredTwice(t *testing.T) {
 		defer running(t, i)()
 		<-time.After(25 * time.Second)
 		synctest.Wait()
-		require.Equal(t, []string{"Add a 1 initial"}, r.take())
+		require.Equal(t, []string{"Added a 1 initial"}, r.take())
 		<-time.After(10 * time.Second)
 		synctest.Wait()
-		require.Equal(t, []string{"Update a 1→1 resync"}, r.take())
+		require.Equal(t, []string{"Updated a 1→1 resync"}, r.take())
 	})
 }

@@ -78,7 +78,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 				o.NoWatchList = tc.paged
 				o.ResyncPeriod = time.Second
 				i := informer.New(lw, o)
-				subscribe(t, i, func(informer.Notification[*widget]) {}, informer.HandlerOptions{})
+				subscribe(t, i, func(api.Change[*widget]) {}, informer.HandlerOptions{})
 				stop := running(t, i)
 				if tc.wait > 0 {
 					<-time.After(tc.wait)
@@ -145,7 +145,7 @@ func TestCacheSurvivesMisbehavingServer(t *testing.T) {
 				require.NoError(t, err)
 				<-time.After(2 * time.Minute)
 				synctest.Wait()
-				require.Equal(t, []string{"Add new 9"}, r.take())
+				require.Equal(t, []string{"Added new 9"}, r.take())
 				require.Nil(t, i.Status().Reflector.Err)
 				stop()
 				lw.Client().CloseIdleConnections()
@@ -186,7 +186,7 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 					stop := running(t, i)
 					<-i.Synced()
 					synctest.Wait()
-					require.ElementsMatch(t, []string{"Add w0 0 initial", "Add w1 1 initial", "Add w2 2 initial"}, r.take())
+					require.ElementsMatch(t, []string{"Added w0 0 initial", "Added w1 1 initial", "Added w2 2 initial"}, r.take())
 					status := i.Status().Reflector
 					require.Equal(t, 1, status.Counters.Malformed)
 					require.ErrorIs(t, status.LastMalformed, reflector.ErrMalformed)
@@ -198,7 +198,7 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 					_, err = server.Update(widgets, named("w1", 9))
 					require.NoError(t, err)
 					synctest.Wait()
-					require.Equal(t, []string{"Update w1 1→9"}, r.take(), "the watch must continue")
+					require.Equal(t, []string{"Updated w1 1→9"}, r.take(), "the watch must continue")
 					require.Equal(t, 2, i.Status().Reflector.Counters.Malformed)
 					require.Empty(t, i.Undecodable(), "foreign objects must not count as undecodable")
 					stop()
@@ -230,7 +230,7 @@ func TestRelistOfUnchangedObjectsNotifiesNothing(t *testing.T) {
 		synctest.Wait()
 		require.Positive(t, compact.Seen())
 		require.Equal(t, 2, i.Status().Reflector.Counters.Lists)
-		require.Equal(t, []string{"Add new 9"}, r.take())
+		require.Equal(t, []string{"Added new 9"}, r.take())
 		for _, w := range before {
 			now, _ := i.Cache().Get(api.KeyOf(w))
 			require.Same(t, w, now)
@@ -268,7 +268,7 @@ func TestNoListReuse(t *testing.T) {
 				synctest.Wait()
 				require.Equal(t, 2, i.Status().Reflector.Counters.Lists)
 				if noReuse {
-					require.ElementsMatch(t, []string{"Update w0 0→0", "Update w1 1→7", "Update w2 2→2"}, r.take())
+					require.ElementsMatch(t, []string{"Updated w0 0→0", "Updated w1 1→7", "Updated w2 2→2"}, r.take())
 				} else {
 					require.Empty(t, r.take())
 				}

@@ -412,7 +412,7 @@ func (s *simulation) join() {
 	o := HandlerOptions{Name: fmt.Sprint("handler", len(s.handlers)), Coalesce: s.coin()}
 	slow := s.rand.IntN(3) == 0
 	pauses := rand.New(rand.NewPCG(s.rand.Uint64(), 0))
-	registration, err := s.informer.Subscribe(func(n Notification[*simulated]) {
+	registration, err := s.informer.Subscribe(func(n api.Change[*simulated]) {
 		if slow {
 			select {
 			case <-time.After(time.Duration(pauses.ExpFloat64() * float64(5*time.Second))):
@@ -453,12 +453,12 @@ func (s *simulation) leave() {
 	h.removed = true
 }
 
-func (h *simulatedHandler) apply(n Notification[*simulated]) {
+func (h *simulatedHandler) apply(n api.Change[*simulated]) {
 	key := api.KeyOf(n.Object)
 	if wrong := illegal(n, h.state[key]); wrong != "" {
 		h.s.t.Errorf("handler %s: notification of %s: %s", h.registration.Name(), key, wrong)
 	}
-	if n.Type == Delete {
+	if n.Type == api.Deleted {
 		delete(h.state, key)
 	} else {
 		h.state[key] = n.Object
@@ -467,17 +467,17 @@ func (h *simulatedHandler) apply(n Notification[*simulated]) {
 
 // illegal returns why a notification is illegal for a handler that knows this state of its object, or "". It uses no
 // assertion, because a million calls of one would cost more than the rest of the test.
-func illegal(n Notification[*simulated], known *simulated) string {
+func illegal(n api.Change[*simulated], known *simulated) string {
 	switch {
-	case n.Type == Add && known != nil:
-		return "an Add of an object that the handler has"
-	case n.Type == Add:
+	case n.Type == api.Added && known != nil:
+		return "an Added of an object that the handler has"
+	case n.Type == api.Added:
 		return ""
 	case known == nil:
-		return fmt.Sprintf("%s without an Add", n.Type)
+		return fmt.Sprintf("%s without an Added", n.Type)
 	case n.Object.UID != known.UID:
 		return fmt.Sprintf("%s of another UID", n.Type)
-	case n.Type == Update && n.Old != known:
+	case n.Type == api.Updated && n.Old != known:
 		return "Old is not the state that the handler got last"
 	case n.Resync && n.Object != known:
 		return "a resync with another state"
@@ -518,7 +518,7 @@ var (
 
 // coalescingRules are the rows of the package's table, as observedBacklog names them.
 var coalescingRules = []string{
-	"Add+Update", "Add+Delete", "Update+Update", "Update+Delete", "Delete+Add", "Delete Add+Delete", "Delete Add+Update",
+	"Added+Updated", "Added+Deleted", "Updated+Updated", "Updated+Deleted", "Deleted+Added", "Deleted Added+Deleted", "Deleted Added+Updated",
 }
 
 // observedBacklog counts the rules that a coalescing backlog applies.
@@ -534,20 +534,20 @@ func (b observedBacklog) push(g *group[*simulated]) {
 	}
 	for _, n := range g.notifications {
 		if s := b.slots[api.KeyOf(n.Object)]; s != nil && !b.initial {
-			rule := "+" + string(n.Type)
+			rule := "+" + n.Type.String()
 			if s.newest != nil {
-				rule = string(s.newest.Type) + rule
+				rule = s.newest.Type.String() + rule
 			}
 			if s.deletion != nil {
 				separator := ""
 				if s.newest != nil {
 					separator = " "
 				}
-				rule = string(Delete) + separator + rule
+				rule = api.Deleted.String() + separator + rule
 			}
 			b.coverage.add(&b.coverage.rules, rule, 1)
 		}
 		// One at a time, so that the next rule sees the result of this one.
-		b.coalescingBacklog.push(&group[*simulated]{notifications: []Notification[*simulated]{n}})
+		b.coalescingBacklog.push(&group[*simulated]{notifications: []api.Change[*simulated]{n}})
 	}
 }

@@ -178,9 +178,9 @@ type recorder struct {
 	lines []string
 }
 
-func (r *recorder) handle(n informer.Notification[*widget]) {
+func (r *recorder) handle(n api.Change[*widget]) {
 	line := fmt.Sprintf("%s %s %d", n.Type, n.Object.Name, n.Object.Size)
-	if n.Type == informer.Update {
+	if n.Type == api.Updated {
 		line = fmt.Sprintf("%s %s %d→%d", n.Type, n.Object.Name, n.Old.Size, n.Object.Size)
 	}
 	for flag, set := range map[string]bool{"initial": n.InitialList, "resync": n.Resync, "unknown": n.FinalStateUnknown} {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 )
@@ -38,7 +39,7 @@ func runStuckTest(t *testing.T, after time.Duration, initial []int, test func(*s
 		o := options(t)
 		o.StuckAfter, o.MinWatchTimeout, o.Logger = after, 24*time.Hour, zap.New(core)
 		b.Informer, b.logs, b.began = informer.New(b.source, o), logs, time.Now()
-		b.handler = subscribe(t, b, func(n informer.Notification[*widget]) {
+		b.handler = subscribe(t, b, func(n api.Change[*widget]) {
 			if n.Object.Size > 0 {
 				<-time.After(time.Duration(n.Object.Size) * time.Second)
 			}
@@ -94,7 +95,7 @@ func TestStuckHandlerIsReported(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			runStuckTest(t, c.after, nil, func(b *stuckTest) {
-				quick := subscribe(t, b, func(informer.Notification[*widget]) {}, informer.HandlerOptions{Name: "quick"})
+				quick := subscribe(t, b, func(api.Change[*widget]) {}, informer.HandlerOptions{Name: "quick"})
 				b.pass(time.Minute)
 				b.source.set("a", 3600)
 				b.pass(time.Second)
@@ -215,7 +216,7 @@ func TestStuckHandlersAreReportedSeparately(t *testing.T) {
 		defer running(t, i)()
 		began := time.Now()
 		for n, takes := range []int{100, 50, 120, 200} {
-			subscribe(t, i, func(informer.Notification[*widget]) {
+			subscribe(t, i, func(api.Change[*widget]) {
 				<-time.After(time.Duration(takes) * time.Second)
 				if n == 2 {
 					panic("too late")
@@ -252,7 +253,7 @@ func TestRunWaitsForTheWatchdog(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
 		i := informer.New(s, o)
-		subscribe(t, i, func(informer.Notification[*widget]) { <-time.After(time.Hour) }, informer.HandlerOptions{})
+		subscribe(t, i, func(api.Change[*widget]) { <-time.After(time.Hour) }, informer.HandlerOptions{})
 		stop := running(t, i)
 		<-logs
 		ended := make(chan struct{})

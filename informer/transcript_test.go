@@ -87,7 +87,7 @@ type scriptRun struct {
 
 	mu            sync.Mutex // guards the fields below
 	requests      bytes.Buffer
-	deltas        []keyed
+	changes       []keyed
 	cached        string
 	notifications []keyed
 	notes         bytes.Buffer
@@ -160,12 +160,12 @@ func (s *scriptRun) batch(b deltafifo.Batch[*widget], snapshot *cache.Snapshot[*
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range b.Objects {
-		for _, d := range o.Deltas {
-			line := fmt.Sprintf("%s %s", d.Type, o.Key.Name)
-			if d.FinalStateUnknown {
+		for _, c := range o.Changes {
+			line := fmt.Sprintf("%s %s", c.Type, o.Key.Name)
+			if c.FinalStateUnknown {
 				line += ", final state unknown"
 			}
-			s.deltas = append(s.deltas, keyed{key: o.Key.Name, line: line})
+			s.changes = append(s.changes, keyed{key: o.Key.Name, line: line})
 		}
 	}
 	s.cached = fmt.Sprintf("objects: %d, version %s", snapshot.Len(), snapshot.ResourceVersion())
@@ -179,9 +179,9 @@ func (s *scriptRun) takeOutput() string {
 	line := func(stage, who, what string) { fmt.Fprintf(&out, "  %-8s%-10s %-12s %s\n", "", stage, who, what) }
 	out.Write(s.requests.Bytes())
 	byKey := func(a, b keyed) int { return cmp.Or(cmp.Compare(a.actor, b.actor), cmp.Compare(a.key, b.key)) }
-	slices.SortStableFunc(s.deltas, byKey)
+	slices.SortStableFunc(s.changes, byKey)
 	slices.SortStableFunc(s.notifications, byKey)
-	for _, d := range s.deltas {
+	for _, d := range s.changes {
 		line("deltafifo", widgets.Plural, d.line)
 	}
 	if s.cached != "" {
@@ -193,7 +193,7 @@ func (s *scriptRun) takeOutput() string {
 	out.Write(s.notes.Bytes())
 	s.requests.Reset()
 	s.notes.Reset()
-	s.deltas, s.notifications, s.cached = nil, nil, ""
+	s.changes, s.notifications, s.cached = nil, nil, ""
 	return out.String()
 }
 
@@ -337,7 +337,7 @@ func (s *scriptRun) handler(words []string) {
 		}
 	}
 	release := a.release
-	a.registration = subscribe(s.t, s.make(), func(n informer.Notification[*widget]) {
+	a.registration = subscribe(s.t, s.make(), func(n api.Change[*widget]) {
 		if release != nil {
 			<-release
 		}
@@ -349,7 +349,7 @@ func (s *scriptRun) handler(words []string) {
 	s.handlers[o.Name] = a
 }
 
-func (s *scriptRun) record(name string, n informer.Notification[*widget]) {
+func (s *scriptRun) record(name string, n api.Change[*widget]) {
 	var r recorder
 	r.handle(n)
 	s.mu.Lock()

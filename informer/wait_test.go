@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
@@ -36,7 +35,7 @@ func TestCancelledWaitIsRemoved(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, i.WaitFor(ctx, "5"), context.Canceled)
 		require.Len(t, i.waiters, 1)
-		i.handleDeltas(batchOf(deltas{put(deltafifo.Added, one(1))})) // leads to version 9
+		i.handleDeltas(batchOf(changesOf{added(one(1))})) // leads to version 9
 		require.NoError(t, <-waited)
 	})
 }
@@ -47,7 +46,7 @@ func TestBatchesBeforeAWaiterLeaves(t *testing.T) {
 	w := &waiter{version: "9", reached: make(chan struct{})}
 	i.waiters = []*waiter{w}
 	for range 2 {
-		i.handleDeltas(batchOf(deltas{put(deltafifo.Updated, one(1))}))
+		i.handleDeltas(batchOf(changesOf{updated(one(1), one(1))}))
 	}
 	require.True(t, runstate.IsClosed(w.reached))
 }

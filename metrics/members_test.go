@@ -199,7 +199,7 @@ func TestHandlersAreBounded(t *testing.T) {
 	maps := newCluster(t).informer(t, informer.Options[*configMap]{})
 	shown(t)(m.Informer("maps", maps))
 	subscribe := func(name string) {
-		_, err := maps.Subscribe(func(informer.Notification[*configMap]) {}, informer.HandlerOptions{Name: name})
+		_, err := maps.Subscribe(func(api.Change[*configMap]) {}, informer.HandlerOptions{Name: name})
 		require.NoError(t, err)
 	}
 	subscribe("twice")
@@ -226,7 +226,7 @@ func TestPendingOfAHandler(t *testing.T) {
 		shown(t)(m.Informer("maps", maps))
 		stuck := make(chan struct{})
 		for range 2 {
-			_, err := maps.Subscribe(func(n informer.Notification[*configMap]) {
+			_, err := maps.Subscribe(func(n api.Change[*configMap]) {
 				<-stuck
 				if api.KeyOf(n.Object).Name == "c" {
 					panic("no")
@@ -253,7 +253,7 @@ func TestStuckHandler(t *testing.T) {
 		maps := c.informer(t, informer.Options[*configMap]{StuckAfter: time.Minute})
 		shown(t)(m.Informer("maps", maps))
 		stuck := make(chan struct{})
-		handle := func(informer.Notification[*configMap]) { <-stuck }
+		handle := func(api.Change[*configMap]) { <-stuck }
 		subscribe := func() {
 			_, err := maps.Subscribe(handle, informer.HandlerOptions{Name: "stuck"})
 			require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 // An object that leaves a selection passes only if the predicate also checks its old state.
 func Example() {
 	onFirstNode := func(p *pod) bool { return p.Node == "n1" }
-	moved := informer.Notification[*pod]{Type: informer.Update, Old: &pod{Node: "n1"}, Object: &pod{Node: "n2"}}
+	moved := api.Change[*pod]{Type: api.Updated, Old: &pod{Node: "n1"}, Object: &pod{Node: "n2"}}
 	fmt.Println("Object:", predicate.Object(onFirstNode)(moved))
 	fmt.Println("Either:", predicate.Either(onFirstNode)(moved))
 	fmt.Println("GenerationChanged:", predicate.GenerationChanged(moved))
@@ -38,7 +38,7 @@ func ExamplePredicate() {
 
 // A pod that loses a label leaves the selection.
 func ExampleLabelSelector() {
-	left := informer.Notification[*pod]{Type: informer.Update, Old: object(labelled("web")), Object: object(labelled("db"))}
+	left := api.Change[*pod]{Type: api.Updated, Old: object(labelled("web")), Object: object(labelled("db"))}
 	web := labels.SelectorFromSet(labels.Set{"app": "web"})
 	fmt.Println("LabelSelector:", predicate.LabelSelector[*pod](web)(left))
 	fmt.Println("LabelSelectorEither:", predicate.LabelSelectorEither[*pod](web)(left))
@@ -54,7 +54,7 @@ func labelled(app string) func(*pod) {
 // Predicates of a whole controller apply to its sources of every type.
 func ExampleOfType() {
 	o := controller.Options{When: []predicate.Predicate[api.Object]{predicate.OfType(predicate.GenerationChanged[*pod])}}
-	same := informer.Notification[api.Object]{Type: informer.Update, Old: object(nil), Object: object(nil)}
+	same := api.Change[api.Object]{Type: api.Updated, Old: object(nil), Object: object(nil)}
 	fmt.Println(o.When[0](same))
 	// Output: false
 }

@@ -6,28 +6,27 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 )
 
 // Predicate reports whether a notification needs a reconcile. It must decide from the notification alone. It runs on
 // the goroutine of the informer's handler; the objects are shared with the cache and must not be changed. It
 // corresponds to TypedPredicate of controller-runtime, which has four methods instead of one function.
-type Predicate[T any] = func(informer.Notification[T]) bool
+type Predicate[T any] = func(api.Change[T]) bool
 
 // Created passes additions, including those of the initial list.
-func Created[T any](n informer.Notification[T]) bool { return n.Type == informer.Add }
+func Created[T any](n api.Change[T]) bool { return n.Type == api.Added }
 
 // Updated passes updates, including resyncs.
-func Updated[T any](n informer.Notification[T]) bool { return n.Type == informer.Update }
+func Updated[T any](n api.Change[T]) bool { return n.Type == api.Updated }
 
 // Deleted passes deletes.
-func Deleted[T any](n informer.Notification[T]) bool { return n.Type == informer.Delete }
+func Deleted[T any](n api.Change[T]) bool { return n.Type == api.Deleted }
 
 // Initial passes the additions of a handler's initial list: objects that existed before the handler.
-func Initial[T any](n informer.Notification[T]) bool { return n.Type == informer.Add && n.InitialList }
+func Initial[T any](n api.Change[T]) bool { return n.Type == api.Added && n.InitialList }
 
 // Resynced passes the updates of a resync, in which nothing changed.
-func Resynced[T any](n informer.Notification[T]) bool { return n.Type == informer.Update && n.Resync }
+func Resynced[T any](n api.Change[T]) bool { return n.Type == api.Updated && n.Resync }
 
 // GenerationChanged passes updates that change metadata.generation, and all notifications that are not updates.
 //
@@ -35,47 +34,47 @@ func Resynced[T any](n informer.Notification[T]) bool { return n.Type == informe
 // and for deployments also of annotations. For a custom resource with a status subresource, it is any change outside
 // metadata and status; without one, any change outside metadata. Types without a generation, such as ConfigMaps, always
 // have 0, so none of their updates passes. It corresponds to GenerationChangedPredicate of controller-runtime.
-func GenerationChanged[T interface{ GetGeneration() int64 }](n informer.Notification[T]) bool {
-	return n.Type != informer.Update || n.Old.GetGeneration() != n.Object.GetGeneration()
+func GenerationChanged[T interface{ GetGeneration() int64 }](n api.Change[T]) bool {
+	return n.Type != api.Updated || n.Old.GetGeneration() != n.Object.GetGeneration()
 }
 
 // ResourceVersionChanged passes updates that change the resource version, that is, all updates except resyncs, and all
 // notifications that are not updates. It corresponds to ResourceVersionChangedPredicate of controller-runtime.
-func ResourceVersionChanged[T api.Object](n informer.Notification[T]) bool {
-	return n.Type != informer.Update || n.Old.GetResourceVersion() != n.Object.GetResourceVersion()
+func ResourceVersionChanged[T api.Object](n api.Change[T]) bool {
+	return n.Type != api.Updated || n.Old.GetResourceVersion() != n.Object.GetResourceVersion()
 }
 
 // LabelsChanged passes updates that change labels, and all notifications that are not updates. Nil and empty labels are
 // equal. It corresponds to LabelChangedPredicate of controller-runtime.
-func LabelsChanged[T interface{ GetLabels() map[string]string }](n informer.Notification[T]) bool {
-	return n.Type != informer.Update || !maps.Equal(n.Old.GetLabels(), n.Object.GetLabels())
+func LabelsChanged[T interface{ GetLabels() map[string]string }](n api.Change[T]) bool {
+	return n.Type != api.Updated || !maps.Equal(n.Old.GetLabels(), n.Object.GetLabels())
 }
 
 // AnnotationsChanged passes updates that change annotations, and all notifications that are not updates. Nil and empty
 // annotations are equal. It corresponds to AnnotationChangedPredicate of controller-runtime.
-func AnnotationsChanged[T interface{ GetAnnotations() map[string]string }](n informer.Notification[T]) bool {
-	return n.Type != informer.Update || !maps.Equal(n.Old.GetAnnotations(), n.Object.GetAnnotations())
+func AnnotationsChanged[T interface{ GetAnnotations() map[string]string }](n api.Change[T]) bool {
+	return n.Type != api.Updated || !maps.Equal(n.Old.GetAnnotations(), n.Object.GetAnnotations())
 }
 
 // Changed returns a predicate that passes updates in which the result of f changes, and all notifications that are not
 // updates. controller-runtime has nothing like it.
 func Changed[T any, V comparable](f func(T) V) Predicate[T] {
-	return func(n informer.Notification[T]) bool {
-		return n.Type != informer.Update || f(n.Old) != f(n.Object)
+	return func(n api.Change[T]) bool {
+		return n.Type != api.Updated || f(n.Old) != f(n.Object)
 	}
 }
 
 // Object returns a predicate that calls f with the new state, or with the last state of a deleted object. An update
 // after which f no longer holds does not pass: see Either. It corresponds to NewPredicateFuncs of controller-runtime.
 func Object[T any](f func(T) bool) Predicate[T] {
-	return func(n informer.Notification[T]) bool { return f(n.Object) }
+	return func(n api.Change[T]) bool { return f(n.Object) }
 }
 
 // Either returns a predicate that passes if f holds for the new state or, in an update, for the old state. So the
 // reconciler also learns of an object that leaves the selection. controller-runtime has nothing like it.
 func Either[T any](f func(T) bool) Predicate[T] {
-	return func(n informer.Notification[T]) bool {
-		return f(n.Object) || n.Type == informer.Update && f(n.Old)
+	return func(n api.Change[T]) bool {
+		return f(n.Object) || n.Type == api.Updated && f(n.Old)
 	}
 }
 
@@ -83,13 +82,13 @@ func Either[T any](f func(T) bool) Predicate[T] {
 // passes all others. Use it for the predicates of a whole controller: see controller.Options. controller-runtime has
 // nothing like it.
 func OfType[T any](p Predicate[T]) Predicate[api.Object] {
-	return func(n informer.Notification[api.Object]) bool {
+	return func(n api.Change[api.Object]) bool {
 		object, ok := n.Object.(T)
 		if !ok {
 			return true
 		}
 		old, _ := n.Old.(T) // nil except in an update
-		return p(informer.Notification[T]{
+		return p(api.Change[T]{
 			Type: n.Type, Object: object, Old: old,
 			FinalStateUnknown: n.FinalStateUnknown, InitialList: n.InitialList, Resync: n.Resync, At: n.At,
 		})
@@ -111,13 +110,13 @@ type Funcs[T any] struct {
 }
 
 // Pass is a Predicate.
-func (f Funcs[T]) Pass(n informer.Notification[T]) bool {
+func (f Funcs[T]) Pass(n api.Change[T]) bool {
 	switch {
-	case n.Type == informer.Add && f.Add != nil:
+	case n.Type == api.Added && f.Add != nil:
 		return f.Add(n.Object)
-	case n.Type == informer.Update && f.Update != nil:
+	case n.Type == api.Updated && f.Update != nil:
 		return f.Update(n.Old, n.Object)
-	case n.Type == informer.Delete && f.Delete != nil:
+	case n.Type == api.Deleted && f.Delete != nil:
 		return f.Delete(n.Object)
 	}
 	return true

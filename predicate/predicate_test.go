@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 )
 
@@ -18,7 +17,7 @@ type pod struct {
 	Node string
 }
 
-type notification = informer.Notification[*pod]
+type notification = api.Change[*pod]
 
 func object(change func(*pod)) *pod {
 	p := &pod{ObjectMeta: metav1.ObjectMeta{
@@ -31,7 +30,7 @@ func object(change func(*pod)) *pod {
 }
 
 func update(change func(*pod)) notification {
-	return notification{Type: informer.Update, Old: object(nil), Object: object(change)}
+	return notification{Type: api.Updated, Old: object(nil), Object: object(change)}
 }
 
 func TestPredicates(t *testing.T) {
@@ -59,19 +58,19 @@ func TestPredicates(t *testing.T) {
 		n    notification
 		pass []string
 	}{
-		"add":     {notification{Type: informer.Add, Object: object(nil)}, with(compare, select1, []string{"Created"})},
-		"initial": {notification{Type: informer.Add, Object: object(nil), InitialList: true}, with(compare, select1, []string{"Created", "Initial"})},
-		"delete":  {notification{Type: informer.Delete, Object: object(nil)}, with(compare, select1, []string{"Deleted"})},
+		"add":     {notification{Type: api.Added, Object: object(nil)}, with(compare, select1, []string{"Created"})},
+		"initial": {notification{Type: api.Added, Object: object(nil), InitialList: true}, with(compare, select1, []string{"Created", "Initial"})},
+		"delete":  {notification{Type: api.Deleted, Object: object(nil)}, with(compare, select1, []string{"Deleted"})},
 		"tombstone": {
-			notification{Type: informer.Delete, Object: object(nil), FinalStateUnknown: true},
+			notification{Type: api.Deleted, Object: object(nil), FinalStateUnknown: true},
 			with(compare, select1, []string{"Deleted"}),
 		},
 		"add of another": {
-			notification{Type: informer.Add, Object: object(func(p *pod) { p.Node, p.Labels = "n2", nil })},
+			notification{Type: api.Added, Object: object(func(p *pod) { p.Node, p.Labels = "n2", nil })},
 			with(compare, []string{"Created"}),
 		},
 		"resync": {
-			notification{Type: informer.Update, Old: object(nil), Object: object(nil), Resync: true},
+			notification{Type: api.Updated, Old: object(nil), Object: object(nil), Resync: true},
 			with(select1, []string{"Updated", "Resynced"}),
 		},
 		"new version":    {update(func(p *pod) { p.ResourceVersion = "2" }), with(select1, []string{"Updated", "ResourceVersionChanged"})},
@@ -92,7 +91,7 @@ func TestPredicates(t *testing.T) {
 		},
 		"nil to empty": {
 			notification{
-				Type:   informer.Update,
+				Type:   api.Updated,
 				Old:    object(func(p *pod) { p.Labels, p.Annotations = nil, nil }),
 				Object: object(func(p *pod) { p.Labels, p.Annotations = map[string]string{}, map[string]string{} }),
 			},
@@ -114,9 +113,9 @@ func TestPredicates(t *testing.T) {
 
 func TestFuncs(t *testing.T) {
 	events := map[string]notification{
-		"add":    {Type: informer.Add, Object: object(nil)},
+		"add":    {Type: api.Added, Object: object(nil)},
 		"update": update(func(p *pod) { p.Node = "n2" }),
-		"delete": {Type: informer.Delete, Object: object(nil)},
+		"delete": {Type: api.Deleted, Object: object(nil)},
 	}
 	asked := ""
 	for name, f := range map[string]predicate.Funcs[*pod]{
@@ -145,8 +144,8 @@ type node struct{ metav1.ObjectMeta }
 
 func TestOfType(t *testing.T) {
 	at := time.Now()
-	original := notification{Type: informer.Update, Old: object(nil), Object: object(nil), Resync: true, At: at, InitialList: true, FinalStateUnknown: true}
-	wide := informer.Notification[api.Object]{
+	original := notification{Type: api.Updated, Old: object(nil), Object: object(nil), Resync: true, At: at, InitialList: true, FinalStateUnknown: true}
+	wide := api.Change[api.Object]{
 		Type: original.Type, Old: original.Old, Object: original.Object, Resync: true, At: at, InitialList: true, FinalStateUnknown: true,
 	}
 	for _, answer := range []bool{true, false} {
@@ -159,10 +158,10 @@ func TestOfType(t *testing.T) {
 		require.Equal(t, original, asked, "the notification is complete")
 	}
 	never := predicate.OfType(func(notification) bool { return false })
-	require.True(t, never(informer.Notification[api.Object]{Type: informer.Update, Old: &node{}, Object: &node{}}), "another type")
-	require.False(t, never(informer.Notification[api.Object]{Type: informer.Delete, Object: object(nil)}), "without an old state")
+	require.True(t, never(api.Change[api.Object]{Type: api.Updated, Old: &node{}, Object: &node{}}), "another type")
+	require.False(t, never(api.Change[api.Object]{Type: api.Deleted, Object: object(nil)}), "without an old state")
 
 	generation := predicate.OfType(predicate.GenerationChanged[interface{ GetGeneration() int64 }])
 	require.False(t, generation(wide), "the type may be an interface")
-	require.True(t, generation(informer.Notification[api.Object]{Type: informer.Add, Object: object(nil)}))
+	require.True(t, generation(api.Change[api.Object]{Type: api.Added, Object: object(nil)}))
 }

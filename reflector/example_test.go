@@ -40,7 +40,7 @@ func (shelf) Watch(ctx context.Context, o api.Options[*thing]) iter.Seq2[api.Eve
 }
 
 func Example() {
-	fifo := deltafifo.New[*thing](deltafifo.Options{})
+	fifo := deltafifo.New[*thing]()
 	r := reflector.New(shelf{}, fifo, reflector.Options[*thing]{Tuning: reflector.Tuning{NoWatchList: true}})
 
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,7 +51,7 @@ func Example() {
 	for version := ""; version != "6"; {
 		_ = fifo.Pop(ctx, func(b deltafifo.Batch[*thing]) {
 			for _, o := range b.Objects {
-				state[o.Key.Name] = o.Deltas[len(o.Deltas)-1].Object
+				state[o.Key.Name] = o.Changes[len(o.Changes)-1].Object
 			}
 			version = b.ResourceVersion
 		})

@@ -355,8 +355,8 @@ type recorder struct {
 	list  []*thing // the last list
 }
 
-func newRecorder(o deltafifo.Options) *recorder {
-	return &recorder{DeltaFIFO: deltafifo.New[*thing](o)}
+func newRecorder() *recorder {
+	return &recorder{DeltaFIFO: deltafifo.New[*thing]()}
 }
 
 func (r *recorder) record(f func(), format string, a ...any) {
@@ -384,13 +384,16 @@ func (r *recorder) DeleteKey(key api.Key, version string) {
 	r.record(func() { r.DeltaFIFO.DeleteKey(key, version) }, "delete key %s at %s", api.FormatKey(key), version)
 }
 
+// Replace records "overwrite" if the list has another pointer for a known object of the same version.
 func (r *recorder) Replace(list []*thing, version string) {
 	r.list = slices.Clone(list)
-	r.record(func() { r.DeltaFIFO.Replace(list, version) }, "replace %v at %s", sorted(list), version)
-}
-
-func (r *recorder) Overwrite(list []*thing, version string) {
-	r.record(func() { r.DeltaFIFO.Overwrite(list, version) }, "overwrite %v at %s", sorted(list), version)
+	verb := "replace"
+	for _, object := range list {
+		if known, ok := r.Get(api.KeyOf(object)); ok && known != object && api.SameVersion(known, object) {
+			verb = "overwrite"
+		}
+	}
+	r.record(func() { r.DeltaFIFO.Replace(list, version) }, "%s %v at %s", verb, sorted(list), version)
 }
 
 func (r *recorder) Bookmark(version string) {
@@ -423,7 +426,7 @@ func run(t *testing.T, o options, s ...answer) *bench {
 // runAs is run for a ListerWatcher that wraps the fake.
 func runAs(t *testing.T, o options, wrap func(*fake) api.ListerWatcher[*thing], s ...answer) *bench {
 	t.Helper()
-	store := newRecorder(deltafifo.Options{})
+	store := newRecorder()
 	if o.Rand == nil {
 		o.Rand = func() float64 { return 0 }
 	}
@@ -491,16 +494,16 @@ func withRemaining(meta any, n *int64) any {
 	return m
 }
 
-// deltas pops the deltas of the store, by name. It keeps the last states of deleted objects in last.
-func (b *bench) deltas() map[string][]string {
+// changes pops the changes of the store, by name. It keeps the last states of deleted objects in last.
+func (b *bench) changes() map[string][]string {
 	b.t.Helper()
 	all := map[string][]string{}
 	b.last = map[string]*thing{}
 	require.NoError(b.t, b.store.Pop(b.t.Context(), func(batch deltafifo.Batch[*thing]) {
 		for _, o := range batch.Objects {
-			for _, d := range o.Deltas {
+			for _, d := range o.Changes {
 				all[o.Key.Name] = append(all[o.Key.Name], d.Type.String()+" "+d.Object.String())
-				if d.Type == deltafifo.Deleted {
+				if d.Type == api.Deleted {
 					b.last[o.Key.Name] = d.Object
 				}
 			}

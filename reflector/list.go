@@ -121,13 +121,10 @@ func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error
 		return ErrBackwards
 	}
 	list := staged.objects
-	switch {
-	case staged.incomplete && r.store.KnownLen() > 0:
+	if staged.incomplete && r.store.KnownLen() > 0 {
 		r.merge(list, version)
-	case r.reuses(s):
+	} else {
 		r.store.Replace(list, version)
-	default:
-		r.store.Overwrite(list, version)
 	}
 	r.undecodable.endList()
 	r.status.listed(len(list), version)

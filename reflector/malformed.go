@@ -125,7 +125,7 @@ func (r *Reflector[T]) skipMalformed(e *api.UndecodableError, list *staging[T]) 
 func (r *Reflector[T]) merge(list []T, version string) {
 	r.log.Warn("the list has objects without a valid key, so it deletes no object", zap.String("rv", version))
 	for _, object := range list {
-		if known, _ := r.store.Get(api.KeyOf(object)); !isSame(known, object) {
+		if known, _ := r.store.Get(api.KeyOf(object)); !api.Identical(known, object) {
 			r.store.Put(object, "") // the version is reached only after the last object
 		}
 	}

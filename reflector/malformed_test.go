@@ -12,7 +12,6 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -146,7 +145,7 @@ func TestMalformedObjectsAreReported(t *testing.T) {
 	})
 	bubble(t, "Fail ends Run", func(t *testing.T) {
 		lw := &fake{t: t, inquiry: inquiry{script: script{watchList(added(at("a/b", "8")))}}}
-		r := reflector.New[*thing](lw, newRecorder(deltafifo.Options{}), options{OnUndecodable: reflector.Fail})
+		r := reflector.New[*thing](lw, newRecorder(), options{OnUndecodable: reflector.Fail})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		require.ErrorIs(t, r.Run(ctx), reflector.ErrMalformed)

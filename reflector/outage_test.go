@@ -51,7 +51,7 @@ func TestExpiredAfterAnOutage(t *testing.T) {
 func TestProbe(t *testing.T) {
 	restored := script{list("4", at("a", "3")), watch(stay)}
 	overwritten := []string{"overwrite [a@3] at 4"}
-	filled := list("9", at("a", "9"), at("b", "9"))
+	filled := list("9", at("a", "3"), at("b", "9")) // after the restore, version 3 of a is another state
 	bubble(t, "after a silent watch", func(t *testing.T) {
 		b := run(t, paged(), append(script{filled, watch(open, 5*time.Minute), probed("4")}, restored...)...)
 		b.pass(6 * time.Minute)
@@ -74,7 +74,7 @@ func TestProbe(t *testing.T) {
 		b.stop()
 	})
 	bubble(t, "in a WatchList", func(t *testing.T) {
-		b := run(t, options{}, watchList(added(at("a", "9")), initialEnd("9"), time.Minute, errRefused), probed("4"),
+		b := run(t, options{}, watchList(added(at("a", "3")), initialEnd("9"), time.Minute, errRefused), probed("4"),
 			watchList(added(at("a", "3")), initialEnd("4"), stay))
 		b.pass(2 * time.Minute)
 		b.expectRequests(firstWatchList, "1m0.8s probe", "1m0.8s watchlist rv= NotOlderThan")

@@ -27,11 +27,8 @@ type Store[T any] interface {
 	Delete(object T, version string)
 	// DeleteKey deletes an object whose last state is unknown.
 	DeleteKey(key api.Key, version string)
-	// Replace sets the whole collection. The store may ignore objects whose UID and version it knows.
+	// Replace sets the whole collection. An object that has not changed is the pointer that Get returns.
 	Replace(list []T, version string)
-	// Overwrite is Replace, but the store must not ignore any object: after a restore from a backup, the same version
-	// can name another state.
-	Overwrite(list []T, version string)
 	// Bookmark notes a version that the collection has reached without a change.
 	Bookmark(version string)
 }

@@ -92,7 +92,7 @@ func (s *steady) relist() {
 // startSteady runs a reflector of n objects until its first list is complete.
 func startSteady(t testing.TB, n int, paged bool) (s *steady, fifo *deltafifo.DeltaFIFO[*thing], stop func()) {
 	s = newSteady(n)
-	fifo = deltafifo.New[*thing](deltafifo.Options{})
+	fifo = deltafifo.New[*thing]()
 	r := reflector.New[*thing](s, fifo, options{Tuning: reflector.Tuning{NoWatchList: paged, BackoffBase: 1, BackoffMax: 1}})
 	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup

@@ -364,18 +364,18 @@ type mirror struct {
 
 func (m *mirror) apply(b deltafifo.Batch[*thing]) {
 	for _, o := range b.Objects {
-		for _, d := range o.Deltas {
+		for _, d := range o.Changes {
 			old := m.objects[o.Key.Name]
 			if old != nil {
 				require.Equal(m.t, old.uid, d.Object.uid)
 			}
 			require.Equal(m.t, 1, d.Object.transformed, "%s %s", d.Type, d.Object)
 			switch d.Type {
-			case deltafifo.Added:
+			case api.Added:
 				require.Nil(m.t, old)
-			case deltafifo.Updated:
+			case api.Updated:
 				require.NotNil(m.t, old)
-			case deltafifo.Deleted:
+			case api.Deleted:
 				require.NotNil(m.t, old)
 				delete(m.objects, o.Key.Name)
 				continue
@@ -415,7 +415,7 @@ func simulate(t *testing.T, seed uint64, seen map[string]int) {
 	for range 10 {
 		w.change()
 	}
-	fifo := newRecorder(deltafifo.Options{})
+	fifo := newRecorder()
 	stalls := 0
 	subject := reflector.New[*thing](w, fifo, options{
 		Tuning:    reflector.Tuning{PageSize: int64(r.IntN(2) * 3), Rand: r.Float64},

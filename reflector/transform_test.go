@@ -71,9 +71,9 @@ func TestTransformOfDeletions(t *testing.T) {
 			))
 			require.Equal(t, []string{"a@1", "b@2", "c@3", "a@6"}, c.states, "a known state is already transformed")
 			require.Zero(t, b.Status().Counters.Stale)
-			deltas := b.deltas()
-			require.Len(t, deltas, 3)
-			require.Equal(t, "[Listed a@1 Deleted a@6]", fmt.Sprint(deltas["a"]))
+			changes := b.changes()
+			require.Len(t, changes, 3)
+			require.Equal(t, "[Added a@1 Deleted a@6]", fmt.Sprint(changes["a"]))
 			for name, want := range map[string]string{"a": "a@6", "b": "b@2"} {
 				last := b.last[name]
 				require.Equal(t, want, last.String())
@@ -190,7 +190,7 @@ func TestUndecodable(t *testing.T) {
 	bubble(t, "a restore from a backup has undone the last good state", func(t *testing.T) {
 		b := run(t, paged(), list("9", at("a", "9"), at("b", "3")), watch(bookmark("3"), stay), list("4"),
 			list("4", bad("", at("a", "3")), bad("", at("b", "3"))), watch(stay))
-		b.expectStore("replace [a@9 b@3] at 9", "overwrite [b@3] at 4")
+		b.expectStore("replace [a@9 b@3] at 9", "replace [b@3] at 4")
 		b.stop()
 	})
 	bubble(t, "in a list: the last good state stays, and the other objects are stored", func(t *testing.T) {

@@ -26,16 +26,11 @@ const maxCompared = 100
 // the same pointer, because a decoder returns the known object for a known version, nor after a transform, which has
 // changed the known object. With apiclient, lists therefore cost nothing, and a watch compares repeated events only.
 func (r *Reflector[T]) unversioned(known, object T) bool {
-	if r.o.Transform != nil || r.versions.compared >= maxCompared || isSame(known, object) {
+	if r.o.Transform != nil || r.versions.compared >= maxCompared || api.Identical(known, object) {
 		return false
 	}
 	r.versions.compared++
 	return !hasEqualContent(known, object)
-}
-
-// isSame reports whether a and b are the same pointer.
-func isSame[T any](a, b T) bool {
-	return reflect.TypeFor[T]().Kind() == reflect.Pointer && any(a) == any(b)
 }
 
 // hasEqualContent reports whether a and b are equal in memory or as JSON. A Quantity changes in memory when it is

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
 )
 
 func TestEqualContent(t *testing.T) {
@@ -30,9 +32,9 @@ func TestEqualContent(t *testing.T) {
 
 func TestIsSame(t *testing.T) {
 	a, b := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{}
-	require.True(t, isSame(a, a))
-	require.False(t, isSame(a, b))
-	require.False(t, isSame([]byte{}, []byte{}), "values that are not pointers are not compared")
+	require.True(t, api.Identical(a, a))
+	require.False(t, api.Identical(a, b))
+	require.False(t, api.Identical([]byte{}, []byte{}), "values that are not pointers are not compared")
 }
 
 // A list compares at most a hundred objects, however many copies the source returns.

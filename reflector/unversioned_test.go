@@ -76,7 +76,7 @@ func (s *tracker) relist() {
 // track runs a reflector of a tracker with the objects a and b of version 7.
 func track(t *testing.T, o options) (s *tracker, r *reflector.Reflector[*thing], store *recorder, stop func()) {
 	s = &tracker{list: []thing{*at("a", "7"), *at("b", "7")}, events: make(chan api.Event[*thing])}
-	store = newRecorder(deltafifo.Options{})
+	store = newRecorder()
 	r = reflector.New[*thing](s, store, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -144,8 +144,8 @@ func TestUnversionedChanges(t *testing.T) {
 		s.send(apiwatch.Deleted, changed("a"))
 		require.Equal(t, []string{"delete a@7 at 7"}, store.log()[1:])
 		require.NoError(t, store.Pop(t.Context(), func(b deltafifo.Batch[*thing]) {
-			deltas := b.Objects[0].Deltas
-			require.Equal(t, "changed", deltas[len(deltas)-1].Object.content)
+			changes := b.Objects[0].Changes
+			require.Equal(t, "changed", changes[len(changes)-1].Object.content)
 		}))
 		stop()
 	})

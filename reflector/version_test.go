@@ -220,7 +220,7 @@ func TestServerRestoredFromABackup(t *testing.T) {
 		b := run(t, paged(), list("9", at("a", "9")), watch(bookmark("3"), stay), list("4"), list("4"),
 			watch(added(at("a", "5")), modified(at("a", "6")), added(at("deleted", "4")), stay), list("7", at("a", "6")), watch(stay))
 		b.pass(time.Minute)
-		b.expectStore("replace [a@9] at 9", "overwrite [] at 4", "put a@5 at 5", "put a@6 at 6", "replace [a@6] at 7")
+		b.expectStore("replace [a@9] at 9", "replace [] at 4", "put a@5 at 5", "put a@6 at 6", "replace [a@6] at 7")
 		b.stop()
 	})
 }

@@ -9,17 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/informer"
 )
 
 // syncedLine is the type of the line after the first list.
 const syncedLine = "SYNCED"
 
 // eventNames are the words of kubectl get --watch.
-var eventNames = map[informer.EventType]watch.EventType{
-	informer.Add:    watch.Added,
-	informer.Update: watch.Modified,
-	informer.Delete: watch.Deleted,
+var eventNames = map[api.ChangeType]watch.EventType{
+	api.Added:   watch.Added,
+	api.Updated: watch.Modified,
+	api.Deleted: watch.Deleted,
 }
 
 // printer writes a line for each event.
@@ -35,7 +34,7 @@ func newPrinter[T api.Object](format string, r api.Resource, w io.Writer) *print
 	return &printer[T]{format: format, resource: r, w: w}
 }
 
-func (p *printer[T]) event(n informer.Notification[T]) error {
+func (p *printer[T]) event(n api.Change[T]) error {
 	kind, key := eventNames[n.Type], api.FormatKey(api.KeyOf(n.Object))
 	switch p.format {
 	case "json":

@@ -160,7 +160,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 		now := i.Snapshot()
 		written(out.synced(now.Len(), now.ResourceVersion()))
 	})
-	registration, err := i.Subscribe(func(n informer.Notification[T]) {
+	registration, err := i.Subscribe(func(n api.Change[T]) {
 		if !n.InitialList {
 			announce() // this handler may run before Synced is closed
 		}

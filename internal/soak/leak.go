@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
 )
 
@@ -33,7 +34,7 @@ var leaks = map[string]func(*leaker) error{
 		return err
 	},
 	"registration": func(l *leaker) error {
-		_, err := l.o.mills.Subscribe(func(informer.Notification[*mill]) {}, informer.HandlerOptions{})
+		_, err := l.o.mills.Subscribe(func(api.Change[*mill]) {}, informer.HandlerOptions{})
 		return err
 	},
 	"share": func(l *leaker) error {

@@ -52,7 +52,7 @@ func startObserver(w *world, log *zap.Logger) (*observer, error) {
 		return nil, err
 	}
 	// This handler asks for resyncs because a handler that joins later gets none otherwise.
-	_, err = o.mills.Subscribe(func(informer.Notification[*mill]) { o.told.Add(1) },
+	_, err = o.mills.Subscribe(func(api.Change[*mill]) { o.told.Add(1) },
 		informer.HandlerOptions{Name: "resident", ResyncPeriod: time.Second})
 	if err != nil {
 		return nil, err

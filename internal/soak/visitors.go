@@ -75,7 +75,7 @@ func (v *visitors) linger() {
 
 // handler registers a handler with the informer of all mills.
 func (v *visitors) handler(o informer.HandlerOptions, each func()) (visitor, error) {
-	r, err := v.o.mills.Subscribe(func(informer.Notification[*mill]) {
+	r, err := v.o.mills.Subscribe(func(api.Change[*mill]) {
 		v.o.told.Add(1)
 		each()
 	}, o)
@@ -102,7 +102,7 @@ func (v *visitors) guest(s *informer.Share[*mill], err error) (visitor, error) {
 	if err != nil {
 		return visitor{}, err
 	}
-	if _, err := s.Subscribe(func(informer.Notification[*mill]) { v.o.told.Add(1) }, informer.HandlerOptions{}); err != nil {
+	if _, err := s.Subscribe(func(api.Change[*mill]) { v.o.told.Add(1) }, informer.HandlerOptions{}); err != nil {
 		return visitor{}, err
 	}
 	return visitor{leave: s.Release, done: s.Done()}, nil

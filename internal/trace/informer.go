@@ -43,7 +43,7 @@ func NewInformer[T api.Object](p *Printer, lw api.ListerWatcher[T], o informer.O
 func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 	plural := i.Resource().Plural
 	if len(b.Objects) > 0 {
-		i.printer.Line("deltafifo", plural, "%s", deltas(b))
+		i.printer.Line("deltafifo", plural, "%s", changes(b))
 	}
 	i.printer.Line("cache", plural, "%s, version %s", count(s.Len(), "object"), s.ResourceVersion())
 	i.mu.Lock()
@@ -59,8 +59,8 @@ func (i *Informer[T]) batch(b deltafifo.Batch[T], s *cache.Snapshot[T]) {
 func (i *Informer[T]) Printed() <-chan struct{} { return i.first }
 
 // Subscribe is informer.Informer.Subscribe for a handler whose notifications are printed.
-func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.HandlerOptions) (informer.Registration, error) {
-	return i.Informer.Subscribe(func(n informer.Notification[T]) {
+func (i *Informer[T]) Subscribe(f func(api.Change[T]), o informer.HandlerOptions) (informer.Registration, error) {
+	return i.Informer.Subscribe(func(n api.Change[T]) {
 		i.await(n)
 		i.printer.Line("handler", i.Resource().Plural, "%s", notification(n))
 		f(n)
@@ -70,7 +70,7 @@ func (i *Informer[T]) Subscribe(f func(informer.Notification[T]), o informer.Han
 // await waits until the batch of a notification is printed, which happens right after the notification was queued. A
 // change carries the start of its batch, a resync the time at which its batch was handled; on fake time, batches must
 // not start at the same instant. A replay to a handler that joins has no batch; it waits only for the first one.
-func (i *Informer[T]) await(n informer.Notification[T]) {
+func (i *Informer[T]) await(n api.Change[T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for !i.isPrinted(n) {
@@ -78,7 +78,7 @@ func (i *Informer[T]) await(n informer.Notification[T]) {
 	}
 }
 
-func (i *Informer[T]) isPrinted(n informer.Notification[T]) bool {
+func (i *Informer[T]) isPrinted(n api.Change[T]) bool {
 	switch {
 	case n.InitialList:
 		return !i.printedAt.IsZero()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/deltafifo"
-	"github.com/leatproject/leat/informer"
 )
 
 // Printer writes one line for each step of a stage. It is safe for concurrent use; a nil Printer is silent.
@@ -138,15 +137,15 @@ func describe(o metav1.ListOptions) string {
 	return b.String()
 }
 
-// deltas returns the objects of a batch with their changes.
-func deltas[T any](b deltafifo.Batch[T]) string {
+// changes returns the objects of a batch with their changes.
+func changes[T any](b deltafifo.Batch[T]) string {
 	const most = 4
 	var parts []string
 	for _, o := range b.Objects[:min(most, len(b.Objects))] {
 		var kinds []string
-		for _, d := range o.Deltas {
-			kind := d.Type.String()
-			if d.FinalStateUnknown {
+		for _, c := range o.Changes {
+			kind := c.Type.String()
+			if c.FinalStateUnknown {
 				kind += " (final state unknown)"
 			}
 			kinds = append(kinds, kind)
@@ -159,14 +158,14 @@ func deltas[T any](b deltafifo.Batch[T]) string {
 	return strings.Join(parts, ", ")
 }
 
-func notification[T api.Object](n informer.Notification[T]) string {
+func notification[T api.Object](n api.Change[T]) string {
 	s := fmt.Sprintf("%s %s version %s", n.Type, api.FormatKey(api.KeyOf(n.Object)), n.Object.GetResourceVersion())
 	switch {
 	case n.InitialList:
 		s += ", of the initial list"
 	case n.Resync:
 		s += ", a resync"
-	case n.Type == informer.Update:
+	case n.Type == api.Updated:
 		s += fmt.Sprintf(", was %s", n.Old.GetResourceVersion())
 	case n.FinalStateUnknown:
 		s += ", final state unknown"

@@ -330,7 +330,7 @@ func TestPodsOfAFormerIncarnationAreIgnored(t *testing.T) {
 				p.Namespace = web.Namespace
 				p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: web.Name, UID: uid, Controller: &yes}}
 			})
-			require.True(t, r.observe(informer.Notification[*workload.Pod]{Type: informer.Add, Object: p}))
+			require.True(t, r.observe(api.Change[*workload.Pod]{Type: api.Added, Object: p}))
 			pending, _ := r.expected.Pending(web)
 			return pending.Creations
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
 )
@@ -23,7 +22,7 @@ func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 
 // observe settles the expectations of a Pod. It is a predicate that drops no notification. The first notification with
 // a deletionTimestamp counts as the deletion; the later removal does not count again.
-func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
+func (r *reconciler) observe(n api.Change[*workload.Pod]) bool {
 	ref := metav1.GetControllerOfNoCopy(n.Object)
 	if ref == nil {
 		return true
@@ -32,10 +31,10 @@ func (r *reconciler) observe(n informer.Notification[*workload.Pod]) bool {
 	if s, found := r.cached.Get(key); !found || s.UID != ref.UID {
 		return true // the ReplicaSet is gone or was replaced, so nothing is expected of the Pod
 	}
-	if n.Type == informer.Add {
+	if n.Type == api.Added {
 		r.expected.Created(key, 1)
 	}
-	if n.Type == informer.Delete || n.Object.DeletionTimestamp != nil {
+	if n.Type == api.Deleted || n.Object.DeletionTimestamp != nil {
 		r.expected.Deleted(key, n.Object.UID)
 	}
 	return true

@@ -10,7 +10,6 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
-	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/owner"
 	"github.com/leatproject/leat/predicate"
 )
@@ -47,8 +46,8 @@ func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
 }
 
 // forget drops the expectations of a deleted job. It is a predicate that drops no notification.
-func (r *reconciler) forget(n informer.Notification[*job.TrainingJob]) bool {
-	if n.Type == informer.Delete {
+func (r *reconciler) forget(n api.Change[*job.TrainingJob]) bool {
+	if n.Type == api.Deleted {
 		for _, b := range batchesOf(n.Object.UID) {
 			r.expected.Forget(b)
 		}
@@ -59,13 +58,13 @@ func (r *reconciler) forget(n informer.Notification[*job.TrainingJob]) bool {
 // observe settles the expectations of an object. It is a predicate that drops no notification. The first notification
 // with a deletionTimestamp counts as the deletion; the later removal does not count again. An object of an earlier job
 // of the same name counts for that job.
-func observe[T metav1.Object](r *reconciler, kind string) func(informer.Notification[T]) bool {
-	return func(n informer.Notification[T]) bool {
+func observe[T metav1.Object](r *reconciler, kind string) func(api.Change[T]) bool {
+	return func(n api.Change[T]) bool {
 		b := batch{job: owner.ControllerOf(n.Object), kind: kind, replicas: typeOf(n.Object)}
-		if n.Type == informer.Add {
+		if n.Type == api.Added {
 			r.expected.Created(b, 1)
 		}
-		if n.Type == informer.Delete || n.Object.GetDeletionTimestamp() != nil {
+		if n.Type == api.Deleted || n.Object.GetDeletionTimestamp() != nil {
 			r.expected.Deleted(b, n.Object.GetUID())
 		}
 		return true
