@@ -58,7 +58,7 @@ func groupOf(r Runnable) Group {
 	switch r.(type) {
 	case InformerRunnable, FactoryRunnable:
 		return Caches
-	case *Server, *recorder.Recorder:
+	case ServerRunnable, *recorder.Recorder:
 		return Servers
 	case WarmUpRunnable:
 		return WarmUp

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"net"
 	"net/http"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 // A Runnable may also implement the interfaces of this table. The manager checks for them at run time.
 //
 //	interface         method        what the manager does with it              implemented by
-//	Named             Name          uses the name in logs and errors           Controller, Server
-//	SyncNotifier      Synced        starts the next group after that           Controller, Factory, Informer, Server
+//	Named             Name          uses the name in logs and errors           Controller, Servers
+//	SyncNotifier      Synced        starts the next group after that           Controller, Factory, Informer, Servers
 //	SyncExplainer     NotSynced     adds the reason to errors and to /readyz   Controller
+//	ServerRunnable    Addr          runs it in Servers                         Server, also of webhook
 //	InformerRunnable  Status        runs it in Caches; reports its errors      Informer
 //	FactoryRunnable   Status        runs it in Caches; reports its errors      Factory
 //	WarmUpRunnable    RunHeld       runs it in WarmUp                          Controller
@@ -59,6 +61,12 @@ type SyncExplainer interface {
 	// NotSynced returns the reason why the runnable is not synced, or nil if it is synced or the reason is unknown. The
 	// manager calls it on any goroutine; it must not block.
 	NotSynced() error
+}
+
+// ServerRunnable is a runnable that serves requests. Its default group is Servers.
+type ServerRunnable interface {
+	// Addr returns the address of the listener. It is nil before the runnable listens. The manager does not call it.
+	Addr() net.Addr
 }
 
 // InformerRunnable is an informer of any type. Its default group is Caches, and the manager names it after its

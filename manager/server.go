@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/internal/graceful"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/sameorigin"
 )
@@ -62,10 +62,6 @@ type Server struct {
 	guard  *sameorigin.Guard // nil without SameOrigin
 	addr   net.Addr          // written before synced is closed
 	synced chan struct{}     // closed when it listens
-
-	mu     sync.Mutex     // guards closed
-	closed bool           // the handler is not called any more
-	calls  sync.WaitGroup // calls of the handler in flight
 }
 
 // NewServer returns a server that listens when Run is called. If the options are invalid, it returns all errors,
@@ -123,31 +119,20 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.calls.Wait()
-	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
-	defer cut() // requests that are still in flight
-	defer s.close()
-	server := &http.Server{
+	cut, err := graceful.Serve(ctx, listener, &http.Server{
 		Handler:           s.handler(),
 		TLSConfig:         s.o.TLS,
-		BaseContext:       func(net.Listener) context.Context { return requests },
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          zap.NewStdLog(s.log),
+	}, s.o.ShutdownTimeout)
+	if cut {
+		s.log.Warn("requests are cut off")
 	}
-	served := make(chan error, 1)
-	go func() { served <- s.serve(server, listener) }()
-	select {
-	case err := <-served:
-		return errors.Join(fmt.Errorf("serve %s: %w", listener.Addr(), err), server.Close())
-	case <-ctx.Done():
-		s.shutDown(server)
-		<-served
-		return nil
-	}
+	return err
 }
 
 func (s *Server) listen(ctx context.Context) (net.Listener, error) {
@@ -164,46 +149,10 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	return listener, nil
 }
 
-func (s *Server) serve(server *http.Server, listener net.Listener) error {
-	if s.o.TLS != nil {
-		return server.ServeTLS(listener, "", "")
-	}
-	return server.Serve(listener)
-}
-
 // handler returns the handler of all requests. The server listens already, because the guard needs its address.
 func (s *Server) handler() http.Handler {
 	if s.guard == nil {
-		return http.HandlerFunc(s.serveOne)
+		return s.o.Handler
 	}
-	return s.guard.Handler(s.addr, http.HandlerFunc(s.serveOne))
-}
-
-// serveOne calls the handler. Run waits for the call.
-func (s *Server) serveOne(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
-		return // Run closes the connection
-	}
-	s.calls.Add(1)
-	s.mu.Unlock()
-	defer s.calls.Done()
-	s.o.Handler.ServeHTTP(w, r)
-}
-
-func (s *Server) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closed = true
-}
-
-func (s *Server) shutDown(server *http.Server) {
-	grace, cancel := context.WithTimeout(context.Background(), s.o.ShutdownTimeout)
-	defer cancel()
-	if server.Shutdown(grace) == nil {
-		return
-	}
-	s.log.Warn("requests are cut off")
-	_ = server.Close() // errors of closing these connections do not matter
+	return s.guard.Handler(s.addr, s.o.Handler)
 }

@@ -9,6 +9,7 @@
 //	_, err = m.Informer("", pods)     // leat_informer_*
 //	_, err = m.Controller(c)          // controller_runtime_*, workqueue_*, leat_event_latency_seconds
 //	_, err = m.Elector("my-lease", e) // leader_election_*
+//	webhook.Options{Observer: m}      // controller_runtime_webhook_*, certwatcher_*
 //	manager.AdminOptions{Metrics: metrics.Handler(registry)}
 //
 // See Example. The collectors of client_golang show the Go runtime and the process; register them beside these.
@@ -35,5 +36,5 @@
 // leat_event_latency_seconds and the leat_informer_* series have no counterpart there. The result requeue is always 0;
 // reconciles that end with their controller have the result cancelled. Watches are counted but not timed. The keys that
 // a gate holds back are in no queue; leat_controller_gated_keys counts them. There are no metrics about DNS, exec
-// plugins, the expiry of certificates, or webhooks.
+// plugins, or the expiry of certificates.
 package metrics

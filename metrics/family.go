@@ -53,6 +53,13 @@ func (c *catalog) counts(name, help string, labels ...string) *prometheus.Counte
 	return v
 }
 
+// gauges returns a family of values that rise and fall in this package.
+func (c *catalog) gauges(name, help string, labels ...string) *prometheus.GaugeVec {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	c.vectors = append(c.vectors, v)
+	return v
+}
+
 // histogram returns a distribution with the given buckets. For scrapers that support native buckets, it has those too,
 // with the settings of controller-runtime.
 func (c *catalog) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {

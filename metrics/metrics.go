@@ -27,6 +27,7 @@ type Metrics struct {
 	elections   electionFamilies
 	recorders   recorderFamilies
 	gates       gateFamilies
+	webhooks    webhookFamilies
 
 	mu      sync.Mutex // guards the field below
 	members map[identity]member
@@ -58,6 +59,7 @@ func New(r prometheus.Registerer) (*Metrics, error) {
 	m.elections = newElectionFamilies(&m.families)
 	m.recorders = newRecorderFamilies(&m.families)
 	m.gates = newGateFamilies(&m.families)
+	m.webhooks = newWebhookFamilies(&m.families)
 	if err := r.Register(collector{m}); err != nil {
 		return nil, fmt.Errorf("metrics: register: %w", err)
 	}

@@ -69,6 +69,9 @@ func TestAControllerAtWork(t *testing.T) {
 			Verb: "get", Method: "GET", Host: "server", Attempt: 2, Code: 200, Sent: 100, Received: 1000,
 			Limited: 3 * time.Second, Head: time.Second, Total: 20 * time.Millisecond,
 		})
+		m.WebhookAdded("/validate")
+		m.WebhookStarted("/validate")
+		m.WebhookEnded("/validate", 200, 20*time.Millisecond)
 		start(t, maps.Run)
 		start(t, ctl.Run)
 		pass(time.Second)
@@ -80,6 +83,8 @@ func TestAControllerAtWork(t *testing.T) {
 
 // peers are the names and labels of client-go and controller-runtime, as their dashboards use them.
 var peers = map[string]string{
+	"certwatcher_read_certificate_errors_total":          "",
+	"certwatcher_read_certificate_total":                 "",
 	"controller_runtime_active_workers":                  "controller",
 	"controller_runtime_max_concurrent_reconciles":       "controller",
 	"controller_runtime_reconcile_errors_total":          "controller",
@@ -88,6 +93,11 @@ var peers = map[string]string{
 	"controller_runtime_reconcile_timeouts_total":        "controller",
 	"controller_runtime_reconcile_total":                 "controller result",
 	"controller_runtime_terminal_reconcile_errors_total": "controller",
+	"controller_runtime_conversion_webhook_panics_total": "",
+	"controller_runtime_webhook_latency_seconds":         "webhook",
+	"controller_runtime_webhook_panics_total":            "",
+	"controller_runtime_webhook_requests_in_flight":      "webhook",
+	"controller_runtime_webhook_requests_total":          "code webhook",
 	"informer_store_resource_version":                    "group name resource version",
 	"leader_election_master_status":                      "name",
 	"leader_election_slowpath_total":                     "name",
@@ -108,7 +118,7 @@ var peers = map[string]string{
 
 var (
 	described = regexp.MustCompile(`(?m)^# HELP (\S+) \S`)
-	series    = regexp.MustCompile(`(?m)^(\w+?)(?:_bucket|_count|_sum)?\{(.*)\} \S+$`)
+	series    = regexp.MustCompile(`(?m)^(\w+?)(?:_bucket|_count|_sum)?(?:\{(.*)\})? \S+$`)
 	labels    = regexp.MustCompile(`(\w+)="`)
 	bound     = regexp.MustCompile(`(?m)^(\w+)_bucket\{.*le="([^"]+)"\}`)
 )
@@ -165,13 +175,14 @@ func TestBucketsAreThePeers(t *testing.T) {
 		}
 	}
 	for name, buckets := range map[string]string{
-		"workqueue_queue_duration_seconds":          "1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 100 1000",
-		"workqueue_work_duration_seconds":           "1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 100 1000",
-		"rest_client_request_duration_seconds":      "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60",
-		"rest_client_rate_limiter_duration_seconds": "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60",
-		"rest_client_request_size_bytes":            "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07",
-		"rest_client_response_size_bytes":           "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07",
-		"controller_runtime_reconcile_time_seconds": "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 5 6 7 8 9 10 15 20 25 30 40 50 60",
+		"workqueue_queue_duration_seconds":           "1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 100 1000",
+		"workqueue_work_duration_seconds":            "1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 100 1000",
+		"controller_runtime_webhook_latency_seconds": "1e-08 1e-07 1e-06 9.999999999999999e-06 9.999999999999999e-05 0.001 0.01 0.1 1 10 100 1000",
+		"rest_client_request_duration_seconds":       "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60",
+		"rest_client_rate_limiter_duration_seconds":  "0.005 0.025 0.1 0.25 0.5 1 2 4 8 15 30 60",
+		"rest_client_request_size_bytes":             "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07",
+		"rest_client_response_size_bytes":            "64 256 512 1024 4096 16384 65536 262144 1.048576e+06 4.194304e+06 1.6777216e+07",
+		"controller_runtime_reconcile_time_seconds":  "0.005 0.01 0.025 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.45 0.5 0.6 0.7 0.8 0.9 1 1.25 1.5 1.75 2 2.5 3 3.5 4 4.5 5 6 7 8 9 10 15 20 25 30 40 50 60",
 	} {
 		require.Equal(t, buckets, strings.Join(found[name], " "), name)
 	}

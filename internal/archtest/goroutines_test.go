@@ -22,11 +22,11 @@ var goroutines = map[string]string{
 	"informer Informer.begin":           "processListener",
 	"leaderelection Elector.hold":       "`Elector.Run` itself",
 	"manager Manager.begin":             "runnable of a `Manager`",
-	"manager Server.Run":                "`Server.Run` of `manager`",
 	"manager UntilSignal":               "`UntilSignal`",
 	"testkit Kit.Start":                 "`testkit`",
 	"testkit Run":                       "`testkit`",
 	"testserver call.upgrade":           "`testserver`",
+	"webhook Server.Run":                "`Server.Run` of `webhook`",
 }
 
 // programs have goroutines of their own.

@@ -20,13 +20,14 @@ type layer struct {
 // table lists which packages a package may import, without its tests. Imports point down only.
 var table = []layer{
 	{"api", ""},
-	{"internal/trie internal/hooks internal/quote internal/runstate internal/sameorigin", ""},
+	{"internal/trie internal/hooks internal/quote internal/runstate internal/sameorigin internal/graceful", ""},
 	{"internal/regularfile", "internal/quote"},
 	{"codec", "api internal/quote"},
 	{"apiclient", "api codec internal/quote internal/regularfile"},
 	{"apiclient/exec", "api apiclient internal/quote internal/regularfile"},
 	{"apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
 	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote internal/regularfile"},
+	{"webhook", "api codec internal/graceful internal/quote internal/regularfile internal/runstate"},
 	{"cache", "api internal/trie"},
 	{"deltafifo", "api"},
 	{"reflector", "api"},
@@ -37,7 +38,7 @@ var table = []layer{
 	{"cachedclient", "api apiclient cache informer internal/runstate"},
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
-	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/quote internal/runstate internal/sameorigin"},
+	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/graceful internal/quote internal/runstate internal/sameorigin"},
 	{"metrics", everything},
 	{"testserver/internal/pipe", ""},
 	{"testserver", "api codec internal/sameorigin testserver/internal/pipe"},
@@ -72,11 +73,11 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics webhook testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.
-var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin internal/regularfile")
+var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin internal/graceful internal/regularfile")
 
 // layerOf returns the row of a package.
 func layerOf(pkg string) (layer, bool) {

@@ -1,0 +1,164 @@
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
+)
+
+const (
+	// longestTimeout is the largest timeoutSeconds of a webhook.
+	longestTimeout = 30 * time.Second
+	// largestMargin is the most time that is kept for the answer.
+	largestMargin = time.Second
+	// maxCodecBytes is larger than every body that the handler reads.
+	maxCodecBytes = 1<<31 - 1
+)
+
+// ServeHTTP answers one request: with a review, or with a Status if the request has no valid review or the webhook has
+// failed.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.RLock()
+	h, known := s.hooks[r.URL.Path]
+	s.mu.RUnlock()
+	if !known {
+		f := refuse(http.StatusNotFound, "there is no webhook at the path %q", quote.Short(r.URL.Path, maxName))
+		s.logFailure(r, f)
+		write(w, f.code, f.status())
+		return
+	}
+	code, start := http.StatusOK, time.Now()
+	s.o.Observer.WebhookStarted(r.URL.Path)
+	defer func() { s.o.Observer.WebhookEnded(r.URL.Path, code, time.Since(start)) }()
+	answer, err := s.handle(r, h)
+	if err != nil {
+		var f *failure
+		if !errors.As(err, &f) {
+			f = &failure{http.StatusInternalServerError, err}
+		}
+		s.logFailure(r, f)
+		code, answer = f.code, f.status()
+	}
+	write(w, code, answer)
+}
+
+// handle reads and answers one request for a known path.
+func (s *Server) handle(r *http.Request, h hook) (any, error) {
+	if r.Method != http.MethodPost {
+		return nil, refuse(http.StatusMethodNotAllowed, "a webhook accepts only POST, not %s", quote.Short(r.Method, maxName))
+	}
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, refuse(http.StatusUnsupportedMediaType, "the content type is %q, and a webhook accepts only application/json",
+			quote.Short(r.Header.Get("Content-Type"), maxName))
+	}
+	limit, err := s.timeout(r, h)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), limit)
+	defer cancel()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return nil, refuse(http.StatusTooManyRequests, "the webhook handles %d other requests, which is its limit", cap(s.slots))
+	}
+	body, err := s.body(r, h)
+	if err != nil {
+		return nil, err
+	}
+	return s.review(ctx, h, body)
+}
+
+// timeout returns the time that the webhook has. The API server sends its own limit as a query parameter, except to
+// conversion webhooks, which always have 30 seconds.
+func (s *Server) timeout(r *http.Request, h hook) (time.Duration, error) {
+	text := r.URL.Query().Get("timeout")
+	switch {
+	case text == "" && s.o.Limits.Timeout > 0:
+		return s.o.Limits.Timeout, nil
+	case text == "" && h.conversion:
+		return longestTimeout - largestMargin, nil
+	case text == "":
+		return defaultTimeout, nil
+	}
+	limit, err := time.ParseDuration(text)
+	if err != nil || limit <= 0 {
+		return 0, refuse(http.StatusBadRequest, "the query parameter timeout is %q, which is not a positive duration", quote.Short(text, maxName))
+	}
+	most := longestTimeout
+	if s.o.Limits.Timeout > 0 {
+		most = s.o.Limits.Timeout
+	}
+	return min(limit-min(limit/10, largestMargin), most), nil
+}
+
+// body reads a body of limited size.
+func (s *Server) body(r *http.Request, h hook) ([]byte, error) {
+	limit := s.o.Limits.MaxAdmissionBytes
+	if h.conversion {
+		limit = s.o.Limits.MaxConversionBytes
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, which is the limit of this webhook", limit)
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "cannot read the body: %w", err)
+	}
+	return body, nil
+}
+
+// review calls the webhook. If its code panics, the answer is 500, without the value of the panic.
+func (s *Server) review(ctx context.Context, h hook, body []byte) (answer any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.o.Observer.WebhookPanicked(h.conversion)
+			err = &failure{http.StatusInternalServerError, &panicked{api.Recovered(v)}}
+		}
+	}()
+	return h.review(ctx, body)
+}
+
+// panicked hides the value of a panic from the user, because it may contain anything. The log has it.
+type panicked struct{ cause *api.PanicError }
+
+func (*panicked) Error() string   { return "the webhook panicked; its log has the reason" }
+func (p *panicked) Unwrap() error { return p.cause }
+
+// logFailure logs a request that did not get a review.
+func (s *Server) logFailure(r *http.Request, f *failure) {
+	fields := []zap.Field{
+		zap.String("path", quote.Short(r.URL.Path, maxName)), zap.String("peer", r.RemoteAddr), zap.Int("code", f.code),
+	}
+	var p *api.PanicError
+	if errors.As(f, &p) {
+		s.log.Error("a webhook panicked", append(fields, zap.NamedError("err", p), zap.ByteString("stack", p.Stack))...)
+		return
+	}
+	s.log.Warn("a request was refused", append(fields, zap.String("err", f.status().Message))...)
+}
+
+// write sends an answer. If the peer is gone, the answer is lost.
+func write(w http.ResponseWriter, code int, answer any) {
+	body, err := json.Marshal(answer)
+	if err != nil {
+		code, body = http.StatusInternalServerError, fmt.Appendf(nil, "webhook: encode the answer: %v", err)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
