@@ -3,8 +3,10 @@ package codec
 import (
 	"context"
 	"io"
+	"reflect"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
 )
 
 // DefaultMaxObjectBytes is the default of Options.MaxObjectBytes. etcd rejects values above 1.5 MiB, and kube-apiserver
@@ -24,19 +26,41 @@ type Options struct {
 // Codec decodes bytes into objects of one Go type. T is a pointer to a struct. The codec keeps the fields that the
 // struct declares and skips all others. It corresponds to a runtime.Decoder and its stream.Serializer of client-go, for
 // one type and without a scheme.
-type Codec[T any] struct {
-	plan  plan[T]
-	limit int
+type Codec[T any] struct{ d decoder }
+
+// decoder is a Codec without its type parameter. Its code exists once in a program, for all types.
+type decoder struct {
+	target  target
+	readers []reader // one for each format; nil if the target cannot be decoded from it
+	limit   int
 }
 
 // New compiles the decode plan of T. Keep the Codec and use it for every answer. New panics unless T is a pointer to a
 // struct, such as *corev1.Pod, *unstructured.Unstructured or a pointer to the user's own struct.
 func New[T any](o Options) *Codec[T] {
-	limit := o.MaxObjectBytes
-	if limit <= 0 {
-		limit = DefaultMaxObjectBytes
+	c := &Codec[T]{}
+	c.d.compile(reflect.TypeFor[T](), o)
+	return c
+}
+
+func (d *decoder) compile(t reflect.Type, o Options) {
+	d.limit = o.MaxObjectBytes
+	if d.limit <= 0 {
+		d.limit = DefaultMaxObjectBytes
 	}
-	return &Codec[T]{plan: compile[T](), limit: min(limit, maxNoted)}
+	d.limit = min(d.limit, maxNoted)
+	d.target.compile(t)
+	for _, f := range formats {
+		d.readers = append(d.readers, f.compile(&d.target))
+	}
+}
+
+// reader returns the reader of answers with a Content-Type.
+func (d *decoder) reader(contentType string) (reader, error) {
+	if at := formatOf(contentType); at >= 0 && d.readers[at] != nil {
+		return d.readers[at], nil
+	}
+	return nil, &MediaTypeError{MediaType: quote.Short(contentType, maxQuoted)}
 }
 
 // DecodeObject decodes the only object in r, and reads r to its end. It blocks as r does. If ctx ends while a large
@@ -46,13 +70,13 @@ func New[T any](o Options) *Codec[T] {
 // If T declares apiVersion and kind and the answer omits them, DecodeObject sets them.
 func (c *Codec[T]) DecodeObject(ctx context.Context, r io.Reader, mediaType string, resource api.Resource) (T, error) {
 	var none T
-	m, err := c.media(mediaType)
+	reader, err := c.d.reader(mediaType)
 	if err != nil {
 		return none, err
 	}
-	d := c.decoder(ctx, &window{r: r, limit: c.limit}, resource, api.Options[T]{})
-	if m == mediaProtobuf {
-		return d.protobufObject()
+	obj, err := reader.object(c.d.answer(ctx, r, &resource))
+	if err != nil {
+		return none, err
 	}
-	return d.jsonObject()
+	return obj.(T), nil
 }

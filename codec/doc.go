@@ -2,12 +2,15 @@
 // JSON and Kubernetes' protobuf. apiclient reads answers with it; testserver reads and writes them. Its only I/O is
 // reading from the given readers.
 //
+// A format (format.go) is everything that depends on the Content-Type: json*.go is JSON, protobuf*.go is protobuf. An
+// answer (answer.go) is what all formats have in common: it checks kinds, reuses objects that the caller already holds,
+// and reports those that cannot be decoded. Another encoding is another group of files and an entry in formats.
+//
 // An answer passes three layers. A window (window.go) holds the current part of the stream. The scanner (scanner.go),
 // or for protobuf the lengths on the wire, finds the end of an object, checks its syntax and records its tokens
-// (outline.go). The plan (plan.go), compiled once from T, decodes the tokens into a T: jsonplan.go for JSON,
-// wireplan.go for protobuf. It skips everything that T does not declare. Between the last two layers, peek.go reads the
-// metadata: to reuse an object that the caller already holds, and to name an object that cannot be decoded. Repeated
-// strings are shared (interner.go, recent.go).
+// (outline.go). The plan, compiled once from T, decodes the tokens into a T: jsonplan.go for JSON, protobufplan.go and
+// wireplan.go for protobuf. It skips everything that T does not declare. Between the last two layers, identity reads
+// the metadata. Repeated strings are shared (interner.go, recent.go).
 //
 // # Example
 //

@@ -5,18 +5,11 @@ import (
 	"slices"
 )
 
-// ScribbleOver overwrites everything that a reader holds of its stream.
-func ScribbleOver[T any](r *EventReader[T]) {
-	for i := range r.d.window.buf {
-		r.d.window.buf[i] = 0xAA
-	}
-}
-
 // Protobuf reports whether T can be decoded from protobuf.
-func (c *Codec[T]) Protobuf() bool { return c.plan.protobuf }
+func (c *Codec[T]) Protobuf() bool { return c.d.readers[0] != nil }
 
 // MetadataOnly reports whether T declares only apiVersion, kind and metadata.
-func (c *Codec[T]) MetadataOnly() bool { return c.plan.metadataOnly }
+func (c *Codec[T]) MetadataOnly() bool { return c.d.target.metadataOnly }
 
 // Scanner returns a function that scans one value and records its tokens. It belongs to one goroutine.
 func Scanner() func(b []byte) error {
@@ -45,7 +38,8 @@ func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 			return nil, err
 		}
 		r.cursor = o.at(b)
-		return plan.decode(&r, false)
+		obj := reflect.New(typ)
+		return obj.Interface(), plan.whole(&r, obj.Elem())
 	}
 }
 
@@ -97,7 +91,7 @@ func (n Interner) Kept() int {
 }
 
 // Limit returns the largest size of an object in bytes.
-func Limit[T any](c *Codec[T]) int { return c.limit }
+func Limit[T any](c *Codec[T]) int { return c.d.limit }
 
 // How many tokens, and how many bytes of a message, are decoded between two looks at a context.
 const (

@@ -30,28 +30,68 @@ type decode func(r *jsonReader, v reflect.Value) error
 // reasons. It is compiled once from the type, and is immutable.
 type jsonPlan struct {
 	elem  reflect.Type
-	whole decode
+	whole decode // nil if the struct keeps everything in a map
 	// bare skips metadata.managedFields. It is nil if the plan does not decode the metadata itself.
 	bare decode
 }
 
-func compileJSON(elem reflect.Type) *jsonPlan {
+// generic is the method of *unstructured.Unstructured.
+type generic interface {
+	SetUnstructuredContent(content map[string]any)
+	UnstructuredContent() map[string]any
+}
+
+func isGeneric(elem reflect.Type) bool {
+	return reflect.PointerTo(elem).Implements(reflect.TypeFor[generic]())
+}
+
+func compileJSON(elem reflect.Type) jsonPlan {
+	if isGeneric(elem) {
+		return jsonPlan{elem: elem}
+	}
 	c := newJSONCompiler()
-	p := &jsonPlan{elem: elem, whole: c.compile(elem)}
+	p := jsonPlan{elem: elem, whole: c.compile(elem)}
 	if s, ok := c.structs[elem]; ok && !readsItself(elem) {
 		p.bare = c.withoutManagedFields(s)
 	}
 	return p
 }
 
-// decode returns a pointer to a new struct.
-func (p *jsonPlan) decode(r *jsonReader, bare bool) (any, error) {
+var errNotAnObject = errors.New("not a JSON object")
+
+// decode returns a pointer to a new struct with the object at c, without its managedFields if drop is set.
+func (p *jsonPlan) decode(r *jsonReader, c cursor, drop bool) (any, error) {
 	obj := reflect.New(p.elem)
-	f := p.whole
-	if bare {
-		f = p.bare
+	if len(c.tokens) == 0 || c.kind() != '{' {
+		return obj.Interface(), errNotAnObject // otherwise null would decode into any type
 	}
-	return obj.Interface(), f(r, obj.Elem())
+	r.cursor = c
+	r.breaks.begin()
+	switch {
+	case p.whole == nil:
+		return p.content(r, obj.Interface().(generic), drop)
+	case !drop:
+		return obj.Interface(), p.whole(r, obj.Elem())
+	case p.bare == nil:
+		r.cursor = withoutManagedFields(c)
+		return obj.Interface(), p.whole(r, obj.Elem())
+	default:
+		return obj.Interface(), p.bare(r, obj.Elem())
+	}
+}
+
+// content decodes an object into a map.
+func (p *jsonPlan) content(r *jsonReader, obj generic, drop bool) (any, error) {
+	where := nowhere
+	if drop {
+		where = inObject
+	}
+	g := genericReader{*r}
+	content, err := g.object(where)
+	if err == nil {
+		obj.SetUnstructuredContent(content)
+	}
+	return obj, err
 }
 
 var (

@@ -126,7 +126,12 @@ func (c *jsonCompiler) withoutManagedFields(p *structPlan) decode {
 		if !ok || readsItself(t) || isPointer && f.typ.Implements(unmarshalerType) {
 			return nil
 		}
-		pruned := &structPlan{fields: slices.DeleteFunc(slices.Clone(metadata.fields), func(f structField) bool { return f.name == "managedFields" })}
+		pruned := &structPlan{}
+		for _, f := range metadata.fields {
+			if f.name != "managedFields" {
+				pruned.fields = append(pruned.fields, f)
+			}
+		}
 		pruned.index()
 		inner := jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: c.structs, maps: c.maps}
 		d := decode(pruned.decode)
@@ -231,7 +236,7 @@ func memberOf(f reflect.StructField) (m member, inner reflect.Type, ok bool) {
 	if name == "" {
 		m.name = f.Name
 	}
-	m.quoted = slices.Contains(strings.Split(options, ","), "string") && canBeQuoted(f.Type)
+	m.quoted = strings.Contains(","+options+",", ",string,") && canBeQuoted(f.Type)
 	return m, nil, true
 }
 

@@ -140,6 +140,7 @@ var malformedJSONLists = []malformedCase{
 	{"bad metadata of the list", `{"kind":"PodList","metadata":{"resourceVersion":7},"items":[]}`, isMalformed},
 	{"metadata that is an array", `{"kind":"PodList","metadata":[],"items":[]}`, isMalformed},
 	{"something behind the end", listHead + item + "]}]", isMalformed},
+	{"a Status of two kinds", `{"kind":"Pod","message":"` + strings.Repeat("x", 65520) + `","kind":"Status"}`, isKind},
 	{"another list behind the end", listHead + item + "]}" + listHead + item + "]}", isMalformed},
 	{"bad syntax in what is skipped", `{"kind":"PodList","more":{"x":tru},"items":[]}`, isMalformed},
 	{"too deep in what is skipped", `{"kind":"PodList","more":` + deep(10001) + `,"items":[]}`, isMalformed},

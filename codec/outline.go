@@ -177,37 +177,6 @@ func outlined(b []byte) (cursor, error) {
 	return o.at(b), err
 }
 
-// head holds the token indices of the members that are read before the rest of an object; 0 means missing. If a name is
-// repeated, the last member counts, and repeated is set.
-type head struct {
-	apiVersion, kind, metadata int
-	repeated                   bool
-}
-
-func (o *outline) head(b []byte) head {
-	var h head
-	c := o.at(b)
-	if len(c.tokens) == 0 || c.kind() != '{' {
-		return h
-	}
-	for end := c.enter(); c.k < end; c.skip() {
-		var at *int
-		switch string(c.content()) {
-		case "metadata":
-			at = &h.metadata
-		case "kind":
-			at = &h.kind
-		case "apiVersion":
-			at = &h.apiVersion
-		default:
-			continue
-		}
-		h.repeated = h.repeated || *at > 0
-		*at = c.k
-	}
-	return h
-}
-
 // stringAt returns the content of token k if it is a string, otherwise nil.
 func (o *outline) stringAt(b []byte, k int) []byte {
 	if k == 0 {

@@ -14,29 +14,33 @@ const toTheEnd = -1
 
 // protobufList reads a list in an envelope. All items are in one long field; it reads them one by one and never holds
 // the whole field.
-type protobufList[T any] struct {
-	decoder[T]
-	each func(T) error
-
-	envelope envelope // without raw
-	hasRaw   bool
-	meta     metav1.ListMeta
+type protobufList struct {
+	a      *answer
+	object protobufObject // the current item; its envelope has only raw
+	head   envelope       // of the list, without raw
+	hasRaw bool
+	meta   metav1.ListMeta
 }
 
-func (l *protobufList[T]) read() (metav1.ListMeta, error) {
-	head, err := l.window.need(len(magic))
+func (c *protobufCodec) list(a *answer) (metav1.ListMeta, error) {
+	l := protobufList{a: a, object: c.newObjects(a)}
+	return l.read()
+}
+
+func (l *protobufList) read() (metav1.ListMeta, error) {
+	head, err := l.a.window.need(len(magic))
 	if err != nil {
 		return l.meta, err
 	}
 	if string(head) != magic {
 		return l.meta, malformed(0, "an answer without the prefix of Kubernetes' protobuf")
 	}
-	l.window.drop(len(magic))
+	l.a.window.drop(len(magic))
 	if err := l.fields(toTheEnd, l.envelopeField); err != nil {
 		return l.meta, err
 	}
-	if err := l.envelope.check(); err != nil {
-		return l.meta, malformed(l.window.off, "%w", err)
+	if err := l.head.check(); err != nil {
+		return l.meta, malformed(l.a.window.off, "%w", err)
 	}
 	if !l.hasRaw {
 		// The message of an empty list has no bytes.
@@ -46,7 +50,7 @@ func (l *protobufList[T]) read() (metav1.ListMeta, error) {
 }
 
 // envelopeField reads a field of the envelope, of size bytes.
-func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error {
+func (l *protobufList) envelopeField(num protowire.Number, size int64) error {
 	switch num {
 	case unknownRaw:
 		return l.raw(size)
@@ -55,82 +59,83 @@ func (l *protobufList[T]) envelopeField(num protowire.Number, size int64) error 
 		return l.skip(size)
 	}
 	if size > maxHeadBytes {
-		return malformed(l.window.off, "an envelope with a field of %d bytes", size)
+		return malformed(l.a.window.off, "an envelope with a field of %d bytes", size)
 	}
-	b, err := l.window.need(int(size))
+	b, err := l.a.window.need(int(size))
 	if err != nil {
 		return err
 	}
-	if err := l.envelope.set(num, append([]byte(nil), b...)); err != nil {
-		return malformed(l.window.off, "%w", err)
+	if err := l.head.set(num, append([]byte(nil), b...)); err != nil {
+		return malformed(l.a.window.off, "%w", err)
 	}
-	l.window.drop(int(size))
+	l.a.window.drop(int(size))
 	return nil
 }
 
 // raw reads the list itself. The kind must come first, so that no other content is read as a list. Every encoder writes
 // fields in the order of their numbers.
-func (l *protobufList[T]) raw(size int64) error {
+func (l *protobufList) raw(size int64) error {
 	if l.hasRaw {
-		return malformed(l.window.off, "an envelope with two contents")
+		return malformed(l.a.window.off, "an envelope with two contents")
 	}
 	l.hasRaw = true
-	if isStatusKind(l.envelope.apiVersion, l.envelope.kind) {
-		b, err := l.window.need(int(min(size, int64(l.window.limit)+1)))
+	if isStatusKind(l.head.apiVersion, l.head.kind) {
+		b, err := l.a.window.need(int(min(size, int64(l.a.window.limit)+1)))
 		if err != nil {
 			return err
 		}
-		e := l.envelope
-		e.raw = b
-		return l.protobufStatus(e)
+		l.object.envelope = l.head
+		l.object.raw = b
+		return l.a.statusError(&l.object)
 	}
 	if err := l.kindError(); err != nil {
 		return err
 	}
-	if l.kind == "" {
-		l.apiVersion, l.kind = string(l.envelope.apiVersion), strings.TrimSuffix(string(l.envelope.kind), "List")
+	if l.a.kind == "" {
+		l.a.apiVersion, l.a.kind = string(l.head.apiVersion), strings.TrimSuffix(string(l.head.kind), "List")
 	}
-	return l.fields(l.window.off+size, l.listField)
+	return l.fields(l.a.window.off+size, l.listField)
 }
 
-func (l *protobufList[T]) kindError() error {
-	kind := string(l.envelope.kind)
-	if apiVersion := string(l.envelope.apiVersion); !strings.HasSuffix(kind, "List") || isTable(apiVersion, kind) {
-		return l.unexpected(apiVersion, kind)
+func (l *protobufList) kindError() error {
+	kind := string(l.head.kind)
+	if apiVersion := string(l.head.apiVersion); !strings.HasSuffix(kind, "List") || isTable(apiVersion, kind) {
+		return l.a.unexpected(apiVersion, kind)
 	}
 	return nil
 }
 
 // listField reads a field of the list, of size bytes.
-func (l *protobufList[T]) listField(num protowire.Number, size int64) error {
+func (l *protobufList) listField(num protowire.Number, size int64) error {
 	if num != listMetadata && num != listItems {
 		return l.skip(size)
 	}
-	b, err := l.window.need(int(min(size, int64(l.window.limit)+1)))
+	b, err := l.a.window.need(int(min(size, int64(l.a.window.limit)+1)))
 	if err != nil {
 		return err
 	}
 	if num == listMetadata {
 		if err := l.meta.Unmarshal(b); err != nil {
-			return malformed(l.window.off, "metadata of a list: %w", err)
+			return malformed(l.a.window.off, "metadata of a list: %w", err)
 		}
 	} else {
-		obj, _, ok, err := l.protobufItem(envelope{raw: b}, "")
+		l.object.raw = b
+		obj, _, ok, err := l.a.item(&l.object, "")
 		if err == nil && ok {
-			err = l.each(obj)
+			err = l.a.each(obj)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	l.window.drop(int(size))
+	l.a.window.drop(int(size))
 	return nil
 }
 
 // fields calls field for each length-delimited field of a message that ends at end, with its size. field must read the
 // content. fields skips numbers.
-func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, size int64) error) error {
-	for l.window.off != end {
+func (l *protobufList) fields(end int64, field func(num protowire.Number, size int64) error) error {
+	for l.a.window.off != end {
 		num, typ, size, err := l.key(end)
 		switch {
 		case err == io.EOF:
@@ -151,9 +156,9 @@ func (l *protobufList[T]) fields(end int64, field func(num protowire.Number, siz
 
 // key reads the tag and the length of a field, and returns the size of its content. If a message without a known end
 // has ended, it returns io.EOF.
-func (l *protobufList[T]) key(end int64) (num protowire.Number, typ protowire.Type, size int64, err error) {
-	if end == toTheEnd && l.window.lo == l.window.hi {
-		if err := l.window.more(); err != nil {
+func (l *protobufList) key(end int64) (num protowire.Number, typ protowire.Type, size int64, err error) {
+	if end == toTheEnd && l.a.window.lo == l.a.window.hi {
+		if err := l.a.window.more(); err != nil {
 			return 0, 0, 0, err
 		}
 	}
@@ -176,37 +181,37 @@ func (l *protobufList[T]) key(end int64) (num protowire.Number, typ protowire.Ty
 	default:
 		num = 0
 	}
-	if err == nil && (num < 1 || end != toTheEnd && size > end-l.window.off) {
-		err = malformed(l.window.off, "%w", errWire)
+	if err == nil && (num < 1 || end != toTheEnd && size > end-l.a.window.off) {
+		err = malformed(l.a.window.off, "%w", errWire)
 	}
 	return num, typ, size, err
 }
 
-func (l *protobufList[T]) varint() (uint64, error) {
+func (l *protobufList) varint() (uint64, error) {
 	for {
-		b := l.window.bytes()
+		b := l.a.window.bytes()
 		v, n := protowire.ConsumeVarint(b)
 		switch {
 		case n > 0:
-			l.window.drop(n)
+			l.a.window.drop(n)
 			return v, nil
 		case len(b) >= 10: // the longest varint
-			return 0, malformed(l.window.off, "%w", errWire)
+			return 0, malformed(l.a.window.off, "%w", errWire)
 		}
-		if _, err := l.window.need(len(b) + 1); err != nil {
+		if _, err := l.a.window.need(len(b) + 1); err != nil {
 			return 0, err
 		}
 	}
 }
 
 // skip reads size bytes without holding them.
-func (l *protobufList[T]) skip(size int64) error {
+func (l *protobufList) skip(size int64) error {
 	for size > 0 {
-		if _, err := l.window.need(1); err != nil {
+		if _, err := l.a.window.need(1); err != nil {
 			return err
 		}
-		n := min(size, int64(l.window.hi-l.window.lo))
-		l.window.drop(int(n))
+		n := min(size, int64(l.a.window.hi-l.a.window.lo))
+		l.a.window.drop(int(n))
 		size -= n
 	}
 	return nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"reflect"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -45,21 +44,11 @@ func (f Failure) Error() *apierrors.StatusError {
 
 // status returns the Status in body, or nil if body has no Status that reports a failure.
 func (f Failure) status(body []byte) *metav1.Status {
-	var status *metav1.Status
-	switch mediaOf(f.MediaType) {
-	case mediaJSON:
-		s := newScanner(nil, &window{r: bytes.NewReader(body), limit: maxStatusBytes})
-		s.held = true
-		var o outline
-		_, err := s.value(0, &o)
-		h := o.head(s.b)
-		if err != nil || !isStatusKind(o.stringAt(s.b, h.apiVersion), o.stringAt(s.b, h.kind)) {
-			return nil
-		}
-		status = jsonStatus(o.at(s.b))
-	case mediaProtobuf:
-		status = statusInside(body)
+	at := formatOf(f.MediaType)
+	if at < 0 {
+		return nil
 	}
+	status := formats[at].status(body)
 	if status == nil || status.Status == metav1.StatusSuccess {
 		return nil
 	}
@@ -71,7 +60,7 @@ func (f Failure) status(body []byte) *metav1.Status {
 
 func (f Failure) generic(body []byte) *metav1.Status {
 	message := "unknown"
-	if strings.HasPrefix(f.MediaType, "text/") || mediaOf(f.MediaType) == mediaJSON {
+	if at := formatOf(f.MediaType); strings.HasPrefix(f.MediaType, "text/") || at >= 0 && formats[at].isText() {
 		message = excerpt(body)
 	}
 	err := apierrors.NewGenericServerResponse(f.Code, "", schema.GroupResource{}, "", message, 0, true)
@@ -109,26 +98,6 @@ func limitStatus(s *metav1.Status) {
 
 func isStatusKind(apiVersion, kind []byte) bool {
 	return string(kind) == "Status" && (string(apiVersion) == "v1" || string(apiVersion) == "meta.k8s.io/v1" || len(apiVersion) == 0)
-}
-
-// jsonStatus reads a Status. It skips members of the wrong type, because the rest of an odd Status is still useful.
-func jsonStatus(c cursor) *metav1.Status {
-	status := &metav1.Status{}
-	plan := newJSONCompiler().structOf(reflect.TypeFor[metav1.Status]())
-	r := jsonReader{cursor: c}
-	for end := r.enter(); r.k < end; {
-		f, next := plan.find(r.content()), r.behind()
-		if f != nil {
-			to, err := f.of(reflect.ValueOf(status).Elem())
-			before := reflect.New(f.typ).Elem()
-			before.Set(to)
-			if err != nil || f.decode(&r, to) != nil {
-				to.Set(before)
-			}
-		}
-		r.k = next
-	}
-	return status
 }
 
 // failedEvent returns the error of an ERROR frame. size is the length of the frame's object in bytes, for the message

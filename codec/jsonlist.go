@@ -1,0 +1,150 @@
+package codec
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxHeadBytes limits the part of an answer that is kept besides its items: its metadata, or the members of a Status.
+const maxHeadBytes = maxStatusBytes
+
+func (c *jsonCodec) list(a *answer) (metav1.ListMeta, error) {
+	l := jsonList{a: a, codec: c, s: *newScanner(a.ended, &a.window), object: c.newObject(a)}
+	return l.read()
+}
+
+// jsonList reads a list of JSON.
+type jsonList struct {
+	a      *answer
+	codec  *jsonCodec
+	s      scanner
+	object jsonObject // the current item, or a small member
+
+	listAPIVersion, listKind string
+	meta                     metav1.ListMeta
+	hasItems                 bool
+	head                     bytes.Buffer // the small members of an answer that may be a Status
+}
+
+func (l *jsonList) read() (metav1.ListMeta, error) {
+	i, err := l.s.object(0, l.member)
+	if err == nil {
+		err = l.verdict()
+	}
+	if err == nil {
+		err = l.s.end(i)
+	}
+	return l.meta, err
+}
+
+// member reads one member of the list, whose value begins at or after i.
+func (l *jsonList) member(name []byte, i int) (int, error) {
+	switch string(name) {
+	case "items":
+		l.hasItems = true
+		return l.items(i)
+	case "apiVersion", "kind", "metadata", "status", "message", "reason", "details", "code":
+		return l.small(string(name), i)
+	default:
+		if isTable(l.listAPIVersion, l.listKind) {
+			return i, l.a.unexpected(l.listAPIVersion, l.listKind) // without reading its rows
+		}
+		return l.s.value(i, nil)
+	}
+}
+
+// small reads a member that is kept.
+func (l *jsonList) small(name string, i int) (int, error) {
+	i, err := l.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	defer l.s.hold(&i)()
+	l.object.outline.reset()
+	end, err := l.s.value(i, &l.object.outline)
+	if err != nil {
+		return end, err
+	}
+	value := l.s.b[i:end]
+	switch name {
+	case "kind":
+		l.listKind = string(textOf(value))
+	case "apiVersion":
+		l.listAPIVersion = string(textOf(value))
+	case "metadata":
+		l.meta = metav1.ListMeta{}
+		r := jsonReader{cursor: l.object.outline.at(l.s.b)}
+		if err := l.codec.listMeta(&r, reflect.ValueOf(&l.meta).Elem()); err != nil {
+			return end, malformed(l.a.window.off, "metadata of a list: %w", err)
+		}
+		return end, nil
+	}
+	if l.head.Len()+len(value) <= maxHeadBytes {
+		fmt.Fprintf(&l.head, ",%q:%s", name, value)
+	}
+	return end, nil
+}
+
+// verdict decides at the end of the answer whether it was a list. The list of a custom resource may have any kind, so
+// an answer with items is a list. Without items, its kind must end in List.
+func (l *jsonList) verdict() error {
+	switch {
+	case isTable(l.listAPIVersion, l.listKind):
+	case l.hasItems, strings.HasSuffix(l.listKind, "List"):
+		return nil
+	case isStatusKind([]byte(l.listAPIVersion), []byte(l.listKind)):
+		return l.status()
+	}
+	return l.a.unexpected(l.listAPIVersion, l.listKind)
+}
+
+// status returns the error of a Status. Its members are in head.
+func (l *jsonList) status() error {
+	head := append([]byte{'{'}, bytes.TrimPrefix(l.head.Bytes(), []byte{','})...)
+	c, err := outlined(append(head, '}'))
+	if err != nil {
+		return err
+	}
+	l.object.outline.tokens = c.tokens
+	l.object.set(c.b)
+	return l.a.statusError(&l.object)
+}
+
+// items reads the items of the list.
+func (l *jsonList) items(i int) (int, error) {
+	if kind, ok := strings.CutSuffix(l.listKind, "List"); ok && l.a.kind == "" {
+		l.a.apiVersion, l.a.kind = l.listAPIVersion, kind
+	}
+	i, err := l.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	if l.s.b[i] == 'n' {
+		return l.s.scalar(i) // null, which Go writes for a nil slice of items
+	}
+	return l.s.array(i, l.element)
+}
+
+// element reads one item, which begins at or after i. The scanner holds it from its first byte.
+func (l *jsonList) element(i int) (int, error) {
+	i, err := l.s.next(i)
+	if err != nil {
+		return i, err
+	}
+	defer l.s.hold(&i)()
+	l.object.outline.reset()
+	end, err := l.s.value(i, &l.object.outline)
+	if err != nil {
+		return end, err
+	}
+	l.object.set(l.s.b)
+	obj, _, ok, err := l.a.item(&l.object, "")
+	if err == nil && ok {
+		err = l.a.each(obj)
+	}
+	return end, err
+}

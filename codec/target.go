@@ -1,0 +1,111 @@
+package codec
+
+import (
+	"fmt"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// target is the Go type that a codec decodes into, and what all formats need to know of it.
+type target struct {
+	elem         reflect.Type // the struct that T points to
+	metadataOnly bool
+	isStatus     bool // T is *metav1.Status
+	isGeneric    bool // T keeps everything, in a map
+	strings      *interner
+
+	// These are the paths of field indices to apiVersion and kind, or nil unless T keeps both as strings.
+	apiVersion, kind []int
+}
+
+func (to *target) compile(t reflect.Type) {
+	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
+	}
+	to.elem, to.strings = t.Elem(), newInterner()
+	to.isStatus, to.isGeneric = t == reflect.TypeFor[*metav1.Status](), isGeneric(to.elem)
+	if !to.isGeneric {
+		members := declared(to.elem)
+		to.metadataOnly = isMetadataOnly(members)
+		to.findTypeMeta(members)
+	}
+}
+
+// declared returns the members that are decoded into the struct t. It returns no members if t has its own
+// UnmarshalJSON.
+func declared(t reflect.Type) []member {
+	if readsItself(t) {
+		return nil
+	}
+	return members(t)
+}
+
+// isMetadataOnly reports whether a struct has only the members of PartialObjectMetadata.
+func isMetadataOnly(members []member) bool {
+	metadata := false
+	for _, m := range members {
+		switch m.name {
+		case "metadata":
+			metadata = true
+		case "apiVersion", "kind":
+		default:
+			return false
+		}
+	}
+	return metadata
+}
+
+// findTypeMeta finds the fields of apiVersion and kind.
+func (to *target) findTypeMeta(members []member) {
+	var apiVersion, kind []int
+	for _, m := range members {
+		if m.typ.Kind() != reflect.String || throughPointer(to.elem, m.index) {
+			continue
+		}
+		switch m.name {
+		case "apiVersion":
+			apiVersion = m.index
+		case "kind":
+			kind = m.index
+		}
+	}
+	if apiVersion != nil && kind != nil {
+		to.apiVersion, to.kind = apiVersion, kind
+	}
+}
+
+func throughPointer(t reflect.Type, index []int) bool {
+	for _, i := range index[:len(index)-1] {
+		if t = t.Field(i).Type; t.Kind() != reflect.Struct {
+			return true
+		}
+	}
+	return false
+}
+
+// complete sets apiVersion and kind, which a server omits in the items of a list, and which differ in a projection that
+// was sent as PartialObjectMetadata. overwrite replaces existing values, so that all objects share the strings of the
+// resource.
+func (to *target) complete(obj any, apiVersion, kind string, overwrite bool) {
+	switch {
+	case kind == "":
+	case to.isGeneric:
+		content := obj.(generic).UnstructuredContent()
+		fill(content, "apiVersion", apiVersion)
+		fill(content, "kind", kind)
+	case to.kind != nil:
+		v := reflect.ValueOf(obj).Elem()
+		k := v.FieldByIndex(to.kind)
+		if overwrite || k.String() == "" {
+			k.SetString(kind)
+			v.FieldByIndex(to.apiVersion).SetString(apiVersion)
+		}
+	}
+}
+
+func fill(content map[string]any, name, value string) {
+	if s, _ := content[name].(string); s == "" {
+		content[name] = value
+	}
+}
