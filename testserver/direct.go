@@ -1,7 +1,6 @@
 package testserver
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -10,45 +9,35 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
 // directly runs do under the lock with the collection of a resource. Methods that change state without HTTP use it.
-func (s *Server) directly(r api.Resource, do func(*collection) error) error {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	c := s.store.collections[r.GroupResource()]
-	if c == nil || c.retired {
+func (s *Server) directly(r api.Resource, do func(*store.Collection) error) error {
+	s.store.Lock()
+	defer s.store.Unlock()
+	c := s.store.Collection(r.GroupResource())
+	if c == nil {
 		return fmt.Errorf("testserver: %s is not served", r)
 	}
 	return do(c)
 }
 
-// toObject converts a value that encodes to a JSON object.
-func toObject(v any) (object, error) {
-	encoded, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("testserver: encode %T: %w", v, err)
-	}
-	tree, err := decodeObject(encoded)
-	if err != nil {
-		return nil, fmt.Errorf("testserver: %T does not encode to a JSON object: %w", v, err)
-	}
-	return tree, nil
-}
-
 // Create stores a new object and returns it as stored. obj is any value that encodes to a JSON object; unlike in a
 // request, it may have a status. The errors are those of a request.
 func (s *Server) Create(r api.Resource, obj any) (*unstructured.Unstructured, error) {
-	tree, err := toObject(obj)
+	tree, err := object.From(obj)
 	if err != nil {
 		return nil, err
 	}
 	var out *unstructured.Unstructured
-	err = s.directly(r, func(c *collection) error {
-		delete(metadataOf(tree), "resourceVersion")
-		rec, err := s.store.create(c, stringAt(metadataOf(tree), "namespace"), tree, write{served: r.Version, direct: true})
+	err = s.directly(r, func(c *store.Collection) error {
+		delete(object.Metadata(tree), "resourceVersion")
+		rec, err := s.writer.Create(c, object.StringAt(object.Metadata(tree), "namespace"), tree, writer.Write{Served: r.Version, Direct: true})
 		if err == nil {
-			out = rec.unstructured(r)
+			out = toUnstructured(rec, r)
 		}
 		return err
 	})
@@ -58,17 +47,17 @@ func (s *Server) Create(r api.Resource, obj any) (*unstructured.Unstructured, er
 // Update replaces a whole object with its status, and returns it as stored. Without a resource version, it does not
 // check for conflicts. An update that removes the last finalizer of an object that is being deleted removes the object.
 func (s *Server) Update(r api.Resource, obj any) (*unstructured.Unstructured, error) {
-	tree, err := toObject(obj)
+	tree, err := object.From(obj)
 	if err != nil {
 		return nil, err
 	}
 	var out *unstructured.Unstructured
-	err = s.directly(r, func(c *collection) error {
-		meta := metadataOf(tree)
-		key := api.Key{Namespace: stringAt(meta, "namespace"), Name: stringAt(meta, "name")}
-		rec, _, err := s.store.update(c, key, tree, write{served: r.Version, direct: true})
+	err = s.directly(r, func(c *store.Collection) error {
+		meta := object.Metadata(tree)
+		key := api.Key{Namespace: object.StringAt(meta, "namespace"), Name: object.StringAt(meta, "name")}
+		rec, _, err := s.writer.Update(c, key, tree, writer.Write{Served: r.Version, Direct: true})
 		if err == nil {
-			out = rec.unstructured(r)
+			out = toUnstructured(rec, r)
 		}
 		return err
 	})
@@ -79,20 +68,20 @@ func (s *Server) Update(r api.Resource, obj any) (*unstructured.Unstructured, er
 // any change that Update may make. It must not use the server.
 func (s *Server) Edit(r api.Resource, key api.Key, change func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
 	var out *unstructured.Unstructured
-	err := s.directly(r, func(c *collection) error {
-		old := c.root.get(pathOf(key))
+	err := s.directly(r, func(c *store.Collection) error {
+		old := c.Get(key)
 		if old == nil {
 			return apierrors.NewNotFound(r.GroupResource(), key.Name)
 		}
-		u := old.unstructured(r)
+		u := toUnstructured(old, r)
 		change(u)
-		tree, err := toObject(u)
+		tree, err := object.From(u)
 		if err != nil {
 			return err
 		}
-		rec, _, err := s.store.update(c, key, tree, write{served: r.Version, direct: true})
+		rec, _, err := s.writer.Update(c, key, tree, writer.Write{Served: r.Version, Direct: true})
 		if err == nil {
-			out = rec.unstructured(r)
+			out = toUnstructured(rec, r)
 		}
 		return err
 	})
@@ -106,8 +95,8 @@ func (s *Server) Delete(r api.Resource, key api.Key, options ...metav1.DeleteOpt
 	if len(options) > 0 {
 		o = options[0]
 	}
-	return s.directly(r, func(c *collection) error {
-		_, err := s.store.delete(c, key, o, write{direct: true})
+	return s.directly(r, func(c *store.Collection) error {
+		_, err := s.writer.Delete(c, key, o, writer.Write{Direct: true})
 		return err
 	})
 }
@@ -115,12 +104,12 @@ func (s *Server) Delete(r api.Resource, key api.Key, options ...metav1.DeleteOpt
 // Get returns the present state of an object. It fails with NotFound as a request does.
 func (s *Server) Get(r api.Resource, key api.Key) (*unstructured.Unstructured, error) {
 	var out *unstructured.Unstructured
-	err := s.directly(r, func(c *collection) error {
-		rec := c.root.get(pathOf(key))
+	err := s.directly(r, func(c *store.Collection) error {
+		rec := c.Get(key)
 		if rec == nil {
 			return apierrors.NewNotFound(r.GroupResource(), key.Name)
 		}
-		out = rec.unstructured(r)
+		out = toUnstructured(rec, r)
 		return nil
 	})
 	return out, err
@@ -129,19 +118,18 @@ func (s *Server) Get(r api.Resource, key api.Key) (*unstructured.Unstructured, e
 // List returns the objects of a resource in a namespace, or in all namespaces if it is empty, in the order of lists.
 func (s *Server) List(r api.Resource, namespace string) ([]*unstructured.Unstructured, error) {
 	var out []*unstructured.Unstructured
-	err := s.directly(r, func(c *collection) error {
-		sel, err := newSelection(c.def, namespace, "", "")
-		for rec := range sel.scan(c.root, "") {
-			out = append(out, rec.unstructured(r))
+	err := s.directly(r, func(c *store.Collection) error {
+		for rec := range c.All(namespace) {
+			out = append(out, toUnstructured(rec, r))
 		}
-		return err
+		return nil
 	})
 	return out, err
 }
 
 // ResourceVersion returns the present version of the server.
 func (s *Server) ResourceVersion() string {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	return strconv.FormatUint(s.store.version, 10)
+	s.store.Lock()
+	defer s.store.Unlock()
+	return strconv.FormatUint(s.store.Version(), 10)
 }

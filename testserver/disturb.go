@@ -3,6 +3,7 @@ package testserver
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,14 +13,14 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
-
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 var errCut = errors.New("testserver: a fault cut the answer")
@@ -83,7 +84,7 @@ func (i *Injection) waitRemoved(ctx context.Context) bool {
 }
 
 func (e Fail) answer(w http.ResponseWriter, r Request) {
-	code := orDefault(e.Code, http.StatusInternalServerError)
+	code := cmp.Or(e.Code, http.StatusInternalServerError)
 	for name, values := range e.Header {
 		w.Header()[name] = values
 	}
@@ -97,7 +98,7 @@ func (e Fail) answer(w http.ResponseWriter, r Request) {
 		return
 	}
 	status := apierrors.NewGenericServerResponse(code, r.Verb, schema.GroupResource{Group: r.Group, Resource: r.Resource},
-		r.Name, orDefault(e.Message, "a fault was injected"), seconds, true).Status()
+		r.Name, cmp.Or(e.Message, "a fault was injected"), seconds, true).Status()
 	if e.Message != "" {
 		status.Message = e.Message
 	}
@@ -181,35 +182,34 @@ func (f *faults) refuses() bool {
 }
 
 // stale returns the old state that a Stale fault prescribes for a request. It decides once for each request.
-func (f *faults) stale(x *call) (view, bool) {
+func (f *faults) stale(x *call) (store.View, bool) {
 	if !x.staleDecided {
 		x.staleDecided = true
 		e, i := requestFault[Stale](f, x.request)
 		if i != nil && e.At != nil {
 			x.stale = i
-			f.server.store.mu.Lock()
-			if e.At.version < f.server.store.version {
+			f.server.store.Lock()
+			if e.At.state.Version() < f.server.store.Version() {
 				i.countSeen()
 			}
-			f.server.store.mu.Unlock()
+			f.server.store.Unlock()
 		}
 	}
 	if x.stale == nil {
-		return view{}, false
+		return store.View{}, false
 	}
 	select {
 	case <-x.stale.removed:
-		return view{}, false
+		return store.View{}, false
 	default:
 	}
-	at := x.stale.fault.Effect.(Stale).At
-	return view{version: at.version, root: at.roots[x.def.GroupResource()]}, true
+	return x.stale.fault.Effect.(Stale).At.state.View(x.def.GroupResource()), true
 }
 
 // newestVisible returns the newest version that a watch may send.
 func (f *faults) newestVisible(x *call) uint64 {
 	if v, ok := f.stale(x); ok {
-		return v.version
+		return v.Version
 	}
 	return math.MaxUint64
 }
@@ -301,7 +301,7 @@ func (f *faults) malformed(r Request, fr frame, body []byte) ([]byte, *Injection
 
 // mangle gives every field of an object a wrong type, except kind, apiVersion and metadata.
 func mangle(body []byte) []byte {
-	tree, err := decodeObject(body)
+	tree, err := object.Decode(body)
 	if err != nil {
 		return body
 	}
@@ -316,7 +316,7 @@ func mangle(body []byte) []byte {
 			tree[name] = int64(7)
 		}
 	}
-	setDefault(tree, "spec", int64(7))
+	object.SetDefault(tree, "spec", int64(7))
 	out, err := json.Marshal(tree)
 	if err != nil {
 		return body

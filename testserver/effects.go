@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/leatproject/leat/testserver/internal/pipe"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/testserver/internal/pipe"
 )
 
 // Effect is what a fault does. The types of this file implement it.
@@ -141,17 +141,17 @@ func (d Disconnect) happen(s *Server, i *Injection) {
 }
 
 func (Compact) happen(s *Server, i *Injection) {
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	i.version = s.store.version
-	s.store.compact()
+	s.store.Lock()
+	defer s.store.Unlock()
+	i.version = s.store.Version()
+	s.store.Compact()
 }
 
 func (r Restore) happen(s *Server, i *Injection) {
-	s.store.mu.Lock()
-	i.version = s.store.version
-	s.store.restore(r.To)
-	s.store.mu.Unlock()
+	s.store.Lock()
+	i.version = s.store.Version()
+	s.writer.Restore(r.To.state)
+	s.store.Unlock()
 	s.watches.end(func(Request) (ending, bool) { return ending{abrupt: true}, true })
 }
 

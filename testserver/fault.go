@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/leatproject/leat/testserver/internal/signal"
 )
 
 // Fault is a failure of the server that a test requests.
@@ -85,7 +87,7 @@ type Injection struct {
 	matched   int
 	applied   int
 	seen      int
-	changed   signal
+	changed   signal.Signal
 
 	version uint64 // of a Compact or a Restore: the version of the server when it happened
 }
@@ -105,7 +107,7 @@ func (i *Injection) Seen() int {
 func (i *Injection) Wait(ctx context.Context, n int) error {
 	for {
 		i.mu.Lock()
-		enough, changed := i.seen >= n, i.changed.wait()
+		enough, changed := i.seen >= n, i.changed.Wait()
 		i.mu.Unlock()
 		if enough {
 			return nil
@@ -139,7 +141,7 @@ func (i *Injection) countSeen() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.seen++
-	i.changed.fire()
+	i.changed.Fire()
 }
 
 // claim counts one match and reports whether the fault affects it.
@@ -161,7 +163,7 @@ type faults struct {
 
 	mu      sync.Mutex // guards the fields below
 	active  []*Injection
-	changed signal
+	changed signal.Signal
 }
 
 func newFaults(s *Server) *faults { return &faults{server: s} }
@@ -179,7 +181,7 @@ func (s *Server) Inject(f Fault) *Injection {
 	s.faults.mu.Lock()
 	s.faults.active = append(s.faults.active, i)
 	s.faults.busy.Store(true)
-	s.faults.changed.fire()
+	s.faults.changed.Fire()
 	s.faults.mu.Unlock()
 	return i
 }
@@ -196,7 +198,7 @@ func (f *faults) drop(i *Injection) {
 	defer f.mu.Unlock()
 	f.active = slices.DeleteFunc(slices.Clone(f.active), func(o *Injection) bool { return o == i })
 	f.busy.Store(len(f.active) > 0)
-	f.changed.fire()
+	f.changed.Fire()
 }
 
 // list returns the active injections. The slice never changes.
@@ -213,7 +215,7 @@ func (f *faults) list() []*Injection {
 func (f *faults) changes() <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.changed.wait()
+	return f.changed.Wait()
 }
 
 // requestFault returns the first injection with an effect of type E that affects a request, or nil.

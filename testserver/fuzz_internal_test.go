@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
 )
 
 // FuzzHandle sends arbitrary requests. Every answer must be readable, nothing may panic, and the store must stay
@@ -35,7 +36,7 @@ func FuzzHandle(f *testing.F) {
 	pods := api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 	f.Fuzz(func(t *testing.T, method, path, query, accept, contentType, body string) {
 		s := New(Options{VersionWait: -1, ManagedFields: true})
-		_, err := s.Create(pods, object{"metadata": object{"name": "a", "namespace": "default", "labels": object{"a": "b"}}})
+		_, err := s.Create(pods, object.Tree{"metadata": object.Tree{"name": "a", "namespace": "default", "labels": object.Tree{"a": "b"}}})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel() // otherwise a watch would not end
@@ -65,11 +66,11 @@ func FuzzHandle(f *testing.F) {
 			require.GreaterOrEqual(t, w.Code, 200)
 			require.NotEmpty(t, w.Header().Get("Content-Type"))
 		}
-		for _, c := range s.store.order {
-			for rec := range c.root.scan("", "") {
-				tree := rec.tree()
-				require.Equal(t, rec.key.Name, stringAt(metadataOf(tree), "name"))
-				require.Equal(t, rec.uid != "", stringAt(metadataOf(tree), "uid") != "")
+		for _, c := range s.store.Served() {
+			for rec := range c.All("") {
+				tree := rec.Tree()
+				require.Equal(t, rec.Key.Name, object.StringAt(object.Metadata(tree), "name"))
+				require.Equal(t, rec.UID != "", object.StringAt(object.Metadata(tree), "uid") != "")
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 // call is the state of one request for a resource.
@@ -21,8 +25,8 @@ type call struct {
 	w       http.ResponseWriter
 	http    *http.Request
 	request Request
-	c       *collection
-	def     *definition // the definition of c when the request arrived
+	c       *store.Collection
+	def     *registry.Definition // the definition of c when the request arrived
 	media   media
 
 	stale        *Injection // not nil if a Stale fault affects the request
@@ -92,14 +96,11 @@ func forbidden(r Request, why error) error {
 
 // serveResource finds the resource and the handler of a request, and runs the handler.
 func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request Request) {
-	c := s.store.find(request.Group, request.Version, request.Resource)
-	if c == nil || !rightScope(c.def, request) {
+	c, def, ok := s.store.Find(request.Group, request.Version, request.Resource)
+	if !ok || !rightScope(def, request) {
 		s.notFound(w, request)
 		return
 	}
-	s.store.mu.Lock()
-	def := c.def
-	s.store.mu.Unlock()
 	x := &call{Server: s, w: w, http: r, request: request, c: c, def: def}
 	handler := x.handler()
 	if handler == nil {
@@ -107,7 +108,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		return
 	}
 	var err error
-	if x.media, err = s.negotiate(request.Accept, def.custom, x.otherKinds()...); err == nil {
+	if x.media, err = s.negotiate(request.Accept, def.Custom, x.otherKinds()...); err == nil {
 		err = x.media.checkListKind(request.Verb == "list" || request.Verb == "deletecollection")
 	}
 	if err == nil && x.media.as == tableKind {
@@ -129,11 +130,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 func (x *call) unhandled() {
 	unknown := x.request.Subresource != "" && !x.hasSubresource()
 	switch {
-	case unknown && x.def.custom:
+	case unknown && x.def.Custom:
 		x.fail(x.w, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name))
 	case unknown:
 		x.notFound(x.w, x.request)
-	case x.def.custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
+	case x.def.Custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
 		x.fail(x.w, apierrors.NewBadRequest("name must be provided"))
 	default:
 		x.fail(x.w, notAllowed())
@@ -142,9 +143,9 @@ func (x *call) unhandled() {
 
 // rightScope reports whether a path fits the scope of its resource: with a namespace if the resource is namespaced, and
 // without one otherwise. Lists and watches across all namespaces need no namespace.
-func rightScope(d *definition, r Request) bool {
+func rightScope(d *registry.Definition, r Request) bool {
 	switch {
-	case isNamespace(d):
+	case d.IsNamespace():
 		return r.Namespace == r.Name
 	case !d.Namespaced:
 		return r.Namespace == ""
@@ -188,11 +189,11 @@ func (x *call) handler() func() error {
 
 // shape returns the encoding that the request wants.
 func (x *call) shape() shape {
-	return shape{media: x.media, resource: x.def.in(x.request.Version), custom: x.def.custom}
+	return shape{media: x.media, resource: x.def.In(x.request.Version), custom: x.def.Custom}
 }
 
 // respond writes one object.
-func (x *call) respond(code int, r *record) error {
+func (x *call) respond(code int, r *store.Record) error {
 	x.writeJSON(code, x.shape().appendObject(nil, r))
 	return nil
 }
@@ -216,7 +217,7 @@ func notAllowed() error {
 // plain text.
 func (s *Server) notFound(w http.ResponseWriter, r Request) {
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
-	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && s.store.serves(parts[1]) {
+	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && slices.Contains(registry.Groups(s.store.Definitions()), parts[1]) {
 		err := statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		err.ErrStatus.Details = &metav1.StatusDetails{}
 		s.fail(w, err)

@@ -14,22 +14,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// view is a state of one collection for reads.
-type view struct {
-	version uint64
-	root    *node
-}
-
 // present returns the state that reads use: the newest, or an older one if a Stale fault is active.
-func (x *call) present() view {
+func (x *call) present() store.View {
 	if v, ok := x.faults.stale(x); ok {
 		return v
 	}
-	x.store.mu.Lock()
-	defer x.store.mu.Unlock()
-	return view{version: x.store.version, root: x.c.root}
+	return x.store.View(x.c)
 }
 
 // key returns the key of the object in the request.
@@ -49,34 +43,34 @@ func (x *call) get() error {
 	if err != nil {
 		return err
 	}
-	r := v.root.get(pathOf(x.key()))
+	r := v.Get(x.key())
 	if r == nil {
 		return apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
 	}
-	x.faults.countPast(v.version)
+	x.faults.countPast(v.Version)
 	return x.respond(http.StatusOK, r)
 }
 
 // waitFor waits up to Options.VersionWait until the server is at a version. It fails if the server does not reach it.
-func (x *call) waitFor(ctx context.Context, want uint64) (view, error) {
+func (x *call) waitFor(ctx context.Context, want uint64) (store.View, error) {
 	v := x.present()
-	if v.version >= want {
+	if v.Version >= want {
 		return v, nil
 	}
 	if x.options.VersionWait <= 0 {
-		return v, tooLarge(want, v.version)
+		return v, tooLarge(want, v.Version)
 	}
 	timer := time.NewTimer(x.options.VersionWait)
 	defer timer.Stop()
 	for {
-		advanced := x.store.nextVersion() // before the look at the version, so that no change is missed
-		if v = x.present(); v.version >= want {
+		advanced := x.store.NextVersion() // before the look at the version, so that no change is missed
+		if v = x.present(); v.Version >= want {
 			return v, nil
 		}
 		select {
 		case <-advanced:
 		case <-timer.C:
-			return v, tooLarge(want, v.version)
+			return v, tooLarge(want, v.Version)
 		case <-ctx.Done():
 			return v, context.Cause(ctx)
 		}
@@ -85,8 +79,8 @@ func (x *call) waitFor(ctx context.Context, want uint64) (view, error) {
 
 // page is one answer to a list.
 type page struct {
-	view
-	selection
+	store.View
+	store.Selection
 	from  string // path of the first item
 	limit int    // 0 means no limit
 }
@@ -99,7 +93,7 @@ func (x *call) list() error {
 	if err := checkListOptions(o); err != nil {
 		return err
 	}
-	sel, err := newSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	sel, err := store.NewSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -107,8 +101,8 @@ func (x *call) list() error {
 	if err != nil {
 		return err
 	}
-	p.selection = sel
-	x.faults.countPast(p.version)
+	p.Selection = sel
+	x.faults.countPast(p.Version)
 	return x.writeList(p)
 }
 
@@ -127,25 +121,23 @@ func (x *call) page(o metav1.ListOptions) (page, error) {
 	if o.ResourceVersion == "0" && !x.options.NoWatchCache {
 		p.limit = 0 // a watch cache ignores the limit for version 0
 	}
-	if p.view, err = x.waitFor(x.http.Context(), want); err != nil {
+	if p.View, err = x.waitFor(x.http.Context(), want); err != nil {
 		return page{}, err
 	}
 	if exact {
-		p.view, err = x.exactView(want)
+		p.View, err = x.exactView(want)
 	}
 	return p, err
 }
 
 // exactView returns the state at a version that the server has reached.
-func (x *call) exactView(version uint64) (view, error) {
-	x.store.mu.Lock()
-	defer x.store.mu.Unlock()
-	root, ok := x.c.stateAt(version)
+func (x *call) exactView(version uint64) (store.View, error) {
+	v, ok := x.store.ViewAt(x.c, version)
 	if !ok {
 		x.faults.countExpired(version)
-		return view{}, expired("The resourceVersion for the provided list is too old.")
+		return v, expired("The resourceVersion for the provided list is too old.")
 	}
-	return view{version: version, root: root}, nil
+	return v, nil
 }
 
 // continued returns the page that a continue token requests.
@@ -159,13 +151,13 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 	}
 	p := page{from: t.Start, limit: int(max(o.Limit, 0))}
 	if t.Version < 0 {
-		p.view = x.present()
+		p.View = x.present()
 		return p, nil
 	}
-	if p.view, err = x.waitFor(x.http.Context(), uint64(t.Version)); err != nil {
+	if p.View, err = x.waitFor(x.http.Context(), uint64(t.Version)); err != nil {
 		return page{}, err
 	}
-	if p.view, err = x.exactView(uint64(t.Version)); err != nil {
+	if p.View, err = x.exactView(uint64(t.Version)); err != nil {
 		return page{}, tokenExpired(t.Start)
 	}
 	return p, nil
@@ -173,11 +165,11 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 
 // collect returns the records of a page and the path where the next page starts, which is empty after the last record.
 // It does not check whether the selectors match any later record, so the last page may be empty.
-func (p page) collect() (items []*record, next string) {
-	for r := range p.scan(p.root, p.from) {
+func (p page) collect() (items []*store.Record, next string) {
+	for r := range p.Scan(p.View, p.from) {
 		items = append(items, r)
 		if len(items) == p.limit {
-			if next = r.path + "\x00"; p.remaining(p.root, next) == 0 {
+			if next = r.Path + "\x00"; p.Remaining(p.View, next) == 0 {
 				next = ""
 			}
 			break
@@ -192,11 +184,11 @@ func (x *call) writeList(p page) error {
 		p.limit = 0
 		items, next = p.collect()
 	}
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.version, 10)}
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	if next != "" {
-		meta.Continue = encodeToken(int64(p.version), next)
-		if p.everything() {
-			left := int64(p.remaining(p.root, next))
+		meta.Continue = encodeToken(int64(p.Version), next)
+		if p.Everything() {
+			left := int64(p.Remaining(p.View, next))
 			meta.RemainingItemCount = &left
 		}
 	}
@@ -204,7 +196,7 @@ func (x *call) writeList(p page) error {
 }
 
 // writeItems streams a list, so that the server never holds a whole encoded list in memory.
-func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
+func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 	sh := x.shape()
 	out, tail, err := sh.list(meta)
 	if err != nil {
@@ -237,7 +229,7 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
 	var buffer []byte
 	for _, r := range items {
 		buffer = sh.appendItem(buffer[:0], r)
-		for _, item := range x.faults.items(x, r.key, buffer) {
+		for _, item := range x.faults.items(x, r.Key, buffer) {
 			if !put(item) {
 				return nil // the client has gone, or a fault cut the answer
 			}
@@ -252,10 +244,10 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*record) error {
 	return nil
 }
 
-func sizeOf(items []*record) int {
+func sizeOf(items []*store.Record) int {
 	size := 0
 	for _, r := range items {
-		size += len(r.body)
+		size += r.Size()
 	}
 	return size
 }
@@ -267,7 +259,7 @@ func (s shape) list(meta metav1.ListMeta) (head, tail []byte, err error) {
 		return table(meta)
 	}
 	if s.custom && s.as == "" {
-		members := object{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
+		members := object.Tree{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
 		if meta.RemainingItemCount != nil {
 			members["remainingItemCount"] = *meta.RemainingItemCount
 		}

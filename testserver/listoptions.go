@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 // parseListOptions reads the parameters of a list or a watch. An invalid number is a 400.
@@ -118,7 +120,7 @@ func parseVersion(text string, listing bool) (uint64, error) {
 	if listing {
 		return 0, apierrors.NewBadRequest(fmt.Sprintf("invalid resource version: %v", problem))
 	}
-	return 0, storageError(problem)
+	return 0, store.StorageError(problem)
 }
 
 // withDefaults makes a watch without a start begin with a list, as it always has. A server without WatchLists does the

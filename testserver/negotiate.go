@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 // media is the representation of an answer. It is always JSON.
@@ -121,20 +122,14 @@ type shape struct {
 const partialPrefix = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":`
 
 // appendObject appends a whole object, its metadata, or a table with one row.
-func (s shape) appendObject(dst []byte, r *record) []byte {
+func (s shape) appendObject(dst []byte, r *store.Record) []byte {
 	if s.as == tableKind {
 		return s.appendTable(dst, r)
 	}
-	head, tail := r.metadata(s.dropManaged)
 	if s.as != "" {
-		dst = append(dst, partialPrefix...)
-		return append(append(append(dst, head...), tail...), '}')
+		return append(r.AppendMetadata(append(dst, partialPrefix...), s.dropManaged), '}')
 	}
-	dst = s.appendKind(dst)
-	dst = append(dst, ',')
-	dst = append(dst, r.body[1:metaStart]...)
-	dst = append(append(dst, head...), tail...)
-	return append(dst, r.body[r.metaEnd:]...)
+	return r.AppendMembers(append(s.appendKind(dst), ','), s.dropManaged)
 }
 
 // appendKind appends the opening brace, kind and apiVersion.
@@ -166,23 +161,14 @@ func (s shape) apiVersion() string {
 }
 
 // appendItem appends an item of a list. Items of built-in types have no kind and apiVersion, as in kube-apiserver.
-func (s shape) appendItem(dst []byte, r *record) []byte {
+func (s shape) appendItem(dst []byte, r *store.Record) []byte {
 	if s.as == tableKind {
 		return s.appendRow(dst, r)
 	}
 	if s.as != "" || s.custom {
 		return s.appendObject(dst, r)
 	}
-	head, tail := r.metadata(s.dropManaged)
-	dst = append(dst, r.body[:metaStart]...)
-	dst = append(append(dst, head...), tail...)
-	return append(dst, r.body[r.metaEnd:]...)
-}
-
-// storageError returns the 500 without a reason with which kube-apiserver answers errors of its storage that are not a
-// Status.
-func storageError(err error) error {
-	return statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
+	return r.AppendMembers(append(dst, '{'), s.dropManaged)
 }
 
 // statusError returns an error for which apimachinery has no constructor.

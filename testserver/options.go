@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -98,24 +99,16 @@ const (
 )
 
 func (o Options) withDefaults() Options {
-	o.FirstVersion = max(orDefault(o.FirstVersion, defaultFirstVersion), uint64(len(firstNamespaces)))
-	o.History = max(orDefault(o.History, defaultHistory), 1)
-	o.BookmarkInterval = orDefault(o.BookmarkInterval, defaultBookmarks)
-	o.WatchTimeout = orDefault(o.WatchTimeout, defaultWatchTimeout)
-	o.VersionWait = orDefault(o.VersionWait, defaultVersionWait)
-	o.RequestLog = max(orDefault(o.RequestLog, defaultRequestLog), 0)
-	o.GitVersion = orDefault(o.GitVersion, defaultGitVersion)
+	o.FirstVersion = max(cmp.Or(o.FirstVersion, defaultFirstVersion), uint64(len(firstNamespaces)))
+	o.History = max(cmp.Or(o.History, defaultHistory), 1)
+	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, defaultBookmarks)
+	o.WatchTimeout = cmp.Or(o.WatchTimeout, defaultWatchTimeout)
+	o.VersionWait = cmp.Or(o.VersionWait, defaultVersionWait)
+	o.RequestLog = max(cmp.Or(o.RequestLog, defaultRequestLog), 0)
+	o.GitVersion = cmp.Or(o.GitVersion, defaultGitVersion)
 	o.TLS = o.TLS || o.HTTP2
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
 	return o
-}
-
-func orDefault[T comparable](v, fallback T) T {
-	var zero T
-	if v == zero {
-		return fallback
-	}
-	return v
 }

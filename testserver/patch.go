@@ -11,6 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
 // maxPatchOperations is the largest number of operations that kube-apiserver accepts in a JSON patch.
@@ -48,9 +52,9 @@ func (x *call) patch() error {
 
 // patched applies change to the stored object. It holds the lock from read to write, so there is nothing to retry. A
 // resource version in the patch is checked as in an update.
-func (x *call) patched(w write, change func(object) (object, error)) (*record, error) {
-	x.store.mu.Lock()
-	defer x.store.mu.Unlock()
+func (x *call) patched(w writer.Write, change func(object.Tree) (object.Tree, error)) (*store.Record, error) {
+	x.store.Lock()
+	defer x.store.Unlock()
 	old, err := x.existing()
 	if err != nil {
 		return nil, err
@@ -59,23 +63,23 @@ func (x *call) patched(w write, change func(object) (object, error)) (*record, e
 	if err != nil {
 		return nil, err
 	}
-	if err := checkPatched(x.def, x.request.Version, old, after); err != nil {
+	if err := writer.CheckPatched(x.def, x.request.Version, old, after); err != nil {
 		return nil, err
 	}
-	out, _, err := x.store.update(x.c, x.key(), after, w)
+	out, _, err := x.writer.Update(x.c, x.key(), after, w)
 	return out, err
 }
 
 // typed returns an object with the kind and apiVersion of this request.
-func (x *call) typed(r *record) object {
-	tree := r.tree()
-	as := x.def.in(x.request.Version)
+func (x *call) typed(r *store.Record) object.Tree {
+	tree := r.Tree()
+	as := x.def.In(x.request.Version)
 	tree["kind"], tree["apiVersion"] = as.Kind, as.GroupVersion().String()
 	return tree
 }
 
 // changeOf returns the change of a patch of the given type.
-func changeOf(kind types.PatchType, body []byte) (func(object) (object, error), error) {
+func changeOf(kind types.PatchType, body []byte) (func(object.Tree) (object.Tree, error), error) {
 	switch kind {
 	case types.JSONPatchType:
 		return jsonPatch(body)
@@ -87,7 +91,7 @@ func changeOf(kind types.PatchType, body []byte) (func(object) (object, error), 
 
 // jsonPatch returns the change of an RFC 6902 patch. A malformed patch is a 400, and one that cannot be applied is a
 // 422.
-func jsonPatch(body []byte) (func(object) (object, error), error) {
+func jsonPatch(body []byte) (func(object.Tree) (object.Tree, error), error) {
 	patch, err := jsonpatch.DecodePatch(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
@@ -100,16 +104,16 @@ func jsonPatch(body []byte) (func(object) (object, error), error) {
 }
 
 // mergePatch returns the change of an RFC 7386 patch.
-func mergePatch(body []byte) (func(object) (object, error), error) {
-	if _, err := decodeObject(body); err != nil {
+func mergePatch(body []byte) (func(object.Tree) (object.Tree, error), error) {
+	if _, err := object.Decode(body); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	return objectChange(func(before []byte) ([]byte, error) { return jsonpatch.MergePatch(before, body) }), nil
 }
 
 // objectChange converts a change of JSON into a change of objects.
-func objectChange(change func([]byte) ([]byte, error)) func(object) (object, error) {
-	return func(before object) (object, error) {
+func objectChange(change func([]byte) ([]byte, error)) func(object.Tree) (object.Tree, error) {
+	return func(before object.Tree) (object.Tree, error) {
 		encoded, err := json.Marshal(before)
 		if err != nil {
 			return nil, fmt.Errorf("testserver: encode an object for a patch: %w", err)
@@ -118,7 +122,7 @@ func objectChange(change func([]byte) ([]byte, error)) func(object) (object, err
 		if err != nil {
 			return nil, unappliable(err)
 		}
-		after, err := decodeObject(changed)
+		after, err := object.Decode(changed)
 		if err != nil {
 			return nil, unappliable(err)
 		}
@@ -129,27 +133,4 @@ func objectChange(change func([]byte) ([]byte, error)) func(object) (object, err
 // unappliable returns the 422 for a patch that cannot be applied to the object.
 func unappliable(err error) error {
 	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
-}
-
-// checkPatched rejects a patched object that is malformed, of another kind, or another object.
-func checkPatched(d *definition, served string, old *record, after object) error {
-	patched, err := json.Marshal(after)
-	if err != nil {
-		return fmt.Errorf("testserver: encode a patched object: %w", err)
-	}
-	r := d.in(served)
-	kind, version := stringAt(after, "kind"), stringAt(after, "apiVersion")
-	err = checkShape(after)
-	if err == nil && !d.custom && (kind != r.Kind || version != r.GroupVersion().String()) {
-		err = fmt.Errorf("the patch makes it a %s of %s", kind, version)
-	}
-	if err != nil {
-		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
-			field.Invalid(field.NewPath("patch"), string(patched), err.Error()),
-		})
-	}
-	if uid := stringAt(metadataOf(after), "uid"); uid != "" && uid != string(old.uid) {
-		return invalid(d, old.key.Name, field.Invalid(metaPath.Child("uid"), uid, "field is immutable"))
-	}
-	return nil
 }

@@ -14,7 +14,11 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/sameorigin"
+	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
 // Timeouts of kube-apiserver, used on listeners.
@@ -32,7 +36,8 @@ var firstNamespaces = []string{"default", "kube-node-lease", "kube-public", "kub
 // but it needs no processes and works with the clock of a synctest bubble.
 type Server struct {
 	options Options
-	store   *store
+	store   *store.Store
+	writer  *writer.Writer
 	faults  *faults
 	watches watches
 	log     requestLog
@@ -49,25 +54,29 @@ type Server struct {
 // Serve is called.
 func New(o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{options: o, store: newStore(o), pipe: pipe.Listen(), conns: map[net.Conn]struct{}{}}
+	s := &Server{options: o, pipe: pipe.Listen(), conns: map[net.Conn]struct{}{}}
+	s.store = store.New(o.FirstVersion-uint64(len(firstNamespaces)), o.History, o.Seed)
+	s.writer = writer.New(s.store, writer.Options{
+		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
+	})
 	s.faults = newFaults(s)
 	s.log.limit = o.RequestLog
 	if o.TLS {
 		s.cert = newCertificate()
 	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	for _, d := range builtins() {
-		s.store.define(d)
+	s.store.Lock()
+	defer s.store.Unlock()
+	for _, d := range registry.Builtins() {
+		s.store.Define(d)
 	}
-	s.store.version -= uint64(len(firstNamespaces))
+	namespaces := s.store.Collection(registry.Namespaces)
 	for _, name := range firstNamespaces {
-		tree := object{"metadata": object{"name": name}}
-		if _, err := s.store.create(s.store.collections[namespacesResource], "", tree, write{}); err != nil {
+		tree := object.Tree{"metadata": object.Tree{"name": name}}
+		if _, err := s.writer.Create(namespaces, "", tree, writer.Write{}); err != nil {
 			panic(fmt.Sprintf("testserver: create namespace %s: %v", name, err))
 		}
 	}
-	s.store.compact()
+	s.store.Compact()
 	return s
 }
 
@@ -81,16 +90,16 @@ func (s *Server) Register(resources ...api.Resource) {
 
 // Define adds a custom resource. It panics if the resource lacks version, kind or plural name, or is already defined.
 func (s *Server) Define(d Definition) {
-	def, err := customDefinition(d)
+	def, err := registry.Custom(registry.Settings(d))
 	if err != nil {
 		panic(err.Error())
 	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	if c := s.store.collections[def.GroupResource()]; c != nil && !c.retired {
+	s.store.Lock()
+	defer s.store.Unlock()
+	if s.store.Collection(def.GroupResource()) != nil {
 		panic(fmt.Sprintf("testserver: define %s: the resource is already defined", def.Resource))
 	}
-	s.store.define(def)
+	s.store.Define(def)
 }
 
 // Run serves the connections of Client and Dial until ctx ends. It returns nil after all goroutines that it started

@@ -14,50 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/writer"
 )
-
-// subresource is a part of an object, or an action on it, with its own path.
-type subresource struct {
-	name                 string
-	kind, group, version string // empty means those of the object
-	verbs                metav1.Verbs
-}
-
-var (
-	statusSubresource = subresource{name: "status", verbs: metav1.Verbs{"get", "patch", "update"}}
-	scaleSubresource  = subresource{
-		name: "scale", kind: "Scale", group: "autoscaling", version: "v1", verbs: metav1.Verbs{"get", "patch", "update"},
-	}
-	evictionSubresource = subresource{
-		name: "eviction", kind: "Eviction", group: "policy", version: "v1", verbs: metav1.Verbs{"create"},
-	}
-	bindingSubresource = subresource{name: "binding", kind: "Binding", verbs: metav1.Verbs{"create"}}
-	logSubresource     = subresource{name: "log", verbs: metav1.Verbs{"get"}}
-	tokenSubresource   = subresource{
-		name: "token", kind: "TokenRequest", group: "authentication.k8s.io", version: "v1", verbs: metav1.Verbs{"create"},
-	}
-)
-
-// subresources returns the subresources of a resource.
-func (d *definition) subresources() []subresource {
-	var out []subresource
-	if !d.NoStatus {
-		out = append(out, statusSubresource)
-	}
-	if d.scale {
-		out = append(out, scaleSubresource)
-	}
-	switch d.GroupResource() {
-	case schema.GroupResource{Resource: "pods"}:
-		out = append(out, evictionSubresource, bindingSubresource, logSubresource)
-	case schema.GroupResource{Resource: "serviceaccounts"}:
-		out = append(out, tokenSubresource)
-	}
-	return out
-}
 
 func (x *call) hasSubresource() bool {
-	return slices.ContainsFunc(x.def.subresources(), func(s subresource) bool { return s.name == x.request.Subresource })
+	return slices.ContainsFunc(x.def.Subresources(), func(s registry.Subresource) bool { return s.Name == x.request.Subresource })
 }
 
 // subresource returns the handler of a request for a subresource, or nil.
@@ -74,7 +38,7 @@ func (x *call) subresource() func() error {
 }
 
 // respondTree writes an object that is not stored.
-func (x *call) respondTree(code int, tree object) error {
+func (x *call) respondTree(code int, tree object.Tree) error {
 	body, err := json.Marshal(tree)
 	if err != nil {
 		return fmt.Errorf("testserver: encode the answer: %w", err)
@@ -84,38 +48,38 @@ func (x *call) respondTree(code int, tree object) error {
 }
 
 // existing returns the object that a request is about. The caller holds the lock.
-func (x *call) existing() (*record, error) {
-	if r := x.c.root.get(pathOf(x.key())); r != nil {
+func (x *call) existing() (*store.Record, error) {
+	if r := x.c.Get(x.key()); r != nil {
 		return r, nil
 	}
 	return nil, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
 }
 
 // scaleOf converts an object into a Scale.
-func scaleOf(r *record) object {
-	tree := r.tree()
-	meta, spec, status := metadataOf(tree), mapAt(tree, "spec"), mapAt(tree, "status")
-	replicas := func(m object) int64 {
-		n, _ := intAt(m, "replicas")
+func scaleOf(r *store.Record) object.Tree {
+	tree := r.Tree()
+	meta, spec, status := object.Metadata(tree), object.MapAt(tree, "spec"), object.MapAt(tree, "status")
+	replicas := func(m object.Tree) int64 {
+		n, _ := object.IntAt(m, "replicas")
 		return n
 	}
-	scale := object{
+	scale := object.Tree{
 		"kind": "Scale", "apiVersion": "autoscaling/v1",
-		"metadata": object{"name": r.key.Name, "uid": string(r.uid), "resourceVersion": strconv.FormatUint(r.version, 10)},
-		"spec":     object{"replicas": replicas(spec)},
-		"status":   object{"replicas": replicas(status)},
+		"metadata": object.Tree{"name": r.Key.Name, "uid": string(r.UID), "resourceVersion": strconv.FormatUint(r.Version, 10)},
+		"spec":     object.Tree{"replicas": replicas(spec)},
+		"status":   object.Tree{"replicas": replicas(status)},
 	}
-	setOrDrop(mapAt(scale, "metadata"), "namespace", meta["namespace"])
-	setOrDrop(mapAt(scale, "metadata"), "creationTimestamp", meta["creationTimestamp"])
+	object.SetOrDrop(object.MapAt(scale, "metadata"), "namespace", meta["namespace"])
+	object.SetOrDrop(object.MapAt(scale, "metadata"), "creationTimestamp", meta["creationTimestamp"])
 	if selector, err := selectorOf(spec); err == nil && spec["selector"] != nil {
-		mapAt(scale, "status")["selector"] = selector
+		object.MapAt(scale, "status")["selector"] = selector
 	}
 	return scale
 }
 
-func selectorOf(spec object) (string, error) {
+func selectorOf(spec object.Tree) (string, error) {
 	var selector metav1.LabelSelector
-	encoded, err := json.Marshal(mapAt(spec, "selector"))
+	encoded, err := json.Marshal(object.MapAt(spec, "selector"))
 	if err == nil {
 		err = json.Unmarshal(encoded, &selector)
 	}
@@ -126,9 +90,9 @@ func selectorOf(spec object) (string, error) {
 }
 
 func (x *call) getScale() error {
-	x.store.mu.Lock()
+	x.store.Lock()
 	r, err := x.existing()
-	x.store.mu.Unlock()
+	x.store.Unlock()
 	if err != nil {
 		return err
 	}
@@ -140,7 +104,7 @@ func (x *call) updateScale() error {
 	if err != nil {
 		return err
 	}
-	return x.rescale(func(object) (object, error) { return scale, nil })
+	return x.rescale(func(object.Tree) (object.Tree, error) { return scale, nil })
 }
 
 func (x *call) patchScale() error {
@@ -156,14 +120,14 @@ func (x *call) patchScale() error {
 }
 
 // rescale changes the Scale of an object and writes its replicas into the object.
-func (x *call) rescale(change func(object) (object, error)) error {
+func (x *call) rescale(change func(object.Tree) (object.Tree, error)) error {
 	w, err := x.write()
 	if err != nil {
 		return err
 	}
-	w.subresource = ""
-	x.store.mu.Lock()
-	defer x.store.mu.Unlock()
+	w.Subresource = ""
+	x.store.Lock()
+	defer x.store.Unlock()
 	old, err := x.existing()
 	if err != nil {
 		return err
@@ -172,14 +136,14 @@ func (x *call) rescale(change func(object) (object, error)) error {
 	if err != nil {
 		return err
 	}
-	replicas, _ := intAt(mapAt(scale, "spec"), "replicas")
+	replicas, _ := object.IntAt(object.MapAt(scale, "spec"), "replicas")
 	tree := x.typed(old)
-	setDefault(tree, "spec", object{})
-	mapAt(tree, "spec")["replicas"] = replicas
-	if version := stringAt(mapAt(scale, "metadata"), "resourceVersion"); version != "" {
-		metadataOf(tree)["resourceVersion"] = version
+	object.SetDefault(tree, "spec", object.Tree{})
+	object.MapAt(tree, "spec")["replicas"] = replicas
+	if version := object.StringAt(object.MapAt(scale, "metadata"), "resourceVersion"); version != "" {
+		object.Metadata(tree)["resourceVersion"] = version
 	}
-	r, _, err := x.store.update(x.c, x.key(), tree, w)
+	r, _, err := x.writer.Update(x.c, x.key(), tree, w)
 	if err != nil {
 		return err
 	}
@@ -206,9 +170,9 @@ func (x *call) evict() error {
 			return apierrors.NewBadRequest(err.Error())
 		}
 	}
-	x.store.mu.Lock()
-	_, err = x.store.delete(x.c, x.key(), o, write{dryRun: w.dryRun || len(o.DryRun) > 0})
-	x.store.mu.Unlock()
+	x.store.Lock()
+	_, err = x.writer.Delete(x.c, x.key(), o, writer.Write{DryRun: w.DryRun || len(o.DryRun) > 0})
+	x.store.Unlock()
 	if err != nil {
 		return err
 	}
@@ -231,22 +195,22 @@ func (x *call) bind() error {
 	if err != nil {
 		return err
 	}
-	node := stringAt(mapAt(binding, "target"), "name")
-	x.store.mu.Lock()
-	defer x.store.mu.Unlock()
+	node := object.StringAt(object.MapAt(binding, "target"), "name")
+	x.store.Lock()
+	defer x.store.Unlock()
 	old, err := x.existing()
 	if err != nil {
 		return err
 	}
 	tree := x.typed(old)
-	setDefault(tree, "spec", object{})
-	spec := mapAt(tree, "spec")
-	if have := stringAt(spec, "nodeName"); have != "" {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, old.key.Name,
-			fmt.Errorf("pod %s is already assigned to node %q", old.key.Name, have))
+	object.SetDefault(tree, "spec", object.Tree{})
+	spec := object.MapAt(tree, "spec")
+	if have := object.StringAt(spec, "nodeName"); have != "" {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, old.Key.Name,
+			fmt.Errorf("pod %s is already assigned to node %q", old.Key.Name, have))
 	}
 	spec["nodeName"] = node
-	if _, _, err := x.store.update(x.c, x.key(), tree, write{served: x.request.Version, manager: "binding", dryRun: w.dryRun}); err != nil {
+	if _, _, err := x.writer.Update(x.c, x.key(), tree, writer.Write{Served: x.request.Version, Manager: "binding", DryRun: w.DryRun}); err != nil {
 		return err
 	}
 	return x.created()
@@ -261,19 +225,19 @@ func (x *call) token() error {
 	if err != nil {
 		return err
 	}
-	x.store.mu.Lock()
+	x.store.Lock()
 	_, err = x.existing()
-	id := x.store.names.uid()
-	x.store.mu.Unlock()
+	id := x.store.NewUID()
+	x.store.Unlock()
 	if err != nil {
 		return err
 	}
-	setDefault(request, "spec", object{})
-	seconds, ok := intAt(mapAt(request, "spec"), "expirationSeconds")
+	object.SetDefault(request, "spec", object.Tree{})
+	seconds, ok := object.IntAt(object.MapAt(request, "spec"), "expirationSeconds")
 	if !ok {
 		seconds = int64(time.Hour / time.Second)
 	}
-	request["status"] = object{
+	request["status"] = object.Tree{
 		"token":               "token-of-" + api.FormatKey(x.key()) + "-" + id,
 		"expirationTimestamp": time.Now().UTC().Add(time.Duration(seconds) * time.Second).Format(time.RFC3339),
 	}

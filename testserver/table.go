@@ -8,6 +8,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 // tableKind is the kind that a client requests if the server should lay out the lines to print.
@@ -40,9 +43,9 @@ func includePolicy(text string) (metav1.IncludeObjectPolicy, error) {
 }
 
 // appendTable appends a table with one row.
-func (s shape) appendTable(dst []byte, r *record) []byte {
+func (s shape) appendTable(dst []byte, r *store.Record) []byte {
 	dst = append(dst, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`...)
-	dst = append(append(dst, r.body[r.digits.start:r.digits.end]...), `"},`...)
+	dst = append(append(dst, r.ResourceVersion()...), `"},`...)
 	dst = append(append(dst, tableColumns...), `,"rows":[`...)
 	return append(s.appendRow(dst, r), "]}"...)
 }
@@ -56,8 +59,8 @@ func table(meta metav1.ListMeta) (head, tail []byte, err error) {
 }
 
 // appendRow appends the row of one object.
-func (s shape) appendRow(dst []byte, r *record) []byte {
-	cells, _ := json.Marshal([]string{r.key.Name, age(r)}) // encoding strings cannot fail
+func (s shape) appendRow(dst []byte, r *store.Record) []byte {
+	cells, _ := json.Marshal([]string{r.Key.Name, age(r)}) // encoding strings cannot fail
 	dst = append(append(dst, `{"cells":`...), cells...)
 	dst = append(dst, `,"object":`...)
 	row := s
@@ -73,8 +76,8 @@ func (s shape) appendRow(dst []byte, r *record) []byte {
 }
 
 // age returns the time since an object was created, for people.
-func age(r *record) string {
-	created, err := time.Parse(time.RFC3339, stringAt(metadataOf(r.tree()), "creationTimestamp"))
+func age(r *store.Record) string {
+	created, err := time.Parse(time.RFC3339, object.StringAt(object.Metadata(r.Tree()), "creationTimestamp"))
 	if err != nil {
 		return "<unknown>"
 	}

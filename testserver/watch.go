@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 // watcher serves one watch. It is a cursor in the history of its collection. The goroutine of the request moves the
@@ -15,16 +17,15 @@ import (
 type watcher struct {
 	*call
 	sink      sink
-	selection selection
+	selection store.Selection
 	shape     shape
 	bookmarks bool
 
-	initial      []*record // objects of the initial list that are not sent yet
-	endBookmark  bool      // a bookmark ends the initial list
-	cursor       *change   // the last change that was looked at
-	from         uint64    // changes up to this version are not sent, because the client asked for later ones
-	version      uint64    // the client knows all changes up to this version
-	epoch        int
+	initial      []*store.Record // objects of the initial list that are not sent yet
+	endBookmark  bool            // a bookmark ends the initial list
+	cursor       *store.Cursor   // the place in the history
+	from         uint64          // changes up to this version are not sent, because the client asked for later ones
+	version      uint64          // the client knows all changes up to this version
 	deadline     <-chan time.Time
 	nextBookmark *time.Timer // nil without bookmarks
 	lastBookmark *time.Timer // shortly before the deadline; nil without bookmarks
@@ -52,7 +53,7 @@ func (x *call) watch() error {
 	if x.request.Name != "" {
 		o.FieldSelector = "metadata.name=" + x.request.Name
 	}
-	sel, err := newSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	sel, err := store.NewSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -96,17 +97,12 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 	if err != nil {
 		return err
 	}
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	cursor, ok := w.c.after(v.version)
-	if !ok {
-		w.faults.countExpired(v.version)
-		return expiredWatch(v.version, w.c.base.version)
+	if err := w.resume(v.Version); err != nil {
+		return err
 	}
-	w.cursor, w.version, w.from, w.epoch = cursor, v.version, v.version, w.c.epoch
-	w.faults.countPast(v.version)
+	w.faults.countPast(v.Version)
 	if legacy || streamed {
-		w.initial = slices.Collect(w.selection.scan(v.root, ""))
+		w.initial = slices.Collect(w.selection.Scan(v, ""))
 		w.endBookmark = w.bookmarks && streamed
 	}
 	return nil
@@ -115,14 +111,12 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 // resume sets the start after a version that the client knows. A version that the server has not reached is no error:
 // the watch sends the changes after it.
 func (w *watcher) resume(version uint64) error {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	cursor, ok := w.c.after(version)
-	if !ok {
+	cursor, oldest := w.store.Cursor(w.c, version)
+	if cursor == nil {
 		w.faults.countExpired(version)
-		return expiredWatch(version, w.c.base.version)
+		return expiredWatch(version, oldest)
 	}
-	w.cursor, w.version, w.from, w.epoch = cursor, version, version, w.c.epoch
+	w.cursor, w.version, w.from = cursor, version, version
 	return nil
 }
 
@@ -187,40 +181,6 @@ func (w *watcher) sendInitial() bool {
 	return true
 }
 
-// next is the result of poll.
-type next struct {
-	change  *change
-	version uint64 // of the server, if there is no change
-	wake    <-chan struct{}
-	ended   bool // the resource is not served any more, or the client is too far behind
-	cut     bool // a Restore happened
-}
-
-// poll returns the next change, or the channel to wait on.
-func (w *watcher) poll(limit uint64) next {
-	w.store.mu.Lock()
-	defer w.store.mu.Unlock()
-	if w.epoch != w.c.epoch {
-		return next{cut: true}
-	}
-	if w.c.retired || w.lagging() {
-		return next{ended: true}
-	}
-	for ch := w.cursor.next; ch != nil && ch.version <= limit; ch = ch.next {
-		w.cursor = ch
-		if !ch.empty() && ch.version > w.from {
-			return next{change: ch}
-		}
-	}
-	return next{version: min(w.store.version, limit), wake: w.c.wake.wait()}
-}
-
-// lagging reports whether the client is behind by more than Options.WatchBacklog.
-func (w *watcher) lagging() bool {
-	limit := w.options.WatchBacklog
-	return limit > 0 && w.c.tail.number-w.cursor.number > uint64(limit)
-}
-
 // due are actions that a watch performs when it has no change to send. They are noted first and performed in a fixed
 // order. A select picks at random among ready channels, and what a watch sends must not depend on that.
 type due struct{ bookmark, deadline bool }
@@ -237,17 +197,17 @@ func (w *watcher) step() bool {
 	}
 	faultsChanged := w.faults.changes() // before the look at the faults, so that no change is missed
 	w.noteDue()
-	n := w.poll(w.faults.newestVisible(w.call))
+	n := w.store.Next(w.cursor, w.faults.newestVisible(w.call), w.options.WatchBacklog)
 	switch {
-	case n.cut:
+	case n.Cut:
 		w.finish(ending{abrupt: true})
 		return false
-	case n.ended:
+	case n.Ended:
 		w.sink.end()
 		return false
-	case n.change != nil:
-		w.version = n.change.version
-		return w.sendChange(n.change)
+	case n.Wake == nil:
+		w.version = n.Version
+		return w.sendChange(n)
 	case !w.sendDelayed(false):
 		return false
 	case w.due.deadline:
@@ -255,10 +215,10 @@ func (w *watcher) step() bool {
 		return false
 	case w.due.bookmark:
 		w.due.bookmark = false
-		return w.bookmarkAt(n.version)
+		return w.bookmarkAt(n.Version)
 	}
 	w.sink.flush()
-	w.wait(n.wake, faultsChanged)
+	w.wait(n.Wake, faultsChanged)
 	return true
 }
 
@@ -322,32 +282,27 @@ func (w *watcher) channel(t *time.Timer) <-chan time.Time {
 
 // sendChange sends the event of a change as this watch sees it. An object that begins to match the selectors is ADDED,
 // and one that no longer matches is DELETED.
-func (w *watcher) sendChange(ch *change) bool {
-	var before, after bool
-	if ch.before != nil {
-		before = w.selection.matches(ch.before)
-	}
-	if ch.after != nil {
-		after = w.selection.matches(ch.after)
-	}
+func (w *watcher) sendChange(ch store.Step) bool {
+	before := ch.Before != nil && w.selection.Matches(ch.Before)
+	after := ch.After != nil && w.selection.Matches(ch.After)
 	switch {
 	case before && after:
-		return w.sendObject(watch.Modified, ch.after)
+		return w.sendObject(watch.Modified, ch.After)
 	case after:
-		return w.sendObject(watch.Added, ch.after)
-	case before && ch.deleted != nil:
-		return w.sendObject(watch.Deleted, ch.deleted)
+		return w.sendObject(watch.Added, ch.After)
+	case before && ch.Deleted != nil:
+		return w.sendObject(watch.Deleted, ch.Deleted)
 	case before:
-		return w.sendObject(watch.Deleted, ch.before.at(ch.version))
+		return w.sendObject(watch.Deleted, ch.Before.At(ch.Version))
 	}
 	return true
 }
 
 // sendObject sends one event after the faults. It returns false if the watch has ended.
-func (w *watcher) sendObject(kind watch.EventType, r *record) bool {
+func (w *watcher) sendObject(kind watch.EventType, r *store.Record) bool {
 	w.buffer = append(append(append(w.buffer[:0], `{"type":"`...), kind...), `","object":`...)
 	w.buffer = append(w.shape.appendObject(w.buffer, r), "}\n"...)
-	return w.dispatch(frame{kind: FrameType(kind), key: r.key, body: w.buffer})
+	return w.dispatch(frame{kind: FrameType(kind), key: r.Key, body: w.buffer})
 }
 
 func (w *watcher) sendBookmark(end bool) bool {

@@ -15,6 +15,10 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
 // maxBody is the largest size in bytes of a request body that kube-apiserver accepts.
@@ -46,7 +50,7 @@ func (x *call) contentType() string {
 }
 
 // object reads the body of the request as one object.
-func (x *call) object() (object, error) {
+func (x *call) object() (object.Tree, error) {
 	body, err := x.body()
 	if err != nil {
 		return nil, err
@@ -60,10 +64,10 @@ func (x *call) object() (object, error) {
 	default:
 		return nil, unsupported("application/json", "application/yaml")
 	}
-	if string(bytes.TrimSpace(body)) == "null" && !x.def.custom {
-		return object{}, nil
+	if string(bytes.TrimSpace(body)) == "null" && !x.def.Custom {
+		return object.Tree{}, nil
 	}
-	tree, err := decodeObject(body)
+	tree, err := object.Decode(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
 	}
@@ -77,14 +81,14 @@ func unsupported(kinds ...string) error {
 }
 
 // write reads the parameters that all writes have.
-func (x *call) write() (write, error) {
+func (x *call) write() (writer.Write, error) {
 	q := x.request.Query
-	w := write{served: x.request.Version, subresource: x.request.Subresource, manager: q.Get("fieldManager")}
-	if w.manager == "" {
-		w.manager, _, _ = strings.Cut(x.request.UserAgent, "/")
+	w := writer.Write{Served: x.request.Version, Subresource: x.request.Subresource, Manager: q.Get("fieldManager")}
+	if w.Manager == "" {
+		w.Manager, _, _ = strings.Cut(x.request.UserAgent, "/")
 	}
 	var errs field.ErrorList
-	w.dryRun = len(q["dryRun"]) > 0
+	w.DryRun = len(q["dryRun"]) > 0
 	errs = append(errs, metav1validation.ValidateDryRun(field.NewPath("dryRun"), q["dryRun"])...)
 	errs = append(errs, metav1validation.ValidateFieldManager(q.Get("fieldManager"), field.NewPath("fieldManager"))...)
 	errs = append(errs, metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), q.Get("fieldValidation"))...)
@@ -95,20 +99,20 @@ func (x *call) write() (write, error) {
 }
 
 func (x *call) create() error {
-	return x.submit(func(tree object, w write) (*record, bool, error) {
-		r, err := x.store.create(x.c, x.request.Namespace, tree, w)
+	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
+		r, err := x.writer.Create(x.c, x.request.Namespace, tree, w)
 		return r, true, err
 	})
 }
 
 func (x *call) update() error {
-	return x.submit(func(tree object, w write) (*record, bool, error) {
-		return x.store.update(x.c, x.key(), tree, w)
+	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
+		return x.writer.Update(x.c, x.key(), tree, w)
 	})
 }
 
 // submit reads the object in the request, calls store under the lock, and answers with the stored object.
-func (x *call) submit(store func(object, write) (r *record, created bool, err error)) error {
+func (x *call) submit(store func(object.Tree, writer.Write) (r *store.Record, created bool, err error)) error {
 	w, err := x.write()
 	if err != nil {
 		return err
@@ -117,9 +121,9 @@ func (x *call) submit(store func(object, write) (r *record, created bool, err er
 	if err != nil {
 		return err
 	}
-	x.store.mu.Lock()
+	x.store.Lock()
 	r, created, err := store(tree, w)
-	x.store.mu.Unlock()
+	x.store.Unlock()
 	if err != nil {
 		return err
 	}
@@ -168,22 +172,22 @@ func (x *call) delete() error {
 	if err != nil {
 		return err
 	}
-	x.store.mu.Lock()
-	d, err := x.store.delete(x.c, x.key(), o, write{dryRun: len(o.DryRun) > 0})
-	x.store.mu.Unlock()
+	x.store.Lock()
+	d, err := x.writer.Delete(x.c, x.key(), o, writer.Write{DryRun: len(o.DryRun) > 0})
+	x.store.Unlock()
 	if err != nil {
 		return err
 	}
 	switch {
-	case !d.done && keepsNoDependents(o):
-		return x.respond(http.StatusAccepted, d.record)
-	case !d.done || x.def.returnsDeleted:
-		return x.respond(http.StatusOK, d.record)
+	case !d.Done && writer.KeepsNoDependents(o):
+		return x.respond(http.StatusAccepted, d.Record)
+	case !d.Done || x.def.ReturnsDeleted:
+		return x.respond(http.StatusOK, d.Record)
 	}
 	x.writeJSON(http.StatusOK, encodeStatus(metav1.Status{
 		Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
-			Name: d.record.key.Name, Group: x.def.Group, Kind: x.def.Plural, UID: d.record.uid,
+			Name: d.Record.Key.Name, Group: x.def.Group, Kind: x.def.Plural, UID: d.Record.UID,
 		},
 	}))
 	return nil
@@ -197,7 +201,7 @@ func (x *call) deleteCollection() error {
 	if err := checkListOptions(lo); err != nil {
 		return err
 	}
-	sel, err := newSelection(x.def, x.request.Namespace, lo.LabelSelector, lo.FieldSelector)
+	sel, err := store.NewSelection(x.def, x.request.Namespace, lo.LabelSelector, lo.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -205,10 +209,10 @@ func (x *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	x.store.mu.Lock()
-	items, err := x.store.deleteAll(x.c, sel, o, write{dryRun: len(o.DryRun) > 0})
-	version := x.store.version
-	x.store.mu.Unlock()
+	x.store.Lock()
+	items, err := x.writer.DeleteAll(x.c, sel, o, writer.Write{DryRun: len(o.DryRun) > 0})
+	version := x.store.Version()
+	x.store.Unlock()
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,11 @@ var table = []layer{
 	{"leaderelection recorder", "api apiclient"},
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/graceful internal/quote internal/runstate internal/sameorigin"},
 	{"metrics", everything},
-	{"testserver/internal/pipe", ""},
-	{"testserver", "api codec internal/sameorigin testserver/internal/pipe"},
+	{"testserver/internal/object testserver/internal/pipe testserver/internal/signal", ""},
+	{"testserver/internal/registry", "api testserver/internal/object"},
+	{"testserver/internal/store", "api testserver/internal/object testserver/internal/registry testserver/internal/signal"},
+	{"testserver/internal/writer", "api testserver/internal/object testserver/internal/registry testserver/internal/store"},
+	{"testserver", "api internal/sameorigin testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/signal testserver/internal/store testserver/internal/writer"},
 	{"testkit", "api apiclient testserver"},
 	{"internal/archtest internal/mutate", ""},
 	{"internal/listerwatchertest", "api codec testserver"}, // for tests only

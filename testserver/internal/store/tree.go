@@ -1,4 +1,4 @@
-package testserver
+package store
 
 import (
 	"hash/fnv"
@@ -10,7 +10,7 @@ import (
 // the changed one and shares the rest, so keeping every version costs only the changes. Continue tokens, exact reads
 // and snapshots use this. The priority is a hash of the path, so the shape depends only on the content.
 type node struct {
-	record      *record
+	record      *Record
 	priority    uint64
 	size        int
 	left, right *node
@@ -35,12 +35,12 @@ func (n *node) len() int {
 }
 
 // get returns the record at path, or nil.
-func (n *node) get(path string) *record {
+func (n *node) get(path string) *Record {
 	for n != nil {
 		switch {
-		case path < n.record.path:
+		case path < n.record.Path:
 			n = n.left
-		case path > n.record.path:
+		case path > n.record.Path:
 			n = n.right
 		default:
 			return n.record
@@ -54,7 +54,7 @@ func (n *node) split(path string) (below, rest *node) {
 	if n == nil {
 		return nil, nil
 	}
-	if n.record.path < path {
+	if n.record.Path < path {
 		below, rest = n.right.split(path)
 		return n.with(n.left, below), rest
 	}
@@ -77,22 +77,22 @@ func (n *node) join(o *node) *node {
 }
 
 // set returns the tree with r instead of the record at its path.
-func (n *node) set(r *record) *node {
-	return n.insert(&node{record: r, priority: priorityOf(r.path), size: 1})
+func (n *node) set(r *Record) *node {
+	return n.insert(&node{record: r, priority: priorityOf(r.Path), size: 1})
 }
 
 func (n *node) insert(fresh *node) *node {
 	switch {
 	case n == nil:
 		return fresh
-	case n.record.path == fresh.record.path:
+	case n.record.Path == fresh.record.Path:
 		replaced := *n
 		replaced.record = fresh.record
 		return &replaced
 	case fresh.priority > n.priority:
-		below, rest := n.split(fresh.record.path)
+		below, rest := n.split(fresh.record.Path)
 		return fresh.with(below, rest)
-	case fresh.record.path < n.record.path:
+	case fresh.record.Path < n.record.Path:
 		return n.with(n.left.insert(fresh), n.right)
 	default:
 		return n.with(n.left, n.right.insert(fresh))
@@ -104,9 +104,9 @@ func (n *node) remove(path string) *node {
 	switch {
 	case n == nil:
 		return nil
-	case path == n.record.path:
+	case path == n.record.Path:
 		return n.left.join(n.right)
-	case path < n.record.path:
+	case path < n.record.Path:
 		return n.with(n.left.remove(path), n.right)
 	default:
 		return n.with(n.left, n.right.remove(path))
@@ -117,7 +117,7 @@ func (n *node) remove(path string) *node {
 func (n *node) rank(path string) int {
 	count := 0
 	for n != nil {
-		if path <= n.record.path {
+		if path <= n.record.Path {
 			n = n.left
 			continue
 		}
@@ -128,15 +128,15 @@ func (n *node) rank(path string) int {
 }
 
 // scan yields the records from path from (inclusive) to path until (exclusive; empty means the end), in order.
-func (n *node) scan(from, until string) iter.Seq[*record] {
-	return func(yield func(*record) bool) { n.walk(from, until, yield) }
+func (n *node) scan(from, until string) iter.Seq[*Record] {
+	return func(yield func(*Record) bool) { n.walk(from, until, yield) }
 }
 
-func (n *node) walk(from, until string, yield func(*record) bool) bool {
+func (n *node) walk(from, until string, yield func(*Record) bool) bool {
 	if n == nil {
 		return true
 	}
-	here := n.record.path
+	here := n.record.Path
 	if here >= from {
 		if !n.left.walk(from, until, yield) {
 			return false

@@ -1,11 +1,15 @@
-package testserver
+package writer
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
 // fieldSeparator joins the elements of a field path. The elements are those of metadata.managedFields: "f:name" is a
@@ -25,14 +29,14 @@ func (m *manager) same(o *manager) bool {
 
 // recordManager writes to metadata.managedFields which fields an update or a creation set. The last writer of a field
 // owns it. before is nil for a creation. The entries that the client sent are the starting point.
-func recordManager(d *definition, before, tree object, w write) {
+func recordManager(d *registry.Definition, before, tree object.Tree, w Write) {
 	if w.applied {
 		return // server-side apply has already recorded it
 	}
 	old, fresh := leavesOf(before), leavesOf(tree)
 	me := &manager{
-		name: orDefault(w.manager, "unknown"), operation: "Update", apiVersion: d.in(orDefault(w.served, d.Version)).GroupVersion().String(),
-		subresource: w.subresource, time: now(), fields: map[string]bool{},
+		name: cmp.Or(w.Manager, "unknown"), operation: "Update", apiVersion: d.In(cmp.Or(w.Served, d.Version)).GroupVersion().String(),
+		subresource: w.Subresource, time: now(), fields: map[string]bool{},
 	}
 	for path, value := range fresh {
 		if had, ok := old[path]; !ok || !reflect.DeepEqual(had, value) {
@@ -72,13 +76,13 @@ var unmanaged = []string{
 }
 
 // leavesOf returns the fields of an object that can have an owner, with their values.
-func leavesOf(tree object) map[string]any {
+func leavesOf(tree object.Tree) map[string]any {
 	out := map[string]any{}
 	for name, value := range tree {
 		switch name {
 		case "kind", "apiVersion":
 		case "metadata":
-			meta, _ := value.(object)
+			meta, _ := value.(object.Tree)
 			for field, v := range meta {
 				if !slices.Contains(unmanaged, field) {
 					leaves(out, "f:metadata"+fieldSeparator+"f:"+field, v)
@@ -93,7 +97,7 @@ func leavesOf(tree object) map[string]any {
 
 func leaves(out map[string]any, path string, value any) {
 	switch v := value.(type) {
-	case object:
+	case object.Tree:
 		if len(v) == 0 || isFreeMap(path) {
 			out[path+fieldSeparator+"."] = true
 		}
@@ -107,9 +111,9 @@ func leaves(out map[string]any, path string, value any) {
 			return
 		}
 		for _, item := range v {
-			child := path + fieldSeparator + keyOf(item.(object), keys)
+			child := path + fieldSeparator + keyOf(item.(object.Tree), keys)
 			out[child+fieldSeparator+"."] = true
-			for name, member := range item.(object) {
+			for name, member := range item.(object.Tree) {
 				leaves(out, child+fieldSeparator+"f:"+name, member)
 			}
 		}
@@ -142,7 +146,7 @@ func listKeys(list []any) []string {
 func uniquelyKeyed(list []any, keys []string) bool {
 	seen := map[string]bool{}
 	for _, item := range list {
-		m, ok := item.(object)
+		m, ok := item.(object.Tree)
 		if !ok {
 			return false
 		}
@@ -162,8 +166,8 @@ func uniquelyKeyed(list []any, keys []string) bool {
 	return true
 }
 
-func keyOf(item object, keys []string) string {
-	key := object{}
+func keyOf(item object.Tree, keys []string) string {
+	key := object.Tree{}
 	for _, k := range keys {
 		key[k] = item[k]
 	}
@@ -172,24 +176,24 @@ func keyOf(item object, keys []string) string {
 }
 
 // readManagers parses metadata.managedFields and drops malformed entries.
-func readManagers(tree object) []*manager {
+func readManagers(tree object.Tree) []*manager {
 	var out []*manager
-	for _, entry := range sliceAt(metadataOf(tree), "managedFields") {
-		e, ok := entry.(object)
+	for _, entry := range object.SliceAt(object.Metadata(tree), "managedFields") {
+		e, ok := entry.(object.Tree)
 		if !ok {
 			continue
 		}
 		m := &manager{
-			name: stringAt(e, "manager"), operation: stringAt(e, "operation"), apiVersion: stringAt(e, "apiVersion"),
-			subresource: stringAt(e, "subresource"), time: stringAt(e, "time"), fields: map[string]bool{},
+			name: object.StringAt(e, "manager"), operation: object.StringAt(e, "operation"), apiVersion: object.StringAt(e, "apiVersion"),
+			subresource: object.StringAt(e, "subresource"), time: object.StringAt(e, "time"), fields: map[string]bool{},
 		}
-		readFields(m.fields, "", mapAt(e, "fieldsV1"))
+		readFields(m.fields, "", object.MapAt(e, "fieldsV1"))
 		out = append(out, m)
 	}
 	return out
 }
 
-func readFields(out map[string]bool, path string, set object) {
+func readFields(out map[string]bool, path string, set object.Tree) {
 	if len(set) == 0 && path != "" {
 		out[path] = true
 		return
@@ -199,29 +203,29 @@ func readFields(out map[string]bool, path string, set object) {
 		if path != "" {
 			next = path + fieldSeparator + name
 		}
-		members, _ := child.(object)
+		members, _ := child.(object.Tree)
 		readFields(out, next, members)
 	}
 }
 
 // writeManagers writes metadata.managedFields. As in kube-apiserver, the entries of server-side apply come first.
-func writeManagers(tree object, all []*manager) {
+func writeManagers(tree object.Tree, all []*manager) {
 	slices.SortStableFunc(all, func(a, b *manager) int { return strings.Compare(a.operation, b.operation) })
 	var out []any
 	for _, m := range all {
-		set := object{}
+		set := object.Tree{}
 		for path := range m.fields {
 			at := set
 			for part := range strings.SplitSeq(path, fieldSeparator) {
-				child, ok := at[part].(object)
+				child, ok := at[part].(object.Tree)
 				if !ok {
-					child = object{}
+					child = object.Tree{}
 					at[part] = child
 				}
 				at = child
 			}
 		}
-		entry := object{
+		entry := object.Tree{
 			"manager": m.name, "operation": m.operation, "apiVersion": m.apiVersion, "time": m.time,
 			"fieldsType": "FieldsV1", "fieldsV1": set,
 		}
@@ -230,5 +234,5 @@ func writeManagers(tree object, all []*manager) {
 		}
 		out = append(out, entry)
 	}
-	setOrDropList(metadataOf(tree), "managedFields", out)
+	object.SetOrDropList(object.Metadata(tree), "managedFields", out)
 }

@@ -1,4 +1,4 @@
-package testserver
+package store
 
 import (
 	"encoding/json"
@@ -8,26 +8,24 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
-// object is the parsed JSON of an object: maps, slices, strings, bools, int64 and float64.
-type object = map[string]any
-
-// record is one version of one object. It is encoded once, when it is written, without kind and apiVersion, because
+// Record is one version of one object. It is encoded once, when it is written, without kind and apiVersion, because
 // these depend on the version that a client requests. The metadata come first, so that they can be sent alone. A record
 // never changes.
-type record struct {
-	path       string // "namespace/name", or "name"; lists are sorted by it
-	key        api.Key
-	uid        types.UID
-	version    uint64
-	labels     map[string]string
-	fields     []fieldValue // values for field selectors, except name and namespace
-	finalizers bool
-	deleting   bool // has a deletionTimestamp
+type Record struct {
+	Path          string // "namespace/name", or "name"; lists are sorted by it
+	Key           api.Key
+	UID           types.UID
+	Version       uint64
+	labels        map[string]string
+	fields        []registry.FieldValue // values for field selectors, except name and namespace
+	HasFinalizers bool
+	Deleting      bool // has a deletionTimestamp
 
 	body    []byte // {"metadata":{…},…}
 	metaEnd int    // the metadata are body[metaStart:metaEnd]
@@ -37,9 +35,6 @@ type record struct {
 
 // span is a part of a byte slice.
 type span struct{ start, end int }
-
-// fieldValue is one selectable field.
-type fieldValue struct{ name, value string }
 
 const metaStart = len(`{"metadata":`)
 
@@ -52,23 +47,23 @@ var metadataOrder = []string{
 
 // newRecord encodes tree as the given version of an object. The tree must be validated: its metadata are an object with
 // values of the right types. The caller may change the tree afterwards.
-func newRecord(d *definition, tree object, version uint64) (*record, error) {
-	meta := metadataOf(tree)
+func NewRecord(d *registry.Definition, tree object.Tree, version uint64) (*Record, error) {
+	meta := object.Metadata(tree)
 	meta["resourceVersion"] = strconv.FormatUint(version, 10)
 	if version == 0 {
 		delete(meta, "resourceVersion") // an object that a dry run creates has no version
 	}
-	r := &record{
-		key:        api.Key{Namespace: stringAt(meta, "namespace"), Name: stringAt(meta, "name")},
-		uid:        types.UID(stringAt(meta, "uid")),
-		version:    version,
-		labels:     labelsOf(meta),
-		finalizers: len(sliceAt(meta, "finalizers")) > 0,
-		deleting:   stringAt(meta, "deletionTimestamp") != "",
+	r := &Record{
+		Key:           api.Key{Namespace: object.StringAt(meta, "namespace"), Name: object.StringAt(meta, "name")},
+		UID:           types.UID(object.StringAt(meta, "uid")),
+		Version:       version,
+		labels:        object.Labels(meta),
+		HasFinalizers: len(object.SliceAt(meta, "finalizers")) > 0,
+		Deleting:      object.StringAt(meta, "deletionTimestamp") != "",
 	}
-	r.path = pathOf(r.key)
-	if d.fields != nil {
-		r.fields = d.fields(tree)
+	r.Path = pathOf(r.Key)
+	if d.Fields != nil {
+		r.fields = d.Fields(tree)
 	}
 	if err := r.encode(d, tree, meta); err != nil {
 		return nil, err
@@ -76,7 +71,7 @@ func newRecord(d *definition, tree object, version uint64) (*record, error) {
 	return r, nil
 }
 
-func (r *record) encode(d *definition, tree, meta object) error {
+func (r *Record) encode(d *registry.Definition, tree, meta object.Tree) error {
 	e := encoder{out: make([]byte, 0, 512)}
 	e.raw(`{"metadata":{`)
 	for _, name := range metadataNames(d, meta) {
@@ -85,7 +80,7 @@ func (r *record) encode(d *definition, tree, meta object) error {
 		switch name {
 		case "resourceVersion":
 			end := len(e.out) - 1
-			r.digits = span{end - len(stringAt(meta, name)), end}
+			r.digits = span{end - len(object.StringAt(meta, name)), end}
 		case "managedFields": // never the first field
 			r.managed = span{before, len(e.out)}
 		}
@@ -108,9 +103,9 @@ func (r *record) encode(d *definition, tree, meta object) error {
 }
 
 // metadataNames returns the names of the metadata in the order of encoding.
-func metadataNames(d *definition, meta object) []string {
+func metadataNames(d *registry.Definition, meta object.Tree) []string {
 	sorted := slices.Sorted(maps.Keys(meta))
-	if d.custom {
+	if d.Custom {
 		return sorted
 	}
 	position := func(name string) int {
@@ -151,28 +146,41 @@ func (e *encoder) member(name string, value any) {
 	e.out = append(append(append(e.out, key...), ':'), encoded...)
 }
 
-// tree decodes the record without kind and apiVersion. The caller owns the result.
-func (r *record) tree() object {
-	tree, err := decodeObject(r.body)
+// Tree decodes the record without kind and apiVersion. The caller owns the result.
+func (r *Record) Tree() object.Tree {
+	tree, err := object.Decode(r.body)
 	if err != nil {
 		panic(fmt.Sprintf("testserver: decode a record that this server encoded: %v", err))
 	}
 	return tree
 }
 
-// metadata returns the encoded metadata in two parts; if withoutManaged, without managedFields.
-func (r *record) metadata(withoutManaged bool) (head, tail []byte) {
+// AppendMetadata appends the metadata in JSON; if withoutManaged, without managedFields.
+func (r *Record) AppendMetadata(dst []byte, withoutManaged bool) []byte {
 	if withoutManaged {
-		return r.body[metaStart:r.managed.start], r.body[r.managed.end:r.metaEnd]
+		return append(append(dst, r.body[metaStart:r.managed.start]...), r.body[r.managed.end:r.metaEnd]...)
 	}
-	return r.body[metaStart:r.metaEnd], nil
+	return append(dst, r.body[metaStart:r.metaEnd]...)
 }
 
-// at returns a copy of the record with another version. A DELETED event carries the version of the delete.
-func (r *record) at(version uint64) *record {
+// AppendMembers appends the object in JSON without its opening brace and without kind and apiVersion; if
+// withoutManaged, without managedFields. The metadata come first.
+func (r *Record) AppendMembers(dst []byte, withoutManaged bool) []byte {
+	dst = append(dst, r.body[1:metaStart]...)
+	return append(r.AppendMetadata(dst, withoutManaged), r.body[r.metaEnd:]...)
+}
+
+// Size returns the number of bytes of the object in JSON.
+func (r *Record) Size() int { return len(r.body) }
+
+// ResourceVersion returns the version in the metadata. An object that a dry run created has no version.
+func (r *Record) ResourceVersion() string { return string(r.body[r.digits.start:r.digits.end]) }
+
+// At returns a copy of the record with another version. A DELETED event carries the version of the delete.
+func (r *Record) At(version uint64) *Record {
 	digits := strconv.FormatUint(version, 10)
 	moved := *r
-	moved.version = version
+	moved.Version = version
 	moved.body = slices.Concat(r.body[:r.digits.start], []byte(digits), r.body[r.digits.end:])
 	shift := len(digits) - (r.digits.end - r.digits.start)
 	moved.digits.end += shift
@@ -186,75 +194,3 @@ func (r *record) at(version uint64) *record {
 
 // pathOf returns the sort key of an object in lists. The order is that of the keys of kube-apiserver in etcd.
 func pathOf(k api.Key) string { return api.FormatKey(k) }
-
-// decodeObject parses one JSON object. Integers become int64.
-func decodeObject(data []byte) (object, error) {
-	var tree object
-	if err := utiljson.Unmarshal(data, &tree); err != nil {
-		return nil, err
-	}
-	if tree == nil {
-		return nil, fmt.Errorf("expected an object, got %.40q", data)
-	}
-	return tree, nil
-}
-
-// metadataOf returns the metadata of tree, and adds empty ones if they are missing.
-func metadataOf(tree object) object {
-	meta, ok := tree["metadata"].(object)
-	if !ok {
-		meta = object{}
-		tree["metadata"] = meta
-	}
-	return meta
-}
-
-func stringAt(m object, name string) string {
-	s, _ := m[name].(string)
-	return s
-}
-
-func sliceAt(m object, name string) []any {
-	s, _ := m[name].([]any)
-	return s
-}
-
-func mapAt(m object, name string) object {
-	s, _ := m[name].(object)
-	return s
-}
-
-// intAt returns a whole number; ok is false if there is no such number.
-func intAt(m object, name string) (n int64, ok bool) {
-	switch v := m[name].(type) {
-	case int64:
-		return v, true
-	case float64:
-		return int64(v), v == float64(int64(v))
-	default:
-		return 0, false
-	}
-}
-
-func labelsOf(meta object) map[string]string {
-	raw := mapAt(meta, "labels")
-	if len(raw) == 0 {
-		return nil
-	}
-	out := make(map[string]string, len(raw))
-	for k, v := range raw {
-		if s, ok := v.(string); ok {
-			out[k] = s
-		}
-	}
-	return out
-}
-
-// setOrDrop sets a member, or deletes it if value is nil, so that objects contain no empty fields.
-func setOrDrop(m object, name string, value any) {
-	if value == nil {
-		delete(m, name)
-		return
-	}
-	m[name] = value
-}

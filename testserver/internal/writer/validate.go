@@ -1,6 +1,7 @@
-package testserver
+package writer
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -11,18 +12,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
 )
 
 var metaPath = field.NewPath("metadata")
 
-// checkShape rejects metadata with fields of wrong types, as a typed decoder does, and removes empty fields.
-func checkShape(tree object) error {
+// CheckShape rejects metadata with fields of wrong types, as a typed decoder does, and removes empty fields.
+func CheckShape(tree object.Tree) error {
 	if m, ok := tree["metadata"]; ok && m != nil {
-		if _, ok := m.(object); !ok {
+		if _, ok := m.(object.Tree); !ok {
 			return wrongType("metadata", "an object")
 		}
 	}
-	meta := metadataOf(tree)
+	meta := object.Metadata(tree)
 	for name, value := range meta {
 		if value == nil {
 			delete(meta, name)
@@ -35,7 +39,7 @@ func checkShape(tree object) error {
 	return nil
 }
 
-func checkMetaField(meta object, name string, value any) error {
+func checkMetaField(meta object.Tree, name string, value any) error {
 	switch name {
 	case "name", "generateName", "namespace", "selfLink", "uid", "resourceVersion", "creationTimestamp",
 		"deletionTimestamp":
@@ -47,7 +51,7 @@ func checkMetaField(meta object, name string, value any) error {
 			delete(meta, name)
 		}
 	case "labels", "annotations":
-		m, ok := value.(object)
+		m, ok := value.(object.Tree)
 		if !ok {
 			return wrongType("metadata."+name, "an object")
 		}
@@ -80,13 +84,13 @@ func wrongType(path, want string) error {
 
 // checkKind rejects an object of another kind or version than that of the request. Custom resources must have both
 // fields. It removes kind and apiVersion, because stored objects have neither.
-func checkKind(d *definition, tree object, w write) error {
-	r := d.in(w.served)
-	kind, version := stringAt(tree, "kind"), stringAt(tree, "apiVersion")
+func checkKind(d *registry.Definition, tree object.Tree, w Write) error {
+	r := d.In(w.Served)
+	kind, version := object.StringAt(tree, "kind"), object.StringAt(tree, "apiVersion")
 	delete(tree, "kind")
 	delete(tree, "apiVersion")
-	if d.custom && !w.direct && !w.typed {
-		return checkCustomKind(r, kind, version, stringAt(metadataOf(tree), "name"))
+	if d.Custom && !w.Direct && !w.typed {
+		return checkCustomKind(r, kind, version, object.StringAt(object.Metadata(tree), "name"))
 	}
 	if kind != "" && kind != r.Kind {
 		return apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", kind, r.Kind))
@@ -115,12 +119,12 @@ func checkCustomKind(r api.Resource, kind, version, name string) error {
 }
 
 // checkIdentity sets the name and the namespace of the request in tree, and rejects different ones.
-func checkIdentity(d *definition, tree object, key api.Key) error {
-	meta := metadataOf(tree)
+func checkIdentity(d *registry.Definition, tree object.Tree, key api.Key) error {
+	meta := object.Metadata(tree)
 	if !d.Namespaced {
 		delete(meta, "namespace")
 	} else {
-		if ns := stringAt(meta, "namespace"); ns != "" && ns != key.Namespace {
+		if ns := object.StringAt(meta, "namespace"); ns != "" && ns != key.Namespace {
 			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 		}
 		meta["namespace"] = key.Namespace
@@ -128,7 +132,7 @@ func checkIdentity(d *definition, tree object, key api.Key) error {
 	if key.Name == "" {
 		return nil
 	}
-	if name := stringAt(meta, "name"); name != "" && name != key.Name {
+	if name := object.StringAt(meta, "name"); name != "" && name != key.Name {
 		return apierrors.NewBadRequest(fmt.Sprintf(
 			"the name of the object (%s) does not match the name on the URL (%s)", name, key.Name))
 	}
@@ -137,9 +141,9 @@ func checkIdentity(d *definition, tree object, key api.Key) error {
 }
 
 // checkNames returns the errors that kube-apiserver finds in names and labels.
-func checkNames(d *definition, meta object) error {
+func checkNames(d *registry.Definition, meta object.Tree) error {
 	var errs field.ErrorList
-	name := stringAt(meta, "name")
+	name := object.StringAt(meta, "name")
 	switch {
 	case name == "":
 		errs = append(errs, field.Required(metaPath.Child("name"), "name or generateName is required"))
@@ -152,7 +156,7 @@ func checkNames(d *definition, meta object) error {
 			errs = append(errs, field.Invalid(metaPath.Child("name"), name, problem))
 		}
 	}
-	errs = append(errs, metav1validation.ValidateLabels(labelsOf(meta), metaPath.Child("labels"))...)
+	errs = append(errs, metav1validation.ValidateLabels(object.Labels(meta), metaPath.Child("labels"))...)
 	if len(errs) > 0 {
 		return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, errs)
 	}
@@ -160,6 +164,29 @@ func checkNames(d *definition, meta object) error {
 }
 
 // invalid returns a 422 with one cause.
-func invalid(d *definition, name string, problem *field.Error) error {
+func invalid(d *registry.Definition, name string, problem *field.Error) error {
 	return apierrors.NewInvalid(d.GroupVersionKind().GroupKind(), name, field.ErrorList{problem})
+}
+
+// CheckPatched rejects a patched object that is malformed, of another kind, or another object.
+func CheckPatched(d *registry.Definition, served string, old *store.Record, after object.Tree) error {
+	patched, err := json.Marshal(after)
+	if err != nil {
+		return fmt.Errorf("testserver: encode a patched object: %w", err)
+	}
+	r := d.In(served)
+	kind, version := object.StringAt(after, "kind"), object.StringAt(after, "apiVersion")
+	err = CheckShape(after)
+	if err == nil && !d.Custom && (kind != r.Kind || version != r.GroupVersion().String()) {
+		err = fmt.Errorf("the patch makes it a %s of %s", kind, version)
+	}
+	if err != nil {
+		return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
+			field.Invalid(field.NewPath("patch"), string(patched), err.Error()),
+		})
+	}
+	if uid := object.StringAt(object.Metadata(after), "uid"); uid != "" && uid != string(old.UID) {
+		return invalid(d, old.Key.Name, field.Invalid(metaPath.Child("uid"), uid, "field is immutable"))
+	}
+	return nil
 }

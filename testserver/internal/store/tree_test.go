@@ -1,4 +1,4 @@
-package testserver
+package store
 
 import (
 	"fmt"
@@ -11,14 +11,14 @@ import (
 )
 
 // checkTree compares a tree with a map, and its shape with the rules of a treap.
-func checkTree(t *testing.T, root *node, model map[string]*record) {
+func checkTree(t *testing.T, root *node, model map[string]*Record) {
 	t.Helper()
 	require.Equal(t, len(model), root.len())
 	paths := slices.Sorted(maps.Keys(model))
 	var got []string
 	for r := range root.scan("", "") {
-		got = append(got, r.path)
-		require.Same(t, model[r.path], r)
+		got = append(got, r.Path)
+		require.Same(t, model[r.Path], r)
 	}
 	require.True(t, slices.Equal(paths, got), "%v is not %v", got, paths)
 	for i, path := range paths {
@@ -41,12 +41,12 @@ func checkTree(t *testing.T, root *node, model map[string]*record) {
 }
 
 // step makes one change to a tree and to its model.
-func step(root *node, model map[string]*record, path string, remove bool) *node {
+func step(root *node, model map[string]*Record, path string, remove bool) *node {
 	if remove {
 		delete(model, path)
 		return root.remove(path)
 	}
-	r := &record{path: path}
+	r := &Record{Path: path}
 	model[path] = r
 	return root.set(r)
 }
@@ -54,10 +54,10 @@ func step(root *node, model map[string]*record, path string, remove bool) *node 
 func TestTreeAgreesWithMap(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var root *node
-	model := map[string]*record{}
+	model := map[string]*Record{}
 	type version struct {
 		root  *node
-		model map[string]*record
+		model map[string]*Record
 	}
 	var kept []version
 	for i := range 3000 {
@@ -75,7 +75,7 @@ func TestTreeAgreesWithMap(t *testing.T) {
 func TestTreeScansRanges(t *testing.T) {
 	var root *node
 	for _, path := range []string{"a/1", "a/2", "a-b/1", "b/1", "b/2", "c"} {
-		root = root.set(&record{path: path})
+		root = root.set(&Record{Path: path})
 	}
 	for _, row := range []struct {
 		from, until string
@@ -90,7 +90,7 @@ func TestTreeScansRanges(t *testing.T) {
 	} {
 		var got []string
 		for r := range root.scan(row.from, row.until) {
-			got = append(got, r.path)
+			got = append(got, r.Path)
 		}
 		require.Equal(t, row.want, got, "%q to %q", row.from, row.until)
 	}
@@ -105,7 +105,7 @@ func FuzzTree(f *testing.F) {
 	f.Add([]byte{0, 1, 2, 128, 129, 1, 1, 129})
 	f.Fuzz(func(t *testing.T, changes []byte) {
 		var root *node
-		model := map[string]*record{}
+		model := map[string]*Record{}
 		for _, b := range changes {
 			root = step(root, model, fmt.Sprintf("%d/%d", b&3, b>>2&31), b&128 != 0)
 		}

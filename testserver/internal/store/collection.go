@@ -1,0 +1,74 @@
+package store
+
+import (
+	"iter"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/signal"
+)
+
+// Collection is one resource: its present state and the changes that led to it. The caller of its methods holds the
+// lock of the store.
+type Collection struct {
+	def *registry.Definition
+	// root is the present state. tail is the last change. base is the newest forgotten change, or a change without
+	// content. Each change from base on links to the next one. A watch is a pointer into this list, so forgetting the
+	// oldest changes takes nothing from an open watch.
+	root       *node
+	base, tail *change
+	kept       int
+	wake       signal.Signal
+	retired    bool // not served any more
+	epoch      int  // number of restores; a watch of an earlier epoch must end
+}
+
+// change is one change of a collection.
+type change struct {
+	version uint64
+	number  uint64  // number of this change in the collection
+	before  *Record // nil for a creation
+	after   *Record // nil for a deletion
+	deleted *Record // of a deletion: the last state, with the version of the deletion
+	root    *node   // the state after the change
+	next    *change
+}
+
+// empty reports whether a change has no content and sends no event.
+func (ch *change) empty() bool { return ch.after == nil && ch.deleted == nil }
+
+// Definition returns the definition of the resource.
+func (c *Collection) Definition() *registry.Definition { return c.def }
+
+// Get returns the present state of an object, or nil.
+func (c *Collection) Get(key api.Key) *Record { return c.root.get(pathOf(key)) }
+
+// All yields the objects of a namespace, or of all namespaces if it is empty, in the order of lists.
+func (c *Collection) All(namespace string) iter.Seq[*Record] {
+	return c.root.scan(Selection{namespace: namespace}.bounds())
+}
+
+// Populated reports whether a namespace has objects in the collection.
+func (c *Collection) Populated(namespace string) bool {
+	from, until := Selection{namespace: namespace}.bounds()
+	return c.root.rank(until) > c.root.rank(from)
+}
+
+// Changed returns a channel that closes at the next change of the collection.
+func (c *Collection) Changed() <-chan struct{} { return c.wake.Wait() }
+
+// after returns the last change up to a version: a watch of later changes starts there. ok is false if the history does
+// not reach back to it.
+func (c *Collection) after(version uint64) (at *change, ok bool) {
+	if version < c.base.version {
+		return nil, false
+	}
+	at = c.base
+	for at.next != nil && at.next.version <= version {
+		at = at.next
+	}
+	return at, true
+}
+
+// Selected yields the selected objects.
+func (c *Collection) Selected(by Selection) iter.Seq[*Record] { return by.Scan(View{root: c.root}, "") }

@@ -1,0 +1,54 @@
+package store
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
+
+// State is the state of a whole store at one version. It never changes, and the history need not reach back to it. It
+// is cheap because it shares its memory with the store.
+type State struct {
+	version     uint64
+	roots       map[schema.GroupResource]*node
+	definitions map[schema.GroupResource]*registry.Definition
+}
+
+// State returns the present state. The caller does not hold the lock.
+func (s *Store) State() *State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := &State{
+		version:     s.version,
+		roots:       map[schema.GroupResource]*node{},
+		definitions: map[schema.GroupResource]*registry.Definition{},
+	}
+	for gr, c := range s.collections {
+		out.roots[gr], out.definitions[gr] = c.root, c.def
+	}
+	return out
+}
+
+// Version returns the version of the state.
+func (s *State) Version() uint64 { return s.version }
+
+// View returns the state of one collection, which is empty if the state does not have the collection.
+func (s *State) View(gr schema.GroupResource) View {
+	return View{Version: s.version, root: s.roots[gr]}
+}
+
+// Definitions returns the resources that the state has, with their definitions.
+func (s *State) Definitions() map[schema.GroupResource]*registry.Definition { return s.definitions }
+
+// Restore makes a state the present one. It deletes the history and ends every cursor. The caller holds the lock.
+func (s *Store) Restore(to *State) {
+	s.version = to.version
+	for gr, c := range s.collections {
+		c.root = to.roots[gr]
+		base := &change{version: to.version, root: c.root}
+		c.base, c.tail, c.kept = base, base, 0
+		c.epoch++
+		c.wake.Fire()
+	}
+	s.advanced.Fire()
+}

@@ -1,0 +1,175 @@
+package store
+
+import (
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/signal"
+)
+
+// Store contains all objects of a server. All share one version counter, as in etcd.
+//
+// A caller holds the lock from the read to the end of the write of one request, so there is nothing to retry. Methods
+// say whether their caller holds it.
+type Store struct {
+	mu          sync.Mutex // guards the fields below, and the links between changes
+	version     uint64
+	collections map[schema.GroupResource]*Collection
+	order       []*Collection // in the order of registration, for discovery
+	history     int           // number of changes that a collection keeps
+	advanced    signal.Signal // fires when the version changes
+	names       names
+	logs        Logs // has a lock of its own
+}
+
+// New returns an empty store. It begins at a version, keeps a number of changes of each collection, and generates
+// names from a seed.
+func New(version uint64, history int, seed uint64) *Store {
+	return &Store{
+		version: version, history: history, names: names{seed: seed},
+		collections: map[schema.GroupResource]*Collection{},
+	}
+}
+
+// Lock locks the state.
+func (s *Store) Lock() { s.mu.Lock() }
+
+// Unlock unlocks the state.
+func (s *Store) Unlock() { s.mu.Unlock() }
+
+// Version returns the version of the last change. The caller holds the lock.
+func (s *Store) Version() uint64 { return s.version }
+
+// Logs returns the logs of containers.
+func (s *Store) Logs() *Logs { return &s.logs }
+
+// NewUID generates a UID. The caller holds the lock.
+func (s *Store) NewUID() string { return s.names.uid() }
+
+// NewSuffix generates the end of a name. The caller holds the lock.
+func (s *Store) NewSuffix() string { return s.names.suffix() }
+
+// NextVersion returns a channel that closes when the version changes. The caller does not hold the lock.
+func (s *Store) NextVersion() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.advanced.Wait()
+}
+
+// Define adds a collection, or replaces the definition of an existing one. The caller holds the lock.
+func (s *Store) Define(d *registry.Definition) {
+	gr := d.GroupResource()
+	if c, ok := s.collections[gr]; ok {
+		c.def = d
+		if c.retired {
+			c.retired = false
+			s.order = append(s.order, c)
+		}
+		return
+	}
+	base := &change{version: s.version}
+	c := &Collection{def: d, base: base, tail: base}
+	s.collections[gr] = c
+	s.order = append(s.order, c)
+}
+
+// Retire stops serving a collection and ends its watches. It keeps the collection for snapshots. The caller holds the
+// lock and has removed the objects.
+func (s *Store) Retire(c *Collection) {
+	c.retired = true
+	s.order = slices.DeleteFunc(s.order, func(o *Collection) bool { return o == c })
+	c.wake.Fire()
+}
+
+// Collection returns the collection of a resource, or nil if it is not served. The caller holds the lock.
+func (s *Store) Collection(gr schema.GroupResource) *Collection {
+	if c := s.collections[gr]; c != nil && !c.retired {
+		return c
+	}
+	return nil
+}
+
+// Find returns the collection that is served under a group, version and plural name, with its present definition. ok is
+// false if there is no such collection. The caller does not hold the lock.
+func (s *Store) Find(group, version, plural string) (c *Collection, d *registry.Definition, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c = s.Collection(schema.GroupResource{Group: group, Resource: plural})
+	if c == nil || !c.def.Serves(version) {
+		return nil, nil, false
+	}
+	return c, c.def, true
+}
+
+// Served returns the served collections in the order of their registration. The caller holds the lock.
+func (s *Store) Served() []*Collection { return slices.Clone(s.order) }
+
+// Definitions returns the served resources in the order of their registration. The caller does not hold the lock.
+func (s *Store) Definitions() []*registry.Definition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := make([]*registry.Definition, len(s.order))
+	for i, c := range s.order {
+		out[i] = c.def
+	}
+	return out
+}
+
+// Put stores tree as the next version of its object and returns the record. before is nil for a new object. The caller
+// holds the lock.
+func (s *Store) Put(c *Collection, before *Record, tree object.Tree) (*Record, error) {
+	after, err := NewRecord(c.def, tree, s.version+1)
+	if err != nil {
+		return nil, err
+	}
+	c.root = c.root.set(after)
+	s.append(c, &change{before: before, after: after})
+	return after, nil
+}
+
+// Drop removes an object and returns its last state with the version of the deletion. The caller holds the lock.
+func (s *Store) Drop(c *Collection, before *Record) *Record {
+	gone := before.At(s.version + 1)
+	c.root = c.root.remove(before.Path)
+	s.append(c, &change{before: before, deleted: gone})
+	s.logs.forget(before.UID)
+	return gone
+}
+
+func (s *Store) append(c *Collection, ch *change) {
+	s.version++
+	ch.version, ch.number, ch.root = s.version, c.tail.number+1, c.root
+	c.tail.next = ch
+	c.tail = ch
+	c.kept++
+	for c.kept > s.history {
+		c.base = c.base.next
+		c.kept--
+	}
+	c.wake.Fire()
+	s.advanced.Fire()
+}
+
+// Compact forgets all history: watches and exact reads of older versions are expired. The caller holds the lock.
+func (s *Store) Compact() {
+	for _, c := range s.collections {
+		base := &change{version: s.version, number: c.tail.number, root: c.root}
+		// Open watches point to the old tail, so later changes must be reachable from it too.
+		c.tail.next, c.base, c.tail, c.kept = base, base, base, 0
+		c.wake.Fire()
+	}
+}
+
+// StorageError returns the 500 without a reason with which kube-apiserver answers errors of its storage that are not a
+// Status.
+func StorageError(err error) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: 500, Message: err.Error(),
+	}}
+}

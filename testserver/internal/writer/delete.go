@@ -1,0 +1,212 @@
+package writer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
+)
+
+// deletion is the result of a delete.
+type deletion struct {
+	Record *store.Record // the last state of the object
+	Done   bool          // the object is removed; otherwise it waits for finalizers or a kubelet
+}
+
+// Delete removes an object or marks it as being deleted. The caller holds the lock.
+func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (deletion, error) {
+	old := c.Get(key)
+	if old == nil {
+		return deletion{}, apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
+	}
+	if err := checkDeletePreconditions(c.Definition(), old, o.Preconditions); err != nil {
+		return deletion{}, err
+	}
+	tree := old.Tree()
+	meta := object.Metadata(tree)
+	grace := wr.gracePeriod(c.Definition(), tree, o, w)
+	finalizers := deletionFinalizers(meta, o)
+	if c.Definition().IsNamespace() {
+		return wr.terminateNamespace(c, old, tree, w)
+	}
+	done := len(finalizers) == 0 && grace == 0
+	unchanged := old.Deleting && !shortens(meta, grace) && slices.Equal(finalizers, object.SliceAt(meta, "finalizers"))
+	switch {
+	case w.DryRun, unchanged && !done:
+		return deletion{Record: old, Done: done}, nil
+	case done && (unchanged || !c.Definition().Graceful || wr.options.ImmediateDeletion || w.Direct):
+		return deletion{Record: wr.finish(c, old), Done: true}, nil
+	}
+	markDeleted(c.Definition(), meta, grace)
+	object.SetOrDropList(meta, "finalizers", finalizers)
+	r, err := wr.store.Put(c, old, tree)
+	if err == nil && done {
+		r = wr.finish(c, r) // a pod is always marked first, even with no time left
+	}
+	return deletion{Record: r, Done: done}, err
+}
+
+// finish removes an object and then its dependents: the instances of a CustomResourceDefinition, and a namespace that
+// waited for its last object.
+func (wr *Writer) finish(c *store.Collection, old *store.Record) *store.Record {
+	d := c.Definition()
+	gone := wr.store.Drop(c, old)
+	if d.IsCRD() {
+		wr.serveCRDs()
+	}
+	if d.Namespaced {
+		wr.finishNamespace(old.Key.Namespace)
+	}
+	return gone
+}
+
+func checkDeletePreconditions(d *registry.Definition, old *store.Record, p *metav1.Preconditions) error {
+	if p == nil {
+		return nil
+	}
+	kind := schema.GroupResource{Group: d.Group, Resource: d.Kind} // kube-apiserver writes the kind here
+	if p.UID != nil && *p.UID != old.UID {
+		return apierrors.NewConflict(kind, old.Key.Name, fmt.Errorf("the UID in the precondition (%s) does not match the UID "+
+			"in record (%s). The object might have been deleted and then recreated", *p.UID, old.UID))
+	}
+	have := strconv.FormatUint(old.Version, 10)
+	if p.ResourceVersion != nil && *p.ResourceVersion != have {
+		return apierrors.NewConflict(kind, old.Key.Name, fmt.Errorf("the ResourceVersion in the precondition (%s) does not "+
+			"match the ResourceVersion in record (%s). The object might have been modified", *p.ResourceVersion, have))
+	}
+	return nil
+}
+
+// gracePeriod returns the time in seconds that a pod may take to stop. It is zero unless the pod is on a node and still
+// running.
+func (wr *Writer) gracePeriod(d *registry.Definition, tree object.Tree, o metav1.DeleteOptions, w Write) int64 {
+	if !d.Graceful || wr.options.ImmediateDeletion || w.Direct && o.GracePeriodSeconds == nil {
+		return 0
+	}
+	spec, status := object.MapAt(tree, "spec"), object.MapAt(tree, "status")
+	if object.StringAt(spec, "nodeName") == "" {
+		return 0
+	}
+	if phase := object.StringAt(status, "phase"); phase == "Succeeded" || phase == "Failed" {
+		return 0
+	}
+	if o.GracePeriodSeconds != nil {
+		return max(*o.GracePeriodSeconds, 0)
+	}
+	if grace, ok := object.IntAt(spec, "terminationGracePeriodSeconds"); ok {
+		return grace
+	}
+	return 30
+}
+
+// deletionFinalizers returns the finalizers of an object under the propagation policy of its deletion. There is no
+// garbage collector: as with a kube-apiserver alone, the finalizers stay until a client removes them.
+func deletionFinalizers(meta object.Tree, o metav1.DeleteOptions) []any {
+	const orphan, foreground = metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents
+	finalizers := slices.Clone(object.SliceAt(meta, "finalizers"))
+	want := ""
+	switch propagation(o) {
+	case "":
+		return finalizers
+	case metav1.DeletePropagationOrphan:
+		want = orphan
+	case metav1.DeletePropagationForeground:
+		want = foreground
+	}
+	finalizers = slices.DeleteFunc(finalizers, func(f any) bool { return f != want && (f == orphan || f == foreground) })
+	if want != "" && !slices.Contains(finalizers, any(want)) {
+		finalizers = append(finalizers, want)
+	}
+	return finalizers
+}
+
+// shortens reports whether a second deletion with the given grace period leaves an object less time than the first.
+func shortens(meta object.Tree, grace int64) bool {
+	have, ok := object.IntAt(meta, "deletionGracePeriodSeconds")
+	return !ok || grace < have
+}
+
+func markDeleted(d *registry.Definition, meta object.Tree, grace int64) {
+	if object.StringAt(meta, "deletionTimestamp") == "" {
+		if generation, ok := object.IntAt(meta, "generation"); ok && d.Generation {
+			meta["generation"] = generation + 1
+		}
+	}
+	meta["deletionTimestamp"] = time.Now().UTC().Add(time.Duration(grace) * time.Second).Format(time.RFC3339)
+	meta["deletionGracePeriodSeconds"] = grace
+}
+
+// waitsForKubelet reports whether an object has a grace period that no kubelet has ended yet.
+func waitsForKubelet(meta object.Tree) bool {
+	grace, ok := object.IntAt(meta, "deletionGracePeriodSeconds")
+	return ok && grace > 0
+}
+
+// populated reports whether a namespace contains objects.
+func (wr *Writer) populated(namespace string) bool {
+	for _, c := range wr.store.Served() {
+		if c.Definition().Namespaced && c.Populated(namespace) {
+			return true
+		}
+	}
+	return false
+}
+
+// terminateNamespace does at once what kube-controller-manager does over time: it deletes everything in the namespace,
+// and then the namespace, unless finalizers keep something.
+func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tree object.Tree, w Write) (deletion, error) {
+	if old.Deleting || w.DryRun {
+		return deletion{Record: old}, nil
+	}
+	markDeleted(c.Definition(), object.Metadata(tree), 0)
+	tree["status"] = object.Tree{"phase": "Terminating"}
+	r, err := wr.store.Put(c, old, tree)
+	if err != nil {
+		return deletion{}, err
+	}
+	name := old.Key.Name
+	for _, other := range wr.store.Served() {
+		if !other.Definition().Namespaced {
+			continue
+		}
+		for victim := range other.All(name) {
+			if _, err := wr.Delete(other, victim.Key, metav1.DeleteOptions{}, Write{Direct: true}); err != nil {
+				return deletion{}, err
+			}
+		}
+	}
+	wr.finishNamespace(name) // for a namespace without objects
+	return deletion{Record: r}, nil
+}
+
+// finishNamespace removes a namespace that is being deleted and is empty.
+func (wr *Writer) finishNamespace(name string) {
+	c := wr.store.Collection(registry.Namespaces)
+	if ns := c.Get(api.Key{Name: name}); ns != nil && ns.Deleting && !ns.HasFinalizers && !wr.populated(name) {
+		wr.finish(c, ns)
+	}
+}
+
+// DeleteAll deletes the selected objects and returns their last states. The caller holds the lock.
+func (wr *Writer) DeleteAll(c *store.Collection, sel store.Selection, o metav1.DeleteOptions, w Write) ([]*store.Record, error) {
+	var out []*store.Record
+	for r := range c.Selected(sel) {
+		d, err := wr.Delete(c, r.Key, o, w)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return out, err
+		}
+		if err == nil {
+			out = append(out, d.Record)
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,38 @@
+package writer
+
+import (
+	"time"
+
+	"github.com/leatproject/leat/testserver/internal/store"
+)
+
+// Writer has the rules of writes. It checks objects, sets the fields that the server owns, and stores the result.
+type Writer struct {
+	store   *store.Store
+	options Options
+}
+
+// Options are the settings of a Writer.
+type Options struct {
+	StrictNamespaces  bool // new objects need an existing namespace
+	ManagedFields     bool // writes are recorded in managedFields
+	ImmediateDeletion bool // pods are deleted without waiting for a kubelet
+}
+
+// New returns the rules of writes to a store.
+func New(s *store.Store, o Options) *Writer { return &Writer{store: s, options: o} }
+
+// now returns the present time as objects contain it: in UTC and whole seconds.
+func now() string { return time.Now().UTC().Format(time.RFC3339) }
+
+// Write describes how to write an object.
+type Write struct {
+	Served      string // the version of the API in which the object was sent
+	Subresource string // "" or "status"
+	Manager     string // field manager, for managedFields
+	DryRun      bool
+	Direct      bool // by a method in Go: status is written with the rest, and pods do not wait for a kubelet
+	upsert      bool // an update may create the object, as in server-side apply
+	applied     bool // by server-side apply, which has already updated managedFields
+	typed       bool // kind and apiVersion are already checked
+}
