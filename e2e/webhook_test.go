@@ -1,0 +1,422 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	logs "go.uber.org/zap/zaptest/observer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/webhook"
+)
+
+// oldJob is version v1alpha1 of a TrainingJob. Its replicas have the names of a TFJob, and the policies stand in a
+// structure of their own. It has no successPolicy.
+type oldJob struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		TFReplicaSpecs map[string]job.ReplicaSpec `json:"tfReplicaSpecs"`
+		RunPolicy      struct {
+			Suspend      bool   `json:"suspend,omitempty"`
+			BackoffLimit *int32 `json:"backoffLimit,omitempty"`
+		} `json:"runPolicy,omitzero"`
+	} `json:"spec"`
+	Status job.Status `json:"status,omitzero"`
+}
+
+// keptSpec is the annotation with the fields of v1 that v1alpha1 lacks.
+const keptSpec = "training.leat.example/v1-spec"
+
+var oldNames = map[string]job.ReplicaType{"Chief": job.Chief, "Master": job.Master, "PS": job.PS, "Worker": job.Worker, "Evaluator": job.Evaluator}
+
+func toV1(old *oldJob) (*job.TrainingJob, error) {
+	j := &job.TrainingJob{ObjectMeta: old.ObjectMeta, Status: old.Status}
+	if kept, ok := j.Annotations[keptSpec]; ok {
+		if err := json.Unmarshal([]byte(kept), &j.Spec); err != nil {
+			return nil, fmt.Errorf("the annotation %s is damaged: %w", keptSpec, err)
+		}
+		delete(j.Annotations, keptSpec)
+	}
+	j.Spec.Suspend, j.Spec.BackoffLimit = old.Spec.RunPolicy.Suspend, old.Spec.RunPolicy.BackoffLimit
+	j.Spec.Replicas = map[job.ReplicaType]job.ReplicaSpec{}
+	for name, r := range old.Spec.TFReplicaSpecs {
+		t, known := oldNames[name]
+		if !known {
+			return nil, fmt.Errorf("spec.tfReplicaSpecs: %s is not the type of a replica", name)
+		}
+		j.Spec.Replicas[t] = r
+	}
+	return j, nil
+}
+
+func toV1alpha1(j *job.TrainingJob) (*oldJob, error) {
+	old := &oldJob{ObjectMeta: j.ObjectMeta, Status: j.Status}
+	old.Spec.RunPolicy.Suspend, old.Spec.RunPolicy.BackoffLimit = j.Spec.Suspend, j.Spec.BackoffLimit
+	old.Spec.TFReplicaSpecs = map[string]job.ReplicaSpec{}
+	for name, t := range oldNames {
+		if r, ok := j.Spec.Replicas[t]; ok {
+			old.Spec.TFReplicaSpecs[name] = r
+		}
+	}
+	kept := j.Spec
+	kept.Replicas, kept.Suspend, kept.BackoffLimit = nil, false, nil
+	text, err := json.Marshal(kept)
+	if err != nil {
+		return nil, err
+	}
+	metav1.SetMetaDataAnnotation(&old.ObjectMeta, keptSpec, string(text))
+	return old, nil
+}
+
+// jobRules are the defaults and the validation of TrainingJobs.
+type jobRules struct{ dryRuns *[]bool }
+
+func (jobRules) Default(_ context.Context, j *job.TrainingJob) error {
+	if j.Name == "panic" {
+		panic("no such job")
+	}
+	job.SetDefaults(j)
+	return nil
+}
+
+func (r jobRules) ValidateCreate(ctx context.Context, j *job.TrainingJob) (warnings []string, err error) {
+	*r.dryRuns = append(*r.dryRuns, webhook.RequestFrom(ctx).DryRun)
+	if j.Spec.BackoffLimit == nil {
+		warnings = append(warnings, "spec.backoffLimit: a job without a limit may restart forever")
+	}
+	return warnings, job.Validate(j)
+}
+
+func (r jobRules) ValidateUpdate(_ context.Context, old, j *job.TrainingJob) ([]string, error) {
+	if old.Spec.SuccessPolicy != j.Spec.SuccessPolicy {
+		return nil, errors.New("the success policy cannot change")
+	}
+	return nil, job.Validate(j)
+}
+
+func (jobRules) ValidateDelete(_ context.Context, j *job.TrainingJob) ([]string, error) {
+	if j.Labels["keep"] == "yes" {
+		return nil, errors.New("the job has the label keep=yes")
+	}
+	return nil, nil
+}
+
+// loopback is a CertificateSource with the certificate of package httptest, which is its own authority.
+type loopback struct{ pair tls.Certificate }
+
+func newLoopback() loopback {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	defer s.Close()
+	return loopback{s.TLS.Certificates[0]}
+}
+
+func (l loopback) ca() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: l.pair.Certificate[0]})
+}
+
+// Run waits, because the certificate does not change.
+func (loopback) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (l loopback) Certificate(context.Context) (*tls.Certificate, error) { return &l.pair, nil }
+
+// hooks is a webhook server of TrainingJobs that the API server reaches on loopback.
+type hooks struct {
+	*lab
+	url     string
+	ca      []byte
+	logs    *logs.ObservedLogs
+	dryRuns []bool
+}
+
+func startHooks(t *testing.T) *hooks {
+	t.Helper()
+	core, logged := logs.New(zap.DebugLevel)
+	certificate := newLoopback()
+	h := &hooks{lab: newLab(t), ca: certificate.ca(), logs: logged}
+	s, err := webhook.New(webhook.Options{
+		Address: "127.0.0.1:0", Certificates: certificate, Logger: zap.New(core),
+		Limits: webhook.Limits{MaxAdmissionBytes: 64 << 10},
+	})
+	require.NoError(t, err)
+	rules := jobRules{&h.dryRuns}
+	s.Handle("/mutate", webhook.Admission[*job.TrainingJob]{Resource: job.Resource, Default: rules})
+	s.Handle("/validate", webhook.Admission[*job.TrainingJob]{Resource: job.Resource, Validate: rules})
+	s.Handle("/convert", webhook.Conversion[*job.TrainingJob]{
+		Hub: job.Resource, Spokes: []webhook.Spoke[*job.TrainingJob]{webhook.NewSpoke("v1alpha1", toV1, toV1alpha1)},
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-ended)
+	})
+	<-s.Synced()
+	h.url = "https://" + s.Addr().String()
+	return h
+}
+
+// convertible adds the version v1alpha1 to the definition, with the conversion webhook.
+func (h *hooks) convertible(t *testing.T) {
+	t.Helper()
+	answer, err := server.Must(t.Context(), http.MethodGet, trainingDefinition, nil)
+	require.NoError(t, err)
+	var definition map[string]any
+	require.NoError(t, json.Unmarshal(answer, &definition))
+	spec := definition["spec"].(map[string]any)
+	old := maps.Clone(spec["versions"].([]any)[0].(map[string]any))
+	old["name"], old["storage"] = "v1alpha1", false
+	old["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
+	spec["versions"] = append(spec["versions"].([]any), old)
+	spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
+		"conversionReviewVersions": []string{"v1"}, "clientConfig": h.clientConfig("/convert"),
+	}}
+	body, err := json.Marshal(definition)
+	require.NoError(t, err)
+	_, err = server.Must(t.Context(), http.MethodPut, trainingDefinition, body)
+	require.NoError(t, err)
+	require.NoError(t, eventually(t.Context(), func() error {
+		_, err := server.Must(t.Context(), http.MethodGet, h.old(), nil)
+		return err
+	}))
+}
+
+func (h *hooks) clientConfig(path string) map[string]any {
+	return map[string]any{"url": h.url + path, "caBundle": h.ca}
+}
+
+// configure creates a configuration with one webhook, and deletes it with the test.
+func (h *hooks) configure(t *testing.T, kind, path string, edit func(webhook map[string]any)) {
+	t.Helper()
+	hook := map[string]any{
+		"name": strings.ToLower(kind) + ".training.leat.example", "clientConfig": h.clientConfig(path), "sideEffects": "None",
+		"admissionReviewVersions": []string{"v1"}, "timeoutSeconds": 10,
+		"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": h.namespace}},
+		"rules": []any{map[string]any{
+			"apiGroups": []string{trainingJobs.Group}, "apiVersions": []string{"v1"}, "resources": []string{trainingJobs.Plural},
+			"operations": []string{"CREATE", "UPDATE", "DELETE"},
+		}},
+	}
+	edit(hook)
+	collection := "/apis/admissionregistration.k8s.io/v1/" + strings.ToLower(kind) + "webhookconfigurations"
+	name := h.namespace + strings.ReplaceAll(path, "/", "-")
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind + "WebhookConfiguration",
+		"metadata": map[string]any{"name": name}, "webhooks": []any{hook},
+	})
+	require.NoError(t, err)
+	_, err = server.Must(t.Context(), http.MethodPost, collection, body)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := server.Must(context.Background(), http.MethodDelete, collection+"/"+name, nil)
+		require.NoError(t, err)
+	})
+}
+
+func unedited(map[string]any) {}
+
+// old returns a path of version v1alpha1.
+func (h *hooks) old(name ...string) string {
+	return strings.Replace(h.path(name...), "/v1/", "/v1alpha1/", 1)
+}
+
+// send sends an object and returns the answer with its code and its warnings.
+func (h *hooks) send(t *testing.T, method, path string, object any) (code int, warnings []string, answer map[string]any) {
+	t.Helper()
+	body, err := json.Marshal(object)
+	require.NoError(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), method, server.URL()+path, bytes.NewReader(body))
+	require.NoError(t, err)
+	request.Header.Set("Content-Type", "application/json")
+	client := server.HTTPClient(cluster.AdminToken)
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
+	require.NoError(t, err)
+	text, err := io.ReadAll(response.Body)
+	require.NoError(t, errors.Join(err, response.Body.Close()))
+	require.NoError(t, json.Unmarshal(text, &answer), "%s", text)
+	return response.StatusCode, response.Header.Values("Warning"), answer
+}
+
+// refused requires that a new job is refused with a code and a part of a message.
+func (h *hooks) refused(t *testing.T, j map[string]any, code int, message string) {
+	t.Helper()
+	got, _, answer := h.send(t, http.MethodPost, h.path(), j)
+	require.Equal(t, code, got, "%v", answer)
+	require.Contains(t, answer["message"], message)
+}
+
+// TestWebhooks runs a mutating, a validating and a conversion webhook of TrainingJobs.
+func TestWebhooks(t *testing.T) {
+	h := startHooks(t)
+	h.define(t)
+	h.convertible(t)
+	defer h.undefine(t) // while the conversion still works
+	t.Run("conversion", h.converts)
+	t.Run("defaults", h.defaults)
+	t.Run("validation", h.validates)
+	t.Run("failures", h.fails)
+}
+
+// converts writes a job in one version and reads it in the other.
+func (h *hooks) converts(t *testing.T) {
+	h.submit(t, "new", training{"successPolicy": "AllWorkers", "backoffLimit": 3, "replicas": replicas{"chief": 1, "worker": 2}})
+	code, _, old := h.send(t, http.MethodGet, h.old("new"), nil)
+	require.Equal(t, http.StatusOK, code, "%v", old)
+	require.Equal(t, "training.leat.example/v1alpha1", old["apiVersion"])
+	spec := old["spec"].(map[string]any)
+	require.Equal(t, map[string]any{"backoffLimit": 3.0}, spec["runPolicy"])
+	require.Equal(t, 2.0, spec["tfReplicaSpecs"].(map[string]any)["Worker"].(map[string]any)["replicas"])
+
+	spec["runPolicy"] = map[string]any{"backoffLimit": 5}
+	code, _, answer := h.send(t, http.MethodPut, h.old("new"), old)
+	require.Equal(t, http.StatusOK, code, "%v", answer)
+	_, _, now := h.send(t, http.MethodGet, h.path("new"), nil)
+	require.Equal(t, "AllWorkers", now["spec"].(map[string]any)["successPolicy"], "an old client does not lose new fields")
+	require.Equal(t, 5.0, now["spec"].(map[string]any)["backoffLimit"])
+	require.NotContains(t, now["metadata"], "annotations")
+
+	h.submit(t, "second", training{"replicas": replicas{"worker": 1}})
+	_, _, list := h.send(t, http.MethodGet, h.old(), nil)
+	require.Len(t, list["items"], 2)
+
+	boss := trainingJob("boss", training{"tfReplicaSpecs": map[string]any{"Boss": map[string]any{"template": map[string]any{}}}})
+	boss["apiVersion"] = "training.leat.example/v1alpha1"
+	code, _, answer = h.send(t, http.MethodPost, h.old(), boss)
+	require.Equal(t, http.StatusInternalServerError, code)
+	require.Contains(t, answer["message"], "convert "+h.namespace+"/boss from training.leat.example/v1alpha1 TrainingJob to v1: spec.tfReplicaSpecs: Boss is not")
+}
+
+func (h *hooks) defaults(t *testing.T) {
+	h.configure(t, "Mutating", "/mutate", unedited)
+	require.NoError(t, eventually(t.Context(), func() error { // until the API server has read the configuration
+		code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", trainingJob("try", training{"replicas": replicas{"worker": 1}}))
+		if code != http.StatusCreated || answer["spec"].(map[string]any)["successPolicy"] != "Leader" {
+			return fmt.Errorf("%d: %v", code, answer)
+		}
+		return nil
+	}))
+	j := trainingJob("defaults", training{"replicas": map[string]any{
+		"worker": map[string]any{"template": map[string]any{"future": map[string]any{"field": 1}}},
+	}})
+	code, _, answer := h.send(t, http.MethodPost, h.path(), j)
+	require.Equal(t, http.StatusCreated, code, "%v", answer)
+	worker := answer["spec"].(map[string]any)["replicas"].(map[string]any)["worker"].(map[string]any)
+	require.Equal(t, 1.0, worker["replicas"])
+	require.Equal(t, "Never", worker["restartPolicy"])
+	require.Equal(t, map[string]any{"field": 1.0}, worker["template"].(map[string]any)["future"], "a field that the type does not declare")
+	h.refused(t, trainingJob("panic", training{"replicas": replicas{"worker": 1}}), http.StatusInternalServerError, "the webhook panicked; its log has the reason")
+	require.Equal(t, 1, h.logs.FilterMessage("a webhook panicked").Len())
+	h.refused(t, trainingJob("odd", training{"replicas": 7}), http.StatusBadRequest, "the webhook cannot decode the object: ")
+}
+
+func (h *hooks) validates(t *testing.T) {
+	h.configure(t, "Mutating", "/mutate", unedited)
+	h.configure(t, "Validating", "/validate", unedited)
+	leaderless := trainingJob("leaderless", training{"replicas": replicas{"ps": 1}})
+	var answer map[string]any
+	require.NoError(t, eventually(t.Context(), func() (err error) {
+		var code int
+		if code, _, answer = h.send(t, http.MethodPost, h.path()+"?dryRun=All", leaderless); code != http.StatusUnprocessableEntity {
+			err = fmt.Errorf("%d: %v", code, answer)
+		}
+		return err
+	}))
+	require.Equal(t, "spec.replicas", answer["details"].(map[string]any)["causes"].([]any)[0].(map[string]any)["field"])
+	require.Contains(t, answer["message"], "a chief, a master or a worker is needed")
+	require.Contains(t, h.dryRuns, true)
+	code, _, _ := h.send(t, http.MethodGet, h.path("leaderless"), nil)
+	require.Equal(t, http.StatusNotFound, code)
+
+	kept := trainingJob("kept", training{"replicas": replicas{"worker": 1}})
+	kept["metadata"] = map[string]any{"name": "kept", "labels": map[string]any{"keep": "yes"}}
+	code, warnings, answer := h.send(t, http.MethodPost, h.path(), kept)
+	require.Equal(t, http.StatusCreated, code, "%v", answer)
+	require.Equal(t, []string{`299 - "spec.backoffLimit: a job without a limit may restart forever"`}, warnings)
+	_, err := h.patch(t.Context(), "kept", training{"successPolicy": "AllWorkers"}.patch())
+	require.ErrorContains(t, err, "the success policy cannot change")
+	require.True(t, hasCode(err, http.StatusForbidden), "%v", err)
+	code, _, answer = h.send(t, http.MethodDelete, h.path("kept"), nil)
+	require.Equal(t, http.StatusForbidden, code)
+	require.Contains(t, answer["message"], "the job has the label keep=yes")
+	_, err = h.patch(t.Context(), "kept", map[string]any{"metadata": map[string]any{"labels": map[string]any{"keep": nil}}})
+	require.NoError(t, err)
+	code, _, _ = h.send(t, http.MethodDelete, h.path("kept"), nil)
+	require.Equal(t, http.StatusOK, code)
+}
+
+// fails has configurations and requests that a user has to correct. The API server shows what the webhook said.
+func (h *hooks) fails(t *testing.T) {
+	valid := trainingJob("fails", training{"replicas": replicas{"worker": 1}})
+	for name, c := range map[string]struct {
+		edit    func(webhook map[string]any)
+		message string // of the answer to the user
+		logged  string
+	}{
+		"another authority": {
+			func(w map[string]any) { w["clientConfig"].(map[string]any)["caBundle"] = server.CA() }, "certificate signed by unknown authority", "TLS handshake error",
+		},
+		"another path": {
+			func(w map[string]any) { w["clientConfig"].(map[string]any)["url"] = h.url + "/nothing" },
+			`there is no webhook at the path "/nothing"`, "a request was refused",
+		},
+		"another version of reviews": {
+			func(w map[string]any) { w["admissionReviewVersions"] = []string{"v1beta1"} },
+			"this webhook supports only admission.k8s.io/v1 AdmissionReview", "a request was refused",
+		},
+		"another version of jobs": {
+			func(w map[string]any) { w["rules"].([]any)[0].(map[string]any)["apiVersions"] = []string{"v1alpha1"} },
+			"this webhook is for training.leat.example/v1 TrainingJob, and the review is about training.leat.example/v1alpha1", "a request was refused",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h.logs.TakeAll()
+			h.configure(t, "Validating", "/validate", c.edit)
+			require.NoError(t, eventually(t.Context(), func() error {
+				code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", valid)
+				if message, _ := answer["message"].(string); !strings.Contains(message, c.message) {
+					return fmt.Errorf("%d: %v", code, answer)
+				}
+				return nil
+			}))
+			require.NoError(t, eventually(t.Context(), func() error {
+				if h.logs.FilterMessageSnippet(c.logged).Len() == 0 {
+					return fmt.Errorf("the log lacks %q", c.logged)
+				}
+				return nil
+			}))
+		})
+	}
+	t.Run("a large object", func(t *testing.T) {
+		h.configure(t, "Validating", "/validate", unedited)
+		large := trainingJob("large", training{"replicas": replicas{"worker": 1}})
+		large["metadata"] = map[string]any{"name": "large", "annotations": map[string]any{"a": strings.Repeat("x", 100<<10)}}
+		require.NoError(t, eventually(t.Context(), func() error {
+			code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", large)
+			if message, _ := answer["message"].(string); !strings.Contains(message, "the body has more than 65536 bytes") {
+				return fmt.Errorf("%d: %v", code, message)
+			}
+			return nil
+		}))
+	})
+}
