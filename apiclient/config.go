@@ -8,6 +8,10 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/leatproject/leat/apiclient/internal/auth"
+	"github.com/leatproject/leat/apiclient/internal/secret"
+	"github.com/leatproject/leat/apiclient/internal/transport"
 )
 
 // Config has the address of a server and the credentials of a user. It comes from kubeconfig.Load, from InCluster, or
@@ -109,7 +113,7 @@ type Config struct {
 	// Transport.
 	WrapTransport func(next http.RoundTripper) http.RoundTripper
 
-	timeouts timeouts
+	timeouts transport.Timeouts // other values only in tests
 }
 
 // Impersonate names the user that the server should use for a request. The zero value changes nothing.
@@ -189,7 +193,7 @@ func (c Config) validate() error {
 	if err := c.TLS.validate(); err != nil {
 		return err
 	}
-	if c.UserAgent != "" && !validHeader(c.UserAgent) {
+	if c.UserAgent != "" && !auth.ValidHeader(c.UserAgent) {
 		return fieldErrorf("UserAgent", "it cannot be sent in a header, because it has a control character")
 	}
 	if c.MaxObjectBytes < 0 {
@@ -212,7 +216,7 @@ func (c Config) validateCredentials() error {
 		return fieldErrorf("Username", "it is empty, but there is a password")
 	case strings.Contains(c.Username, ":"):
 		return fieldErrorf("Username", "it has a colon, which basic authentication does not allow")
-	case !validHeader(c.BearerToken.Reveal()):
+	case !auth.ValidHeader(c.BearerToken.Reveal()):
 		return fieldErrorf("BearerToken", "it cannot be sent in a header, because it has a line break or another control character")
 	}
 	return c.Impersonate.validate()
@@ -222,11 +226,11 @@ func (i Impersonate) validate() error {
 	if i.UserName == "" && !i.isZero() {
 		return fieldErrorf("Impersonate.UserName", "it is empty, but other fields of Impersonate are set")
 	}
-	if !validHeader(i.UserName) || !validHeader(i.UID) {
+	if !auth.ValidHeader(i.UserName) || !auth.ValidHeader(i.UID) {
 		return fieldErrorf("Impersonate", "the name or the UID has a control character")
 	}
 	for _, g := range i.Groups {
-		if !validHeader(g) {
+		if !auth.ValidHeader(g) {
 			return fieldErrorf("Impersonate.Groups", "%q has a control character", g)
 		}
 	}
@@ -235,7 +239,7 @@ func (i Impersonate) validate() error {
 			return fieldErrorf("Impersonate.Extra", "it has an empty key")
 		}
 		for _, v := range values {
-			if !validHeader(v) {
+			if !auth.ValidHeader(v) {
 				return fieldErrorf("Impersonate.Extra", "the value of %q has a control character", key)
 			}
 		}
@@ -296,7 +300,7 @@ func parseHost(host string) (*url.URL, error) {
 	case !strings.Contains(host, "://"):
 		return nil, fieldErrorf("Host", "%q has no scheme: write https://%s or http://%s", shown, shown, shown)
 	case err != nil:
-		return nil, fieldErrorf("Host", "%q is not a URL: %w", shown, bareURLError(err))
+		return nil, fieldErrorf("Host", "%q is not a URL: %w", shown, secret.WithoutURL(err))
 	case u.Scheme != "http" && u.Scheme != "https":
 		return nil, fieldErrorf("Host", "%q has the scheme %q; it must be https or http", shown, u.Scheme)
 	case u.Host == "" || u.Hostname() == "":
@@ -321,14 +325,4 @@ func validateProxy(u *url.URL) error {
 		return fieldErrorf("ProxyURL", "it has no host")
 	}
 	return nil
-}
-
-// validHeader reports whether a header can have this value. It is stricter than net/http, whose error comes too late.
-func validHeader(v string) bool {
-	for i := range len(v) {
-		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
 }

@@ -3,124 +3,61 @@ package apiclient
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
-	"net/http"
-	"slices"
-	"strings"
-	"sync/atomic"
+	"encoding/json"
+
+	"github.com/leatproject/leat/apiclient/internal/auth"
+	"github.com/leatproject/leat/apiclient/internal/secret"
 )
 
-// credentials add credentials to requests. They are headers of each request and not part of the transport, so that
-// net/http's rules for redirects apply to them, and a WebSocket handshake can have the same. Credentials that change
-// come from a CredentialSource: the Config's own or the user's.
-type credentials struct {
-	header http.Header // never changes
-	source CredentialSource
-	own    *configured // the source if it is the Config's own; otherwise nil
-	sent   *sentSecrets
-	last   atomic.Pointer[tls.Certificate] // of the last request
+// Secret is a credential: a token, a password, a private key. If it is printed, logged or marshalled, also as a part of
+// another value, the output shows only that there is one. This is also true for an unexported field of another struct.
+// NewSecret makes one. Its method Reveal returns the text, and IsZero reports that there is no credential, as in the
+// zero value. client-go has no such type.
+type Secret = secret.Secret
+
+// NewSecret returns a Secret with a text. An empty text is no credential.
+func NewSecret(text string) Secret { return secret.New(text) }
+
+// Credentials authenticate a request: a bearer token, a client certificate, or both.
+type Credentials struct {
+	Token       Secret
+	Certificate *tls.Certificate
 }
 
-func newCredentials(c Config) (*credentials, error) {
-	cr := &credentials{header: http.Header{}, source: c.Credentials, sent: &sentSecrets{}}
-	if c.Username != "" {
-		cr.header.Set("Authorization", "Basic "+basicAuth(c.Username, c.Password.Reveal()))
-		cr.sent.addPassword(c.Username, c.Password.Reveal())
+// MarshalJSON reports which credentials there are, and the subject of a certificate. It is meant for logs and not for
+// storage.
+func (c Credentials) MarshalJSON() ([]byte, error) {
+	shown := struct {
+		Token       Secret `json:"token,omitzero"`
+		Certificate string `json:"certificate,omitempty"`
+	}{Token: c.Token}
+	if leaf := auth.Leaf(c.Certificate); leaf != nil {
+		shown.Certificate = leaf.Subject.String()
 	}
-	c.Impersonate.addTo(cr.header)
-	if c.Credentials != nil {
-		return cr, nil
-	}
-	own, err := newConfigured(c)
-	if err != nil {
-		return nil, err
-	}
-	cr.source, cr.own = own, own
-	if !own.newest.Token.IsZero() {
-		cr.sent.addToken(own.newest.Token)
-	}
-	return cr, nil
+	return json.Marshal(shown)
 }
 
-func (i Impersonate) addTo(h http.Header) {
-	if i.UserName != "" {
-		h.Set("Impersonate-User", i.UserName)
-	}
-	if i.UID != "" {
-		h.Set("Impersonate-Uid", i.UID)
-	}
-	for _, g := range i.Groups {
-		h.Add("Impersonate-Group", g)
-	}
-	for key, values := range i.Extra {
-		name := "Impersonate-Extra-" + escapeHeaderName(strings.ToLower(key))
-		for _, v := range values {
-			h.Add(name, v)
-		}
-	}
+// CredentialSource returns credentials that change while a program runs. Package exec has one. It must be safe for
+// concurrent use. It corresponds to the ExecProvider and the AuthProvider of client-go's rest.Config.
+type CredentialSource interface {
+	// Credentials returns the newest credentials. Each request calls it. It may block until ctx ends; an error fails
+	// the request. If the certificate differs from that of the previous request, new connections are opened. Requests
+	// in flight continue on the old connections.
+	Credentials(ctx context.Context) (Credentials, error)
+	// Refused reports that the server answered 401 to a request with these credentials, or refused their certificate in
+	// the handshake. It must not block. After a 401, Credentials is called at once. If it returns other credentials,
+	// the request is sent once more.
+	Refused(c Credentials)
 }
 
-// escapeHeaderName percent-encodes the bytes that a header's name cannot have. The server decodes them.
-func escapeHeaderName(key string) string {
-	var b strings.Builder
-	for i := range len(key) {
-		c := key[i]
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", c) >= 0 {
-			b.WriteByte(c)
-			continue
-		}
-		fmt.Fprintf(&b, "%%%02x", c)
-	}
-	return b.String()
+// source is a CredentialSource for the room below.
+type source struct{ from CredentialSource }
+
+// Credentials returns the newest credentials.
+func (s source) Credentials(ctx context.Context) (auth.Credentials, error) {
+	c, err := s.from.Credentials(ctx)
+	return auth.Credentials(c), err
 }
 
-// apply adds the newest credentials to a request's header and returns them. The transport needs the certificate, and
-// refused needs all of them.
-func (cr *credentials) apply(ctx context.Context, h http.Header) (used Credentials, err error) {
-	for name, values := range cr.header {
-		h[name] = slices.Clone(values)
-	}
-	if used, err = cr.source.Credentials(ctx); err != nil {
-		return used, err
-	}
-	if c := used.Certificate; c != nil && (len(c.Certificate) == 0 || c.PrivateKey == nil) {
-		return used, fmt.Errorf("apiclient: the client certificate of %T lacks its certificate or its key", cr.source)
-	}
-	cr.last.Store(used.Certificate)
-	if used.Token.IsZero() {
-		return used, nil
-	}
-	token := used.Token.Reveal()
-	if !validHeader(token) {
-		return used, fmt.Errorf("apiclient: the token of %T cannot be sent in a header, because it has a line break or another control character", cr.source)
-	}
-	h.Set("Authorization", "Bearer "+token)
-	cr.sent.addToken(used.Token)
-	return used, nil
-}
-
-// refused reports an answer of 401 to the source. used is the value that apply returned. The result is true if the
-// source now has other credentials, so that the request can be repeated. It blocks while the source finds them.
-func (cr *credentials) refused(ctx context.Context, used Credentials) (changed bool) {
-	cr.source.Refused(used)
-	newest, err := cr.source.Credentials(ctx)
-	return err == nil && !(newest.Token.Reveal() == used.Token.Reveal() && sameCertificate(newest.Certificate, used.Certificate))
-}
-
-// certificate returns the client certificate for a new connection. For a user's source, which may block, it returns the
-// last one.
-func (cr *credentials) certificate() *tls.Certificate {
-	if cr.own == nil {
-		return cr.last.Load()
-	}
-	newest, _ := cr.own.Credentials(context.Background()) // it neither blocks nor fails
-	return newest.Certificate
-}
-
-// stale returns why the credentials in use are older than the files of the Config; nil if they are not.
-func (cr *credentials) stale() error {
-	if cr.own == nil {
-		return nil
-	}
-	return cr.own.stale()
-}
+// Refused reports that the server refused credentials.
+func (s source) Refused(c auth.Credentials) { s.from.Refused(Credentials(c)) }

@@ -71,6 +71,6 @@ func (p *PartialClient[T]) deletion(ctx context.Context, answer []byte, mediaTyp
 func setDeleteOptions(r *request, o metav1.DeleteOptions) error {
 	o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	body, err := json.Marshal(o)
-	r.body, r.contentType, r.accept = body, codec.MediaTypeJSON, codec.MediaTypeJSON
+	r.Body, r.ContentType, r.Accept = body, codec.MediaTypeJSON, codec.MediaTypeJSON
 	return err
 }

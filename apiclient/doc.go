@@ -2,15 +2,18 @@
 // decodes them as the types of the caller. Package reflector and package informer use it through api.ListerWatcher,
 // which NewTyped and NewPartial return.
 //
-// Read client.go and config.go for the connection, request.go and retry.go for a request, partial.go, typed.go and
-// watch.go for the verbs, credentials.go, transports.go and file.go for credentials that rotate. The sub-packages are
-// for programs that need them: kubeconfig, exec, discovery and websocket.
+// Read config.go and client.go for the connection, partial.go, typed.go and watch.go for the verbs, endpoint.go and
+// request.go for a request, status.go and errors.go for failures. How a request is sent is the work of the packages
+// below, which know nothing of objects: internal/call repeats, limits and observes, internal/transport connects,
+// internal/auth has credentials that rotate, and internal/secret hides them. The other packages below are for programs
+// that need them: kubeconfig, exec, discovery and websocket.
 //
 // # Example
 //
-// cfg, err := apiclient.InCluster() // or kubeconfig.Load client, err := apiclient.New(cfg) pods :=
-// apiclient.NewTyped[*corev1.Pod](client, podResource, "default") pod, err := pods.Get(ctx, api.Key{Name: "web"},
-// metav1.GetOptions{})
+//	cfg, err := apiclient.InCluster() // or kubeconfig.Load
+//	client, err := apiclient.New(cfg)
+//	pods := apiclient.NewTyped[*corev1.Pod](client, podResource, "default")
+//	pod, err := pods.Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})
 //
 // See Example, ExampleNewPartial, ExamplePartialClient_Apply, ExampleSubresource, ExampleAll and ExampleRequest.
 //

@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/leatproject/leat/apiclient/internal/call"
 	"github.com/leatproject/leat/codec"
 	"github.com/leatproject/leat/internal/quote"
 )
@@ -53,9 +54,9 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptions) (Document, error) {
 	r := c.documentRequest(path)
 	if o.Accept != "" {
-		r.accept = o.Accept
+		r.Accept = o.Accept
 	}
-	r.ifNoneMatch = o.ETag
+	r.IfNoneMatch = o.ETag
 	if !strings.HasPrefix(path, "/") {
 		return Document{}, r.fail(errors.New("apiclient: the path of a document must begin with a slash"))
 	}
@@ -78,7 +79,10 @@ func (c *Client) FetchDocument(ctx context.Context, path string, o DocumentOptio
 }
 
 func (c *Client) documentRequest(path string) request {
-	return request{verb: "get", target: path, method: http.MethodGet, path: path, accept: codec.MediaTypeJSON, sent: c.credentials.sent}
+	return request{
+		client: c, verb: "get", target: path,
+		Call: call.Call{Method: http.MethodGet, Path: path, Accept: codec.MediaTypeJSON},
+	}
 }
 
 // notModified recognises 304 Not Modified, which arrives as an error.
@@ -92,7 +96,7 @@ func (c *Client) readDocument(contentType string, body io.ReadCloser) ([]byte, e
 		return nil, err
 	}
 	if strings.HasPrefix(contentType, codec.MediaTypeProtobuf) {
-		return nil, &ContentTypeError{ContentType: quote.Short(contentType, maxQuotedName)}
+		return nil, c.contentTypeError(contentType, nil)
 	}
 	most := min(int64(c.maxObjectBytes), math.MaxInt64-1) // MaxObjectBytes may be the largest integer
 	content, err := io.ReadAll(io.LimitReader(body, most+1))

@@ -1,13 +1,9 @@
 package apiclient_test
 
 import (
-	"bytes"
-	"compress/gzip"
 	"errors"
-	"io"
 	"net/http"
 	"testing"
-	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,37 +29,5 @@ func FuzzStatusErrors(f *testing.F) {
 		require.True(t, errors.As(err, &s))
 		require.NotEmpty(t, err.Error())
 		require.NotContains(t, err.Error(), secret)
-	})
-}
-
-// FuzzInflate compares with gzip.Reader, which returns the same bytes, but later.
-func FuzzInflate(f *testing.F) {
-	zip := func(texts ...string) []byte {
-		var b bytes.Buffer
-		for _, text := range texts {
-			z := gzip.NewWriter(&b)
-			_, _ = io.WriteString(z, text)
-			_ = z.Close()
-		}
-		return b.Bytes()
-	}
-	f.Add(zip("a", "b"))
-	f.Add(zip(onePod)[:30])
-	f.Add(append(zip("a"), "more"...))
-	f.Add(zip())
-	f.Add(zip("", "", "x"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got, gotErr := io.ReadAll(io.LimitReader(apiclient.Inflate(io.NopCloser(iotest.OneByteReader(bytes.NewReader(data)))), 1<<20))
-		if len(data) == 0 {
-			require.NoError(t, gotErr)
-			return
-		}
-		var want []byte
-		z, wantErr := gzip.NewReader(bytes.NewReader(data))
-		if wantErr == nil {
-			want, wantErr = io.ReadAll(io.LimitReader(z, 1<<20))
-		}
-		require.Equal(t, string(want), string(got))
-		require.Equal(t, wantErr == nil, gotErr == nil, "%v %v", wantErr, gotErr)
 	})
 }

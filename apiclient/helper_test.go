@@ -77,3 +77,15 @@ func asError(err error, target any) bool { return errors.As(err, target) }
 func isErrno(err error, n syscall.Errno) bool { return errors.Is(err, n) }
 
 func isUnexpectedEOF(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
+
+// transportOf returns the newest transport, as an Opener gets it.
+func transportOf(t *testing.T, c *apiclient.Client) (newest http.RoundTripper) {
+	open := func(_ *http.Request, o apiclient.Opening) (io.ReadCloser, string, error) {
+		newest = o.Transport
+		return nil, "", io.ErrUnexpectedEOF
+	}
+	for _, err := range apiclient.NewPartial[*pod](c, podResource, "").WatchOver(t.Context(), api.Options[*pod]{}, open) {
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	}
+	return newest
+}

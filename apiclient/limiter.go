@@ -28,20 +28,15 @@ func (e *LimiterError) Error() string {
 // Unwrap returns the limiter's error.
 func (e *LimiterError) Unwrap() error { return e.Err }
 
-// limit waits for the limiter, unless r is a watch. A watch costs a server little and lasts long, and a delayed watch
-// delays all events.
-func (c *Client) limit(ctx context.Context, r request) (waited time.Duration, err error) {
-	if c.limiter == nil || r.watch {
-		return 0, nil
-	}
+// limit waits for a limiter.
+func limit(ctx context.Context, l Limiter) error {
 	began := time.Now()
-	err = c.limiter.Wait(ctx)
-	waited = time.Since(began)
+	err := l.Wait(ctx)
 	if err == nil {
-		return waited, nil
+		return nil
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return waited, &LimiterError{Waited: waited, Err: err}
+	return &LimiterError{Waited: time.Since(began), Err: err}
 }

@@ -66,8 +66,8 @@ func (p *PartialClient[T]) List(ctx context.Context, o api.Options[T], each func
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	r.once = true
-	r.accept = p.codec.Accept(codec.AcceptOptions{
+	r.Once = true
+	r.Accept = p.codec.Accept(codec.AcceptOptions{
 		List: true, JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields,
 	})
 	body, mediaType, err := p.client.read(ctx, r)
@@ -127,7 +127,7 @@ func (p *PartialClient[T]) Patch(ctx context.Context, key api.Key, patch Patch, 
 		var none T
 		return none, r.fail(errNoFieldManager)
 	}
-	r.body, r.contentType = patch.Data, string(patch.Type)
+	r.Body, r.ContentType = patch.Data, string(patch.Type)
 	return p.one(ctx, r)
 }
 
@@ -155,7 +155,7 @@ func (p *PartialClient[T]) Apply(ctx context.Context, key api.Key, intent any, o
 		var none T
 		return none, err
 	}
-	r.body, r.contentType = patch.Data, string(patch.Type)
+	r.Body, r.ContentType = patch.Data, string(patch.Type)
 	return p.one(ctx, r)
 }
 
@@ -163,7 +163,7 @@ var errNoFieldManager = errors.New("apiclient: a server-side apply needs a field
 
 // one sends a request whose answer is one object.
 func (p *PartialClient[T]) one(ctx context.Context, r request) (T, error) {
-	r.accept = p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf})
+	r.Accept = p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf})
 	return fetch(ctx, p.client, p.codec, p.resource, r)
 }
 

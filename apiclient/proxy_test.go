@@ -339,8 +339,8 @@ func TestAProxyThatEchoesCredentials(t *testing.T) {
 func TestTheEnvironmentsProxies(t *testing.T) {
 	urls := []string{"http://far.example", "https://far.example", "https://near.example", "https://10.1.2.3:6443", "https://[fd00::1]", "https://localhost:6443"}
 	if os.Getenv("LEAT_TEST_PROXIES") != "" {
-		transport := newClient(t, apiclient.Config{Host: "https://h"}).Transport().(*http.Transport)
-		dialled := newClient(t, apiclient.Config{Host: "https://h", DialContext: (&net.Dialer{}).DialContext}).Transport().(*http.Transport)
+		transport := transportOf(t, newClient(t, apiclient.Config{Host: "https://h"})).(*http.Transport)
+		dialled := transportOf(t, newClient(t, apiclient.Config{Host: "https://h", DialContext: (&net.Dialer{}).DialContext})).(*http.Transport)
 		require.Nil(t, dialled.Proxy, "who dials by himself knows the way")
 		chosen := map[string]string{}
 		for _, to := range urls {

@@ -4,7 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"strings"
+
+	"github.com/leatproject/leat/apiclient/internal/secret"
 )
 
 // shownConfig has the visible part of a Config. All ways to print or marshal a Config use it, so a new field of Config
@@ -39,7 +40,7 @@ type shownTLS struct {
 
 func (c Config) shown() shownConfig {
 	s := shownConfig{
-		Host:               hideUser(c.Host),
+		Host:               secret.HideUser(c.Host),
 		BearerToken:        c.BearerToken,
 		BearerTokenFile:    c.BearerTokenFile,
 		Username:           c.Username,
@@ -102,7 +103,7 @@ func shownProxy(u *url.URL) string {
 	if u == nil {
 		return ""
 	}
-	return hideUser(u.String())
+	return secret.HideUser(u.String())
 }
 
 func size(b []byte) string {
@@ -110,17 +111,4 @@ func size(b []byte) string {
 		return ""
 	}
 	return fmt.Sprintf("%d bytes", len(b))
-}
-
-// hideUser removes user and password from a URL. It hides a URL that cannot be parsed if it may have either.
-func hideUser(s string) string {
-	if !strings.Contains(s, "@") {
-		return s
-	}
-	u, err := url.Parse(s)
-	if err != nil || u.User == nil {
-		return redacted
-	}
-	u.User = url.User(redacted)
-	return u.String()
 }

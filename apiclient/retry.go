@@ -1,17 +1,8 @@
 package apiclient
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"math/rand/v2"
-	"net/http"
-	"strings"
-	"syscall"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -40,125 +31,19 @@ type Retry struct {
 	Within time.Duration
 }
 
-const (
-	defaultRetryMax    = 10
-	defaultRetryWithin = time.Minute
-	shortestRetryAfter = time.Second // used if the server asks for no delay
-
-	maxReconnects  = 3
-	reconnectPause = 250 * time.Millisecond
-)
-
-func (p Retry) withDefaults() Retry {
-	if p.Max == 0 {
-		p.Max = defaultRetryMax
-	}
-	if p.Within <= 0 {
-		p.Within = defaultRetryWithin
-	}
-	return p
-}
-
-// outcome is the result of an attempt.
-type outcome struct {
-	err        error // nil after a success
-	used       Credentials
-	code       int           // the status code of the answer; 0 if there is no answer
-	retryAsked bool          // the server asks for a repetition
-	retryAfter time.Duration // the delay that the server asks for
-}
-
-// pause decides whether a request is repeated after its nth attempt, and after which wait.
-func (p Retry) pause(r request, o outcome, n int, since time.Duration) (wait time.Duration, again bool) {
-	switch {
-	case r.once || n > p.Max:
-		return 0, false
-	case o.code == 0 && n <= maxReconnects && mayReconnect(r.method, o.err):
-		wait = reconnectPause << (n - 1)
-	case o.retryAsked && mayRepeat(r.method, o):
-		wait = max(o.retryAfter, shortestRetryAfter)
-	default:
-		return 0, false
-	}
-	left := p.Within - since
-	return min(wait+rand.N(wait/4+1), left), wait <= left
-}
-
-// mayRepeat reports whether a request can be repeated after an answer.
-func mayRepeat(method string, o outcome) bool {
-	switch {
-	case o.code == http.StatusTooManyRequests:
-		return !apierrors.HasStatusCause(o.err, disruptionBudget)
-	case method == http.MethodGet:
-		return o.code >= 500
-	default:
-		return o.code == http.StatusServiceUnavailable && notBegun(o.err)
-	}
-}
-
 // disruptionBudget is the cause in a refused eviction of policy/v1.
 const disruptionBudget metav1.CauseType = "DisruptionBudget"
 
 // notBegun recognises the answers of two filters of kube-apiserver that run before all others: the filter of a server
 // that has not installed all paths yet (notfoundhandler), and the filter of a server that shuts down (waitgroup).
-func notBegun(err error) bool {
-	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) || status.Status().Reason != metav1.StatusReasonServiceUnavailable {
+func notBegun(s *metav1.Status) bool {
+	if s.Reason != metav1.StatusReasonServiceUnavailable {
 		return false
 	}
-	switch status.Status().Message {
+	switch s.Message {
 	case "the request has been made before all known HTTP paths have been installed, please try again",
 		"apiserver is shutting down":
 		return true
 	}
 	return false
-}
-
-// mayReconnect reports whether a request can be repeated that got no answer.
-func mayReconnect(method string, err error) bool {
-	return errors.Is(err, syscall.ECONNREFUSED) || method == http.MethodGet && lostConnection(err)
-}
-
-// lostConnection recognises a connection that ended during a request. net/http has no types for the errors of HTTP/2.
-func lostConnection(err error) bool {
-	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, end) {
-			return true
-		}
-	}
-	text := err.Error()
-	for _, end := range []string{
-		"http2: client connection lost", "http2: server sent GOAWAY", "http: server closed idle connection",
-	} {
-		if strings.Contains(text, end) {
-			return true
-		}
-	}
-	return false
-}
-
-// tried adds the number of attempts to an error, if there was more than one.
-func tried(err error, n int) error {
-	if n == 1 {
-		return err
-	}
-	return fmt.Errorf("%w (sent %d times)", err, n)
-}
-
-// fits reports whether a wait ends before ctx.
-func fits(ctx context.Context, d time.Duration) bool {
-	deadline, ok := ctx.Deadline()
-	return !ok || time.Until(deadline) > d
-}
-
-// waitFor waits for d. It returns false if ctx ends first.
-func waitFor(ctx context.Context, d time.Duration) (waited bool) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

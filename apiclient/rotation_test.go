@@ -72,15 +72,15 @@ func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
 		next, stop := r.watch(v)
 		r.is(v, "first")
 		require.EqualValues(t, 1, r.opened.Load())
-		before := v.Client().Transport()
+		before := transportOf(t, v.Client())
 
 		files.replace(pair("second"))
 		in(soon - 1)
 		r.is(v, "first")
-		require.Same(t, before, v.Client().Transport())
+		require.Same(t, before, transportOf(t, v.Client()))
 		in(1)
 		r.is(v, "second")
-		require.NotSame(t, before, v.Client().Transport(), "who opens connections of his own gets the newest")
+		require.NotSame(t, before, transportOf(t, v.Client()), "who opens connections of his own gets the newest")
 		require.EqualValues(t, 2, r.opened.Load(), "HTTP/2 does not put it on the connection of the first")
 		require.Equal(t, "8", next(8), "the watch goes on")
 		in(30 * time.Minute)
@@ -204,7 +204,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 				require.NotContains(t, err.Error(), "cannot be used")
 				return
 			}
-			require.ErrorContains(t, err, "the newer version of the credentials cannot be used: apiclient: Config."+want)
+			require.ErrorContains(t, err, "the newer version of the credentials cannot be used: "+want)
 		}
 
 		put("cert", nil)
@@ -336,7 +336,7 @@ func TestASourceOfCredentials(t *testing.T) {
 		cfg.Credentials = s
 		v := r.view(cfg)
 		r.is(v, "first with Bearer one")
-		transport := v.Client().Transport()
+		transport := transportOf(t, v.Client())
 
 		refuse := func(req *http.Request) bool { return req.Header.Get("Authorization") == "Bearer one" }
 		r.refuse.Store(&refuse)
@@ -348,7 +348,7 @@ func TestASourceOfCredentials(t *testing.T) {
 		s.next = &two
 		r.is(v, "first with Bearer one", "first with Bearer two")
 		require.Equal(t, []apiclient.Credentials{one, one}, s.refused)
-		require.Same(t, transport, v.Client().Transport(), "it is the same certificate")
+		require.Same(t, transport, transportOf(t, v.Client()), "it is the same certificate")
 		again := *one.Certificate
 		s.newest.Certificate = &again
 		r.is(v, "first with Bearer two")
@@ -358,7 +358,7 @@ func TestASourceOfCredentials(t *testing.T) {
 		s.newest, s.next = three, nil
 		r.is(v, "third")
 		require.EqualValues(t, 2, r.opened.Load())
-		require.NotSame(t, transport, v.Client().Transport())
+		require.NotSame(t, transport, transportOf(t, v.Client()))
 		require.Equal(t, "8", next(8))
 		stop()
 		in(time.Second)

@@ -57,6 +57,6 @@ func TestAFIFOThatReplacesAFileIsNotRead(t *testing.T) {
 		refuse := func(*http.Request) bool { return true }
 		r.refuse.Store(&refuse)
 		_, err := r.users(v)
-		require.ErrorContains(t, err, "the newer version of the credentials cannot be used: apiclient: Config.BearerTokenFile: read "+path+notRegular)
+		require.ErrorContains(t, err, "the newer version of the credentials cannot be used: BearerTokenFile: read "+path+notRegular)
 	})
 }

@@ -35,12 +35,11 @@ func (c *Client) Stream(ctx context.Context, resource api.Resource, key api.Key,
 		return nil, err
 	}
 	if raw {
-		r.query = query
+		r.Query = query
 	}
-	r.accept = acceptStream
-	patient := *c
-	patient.headerTimeout = 0
-	resp, err := patient.do(ctx, r)
+	r.Accept = acceptStream
+	r.Patient = true
+	resp, err := c.do(ctx, r)
 	if err != nil {
 		return nil, r.fail(err)
 	}

@@ -61,7 +61,7 @@ func (e *Endpoint[In, Out]) Patch(ctx context.Context, patch Patch, o metav1.Pat
 		var none Out
 		return none, err
 	}
-	r.body, r.contentType = patch.Data, string(patch.Type)
+	r.Body, r.ContentType = patch.Data, string(patch.Type)
 	return e.fetch(ctx, r)
 }
 
@@ -81,12 +81,12 @@ func (e *Endpoint[In, Out]) Apply(ctx context.Context, intent any, o metav1.Appl
 	if err != nil {
 		return none, r.fail(err)
 	}
-	r.body, r.contentType = patch.Data, string(patch.Type)
+	r.Body, r.ContentType = patch.Data, string(patch.Type)
 	return e.fetch(ctx, r)
 }
 
 func (e *Endpoint[In, Out]) fetch(ctx context.Context, r request) (Out, error) {
-	r.accept = e.codec.Accept(codec.AcceptOptions{JSON: e.client.disableProtobuf})
+	r.Accept = e.codec.Accept(codec.AcceptOptions{JSON: e.client.disableProtobuf})
 	return fetch(ctx, e.client, e.codec, api.Resource{}, r)
 }
 
@@ -97,10 +97,10 @@ func (e *Endpoint[In, Out]) send(ctx context.Context, verb, method string, in *I
 		return none, err
 	}
 	if in != nil {
-		if r.body, err = codec.Marshal(*in, codec.MediaTypeJSON, api.Resource{}); err != nil {
+		if r.Body, err = codec.Marshal(*in, codec.MediaTypeJSON, api.Resource{}); err != nil {
 			return none, r.fail(err)
 		}
-		r.contentType = codec.MediaTypeJSON
+		r.ContentType = codec.MediaTypeJSON
 	}
 	return e.fetch(ctx, r)
 }

@@ -65,8 +65,8 @@ func (t *Tables) fetch(ctx context.Context, r request, include metav1.IncludeObj
 	if err != nil {
 		return nil, r.fail(err)
 	}
-	maps.Copy(r.query, more)
-	r.accept = acceptTable
+	maps.Copy(r.Query, more)
+	r.Accept = acceptTable
 	table, err := fetch(ctx, t.client, t.codec, tableKind, r)
 	if errors.Is(err, codec.ErrUnexpectedKind) || apierrors.IsNotAcceptable(err) {
 		err = fmt.Errorf("%w (%w)", err, ErrNoTable)

@@ -65,6 +65,6 @@ func (p *TypedClient[T]) write(ctx context.Context, r request, object T) (T, err
 		var none T
 		return none, r.fail(err)
 	}
-	r.body, r.contentType = body, codec.MediaTypeJSON
+	r.Body, r.ContentType = body, codec.MediaTypeJSON
 	return p.one(ctx, r)
 }

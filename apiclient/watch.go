@@ -2,14 +2,14 @@ package apiclient
 
 import (
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient/internal/call"
 	"github.com/leatproject/leat/codec"
 )
 
@@ -56,42 +56,25 @@ func (p *PartialClient[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 // WatchOver is Watch with the stream that open returns.
 func (p *PartialClient[T]) WatchOver(ctx context.Context, o api.Options[T], open Opener) iter.Seq2[api.Event[T], error] {
 	return p.watchOver(ctx, o, p.acceptWatch(o), func(ctx context.Context, r request, onOpen func()) (io.ReadCloser, string, error) {
-		stream, mediaType, used, err := p.client.openOver(ctx, r, open, onOpen, 1)
-		if err != nil && apierrors.IsUnauthorized(err) && p.client.credentials.refused(ctx, used) {
-			stream, mediaType, _, err = p.client.openOver(ctx, r, open, onOpen, 2)
-		}
-		return stream, mediaType, err
+		return p.client.openOver(ctx, r, open, onOpen)
 	})
 }
 
-// openOver calls an Opener once, with the newest credentials.
-func (c *Client) openOver(
-	ctx context.Context, r request, open Opener, onOpen func(), attempt int,
-) (stream io.ReadCloser, mediaType string, used Credentials, err error) {
-	seen := c.observe(r, attempt)
-	defer func() {
-		if err != nil {
-			seen.ended(err)
+// openOver opens a stream with an Opener.
+func (c *Client) openOver(ctx context.Context, r request, open Opener, onOpen func()) (stream io.ReadCloser, mediaType string, err error) {
+	r.Observe = c.observe(r)
+	o := Opening{HeaderTimeout: c.headerTimeout, MaxObjectBytes: c.maxObjectBytes, OnOpen: onOpen}
+	stream, err = c.sender.Open(ctx, r.Call, func(req *http.Request, rt http.RoundTripper) (io.ReadCloser, *call.Answer, error) {
+		o.Transport = rt
+		var s io.ReadCloser
+		s, mediaType, err = open(req, o)
+		var refused *HandshakeError
+		if errors.As(err, &refused) {
+			return nil, &call.Answer{Code: refused.StatusCode, Header: refused.Header, Body: refused.Body}, err
 		}
-	}()
-	req, used, err := c.newRequest(ctx, r)
-	if err != nil {
-		return nil, "", used, err
-	}
-	if err := givenUp(ctx); err != nil {
-		return nil, "", used, err // not every dialer checks the context before it dials
-	}
-	stream, mediaType, err = open(req, Opening{
-		Transport:      c.transports.peek(used.Certificate),
-		HeaderTimeout:  c.headerTimeout,
-		MaxObjectBytes: c.maxObjectBytes,
-		OnOpen:         onOpen,
+		return s, nil, err
 	})
-	if err != nil {
-		return nil, "", used, c.explainHandshake(ctx, err, used, seen)
-	}
-	seen.answered(http.StatusSwitchingProtocols, "WebSocket")
-	return &opened{ReadCloser: stream, givenUp: func() error { return givenUp(ctx) }, seen: seen}, mediaType, used, nil
+	return stream, mediaType, err
 }
 
 func (p *PartialClient[T]) watchOver(
@@ -104,7 +87,7 @@ func (p *PartialClient[T]) watchOver(
 			yield(api.Event[T]{}, err)
 			return
 		}
-		r.accept, r.once, r.watch = accept, true, true
+		r.Accept, r.Once, r.Unlimited = accept, true, true
 		ctx, dog := newWatchdog(ctx, o.ListOptions)
 		defer dog.stop()
 		o := o
@@ -149,7 +132,7 @@ func (p *PartialClient[T]) pump(
 		case err == io.EOF && ctx.Err() == nil:
 			return nil
 		case ctx.Err() != nil:
-			return givenUp(ctx)
+			return call.Ended(ctx)
 		case err != nil:
 			return err
 		}
@@ -163,17 +146,4 @@ func (p *PartialClient[T]) pump(
 // acceptWatch returns the Accept header of a watch.
 func (p *PartialClient[T]) acceptWatch(o api.Options[T]) string {
 	return p.codec.Accept(codec.AcceptOptions{JSON: p.client.disableProtobuf, DropManagedFields: o.DropManagedFields})
-}
-
-// explainHandshake turns the error of an Opener into the error that an HTTP request would return.
-func (c *Client) explainHandshake(ctx context.Context, err error, used Credentials, seen *observation) error {
-	if err := givenUp(ctx); err != nil {
-		return err
-	}
-	if answer, ok := asHandshake(err); ok {
-		seen.answered(answer.StatusCode, "HTTP/1.1")
-		c.warnings.deliver(answer.Header["Warning"], c.credentials.sent.clean)
-		return c.statusErrorOf(answer.StatusCode, answer.Header, answer.Body, used)
-	}
-	return asTransportError(c.explainTransport(bareURLError(err), used))
 }

@@ -2,7 +2,6 @@ package apiclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient/internal/call"
 )
 
 const (
@@ -38,19 +38,6 @@ func (*WatchTimeoutError) Temporary() bool { return true }
 
 // Is matches api.ErrOverdue.
 func (*WatchTimeoutError) Is(target error) bool { return target == api.ErrOverdue }
-
-// givenUp returns why a context has ended: the context's own error or the watchdog's. It returns nil before the end.
-func givenUp(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil {
-		return nil
-	}
-	var timeout *WatchTimeoutError
-	if errors.As(context.Cause(ctx), &timeout) {
-		return timeout
-	}
-	return err
-}
 
 // watchdog ends the context of a watch if the server no longer sends bookmarks. They come regularly during a watch
 // (KEP-956); kube-apiserver sends one each minute. The watchdog learns their interval. It does not enforce
@@ -97,7 +84,7 @@ func (d *watchdog) saw(kind watch.EventType, initialEventsEnd bool) {
 		return
 	}
 	d.silence = silence
-	d.timer = time.AfterFunc(silence, func() { d.cancel(&WatchTimeoutError{Silence: silence}) })
+	d.timer = time.AfterFunc(silence, func() { d.cancel(call.Cause{Err: &WatchTimeoutError{Silence: silence}}) })
 	d.timer.Stop()
 }
 

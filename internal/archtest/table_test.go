@@ -23,7 +23,11 @@ var table = []layer{
 	{"internal/trie internal/hooks internal/quote internal/runstate internal/sameorigin internal/graceful", ""},
 	{"internal/regularfile", "internal/quote"},
 	{"codec", "api internal/quote"},
-	{"apiclient", "api codec internal/quote internal/regularfile"},
+	{"apiclient/internal/secret", "internal/quote"},
+	{"apiclient/internal/auth", "apiclient/internal/secret internal/regularfile"},
+	{"apiclient/internal/transport", "apiclient/internal/auth apiclient/internal/secret internal/quote"},
+	{"apiclient/internal/call", "apiclient/internal/auth apiclient/internal/secret apiclient/internal/transport"},
+	{"apiclient", "api codec apiclient/internal/auth apiclient/internal/call apiclient/internal/secret apiclient/internal/transport internal/quote internal/regularfile"},
 	{"apiclient/exec", "api apiclient internal/quote internal/regularfile"},
 	{"apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
 	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote internal/regularfile"},
@@ -80,7 +84,8 @@ var confined = []layer{
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.
-var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin internal/graceful internal/regularfile")
+var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin internal/graceful internal/regularfile " +
+	"apiclient/internal/secret apiclient/internal/auth apiclient/internal/transport")
 
 // layerOf returns the row of a package.
 func layerOf(pkg string) (layer, bool) {

@@ -60,11 +60,11 @@ func newSurface(s *source, foreign types.Importer) (*surface, error) {
 	return u, nil
 }
 
-// isPublic reports whether the exported names of a package are an API of programs. Packages for tests are not, because
-// their users are tests.
+// isPublic reports whether the exported names of a package are an API of programs. Those of internal packages are not.
+// Those of packages for tests are not, because their users are tests.
 func isPublic(pkg string) bool {
-	top, _, _ := strings.Cut(pkg, "/")
-	return !slices.Contains([]string{"internal", "testserver", "testkit", "cmd", "examples"}, top)
+	folders := strings.Split(pkg, "/")
+	return !slices.Contains(folders, "internal") && !slices.Contains([]string{"testserver", "testkit", "cmd", "examples"}, folders[0])
 }
 
 // place adds a file to its unit, if it is one of those that count.

@@ -1,4 +1,4 @@
-package apiclient
+package transport
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/leatproject/leat/apiclient/internal/secret"
 )
 
 // ProxyError is the answer of a proxy that did not connect to the server. client-go has no such type.
@@ -33,7 +35,7 @@ type proxies struct {
 	handshake time.Duration  // time limit of a handshake
 	roots     *x509.CertPool // of the server; nil for the system's
 	insecure  bool
-	sent      *sentSecrets
+	sent      *secret.Sent
 
 	secure sync.Map // addresses of proxies with TLS, and their names
 }
@@ -47,7 +49,7 @@ func (p *proxies) choose(proxy func(*http.Request) (*url.URL, error)) func(*http
 			return nil, err
 		}
 		if password, ok := u.User.Password(); ok {
-			p.sent.addPassword(u.User.Username(), password)
+			p.sent.AddPassword(u.User.Username(), password)
 		}
 		if u.Scheme != "https" {
 			return u, nil
@@ -125,6 +127,6 @@ func (p *proxies) checkAnswer(_ context.Context, proxy *url.URL, _ *http.Request
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
-	status := oneLine("", p.sent.cleanBody([]byte(strings.TrimSpace(resp.Status))))
+	status := p.sent.Quote("", []byte(strings.TrimSpace(resp.Status)))
 	return &ProxyError{Proxy: proxy.Host, StatusCode: resp.StatusCode, Status: status}
 }

@@ -1,11 +1,12 @@
-package apiclient
+package secret
 
 import (
 	"encoding/json"
 	"fmt"
 )
 
-const redacted = "REDACTED"
+// Redacted is shown instead of a secret.
+const Redacted = "REDACTED"
 
 // Secret is a credential: a token, a password, a private key. If it is printed, logged or marshalled, also as a part of
 // another value, the output shows only that there is one. This is also true for an unexported field of another struct.
@@ -13,8 +14,8 @@ const redacted = "REDACTED"
 // returns the text. The zero value is no credential. client-go has no such type.
 type Secret struct{ text *string }
 
-// NewSecret returns a Secret with a text. An empty text is no credential.
-func NewSecret(text string) Secret {
+// New returns a Secret with a text. An empty text is no credential.
+func New(text string) Secret {
 	if text == "" {
 		return Secret{}
 	}
@@ -37,7 +38,7 @@ func (s Secret) String() string {
 	if s.text == nil {
 		return ""
 	}
-	return redacted
+	return Redacted
 }
 
 // GoString returns String.

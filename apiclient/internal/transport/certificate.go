@@ -1,4 +1,4 @@
-package apiclient
+package transport
 
 import (
 	"crypto/tls"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leatproject/leat/apiclient/internal/auth"
 	"github.com/leatproject/leat/internal/quote"
 )
 
@@ -25,7 +26,7 @@ type CertificateError struct {
 
 // Error names the server, the certificate with its dates, and the reason.
 func (e *CertificateError) Error() string {
-	text := e.subject() + ": " + quote.Short(e.Err.Error(), maxQuotedURL) // may list all names of the certificate
+	text := e.subject() + ": " + quote.Short(e.Err.Error(), maxQuoted) // may list all names of the certificate
 	if e.Stale != nil {
 		text += " (the newer version of the file cannot be used: " + e.Stale.Error() + ")"
 	}
@@ -49,50 +50,49 @@ func (e *CertificateError) Unwrap() error { return e.Err }
 
 func describe(c *x509.Certificate) string {
 	return fmt.Sprintf("subject %q, issuer %q, valid from %s to %s",
-		quote.Short(c.Subject.String(), maxQuotedName), quote.Short(c.Issuer.String(), maxQuotedName), c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
+		quote.Short(c.Subject.String(), maxQuotedName), quote.Short(c.Issuer.String(), maxQuotedName),
+		c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
-// explainTransport adds the cause to an error of the transport: the certificate and why it was refused, a server that
-// does not speak TLS, or a client certificate that is not valid now. It returns an error without credentials.
-func (c *Client) explainTransport(err error, used Credentials) error {
-	return c.credentials.sent.cleanError(c.explainTLS(err, used))
+// Explain adds the cause to an error of a transport: the certificate and why it was refused, a server that does not
+// speak TLS, or a client certificate that is not valid now. host is the server's. It reports a refused client
+// certificate to the user. The error has no credentials.
+func (ts *Transports) Explain(err error, host string, user *auth.User, used auth.Credentials) error {
+	return ts.sent.CleanError(ts.explain(err, host, user, used), nil)
 }
 
-func (c *Client) explainTLS(err error, used Credentials) error {
+func (ts *Transports) explain(err error, host string, user *auth.User, used auth.Credentials) error {
 	var typed *CertificateError // of a proxy
 	if errors.As(err, &typed) {
 		return err
 	}
 	if cert, ok := serverCertificate(err); ok {
-		c.transports.lookSoon()
-		return &CertificateError{Host: c.base.Host, Certificate: cert, Err: bareTLSError(err), Stale: c.transports.stale()}
+		return &CertificateError{Host: host, Certificate: cert, Err: bareTLSError(err), Stale: ts.lookSoon()}
 	}
-	if alert, ok := clientCertificateAlert(err, c.transports.asked.Load() && used.Certificate == nil); ok {
-		c.credentials.source.Refused(used)
-		return &CertificateError{
-			Host: c.base.Host, Certificate: leafOf(used.Certificate), Client: true, Err: alert, Stale: c.credentials.stale(),
-		}
+	if alert, ok := clientCertificateAlert(err, ts.asked.Load() && used.Certificate == nil); ok {
+		user.ReportRefused(used)
+		return &CertificateError{Host: host, Certificate: auth.Leaf(used.Certificate), Client: true, Err: alert, Stale: user.Stale()}
 	}
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		return fmt.Errorf("%w (%s speaks plain HTTP; write http:// in the URL)", err, c.base.Host)
+		return fmt.Errorf("%w (%s speaks plain HTTP; write http:// in the URL)", err, host)
 	}
 	// With TLS 1.3, a server refuses a certificate after the handshake, and a reset of the connection may lose its
 	// alert.
 	return withValidity(err, used)
 }
 
-// explainUnauthorized adds possible causes to an answer of 401: a client certificate that is not valid now, or a file
+// ExplainUnauthorized adds possible causes to an answer of 401: a client certificate that is not valid now, or a file
 // with newer credentials that cannot be used.
-func (c *Client) explainUnauthorized(err error, used Credentials) error {
+func ExplainUnauthorized(err error, user *auth.User, used auth.Credentials) error {
 	err = withValidity(err, used)
-	if stale := c.credentials.stale(); stale != nil {
+	if stale := user.Stale(); stale != nil {
 		err = fmt.Errorf("%w (the newer version of the credentials cannot be used: %w)", err, stale)
 	}
 	return err
 }
 
-func withValidity(err error, used Credentials) error {
-	leaf, now := leafOf(used.Certificate), time.Now()
+func withValidity(err error, used auth.Credentials) error {
+	leaf, now := auth.Leaf(used.Certificate), time.Now()
 	switch {
 	case leaf == nil:
 	case now.After(leaf.NotAfter):
@@ -101,21 +101,6 @@ func withValidity(err error, used Credentials) error {
 		return fmt.Errorf("%w (the client certificate is not valid yet: %s)", err, describe(leaf))
 	}
 	return err
-}
-
-// leafOf returns the leaf certificate, or nil if it is missing or cannot be parsed.
-func leafOf(c *tls.Certificate) *x509.Certificate {
-	switch {
-	case c == nil || len(c.Certificate) == 0:
-		return nil
-	case c.Leaf != nil:
-		return c.Leaf
-	}
-	leaf, err := x509.ParseCertificate(c.Certificate[0])
-	if err != nil {
-		return nil
-	}
-	return leaf
 }
 
 // serverCertificate returns the certificate that an error of the handshake is about. It may be an intermediate of the

@@ -1,13 +1,15 @@
-package apiclient
+package transport
 
 import (
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+
+	"github.com/leatproject/leat/apiclient/internal/secret"
 )
 
-// wrapped is the transport of a generation if Config.WrapTransport is set. It sends requests through the user's
+// wrapped is the transport of a generation if there is an Options.Wrap. It sends requests through the user's
 // RoundTripper, which sends them with unwrapped. The credentials are not in the request that the user's code gets.
 type wrapped struct {
 	base *http.Transport
@@ -19,14 +21,14 @@ type wrapped struct {
 type wrappedSend struct {
 	base          *http.Transport
 	server        *url.URL
-	authorization Secret
+	authorization secret.Secret
 }
 
 type wrappedSendKey struct{}
 
 // RoundTrip sends a request through the user's RoundTripper.
 func (t *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
-	s := &wrappedSend{base: t.base, server: req.URL, authorization: NewSecret(req.Header.Get("Authorization"))}
+	s := &wrappedSend{base: t.base, server: req.URL, authorization: secret.New(req.Header.Get("Authorization"))}
 	hidden := req.Clone(context.WithValue(req.Context(), wrappedSendKey{}, s))
 	hidden.Header.Del("Authorization")
 	return t.user.RoundTrip(hidden)
@@ -35,7 +37,7 @@ func (t *wrapped) RoundTrip(req *http.Request) (*http.Response, error) {
 // CloseIdleConnections closes connections without requests. The user's RoundTripper need not have this method.
 func (t *wrapped) CloseIdleConnections() { t.base.CloseIdleConnections() }
 
-// unwrapped is the argument of Config.WrapTransport. It sends a request with the transport of the request's generation.
+// unwrapped is the argument of Options.Wrap. It sends a request with the transport of the request's generation.
 type unwrapped struct{}
 
 // RoundTrip adds the credentials and sends the request. It adds none if the user's RoundTripper has changed the server

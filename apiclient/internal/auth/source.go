@@ -1,18 +1,32 @@
-package apiclient
+package auth
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/leatproject/leat/apiclient/internal/secret"
 )
 
-// configured is the CredentialSource of a Config with credentials of its own: a token and a client certificate, as data
-// or in files. New content of a file is used when it is complete. Until then the old content stays in use, because a
+// Credentials authenticate a request: a bearer token, a client certificate, or both.
+type Credentials struct {
+	Token       secret.Secret
+	Certificate *tls.Certificate
+}
+
+// Source returns credentials that change while a program runs. It must be safe for concurrent use.
+type Source interface {
+	// Credentials returns the newest credentials. It may block until ctx ends.
+	Credentials(ctx context.Context) (Credentials, error)
+	// Refused reports that the server refused credentials. It must not block.
+	Refused(c Credentials)
+}
+
+// configured is the Source of Options with credentials of their own: a token and a client certificate, as data or in
+// files. New content of a file is used when it is complete. Until then the old content stays in use, because a
 // file that is being replaced must not stop the client.
 type configured struct {
 	token, cert, key *file // nil for none
@@ -24,13 +38,13 @@ type configured struct {
 }
 
 // newConfigured reads the files. Its errors name the field.
-func newConfigured(c Config) (*configured, error) {
-	s := &configured{looked: time.Now(), newest: Credentials{Token: c.BearerToken}}
+func newConfigured(o Options) (*configured, error) {
+	s := &configured{looked: time.Now(), newest: Credentials{Token: o.Token}}
 	var err error
-	if s.cert, err = newFile("TLS.Cert", c.TLS.CertData, c.TLS.CertFile); err != nil {
+	if s.cert, err = newFile("TLS.Cert", o.CertData, o.CertFile); err != nil {
 		return nil, err
 	}
-	if s.key, err = newFile("TLS.Key", []byte(c.TLS.KeyData.Reveal()), c.TLS.KeyFile); err != nil {
+	if s.key, err = newFile("TLS.Key", []byte(o.KeyData.Reveal()), o.KeyFile); err != nil {
 		return nil, err
 	}
 	if s.cert != nil {
@@ -38,10 +52,10 @@ func newConfigured(c Config) (*configured, error) {
 			return nil, err
 		}
 	}
-	if c.BearerTokenFile == "" {
+	if o.TokenFile == "" {
 		return s, nil
 	}
-	s.token = &file{field: "BearerTokenFile", path: c.BearerTokenFile}
+	s.token = &file{field: "BearerTokenFile", path: o.TokenFile}
 	if s.err = s.lookAtToken(s.looked, true); s.newest.Token.IsZero() {
 		return nil, s.err
 	}
@@ -96,7 +110,7 @@ func (s *configured) lookAtToken(now time.Time, must bool) error {
 		return s.token.fail(err)
 	}
 	if text != s.newest.Token.Reveal() {
-		s.newest.Token = NewSecret(text)
+		s.newest.Token = secret.New(text)
 	}
 	return nil
 }
@@ -132,68 +146,8 @@ func (f *file) asToken() (string, error) {
 	switch {
 	case text == "":
 		return "", errors.New("the token file " + f.path + " is empty")
-	case !validHeader(text):
+	case !ValidHeader(text):
 		return "", errors.New("the token file " + f.path + " has more than a token")
 	}
 	return text, nil
-}
-
-// pairOf makes a client certificate from PEM. Its errors name the field.
-func pairOf(cert, key *file) (*tls.Certificate, error) {
-	if err := checkPEM(cert.content); err != nil {
-		return nil, cert.fail(err)
-	}
-	if err := checkKey(key.content); err != nil {
-		return nil, key.fail(err)
-	}
-	pair, err := tls.X509KeyPair(cert.content, key.content)
-	if err != nil {
-		return nil, cert.fail(err)
-	}
-	return &pair, nil
-}
-
-// checkKey finds faults for which crypto/tls has no clear error.
-func checkKey(text []byte) error {
-	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		switch {
-		case block.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(block.Headers["Proc-Type"], "ENCRYPTED"):
-			return errors.New("the private key is encrypted, which is not supported")
-		case strings.HasSuffix(block.Type, "PRIVATE KEY"):
-			return nil
-		}
-	}
-	return errors.New("it has no private key in PEM")
-}
-
-// checkPEM refuses a block that is cut, because the file may be half written. Otherwise the blocks before it would be
-// taken for the whole file.
-func checkPEM(text []byte) error {
-	for {
-		block, rest := pem.Decode(text)
-		if block == nil {
-			break
-		}
-		text = rest
-	}
-	if bytes.Contains(text, []byte("-----BEGIN ")) {
-		return errors.New("it has PEM that is cut or invalid")
-	}
-	return nil
-}
-
-// sameCertificate reports whether two certificates are equal.
-func sameCertificate(a, b *tls.Certificate) bool {
-	if a == b {
-		return true
-	}
-	if a == nil || b == nil || len(a.Certificate) != len(b.Certificate) {
-		return false
-	}
-	for i := range a.Certificate {
-		if !bytes.Equal(a.Certificate[i], b.Certificate[i]) {
-			return false
-		}
-	}
-	return true
 }

@@ -1,4 +1,4 @@
-package apiclient
+package auth
 
 import (
 	"bytes"
@@ -18,9 +18,21 @@ const (
 	readInterval = time.Minute
 )
 
+// FieldError says which field of the client's configuration is invalid, and why.
+type FieldError struct {
+	Field string // "TLS.CAFile"
+	Err   error
+}
+
+// Error names the field and the reason.
+func (e *FieldError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap returns the reason.
+func (e *FieldError) Unwrap() error { return e.Err }
+
 // file is a file that may be replaced while the program runs, or data that never change.
 type file struct {
-	field   string // of Config, for errors
+	field   string // for errors
 	path    string // empty for data
 	content []byte
 	info    os.FileInfo // of the content; nil before the first read

@@ -1,4 +1,4 @@
-package apiclient
+package transport
 
 import (
 	"bufio"
@@ -20,7 +20,8 @@ type inflater struct {
 	err    error
 }
 
-func newInflater(body io.ReadCloser) *inflater {
+// Inflate returns a body that decompresses gzip.
+func Inflate(body io.ReadCloser) io.ReadCloser {
 	return &inflater{body: body, source: bufio.NewReader(body)}
 }
 
