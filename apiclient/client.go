@@ -3,7 +3,6 @@ package apiclient
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -33,7 +32,7 @@ type Client struct {
 // New makes a client. It sends no request. It reads the files that the configuration names, so a missing file is an
 // error of New. Invalid configuration is a *FieldError. It corresponds to rest.RESTClientFor of client-go.
 func New(c Config) (*Client, error) {
-	if err := c.validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	client := &Client{
@@ -43,48 +42,46 @@ func New(c Config) (*Client, error) {
 		onRequest:       c.OnRequest,
 		codecs:          &codecs{},
 	}
-	o, err := client.callOptions(c)
-	if err == nil {
-		client.sender, err = call.New(o)
-	}
-	var field *auth.FieldError
-	if errors.As(err, &field) {
-		return nil, &FieldError{Field: field.Field, Err: field.Err}
-	}
-	if err != nil {
-		return nil, err
+	o := c.call(client.headerTimeout)
+	o.Fail = client.fail
+	var err error
+	if client.sender, err = call.New(o); err != nil {
+		return nil, asFieldError(err)
 	}
 	client.sent = client.sender.Sent()
 	return client, nil
 }
 
-// callOptions returns the options of the room below.
-func (c *Client) callOptions(from Config) (call.Options, error) {
-	server, err := parseHost(from.Host)
+// call returns the options of a sender.
+func (c Config) call(headerTimeout time.Duration) call.Options {
 	o := call.Options{
-		Server: server, UserAgent: from.UserAgent, DisableCompression: from.DisableCompression,
-		Auth: auth.Options{
-			Token: from.BearerToken, TokenFile: from.BearerTokenFile, Username: from.Username, Password: from.Password,
-			CertData: from.TLS.CertData, CertFile: from.TLS.CertFile, KeyData: from.TLS.KeyData, KeyFile: from.TLS.KeyFile,
-			Impersonation: auth.Impersonation(from.Impersonate),
-		},
+		Server: c.Host, UserAgent: c.UserAgent, DisableCompression: c.DisableCompression, Retry: call.Retry(c.Retry), Auth: c.auth(),
 		Transport: transport.Options{
-			CAData: from.TLS.CAData, CAFile: from.TLS.CAFile, ServerName: from.TLS.ServerName, Insecure: from.TLS.Insecure,
-			ProxyURL: from.ProxyURL, DialContext: from.DialContext, DisableHTTP2: from.DisableHTTP2,
-			RoundTripper: from.Transport, Wrap: from.WrapTransport, HeaderTimeout: c.headerTimeout, Timeouts: from.timeouts,
+			CAData: c.TLS.CAData, CAFile: c.TLS.CAFile, ServerName: c.TLS.ServerName, Insecure: c.TLS.Insecure,
+			ProxyURL: c.ProxyURL, DialContext: c.DialContext, DisableHTTP2: c.DisableHTTP2,
+			RoundTripper: c.Transport, Wrap: c.WrapTransport, HeaderTimeout: headerTimeout, Timeouts: c.timeouts,
 		},
-		Retry: call.Retry(from.Retry), Fail: c.fail,
 	}
-	if from.Credentials != nil {
-		o.Auth.Source, o.Auth.SourceName = source{from.Credentials}, fmt.Sprintf("%T", from.Credentials)
+	if c.Limiter != nil {
+		o.Limit = func(ctx context.Context) error { return limit(ctx, c.Limiter) }
 	}
-	if from.Limiter != nil {
-		o.Limit = func(ctx context.Context) error { return limit(ctx, from.Limiter) }
+	if c.OnWarning != nil {
+		o.OnWarning = func(w call.Warning) { c.OnWarning(Warning(w)) }
 	}
-	if from.OnWarning != nil {
-		o.OnWarning = func(w call.Warning) { from.OnWarning(Warning(w)) }
+	return o
+}
+
+// auth returns the credentials.
+func (c Config) auth() auth.Options {
+	o := auth.Options{
+		Token: c.BearerToken, TokenFile: c.BearerTokenFile, Username: c.Username, Password: c.Password,
+		CertData: c.TLS.CertData, CertFile: c.TLS.CertFile, KeyData: c.TLS.KeyData, KeyFile: c.TLS.KeyFile,
+		Impersonation: auth.Impersonation(c.Impersonate),
 	}
-	return o, err
+	if c.Credentials != nil {
+		o.Source, o.SourceName = source{c.Credentials}, fmt.Sprintf("%T", c.Credentials)
+	}
+	return o
 }
 
 // Host returns the server's URL. It has no credentials.

@@ -2,15 +2,11 @@ package apiclient
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
-	"github.com/leatproject/leat/apiclient/internal/auth"
-	"github.com/leatproject/leat/apiclient/internal/secret"
 	"github.com/leatproject/leat/apiclient/internal/transport"
 )
 
@@ -124,10 +120,6 @@ type Impersonate struct {
 	Extra    map[string][]string
 }
 
-func (i Impersonate) isZero() bool {
-	return i.UserName == "" && i.UID == "" && len(i.Groups) == 0 && len(i.Extra) == 0
-}
-
 // TLS configures how the client verifies the server and which certificate it sends. Data win over files, as in a
 // kubeconfig. A file must be a regular file of at most 4 MiB, or a link to one; a FIFO, a terminal or a device is an
 // error.
@@ -155,174 +147,4 @@ type TLS struct {
 
 	// Insecure accepts every certificate. Any server in the path can then read the credentials.
 	Insecure bool
-}
-
-func (t TLS) isZero() bool {
-	return len(t.CAData) == 0 && t.CAFile == "" && len(t.CertData) == 0 && t.CertFile == "" &&
-		t.KeyData.IsZero() && t.KeyFile == "" && t.ServerName == "" && !t.Insecure
-}
-
-// FieldError says which field of a Config is invalid, and why. It never contains a credential.
-type FieldError struct {
-	Field string // "Host", "TLS.CAFile"
-	Err   error
-}
-
-// Error names the field and the reason.
-func (e *FieldError) Error() string { return "apiclient: Config." + e.Field + ": " + e.Err.Error() }
-
-// Unwrap returns the reason.
-func (e *FieldError) Unwrap() error { return e.Err }
-
-func fieldErrorf(field, format string, a ...any) error {
-	return &FieldError{Field: field, Err: fmt.Errorf(format, a...)}
-}
-
-// Validate checks the fields of the configuration. It does not read the files that they name. The error is a
-// *FieldError.
-func (c Config) Validate() error { return c.validate() }
-
-// validate checks the fields. Their users read the files.
-func (c Config) validate() error {
-	if _, err := parseHost(c.Host); err != nil {
-		return err
-	}
-	if err := c.validateCredentials(); err != nil {
-		return err
-	}
-	if err := c.TLS.validate(); err != nil {
-		return err
-	}
-	if c.UserAgent != "" && !auth.ValidHeader(c.UserAgent) {
-		return fieldErrorf("UserAgent", "it cannot be sent in a header, because it has a control character")
-	}
-	if c.MaxObjectBytes < 0 {
-		return fieldErrorf("MaxObjectBytes", "it is %d; it must not be negative", c.MaxObjectBytes)
-	}
-	return c.validateTransport()
-}
-
-func (c Config) validateCredentials() error {
-	bearer := !c.BearerToken.IsZero() || c.BearerTokenFile != ""
-	basic := c.Username != "" || !c.Password.IsZero()
-	switch {
-	case c.Credentials != nil && (bearer || basic):
-		return fieldErrorf("Credentials", "they conflict with BearerToken, BearerTokenFile, Username and Password")
-	case c.Credentials != nil && c.TLS.hasCertificate():
-		return fieldErrorf("Credentials", "they conflict with the client certificate of TLS")
-	case bearer && basic:
-		return fieldErrorf("Username", "it conflicts with a bearer token")
-	case c.Username == "" && basic:
-		return fieldErrorf("Username", "it is empty, but there is a password")
-	case strings.Contains(c.Username, ":"):
-		return fieldErrorf("Username", "it has a colon, which basic authentication does not allow")
-	case !auth.ValidHeader(c.BearerToken.Reveal()):
-		return fieldErrorf("BearerToken", "it cannot be sent in a header, because it has a line break or another control character")
-	}
-	return c.Impersonate.validate()
-}
-
-func (i Impersonate) validate() error {
-	if i.UserName == "" && !i.isZero() {
-		return fieldErrorf("Impersonate.UserName", "it is empty, but other fields of Impersonate are set")
-	}
-	if !auth.ValidHeader(i.UserName) || !auth.ValidHeader(i.UID) {
-		return fieldErrorf("Impersonate", "the name or the UID has a control character")
-	}
-	for _, g := range i.Groups {
-		if !auth.ValidHeader(g) {
-			return fieldErrorf("Impersonate.Groups", "%q has a control character", g)
-		}
-	}
-	for key, values := range i.Extra {
-		if key == "" {
-			return fieldErrorf("Impersonate.Extra", "it has an empty key")
-		}
-		for _, v := range values {
-			if !auth.ValidHeader(v) {
-				return fieldErrorf("Impersonate.Extra", "the value of %q has a control character", key)
-			}
-		}
-	}
-	return nil
-}
-
-func (t TLS) hasCertificate() bool {
-	return len(t.CertData) > 0 || t.CertFile != "" || !t.KeyData.IsZero() || t.KeyFile != ""
-}
-
-func (t TLS) validate() error {
-	hasCert, hasKey := len(t.CertData) > 0 || t.CertFile != "", !t.KeyData.IsZero() || t.KeyFile != ""
-	switch {
-	case hasCert && !hasKey:
-		return fieldErrorf("TLS.KeyData", "a client certificate needs a key")
-	case hasKey && !hasCert:
-		return fieldErrorf("TLS.CertData", "a client key needs a certificate")
-	case t.Insecure && (len(t.CAData) > 0 || t.CAFile != ""):
-		return fieldErrorf("TLS.Insecure", "it conflicts with the authorities (CAData or CAFile)")
-	}
-	return nil
-}
-
-func (c Config) validateTransport() error {
-	if err := validateProxy(c.ProxyURL); err != nil {
-		return err
-	}
-	if c.Transport == nil {
-		return nil
-	}
-	switch {
-	case !c.TLS.isZero():
-		return fieldErrorf("TLS", "it conflicts with Transport")
-	case c.ProxyURL != nil:
-		return fieldErrorf("ProxyURL", "it conflicts with Transport")
-	case c.DialContext != nil:
-		return fieldErrorf("DialContext", "it conflicts with Transport")
-	case c.WrapTransport != nil:
-		return fieldErrorf("WrapTransport", "it conflicts with Transport")
-	}
-	return nil
-}
-
-// parseHost parses Config.Host. Its errors quote only the part of the URL that cannot be a password.
-func parseHost(host string) (*url.URL, error) {
-	if host == "" {
-		return nil, fieldErrorf("Host", "it is empty; it must be the URL of an API server")
-	}
-	u, err := url.Parse(host)
-	shown := host
-	if i := strings.IndexAny(host, "?#"); i >= 0 {
-		shown = host[:i] // the rest may be a token
-	}
-	switch {
-	case strings.Contains(host, "@"):
-		return nil, fieldErrorf("Host", "it has a user or password, which have their own fields")
-	case !strings.Contains(host, "://"):
-		return nil, fieldErrorf("Host", "%q has no scheme: write https://%s or http://%s", shown, shown, shown)
-	case err != nil:
-		return nil, fieldErrorf("Host", "%q is not a URL: %w", shown, secret.WithoutURL(err))
-	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fieldErrorf("Host", "%q has the scheme %q; it must be https or http", shown, u.Scheme)
-	case u.Host == "" || u.Hostname() == "":
-		return nil, fieldErrorf("Host", "%q has no host", shown)
-	case u.RawQuery != "" || u.Fragment != "":
-		return nil, fieldErrorf("Host", "%q has a query or a fragment", shown)
-	}
-	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), ""
-	return u, nil
-}
-
-func validateProxy(u *url.URL) error {
-	if u == nil {
-		return nil
-	}
-	switch u.Scheme {
-	case "http", "https", "socks5", "socks5h":
-	default:
-		return fieldErrorf("ProxyURL", "its scheme is %q; http, https and socks5 are supported", u.Scheme)
-	}
-	if u.Host == "" {
-		return fieldErrorf("ProxyURL", "it has no host")
-	}
-	return nil
 }

@@ -33,6 +33,14 @@ type Request struct {
 	Total   time.Duration // time from the end of Limited to the end of the body
 }
 
+// Warning is a message of the server in the head of an answer: an API is deprecated, a field is unknown or has no
+// effect. It corresponds to the arguments of rest.WarningHandler of client-go.
+type Warning struct {
+	Code  int    // 299 from kube-apiserver: a persistent warning of no special kind
+	Agent string // the sender; "-" for the server itself
+	Text  string // one line of at most 1,024 bytes
+}
+
 // observe returns the function that gets each attempt of a request; nil if there is no hook.
 func (c *Client) observe(r request) func(call.Observed) {
 	if c.onRequest == nil {

@@ -3,7 +3,6 @@ package apiclient
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"mime"
 	"net/http"
 	"strconv"
@@ -22,7 +21,7 @@ func (c *Client) fail(a call.Answer) call.Failure {
 	err := completeStatus(c.statusOf(a), a.Code, a.Header, time.Now())
 	c.cleanStatus(&err.ErrStatus)
 	f := call.Failure{Err: err, Final: apierrors.HasStatusCause(err, disruptionBudget), NotBegun: notBegun(&err.ErrStatus)}
-	_, f.Asked = retryAfter(a.Header.Get("Retry-After"), time.Now())
+	_, f.Asked = call.RetryAfter(a.Header.Get("Retry-After"), time.Now())
 	if d := err.ErrStatus.Details; d != nil && d.RetryAfterSeconds > 0 { // has the delay of the header, which a proxy may have removed
 		f.RetryAfter, f.Asked = time.Duration(d.RetryAfterSeconds)*time.Second, true
 	}
@@ -112,7 +111,7 @@ func completeStatus(s *metav1.Status, code int, h http.Header, now time.Time) *a
 		s.Message = "the server answered " + statusLine(int(s.Code)) + " without a reason"
 	}
 	s.Message = quote.Short(s.Message, maxStatusText)
-	if seconds, _ := retryAfter(h.Get("Retry-After"), now); seconds > 0 {
+	if seconds, _ := call.RetryAfter(h.Get("Retry-After"), now); seconds > 0 {
 		if s.Details == nil {
 			s.Details = &metav1.StatusDetails{}
 		}
@@ -184,19 +183,4 @@ func reasonOf(code int) metav1.StatusReason {
 		return metav1.StatusReasonTimeout
 	}
 	return metav1.StatusReasonUnknown
-}
-
-// retryAfter parses the header Retry-After, which is a number of seconds or a date (RFC 9110, 10.2.3). A date in the
-// past means no delay. ok is false if the value is invalid.
-func retryAfter(v string, now time.Time) (seconds int32, ok bool) {
-	const most = 24 * 60 * 60
-	if n, err := strconv.ParseInt(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		return int32(max(0, min(n, most))), n >= 0
-	}
-	t, err := http.ParseTime(v)
-	if err != nil {
-		return 0, false
-	}
-	wait := min(t.Sub(now), most*time.Second) // bounded before it is rounded up, because a distant year would overflow
-	return int32(max(0, (wait+time.Second-1)/time.Second)), true
 }

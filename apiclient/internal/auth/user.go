@@ -10,7 +10,7 @@ import (
 	"github.com/leatproject/leat/apiclient/internal/secret"
 )
 
-// Options have the credentials of a user. The package does not check that they fit together.
+// Options have the credentials of a user.
 type Options struct {
 	Token     secret.Secret
 	TokenFile string // wins over Token
@@ -111,13 +111,3 @@ func (u *User) Stale() error {
 
 // ReportRefused reports to the source that the server refused the certificate in the handshake.
 func (u *User) ReportRefused(used Credentials) { u.source.Refused(used) }
-
-// ValidHeader reports whether a header can have this value. It is stricter than net/http, whose error comes too late.
-func ValidHeader(v string) bool {
-	for i := range len(v) {
-		if c := v[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return true
-}

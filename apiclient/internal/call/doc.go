@@ -6,7 +6,7 @@
 //
 // # Example
 //
-//	sender, err := call.New(call.Options{Server: server, Fail: fail})
+//	sender, err := call.New(call.Options{Server: "https://10.0.0.1", Fail: fail})
 //	resp, err := sender.Do(ctx, call.Call{Method: http.MethodGet, Path: "/version", Accept: "application/json"})
 //
 // # Promises

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -130,4 +131,19 @@ func waitFor(ctx context.Context, d time.Duration) (waited bool) {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// RetryAfter parses the header Retry-After, which is a number of seconds or a date (RFC 9110, 10.2.3). A date in the
+// past means no delay. ok is false if the value is invalid.
+func RetryAfter(v string, now time.Time) (seconds int32, ok bool) {
+	const most = 24 * 60 * 60
+	if n, err := strconv.ParseInt(v, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return int32(max(0, min(n, most))), n >= 0
+	}
+	t, err := http.ParseTime(v)
+	if err != nil {
+		return 0, false
+	}
+	wait := min(t.Sub(now), most*time.Second) // bounded before it is rounded up, because a distant year would overflow
+	return int32(max(0, (wait+time.Second-1)/time.Second)), true
 }

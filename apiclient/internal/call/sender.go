@@ -17,7 +17,7 @@ const maxErrorBody = 64 << 10
 
 // Options say how calls are sent.
 type Options struct {
-	Server             *url.URL
+	Server             string // its URL
 	UserAgent          string // empty means the default
 	DisableCompression bool   // do not request gzip
 
@@ -56,6 +56,10 @@ type Sender struct {
 
 // New reads the files that the options name. It sends no request. An invalid option is a *auth.FieldError.
 func New(o Options) (*Sender, error) {
+	server, err := ParseServer(o.Server)
+	if err != nil {
+		return nil, err
+	}
 	sent := &secret.Sent{}
 	user, err := auth.NewUser(o.Auth, sent)
 	if err != nil {
@@ -66,7 +70,7 @@ func New(o Options) (*Sender, error) {
 		return nil, err
 	}
 	s := &Sender{
-		server:         o.Server,
+		server:         server,
 		userAgent:      o.UserAgent,
 		acceptEncoding: "gzip",
 		noCertificate:  o.Transport.RoundTripper != nil,

@@ -55,10 +55,8 @@ func (f failure) Error() string { return http.StatusText(f.Code) + " " + string(
 // newSender returns a sender to a script. A 429 and a 503 ask for a repetition after a second.
 func newSender(t *testing.T, s *script, change func(*call.Options)) *call.Sender {
 	t.Helper()
-	server, err := url.Parse("https://h/prefix")
-	require.NoError(t, err)
 	o := call.Options{
-		Server: server, Transport: transport.Options{RoundTripper: s},
+		Server: "https://h/prefix", Transport: transport.Options{RoundTripper: s},
 		Fail: func(a call.Answer) call.Failure {
 			busy := a.Code == http.StatusTooManyRequests || a.Code == http.StatusServiceUnavailable
 			return call.Failure{Err: failure{a}, Asked: busy, RetryAfter: time.Second, Final: string(a.Body) == "final", NotBegun: string(a.Body) == "not begun"}

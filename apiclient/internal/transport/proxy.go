@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -129,4 +130,20 @@ func (p *proxies) checkAnswer(_ context.Context, proxy *url.URL, _ *http.Request
 	}
 	status := p.sent.Quote("", []byte(strings.TrimSpace(resp.Status)))
 	return &ProxyError{Proxy: proxy.Host, StatusCode: resp.StatusCode, Status: status}
+}
+
+// CheckProxy returns why the URL of a proxy cannot be used; nil if it can. A nil URL is correct.
+func CheckProxy(u *url.URL) error {
+	if u == nil {
+		return nil
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5", "socks5h":
+	default:
+		return fmt.Errorf("its scheme is %q; http, https and socks5 are supported", u.Scheme)
+	}
+	if u.Host == "" {
+		return errors.New("it has no host")
+	}
+	return nil
 }
