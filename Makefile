@@ -27,7 +27,7 @@ demo: ## an API server, a controller and the whole pipeline between them, in one
 
 test: ## every test of the root module, with the race detector, and codec without unsafe
 	$(GO) test -race ./...
-	$(GO) test -tags purego -short ./codec
+	$(GO) test -tags purego -short ./codec/...
 
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores.
 e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver

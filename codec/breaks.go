@@ -1,12 +1,8 @@
 package codec
 
-const (
-	// betweenBreaks is the number of tokens of JSON between two looks at the context. An ordinary object has fewer
-	// tokens and is decoded without a look. So many tokens take one or two milliseconds.
-	betweenBreaks = 4 << 10
-	// bytesBetweenBreaks is the same for protobuf. A field has at least two bytes.
-	bytesBetweenBreaks = 64 << 10
-)
+// betweenBreaks is the number of tokens of JSON between two looks at the context. An ordinary object has fewer tokens
+// and is decoded without a look. So many tokens take one or two milliseconds.
+const betweenBreaks = 4 << 10
 
 // breaks looks at the context while a large object is being decoded. Reason: 16 MiB of small values take a few hundred
 // milliseconds. Price: one comparison per value.
@@ -36,23 +32,4 @@ func (b *breaks) pause(n int) error {
 		return nil
 	}
 	return b.look(n)
-}
-
-// wireBreaks is breaks for a message. It counts nothing: all unread bytes are the end of one slice, so their capacity
-// is the position of the reader.
-type wireBreaks struct {
-	ended func() error
-	low   int // the capacity below which pause looks again
-}
-
-// begin starts with another message.
-func (w *wireBreaks) begin(message []byte) { w.low = cap(message) - bytesBetweenBreaks }
-
-// pause looks at the context if it is time. rest are unread bytes.
-func (w *wireBreaks) pause(rest []byte) error {
-	if cap(rest) >= w.low {
-		return nil
-	}
-	w.low = cap(rest) - bytesBetweenBreaks
-	return w.ended()
 }

@@ -3,9 +3,7 @@
 package codec_test
 
 import (
-	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"reflect"
 	"testing"
 
@@ -55,35 +53,4 @@ func BenchmarkDecode(b *testing.B) {
 			benchmarkCPU(b, len(raw), func() error { return json.Unmarshal(raw, reflect.New(typ).Interface()) })
 		})
 	}
-}
-
-// BenchmarkInterner looks up repeated strings, from one goroutine and from as many as there are processors. The ratio
-// is the price of sharing one table.
-func BenchmarkInterner(b *testing.B) {
-	names := make([][]byte, 500)
-	n := codec.NewInterner()
-	for i := range names {
-		names[i] = fmt.Appendf(nil, "registry.example.com/team/image-%d:v1", i)
-		n.Intern(names[i])
-		n.Intern(names[i])
-	}
-	b.Run("goroutines=1", func(b *testing.B) {
-		for i := 0; b.Loop(); i++ {
-			n.Intern(names[i%len(names)])
-		}
-	})
-	b.Run("goroutines=all", func(b *testing.B) {
-		b.RunParallel(func(p *testing.PB) {
-			for i := 0; p.Next(); i++ {
-				n.Intern(names[i%len(names)])
-			}
-		})
-	})
-	b.Run("goroutines=1/seen=once", func(b *testing.B) {
-		unique := make([]byte, 40)
-		for i := 0; b.Loop(); i++ {
-			binary.LittleEndian.PutUint64(unique, uint64(i))
-			n.Intern(unique)
-		}
-	})
 }

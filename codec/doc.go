@@ -8,9 +8,9 @@
 //
 // An answer passes three layers. A window (window.go) holds the current part of the stream. The scanner (scanner.go),
 // or for protobuf the lengths on the wire, finds the end of an object, checks its syntax and records its tokens
-// (outline.go). The plan, compiled once from T, decodes the tokens into a T: jsonplan.go for JSON, protobufplan.go and
-// wireplan.go for protobuf. It skips everything that T does not declare. Between the last two layers, identity reads
-// the metadata. Repeated strings are shared (interner.go, recent.go).
+// (outline.go). The plan, compiled once from T, decodes the tokens into a T: jsonplan.go for JSON, internal/wireplan
+// for protobuf. It skips everything that T does not declare. Between the last two layers, identity reads the metadata.
+// Repeated strings are shared (internal/plan).
 //
 // # Example
 //

@@ -3,6 +3,9 @@ package codec
 import (
 	"reflect"
 	"slices"
+
+	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
 // Protobuf reports whether T can be decoded from protobuf.
@@ -24,8 +27,8 @@ func Scanner() func(b []byte) error {
 
 // DecodeInto returns a function that decodes into new values of typ like the package. It belongs to one goroutine.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
-	plan := compileJSON(typ)
-	r := jsonReader{strings: newInterner(), scratch: &scratch{}}
+	p := compileJSON(typ)
+	r := jsonReader{strings: plan.NewInterner(), scratch: &plan.Scratch{}}
 	var o outline
 	return func(b []byte) (any, error) {
 		if len(b) > 0 && !delimits(b[len(b)-1]) {
@@ -39,62 +42,27 @@ func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 		}
 		r.cursor = o.at(b)
 		obj := reflect.New(typ)
-		return obj.Interface(), plan.whole(&r, obj.Elem())
+		return obj.Interface(), p.whole(&r, obj.Elem())
 	}
 }
 
 // DecodeMessage returns a function that decodes messages into new values of typ by the numbers of their fields, without
 // their methods. It returns nil if the package would not do so.
 func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
-	plan := compileWire(typ)
-	if plan == nil || owns[wire](reflect.PointerTo(typ)) && !isGenerated(typ) {
+	p := wireplan.Compile(typ)
+	if p == nil || !p.ByNumbers() {
 		return nil
 	}
-	strings, lately, room := newInterner(), &recent{}, &scratch{}
-	return func(b []byte) (any, error) {
-		obj := reflect.New(typ)
-		return obj.Interface(), plan.decode(&wireReader{strings: strings, recent: lately, scratch: room}, placeOf(obj), b)
-	}
-}
-
-// HeldLately decodes texts as strings of one answer, and returns those that are held for the next object of it.
-func HeldLately(texts ...string) map[string]bool {
-	r := wireReader{strings: newInterner(), recent: &recent{}}
-	held := map[string]bool{}
-	for _, text := range texts {
-		r.text([]byte(text))
-	}
-	for _, text := range texts {
-		held[text] = *r.recent.slot([]byte(text)) == text
-	}
-	return held
-}
-
-// Interner is the table of strings that a codec shares.
-type Interner struct{ *interner }
-
-// NewInterner returns an empty one.
-func NewInterner() Interner { return Interner{newInterner()} }
-
-// Intern returns b as a string.
-func (n Interner) Intern(b []byte) string { return n.intern(b) }
-
-// Kept returns the number of strings that are held.
-func (n Interner) Kept() int {
-	kept := 0
-	for i := range n.kept {
-		if n.kept[i].Load() != nil {
-			kept++
-		}
-	}
-	return kept
+	r := wireplan.NewReader(plan.NewInterner(), func() error { return nil })
+	r.Remember()
+	return func(b []byte) (any, error) { return p.Decode(&r, b, false) }
 }
 
 // Limit returns the largest size of an object in bytes.
 func Limit[T any](c *Codec[T]) int { return c.d.limit }
 
-// How many tokens, and how many bytes of a message, are decoded between two looks at a context.
+// These are the number of tokens, and of bytes of a message, that are decoded between two looks at a context.
 const (
 	BetweenBreaks      = betweenBreaks
-	BytesBetweenBreaks = bytesBetweenBreaks
+	BytesBetweenBreaks = 64 << 10
 )

@@ -2,7 +2,6 @@ package codec_test
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"reflect"
 	"strings"
@@ -49,73 +48,6 @@ func TestRepeatingStringsAreShared(t *testing.T) {
 		require.GreaterOrEqual(t, shared, 4, "one or two may have lost their places to others")
 		require.False(t, sameMemory(list[0].Name, list[1].Name))
 	}
-}
-
-func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
-	n := codec.NewInterner()
-	for i := range 100_000 {
-		require.Equal(t, fmt.Sprint("name-", i), n.Intern(fmt.Appendf(nil, "name-%d", i)))
-	}
-	require.Zero(t, n.Kept(), "each was seen once")
-	long := []byte(strings.Repeat("x", 257))
-	for range 3 {
-		n.Intern(long)
-		n.Intern([]byte("y"))
-		n.Intern(nil)
-	}
-	require.Zero(t, n.Kept(), "too long, or nothing that allocates")
-
-	b := []byte("kube-system")
-	n.Intern(b)
-	second, third := n.Intern(b), n.Intern(b)
-	require.True(t, sameMemory(second, third))
-	require.Equal(t, 1, n.Kept())
-	copy(b, "overwritten")
-	require.Equal(t, "kube-system", third, "nothing aliases the answer")
-	require.Zero(t, testing.AllocsPerRun(10, func() { n.Intern([]byte("kube-system")) }))
-}
-
-// A string whose first place is taken has a second one.
-func TestInternerHasTwoPlaces(t *testing.T) {
-	n := codec.NewInterner()
-	for i := range 2000 {
-		for range 2 {
-			n.Intern(fmt.Appendf(nil, "label-%d", i))
-		}
-	}
-	require.Greater(t, n.Kept(), 1750, "with one place each, some 1580 would have found one")
-}
-
-// A string that is looked up all the time stays, whatever other strings repeat and have its places.
-func TestInternerKeepsWhatRepeatsMost(t *testing.T) {
-	n := codec.NewInterner()
-	often := []byte("IfNotPresent")
-	n.Intern(often)
-	want := n.Intern(often)
-	for i := range 50_000 {
-		require.True(t, sameMemory(want, n.Intern(often)), "after %d others", i)
-		b := fmt.Appendf(nil, "label-%d", i)
-		n.Intern(b)
-		n.Intern(b)
-	}
-	require.Greater(t, n.Kept(), 4000, "the others have places as well")
-}
-
-// However many strings repeat, the number of held strings has a limit, and the last ones have their place.
-func TestInternerIsBounded(t *testing.T) {
-	n := codec.NewInterner()
-	for i := range 50_000 {
-		b := fmt.Appendf(nil, "%0200d", i)
-		for range 2 {
-			require.Equal(t, string(b), n.Intern(b))
-		}
-	}
-	require.Greater(t, n.Kept(), 4000)
-	require.LessOrEqual(t, n.Kept(), 4096)
-	last := []byte("the last")
-	n.Intern(last)
-	n.Intern(last)
-	require.True(t, sameMemory(n.Intern(last), n.Intern(last)))
 }
 
 // Answers that are read at the same time share strings but no memory.
@@ -172,9 +104,4 @@ func TestMapsInMaps(t *testing.T) {
 	sameAsReference(t, []byte(`{"tree":{"a":{"name":"1"},"a":{"sizes":{"1":1}}}}`), reflect.TypeFor[object]())
 	_, err := codec.New[*small](codec.Options{}).DecodeObject(context.Background(), strings.NewReader(`{"metadata":{"name":"a","labels":{"x":"y","z":1}}}`), asJSON, api.Resource{})
 	require.ErrorContains(t, err, "metadata.labels.*: a number does not fit string")
-}
-
-// A name or a UID takes no place among the recent strings of an answer.
-func TestStringsSeenOnceAreNotKept(t *testing.T) {
-	require.Equal(t, map[string]bool{"twice": true, "a name": false}, codec.HeldLately("twice", "twice", "a name"))
 }

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // jsonFormat is JSON.
@@ -38,7 +39,7 @@ func (*jsonFormat) status(body []byte) *metav1.Status {
 // jsonCodec reads answers in JSON.
 type jsonCodec struct {
 	plan     jsonPlan
-	strings  *interner
+	strings  *plan.Interner
 	listMeta decode // into a metav1.ListMeta
 }
 
@@ -70,7 +71,7 @@ func (c *jsonCodec) object(a *answer) (any, error) {
 type jsonObject struct {
 	plan    *jsonPlan
 	r       jsonReader
-	scratch scratch
+	scratch plan.Scratch
 
 	b       []byte
 	outline outline // of the object in b

@@ -7,7 +7,7 @@ import (
 	"reflect"
 	"strconv"
 
-	"github.com/leatproject/leat/internal/quote"
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 func (c *jsonCompiler) pointer(t reflect.Type) decode {
@@ -61,7 +61,7 @@ func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
 	case n == 0:
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	case v.Cap() == 0:
-		makeRoom(v, n)
+		plan.MakeRoom(v, n)
 		v.SetLen(n)
 	case n > v.Cap():
 		grown := reflect.MakeSlice(v.Type(), n, n)
@@ -75,7 +75,7 @@ func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
 			return err
 		}
 		if err := elem(r, v.Index(i)); err != nil {
-			return within("["+strconv.Itoa(i)+"]", err)
+			return plan.Within("["+strconv.Itoa(i)+"]", err)
 		}
 	}
 	r.k++
@@ -112,7 +112,7 @@ func (c *jsonCompiler) array(t reflect.Type) decode {
 			if i >= t.Len() {
 				r.skip()
 			} else if err := elem(r, v.Index(i)); err != nil {
-				return within("["+strconv.Itoa(i)+"]", err)
+				return plan.Within("["+strconv.Itoa(i)+"]", err)
 			}
 		}
 		for ; i < t.Len(); i++ {
@@ -146,21 +146,21 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 		if v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(t, r.count(end)/2))
 		}
-		e := r.scratch.take(at, t)
+		e := r.scratch.Take(at, t)
 		for r.k < end {
 			if err := r.breaks.pause(r.k); err != nil {
 				return err
 			}
-			err := key(r, e.key)
+			err := key(r, e.Key)
 			if err == nil {
-				err = elem(r, e.value)
+				err = elem(r, e.Value)
 			}
 			if err != nil {
-				return within(anyKey, err)
+				return plan.Within(plan.AnyKey, err)
 			}
-			e.moveTo(v)
+			e.MoveTo(v)
 		}
-		r.scratch.put(at, e)
+		r.scratch.Put(at, e)
 		r.k++
 		return nil
 	}
@@ -214,7 +214,7 @@ func decodeStringMap(r *jsonReader, v reflect.Value) error {
 			(*to)[name] = ""
 			r.k++
 		default:
-			return within(anyKey, r.mismatch(v.Type().Elem()))
+			return plan.Within(plan.AnyKey, r.mismatch(v.Type().Elem()))
 		}
 	}
 	r.k++
@@ -235,7 +235,7 @@ func unquoted(d decode) decode {
 }
 
 // literal returns a reader of the only token in b.
-func literal(b []byte, strings *interner) *jsonReader {
+func literal(b []byte, strings *plan.Interner) *jsonReader {
 	from := uint32(0)
 	if b[0] == '"' {
 		from = odd
@@ -251,7 +251,7 @@ func quoted(d decode, t reflect.Type) decode {
 			return d(r, v)
 		case '"':
 		default:
-			return fmt.Errorf("what fits %s should stand in quotes", quote.Short(t.String(), maxTypeName))
+			return fmt.Errorf("what fits %s should stand in quotes", plan.TypeName(t))
 		}
 		at := r.k
 		content := r.content()

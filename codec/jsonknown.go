@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // knownTypes are frequent types whose UnmarshalJSON uses encoding/json. The usual forms are decoded here, with the same
@@ -52,17 +54,13 @@ func decodeMicroTime(r *jsonReader, v reflect.Value) error {
 	return decodeItself(r, v)
 }
 
-// maxQuantity limits the text of a quantity, in bytes. The time to parse one grows with the square of its digits: 16
-// MiB take minutes. APIs accept about twenty digits.
-const maxQuantity = 1 << 10
-
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
 // decodeQuantity differs from UnmarshalJSON in two ways: the string is shared, and its length has a limit.
 func decodeQuantity(r *jsonReader, v reflect.Value) error {
 	t := r.tokens[r.k]
 	switch {
-	case int(t.to)-t.start() > maxQuantity:
+	case int(t.to)-t.start() > plan.MaxQuantity:
 		return r.mismatch(quantityType)
 	case r.kind() != '"' || t.from&odd != 0:
 		return decodeItself(r, v) // UnmarshalJSON does not unquote

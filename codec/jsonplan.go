@@ -6,18 +6,20 @@ import (
 	"errors"
 	"reflect"
 	"strconv"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // jsonReader decodes scanned JSON into the fields of structs.
 type jsonReader struct {
 	cursor
-	strings *interner
-	scratch *scratch
+	strings *plan.Interner
+	scratch *plan.Scratch
 	breaks  breaks
 }
 
 // text reads the current string.
-func (r *jsonReader) text() string { return r.strings.intern(r.content()) }
+func (r *jsonReader) text() string { return r.strings.Intern(r.content()) }
 
 // null reports whether the current value is null.
 func (r *jsonReader) null() bool { return r.kind() == 'n' }
@@ -351,3 +353,12 @@ func decodeAny(r *jsonReader, v reflect.Value) error {
 }
 
 var errBase64 = errors.New("not in base64")
+
+// mismatch returns the error of a value that does not fit the type. It omits the error of the type's own method,
+// because that may quote the value: metav1.Time quotes it five times.
+func (r *jsonReader) mismatch(t reflect.Type) error {
+	return plan.Misfit(kindNames[r.kind()], t)
+}
+
+// kindNames has the kinds of values by their first byte. Other bytes begin a number.
+var kindNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}

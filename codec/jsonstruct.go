@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 	"unicode"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // structPlan decodes into the structs of one type.
@@ -102,7 +104,7 @@ func (p *structPlan) decode(r *jsonReader, v reflect.Value) error {
 			err = f.decode(r, to)
 		}
 		if err != nil {
-			return within(f.name, err)
+			return plan.Within(f.name, err)
 		}
 	}
 	r.k++

@@ -4,6 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
 // protobufFormat is the protobuf of Kubernetes: messages in envelopes.
@@ -17,7 +19,7 @@ func (*protobufFormat) compile(t *target) reader {
 	if t.isGeneric {
 		return nil
 	}
-	plan := compileProtobuf(t.elem)
+	plan := wireplan.Compile(t.elem)
 	if plan == nil {
 		return nil
 	}
@@ -35,8 +37,8 @@ func (*protobufFormat) status(body []byte) *metav1.Status {
 
 // protobufCodec reads answers in protobuf.
 type protobufCodec struct {
-	plan    protobufPlan
-	strings *interner
+	plan    wireplan.Plan
+	strings *plan.Interner
 }
 
 func (c *protobufCodec) object(a *answer) (any, error) {
@@ -55,21 +57,20 @@ func (c *protobufCodec) object(a *answer) (any, error) {
 // its objects.
 type protobufObject struct {
 	envelope
-	plan    *protobufPlan
-	r       wireReader
-	scratch scratch
+	plan *wireplan.Plan
+	r    wireplan.Reader
 }
 
 // newObject returns a place for the objects of an answer.
 func (c *protobufCodec) newObject(a *answer) protobufObject {
-	return protobufObject{plan: &c.plan, r: wireReader{strings: c.strings, breaks: wireBreaks{ended: a.ended}}}
+	return protobufObject{plan: &c.plan, r: wireplan.NewReader(c.strings, a.ended)}
 }
 
 // newObjects is newObject for many objects, whose strings repeat.
 func (c *protobufCodec) newObjects(a *answer) protobufObject {
 	o := c.newObject(a)
-	if c.plan.whole != nil {
-		o.r.recent = &recent{}
+	if c.plan.ByNumbers() {
+		o.r.Remember()
 	}
 	return o
 }
@@ -83,8 +84,7 @@ func (o *protobufObject) open(b []byte) (err error) {
 func (o *protobufObject) typeMeta() (apiVersion, kind []byte) { return o.apiVersion, o.kind }
 
 func (o *protobufObject) decode(drop bool) (any, error) {
-	o.r.scratch = &o.scratch
-	return o.plan.decode(&o.r, o.raw, drop)
+	return o.plan.Decode(&o.r, o.raw, drop)
 }
 
 func (o *protobufObject) status() (*metav1.Status, error) {
@@ -99,11 +99,11 @@ func (o *protobufObject) status() (*metav1.Status, error) {
 }
 
 func (o *protobufObject) bookmark() (version string, initialEventsEnd bool) {
-	for number, value, rest := field(o.raw); number != ended; number, value, rest = field(rest) {
-		if number != objectMetadata {
+	for number, value, rest := wireplan.Field(o.raw); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
+		if number != wireplan.ObjectMetadata {
 			continue
 		}
-		for number, value, rest := field(value); number != ended; number, value, rest = field(rest) {
+		for number, value, rest := wireplan.Field(value); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 			switch number {
 			case metaResourceVersion:
 				version = string(value)
@@ -119,11 +119,11 @@ func (o *protobufObject) bookmark() (version string, initialEventsEnd bool) {
 
 // mapEntry returns the key and the text of an entry of a map.
 func mapEntry(entry []byte) (key, text []byte) {
-	for number, value, rest := field(entry); number != ended; number, value, rest = field(rest) {
+	for number, value, rest := wireplan.Field(entry); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 		switch number {
-		case entryKey:
+		case wireplan.EntryKey:
 			key = value
-		case entryValue:
+		case wireplan.EntryValue:
 			text = value
 		}
 	}
@@ -134,16 +134,16 @@ func (o *protobufObject) identity() identity {
 	id := identity{certain: true}
 	var metadata []byte
 	found := false
-	for number, value, rest := field(o.raw); number != ended; number, value, rest = field(rest) {
+	for number, value, rest := wireplan.Field(o.raw); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 		switch number {
 		case 0:
 			id.certain = false
-		case objectMetadata:
+		case wireplan.ObjectMetadata:
 			id.certain = id.certain && !found
 			metadata, found = value, true
 		}
 	}
-	for number, value, rest := field(metadata); number != ended; number, value, rest = field(rest) {
+	for number, value, rest := wireplan.Field(metadata); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 		switch number {
 		case 0:
 			id.certain = false

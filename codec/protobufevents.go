@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
 // protobufFrames reads the frames of a watch in protobuf.
@@ -48,14 +49,14 @@ func (f *protobufFrames) next() (event api.Event[any], ok bool, err error) {
 // read returns the event of a WatchEvent.
 func (f *protobufFrames) read(frame []byte) (event api.Event[any], ok bool, err error) {
 	var name, object []byte
-	for number, value, rest := field(frame); number != ended; number, value, rest = field(rest) {
+	for number, value, rest := wireplan.Field(frame); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 		switch number {
 		case 0:
-			return event, false, malformed(f.a.window.off, "watch event: %w", errWire)
+			return event, false, malformed(f.a.window.off, "watch event: %w", wireplan.ErrWire)
 		case eventType:
 			name = value
 		case eventObject:
-			for number, value, rest := field(value); number != ended; number, value, rest = field(rest) {
+			for number, value, rest := wireplan.Field(value); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 				if number == rawExtensionRaw {
 					object = value
 				}

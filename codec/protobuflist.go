@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
 // toTheEnd means that only the end of the stream ends the message.
@@ -182,7 +184,7 @@ func (l *protobufList) key(end int64) (num protowire.Number, typ protowire.Type,
 		num = 0
 	}
 	if err == nil && (num < 1 || end != toTheEnd && size > end-l.a.window.off) {
-		err = malformed(l.a.window.off, "%w", errWire)
+		err = malformed(l.a.window.off, "%w", wireplan.ErrWire)
 	}
 	return num, typ, size, err
 }
@@ -196,7 +198,7 @@ func (l *protobufList) varint() (uint64, error) {
 			l.a.window.drop(n)
 			return v, nil
 		case len(b) >= 10: // the longest varint
-			return 0, malformed(l.a.window.off, "%w", errWire)
+			return 0, malformed(l.a.window.off, "%w", wireplan.ErrWire)
 		}
 		if _, err := l.a.window.need(len(b) + 1); err != nil {
 			return 0, err

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
 // marshaler is the method of a type that was generated from protobuf.
@@ -16,7 +17,7 @@ type marshaler interface{ Marshal() ([]byte, error) }
 // message does not.
 func (*protobufFormat) marshal(obj any, resource api.Resource) ([]byte, error) {
 	m, ok := obj.(marshaler)
-	if !ok || !owns[marshaler](reflect.TypeOf(obj)) {
+	if !ok || !wireplan.Owns[marshaler](reflect.TypeOf(obj)) {
 		return nil, errNotEncodable
 	}
 	raw, err := m.Marshal()

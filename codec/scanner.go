@@ -4,10 +4,9 @@ import (
 	"encoding/binary"
 	"io"
 	"math/bits"
-)
 
-// maxDepth is the largest nesting of arrays and objects, as in sigs.k8s.io/json.
-const maxDepth = 10000
+	"github.com/leatproject/leat/codec/internal/plan"
+)
 
 // scanner finds the ends of JSON values in a stream and checks the syntax of every byte, also in skipped values. Later
 // steps can rely on valid JSON. Positions count from the start of the window. While held is false, the scanner drops
@@ -123,8 +122,8 @@ func (s *scanner) pause(o *outline) error {
 
 // push enters the array or object that starts at i.
 func (s *scanner) push(i int, o *outline) (int, expectation, error) {
-	if len(s.stack) == maxDepth {
-		return i, 0, malformed(s.w.off+int64(i), "nested deeper than %d levels", maxDepth)
+	if len(s.stack) == plan.MaxDepth {
+		return i, 0, malformed(s.w.off+int64(i), "nested deeper than %d levels", plan.MaxDepth)
 	}
 	if s.b[i] == '{' {
 		s.stack = append(s.stack, nesting{'}', o.open(i)})

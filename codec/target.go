@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // target is the Go type that a codec decodes into, and what all formats need to know of it.
@@ -13,7 +15,7 @@ type target struct {
 	metadataOnly bool
 	isStatus     bool // T is *metav1.Status
 	isGeneric    bool // T keeps everything, in a map
-	strings      *interner
+	strings      *plan.Interner
 
 	// These are the paths of field indices to apiVersion and kind, or nil unless T keeps both as strings.
 	apiVersion, kind []int
@@ -23,7 +25,7 @@ func (to *target) compile(t reflect.Type) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
 	}
-	to.elem, to.strings = t.Elem(), newInterner()
+	to.elem, to.strings = t.Elem(), plan.NewInterner()
 	to.isStatus, to.isGeneric = t == reflect.TypeFor[*metav1.Status](), isGeneric(to.elem)
 	if !to.isGeneric {
 		members := declared(to.elem)

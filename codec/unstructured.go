@@ -3,6 +3,8 @@ package codec
 import (
 	"reflect"
 	"strconv"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // genericReader decodes scanned JSON into maps, slices, strings, int64s, float64s, booleans and nils, as
@@ -23,7 +25,7 @@ func (r *genericReader) value() (any, error) {
 	case '[':
 		return r.array()
 	case '"':
-		return r.strings.box(r.content()), nil
+		return r.strings.Box(r.content()), nil
 	case 't':
 		r.k++
 		return true, nil
@@ -59,7 +61,7 @@ func (r *genericReader) object(where int) (map[string]any, error) {
 			value, err = r.value()
 		}
 		if err != nil {
-			return nil, within(anyKey, err)
+			return nil, plan.Within(plan.AnyKey, err)
 		}
 		m[name] = value
 	}
@@ -76,7 +78,7 @@ func (r *genericReader) array() ([]any, error) {
 		}
 		value, err := r.value()
 		if err != nil {
-			return nil, within("["+strconv.Itoa(len(a))+"]", err)
+			return nil, plan.Within("["+strconv.Itoa(len(a))+"]", err)
 		}
 		a = append(a, value)
 	}

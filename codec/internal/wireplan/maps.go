@@ -1,4 +1,4 @@
-package codec
+package wireplan
 
 import (
 	"reflect"
@@ -9,7 +9,7 @@ import (
 )
 
 // mapOf reads the entries of a map: messages of a key and a value. A missing key or value is zero.
-func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
+func (c *compiler) mapOf(t reflect.Type) (setWire, error) {
 	if k := t.Elem().Kind(); k == reflect.Map || k == reflect.Slice && t.Elem().Elem().Kind() != reflect.Uint8 && !ownsWire(t.Elem()) {
 		return nil, errNoNumber
 	}
@@ -20,21 +20,21 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 	at := c.maps
 	c.maps++
 	value, err := c.setter(t.Elem(), "varint")
-	set := func(r *wireReader, to place, x wireValue) error {
+	set := func(r *Reader, to place, x wireValue) error {
 		m := to.value(t)
 		if m.IsNil() {
 			m.Set(reflect.MakeMap(t))
 		}
-		e := r.scratch.take(at, t)
+		e := r.scratch.Take(at, t)
 		err := eachOfEntry(r, x, func(number protowire.Number, x wireValue) error {
-			if number == entryKey {
-				return key(r, placeOf(e.key.Addr()), x)
+			if number == EntryKey {
+				return key(r, placeOf(e.Key.Addr()), x)
 			}
-			return value(r, placeOf(e.value.Addr()), x)
+			return value(r, placeOf(e.Value.Addr()), x)
 		})
 		if err == nil {
-			e.moveTo(m)
-			r.scratch.put(at, e)
+			e.MoveTo(m)
+			r.scratch.Put(at, e)
 		}
 		return err
 	}
@@ -49,8 +49,8 @@ func (c *wireCompiler) mapOf(t reflect.Type) (setWire, error) {
 }
 
 // orSet sets a map entry with short if that accepts it, otherwise with long.
-func orSet(short func(r *wireReader, to place, key, value []byte) bool, long setWire) setWire {
-	return func(r *wireReader, to place, x wireValue) error {
+func orSet(short func(r *Reader, to place, key, value []byte) bool, long setWire) setWire {
+	return func(r *Reader, to place, x wireValue) error {
 		if key, value, plain := plainEntry(x); plain && short(r, to, key, value) {
 			return nil
 		}
@@ -61,11 +61,11 @@ func orSet(short func(r *wireReader, to place, key, value []byte) bool, long set
 // plainEntry returns the key and the value of an entry that has exactly these two fields, both length-delimited.
 func plainEntry(x wireValue) (key, value []byte, ok bool) {
 	b := x.bytes
-	if len(b) == 0 || b[0] != entryKey<<3|byte(protowire.BytesType) {
+	if len(b) == 0 || b[0] != EntryKey<<3|byte(protowire.BytesType) {
 		return nil, nil, false
 	}
 	key, n := consumeBytes(b[1:])
-	if n < 0 || len(b) <= 1+n || b[1+n] != entryValue<<3|byte(protowire.BytesType) {
+	if n < 0 || len(b) <= 1+n || b[1+n] != EntryValue<<3|byte(protowire.BytesType) {
 		return nil, nil, false
 	}
 	b = b[2+n:]
@@ -74,7 +74,7 @@ func plainEntry(x wireValue) (key, value []byte, ok bool) {
 }
 
 // setStringEntry is for labels and annotations.
-func setStringEntry(r *wireReader, to place, key, value []byte) bool {
+func setStringEntry(r *Reader, to place, key, value []byte) bool {
 	m := in[map[string]string](to)
 	if *m == nil {
 		*m = map[string]string{}
@@ -84,7 +84,7 @@ func setStringEntry(r *wireReader, to place, key, value []byte) bool {
 }
 
 // setQuantityEntry is for the resources of containers and nodes.
-func setQuantityEntry(r *wireReader, to place, key, value []byte) bool {
+func setQuantityEntry(r *Reader, to place, key, value []byte) bool {
 	text, ok := quantityText(value)
 	if !ok {
 		return false
@@ -103,12 +103,12 @@ func setQuantityEntry(r *wireReader, to place, key, value []byte) bool {
 
 // These are the fields of a map entry.
 const (
-	entryKey   = 1
-	entryValue = 2
+	EntryKey   = 1
+	EntryValue = 2
 )
 
 // eachOfEntry calls set for the key and the value of a map entry.
-func eachOfEntry(r *wireReader, x wireValue, set func(number protowire.Number, x wireValue) error) error {
+func eachOfEntry(r *Reader, x wireValue, set func(number protowire.Number, x wireValue) error) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
@@ -118,16 +118,16 @@ func eachOfEntry(r *wireReader, x wireValue, set func(number protowire.Number, x
 		}
 		number, typ, n := consumeTag(b)
 		if n < 0 {
-			return errWire
+			return ErrWire
 		}
 		size := protowire.ConsumeFieldValue(number, typ, b[n:])
 		if size < 0 {
-			return errWire
+			return ErrWire
 		}
-		if number == entryKey || number == entryValue {
+		if number == EntryKey || number == EntryValue {
 			one, m := consumeValue(typ, b[n:])
 			if m < 0 {
-				return errWire
+				return ErrWire
 			}
 			if err := set(number, one); err != nil {
 				return err

@@ -1,13 +1,12 @@
-package codec
+package wireplan
 
 import (
-	"fmt"
 	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
-)
 
-var errTooDeep = fmt.Errorf("nested deeper than %d levels", maxDepth)
+	"github.com/leatproject/leat/codec/internal/plan"
+)
 
 // isRecursive reports whether a value of t may contain another t, as the schema of a CustomResourceDefinition does.
 // Generated Unmarshal methods recurse as deep as the message nests, and a program cannot recover from a stack overflow.
@@ -33,8 +32,8 @@ func isRecursive(t reflect.Type, entered map[reflect.Type]bool) bool {
 	return false
 }
 
-// nestsTooDeep reports whether the message in b may nest deeper than maxDepth. It treats a string that looks like a
-// message as one; no real string looks like ten thousand nested messages.
+// nestsTooDeep reports whether the message in b may nest deeper than plan.MaxDepth. It treats a string that looks like
+// a message as one; no real string looks like ten thousand nested messages.
 func nestsTooDeep(b []byte) bool {
 	pending := []nested{{b: b, depth: 1}}
 	for len(pending) > 0 {
@@ -52,7 +51,7 @@ func nestsTooDeep(b []byte) bool {
 		value := next.b[n : n+size]
 		next.b = next.b[n+size:]
 		if typ == protowire.BytesType {
-			if next.depth >= maxDepth {
+			if next.depth >= plan.MaxDepth {
 				return true
 			}
 			content, _ := protowire.ConsumeBytes(value)

@@ -1,4 +1,4 @@
-package codec
+package wireplan
 
 import (
 	"errors"
@@ -9,36 +9,29 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
-// wireReader decodes messages of protobuf into the fields of structs.
-type wireReader struct {
-	strings *interner
-	recent  *recent
-	scratch *scratch
-	depth   int
-	breaks  wireBreaks
-}
-
 // setWire sets a place of its type to a value.
-type setWire func(r *wireReader, to place, x wireValue) error
+type setWire func(r *Reader, to place, x wireValue) error
 
-// wirePlan decodes messages into the structs of one type. The tag of each field contains its number, as in k8s.io/api:
-// `protobuf:"bytes,3,opt,name=namespace"`. Fields that the struct does not declare are skipped.
-type wirePlan struct {
-	fields []*wireField // by number, up to the largest
+// messagePlan decodes messages into the structs of one type. The tag of each field contains its number, as in
+// k8s.io/api: `protobuf:"bytes,3,opt,name=namespace"`. Fields that the struct does not declare are skipped.
+type messagePlan struct {
+	fields []*messageField // by number, up to the largest
 }
 
-type wireField struct {
+type messageField struct {
 	name   string // for errors
 	number protowire.Number
 	path   fieldPath // in the struct of the plan
 	kind   fieldKind
 	set    setWire
 	// message is the plan of the field's message or messages.
-	message *wirePlan
+	message *messagePlan
 	elem    reflect.Type // the type that a pointer refers to
-	slice   wireSlice
+	slice   sliceType
 }
 
 // fieldKind selects a shorter way to a field's value than set, if there is one.
@@ -52,19 +45,19 @@ const (
 	fieldSlice   // of anything except bytes
 )
 
-// wireCompiler makes the plans of structs. A recursive struct refers to its own plan.
-type wireCompiler struct {
-	plans map[reflect.Type]*wirePlan
+// compiler makes the plans of structs. A recursive struct refers to its own plan.
+type compiler struct {
+	plans map[reflect.Type]*messagePlan
 	maps  int // number of map types, for scratch
-	lists map[reflect.Type]wireSlice
+	lists map[reflect.Type]sliceType
 }
 
-// compileWire returns the plan of an object's type, or nil if a declared field has no number. apiVersion and kind need
-// no number, because they are in the envelope.
-func compileWire(elem reflect.Type) *wirePlan {
-	c := wireCompiler{plans: map[reflect.Type]*wirePlan{}, lists: map[reflect.Type]wireSlice{}}
+// compileMessage returns the plan of an object's type, or nil if a declared field has no number. apiVersion and kind
+// need no number, because they are in the envelope.
+func compileMessage(elem reflect.Type) *messagePlan {
+	c := compiler{plans: map[reflect.Type]*messagePlan{}, lists: map[reflect.Type]sliceType{}}
 	p, err := c.structOf(elem, true)
-	if metadata := p.field(objectMetadata); err != nil || metadata == nil || metadata.name != "metadata" {
+	if metadata := p.field(ObjectMetadata); err != nil || metadata == nil || metadata.name != "metadata" {
 		return nil // the numbers have another meaning
 	}
 	return p
@@ -73,17 +66,17 @@ func compileWire(elem reflect.Type) *wirePlan {
 // errNoNumber is the reason why a type cannot be decoded from protobuf.
 var errNoNumber = errors.New("a type that protobuf has no place for")
 
-func (c *wireCompiler) structOf(t reflect.Type, root bool) (*wirePlan, error) {
+func (c *compiler) structOf(t reflect.Type, root bool) (*messagePlan, error) {
 	if p, ok := c.plans[t]; ok {
 		return p, nil
 	}
-	p := &wirePlan{}
+	p := &messagePlan{}
 	c.plans[t] = p
 	return p, c.fields(p, t, *new(fieldPath), root)
 }
 
 // fields adds the fields of t, to which path leads from the plan's struct, to a plan.
-func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, path fieldPath, root bool) error {
+func (c *compiler) fields(p *messagePlan, t reflect.Type, path fieldPath, root bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		at := path.to(f)
@@ -96,7 +89,7 @@ func (c *wireCompiler) fields(p *wirePlan, t reflect.Type, path fieldPath, root 
 				return err
 			}
 		case f.Anonymous && f.Type == reflect.TypeFor[metav1.TypeMeta]():
-		case f.Anonymous && f.Type.Kind() == reflect.Struct && !owns[wire](reflect.PointerTo(f.Type)) && f.Tag.Get("json") != "-":
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && !Owns[wire](reflect.PointerTo(f.Type)) && f.Tag.Get("json") != "-":
 			if err := c.fields(p, f.Type, at, root); err != nil {
 				return err
 			}
@@ -129,19 +122,19 @@ func wireNumber(f reflect.StructField) (number protowire.Number, repeat, ok bool
 // maxWireNumber limits the table of a plan. Kubernetes numbers its fields from 1.
 const maxWireNumber = 1 << 10
 
-func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowire.Number, repeat bool, path fieldPath) error {
+func (c *compiler) field(p *messagePlan, f reflect.StructField, number protowire.Number, repeat bool, path fieldPath) error {
 	if number > maxWireNumber || p.field(number) != nil {
 		return errNoNumber
 	}
 	if int(number) >= len(p.fields) {
-		p.fields = append(p.fields, make([]*wireField, int(number)+1-len(p.fields))...)
+		p.fields = append(p.fields, make([]*messageField, int(number)+1-len(p.fields))...)
 	}
 	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if name == "" || name == "-" {
 		name = f.Name
 	}
 	encoding, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
-	field := &wireField{name: name, number: number, path: path}
+	field := &messageField{name: name, number: number, path: path}
 	p.fields[number] = field // before its type is compiled, because that may contain this struct
 	set, err := c.setter(f.Type, encoding)
 	if err != nil {
@@ -153,7 +146,7 @@ func (c *wireCompiler) field(p *wirePlan, f reflect.StructField, number protowir
 }
 
 // shorten selects the shorter way to the values of a field, whose setter exists already.
-func (c *wireCompiler) shorten(f *wireField, t reflect.Type, repeat bool) {
+func (c *compiler) shorten(f *messageField, t reflect.Type, repeat bool) {
 	switch {
 	case ownsWire(t):
 	case t.Kind() == reflect.String:
@@ -171,7 +164,7 @@ func (c *wireCompiler) shorten(f *wireField, t reflect.Type, repeat bool) {
 }
 
 // field returns the field with a number, or nil.
-func (p *wirePlan) field(number protowire.Number) *wireField {
+func (p *messagePlan) field(number protowire.Number) *messageField {
 	if int(number) < len(p.fields) {
 		return p.fields[number]
 	}
@@ -181,7 +174,7 @@ func (p *wirePlan) field(number protowire.Number) *wireField {
 // ownsWire reports whether values of t decode themselves: they have an Unmarshal that may do something other than the
 // tags of the fields say.
 func ownsWire(t reflect.Type) bool {
-	return owns[wire](reflect.PointerTo(t)) && !isGenerated(t)
+	return Owns[wire](reflect.PointerTo(t)) && !isGenerated(t)
 }
 
 // isGenerated reports whether a struct looks as if go-to-protobuf had generated its Unmarshal: every field is exported
@@ -202,9 +195,9 @@ func isGenerated(t reflect.Type) bool {
 }
 
 // decode reads a message into the struct in a place.
-func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
-	if r.depth++; r.depth > maxDepth {
-		return errTooDeep
+func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
+	if r.depth++; r.depth > plan.MaxDepth {
+		return plan.ErrTooDeep
 	}
 	for len(b) > 0 {
 		if err := r.breaks.pause(b); err != nil {
@@ -212,13 +205,13 @@ func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 		}
 		number, typ, n := consumeTag(b)
 		if n < 0 {
-			return errWire
+			return ErrWire
 		}
 		b = b[n:]
 		f := p.field(number)
 		if f == nil {
 			if n = skipValueOf(number, typ, b); n < 0 {
-				return errWire
+				return ErrWire
 			}
 			b = b[n:]
 			continue
@@ -228,21 +221,21 @@ func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 			if content, n := consumeBytes(b); n > 0 {
 				b = b[n:]
 				if err := f.setBytes(r, to, content, b); err != nil {
-					return within(f.name, err)
+					return plan.Within(f.name, err)
 				}
 				continue
 			}
 		}
 		x, n := consumeValue(typ, b)
 		if n < 0 {
-			return within(f.name, errWire)
+			return plan.Within(f.name, ErrWire)
 		}
 		b = b[n:]
 		if f.kind == fieldSlice {
 			f.makeRoom(r, to, typ, b)
 		}
 		if err := f.set(r, to, x); err != nil {
-			return within(f.name, err)
+			return plan.Within(f.name, err)
 		}
 	}
 	r.depth--
@@ -250,7 +243,7 @@ func (p *wirePlan) decode(r *wireReader, to place, b []byte) error {
 }
 
 // setBytes is set for the most frequent kinds of fields. rest is the rest of the message.
-func (f *wireField) setBytes(r *wireReader, to place, content, rest []byte) error {
+func (f *messageField) setBytes(r *Reader, to place, content, rest []byte) error {
 	switch f.kind {
 	case fieldText:
 		*in[string](to) = r.text(content)
@@ -269,27 +262,20 @@ func (f *wireField) setBytes(r *wireReader, to place, content, rest []byte) erro
 }
 
 // text returns b as a string, which is shared with recent strings of the answer, or of any answer.
-func (r *wireReader) text(b []byte) string {
+func (r *Reader) text(b []byte) string {
 	slot := r.recent.slot(b)
 	if slot != nil && *slot == string(b) {
 		return *slot
 	}
-	s, kept := r.strings.text(b)
+	s, kept := r.strings.Text(b)
 	if kept && slot != nil {
 		*slot = s // a string that was seen once replaces nothing
 	}
 	return s
 }
 
-// makeRoom gives an empty slice room for exactly n elements. So an append to a slice of a cached object makes a copy.
-// Unlike reflect.MakeSlice, it makes no header that must be copied.
-func makeRoom(v reflect.Value, n int) {
-	v.Grow(n)
-	v.SetCap(n)
-}
-
 // makeRoom gives an empty slice room for the current element and for those in rest.
-func (f *wireField) makeRoom(r *wireReader, to place, typ protowire.Type, rest []byte) {
+func (f *messageField) makeRoom(r *Reader, to place, typ protowire.Type, rest []byte) {
 	if !to.hasRoom() {
 		f.slice.make(r, to, 1+f.count(typ, rest))
 	}
@@ -297,7 +283,7 @@ func (f *wireField) makeRoom(r *wireReader, to place, typ protowire.Type, rest [
 
 // count returns how often the field follows without a gap in b, the rest of a message. Encoders write all elements of a
 // field together.
-func (f *wireField) count(typ protowire.Type, b []byte) int {
+func (f *messageField) count(typ protowire.Type, b []byte) int {
 	for n := 0; ; n++ {
 		number, is, tag := consumeTag(b)
 		if tag < 0 || number != f.number || is != typ {
@@ -313,23 +299,23 @@ func (f *wireField) count(typ protowire.Type, b []byte) int {
 
 // without returns a copy of the plan that skips one field of one message. If a plan does not decode that message, it
 // returns the plan itself.
-func (p *wirePlan) without(message, field protowire.Number) *wirePlan {
+func (p *messagePlan) without(message, field protowire.Number) *messagePlan {
 	outer := p.field(message)
 	if outer == nil || outer.message == nil {
 		return p
 	}
-	inner := &wirePlan{fields: slices.Clone(outer.message.fields)}
+	inner := &messagePlan{fields: slices.Clone(outer.message.fields)}
 	if inner.field(field) != nil {
 		inner.fields[field] = nil
 	}
 	pruned := *outer
 	pruned.message = inner
-	q := &wirePlan{fields: slices.Clone(p.fields)}
+	q := &messagePlan{fields: slices.Clone(p.fields)}
 	q.fields[message] = &pruned
 	return q
 }
 
-func (p *wirePlan) setMessage(r *wireReader, to place, x wireValue) error {
+func (p *messagePlan) setMessage(r *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package codec
+package wireplan
 
 import (
 	"math"
@@ -8,10 +8,12 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // setter returns the function that sets a t to the values of a field. encoding is the first word of its tag.
-func (c *wireCompiler) setter(t reflect.Type, encoding string) (setWire, error) {
+func (c *compiler) setter(t reflect.Type, encoding string) (setWire, error) {
 	switch {
 	case t == reflect.TypeFor[resource.Quantity]():
 		return setQuantity, nil
@@ -42,32 +44,32 @@ func (c *wireCompiler) setter(t reflect.Type, encoding string) (setWire, error) 
 
 // setterOfOwn is for types with their own Unmarshal.
 func setterOfOwn(t reflect.Type) setWire {
-	return func(_ *wireReader, to place, x wireValue) error {
+	return func(_ *Reader, to place, x wireValue) error {
 		if err := x.want(protowire.BytesType); err != nil {
 			return err
 		}
 		if to.value(t).Addr().Interface().(wire).Unmarshal(x.bytes) != nil {
-			return misfit(aMessage, t) // what the method said may quote the message
+			return plan.Misfit(plan.AMessage, t) // what the method said may quote the message
 		}
 		return nil
 	}
 }
 
 // setQuantity differs from Unmarshal in one way: the string is shared.
-func setQuantity(r *wireReader, to place, x wireValue) error {
+func setQuantity(r *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
 	text, ok := quantityText(x.bytes)
 	if !ok {
-		if len(x.bytes) > maxQuantity || in[resource.Quantity](to).Unmarshal(x.bytes) != nil {
-			return misfit(aMessage, quantityType)
+		if len(x.bytes) > plan.MaxQuantity || in[resource.Quantity](to).Unmarshal(x.bytes) != nil {
+			return plan.Misfit(plan.AMessage, reflect.TypeFor[resource.Quantity]())
 		}
 		return nil
 	}
 	q, err := resource.ParseQuantity(r.text(text))
 	if err != nil {
-		return misfit(aMessage, quantityType)
+		return plan.Misfit(plan.AMessage, reflect.TypeFor[resource.Quantity]())
 	}
 	*in[resource.Quantity](to) = q
 	return nil
@@ -82,7 +84,7 @@ func quantityText(b []byte) (text []byte, ok bool) {
 }
 
 // setTime does the same as Unmarshal of metav1.Time, which ignores the nanoseconds.
-func setTime(_ *wireReader, to place, x wireValue) error {
+func setTime(_ *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func setTime(_ *wireReader, to place, x wireValue) error {
 	seconds, ok := timeSeconds(x.bytes)
 	if !ok {
 		if t.Unmarshal(x.bytes) != nil {
-			return misfit(aMessage, reflect.TypeFor[metav1.Time]())
+			return plan.Misfit(plan.AMessage, reflect.TypeFor[metav1.Time]())
 		}
 		return nil
 	}
@@ -111,7 +113,7 @@ func timeSeconds(b []byte) (seconds int64, ok bool) {
 	return int64(x), len(b) == 0 || len(b) == 2 && b[0] == 2<<3|byte(protowire.VarintType) && b[1] < 0x80
 }
 
-func setString(r *wireReader, to place, x wireValue) error {
+func setString(r *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
@@ -119,7 +121,7 @@ func setString(r *wireReader, to place, x wireValue) error {
 	return nil
 }
 
-func setBytes(_ *wireReader, to place, x wireValue) error {
+func setBytes(_ *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
@@ -127,18 +129,18 @@ func setBytes(_ *wireReader, to place, x wireValue) error {
 	return nil
 }
 
-func (c *wireCompiler) pointer(t reflect.Type, encoding string) (setWire, error) {
+func (c *compiler) pointer(t reflect.Type, encoding string) (setWire, error) {
 	if t.Elem().Kind() == reflect.Pointer {
 		return nil, errNoNumber
 	}
 	set, err := c.setter(t.Elem(), encoding)
-	return func(r *wireReader, to place, x wireValue) error {
+	return func(r *Reader, to place, x wireValue) error {
 		return set(r, to.target(t.Elem()), x)
 	}, err
 }
 
 // slice appends to the existing elements. Numbers may be packed, many in one value.
-func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
+func (c *compiler) slice(t reflect.Type, encoding string) (setWire, error) {
 	if fits[[]byte](t) {
 		return setBytes, nil
 	}
@@ -147,12 +149,12 @@ func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
 	}
 	set, err := c.setter(t.Elem(), encoding)
 	s := c.sliceOf(t)
-	add := func(r *wireReader, to place, x wireValue) error { return set(r, s.add(to), x) }
+	add := func(r *Reader, to place, x wireValue) error { return set(r, s.add(to), x) }
 	scalar := wireTypeOf(t.Elem(), encoding)
 	if scalar == protowire.BytesType {
 		return add, err
 	}
-	return func(r *wireReader, to place, x wireValue) error {
+	return func(r *Reader, to place, x wireValue) error {
 		if x.typ != protowire.BytesType {
 			return add(r, to, x)
 		}
@@ -162,7 +164,7 @@ func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
 			}
 			one, n := consumeValue(scalar, b)
 			if n < 0 {
-				return errWire
+				return ErrWire
 			}
 			if err := add(r, to, one); err != nil {
 				return err
@@ -173,31 +175,31 @@ func (c *wireCompiler) slice(t reflect.Type, encoding string) (setWire, error) {
 	}, err
 }
 
-// wireSlice adds elements to slices of one type.
-type wireSlice struct {
+// sliceType adds elements to slices of one type.
+type sliceType struct {
 	number int // of the type, for scratch
 	typ    reflect.Type
 	size   uintptr // of an element
 }
 
-func (c *wireCompiler) sliceOf(t reflect.Type) wireSlice {
+func (c *compiler) sliceOf(t reflect.Type) sliceType {
 	s, ok := c.lists[t]
 	if !ok {
-		s = wireSlice{number: len(c.lists), typ: t, size: t.Elem().Size()}
+		s = sliceType{number: len(c.lists), typ: t, size: t.Elem().Size()}
 		c.lists[t] = s
 	}
 	return s
 }
 
 // make gives the empty slice in a place room for n elements.
-func (s *wireSlice) make(r *wireReader, to place, n int) {
-	room := r.scratch.slice(s.number, s.typ)
-	makeRoom(room.Elem(), n)
+func (s *sliceType) make(r *Reader, to place, n int) {
+	room := r.scratch.Slice(s.number, s.typ)
+	plan.MakeRoom(room.Elem(), n)
 	to.moveSlice(placeOf(room))
 }
 
 // add returns the place of one more element.
-func (s *wireSlice) add(to place) place {
+func (s *sliceType) add(to place) place {
 	if to.isFull() {
 		to.value(s.typ).Grow(1)
 	}
@@ -239,7 +241,7 @@ func numberSetter(t reflect.Type, encoding string) (setWire, error) {
 	default:
 		return nil, errNoNumber
 	}
-	return func(_ *wireReader, to place, x wireValue) error {
+	return func(_ *Reader, to place, x wireValue) error {
 		if err := x.want(typ); err != nil {
 			return err
 		}

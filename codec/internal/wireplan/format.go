@@ -1,10 +1,14 @@
-package codec
+package wireplan
 
 import (
+	"errors"
 	"fmt"
 
 	"google.golang.org/protobuf/encoding/protowire"
 )
+
+// ErrWire is the error of bytes that are not a message.
+var ErrWire = errors.New("bad wire format of protobuf")
 
 // wireValue is the value after a tag on the wire.
 type wireValue struct {
@@ -62,7 +66,37 @@ func consumeBytes(b []byte) ([]byte, int) {
 // want checks the wire type of a value.
 func (x wireValue) want(typ protowire.Type) error {
 	if x.typ != typ {
-		return fmt.Errorf("the wire type %d where %d should be: %w", x.typ, typ, errWire)
+		return fmt.Errorf("the wire type %d where %d should be: %w", x.typ, typ, ErrWire)
 	}
 	return nil
+}
+
+// Ended is the number of the field behind the last one.
+const Ended = -1
+
+// Field returns the first field of a message that is a string, bytes or a message, and the fields behind it. It skips
+// numbers. If the wire format is broken, Field returns the number 0, as the last field. All fields of a message are
+//
+//	for number, value, rest := Field(message); number != Ended; number, value, rest = Field(rest) {
+//
+// This is faster than an iterator or a struct with a method, and a tenth of the code of an iterator, which is inlined.
+func Field(message []byte) (number protowire.Number, value, rest []byte) {
+	for b := message; len(b) > 0; {
+		number, typ, n := consumeTag(b)
+		if n < 0 {
+			return 0, nil, nil
+		}
+		b = b[n:]
+		if typ == protowire.BytesType {
+			if value, n = consumeBytes(b); n < 0 {
+				return 0, nil, nil
+			}
+			return number, value, b[n:]
+		}
+		if n = protowire.ConsumeFieldValue(number, typ, b); n < 0 {
+			return 0, nil, nil
+		}
+		b = b[n:]
+	}
+	return Ended, nil, nil
 }

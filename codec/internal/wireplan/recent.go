@@ -1,4 +1,4 @@
-package codec
+package wireplan
 
 import (
 	"encoding/binary"

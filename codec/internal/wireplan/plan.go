@@ -1,0 +1,104 @@
+package wireplan
+
+import (
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/plan"
+)
+
+// These are fields of every object, with the numbers of k8s.io/apimachinery's generated.proto.
+const (
+	// ObjectMetadata is the number of an object's metadata.
+	ObjectMetadata = 1
+	managedFields  = 17 // of the metadata
+)
+
+// wire is the method of a type that was generated from protobuf.
+type wire interface{ Unmarshal(b []byte) error }
+
+// Plan decodes messages into the structs of one type: by the numbers of their fields, or with their own Unmarshal. It
+// is compiled once from the type, and is immutable.
+type Plan struct {
+	elem        reflect.Type
+	whole, bare *messagePlan // bare skips managedFields; both are nil if the type has to decode itself
+	recursive   bool         // the type decodes itself, and messages may nest without limit
+}
+
+// Compile returns the plan of a type, or nil if it cannot be decoded from protobuf.
+func Compile(elem reflect.Type) *Plan {
+	own := Owns[wire](reflect.PointerTo(elem))
+	p := &Plan{elem: elem}
+	if !own || isGenerated(elem) {
+		p.whole = compileMessage(elem)
+	}
+	switch {
+	case p.whole != nil:
+		p.bare = p.whole.without(ObjectMetadata, managedFields)
+	case own:
+		p.recursive = isRecursive(elem, map[reflect.Type]bool{})
+	default:
+		return nil
+	}
+	return p
+}
+
+// Decode returns a pointer to a new struct with the message in b, without its managedFields if drop is set.
+func (p *Plan) Decode(r *Reader, b []byte, drop bool) (any, error) {
+	v := reflect.New(p.elem)
+	obj := v.Interface()
+	w := p.whole
+	switch {
+	case w == nil:
+		return obj, p.decodeItself(obj, b, drop)
+	case drop:
+		w = p.bare
+	}
+	r.depth = 0
+	r.breaks.begin(b)
+	return obj, w.decode(r, placeOf(v), b)
+}
+
+// ByNumbers reports whether the plan decodes messages by the numbers of fields, and not with the type's Unmarshal.
+func (p *Plan) ByNumbers() bool { return p.whole != nil }
+
+// decodeItself calls the Unmarshal of obj.
+func (p *Plan) decodeItself(obj any, b []byte, drop bool) error {
+	if p.recursive && nestsTooDeep(b) {
+		return plan.ErrTooDeep
+	}
+	if obj.(wire).Unmarshal(b) != nil {
+		return plan.Misfit(plan.AMessage, p.elem)
+	}
+	if drop {
+		clearManagedFields(obj)
+	}
+	return nil
+}
+
+// Owns reports whether t itself has the methods of I, and not only an embedded type. A method that two embedded types
+// have is not promoted, so only a single embedded type is a problem.
+func Owns[I any](t reflect.Type) bool {
+	iface := reflect.TypeFor[I]()
+	if !t.Implements(iface) || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		return false
+	}
+	promoting := 0
+	for i := range t.Elem().NumField() {
+		f := t.Elem().Field(i)
+		if f.Anonymous && (f.Type.Implements(iface) || reflect.PointerTo(f.Type).Implements(iface)) {
+			promoting++
+		}
+	}
+	return promoting != 1
+}
+
+// clearManagedFields removes managedFields that a decoder could not skip.
+func clearManagedFields(obj any) {
+	if o, ok := obj.(interface {
+		SetManagedFields([]metav1.ManagedFieldsEntry)
+	}); ok {
+		o.SetManagedFields(nil)
+	}
+}
