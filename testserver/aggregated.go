@@ -12,27 +12,6 @@ import (
 // aggregatedType is the media type of aggregated discovery. Kubernetes 1.35 removed v2beta1.
 const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// wantsAggregated reports whether aggregated discovery is the first clause of an Accept header that the server
-// supports.
-func (s *Server) wantsAggregated(header string) bool {
-	if s.options.NoAggregatedDiscovery {
-		return false
-	}
-	for _, c := range parseAccept(header) {
-		if c.kind != "application/json" && c.kind != "application/*" && c.kind != "*/*" {
-			continue
-		}
-		as, g, v := c.params["as"], c.params["g"], c.params["v"]
-		if as == "APIGroupDiscoveryList" && g == "apidiscovery.k8s.io" && v == "v2" {
-			return true
-		}
-		if as == "" {
-			return false
-		}
-	}
-	return false
-}
-
 // serveAggregated answers /api or /apis with the whole document, or with 304 if the client already has it.
 func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, root string) {
 	body, err := json.Marshal(registry.AggregatedList(s.store.Definitions(), root))

@@ -7,9 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/wire"
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
@@ -27,60 +27,24 @@ func (x *call) apply() error {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "",
 			field.ErrorList{field.Required(field.NewPath("fieldManager"), "is required for apply patch")})
 	}
-	config, err := x.configuration()
+	config, err := wire.ReadConfiguration(x.http)
 	if err != nil {
 		return err
 	}
-	if gvk := schema.FromAPIVersionAndKind(object.StringAt(config, "apiVersion"), object.StringAt(config, "kind")); gvk != x.shape().resource.GroupVersionKind() {
+	if err := writer.CheckShape(config); err != nil {
+		return err
+	}
+	if len(object.SliceAt(object.Metadata(config), "managedFields")) > 0 {
+		return apierrors.NewBadRequest("metadata.managedFields must be nil")
+	}
+	if gvk := schema.FromAPIVersionAndKind(object.StringAt(config, "apiVersion"), object.StringAt(config, "kind")); gvk != x.def.In(x.request.Version).GroupVersionKind() {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
 	x.store.Lock()
-	r, created, err := x.writer.Apply(x.c, x.key(), config, w, boolParam(q, "force"))
+	r, created, err := x.writer.Apply(x.c, x.key(), config, w, wire.BoolParam(q, "force"))
 	x.store.Unlock()
 	if err != nil {
 		return err
 	}
 	return x.respond(codeOf(created), r)
-}
-
-// configuration reads the configuration from the body.
-func (x *call) configuration() (object.Tree, error) {
-	body, err := x.body()
-	if err != nil {
-		return nil, err
-	}
-	encoded, err := yaml.YAMLToJSON(body)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
-	}
-	config, err := object.Decode(encoded)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
-	}
-
-	dropNulls(config)
-	if err := writer.CheckShape(config); err != nil {
-		return nil, err
-	}
-	if len(object.SliceAt(object.Metadata(config), "managedFields")) > 0 {
-		return nil, apierrors.NewBadRequest("metadata.managedFields must be nil")
-	}
-	return config, nil
-}
-
-func dropNulls(m object.Tree) {
-	for name, value := range m {
-		switch v := value.(type) {
-		case nil:
-			delete(m, name)
-		case object.Tree:
-			dropNulls(v)
-		case []any:
-			for _, item := range v {
-				if item, ok := item.(object.Tree); ok {
-					dropNulls(item)
-				}
-			}
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // public reports whether a path needs no authentication, as health checks and the version in kube-apiserver.
@@ -47,16 +48,16 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.fail(w, notAllowed())
+		s.fail(w, wire.NotAllowed())
 		return
 	}
-	if len(parts) == 1 && parts[0] != "version" && s.wantsAggregated(r.Accept) {
+	if len(parts) == 1 && parts[0] != "version" && !s.options.NoAggregatedDiscovery && wire.WantsAggregated(r.Accept) {
 		s.serveAggregated(w, req, parts[0])
 		return
 	}
-	m, err := s.negotiate(r.Accept, false)
+	m, err := wire.Negotiate(r.Accept, false, false)
 	if err == nil {
-		err = m.checkListKind(false)
+		err = m.CheckListKind(false)
 	}
 	if err != nil {
 		s.fail(w, err)
@@ -67,7 +68,7 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 		s.fail(w, fmt.Errorf("testserver: encode a document: %w", err))
 		return
 	}
-	writeJSON(w, http.StatusOK, body)
+	wire.WriteJSON(w, http.StatusOK, body)
 }
 
 func (s *Server) versionDocument() any {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // frame is one event of a watch before it is sent, or one item of a list.
@@ -29,7 +30,7 @@ func (w *watcher) dispatch(f frame) bool {
 	default:
 	}
 	if !w.faults.busy.Load() && len(w.delayed) == 0 {
-		return w.sink.send(f.body) == nil
+		return w.sink.Send(f.body) == nil
 	}
 	if e, i := frameFault[EndWatch](w.faults, w.request, f); i != nil {
 		w.finish(ending{injection: i, status: e.Error, abrupt: e.Abrupt})
@@ -55,35 +56,35 @@ func (w *watcher) dispatch(f frame) bool {
 
 // deliver writes a frame after the faults that mangle, cut or repeat it. It returns false if the watch has ended.
 func (w *watcher) deliver(f frame) bool {
-	if mangled, i := w.faults.malformed(w.request, f, objectOf(f.body)); i != nil {
+	if mangled, i := w.faults.malformed(w.request, f, wire.ObjectOf(f.body)); i != nil {
 		i.countSeen()
-		f.body = append(append(bytes.Clone(f.body[:objectStart(f.body)]), mangled...), "}\n"...)
+		f.body = wire.ReplaceObject(f.body, mangled)
 	}
 	if e, i := frameFault[CutFrame](w.faults, w.request, f); i != nil {
-		w.sink.cut(f.body[:min(max(e.At, 0), len(f.body))])
+		w.sink.Cut(f.body[:min(max(e.At, 0), len(f.body))])
 		w.finish(ending{injection: i, abrupt: e.Abrupt})
 		return false
 	}
-	if w.sink.send(f.body) != nil {
+	if w.sink.Send(f.body) != nil {
 		return false
 	}
 	if _, i := frameFault[DuplicateEvent](w.faults, w.request, f); i != nil {
 		i.countSeen()
-		return w.sink.send(f.body) == nil
+		return w.sink.Send(f.body) == nil
 	}
 	return true
 }
 
 // stall waits until the injection is removed. It returns false if the watch ends first.
 func (w *watcher) stall(i *Injection) bool {
-	w.sink.flush()
+	w.sink.Flush()
 	i.countSeen()
 	select {
 	case <-i.removed:
 		return true
 	case <-w.open.ended:
 		w.finish(w.open.ending)
-	case <-w.sink.disconnected():
+	case <-w.sink.Disconnected():
 	}
 	return false
 }
@@ -110,20 +111,10 @@ func (w *watcher) sendDelayed(passed bool) bool {
 			kept = append(kept, h)
 			continue
 		}
-		if w.sink.send(h.body) != nil {
+		if w.sink.Send(h.body) != nil {
 			return false
 		}
 	}
 	w.delayed = kept
 	return true
-}
-
-// objectStart returns the index of the object in a frame.
-func objectStart(frame []byte) int {
-	const mark = `,"object":`
-	return bytes.Index(frame, []byte(mark)) + len(mark)
-}
-
-func objectOf(frame []byte) []byte {
-	return bytes.TrimSuffix(frame[objectStart(frame):], []byte("}\n"))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 var errCut = errors.New("testserver: a fault cut the answer")
@@ -105,7 +106,7 @@ func (e Fail) answer(w http.ResponseWriter, r Request) {
 	if e.Reason != "" {
 		status.Reason = e.Reason
 	}
-	writeStatus(w, status)
+	wire.WriteStatus(w, status)
 }
 
 // disturbedWriter stalls or cuts an answer at a byte.

@@ -79,15 +79,3 @@ func FuzzHandle(f *testing.F) {
 type readCloser struct{ *bytes.Reader }
 
 func (readCloser) Close() error { return nil }
-
-// FuzzAccept parses arbitrary Accept headers.
-func FuzzAccept(f *testing.F) {
-	f.Add("application/json;q=0.5, */*")
-	f.Add("application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,,;=;q=x")
-	f.Fuzz(func(t *testing.T, header string) {
-		clauses := parseAccept(header)
-		for i := 1; i < len(clauses); i++ {
-			require.False(t, clauses[i].q > clauses[i-1].q, "sorted by preference")
-		}
-	})
-}

@@ -2,12 +2,9 @@ package testserver
 
 import (
 	"crypto/subtle"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"go.uber.org/zap"
@@ -17,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // call is the state of one request for a resource.
@@ -27,7 +25,7 @@ type call struct {
 	request Request
 	c       *store.Collection
 	def     *registry.Definition // the definition of c when the request arrived
-	media   media
+	media   wire.Media
 
 	stale        *Injection // not nil if a Stale fault affects the request
 	staleDecided bool
@@ -45,7 +43,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	if !known && !public(request.Path) {
-		s.fail(w, statusError(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
+		s.fail(w, wire.Error(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
 		return
 	}
 	if request.Resource == "" {
@@ -108,11 +106,11 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		return
 	}
 	var err error
-	if x.media, err = s.negotiate(request.Accept, def.Custom, x.otherKinds()...); err == nil {
-		err = x.media.checkListKind(request.Verb == "list" || request.Verb == "deletecollection")
+	if x.media, err = wire.Negotiate(request.Accept, s.options.DropFields, def.Custom, x.otherKinds()...); err == nil {
+		err = x.media.CheckListKind(request.Verb == "list" || request.Verb == "deletecollection")
 	}
-	if err == nil && x.media.as == tableKind {
-		x.media.include, err = includePolicy(request.Query.Get("includeObject"))
+	if err == nil && x.media.As == wire.Table {
+		x.media.Include, err = wire.IncludePolicy(request.Query.Get("includeObject"))
 	}
 	if err == nil {
 		err = handler()
@@ -137,7 +135,7 @@ func (x *call) unhandled() {
 	case x.def.Custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
 		x.fail(x.w, apierrors.NewBadRequest("name must be provided"))
 	default:
-		x.fail(x.w, notAllowed())
+		x.fail(x.w, wire.NotAllowed())
 	}
 }
 
@@ -188,37 +186,24 @@ func (x *call) handler() func() error {
 }
 
 // shape returns the encoding that the request wants.
-func (x *call) shape() shape {
-	return shape{media: x.media, resource: x.def.In(x.request.Version), custom: x.def.Custom}
+func (x *call) shape() wire.Shape {
+	return wire.NewShape(x.media, x.def, x.request.Version)
 }
 
 // respond writes one object.
 func (x *call) respond(code int, r *store.Record) error {
-	x.writeJSON(code, x.shape().appendObject(nil, r))
+	x.writeJSON(code, x.shape().AppendObject(nil, r))
 	return nil
 }
 
-func (x *call) writeJSON(code int, body []byte) { writeJSON(x.w, code, body) }
-
-func writeJSON(w http.ResponseWriter, code int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(code)
-	_, _ = w.Write(append(body, '\n')) // an error means that the client has gone
-}
-
-func notAllowed() error {
-	err := statusError(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed,
-		"the server does not allow this method on the requested resource")
-	err.ErrStatus.Details = &metav1.StatusDetails{}
-	return err
-}
+func (x *call) writeJSON(code int, body []byte) { wire.WriteJSON(x.w, code, body) }
 
 // notFound answers a path that the server does not serve: with a Status below known roots and groups, otherwise with
 // plain text.
 func (s *Server) notFound(w http.ResponseWriter, r Request) {
 	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
 	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && slices.Contains(registry.Groups(s.store.Definitions()), parts[1]) {
-		err := statusError(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
+		err := wire.Error(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		err.ErrStatus.Details = &metav1.StatusDetails{}
 		s.fail(w, err)
 		return
@@ -231,34 +216,18 @@ func (s *Server) notFound(w http.ResponseWriter, r Request) {
 
 // fail answers with an error as a Status.
 func (s *Server) fail(w http.ResponseWriter, err error) {
-	status := statusOf(err)
+	status := wire.StatusOf(err)
 	if status.Code == http.StatusInternalServerError {
 		s.options.Logger.Warn("request failed", zap.NamedError("err", err))
 	}
-	writeStatus(w, status)
+	wire.WriteStatus(w, status)
 }
 
-func writeStatus(w http.ResponseWriter, status metav1.Status) {
-	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
+// otherKinds returns the kinds, besides metadata, into which this request can convert its objects. Watches of tables
+// are not supported.
+func (x *call) otherKinds() []string {
+	if x.request.Verb == "watch" || x.request.Subresource != "" && x.request.Subresource != "status" {
+		return nil
 	}
-	writeJSON(w, int(status.Code), encodeStatus(status))
-}
-
-// statusOf returns the Status of an error. An error without one is an internal error.
-func statusOf(err error) metav1.Status {
-	var known apierrors.APIStatus
-	if errors.As(err, &known) {
-		return known.Status()
-	}
-	return apierrors.NewInternalError(err).Status()
-}
-
-func encodeStatus(status metav1.Status) []byte {
-	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-	body, err := json.Marshal(status)
-	if err != nil {
-		panic(fmt.Sprintf("testserver: encode a Status: %v", err))
-	}
-	return body
+	return []string{wire.Table}
 }

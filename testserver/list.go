@@ -2,7 +2,6 @@ package testserver
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,11 +10,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // present returns the state that reads use: the newest, or an older one if a Stale fault is active.
@@ -35,7 +33,7 @@ func (x *call) key() api.Key {
 }
 
 func (x *call) get() error {
-	want, err := parseVersion(x.request.Query.Get("resourceVersion"), false)
+	want, err := wire.ParseVersion(x.request.Query.Get("resourceVersion"), false)
 	if err != nil {
 		return err
 	}
@@ -58,7 +56,7 @@ func (x *call) waitFor(ctx context.Context, want uint64) (store.View, error) {
 		return v, nil
 	}
 	if x.options.VersionWait <= 0 {
-		return v, tooLarge(want, v.Version)
+		return v, wire.TooLarge(want, v.Version)
 	}
 	timer := time.NewTimer(x.options.VersionWait)
 	defer timer.Stop()
@@ -70,7 +68,7 @@ func (x *call) waitFor(ctx context.Context, want uint64) (store.View, error) {
 		select {
 		case <-advanced:
 		case <-timer.C:
-			return v, tooLarge(want, v.Version)
+			return v, wire.TooLarge(want, v.Version)
 		case <-ctx.Done():
 			return v, context.Cause(ctx)
 		}
@@ -86,11 +84,11 @@ type page struct {
 }
 
 func (x *call) list() error {
-	o, err := parseListOptions(x.request.Query)
+	o, err := wire.ParseListOptions(x.request.Query)
 	if err != nil {
 		return err
 	}
-	if err := checkListOptions(o); err != nil {
+	if err := wire.CheckListOptions(o); err != nil {
 		return err
 	}
 	sel, err := store.NewSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
@@ -111,7 +109,7 @@ func (x *call) page(o metav1.ListOptions) (page, error) {
 	if o.Continue != "" {
 		return x.continued(o)
 	}
-	want, err := parseVersion(o.ResourceVersion, true)
+	want, err := wire.ParseVersion(o.ResourceVersion, true)
 	if err != nil {
 		return page{}, err
 	}
@@ -135,14 +133,14 @@ func (x *call) exactView(version uint64) (store.View, error) {
 	v, ok := x.store.ViewAt(x.c, version)
 	if !ok {
 		x.faults.countExpired(version)
-		return v, expired("The resourceVersion for the provided list is too old.")
+		return v, wire.Expired("The resourceVersion for the provided list is too old.")
 	}
 	return v, nil
 }
 
 // continued returns the page that a continue token requests.
 func (x *call) continued(o metav1.ListOptions) (page, error) {
-	t, err := decodeToken(o.Continue)
+	t, err := wire.DecodeToken(o.Continue)
 	if err != nil {
 		return page{}, err
 	}
@@ -158,7 +156,7 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 		return page{}, err
 	}
 	if p.View, err = x.exactView(uint64(t.Version)); err != nil {
-		return page{}, tokenExpired(t.Start)
+		return page{}, wire.TokenExpired(t.Start)
 	}
 	return p, nil
 }
@@ -186,7 +184,7 @@ func (x *call) writeList(p page) error {
 	}
 	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	if next != "" {
-		meta.Continue = encodeToken(int64(p.Version), next)
+		meta.Continue = wire.EncodeToken(int64(p.Version), next)
 		if p.Everything() {
 			left := int64(p.Remaining(p.View, next))
 			meta.RemainingItemCount = &left
@@ -198,15 +196,15 @@ func (x *call) writeList(p page) error {
 // writeItems streams a list, so that the server never holds a whole encoded list in memory.
 func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 	sh := x.shape()
-	out, tail, err := sh.list(meta)
+	out, tail, err := sh.ListParts(meta)
 	if err != nil {
 		return fmt.Errorf("testserver: encode list metadata: %w", err)
 	}
 	var w io.Writer = x.w
-	if sizeOf(items) > compressFrom {
-		if g, ok := x.compress(); ok {
+	if x.options.Compress && sizeOf(items) > wire.CompressFrom {
+		if g, ok := wire.Compress(x.w, x.http); ok {
 			w = g
-			defer g.finish()
+			defer g.Finish()
 		}
 	}
 	x.w.Header().Set("Content-Type", "application/json")
@@ -226,9 +224,9 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 		out = out[:0]
 		return err == nil
 	}
-	var buffer []byte
+	buffer := make([]byte, 0, 1<<10)
 	for _, r := range items {
-		buffer = sh.appendItem(buffer[:0], r)
+		buffer = sh.AppendItem(buffer[:0], r)
 		for _, item := range x.faults.items(x, r.Key, buffer) {
 			if !put(item) {
 				return nil // the client has gone, or a fault cut the answer
@@ -250,32 +248,4 @@ func sizeOf(items []*store.Record) int {
 		size += r.Size()
 	}
 	return size
-}
-
-// list returns the JSON before and after the items of a list. The keys of custom resources are sorted, so a client gets
-// the kind and the version only after the last item.
-func (s shape) list(meta metav1.ListMeta) (head, tail []byte, err error) {
-	if s.as == tableKind {
-		return table(meta)
-	}
-	if s.custom && s.as == "" {
-		members := object.Tree{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
-		if meta.RemainingItemCount != nil {
-			members["remainingItemCount"] = *meta.RemainingItemCount
-		}
-		encoded, err := json.Marshal(members)
-		head = append(strconv.AppendQuote([]byte(`{"apiVersion":`), s.apiVersion()), `,"items":[`...)
-		tail = append(strconv.AppendQuote([]byte(`],"kind":`), s.kind()+"List"), `,"metadata":`...)
-		return head, append(append(tail, encoded...), "}\n"...), err
-	}
-	encoded, err := json.Marshal(meta)
-	head = strconv.AppendQuote([]byte(`{"kind":`), s.kind()+"List")
-	head = strconv.AppendQuote(append(head, `,"apiVersion":`...), s.apiVersion())
-	head = append(append(append(head, `,"metadata":`...), encoded...), `,"items":[`...)
-	return head, []byte("]}\n"), err
-}
-
-// invalidDelete returns the 422 for invalid options of a deletion.
-func invalidDelete(errs field.ErrorList) error {
-	return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 }

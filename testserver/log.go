@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // AppendLog adds lines to the log of a container, with the present time and a line break each. Requests that follow the
@@ -48,7 +49,7 @@ type logOptions struct {
 
 func parseLogOptions(q url.Values) (logOptions, error) {
 	o := logOptions{
-		container: q.Get("container"), follow: boolParam(q, "follow"), timestamps: boolParam(q, "timestamps"),
+		container: q.Get("container"), follow: wire.BoolParam(q, "follow"), timestamps: wire.BoolParam(q, "timestamps"),
 		tail: -1, limit: -1,
 	}
 	seconds := int64(-1)
@@ -92,7 +93,7 @@ func (x *call) getLog() error {
 	if o.container, err = containerOf(pod, o.container); err != nil {
 		return err
 	}
-	if boolParam(x.request.Query, "previous") {
+	if wire.BoolParam(x.request.Query, "previous") {
 		return apierrors.NewBadRequest(fmt.Sprintf("previous terminated container %q in pod %q not found", o.container, pod.Key.Name))
 	}
 	x.w.Header().Set("Content-Type", "text/plain")

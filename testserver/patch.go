@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
@@ -23,7 +24,7 @@ const maxPatchOperations = 10_000
 // patch applies a JSON patch, a merge patch or server-side apply. Strategic merge patches need the schemas of the
 // built-in types. The server has no schemas, so it answers 415, as kube-apiserver does for custom resources.
 func (x *call) patch() error {
-	kind := types.PatchType(x.contentType())
+	kind := types.PatchType(wire.ContentType(x.http))
 	if kind == types.ApplyYAMLPatchType {
 		return x.apply()
 	}
@@ -35,7 +36,7 @@ func (x *call) patch() error {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "",
 			field.ErrorList{field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch")})
 	}
-	body, err := x.body()
+	body, err := wire.ReadBody(x.http)
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func changeOf(kind types.PatchType, body []byte) (func(object.Tree) (object.Tree
 	case types.MergePatchType:
 		return mergePatch(body)
 	}
-	return nil, unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType))
+	return nil, wire.Unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType))
 }
 
 // jsonPatch returns the change of an RFC 6902 patch. A malformed patch is a 400, and one that cannot be applied is a

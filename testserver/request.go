@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // Request describes a request that the server received. It does not contain credentials.
@@ -92,7 +94,7 @@ func (r *Request) parseVerb(watching bool) {
 		if r.Name == "" {
 			r.Verb = "list"
 		}
-		if watching || r.Name == "" && boolParam(r.Query, "watch") {
+		if watching || r.Name == "" && wire.BoolParam(r.Query, "watch") {
 			r.Verb = "watch"
 		}
 	case http.MethodPost:
@@ -104,15 +106,6 @@ func (r *Request) parseVerb(watching bool) {
 			r.Verb = "deletecollection"
 		}
 	}
-}
-
-// boolParam reads a flag as the API machinery does: true if it is present and not "0" or "false".
-func boolParam(q url.Values, name string) bool {
-	values, ok := q[name]
-	if !ok || len(values) == 0 {
-		return false
-	}
-	return values[0] != "0" && !strings.EqualFold(values[0], "false")
 }
 
 // requestLog keeps the last requests.

@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
@@ -100,7 +101,7 @@ func (x *call) getScale() error {
 }
 
 func (x *call) updateScale() error {
-	scale, err := x.object()
+	scale, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
 	if err != nil {
 		return err
 	}
@@ -108,11 +109,11 @@ func (x *call) updateScale() error {
 }
 
 func (x *call) patchScale() error {
-	body, err := x.body()
+	body, err := wire.ReadBody(x.http)
 	if err != nil {
 		return err
 	}
-	change, err := changeOf(types.PatchType(x.contentType()), body)
+	change, err := changeOf(types.PatchType(wire.ContentType(x.http)), body)
 	if err != nil {
 		return err
 	}
@@ -156,7 +157,7 @@ func (x *call) evict() error {
 	if err != nil {
 		return err
 	}
-	eviction, err := x.object()
+	eviction, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (x *call) evict() error {
 
 // created answers an action that returns no object.
 func (x *call) created() error {
-	x.writeJSON(http.StatusCreated, encodeStatus(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}))
+	x.writeJSON(http.StatusCreated, wire.EncodeStatus(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}))
 	return nil
 }
 
@@ -191,7 +192,7 @@ func (x *call) bind() error {
 	if err != nil {
 		return err
 	}
-	binding, err := x.object()
+	binding, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
 	if err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (x *call) token() error {
 	if _, err := x.write(); err != nil {
 		return err
 	}
-	request, err := x.object()
+	request, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
 	if err != nil {
 		return err
 	}

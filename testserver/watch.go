@@ -10,15 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // watcher serves one watch. It is a cursor in the history of its collection. The goroutine of the request moves the
 // cursor, so a watch needs no other goroutine and no queue.
 type watcher struct {
 	*call
-	sink      sink
+	sink      wire.Sink
 	selection store.Selection
-	shape     shape
+	shape     wire.Shape
 	bookmarks bool
 
 	initial      []*store.Record // objects of the initial list that are not sent yet
@@ -41,13 +42,13 @@ type watcher struct {
 // watch answers a watch. Errors in the parameters are answers with a status. An expired or unreachable version is an
 // ERROR event, because kube-apiserver has begun the answer by then.
 func (x *call) watch() error {
-	o, err := parseListOptions(x.request.Query)
+	o, err := wire.ParseListOptions(x.request.Query)
 	if err != nil {
 		return err
 	}
 	streaming := !x.options.NoWatchList && !x.faults.refusesWatchList(x, o)
-	o = withDefaults(o, streaming)
-	if err := checkWatchOptions(o, streaming); err != nil {
+	o = wire.DefaultWatchOptions(o, streaming)
+	if err := wire.CheckWatchOptions(o, streaming); err != nil {
 		return err
 	}
 	if x.request.Name != "" {
@@ -57,7 +58,7 @@ func (x *call) watch() error {
 	if err != nil {
 		return err
 	}
-	version, err := parseVersion(o.ResourceVersion, false)
+	version, err := wire.ParseVersion(o.ResourceVersion, false)
 	if err != nil {
 		return err
 	}
@@ -68,17 +69,14 @@ func (x *call) watch() error {
 	}
 	w.open = x.watches.add(x.request) // before the client can know that the watch is open
 	defer x.watches.remove(w.open)
-	if w.sink, err = x.openSink(); err != nil {
-		return err
-	}
-	if w.sink == nil {
+	if w.sink = wire.NewSink(x.w, x.http, x.options.Compress); w.sink == nil {
 		return nil // the handshake failed and was answered
 	}
-	defer w.sink.release()
+	defer w.sink.Release()
 	if failure != nil {
-		status := statusOf(failure)
+		status := wire.StatusOf(failure)
 		w.sendStatus(&status)
-		w.sink.end()
+		w.sink.End()
 		return nil
 	}
 	w.run(o)
@@ -121,7 +119,7 @@ func (w *watcher) resume(version uint64) error {
 }
 
 func expiredWatch(version, oldest uint64) error {
-	return expired("too old resource version: " + strconv.FormatUint(version, 10) + " (" +
+	return wire.Expired("too old resource version: " + strconv.FormatUint(version, 10) + " (" +
 		strconv.FormatUint(oldest, 10) + ")")
 }
 
@@ -140,7 +138,7 @@ func (w *watcher) run(o metav1.ListOptions) {
 	defer end.Stop()
 	w.deadline = end.C
 	defer w.startBookmarks(timeout)()
-	w.sink.flush()
+	w.sink.Flush()
 	if !w.sendInitial() {
 		return
 	}
@@ -176,8 +174,8 @@ func (w *watcher) sendInitial() bool {
 	if w.endBookmark && !w.sendBookmark(true) {
 		return false
 	}
-	w.sink.flush()
-	w.sink.listed()
+	w.sink.Flush()
+	w.sink.Listed()
 	return true
 }
 
@@ -191,7 +189,7 @@ func (w *watcher) step() bool {
 	case <-w.open.ended:
 		w.finish(w.open.ending)
 		return false
-	case <-w.sink.disconnected():
+	case <-w.sink.Disconnected():
 		return false
 	default:
 	}
@@ -203,7 +201,7 @@ func (w *watcher) step() bool {
 		w.finish(ending{abrupt: true})
 		return false
 	case n.Ended:
-		w.sink.end()
+		w.sink.End()
 		return false
 	case n.Wake == nil:
 		w.version = n.Version
@@ -217,7 +215,7 @@ func (w *watcher) step() bool {
 		w.due.bookmark = false
 		return w.bookmarkAt(n.Version)
 	}
-	w.sink.flush()
+	w.sink.Flush()
 	w.wait(n.Wake, faultsChanged)
 	return true
 }
@@ -245,7 +243,7 @@ func (w *watcher) wait(wake, faultsChanged <-chan struct{}) {
 	case <-w.deadline:
 		w.due.deadline = true
 	case <-w.open.ended:
-	case <-w.sink.disconnected():
+	case <-w.sink.Disconnected():
 	}
 }
 
@@ -300,31 +298,24 @@ func (w *watcher) sendChange(ch store.Step) bool {
 
 // sendObject sends one event after the faults. It returns false if the watch has ended.
 func (w *watcher) sendObject(kind watch.EventType, r *store.Record) bool {
-	w.buffer = append(append(append(w.buffer[:0], `{"type":"`...), kind...), `","object":`...)
-	w.buffer = append(w.shape.appendObject(w.buffer, r), "}\n"...)
+	w.buffer = w.shape.AppendEvent(w.buffer[:0], kind, r)
 	return w.dispatch(frame{kind: FrameType(kind), key: r.Key, body: w.buffer})
 }
 
 func (w *watcher) sendBookmark(end bool) bool {
 	kind := FrameBookmark
-	out := append(w.buffer[:0], `{"type":"BOOKMARK","object":`...)
-	out = w.shape.appendKind(out)
-	out = append(out, `,"metadata":{"resourceVersion":"`...)
-	out = append(strconv.AppendUint(out, w.version, 10), '"')
 	if end {
 		kind = FrameInitialEventsEnd
-		out = append(out, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`...)
 	}
-	w.buffer = append(out, "}}}\n"...)
+	w.buffer = w.shape.AppendBookmark(w.buffer[:0], w.version, end)
 	return w.dispatch(frame{kind: kind, body: w.buffer})
 }
 
 // sendStatus sends an ERROR event.
 func (w *watcher) sendStatus(status *metav1.Status) {
-	out := append(w.buffer[:0], `{"type":"ERROR","object":`...)
-	w.buffer = append(append(out, encodeStatus(*status)...), "}\n"...)
-	if w.sink.send(w.buffer) == nil {
-		w.sink.flush()
+	w.buffer = wire.AppendErrorEvent(w.buffer[:0], *status)
+	if w.sink.Send(w.buffer) == nil {
+		w.sink.Flush()
 	}
 }
 
@@ -335,8 +326,8 @@ func (w *watcher) finish(e ending) {
 	}
 	e.injection.countSeen()
 	if e.abrupt {
-		w.sink.abort()
+		w.sink.Abort()
 		return
 	}
-	w.sink.end()
+	w.sink.End()
 }

@@ -25,7 +25,7 @@ var goroutines = map[string]string{
 	"manager UntilSignal":               "`UntilSignal`",
 	"testkit Kit.Start":                 "`testkit`",
 	"testkit Run":                       "`testkit`",
-	"testserver call.upgrade":           "`testserver`",
+	"testserver/internal/wire upgrade":  "`testserver`",
 	"webhook Server.Run":                "`Server.Run` of `webhook`",
 }
 

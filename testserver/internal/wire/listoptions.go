@@ -1,9 +1,10 @@
-package testserver
+package wire
 
 import (
 	"fmt"
 	"net/url"
 	"strconv"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,13 +14,13 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// parseListOptions reads the parameters of a list or a watch. An invalid number is a 400.
-func parseListOptions(q url.Values) (metav1.ListOptions, error) {
+// ParseListOptions reads the parameters of a list or a watch. An invalid number is a 400.
+func ParseListOptions(q url.Values) (metav1.ListOptions, error) {
 	o := metav1.ListOptions{
 		LabelSelector:        q.Get("labelSelector"),
 		FieldSelector:        q.Get("fieldSelector"),
-		Watch:                boolParam(q, "watch"),
-		AllowWatchBookmarks:  boolParam(q, "allowWatchBookmarks"),
+		Watch:                BoolParam(q, "watch"),
+		AllowWatchBookmarks:  BoolParam(q, "allowWatchBookmarks"),
 		ResourceVersion:      q.Get("resourceVersion"),
 		ResourceVersionMatch: metav1.ResourceVersionMatch(q.Get("resourceVersionMatch")),
 		Continue:             q.Get("continue"),
@@ -39,14 +40,14 @@ func parseListOptions(q url.Values) (metav1.ListOptions, error) {
 		o.TimeoutSeconds = &n
 	}
 	if q.Has("sendInitialEvents") {
-		send := boolParam(q, "sendInitialEvents")
+		send := BoolParam(q, "sendInitialEvents")
 		o.SendInitialEvents = &send
 	}
 	return o, nil
 }
 
-// checkListOptions rejects invalid combinations. Each is a cause of one 422.
-func checkListOptions(o metav1.ListOptions) error {
+// CheckListOptions rejects invalid combinations. Each is a cause of one 422.
+func CheckListOptions(o metav1.ListOptions) error {
 	var errs field.ErrorList
 	forbid := func(name, why string) { errs = append(errs, field.Forbidden(field.NewPath(name), why)) }
 	match := o.ResourceVersionMatch
@@ -71,8 +72,8 @@ func checkListOptions(o metav1.ListOptions) error {
 	return invalidOptions(errs)
 }
 
-// checkWatchOptions rejects invalid combinations for a watch. streaming says whether the server supports WatchLists.
-func checkWatchOptions(o metav1.ListOptions, streaming bool) error {
+// CheckWatchOptions rejects invalid combinations for a watch. streaming says whether the server supports WatchLists.
+func CheckWatchOptions(o metav1.ListOptions, streaming bool) error {
 	var errs field.ErrorList
 	forbid := func(name, why string) { errs = append(errs, field.Forbidden(field.NewPath(name), why)) }
 	match := o.ResourceVersionMatch
@@ -106,9 +107,9 @@ func invalidOptions(errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: "ListOptions"}, "", errs)
 }
 
-// parseVersion parses a resource version; empty means zero. An invalid version is a 400 for a list and a 500 otherwise,
+// ParseVersion parses a resource version; empty means zero. An invalid version is a 400 for a list and a 500 otherwise,
 // as in kube-apiserver.
-func parseVersion(text string, listing bool) (uint64, error) {
+func ParseVersion(text string, listing bool) (uint64, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -123,9 +124,9 @@ func parseVersion(text string, listing bool) (uint64, error) {
 	return 0, store.StorageError(problem)
 }
 
-// withDefaults makes a watch without a start begin with a list, as it always has. A server without WatchLists does the
-// same, but sends no bookmark after the list.
-func withDefaults(o metav1.ListOptions, streaming bool) metav1.ListOptions {
+// DefaultWatchOptions makes a watch without a start begin with a list, as it always has. A server without WatchLists
+// does the same, but sends no bookmark after the list.
+func DefaultWatchOptions(o metav1.ListOptions, streaming bool) metav1.ListOptions {
 	if streaming && o.SendInitialEvents == nil && o.ResourceVersionMatch == "" &&
 		(o.ResourceVersion == "" || o.ResourceVersion == "0") {
 		send := true
@@ -134,14 +135,23 @@ func withDefaults(o metav1.ListOptions, streaming bool) metav1.ListOptions {
 	return o
 }
 
-// expired returns the 410 for a version to which the history does not reach back.
-func expired(message string) *apierrors.StatusError { return apierrors.NewResourceExpired(message) }
+// Expired returns the 410 for a version to which the history does not reach back.
+func Expired(message string) *apierrors.StatusError { return apierrors.NewResourceExpired(message) }
 
-// tooLarge returns the 504 for a version that the server has not reached in time.
-func tooLarge(want, have uint64) *apierrors.StatusError {
+// TooLarge returns the 504 for a version that the server has not reached in time.
+func TooLarge(want, have uint64) *apierrors.StatusError {
 	err := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", want, have), 1)
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{
 		{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"},
 	}
 	return err
+}
+
+// BoolParam reads a flag as the API machinery does: true if it is present and not "0" or "false".
+func BoolParam(q url.Values, name string) bool {
+	values, ok := q[name]
+	if !ok || len(values) == 0 {
+		return false
+	}
+	return values[0] != "0" && !strings.EqualFold(values[0], "false")
 }

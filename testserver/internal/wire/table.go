@@ -1,4 +1,4 @@
-package testserver
+package wire
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// tableKind is the kind that a client requests if the server should lay out the lines to print.
-const tableKind = "Table"
+// Table is the kind that a client requests if the server should lay out the lines to print.
+const Table = "Table"
 
 // tableColumns are the columns of every resource: those that all tables of kube-apiserver have. The other columns of
 // kube-apiserver are written by hand for each built-in type.
@@ -22,17 +22,8 @@ const tableColumns = `"columnDefinitions":[` +
 	`{"name":"Name","type":"string","format":"name","description":"The name of the object, unique within its resource and namespace.","priority":0},` +
 	`{"name":"Age","type":"string","format":"","description":"The time since the object was created.","priority":0}]`
 
-// otherKinds returns the kinds, besides metadata, into which this request can convert its objects. Watches of tables
-// are not supported.
-func (x *call) otherKinds() []string {
-	if x.request.Verb == "watch" || x.request.Subresource != "" && x.request.Subresource != "status" {
-		return nil
-	}
-	return []string{tableKind}
-}
-
-// includePolicy parses how much of its object a row of a table contains.
-func includePolicy(text string) (metav1.IncludeObjectPolicy, error) {
+// IncludePolicy parses how much of its object a row of a table contains.
+func IncludePolicy(text string) (metav1.IncludeObjectPolicy, error) {
 	switch policy := metav1.IncludeObjectPolicy(text); policy {
 	case "":
 		return metav1.IncludeMetadata, nil
@@ -43,7 +34,7 @@ func includePolicy(text string) (metav1.IncludeObjectPolicy, error) {
 }
 
 // appendTable appends a table with one row.
-func (s shape) appendTable(dst []byte, r *store.Record) []byte {
+func (s Shape) appendTable(dst []byte, r *store.Record) []byte {
 	dst = append(dst, `{"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"`...)
 	dst = append(append(dst, r.ResourceVersion()...), `"},`...)
 	dst = append(append(dst, tableColumns...), `,"rows":[`...)
@@ -59,20 +50,20 @@ func table(meta metav1.ListMeta) (head, tail []byte, err error) {
 }
 
 // appendRow appends the row of one object.
-func (s shape) appendRow(dst []byte, r *store.Record) []byte {
+func (s Shape) appendRow(dst []byte, r *store.Record) []byte {
 	cells, _ := json.Marshal([]string{r.Key.Name, age(r)}) // encoding strings cannot fail
 	dst = append(append(dst, `{"cells":`...), cells...)
 	dst = append(dst, `,"object":`...)
 	row := s
-	switch s.include {
+	switch s.Include {
 	case metav1.IncludeNone:
 		return append(dst, "null}"...)
 	case metav1.IncludeObject:
-		row.as = ""
+		row.As = ""
 	default:
-		row.as = "PartialObjectMetadata"
+		row.As = "PartialObjectMetadata"
 	}
-	return append(row.appendObject(dst, r), '}')
+	return append(row.AppendObject(dst, r), '}')
 }
 
 // age returns the time since an object was created, for people.

@@ -1,21 +1,24 @@
-package testserver
+package wire
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/leatproject/leat/api"
 )
 
 // validateFields handles fields that occur twice in a body as the request demands (KEP-2885). Strict rejects the
 // request; Warn, the default, sends Warning headers; Ignore uses the last value. Unknown fields always pass, because
 // the server has no schemas.
-func (x *call) validateFields(body []byte) error {
-	directive := x.request.Query.Get("fieldValidation")
+func validateFields(w http.ResponseWriter, r *http.Request, as api.Resource, body []byte) error {
+	directive := r.URL.Query().Get("fieldValidation")
 	if directive == metav1.FieldValidationIgnore {
 		return nil
 	}
@@ -25,11 +28,11 @@ func (x *call) validateFields(body []byte) error {
 	}
 	if directive == metav1.FieldValidationStrict {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
-			x.def.Kind, x.request.Version, x.def.Kind, strings.Join(doubled, ", ")))
+			as.Kind, as.Version, as.Kind, strings.Join(doubled, ", ")))
 	}
 	for _, text := range doubled {
 		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			x.w.Header().Add("Warning", header)
+			w.Header().Add("Warning", header)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package testserver
+package wire
 
 import (
 	"net/http"
@@ -29,30 +29,30 @@ func wants(header, value string) bool {
 
 // upgrade performs the handshake as kube-apiserver does. A missing or malformed Origin gets 403, and more than one
 // sub-protocol gets 400, both with an empty body. A single sub-protocol is echoed. If upgrade rejects the handshake, it
-// answers the request and returns a nil sink without an error.
-func (x *call) upgrade() (sink, error) {
-	if _, err := url.ParseRequestURI(x.http.Header.Get("Origin")); err != nil {
-		x.w.WriteHeader(http.StatusForbidden)
-		return nil, nil
+// answers the request and returns nil.
+func upgrade(w http.ResponseWriter, r *http.Request) Sink {
+	if _, err := url.ParseRequestURI(r.Header.Get("Origin")); err != nil {
+		w.WriteHeader(http.StatusForbidden)
+		return nil
 	}
-	protocols := websocket.Subprotocols(x.http)
+	protocols := websocket.Subprotocols(r)
 	if len(protocols) > 1 {
-		x.w.WriteHeader(http.StatusBadRequest)
-		return nil, nil
+		w.WriteHeader(http.StatusBadRequest)
+		return nil
 	}
 	upgrader := websocket.Upgrader{
 		Subprotocols: protocols,
 		CheckOrigin:  func(*http.Request) bool { return true },
 		Error:        func(w http.ResponseWriter, _ *http.Request, code int, _ error) { w.WriteHeader(code) },
 	}
-	conn, err := upgrader.Upgrade(x.w, x.http, nil)
+	conn, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
-		return nil, nil // the upgrader has answered
+		return nil // the upgrader has answered
 	}
 	s := &wsSink{conn: conn, done: make(chan struct{}), closed: make(chan struct{})}
 	s.running.Go(s.read)
-	s.running.Go(func() { s.closeOnStop(x.http.Context().Done()) })
-	return s, nil
+	s.running.Go(func() { s.closeOnStop(r.Context().Done()) })
+	return s
 }
 
 // wsSink sends each frame as a text message. It has two goroutines; release waits for them.
@@ -83,28 +83,28 @@ func (s *wsSink) closeOnStop(stopped <-chan struct{}) {
 	}
 }
 
-func (s *wsSink) send(frame []byte) error {
+func (s *wsSink) Send(frame []byte) error {
 	return s.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
-func (s *wsSink) cut(part []byte)               { _ = s.send(part) } // the watch ends in any case
-func (s *wsSink) flush()                        {}
-func (s *wsSink) listed()                       {}
-func (s *wsSink) disconnected() <-chan struct{} { return s.done }
+func (s *wsSink) Cut(part []byte)               { _ = s.Send(part) } // the watch ends in any case
+func (s *wsSink) Flush()                        {}
+func (s *wsSink) Listed()                       {}
+func (s *wsSink) Disconnected() <-chan struct{} { return s.done }
 
-// end sends a close frame with code 1000 and closes the connection.
-func (s *wsSink) end() {
+// End sends a close frame with code 1000 and closes the connection.
+func (s *wsSink) End() {
 	text := websocket.FormatCloseMessage(websocket.CloseNormalClosure, "")
 	_ = s.conn.WriteControl(websocket.CloseMessage, text, time.Now().Add(time.Second)) // the connection closes in any case
 	s.close()
 }
 
-func (s *wsSink) abort() {
+func (s *wsSink) Abort() {
 	pipe.Reset(s.conn.NetConn())
 	s.close()
 }
 
-func (s *wsSink) release() {
+func (s *wsSink) Release() {
 	s.close()
 	s.running.Wait()
 }

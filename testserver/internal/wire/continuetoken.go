@@ -1,4 +1,4 @@
-package testserver
+package wire
 
 import (
 	"encoding/base64"
@@ -19,7 +19,8 @@ type continueToken struct {
 
 const tokenVersion = "meta.k8s.io/v1"
 
-func encodeToken(version int64, start string) string {
+// EncodeToken returns a token for the page that starts at a path, in the state of a version.
+func EncodeToken(version int64, start string) string {
 	body, err := json.Marshal(continueToken{APIVersion: tokenVersion, Version: version, Start: start})
 	if err != nil {
 		panic(fmt.Sprintf("testserver: encode a continue token: %v", err))
@@ -27,7 +28,8 @@ func encodeToken(version int64, start string) string {
 	return base64.RawURLEncoding.EncodeToString(body)
 }
 
-func decodeToken(text string) (continueToken, error) {
+// DecodeToken parses a token. A malformed one is a 400.
+func DecodeToken(text string) (continueToken, error) {
 	var t continueToken
 	body, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
@@ -42,12 +44,12 @@ func decodeToken(text string) (continueToken, error) {
 	return t, nil
 }
 
-// tokenExpired returns the 410 for a token whose state is forgotten. It contains a token that continues at the same
+// TokenExpired returns the 410 for a token whose state is forgotten. It contains a token that continues at the same
 // place in the present state.
-func tokenExpired(start string) error {
-	err := expired("The provided continue parameter is too old to display a consistent list result. You can start a " +
+func TokenExpired(start string) error {
+	err := Expired("The provided continue parameter is too old to display a consistent list result. You can start a " +
 		"new list without the continue parameter, or use the continue token in this response to retrieve the " +
 		"remainder of the results, which is then inconsistent.")
-	err.ErrStatus.ListMeta.Continue = encodeToken(-1, start)
+	err.ErrStatus.ListMeta.Continue = EncodeToken(-1, start)
 	return err
 }

@@ -1,0 +1,112 @@
+package wire
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
+
+// maxBody is the largest size in bytes of a request body that kube-apiserver accepts.
+const maxBody = 3 << 20
+
+// ReadBody reads the body of a request.
+func ReadBody(r *http.Request) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("read the request: %v", err))
+	}
+	if len(body) > maxBody {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	}
+	return body, nil
+}
+
+// ContentType returns the media type of a request without parameters. Without the header it is JSON.
+func ContentType(r *http.Request) string {
+	header := r.Header.Get("Content-Type")
+	if header == "" {
+		return "application/json"
+	}
+	kind, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return header
+	}
+	return kind
+}
+
+// ReadObject reads the body of a request as one object of a resource, in the version of the request. It answers with
+// Warning headers about fields that occur twice.
+func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, served string) (object.Tree, error) {
+	body, err := ReadBody(r)
+	if err != nil {
+		return nil, err
+	}
+	switch ContentType(r) {
+	case "application/json":
+	case "application/yaml":
+		if body, err = yaml.YAMLToJSON(body); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	default:
+		return nil, Unsupported("application/json", "application/yaml")
+	}
+	if string(bytes.TrimSpace(body)) == "null" && !d.Custom {
+		return object.Tree{}, nil
+	}
+	tree, err := object.Decode(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
+	}
+	return tree, validateFields(w, r, d.In(served), body)
+}
+
+// Unsupported returns the 415 that lists the supported types.
+func Unsupported(kinds ...string) error {
+	return Error(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
+		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(kinds, ", "))
+}
+
+// ReadConfiguration reads the configuration of server-side apply from the body of a request, without empty members.
+func ReadConfiguration(r *http.Request) (object.Tree, error) {
+	body, err := ReadBody(r)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := yaml.YAMLToJSON(body)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	config, err := object.Decode(encoded)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	dropNulls(config)
+	return config, nil
+}
+
+func dropNulls(m object.Tree) {
+	for name, value := range m {
+		switch v := value.(type) {
+		case nil:
+			delete(m, name)
+		case object.Tree:
+			dropNulls(v)
+		case []any:
+			for _, item := range v {
+				if item, ok := item.(object.Tree); ok {
+					dropNulls(item)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package wire
+
+import (
+	"net/http"
+
+	"github.com/leatproject/leat/testserver/internal/pipe"
+)
+
+// Sink receives the frames of a watch: an HTTP response or a WebSocket.
+type Sink interface {
+	// Send writes one complete frame.
+	Send(frame []byte) error
+	// Cut writes a part of a frame. The watch ends after it.
+	Cut(part []byte)
+	// Listed marks the end of the initial list.
+	Listed()
+	// Flush sends buffered bytes.
+	Flush()
+	// End closes the stream normally.
+	End()
+	// Abort resets the connection.
+	Abort()
+	// Release frees everything that the sink owns. The watcher calls it in every case.
+	Release()
+	// Disconnected returns a channel that closes when the client has disconnected.
+	Disconnected() <-chan struct{}
+}
+
+// httpSink streams frames in a chunked response.
+type httpSink struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	r       *http.Request
+	gzip    *GzipWriter // nil without compression
+}
+
+func (h *httpSink) Send(frame []byte) error       { _, err := h.w.Write(frame); return err }
+func (h *httpSink) Cut(part []byte)               { _, _ = h.w.Write(part); h.Flush() } // the watch ends in any case
+func (h *httpSink) Flush()                        { _ = h.control.Flush() }             // if the client has gone, the next write fails
+func (h *httpSink) Release()                      {}
+func (h *httpSink) Disconnected() <-chan struct{} { return h.r.Context().Done() }
+
+// Abort flushes first, so that what a client receives does not depend on buffering.
+func (h *httpSink) Abort() {
+	h.Flush()
+	pipe.ResetRequest(h.r)
+}
+
+// Listed starts another gzip member after the initial list.
+func (h *httpSink) Listed() {
+	if h.gzip != nil {
+		h.gzip.Finish()
+	}
+}
+
+func (h *httpSink) End() { h.Listed() }
+
+// NewSink begins the answer of a watch. It returns nil if a WebSocket handshake failed and was answered.
+func NewSink(w http.ResponseWriter, r *http.Request, compressed bool) Sink {
+	if isWebSocket(r) {
+		return upgrade(w, r)
+	}
+	h := &httpSink{w: w, r: r}
+	if compressed {
+		if g, ok := Compress(w, r); ok {
+			h.w, h.gzip = g, g
+		}
+	}
+	h.control = http.NewResponseController(h.w)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusOK)
+	return h
+}
