@@ -180,15 +180,15 @@ var oddAnswers = []struct {
 	{"an error in bad gzip", header("Content-Encoding", "gzip", answer(403, jsonType, status(403, "Forbidden", "no"))), "403 Forbidden", apierrors.IsForbidden},
 	{"an error in gzip", zippedWith(403, zip(status(403, "Forbidden", "no, said shortly"))), "no, said shortly", apierrors.IsForbidden},
 	{"unknown encoding", header("Content-Encoding", "br", answer(200, jsonType, onePod)), `content encoding "br"`, nil},
-	{"lying length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n{\"kind\":"), "unexpected EOF", isUnexpectedEOF},
+	{"a wrong length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n{\"kind\":"), "unexpected EOF", isUnexpectedEOF},
 	{"broken chunk", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "", nil},
 	{"chunks without end", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"kin\r\n"), "unexpected EOF", isUnexpectedEOF},
 	{"longer than its length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" + onePod), "unexpected EOF", isUnexpectedEOF},
-	{"a length that is no number", raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}"), "Content-Length", nil},
+	{"a text instead of a length", raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}"), "Content-Length", nil},
 	{"a negative length", raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"), "Content-Length", nil},
 	{"a length beyond numbers", raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}"), "Content-Length", nil},
 	{"a length of petabytes", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9000000000000000\r\n\r\n{"), "unexpected EOF", isUnexpectedEOF},
-	{"an error with a lying length", raw("HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n" + status(403, "Forbidden", "no")), ": no", apierrors.IsForbidden},
+	{"an error with a wrong length", raw("HTTP/1.1 403 Forbidden\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n" + status(403, "Forbidden", "no")), ": no", apierrors.IsForbidden},
 	{"a chunk shorter than it says", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{\"kind\":\r\n0\r\n\r\n"), "unexpected EOF", isUnexpectedEOF},
 	{"a chunk longer than it says", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\"kind\":\r\n"), "", nil},
 	{"a chunk beyond numbers", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n{"), "", nil},
@@ -196,7 +196,7 @@ var oddAnswers = []struct {
 	{"an endless line before a chunk", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1;" + strings.Repeat("x", 1<<20)), "", nil},
 	{"an unknown transfer encoding", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: rot13\r\n\r\n{}"), "transfer encoding", nil},
 	{"bad header", raw("HTTP/1.1 200 OK\r\nno colon\r\n\r\n{}"), "", nil},
-	{"a code that is none", raw("HTTP/1.1 OK 200\r\n\r\n{}"), "", nil},
+	{"a text instead of a code", raw("HTTP/1.1 OK 200\r\n\r\n{}"), "", nil},
 	{"news without end", raw(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n", 100_000)), "", nil},
 	{"TLS", raw("\x15\x03\x01\x00\x02\x02\x16"), "malformed HTTP", nil},
 	{"two lengths", raw("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}"), "", nil},
@@ -233,7 +233,7 @@ func TestOddAnswers(t *testing.T) {
 			}
 			require.True(t, isTyped(err), "%T %v", err, err)
 			_, err = r.Get(t.Context(), api.Key{Namespace: "default", Name: "fine"}, metav1.GetOptions{})
-			require.NoError(t, err, "and the next call works")
+			require.NoError(t, err, "the next call works")
 		}
 		t.Run(c.name+"/get", func(t *testing.T) {
 			_, err := r.Get(t.Context(), web, metav1.GetOptions{})

@@ -187,7 +187,7 @@ func TestEachIterationIsAWatchOfItsOwn(t *testing.T) {
 				require.Equal(t, []string{"1", "2"}[want], event.ResourceVersion)
 			}
 		}
-		require.Equal(t, 2, requests, "and nothing twice")
+		require.Equal(t, 2, requests, "nothing is sent twice")
 	})
 }
 

@@ -57,7 +57,7 @@ func TestRetryOnConflict(t *testing.T) {
 		fields.ErrStatus.Details = &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict}}}
 		for _, want := range []error{nil, other, fields} {
 			between, err = waits(ctx, apiclient.ConflictOptions{}, want)
-			require.Equal(t, want, err, "as it is")
+			require.Equal(t, want, err, "the error is not wrapped")
 			require.Len(t, between, 1)
 		}
 
@@ -96,7 +96,7 @@ func TestWritersMeet(t *testing.T) {
 		u, err := s.Get(podResource, api.Key{Namespace: "default", Name: "web"})
 		require.NoError(t, err)
 		require.Equal(t, "yes", u.GetLabels()["seen"])
-		require.Equal(t, "2", u.GetAnnotations()["try"], "nobody's write is lost")
+		require.Equal(t, "2", u.GetAnnotations()["try"], "no write is lost")
 	})
 }
 

@@ -23,7 +23,7 @@ func TestDeleteObjectReturnsTheAnswer(t *testing.T) {
 		{"a status with details", `{"kind":"Status","status":"Success","details":{"name":"web","uid":"u1"}}`, "u1", "", false},
 		{"a status without", `{"kind":"Status","status":"Success"}`, "", "", false},
 		{"the last state", pod(`,"deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":0`), "u1", "8", false},
-		{"the last state of what was never marked", pod(``), "u1", "8", false},
+		{"the last state of an object that was never marked", pod(``), "u1", "8", false},
 		{"time to stop", pod(`,"deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":30`), "u1", "8", true},
 		{"finalizers", pod(`,"deletionTimestamp":"2026-01-01T00:00:00Z","deletionGracePeriodSeconds":0,"finalizers":["a/b"]`), "u1", "8", true},
 		{"no JSON", `{"kind":`, "", "", false},

@@ -54,9 +54,9 @@ func TestInvalidDocuments(t *testing.T) {
 		"too large": {answer(200, "application/json", strings.Repeat(" ", codec.DefaultMaxObjectBytes+1)), func(err error) bool {
 			return asError(err, new(*codec.TooLargeError))
 		}},
-		"cut":           {answer(200, "application/json", `{"a":`), func(err error) bool { return asError(err, new(*json.SyntaxError)) }},
-		"forbidden":     {answer(403, "text/plain", "no"), apierrors.IsForbidden},
-		"not asked for": {answer(304, "", ""), notModified},
+		"cut":                          {answer(200, "application/json", `{"a":`), func(err error) bool { return asError(err, new(*json.SyntaxError)) }},
+		"forbidden":                    {answer(403, "text/plain", "no"), apierrors.IsForbidden},
+		"not modified without an ETag": {answer(304, "", ""), notModified},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var into map[string]any

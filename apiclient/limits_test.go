@@ -102,7 +102,7 @@ func TestAnswersWithoutEndAreRefused(t *testing.T) {
 			err := c.call(t, newClient(t, apiclient.Config{Host: "http://h", Transport: c.answer, MaxObjectBytes: limit}))
 			require.True(t, c.is(err), "%v", err)
 			require.Less(t, len(err.Error()), 1000)
-			require.LessOrEqual(t, sent, int64(2*limit), "and no more was read than had to be")
+			require.LessOrEqual(t, sent, int64(2*limit), "the client reads at most twice the limit")
 		})
 	}
 }

@@ -78,7 +78,7 @@ func TestEachAttemptIsObserved(t *testing.T) {
 			require.Equal(t, want.code, seen[i].Code)
 			require.EqualValues(t, want.received, seen[i].Received)
 			require.True(t, want.is(seen[i].Err), "%v", seen[i].Err)
-			require.NotContains(t, seen[i].Err.Error(), "sent", "which is for the caller")
+			require.NotContains(t, seen[i].Err.Error(), "sent", "only the caller's error has the number of attempts")
 		}
 	})
 }
@@ -176,7 +176,7 @@ func TestFailuresTakeTime(t *testing.T) {
 		require.Equal(t, 2*time.Second, seen[0].Head)
 		require.Zero(t, seen[1].Head)
 		require.Equal(t, 10*time.Second, seen[1].Total)
-		require.NoError(t, seen[1].Err, "it was the client that had enough")
+		require.NoError(t, seen[1].Err, "the client ended the watch")
 	})
 }
 
@@ -309,7 +309,7 @@ func TestWarnings(t *testing.T) {
 				client := warned(t, func(w apiclient.Warning) { got = append(got, w) }, code, c.headers...)
 				for range 2 {
 					require.Equal(t, code == 200, getVerb.call(t.Context(), client) == nil)
-					require.Equal(t, c.want, got, "and once a client")
+					require.Equal(t, c.want, got, "each text once in the life of a client")
 				}
 			})
 		}

@@ -96,7 +96,7 @@ func TestPagesAreOneList(t *testing.T) {
 		got, err = names(apiclient.All(t.Context(), pods, o), nothing)
 		require.NoError(t, err)
 		require.Equal(t, "p00 p01 p02 p03 p04", got)
-		require.Equal(t, []string{"limit=4 rv=105 match=Exact", "limit=4 rv= match=+continue"}, asked(s), "the token says of which state")
+		require.Equal(t, []string{"limit=4 rv=105 match=Exact", "limit=4 rv= match=+continue"}, asked(s), "the token names the state")
 	})
 }
 
@@ -105,7 +105,7 @@ func TestABreakEndsTheList(t *testing.T) {
 		for range apiclient.All(t.Context(), pods, limit(2)) {
 			break
 		}
-		require.Len(t, asked(s), 1, "and nothing was asked for ahead")
+		require.Len(t, asked(s), 1, "no page is requested in advance")
 		synctest.Wait()
 
 		ctx, cancel := context.WithCancel(t.Context())
@@ -116,7 +116,7 @@ func TestABreakEndsTheList(t *testing.T) {
 		})
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "list pods: ")
-		require.Equal(t, "p00 p01 p02", got, "whatever has arrived already")
+		require.Equal(t, "p00 p01 p02", got, "objects that arrived before the failure are yielded")
 	})
 }
 
@@ -147,7 +147,7 @@ func TestATokenThatExpires(t *testing.T) {
 			}
 		})
 		require.NoError(t, err)
-		require.Equal(t, "p00 p01 p02 p04 p05", got, "the rest is that of the present state, and nothing comes twice")
+		require.Equal(t, "p00 p01 p02 p04 p05", got, "the rest is of the current state, and no object comes twice")
 	})
 }
 

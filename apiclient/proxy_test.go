@@ -306,7 +306,7 @@ func TestAProxysCertificateIsVerified(t *testing.T) {
 			require.ErrorContains(t, err, c.want)
 		})
 	}
-	t.Run("that wants one of the client's", func(t *testing.T) {
+	t.Run("an https proxy that requires a client certificate", func(t *testing.T) {
 		config := ours.server(t, unchanged)
 		config.ClientAuth, config.MaxVersion = tls.RequireAnyClientCert, tls.VersionTLS12
 		err := get(config, trusting)
@@ -341,7 +341,7 @@ func TestTheEnvironmentsProxies(t *testing.T) {
 	if os.Getenv("LEAT_TEST_PROXIES") != "" {
 		transport := transportOf(t, newClient(t, apiclient.Config{Host: "https://h"})).(*http.Transport)
 		dialled := transportOf(t, newClient(t, apiclient.Config{Host: "https://h", DialContext: (&net.Dialer{}).DialContext})).(*http.Transport)
-		require.Nil(t, dialled.Proxy, "who dials by himself knows the way")
+		require.Nil(t, dialled.Proxy, "DialContext disables the proxies of the environment")
 		chosen := map[string]string{}
 		for _, to := range urls {
 			req := httptest.NewRequest(http.MethodGet, to, nil)

@@ -197,7 +197,7 @@ func TestWhatIsRepeated(t *testing.T) {
 					}
 					require.NoError(t, err)
 					require.Len(t, s.times, 2)
-					require.Equal(t, s.sent[0], s.sent[1], "the same once more")
+					require.Equal(t, s.sent[0], s.sent[1], "the request is the same")
 				})
 			})
 		}
@@ -304,7 +304,7 @@ func TestAContextEndsEachWait(t *testing.T) {
 				start := time.Now()
 				err := v.call(ctx, newClient(t, apiclient.Config{Host: "http://h", Transport: s}))
 				require.ErrorIs(t, err, context.Canceled)
-				require.True(t, apierrors.IsTooManyRequests(err), "and why it waited: %v", err)
+				require.True(t, apierrors.IsTooManyRequests(err), "the error has the reason for the wait: %v", err)
 				require.Equal(t, 10*time.Second, time.Since(start))
 				require.Len(t, s.times, 1)
 			})
@@ -348,7 +348,7 @@ func TestRefusedCredentialsAndBusyServers(t *testing.T) {
 				source := &renewed{}
 				err := v.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s, Credentials: source}))
 				require.False(t, apierrors.IsUnauthorized(err), "%v", err)
-				require.Len(t, s.times, 2, "with another token")
+				require.Len(t, s.times, 2, "the second attempt has another token")
 				require.Zero(t, time.Since(s.times[0]))
 			})
 		})
@@ -356,7 +356,7 @@ func TestRefusedCredentialsAndBusyServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{steps: []step{{code: 401}, later(429, "1", ""), {code: 401}, {code: 200, body: onePod}}}
 		err := getVerb.call(t.Context(), newClient(t, apiclient.Config{Host: "http://h", Transport: s, Credentials: &renewed{}}))
-		require.True(t, apierrors.IsUnauthorized(err), "once is enough: %v", err)
+		require.True(t, apierrors.IsUnauthorized(err), "the number of attempts is there once: %v", err)
 		require.ErrorContains(t, err, "(sent 3 times)")
 	})
 }
@@ -405,7 +405,7 @@ func TestTheLimiterDelaysAllExceptWatches(t *testing.T) {
 				}
 				require.Equal(t, want, time.Since(start))
 				require.Equal(t, want, seen[0].Limited)
-				require.Zero(t, seen[0].Total, "which does not count as latency")
+				require.Zero(t, seen[0].Total, "the wait does not count as latency")
 			})
 		})
 	}

@@ -80,16 +80,16 @@ func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
 		require.Same(t, before, transportOf(t, v.Client()))
 		in(1)
 		r.is(v, "second")
-		require.NotSame(t, before, transportOf(t, v.Client()), "who opens connections of his own gets the newest")
-		require.EqualValues(t, 2, r.opened.Load(), "HTTP/2 does not put it on the connection of the first")
-		require.Equal(t, "8", next(8), "the watch goes on")
+		require.NotSame(t, before, transportOf(t, v.Client()), "an Opener gets the newest transport")
+		require.EqualValues(t, 2, r.opened.Load(), "the second certificate has its own connection")
+		require.Equal(t, "8", next(8), "the watch continues")
 		in(30 * time.Minute)
 		require.Equal(t, "9", next(9))
-		require.EqualValues(t, 1, r.closed.Load(), "the second was idle for long")
+		require.EqualValues(t, 1, r.closed.Load(), "the idle connection of the second was closed")
 
 		stop()
 		in(time.Second)
-		require.EqualValues(t, 2, r.closed.Load(), "nothing of the first is left")
+		require.EqualValues(t, 2, r.closed.Load(), "all connections of the first are closed")
 		r.seen = nil
 		_, stop = r.watch(v)
 		require.Equal(t, []string{"second"}, r.seen, "a watch that opens again uses the newest")
@@ -100,7 +100,7 @@ func TestARotatedClientCertificateTakesOverWithoutDroppingAWatch(t *testing.T) {
 		opened := r.opened.Load()
 		r.is(v, "third")
 		in(time.Second)
-		require.Equal(t, opened, r.closed.Load(), "what was idle is closed too")
+		require.Equal(t, opened, r.closed.Load(), "idle connections are closed too")
 		require.Zero(t, v.Client().Retired())
 		v.Client().CloseIdleConnections() // the last answer may still be open
 		r.is(v, "third")
@@ -130,7 +130,7 @@ func TestARotatedAuthorityIsTrusted(t *testing.T) {
 		files.replace(map[string][]byte{"ca.crt": append([]byte("# the same, in another version\n"), other.pem...)})
 		in(soon)
 		r.is(v, "nobody")
-		require.EqualValues(t, 2, r.opened.Load(), "the same authorities are no reason to connect again")
+		require.EqualValues(t, 2, r.opened.Load(), "the same authorities do not open a connection")
 		stop()
 		in(time.Second)
 		require.EqualValues(t, 1, r.closed.Load())
@@ -149,7 +149,7 @@ func TestAnAuthorityThatIsNoLongerNamedIsNotTrusted(t *testing.T) {
 		in(soon)
 		_, err := r.users(v)
 		var typed *apiclient.CertificateError
-		require.ErrorAs(t, err, &typed, "not even where a connection is open")
+		require.ErrorAs(t, err, &typed, "an open connection is not used either")
 		require.NoError(t, typed.Stale)
 
 		files.replace(map[string][]byte{"ca.crt": r.authority.pem})
@@ -199,7 +199,7 @@ func TestFilesThatAreBeingReplacedChangeNothing(t *testing.T) {
 			got, err := r.users(v)
 			r.refuse.Store(nil)
 			require.True(t, apierrors.IsUnauthorized(err))
-			require.Len(t, got, 1, "there was nothing else to send")
+			require.Len(t, got, 1, "the credentials are the same, so the request is not sent again")
 			if want == "" {
 				require.NotContains(t, err.Error(), "cannot be used")
 				return
@@ -374,7 +374,7 @@ func TestASourceOfCredentials(t *testing.T) {
 		s.next = &one
 		got, err = r.users(v)
 		require.True(t, apierrors.IsUnauthorized(err))
-		require.Equal(t, []string{"third", "first with Bearer one"}, got, "once more, and not for ever")
+		require.Equal(t, []string{"third", "first with Bearer one"}, got, "the request is sent once more, and no third time")
 
 		s.newest, s.next = apiclient.Credentials{Token: apiclient.NewSecret(secret + "\n")}, nil
 		_, err = r.users(v)
@@ -433,7 +433,7 @@ func TestManyRequestsWhileEverythingRotates(t *testing.T) {
 		in(time.Second)
 		v.Client().CloseIdleConnections()
 		synctest.Wait()
-		require.Equal(t, r.opened.Load(), r.closed.Load(), "nothing lingers")
+		require.Equal(t, r.opened.Load(), r.closed.Load(), "all connections are closed")
 	})
 }
 

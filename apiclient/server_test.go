@@ -57,7 +57,7 @@ func TestTheLifeOfAPod(t *testing.T) {
 
 		created, err := pods.Create(ctx, before, metav1.CreateOptions{})
 		require.NoError(t, err)
-		require.Empty(t, before.Kind, "what is sent is not changed")
+		require.Empty(t, before.Kind, "the argument is not changed")
 		require.Equal(t, "Pod", created.Kind)
 		_, err = pods.Create(ctx, before, metav1.CreateOptions{})
 		require.True(t, apierrors.IsAlreadyExists(err), "%v", err)
@@ -171,7 +171,7 @@ func TestEveryKindOfType(t *testing.T) {
 		created, err := whole.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "web"}, "spec": map[string]any{"nodeName": "n1", "wheels": int64(2)},
 		}}, metav1.CreateOptions{})
-		require.NoError(t, err, "what it is was filled in")
+		require.NoError(t, err, "Apply adds apiVersion and kind")
 		require.Equal(t, "leat.example/v1", created.GetAPIVersion())
 
 		projected, err := apiclient.NewPartial[*pod](c, mills, "default").Get(ctx, api.Key{Name: "web"}, metav1.GetOptions{})

@@ -168,7 +168,7 @@ func TestMoreWatchesThanAConnectionHasStreams(t *testing.T) {
 	}
 	_, err := v.Get(t.Context(), web, metav1.GetOptions{})
 	require.NoError(t, err)
-	require.EqualValues(t, watches/streams+1, conns.Load(), "the call has one of its own, for the others are full")
+	require.EqualValues(t, watches/streams+1, conns.Load(), "the other connections are full, so the call gets its own")
 }
 
 func TestHTTP2CanBeDisabled(t *testing.T) {
@@ -219,7 +219,7 @@ func TestIdleConnectionsAreKept(t *testing.T) {
 		require.EqualValues(t, calls, r.opened.Load())
 		require.Zero(t, r.closed.Load())
 		in(90 * time.Second)
-		require.EqualValues(t, calls, r.closed.Load(), "nobody needed them for long")
+		require.EqualValues(t, calls, r.closed.Load(), "idle connections were closed")
 	})
 }
 

@@ -109,7 +109,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 
 		scale, err := scaleOf(c).Patch(ctx, patchOf(t, map[string]any{"spec": map[string]any{"replicas": 7}}), metav1.PatchOptions{DryRun: dry.DryRun})
 		require.NoError(t, err)
-		require.EqualValues(t, 7, scale.Spec.Replicas, "what would become of it")
+		require.EqualValues(t, 7, scale.Spec.Replicas, "a dry run returns the result")
 		_, err = apiclient.Subresource[*policyv1.Eviction, *metav1.Status](c, podResource, web, "eviction").
 			Create(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, dry)
 		require.NoError(t, err)
@@ -153,7 +153,7 @@ func TestFieldManagersAreRecorded(t *testing.T) {
 			return err
 		})
 		require.True(t, apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict))
-		require.Equal(t, 1, tries, "who owns a field does not change by itself")
+		require.Equal(t, 1, tries, "a conflict about the owner of a field is not repeated")
 		pod, err = status("other", "Failed", true)
 		require.NoError(t, err)
 		require.Equal(t, corev1.PodFailed, pod.Status.Phase)

@@ -281,7 +281,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "protocol version")
 }
 
-func TestTLSAndPlainHTTPAreToldApart(t *testing.T) {
+func TestTLSAndPlainHTTPAreDistinguished(t *testing.T) {
 	a := newAuthority(t)
 	url := onTLS(t, a.server(t, unchanged), answer(200, "application/json", onePod))
 	_, err := pods(t, apiclient.Config{Host: "http" + url[len("https"):]}).Get(t.Context(), web, metav1.GetOptions{})

@@ -144,7 +144,7 @@ func TestRedirects(t *testing.T) {
 	}
 
 	target = "/arrived"
-	require.NoError(t, get(), "within the server")
+	require.NoError(t, get(), "a redirect within the server is followed")
 
 	for _, code = range []int{301, 302, 303, 307, 308} {
 		target = stranger.URL + "/x?token=" + secret
@@ -197,7 +197,7 @@ func TestTokenFilesAreReadAgain(t *testing.T) {
 		require.Equal(t, "Bearer one", sent())
 		put("second")
 		<-time.After(5*time.Second - 1)
-		require.Equal(t, "Bearer one", sent(), "somebody has just looked")
+		require.Equal(t, "Bearer one", sent(), "the last check was less than five seconds ago")
 		<-time.After(1)
 		require.Equal(t, "Bearer second", sent())
 		put("two")
@@ -206,7 +206,7 @@ func TestTokenFilesAreReadAgain(t *testing.T) {
 
 		require.NoError(t, os.Remove(path))
 		<-time.After(time.Hour)
-		require.Equal(t, "Bearer two", sent(), "the last token serves on")
+		require.Equal(t, "Bearer two", sent(), "the last token stays in use")
 		put("")
 		<-time.After(time.Hour)
 		require.Equal(t, "Bearer two", sent())
@@ -214,7 +214,7 @@ func TestTokenFilesAreReadAgain(t *testing.T) {
 		put("three")
 		require.Equal(t, "Bearer two", sent())
 		code = 401
-		require.Equal(t, "Bearer three", sent(), "what was refused is sent again with what the file says now")
+		require.Equal(t, "Bearer three", sent(), "after a 401, the request is sent again with the token of the file")
 	})
 }
 
@@ -339,7 +339,7 @@ func TestADeadConnectionEndsItsWatches(t *testing.T) {
 		}()
 		<-time.After(10 * time.Minute)
 		synctest.Wait()
-		require.Len(t, s.Watches(), 1, "pings keep a silent watch")
+		require.Len(t, s.Watches(), 1, "a silent watch whose pings are answered stays open")
 		close(dead)
 		require.ErrorContains(t, <-failed, "watch pods: ")
 		silent := time.Since(start) - 10*time.Minute

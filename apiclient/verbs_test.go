@@ -215,8 +215,8 @@ func TestApplyOfATypedObjectClaimsNoTimestamp(t *testing.T) {
 	require.NotContains(t, got.Body, "creationTimestamp")
 }
 
-// TestMisuseIsFoundBeforeAnythingIsSent has errors that need no server.
-func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
+// TestMisuseSendsNoRequest has errors that need no server.
+func TestMisuseSendsNoRequest(t *testing.T) {
 	var got recorded
 	cfg := onLoopback(t, recorder(&got, onePod))
 	all := pods(t, cfg)
@@ -304,7 +304,7 @@ func TestMisuseIsFoundBeforeAnythingIsSent(t *testing.T) {
 			_, err := mine.Apply(ctx, web, map[string]any{"metadata": 1}, manager)
 			return err
 		}, "metadata is not a JSON object"},
-		{"apply what JSON cannot say", func(ctx context.Context) error {
+		{"apply a value that JSON cannot represent", func(ctx context.Context) error {
 			_, err := mine.Apply(ctx, web, map[string]any{"f": func() {}}, manager)
 			return err
 		}, "unsupported type"},
@@ -347,7 +347,7 @@ func TestCredentialsAndHeaders(t *testing.T) {
 	require.Equal(t, []string{"x", "y"}, h.Values("Impersonate-Extra-acme.com%2fpro%25ject"))
 }
 
-func TestIdentityTellsWhatIsShared(t *testing.T) {
+func TestEqualIdentitiesReadTheSame(t *testing.T) {
 	a := newClient(t, apiclient.Config{Host: "https://h"})
 	b := newClient(t, apiclient.Config{Host: "https://h"})
 	same := apiclient.NewTyped[*corev1.Pod](a, podResource, "").Identity()

@@ -70,7 +70,7 @@ func TestFallBack(t *testing.T) {
 			all, err := m.All(t.Context())
 			require.NoError(t, err)
 			require.Len(t, all, 15)
-			require.Equal(t, tc.requests, s.requests(), "every document once")
+			require.Equal(t, tc.requests, s.requests(), "each document is read once")
 		})
 	}
 }
@@ -82,7 +82,7 @@ func TestHalfAServer(t *testing.T) {
 		m := discovery.New(newServer(map[string]page{"/apis+": aggregatedPages["/apis+"]}).client(t), discovery.Options{})
 		_, err := m.Lookup(t.Context(), "deploy")
 		require.NoError(t, err)
-		require.Empty(t, m.Failed(), "there are such servers")
+		require.Empty(t, m.Failed(), "a server may lack the core group")
 	})
 	t.Run("no groups", func(t *testing.T) {
 		m := discovery.New(newServer(map[string]page{"/api+": aggregatedPages["/api+"]}).client(t), discovery.Options{})
@@ -96,14 +96,14 @@ func TestHalfAServer(t *testing.T) {
 		s.set("/apis+", forbidden)
 		require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrIncomplete)
 		_, err := m.Lookup(t.Context(), "deploy")
-		require.NoError(t, err, "known from before")
+		require.NoError(t, err, "the resources were read earlier")
 
 		m = discovery.New(s.client(t), discovery.Options{})
 		_, err = m.Lookup(t.Context(), "po")
 		require.NoError(t, err)
 		_, err = m.Lookup(t.Context(), "deploy")
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
-		require.True(t, apierrors.IsForbidden(err), "and why that may not be so")
+		require.True(t, apierrors.IsForbidden(err), "the error has the reason")
 		require.Equal(t, "/apis", m.Failed()[0].Path)
 		all, err := m.All(t.Context())
 		require.ErrorIs(t, err, discovery.ErrIncomplete)

@@ -41,27 +41,27 @@ func TestMissesRefreshAtIntervals(t *testing.T) {
 			return err
 		}
 		require.NoError(t, look("sluices"))
-		require.Equal(t, []string{"/api+", "/apis+"}, s.requests(), "nothing is read before it is needed, and each document once")
+		require.Equal(t, []string{"/api+", "/apis+"}, s.requests(), "the first look-up reads each document once")
 		require.NoError(t, look("sluices"))
 		require.NoError(t, look("pods"))
-		require.Empty(t, s.requests(), "what is known costs nothing")
+		require.Empty(t, s.requests(), "a known name costs no request")
 
 		s.set("/apis+", grouped(`"2"`, gates))
 		<-time.After(10*time.Second - 1)
 		require.ErrorIs(t, look("gates"), discovery.ErrUnknownResource)
-		require.Empty(t, s.requests(), "too soon")
+		require.Empty(t, s.requests(), "the refresh interval is not over")
 		<-time.After(1)
 		require.NoError(t, look("gates"))
 		require.Equal(t, []string{`/api+ if "core-1"`, `/apis+ if "1"`}, s.requests())
-		require.ErrorIs(t, look("sluices"), discovery.ErrUnknownResource, "what went is not known any more")
+		require.ErrorIs(t, look("sluices"), discovery.ErrUnknownResource, "a removed resource is unknown")
 		require.Empty(t, s.requests())
 
 		<-time.After(time.Hour)
 		require.NoError(t, look("gates"))
-		require.Empty(t, s.requests(), "knowledge does not age")
+		require.Empty(t, s.requests(), "known resources do not expire")
 		require.ErrorIs(t, look("sluices"), discovery.ErrUnknownResource)
 		require.Equal(t, []string{`/api+ if "core-1"`, `/apis+ if "2"`}, s.requests())
-		require.NoError(t, look("gates"), "what did not change is still known")
+		require.NoError(t, look("gates"), "unchanged resources are still known")
 		require.NoError(t, look("pods"))
 	})
 }
@@ -104,19 +104,19 @@ func TestRefresh(t *testing.T) {
 		require.True(t, apierrors.IsServiceUnavailable(err))
 		require.Equal(t, "/apis", m.Failed()[0].Path)
 		_, err = m.Lookup(t.Context(), "gates")
-		require.NoError(t, err, "all stays as it was")
+		require.NoError(t, err, "a failed refresh changes nothing")
 		_, err = m.Lookup(t.Context(), "sluices")
-		require.EqualError(t, err, "look up sluices: get /apis: not now", "whether it is there now, nobody knows")
+		require.EqualError(t, err, "look up sluices: get /apis: not now", "the error does not say that the resource is missing")
 		require.NotErrorIs(t, err, discovery.ErrUnknownResource)
 		all, err := m.All(t.Context())
 		require.EqualError(t, err, "list resources: get /apis: not now")
 		require.Len(t, all, 5)
-		require.Len(t, s.requests(), 2, "not again so soon")
+		require.Len(t, s.requests(), 2, "the refresh interval is not over")
 
 		s.set("/apis+", grouped(`"2"`, gates))
 		<-time.After(10 * time.Second)
 		all, err = m.All(t.Context())
-		require.NoError(t, err, "asked again, as something was wrong")
+		require.NoError(t, err, "a document that failed is read again")
 		require.Len(t, all, 5)
 		require.Empty(t, m.Failed())
 	})
@@ -151,7 +151,7 @@ func TestOneReadsForAll(t *testing.T) {
 		require.Equal(t, 2*time.Second, time.Since(began))
 
 		together(100, func() error { return m.Refresh(t.Context()) })
-		require.Len(t, s.requests(), 4, "one that may have begun before the others asked, and one for them")
+		require.Len(t, s.requests(), 4, "one read may have begun before the other calls; a second one serves them")
 	})
 }
 
@@ -169,11 +169,11 @@ func TestAFailureIsSharedToo(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		require.Equal(t, time.Minute, time.Since(began), "they do not fail one after the other")
+		require.Equal(t, time.Minute, time.Since(began), "all calls share one failure")
 		require.Len(t, s.requests(), 1)
 		s.set("/api+", aggregatedPages["/api+"])
 		_, err := m.Lookup(t.Context(), "pods")
-		require.NoError(t, err, "as long as nothing is known, every look-up tries")
+		require.NoError(t, err, "every look-up reads while no resource is known")
 	})
 }
 
@@ -209,7 +209,7 @@ func TestAContextEndsOnlyItsOwnCall(t *testing.T) {
 		require.EqualError(t, err, "look up pods: context canceled")
 		stopReader()
 		require.ErrorIs(t, <-reader, context.Canceled)
-		require.Empty(t, m.Failed(), "that says nothing about the server")
+		require.Empty(t, m.Failed(), "the end of a context is not a failure of the server")
 		close(open)
 		require.NoError(t, <-other)
 	})
@@ -270,7 +270,7 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 		s.set("/apis+", grouped(`"3"`, staleButKnown))
 		require.ErrorIs(t, m.Refresh(t.Context()), discovery.ErrStale)
 		_, err = m.Lookup(t.Context(), "gates")
-		require.NoError(t, err, "what the server remembers is newer than what we do")
+		require.NoError(t, err, "the document of the server is newer than the known one")
 		_, err = m.Lookup(t.Context(), "sluices")
 		require.ErrorIs(t, err, discovery.ErrUnknownResource)
 
@@ -294,7 +294,7 @@ func TestAStaleGroupKeepsItsPlace(t *testing.T) {
 		s.set("/apis+", grouped(`"5"`, `{"version":"v1","freshness":"Current","resources":[]}`))
 		require.NoError(t, m.Refresh(t.Context()))
 		_, err = m.Lookup(t.Context(), "gates")
-		require.EqualError(t, err, `unknown resource "gates"`, "a version that answers and has nothing is no reason to remember")
+		require.EqualError(t, err, `unknown resource "gates"`, "an empty version is not kept")
 	})
 }
 
@@ -347,7 +347,7 @@ func TestAGroupOfAnOldServerKeepsItsPlace(t *testing.T) {
 			m = discovery.New(s.client(t), discovery.Options{})
 			found, err = m.Lookup(t.Context(), "mills")
 			require.NoError(t, err)
-			require.Equal(t, oldMills, found.Resource, "the other version is all there is to know")
+			require.Equal(t, oldMills, found.Resource, "only the other version is known")
 			_, err = m.Lookup(t.Context(), "things")
 			require.ErrorIs(t, err, discovery.ErrUnknownResource)
 			require.ErrorContains(t, err, "documents that could not be read: 1; the first: get /apis/a.example/v2: ")

@@ -52,8 +52,8 @@ func TestBadAnswersAreErrorsOfTheirOwn(t *testing.T) {
 		{"a certificate without a key", v1(map[string]any{"clientCertificateData": cert}), exec.ErrCertificate, "without a key"},
 		{"a key without a certificate", v1(map[string]any{"clientKeyData": key}), exec.ErrCertificate, "no certificate"},
 		{"a token, and half a pair", v1(map[string]any{"token": secret, "clientKeyData": key}), exec.ErrCertificate, "no certificate"},
-		{"a certificate that is none", v1(map[string]any{"clientCertificateData": secret, "clientKeyData": key}), exec.ErrCertificate, "PEM"},
-		{"a key that is none", v1(map[string]any{"clientCertificateData": cert, "clientKeyData": secret}), exec.ErrCertificate, "PEM"},
+		{"a text instead of a certificate", v1(map[string]any{"clientCertificateData": secret, "clientKeyData": key}), exec.ErrCertificate, "PEM"},
+		{"a text instead of a key", v1(map[string]any{"clientCertificateData": cert, "clientKeyData": secret}), exec.ErrCertificate, "PEM"},
 		{"a key of another certificate", v1(map[string]any{"clientCertificateData": cert, "clientKeyData": otherKey}), exec.ErrCertificate, "does not match"},
 		{"a certificate that has expired", v1(map[string]any{"token": secret, "clientCertificateData": oldCert, "clientKeyData": oldKey}), exec.ErrExpired, "on "},
 	}
@@ -108,7 +108,7 @@ func info(t *testing.T, o exec.Options) string {
 	return got.Info
 }
 
-func TestPluginsAreToldOfTheCluster(t *testing.T) {
+func TestPluginsGetTheCluster(t *testing.T) {
 	o := options(t, "none")
 	require.Equal(t, `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}`, info(t, o))
 	o.APIVersion = exec.V1Beta1

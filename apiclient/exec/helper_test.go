@@ -121,7 +121,7 @@ func self(t *testing.T) string {
 	return path
 }
 
-// options are those of a plugin that acts as told.
+// options are those of a plugin that does one of the acts.
 func options(t *testing.T, act string, env ...exec.Variable) exec.Options {
 	t.Helper()
 	return exec.Options{

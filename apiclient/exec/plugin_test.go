@@ -59,7 +59,7 @@ func numbered(lifetime time.Duration) func(context.Context, int) ([]byte, error)
 	}
 }
 
-func TestOneRunServesAllWhoAsk(t *testing.T) {
+func TestOneRunServesAllCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, numbered(0))
 		var all sync.WaitGroup
@@ -76,7 +76,7 @@ func TestOneRunServesAllWhoAsk(t *testing.T) {
 	})
 }
 
-func TestWhoGivesUpEndsNobodysRun(t *testing.T) {
+func TestACallThatGivesUpDoesNotEndTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, numbered(0))
 		impatient, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
@@ -91,11 +91,11 @@ func TestWhoGivesUpEndsNobodysRun(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(begun))
 
 		_, err = s.Credentials(impatient)
-		require.Equal(t, context.DeadlineExceeded, err, "a context that has ended gets nothing, not even what is known")
+		require.Equal(t, context.DeadlineExceeded, err, "a context that has ended gets an error, also if credentials are known")
 	})
 }
 
-func TestARunThatNobodyWantsEnds(t *testing.T) {
+func TestARunEndsWithItsLastCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, func(ctx context.Context, run int) ([]byte, error) {
 			if run == 1 {
@@ -131,7 +131,7 @@ func TestARunThatNobodyWantsEnds(t *testing.T) {
 	})
 }
 
-func TestWhatSucceedsWhileItIsKilledIsKept(t *testing.T) {
+func TestASuccessDuringTheKillIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, func(ctx context.Context, _ int) ([]byte, error) {
 			<-ctx.Done()
@@ -145,7 +145,7 @@ func TestWhatSucceedsWhileItIsKilledIsKept(t *testing.T) {
 	})
 }
 
-func TestWhatIsRunHasATimeout(t *testing.T) {
+func TestARunHasATimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScript(t, func(ctx context.Context, _ int) ([]byte, error) {
 			<-ctx.Done()
@@ -306,7 +306,7 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
-func TestPluginsHideWhatTheyKnow(t *testing.T) {
+func TestPluginsShowNoCredential(t *testing.T) {
 	o := options(t, "none", variable("PASSWORD", secret))
 	o.Args = []string{secret}
 	o.Cluster = &exec.Cluster{Server: "https://s", Config: []byte(`"` + secret + `"`)}

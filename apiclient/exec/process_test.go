@@ -19,7 +19,7 @@ import (
 	"github.com/leatproject/leat/apiclient/exec"
 )
 
-func TestWhatAPluginIsGiven(t *testing.T) {
+func TestTheInputOfAPlugin(t *testing.T) {
 	t.Setenv("INHERITED", "from here")
 	t.Setenv("EXTRA", "overridden")
 	t.Setenv("KUBERNETES_EXEC_INFO", "of somebody else")
@@ -78,7 +78,7 @@ func TestATerminalIsRecognised(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	require.NoError(t, err)
 	defer null.Close()
-	require.False(t, exec.IsTerminal(null), "a device, and no terminal")
+	require.False(t, exec.IsTerminal(null), "a device is not a terminal")
 	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		t.Skip("no pseudo-terminal here:", err)
@@ -87,7 +87,7 @@ func TestATerminalIsRecognised(t *testing.T) {
 	require.True(t, exec.IsTerminal(pty))
 }
 
-func TestFailuresSayWhatThePluginSaid(t *testing.T) {
+func TestFailuresQuoteThePlugin(t *testing.T) {
 	o := options(t, "fail", variable("PASSWORD", secret))
 	shown := &bytes.Buffer{}
 	o.Terms.Stderr = shown
@@ -98,7 +98,7 @@ func TestFailuresSayWhatThePluginSaid(t *testing.T) {
 	require.ErrorAs(t, err, &typed)
 	require.Equal(t, 3, typed.ExitCode)
 	require.Equal(t, "your session [31mexpired\nlog in with (not shown)", typed.Stderr)
-	require.Contains(t, shown.String(), secret, "whoever asked for it sees what the plugin wrote")
+	require.Contains(t, shown.String(), secret, "the output of the plugin goes to the writer of the options")
 
 	_, err = newPlugin(t, options(t, "die")).Credentials(t.Context())
 	require.ErrorIs(t, err, exec.ErrFailed)
@@ -186,7 +186,7 @@ func TestACommandThatIsMissingComesWithItsHint(t *testing.T) {
 	require.ErrorContains(t, err, "exec format error")
 }
 
-func TestWhereCommandsAreLookedFor(t *testing.T) {
+func TestCommandsAreFound(t *testing.T) {
 	here, config, path := t.TempDir(), t.TempDir(), t.TempDir()
 	executable(t, filepath.Join(here, "local"))
 	executable(t, filepath.Join(here, "bin", "local"))
@@ -215,7 +215,7 @@ func TestWhereCommandsAreLookedFor(t *testing.T) {
 	}
 }
 
-func TestPoliciesDecideByWhatIsRun(t *testing.T) {
+func TestPoliciesCheckThePathThatRuns(t *testing.T) {
 	good, evil := t.TempDir(), t.TempDir()
 	executable(t, filepath.Join(good, "plugin"))
 	executable(t, filepath.Join(evil, "plugin"))
@@ -324,7 +324,7 @@ func TestAnInteractivePluginEndsToo(t *testing.T) {
 	gone(t, conn)
 }
 
-func TestADaemonThatAPluginLeavesHoldsUpNobody(t *testing.T) {
+func TestADaemonOfAPluginDoesNotDelayACall(t *testing.T) {
 	l, extra := listen(t)
 	c, err := newPlugin(t, options(t, "leave", extra)).Credentials(t.Context())
 	require.NoError(t, err)

@@ -135,7 +135,7 @@ func TestOptionsOverride(t *testing.T) {
 	require.Equal(t, "other", namespace)
 	require.Equal(t, "https://else.example", cfg.Host)
 	require.Equal(t, secret, cfg.BearerToken.Reveal())
-	require.Equal(t, apiclient.TLS{CAFile: "/ca.pem"}, cfg.TLS, "a certificate would be who the server sees, and the name is the old server's")
+	require.Equal(t, apiclient.TLS{CAFile: "/ca.pem"}, cfg.TLS, "the client certificate and the name of the old server are removed")
 
 	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Insecure: true})
 	require.NoError(t, err)
@@ -143,7 +143,7 @@ func TestOptionsOverride(t *testing.T) {
 	require.Empty(t, cfg.TLS.CAFile)
 
 	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "cloud", Token: apiclient.NewSecret(secret)})
-	require.NoError(t, err, "a token stands in for a plugin")
+	require.NoError(t, err, "a token replaces a plugin")
 	require.Equal(t, secret, cfg.BearerToken.Reveal())
 
 	cfg, namespace, err = kubeconfig.Load(kubeconfig.Options{Server: "http://127.0.0.1:1234"})
@@ -177,7 +177,7 @@ contexts:
 		Host:            "https://c.example",
 		BearerTokenFile: filepath.Join(home, "a", "joe.token"),
 		TLS:             apiclient.TLS{CAFile: filepath.Join(home, "b", "ca.crt")},
-	}, cfg, "the first file that names something has the whole say about it, and paths are relative to their file")
+	}, cfg, "the first file that has an entry wins, and paths are relative to their file")
 
 	_, namespace, err = kubeconfig.Load(kubeconfig.Options{Context: "two"})
 	require.NoError(t, err)
@@ -228,7 +228,7 @@ func TestErrorsNameFileAndField(t *testing.T) {
 			require.Contains(t, err.Error(), path)
 			require.NotContains(t, err.Error(), secret)
 			require.NotContains(t, err.Error(), "\n", "one line")
-			require.Equal(t, strings.Contains(c.want, "quotes"), strings.Contains(err.Error(), "quotes"), "a hint where it helps")
+			require.Equal(t, strings.Contains(c.want, "quotes"), strings.Contains(err.Error(), "quotes"), "the error has a hint")
 		})
 	}
 }
@@ -297,10 +297,10 @@ func TestWriteIsReadBack(t *testing.T) {
 	}
 	entries, err := os.ReadDir(home)
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "nothing is left beside the file")
+	require.Len(t, entries, 1, "there is no temporary file")
 }
 
-func TestWriteRefusesWhatAFileCannotSay(t *testing.T) {
+func TestWriteRefusesFieldsThatAFileCannotHave(t *testing.T) {
 	home := alone(t)
 	err := kubeconfig.Write(filepath.Join(home, "c"), apiclient.Config{Host: "http://h", Transport: roundTripper{}}, "")
 	require.ErrorContains(t, err, "cannot be written to a file")

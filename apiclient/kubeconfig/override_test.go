@@ -92,8 +92,8 @@ func TestEveryOptionOverrides(t *testing.T) {
 	require.Equal(t, "default", namespace)
 }
 
-// TestOptionsSpareWhatTheyReplace loads an entry that is an error without the options.
-func TestOptionsSpareWhatTheyReplace(t *testing.T) {
+// TestReplacedFieldsAreNotRead loads an entry that is an error without the options.
+func TestReplacedFieldsAreNotRead(t *testing.T) {
 	home := alone(t)
 	path := write(t, filepath.Join(home, "config"), `
 current-context: c

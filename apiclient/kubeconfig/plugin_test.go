@@ -71,7 +71,7 @@ contexts: [{name: c, context: {cluster: c, user: u}}]
 `)
 }
 
-func TestPluginsAreAsked(t *testing.T) {
+func TestPluginsAreCalled(t *testing.T) {
 	authorities := write(t, filepath.Join(alone(t), "ca"), "file")
 	const plain = `{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","spec":{"interactive":false}}`
 	cluster := func(more string) string {
@@ -111,7 +111,7 @@ func TestPluginsAreAsked(t *testing.T) {
 	}
 }
 
-func TestAUserWithAPluginSimplyWorks(t *testing.T) {
+func TestAUserWithAPlugin(t *testing.T) {
 	alone(t)
 	asked := make(chan string, 10)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -146,8 +146,8 @@ func read(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestWhatWinsOverAPlugin has other credentials in the entry, and in the options.
-func TestWhatWinsOverAPlugin(t *testing.T) {
+// TestOptionsThatWinOverAPlugin has other credentials in the entry, and in the options.
+func TestOptionsThatWinOverAPlugin(t *testing.T) {
 	alone(t)
 	for name, c := range map[string]struct {
 		fields string

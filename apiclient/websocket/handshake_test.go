@@ -55,7 +55,7 @@ func TestHandshake(t *testing.T) {
 		require.Equal(t, "resourceVersion=5&watch=true", got.URL.RawQuery)
 		require.Equal(t, "server.memory", got.Host)
 		require.Equal(t, "http://server.memory", got.Header.Get("Origin"), "kube-apiserver answers 403 without it")
-		require.Empty(t, got.Header.Values("Sec-Websocket-Protocol"), "two are a 400, and none is needed")
+		require.Empty(t, got.Header.Values("Sec-Websocket-Protocol"), "kube-apiserver answers 400 to two of them")
 		require.Empty(t, got.Header.Values("Sec-Websocket-Extensions"))
 		require.Empty(t, got.Header.Values("Accept-Encoding"))
 		require.Equal(t, "Bearer "+secret, got.Header.Get("Authorization"))
@@ -280,7 +280,7 @@ func TestHandshakesThatTakeTooLong(t *testing.T) {
 			require.Equal(t, 10*time.Second, time.Since(start))
 		})
 	})
-	t.Run("as long as it takes", func(t *testing.T) {
+	t.Run("without a time limit", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
 			versions, err := collect(subject(t, func(c *apiclient.Config) { c.ResponseHeaderTimeout = -1 }, func(w http.ResponseWriter, r *http.Request) {
@@ -305,7 +305,7 @@ func TestTransports(t *testing.T) {
 		client := newClient(t, apiclient.Config{Host: "http://server.memory", Transport: transport})
 		return websocket.Watch(apiclient.NewTyped[*corev1.Pod](client, podResource, ""))
 	}
-	t.Run("one that wraps another", func(t *testing.T) {
+	t.Run("a transport that wraps another one", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			inner := &http.Transport{DialContext: listerwatchertest.Serve(t, oneEvent)}
 			var sent context.Context
@@ -315,10 +315,10 @@ func TestTransports(t *testing.T) {
 			})), t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []string{"6"}, versions)
-			require.Error(t, sent.Err(), "nothing of the request is left")
+			require.Error(t, sent.Err(), "the connection is closed")
 		})
 	})
-	t.Run("one that wraps leat's own", func(t *testing.T) {
+	t.Run("a transport that wraps leat's own", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var got, hidden http.Header
 			lw := subject(t, func(c *apiclient.Config) {
@@ -341,14 +341,14 @@ func TestTransports(t *testing.T) {
 			require.Equal(t, "websocket", hidden.Get("Upgrade"))
 		})
 	})
-	t.Run("one that keeps the connection", func(t *testing.T) {
+	t.Run("a transport that keeps the connection", func(t *testing.T) {
 		_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: http.StatusSwitchingProtocols, Request: r, Body: http.NoBody}, nil
 		})), t.Context())
 		require.True(t, isUpgrade(101)(err), "%v", err)
 		require.ErrorContains(t, err, "websocket_test.roundTripper does not return the connection")
 	})
-	t.Run("one that says only that it was told to end", func(t *testing.T) {
+	t.Run("a transport whose error is only that of the context", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			_, err := collect(through(t, roundTripper(func(r *http.Request) (*http.Response, error) {
 				<-r.Context().Done()
@@ -358,7 +358,7 @@ func TestTransports(t *testing.T) {
 			require.NotErrorIs(t, err, context.Canceled)
 		})
 	})
-	t.Run("one that fails", func(t *testing.T) {
+	t.Run("a transport that fails", func(t *testing.T) {
 		broken := errors.New("no way there")
 		_, err := collect(through(t, roundTripper(func(*http.Request) (*http.Response, error) { return nil, broken })), t.Context())
 		require.ErrorIs(t, err, broken)

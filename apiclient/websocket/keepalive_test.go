@@ -21,7 +21,7 @@ import (
 )
 
 func TestPings(t *testing.T) {
-	t.Run("a server that answers is waited for", func(t *testing.T) {
+	t.Run("a server that answers keeps its watch", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			pings := 0
 			start := time.Now()
@@ -44,7 +44,7 @@ func TestPings(t *testing.T) {
 			require.Equal(t, time.Hour+time.Second, time.Since(start))
 		})
 	})
-	t.Run("a server that does not is given up", func(t *testing.T) {
+	t.Run("a server that does not answer loses its watch", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			gone := make(chan struct{})
 			start := time.Now()

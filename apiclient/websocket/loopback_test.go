@@ -306,13 +306,13 @@ func TestProxies(t *testing.T) {
 			require.Equal(t, c.asked, <-asked)
 		})
 	}
-	t.Run("one that refuses", func(t *testing.T) {
+	t.Run("a proxy that refuses", func(t *testing.T) {
 		err := first(t, "http://joe:"+secret+"x@"+plain.Listener.Addr().String())
 		require.ErrorContains(t, err, "Proxy Authentication Required")
 		require.NotContains(t, err.Error(), secret)
 		require.NotEmpty(t, <-asked)
 	})
-	t.Run("one that knows no way", func(t *testing.T) {
+	t.Run("a proxy without a route", func(t *testing.T) {
 		address = "127.0.0.1:1"
 		require.ErrorContains(t, first(t, "http://joe:"+secret+"@"+plain.Listener.Addr().String()), "Bad Gateway")
 	})

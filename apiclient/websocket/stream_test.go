@@ -61,8 +61,8 @@ func TestHowAConnectionEnds(t *testing.T) {
 		},
 		{"without a code, and then half of one", rawly("\x88\x00", "\x88\x01\x03"), nil, ""},
 		{"half a code in a text", rawly("\x81\x04 \x88\x01 "), func(err error) bool { return errors.Is(err, codec.ErrMalformed) }, ""},
-		{"a code that nobody may send", rawly("\x88\x02\x03\xed"), isProtocol, "bad close code 1005"},
-		{"a code that nobody knows", rawly("\x88\x02\x03\xe7"), isProtocol, "bad close code 999"},
+		{"a code that must not be sent", rawly("\x88\x02\x03\xed"), isProtocol, "bad close code 1005"},
+		{"an unknown code", rawly("\x88\x02\x03\xe7"), isProtocol, "bad close code 999"},
 		{"a code that is kept free", rawly("\x88\x02\x03\xec"), isProtocol, "bad close code 1004"},
 		{"a reason that is no text", rawly("\x88\x04\x03\xe8\xff\xfe"), isProtocol, "invalid utf8"},
 		{"a reason that is too long", rawly("\x88\x7e\x00\x80\x03\xe8" + spaces(126)), isProtocol, "len > 125"},
@@ -221,7 +221,7 @@ func TestMessages(t *testing.T) {
 		{"a negative length", [][]byte{{0x82, 127, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0}}, nil, isProtocol},
 		{"lengths that add up to a negative one", [][]byte{frame(false, text, six), {0x80, 127, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, both[:1], isProtocol},
 		{"half a close code", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03")}, both[:1], isProtocol},
-		{"a close code that none may send", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03\xee")}, both[:1], isProtocol},
+		{"a close code that must not be sent", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03\xee")}, both[:1], isProtocol},
 		{"a reason that is no text", [][]byte{frame(true, text, six), frame(true, ws.CloseMessage, "\x03\xe8\xff")}, both[:1], isProtocol},
 	}
 	for _, c := range cases {
@@ -285,7 +285,7 @@ func TestSizes(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				versions, err := collect(subject(t, func(c *apiclient.Config) { c.MaxObjectBytes = limit }, frames(c.send)), t.Context())
-				require.Zero(t, time.Since(start), "what is too large is not waited for")
+				require.Zero(t, time.Since(start), "the watch ends before a message that is too large has arrived")
 				if c.ok {
 					require.NoError(t, err)
 					require.Equal(t, []string{"6"}, versions)

@@ -198,7 +198,7 @@ func TestAuthorities(t *testing.T) {
 		}
 		write(t, dir, "ca", two)
 		<-time.After(5 * time.Second)
-		require.False(t, a.Look(time.Now()), "they are those in use")
+		require.False(t, a.Look(time.Now()), "these authorities are in use")
 		require.NoError(t, a.Stale())
 	})
 	system, err := auth.NewAuthorities(nil, "")

@@ -93,7 +93,7 @@ func TestOldTokensAreForgotten(t *testing.T) {
 	require.Equal(t, 16, s.Tokens())
 	require.Equal(t, "083-is-a-token REDACTED", s.Clean("083-is-a-token 084-is-a-token"))
 	s.AddToken(secret.New("084-is-a-token"))
-	require.Equal(t, 16, s.Tokens(), "it was known, and is the newest now")
+	require.Equal(t, 16, s.Tokens(), "a known token becomes the newest")
 	s.AddToken(secret.New("another token"))
 	require.Equal(t, "REDACTED", s.Clean("084-is-a-token"))
 }

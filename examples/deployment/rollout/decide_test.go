@@ -28,7 +28,7 @@ func TestRoll(t *testing.T) {
 		"a new template":                           {10, 3, 2, sets{{10, 10}}, nil, []string{"create 3", "v1 10 to 8"}},
 		"no surge":                                 {10, 0, 2, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 8"}},
 		"nothing may be unavailable":               {10, 3, 0, sets{{10, 10}}, nil, []string{"create 3"}},
-		"no surge, none unavailable: one may be":   {10, 0, 0, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 9"}},
+		"with both zero, one may be unavailable":   {10, 0, 0, sets{{10, 10}}, nil, []string{"create 0", "v1 10 to 9"}},
 		"the new set grows first":                  {10, 3, 2, sets{{8, 8}}, &[3]int32{3, 0}, []string{"new 3 to 5"}},
 		"at the maximum, no new Pod available":     {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 0}, nil},
 		"at the maximum, some new Pods available":  {10, 3, 2, sets{{8, 8}}, &[3]int32{5, 3}, []string{"v1 8 to 5"}},
