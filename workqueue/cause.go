@@ -1,6 +1,9 @@
 package workqueue
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Cause tells why a key was added. The queue carries causes and does not interpret them. A zero Cause is ignored.
 // client-go and controller-runtime have nothing like it.
@@ -12,10 +15,6 @@ type Cause struct {
 	At      time.Time // the time of the event, by the observer's clock
 }
 
-func (c *Cause) isZero() bool {
-	return c.Source == "" && c.Event == "" && c.Object == "" && c.Version == "" && c.At.IsZero()
-}
-
 // defaultCauses is the default of Options.MaxCauses.
 const defaultCauses = 4
 
@@ -23,33 +22,55 @@ const defaultCauses = 4
 // keep the memory that one burst needed.
 const roomyCauses = 8
 
-// causeList holds the causes of the adds that one hand-out answers: the first ones, and the number of the others. A
-// single cause needs no array besides the list itself. The zero value is empty.
+// causeList holds the causes of an entry. Adds append to it while the worker reads the front. A single cause needs no
+// array besides the list itself. The zero value is empty.
 type causeList struct {
-	kept    []Cause
-	omitted int
+	all     []Cause
+	held    int32 // number of causes at the front that the worker reads until Done; the others belong to the pending adds
+	omitted int32 // number of further causes of the pending adds
 	first   [1]Cause
 }
 
+// add keeps a cause of a pending add, up to limit of them.
 func (l *causeList) add(c *Cause, limit int) {
-	if len(l.kept) >= limit {
+	if len(l.all)-int(l.held) >= limit {
 		l.omitted++
 		return
 	}
-	if cap(l.kept) == 0 {
-		l.kept = l.first[:0]
+	if cap(l.all) == 0 {
+		l.all = l.first[:0]
 	}
-	l.kept = append(l.kept, *c)
+	l.all = append(l.all, *c)
 }
 
-// reset removes the causes, including their strings, and keeps the memory.
-func (l *causeList) reset() {
-	clear(l.kept)
-	l.kept, l.omitted = l.kept[:0], 0
-	if cap(l.kept) > len(l.first) {
+// handOut gives the causes of the pending adds to the worker.
+func (l *causeList) handOut() (causes []Cause, omitted int) {
+	omitted, l.held, l.omitted = int(l.omitted), int32(len(l.all)), 0
+	return slices.Clip(l.all), omitted
+}
+
+// takeBack removes the causes that the worker had.
+func (l *causeList) takeBack() {
+	l.remove(0, int(l.held))
+	l.held = 0
+}
+
+// drop removes the causes of the pending adds.
+func (l *causeList) drop() {
+	l.remove(int(l.held), len(l.all))
+	l.omitted = 0
+}
+
+// remove removes the causes from index i up to j, including their strings, and keeps the memory.
+func (l *causeList) remove(i, j int) {
+	l.all = slices.Delete(l.all, i, j)
+	if i > 0 {
+		return // the worker still reads the front
+	}
+	if cap(l.all) > len(l.first) {
 		l.first[0] = Cause{} // it was copied when the list outgrew it
 	}
-	if cap(l.kept) > roomyCauses {
-		l.kept = nil
+	if cap(l.all) > roomyCauses && len(l.all) == 0 {
+		l.all = nil
 	}
 }

@@ -56,6 +56,7 @@ func TestEqualDelaysKeepTheirOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 1000 // more than become ready under one lock
 		q := workqueue.New[int](workqueue.Options{})
+		q.SetDelayedAdds(math.MaxUint32 - keys/2) // the number of the adds overflows
 		for i := range keys {
 			q.AddAfter(i, time.Second)
 		}

@@ -1,130 +1,147 @@
 package workqueue
 
-// arity is the number of children of a heap node. Four slots fill one cache line, and a heap with four children per
-// node is half as deep as a binary one.
-const arity = 4
+import (
+	"math"
+	"time"
+)
 
-// dueLength is the number of slots that are allocated together. One array for a million slots would have to be copied
-// to grow.
-const dueLength = 128
+const (
+	// arity is the number of children of a heap node. Four slots fill one cache line, and a heap with four children per
+	// node is half as deep as a binary one.
+	arity = 4
+	// pageLength is the number of slots that are allocated together. One array for a million slots would have to be
+	// copied to grow, which blocks all callers for 50 ms.
+	pageLength = 128
+	// longestDelay keeps sums of times within a time.Duration.
+	longestDelay = math.MaxInt64 / 2
+	// ringBatch limits how many entries become ready under one hold of the lock. Otherwise a million entries that are
+	// due together would block all other callers for long.
+	ringBatch = 256
+)
 
-// dueSlot is an entry in the heap. It holds the due time too, so that a comparison need not read the entry.
+// dueSlot is an entry in the heap. It holds what orders the entries, so that a comparison need not read them.
 type dueSlot struct {
-	at    stamp
-	entry id
+	at    time.Duration
+	order uint32 // order of the adds
+	id    id
 }
 
-// delayHeap orders the delayed entries by due time; entries with the same due time keep the order of their adds. An
-// entry knows its index, so that it can be moved or removed.
-type delayHeap[K comparable] struct {
-	slab   *slab[K]
-	pages  []*[dueLength]dueSlot
+// before reports whether s is due before another slot. The order may overflow, so it compares the distance.
+func (s dueSlot) before(other dueSlot) bool {
+	return s.at < other.at || s.at == other.at && int32(s.order-other.order) < 0
+}
+
+// delays is a heap of the delayed entries, ordered by due time; entries with the same due time keep the order of their
+// adds. An entry knows its index, so that it can be moved or removed.
+type delays[K comparable] struct {
+	table  *table[K]
+	pages  []*[pageLength]dueSlot
 	length int
-	adds   uint64
+	adds   uint32
+
+	timer   *time.Timer   // calls Queue.ring
+	timerAt time.Duration // when the timer fires; zero if it is stopped, or while ring runs
 }
 
-func (h *delayHeap[K]) push(e *entry[K], at stamp) {
-	h.adds++
-	e.order = h.adds
-	if h.length == len(h.pages)*dueLength {
-		h.pages = append(h.pages, new([dueLength]dueSlot))
-	}
-	h.length++
-	h.up(h.length-1, dueSlot{at, e.id})
-}
-
-func (h *delayHeap[K]) slot(i int) *dueSlot { return &h.pages[uint(i)/dueLength][uint(i)%dueLength] }
-
-func (h *delayHeap[K]) empty() bool { return h.length == 0 }
-
-// first returns the due time of the first entry. The heap must not be empty.
-func (h *delayHeap[K]) first() stamp { return h.slot(0).at }
-
-// pop removes the first entry and returns it.
-func (h *delayHeap[K]) pop() *entry[K] {
-	e := h.slab.at(h.slot(0).entry)
-	h.remove(e)
-	return e
-}
-
-// advance makes an entry due earlier.
-func (h *delayHeap[K]) advance(e *entry[K], at stamp) {
-	h.up(int(e.heapIndex), dueSlot{at, e.id})
-}
-
-func (h *delayHeap[K]) remove(e *entry[K]) {
-	i := int(e.heapIndex)
-	h.length--
-	if moved := *h.slot(h.length); h.less(moved, *h.slot(i)) {
-		h.up(i, moved)
-	} else {
-		h.down(i, moved)
-	}
-}
-
-// up stores s at index i, or closer to the root.
-func (h *delayHeap[K]) up(i int, s dueSlot) {
-	for i > 0 {
-		parent := (i - 1) / arity
-		above := *h.slot(parent)
-		if !h.less(s, above) {
-			break
+// add makes an entry due after a time, unless it is due earlier already.
+func (d *delays[K]) add(e *entry[K], now, delay time.Duration) {
+	due := now + delay
+	if e.pending != delayed {
+		d.adds++
+		if d.length == len(d.pages)*pageLength {
+			d.pages = append(d.pages, new([pageLength]dueSlot))
 		}
-		h.place(i, above)
+		e.pending, e.heapIndex = delayed, int32(d.length)
+		d.slot(d.length).order = d.adds
+		d.length++
+	} else if due >= e.ready {
+		return
+	}
+	e.ready = due
+	d.settle(int(e.heapIndex), dueSlot{due, d.slot(int(e.heapIndex)).order, e.id})
+	d.setTimer(now)
+}
+
+// first returns the first entry if it is due now, and otherwise nil.
+func (d *delays[K]) first(now time.Duration) *entry[K] {
+	if d.length == 0 || d.slot(0).at > now {
+		return nil
+	}
+	return d.table.at(d.slot(0).id)
+}
+
+func (d *delays[K]) slot(i int) *dueSlot { return &d.pages[uint(i)/pageLength][uint(i)%pageLength] }
+
+// remove removes an entry from the heap, and stops the timer after the last one.
+func (d *delays[K]) remove(e *entry[K]) {
+	d.length--
+	if moved := *d.slot(d.length); moved.id != e.id {
+		d.settle(int(e.heapIndex), moved)
+	}
+	if d.length == 0 {
+		d.timer.Stop()
+		d.timerAt = 0
+	}
+}
+
+// settle stores s at index i, or closer to the root, or farther from it.
+func (d *delays[K]) settle(i int, s dueSlot) {
+	for parent := (i - 1) / arity; i > 0 && s.before(*d.slot(parent)); parent = (i - 1) / arity {
+		d.place(i, *d.slot(parent))
 		i = parent
 	}
-	h.place(i, s)
-}
-
-// down stores s at index i, or farther from the root.
-func (h *delayHeap[K]) down(i int, s dueSlot) {
 	for {
-		first := i*arity + 1
-		if first >= h.length {
-			break
-		}
-		least, below := first, *h.slot(first)
-		for child := first + 1; child < min(first+arity, h.length); child++ {
-			if c := *h.slot(child); h.less(c, below) {
+		least, below := i, s
+		for child := i*arity + 1; child < min(i*arity+1+arity, d.length); child++ {
+			if c := *d.slot(child); c.before(below) {
 				least, below = child, c
 			}
 		}
-		if !h.less(below, s) {
-			break
+		d.place(i, below)
+		if least == i {
+			return
 		}
-		h.place(i, below)
 		i = least
 	}
-	h.place(i, s)
 }
 
-func (h *delayHeap[K]) place(i int, s dueSlot) {
-	*h.slot(i) = s
-	h.slab.at(s.entry).heapIndex = int32(i)
+func (d *delays[K]) place(i int, s dueSlot) {
+	*d.slot(i) = s
+	d.table.at(s.id).heapIndex = int32(i)
 }
 
 // trim releases the pages that a heap of room entries does not need.
-func (h *delayHeap[K]) trim(room int) {
-	if needed := room/dueLength + 1; needed < len(h.pages) {
-		h.pages = append(make([]*[dueLength]dueSlot, 0, needed), h.pages[:needed]...)
+func (d *delays[K]) trim(room int) {
+	if needed := room/pageLength + 1; needed < len(d.pages) {
+		d.pages = append(make([]*[pageLength]dueSlot, 0, needed), d.pages[:needed]...)
 	}
 }
 
-// all yields the entries in no particular order.
-func (h *delayHeap[K]) all(yield func(*entry[K]) bool) {
-	for i := range h.length {
-		if !yield(h.slab.at(h.slot(i).entry)) {
-			return
+// setTimer makes the timer fire when the first entry is due, or earlier: if an entry leaves the heap, the timer stays
+// as it is unless the heap is empty. A timer that fires too early costs less than a timer that is often moved.
+func (d *delays[K]) setTimer(now time.Duration) {
+	if at := d.slot(0).at; d.timerAt == 0 || at < d.timerAt {
+		d.timerAt = at
+		d.timer.Reset(at - now)
+	}
+}
+
+// ring makes entries ready that are due. The timer runs it on a goroutine of its own, so that Len and the metrics
+// change even if no worker waits in Get.
+func (q *Queue[K]) ring() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.delays.timerAt = 0
+	now := q.now()
+	for range ringBatch {
+		e := q.delays.first(now)
+		if e == nil {
+			break
 		}
+		q.delays.remove(e)
+		q.becomeReady(e, e.ready)
 	}
-}
-
-// clear removes every entry and releases the memory.
-func (h *delayHeap[K]) clear() { h.pages, h.length = nil, 0 }
-
-func (h *delayHeap[K]) less(a, b dueSlot) bool {
-	if a.at != b.at {
-		return a.at < b.at
+	if q.delays.length > 0 {
+		q.delays.setTimer(now)
 	}
-	return h.slab.at(a.entry).order < h.slab.at(b.entry).order
 }

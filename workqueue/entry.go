@@ -1,29 +1,6 @@
 package workqueue
 
-import (
-	"math"
-	"time"
-)
-
-// stamp is a time in nanoseconds since a queue's base. It is cheaper to read and to compare than a time.Time. Zero
-// means that the queue did not read the clock.
-type stamp int64
-
-// add returns the stamp that is later by d, or the largest stamp.
-func (s stamp) add(d time.Duration) stamp {
-	if s > math.MaxInt64-stamp(d) {
-		return math.MaxInt64
-	}
-	return s + stamp(d)
-}
-
-// time converts a stamp that counts from base to a time.Time.
-func (s stamp) time(base time.Time) time.Time {
-	if s == 0 {
-		return time.Time{}
-	}
-	return base.Add(time.Duration(s))
-}
+import "time"
 
 // pending is the request for a key that is not handed out yet.
 type pending uint8
@@ -50,24 +27,16 @@ type entry[K comparable] struct {
 
 	pending    pending
 	processing bool
-	heapIndex  int32  // index in the heap, while delayed
-	priority   int    // the highest priority of the pending adds
-	order      uint64 // order among entries with the same due time, while delayed
+	heapIndex  int32 // index in the heap, while delayed
+	priority   int   // the highest priority of the pending adds
 
-	added   stamp // time of the first pending add
-	ready   stamp // when the entry became ready, or will become ready
-	started stamp // time of the hand-out
+	// Times count from the queue's base. That makes them smaller than a time.Time, and cheaper to read and to compare.
+	// Zero means that the queue did not read the clock.
+	added   time.Duration // time of the first pending add
+	ready   time.Duration // when the entry became ready, or will become ready
+	started time.Duration // time of the hand-out
 
-	causes *causeList // causes of the pending adds; nil before the first cause
-	held   *causeList // causes of the adds that the current processing answers; the worker reads it until Done
-}
-
-// dropPending removes the pending request and its causes.
-func (e *entry[K]) dropPending() {
-	e.pending = idle
-	if e.causes != nil {
-		e.causes.reset()
-	}
+	causes *causeList // nil before the first cause
 }
 
 // link is the position of an entry in one list.
@@ -76,5 +45,34 @@ type link struct{ prev, next id }
 // An entry has two links, because it is in two lists: one by class and one by age.
 const (
 	byClass = iota // the FIFO of its priority
-	byAge          // the FIFO of all ready entries, of all processed entries, or of the free entries of a chunk
+	byAge          // the FIFO of all ready entries, or of all processed entries
 )
+
+// list is a FIFO whose links are in the entries. Removing from the middle is cheap, and no array keeps removed entries
+// alive. The owner of a list counts its length if it needs it.
+type list struct{ head, tail id }
+
+func (t *table[K]) push(l *list, e *entry[K], by int) {
+	e.links[by].prev = l.tail
+	if l.tail == 0 {
+		l.head = e.id
+	} else {
+		t.at(l.tail).links[by].next = e.id
+	}
+	l.tail = e.id
+}
+
+func (t *table[K]) remove(l *list, e *entry[K], by int) {
+	at := e.links[by]
+	if at.prev == 0 {
+		l.head = at.next
+	} else {
+		t.at(at.prev).links[by].next = at.next
+	}
+	if at.next == 0 {
+		l.tail = at.prev
+	} else {
+		t.at(at.next).links[by].prev = at.prev
+	}
+	e.links[by] = link{}
+}

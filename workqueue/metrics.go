@@ -13,18 +13,6 @@ type Metrics struct {
 	WorkDuration func(d time.Duration)
 }
 
-func (m *Metrics) observeQueued(d time.Duration, priority int) {
-	if m.QueueDuration != nil {
-		m.QueueDuration(d, priority)
-	}
-}
-
-func (m *Metrics) observeWorked(d time.Duration) {
-	if m.WorkDuration != nil {
-		m.WorkDuration(d)
-	}
-}
-
 // Stats are the numbers of a queue at one moment.
 type Stats struct {
 	// Depth counts the keys that are ready, and those that become ready at their Done: workqueue_depth.
@@ -77,12 +65,12 @@ func (q *Queue[K]) Stats() Stats {
 func (q *Queue[K]) addProcessing(s *Stats) {
 	now := q.now()
 	for i := q.processing.head; i != 0; {
-		e := q.slab.at(i)
-		s.UnfinishedWork += time.Duration(now - e.started)
+		e := q.table.at(i)
+		s.UnfinishedWork += now - e.started
 		if e.pending == rerun {
 			s.ByPriority[e.priority]++
 		}
 		i = e.links[byAge].next
 	}
-	s.LongestRunning = time.Duration(now - q.slab.at(q.processing.head).started)
+	s.LongestRunning = now - q.table.at(q.processing.head).started
 }

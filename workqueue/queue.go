@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -79,28 +80,26 @@ type Work[K comparable] struct {
 // Queue corresponds to TypedRateLimitingInterface of client-go and to PriorityQueue of controller-runtime, in one type.
 // It owns no goroutine and needs no Run.
 type Queue[K comparable] struct {
-	name      string
-	limiter   RateLimiter[K]
-	maxCauses int
-	metrics   *Metrics
-	base      time.Time // stamps count from here
-	seed      maphash.Seed
+	o       Options
+	limiter RateLimiter[K]
+	base    time.Time // the times in entries count from here
+	seed    maphash.Seed
+	wake    chan struct{} // a token makes one waiting Get look again; see wakeOne
 
 	mu         sync.Mutex // guards the fields below
-	slab       slab[K]
 	table      table[K]
 	ready      readyQueue[K]
-	delays     delayHeap[K]
-	alarm      alarm
-	trimAt     stamp // time of the next trim; zero if no trim is planned
-	inWork     int   // number of entries that are processed
-	processing list  // these entries in the order of their hand-out; used for metrics only
-	reruns     int   // number of entries whose pending is rerun
-	waiters    waiters
+	delays     delays[K]
+	trimmer    *time.Timer // calls trim; nil if no trim is planned
+	inWork     int         // number of entries that are processed
+	processing list        // these entries in the order of their hand-out; used for metrics only
+	reruns     int         // number of entries whose pending is rerun
+	waiting    int         // number of Gets that wait
+	waking     int         // number of tokens that were sent to wake, and whose Gets have not looked since
 	adds       uint64
 	retries    uint64
 	closed     bool
-	drain      *drain // nil if no drain is under way
+	drained    chan struct{} // closed when a drain ends; nil if no drain is under way
 }
 
 // New returns an empty queue. If there are several limiters, the longest of their delays counts (see MaxOf). With
@@ -108,24 +107,22 @@ type Queue[K comparable] struct {
 // NewTypedRateLimitingQueueWithConfig of client-go.
 func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 	q := &Queue[K]{
-		name:      o.Name,
-		limiter:   limiterOf(o, limiters),
-		maxCauses: max(o.MaxCauses, 0),
-		metrics:   o.Metrics,
-		base:      time.Now().Add(-1), // so that no stamp is zero
-		seed:      maphash.MakeSeed(),
+		o:       o,
+		limiter: limiterOf(o, limiters),
+		base:    time.Now().Add(-1), // so that no time in an entry is zero
+		seed:    maphash.MakeSeed(),
+		wake:    make(chan struct{}, 1),
+		table:   newTable[K](),
 	}
-	if o.MaxCauses == 0 {
-		q.maxCauses = defaultCauses
-	}
-	q.table, q.delays.slab = newTable(&q.slab), &q.slab
-	q.ready = readyQueue[K]{slab: &q.slab, classes: make([]class, 1), ageing: ageing}
-	q.alarm.ring = q.ring
+	q.o.MaxCauses = max(cmp.Or(o.MaxCauses, defaultCauses), 0)
+	q.ready = readyQueue[K]{table: &q.table, classes: make([]class, 1), ageing: ageing}
+	q.delays = delays[K]{table: &q.table, timer: time.AfterFunc(longestDelay, q.ring)}
+	q.delays.timer.Stop()
 	return q
 }
 
 // Name returns Options.Name.
-func (q *Queue[K]) Name() string { return q.name }
+func (q *Queue[K]) Name() string { return q.o.Name }
 
 // Add makes a key ready now, with priority 0 and without a cause.
 func (q *Queue[K]) Add(key K) { q.AddWith(key, Item{}) }
@@ -144,17 +141,18 @@ func (q *Queue[K]) AddWith(key K, item Item) {
 	if item.RateLimited {
 		delay = max(delay, q.limiter.When(key)) // without the lock, because it may be user code
 	}
-	hash, now := q.hash(key), stamp(0)
-	if delay > 0 || q.metrics != nil {
+	delay = min(delay, longestDelay)
+	hash, now := q.hash(key), time.Duration(0)
+	if delay > 0 || q.o.Metrics != nil {
 		now = q.now()
 	}
-	caused := q.maxCauses > 0 && !item.Cause.isZero()
+	caused := q.o.MaxCauses > 0 && item.Cause != (Cause{})
 	q.mu.Lock()
 	if !q.closed {
 		e := q.table.obtain(key, hash)
 		q.add(e, &item, now, delay)
 		if caused {
-			q.slab.note(e, &item.Cause, q.maxCauses)
+			q.table.causesOf(e).add(&item.Cause, q.o.MaxCauses)
 		}
 	}
 	q.mu.Unlock()
@@ -172,11 +170,11 @@ func (q *Queue[K]) Cancel(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	_, e := q.table.find(key, hash)
+	e := q.table.find(key, hash)
 	if e == nil || e.pending != delayed {
 		return false
 	}
-	q.undelay(e)
+	q.delays.remove(e)
 	q.dropPending(e)
 	return true
 }
@@ -197,9 +195,10 @@ func (q *Queue[K]) Get(ctx context.Context) (work Work[K], err error) {
 		}
 	}
 	queued := q.start(q.ready.pop(), &work)
+	q.wakeOne()
 	q.mu.Unlock()
-	if q.metrics != nil {
-		q.metrics.observeQueued(queued, work.Priority)
+	if q.o.Metrics != nil && q.o.Metrics.QueueDuration != nil {
+		q.o.Metrics.QueueDuration(queued, work.Priority)
 	}
 	return work, nil
 }
@@ -207,21 +206,21 @@ func (q *Queue[K]) Get(ctx context.Context) (work Work[K], err error) {
 // Done gives a key back. If the key was added meanwhile, it becomes ready now, once. Done panics if the key is not
 // being processed. Otherwise the next worker could get a key that another worker still processes.
 func (q *Queue[K]) Done(key K) {
-	hash, now := q.hash(key), stamp(0)
-	if q.metrics != nil {
+	hash, now := q.hash(key), time.Duration(0)
+	if q.o.Metrics != nil {
 		now = q.now()
 	}
 	q.mu.Lock()
-	slot, e := q.table.find(key, hash)
+	e := q.table.find(key, hash)
 	if e == nil || !e.processing {
 		q.mu.Unlock()
 		panic(fmt.Sprintf("workqueue: Done of %v, which is not being processed", key))
 	}
 	started := e.started
-	q.finish(slot, e)
+	q.finish(e)
 	q.mu.Unlock()
-	if q.metrics != nil {
-		q.metrics.observeWorked(time.Duration(now - started))
+	if q.o.Metrics != nil && q.o.Metrics.WorkDuration != nil {
+		q.o.Metrics.WorkDuration(now - started)
 	}
 }
 
@@ -233,22 +232,43 @@ func (q *Queue[K]) Len() int {
 }
 
 // wait releases the lock until a key may be ready, and returns with the lock held. Get must return its error.
-func (q *Queue[K]) wait(ctx context.Context) error {
+func (q *Queue[K]) wait(ctx context.Context) (err error) {
 	if q.closed && q.reruns == 0 {
+		q.wakeOne()
 		return ErrShutDown
 	}
-	w := q.waiters.get()
-	q.waiters.park(w)
+	q.waiting++
 	q.mu.Unlock()
 	select {
-	case <-w.wake:
+	case <-q.wake:
 		q.mu.Lock()
-		q.waiters.comeBack(w)
-		return nil
+		q.waking--
 	case <-ctx.Done():
 		q.mu.Lock()
-		q.waiters.giveUp(w, q.ready.length)
-		return ctx.Err()
+		err = ctx.Err()
+	}
+	q.waiting--
+	return err
+}
+
+// wakeOne wakes a waiting Get if fewer Gets are waking up than keys are ready. A key that becomes ready calls it, and
+// so does a Get that leaves, because one call wakes only one Get. No wake-up is lost: while keys are ready and Gets
+// wait, a token is in the channel, or a Get has received one and will look. A token has no addressee, so a Get that
+// ends with its context takes none away. Meanwhile, a Get that never waited may take the key, because a running worker
+// is cheaper than one that must be scheduled; the other Get then waits again.
+//
+// A sync.Cond would need a goroutine or an allocation to end a wait with a context.
+func (q *Queue[K]) wakeOne() {
+	needed := q.ready.length
+	if q.closed && q.reruns == 0 {
+		needed = q.waiting // they return ErrShutDown, because no further key will come
+	}
+	if q.waking < min(needed, q.waiting) {
+		select {
+		case q.wake <- struct{}{}:
+			q.waking++
+		default: // a token is there already
+		}
 	}
 }
 
@@ -256,95 +276,66 @@ func (q *Queue[K]) wait(ctx context.Context) error {
 func (q *Queue[K]) start(e *entry[K], work *Work[K]) (queued time.Duration) {
 	e.pending, e.processing = idle, true
 	q.inWork++
-	e.held, e.causes = e.causes, e.held
 	work.Key, work.Priority = e.key, e.priority
 	if e.added|e.ready != 0 {
-		work.Added, work.Ready = e.added.time(q.base), e.ready.time(q.base)
+		work.Added, work.Ready = q.time(e.added), q.time(e.ready)
 	}
-	if e.held != nil {
-		work.Causes, work.CausesOmitted = e.held.kept, e.held.omitted
+	if e.causes != nil {
+		work.Causes, work.CausesOmitted = e.causes.handOut()
 	}
-	if q.metrics == nil {
+	if q.o.Metrics == nil {
 		return 0
 	}
 	e.started = q.now()
-	q.slab.push(&q.processing, e, byAge)
-	return time.Duration(e.started - e.ready)
+	q.table.push(&q.processing, e, byAge)
+	return e.started - e.ready
 }
 
-// finish ends the processing of an entry, which is in the given slot of the table.
-func (q *Queue[K]) finish(slot int, e *entry[K]) {
+// finish ends the processing of an entry.
+func (q *Queue[K]) finish(e *entry[K]) {
 	e.processing = false
 	q.inWork--
-	if q.metrics != nil {
-		q.slab.remove(&q.processing, e, byAge)
+	if q.o.Metrics != nil {
+		q.table.remove(&q.processing, e, byAge)
 	}
-	if e.held != nil {
-		e.held.reset()
-		if e.causes == nil {
-			e.causes, e.held = e.held, nil // otherwise the next add would need a second list
-		}
+	if e.causes != nil {
+		e.causes.takeBack()
 	}
 	switch e.pending {
 	case rerun:
 		q.reruns--
 		q.enqueue(e)
-		if q.closed {
-			q.waiters.wakeAll() // if no further key will come, they return ErrShutDown
-		}
 	case idle:
-		q.release(slot, e)
-		q.endDrain()
+		q.release(e)
 	}
 }
 
 // add merges an add into the pending adds of the entry.
-func (q *Queue[K]) add(e *entry[K], item *Item, now stamp, delay time.Duration) {
+func (q *Queue[K]) add(e *entry[K], item *Item, now, delay time.Duration) {
 	if item.RateLimited || item.After > 0 {
 		q.retries++
 	}
 	if e.pending == idle {
 		e.priority, e.added = item.Priority, now
-	} else if item.Priority > e.priority {
-		q.raise(e, item.Priority)
-	}
-	if delay > 0 {
-		q.addLater(e, now, delay)
-	} else if e.pending == idle {
-		q.becomeReady(e, now)
-	} else if e.pending == delayed {
-		q.undelay(e)
-		q.becomeReady(e, now)
-	}
-}
-
-// raise gives an entry a higher priority.
-func (q *Queue[K]) raise(e *entry[K], priority int) {
-	if e.pending == queued {
-		q.ready.raise(e, priority)
+	} else if e.pending == queued && item.Priority > e.priority {
+		q.ready.raise(e, item.Priority)
 	} else {
-		e.priority = priority
+		e.priority = max(e.priority, item.Priority)
 	}
-}
-
-// addLater makes an entry due after a time, unless it becomes ready earlier.
-func (q *Queue[K]) addLater(e *entry[K], now stamp, delay time.Duration) {
-	due := now.add(delay)
 	switch {
-	case e.pending == idle:
-		e.pending, e.ready = delayed, due
-		q.delays.push(e, due)
-	case e.pending == delayed && due < e.ready:
-		e.ready = due
-		q.delays.advance(e, due)
+	case e.pending == queued, e.pending == rerun:
+	case delay > 0:
+		q.delays.add(e, now, delay)
 	default:
-		return
+		if e.pending == delayed {
+			q.delays.remove(e)
+		}
+		q.becomeReady(e, now)
 	}
-	q.alarm.set(q.delays.first(), now)
 }
 
 // becomeReady counts an add whose time has come, and makes its entry ready.
-func (q *Queue[K]) becomeReady(e *entry[K], at stamp) {
+func (q *Queue[K]) becomeReady(e *entry[K], at time.Duration) {
 	q.adds++
 	e.ready = at
 	if e.processing {
@@ -358,18 +349,38 @@ func (q *Queue[K]) becomeReady(e *entry[K], at stamp) {
 func (q *Queue[K]) enqueue(e *entry[K]) {
 	e.pending = queued
 	q.ready.push(e)
-	q.waiters.wakeFor(q.ready.length)
+	q.wakeOne()
 }
 
-// dropPending removes the pending request of an entry that is in neither the heap nor the lists.
+// dropPending removes the pending request and its causes from an entry that is in neither the heap nor the lists.
 func (q *Queue[K]) dropPending(e *entry[K]) {
-	e.dropPending()
+	e.pending = idle
+	if e.causes != nil {
+		e.causes.drop()
+	}
 	if !e.processing {
-		q.release(q.table.slotOf(e), e)
+		q.release(e)
+	}
+}
+
+// release removes an entry that is neither pending nor processed.
+func (q *Queue[K]) release(e *entry[K]) {
+	q.table.release(e)
+	q.planTrim()
+	if q.table.used == 0 {
+		q.endDrain()
 	}
 }
 
 // hash needs no lock. Like a Go map, it panics if K is an interface type and the key is not comparable.
-func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) | occupied }
+func (q *Queue[K]) hash(key K) uint32 { return uint32(maphash.Comparable(q.seed, key)) }
 
-func (q *Queue[K]) now() stamp { return stamp(time.Since(q.base)) }
+func (q *Queue[K]) now() time.Duration { return time.Since(q.base) }
+
+// time converts a time that counts from base, where zero means that the queue did not read the clock.
+func (q *Queue[K]) time(sinceBase time.Duration) time.Time {
+	if sinceBase == 0 {
+		return time.Time{}
+	}
+	return q.base.Add(sinceBase)
+}

@@ -1,6 +1,7 @@
 package workqueue
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -30,48 +31,23 @@ type Backoff struct {
 	Jitter float64
 }
 
-// delay returns the delay after the given number of failures; it is 0 after no failure.
+// delay returns the delay after the given number of failures, at least 1.
 func (b Backoff) delay(failures int) time.Duration {
-	if failures <= 0 {
-		return 0
+	d := b.Max
+	if doublings := failures - 1; b.Base <= b.Max>>doublings { // otherwise Base<<doublings might overflow
+		d = b.Base << doublings
 	}
-	b = b.orDefault()
-	doublings := failures - 1
-	if b.Base > b.Max>>doublings { // Base<<doublings might overflow
-		return shorten(b.Max, b.Jitter)
-	}
-	return shorten(b.Base<<doublings, b.Jitter)
-}
-
-func (b Backoff) orDefault() Backoff {
-	if b.Base == 0 {
-		b.Base = 5 * time.Millisecond
-	}
-	if b.Max == 0 {
-		b.Max = 1000 * time.Second
-	}
-	return b
-}
-
-func (b Backoff) check() {
-	if b.Base < 0 || b.Max < 0 || !(b.Jitter >= 0 && b.Jitter <= 1) {
-		panic(fmt.Sprintf("workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got %+v", b))
-	}
-}
-
-// shorten subtracts a random part from a delay, at most the fraction jitter.
-func shorten(d time.Duration, jitter float64) time.Duration {
-	if jitter == 0 || d <= 0 {
-		return d
-	}
-	return d - time.Duration(rand.Float64()*jitter*float64(d))
+	return d - time.Duration(rand.Float64()*b.Jitter*float64(d))
 }
 
 // Exponential returns a limiter that counts the failures of each key and delays the key as the Backoff says. It
 // remembers a key until Forget. It corresponds to NewTypedItemExponentialFailureRateLimiter of client-go, whose default
 // has a Base of 1 ms.
 func Exponential[K comparable](b Backoff) RateLimiter[K] {
-	b.check()
+	if b.Base < 0 || b.Max < 0 || !(b.Jitter >= 0 && b.Jitter <= 1) {
+		panic(fmt.Sprintf("workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got %+v", b))
+	}
+	b.Base, b.Max = cmp.Or(b.Base, 5*time.Millisecond), cmp.Or(b.Max, 1000*time.Second)
 	return &perKey[K]{delay: b.delay}
 }
 
@@ -147,14 +123,9 @@ type Bucket struct {
 // TokenBucket returns a limiter that delays all keys together as the Bucket says. It counts no failures. It corresponds
 // to TypedBucketRateLimiter of client-go.
 func TokenBucket[K comparable](b Bucket) RateLimiter[K] {
-	if b.QPS == 0 {
-		b.QPS = 10
-	}
-	if b.Burst == 0 {
-		b.Burst = 100
-	}
+	b.QPS, b.Burst = cmp.Or(b.QPS, 10), cmp.Or(b.Burst, 100)
 	if !(b.QPS > 0) {
-		return unlimited[K]{}
+		return MaxOf[K]()
 	}
 	every := time.Duration(min(float64(time.Second)/b.QPS, float64(longestToken)))
 	slack := float64(max(b.Burst, 0)) * float64(every)
@@ -189,11 +160,58 @@ func (l *bucket[K]) Forget(K) {}
 
 func (l *bucket[K]) NumRequeues(K) int { return 0 }
 
-// unlimited is a limiter that never delays.
-type unlimited[K comparable] struct{}
+// MaxOf returns a limiter that calls all given limiters and returns the longest delay and the largest number of
+// failures. Without limiters it never delays. It corresponds to NewTypedMaxOfRateLimiter of client-go.
+func MaxOf[K comparable](limiters ...RateLimiter[K]) RateLimiter[K] {
+	return maxOf[K](limiters)
+}
 
-func (unlimited[K]) When(K) time.Duration { return 0 }
+type maxOf[K comparable] []RateLimiter[K]
 
-func (unlimited[K]) Forget(K) {}
+func (m maxOf[K]) When(key K) time.Duration {
+	var longest time.Duration
+	for _, l := range m {
+		longest = max(longest, l.When(key))
+	}
+	return longest
+}
 
-func (unlimited[K]) NumRequeues(K) int { return 0 }
+func (m maxOf[K]) Forget(key K) {
+	for _, l := range m {
+		l.Forget(key)
+	}
+}
+
+func (m maxOf[K]) NumRequeues(key K) int {
+	most := 0
+	for _, l := range m {
+		most = max(most, l.NumRequeues(key))
+	}
+	return most
+}
+
+// WithMaxWait returns a limiter that limits the delays of l to longest. It corresponds to
+// NewTypedWithMaxWaitRateLimiter of client-go.
+func WithMaxWait[K comparable](l RateLimiter[K], longest time.Duration) RateLimiter[K] {
+	return maxWait[K]{l, longest}
+}
+
+type maxWait[K comparable] struct {
+	RateLimiter[K]
+	longest time.Duration
+}
+
+func (l maxWait[K]) When(key K) time.Duration {
+	return min(l.RateLimiter.When(key), l.longest)
+}
+
+// limiterOf returns the limiter of a queue. It panics if the arguments of New conflict.
+func limiterOf[K comparable](o Options, limiters []RateLimiter[K]) RateLimiter[K] {
+	if len(limiters) == 0 {
+		return MaxOf(Exponential[K](o.Backoff), TokenBucket[K](o.Bucket))
+	}
+	if o.Backoff != (Backoff{}) || o.Bucket != (Bucket{}) {
+		panic("workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket")
+	}
+	return MaxOf(limiters...)
+}

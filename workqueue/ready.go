@@ -25,7 +25,7 @@ type class struct {
 // leaves within ageing × (1 + the number of keys that were ready before it) turns. The reason: while a key is ready,
 // the oldest ready key is this key or an older one, and the oldest leaves within `ageing` turns.
 type readyQueue[K comparable] struct {
-	slab    *slab[K]
+	table   *table[K]
 	classes []class // at least one, ascending by priority; only a single class may be empty
 	ages    list
 	length  int
@@ -35,77 +35,61 @@ type readyQueue[K comparable] struct {
 }
 
 func (r *readyQueue[K]) push(e *entry[K]) {
-	r.slab.push(&r.ages, e, byAge)
+	r.table.push(&r.ages, e, byAge)
 	r.enter(e)
 	r.length++
 }
 
 // pop removes the next entry and returns it. The queue must not be empty.
 func (r *readyQueue[K]) pop() *entry[K] {
-	i := len(r.classes) - 1
-	next, oldest := r.classes[i].entries.head, r.ages.head
-	e := r.slab.at(next)
-	switch {
-	case next == oldest:
-		r.passed = 0
-	case r.passed+1 < r.ageing:
+	next := r.classes[len(r.classes)-1].entries.head
+	if next == r.ages.head || r.passed+1 >= r.ageing {
+		next, r.passed = r.ages.head, 0
+	} else {
 		r.passed++
-	default:
-		r.passed = 0
-		e = r.slab.at(oldest)
-		i = r.find(e.priority)
 	}
-	r.slab.remove(&r.ages, e, byAge)
-	r.leave(e, i)
+	e := r.table.at(next)
+	r.table.remove(&r.ages, e, byAge)
+	r.leave(e)
 	r.length--
 	return e
 }
 
 // raise moves an entry to the end of a higher class. The entry keeps its age.
 func (r *readyQueue[K]) raise(e *entry[K], priority int) {
-	r.leave(e, r.find(e.priority))
+	r.leave(e)
 	e.priority = priority
 	r.enter(e)
 }
 
-// enter appends an entry to its class.
+// enter appends an entry to its class, and creates the class if necessary.
 func (r *readyQueue[K]) enter(e *entry[K]) {
-	i := len(r.classes) - 1
-	if r.classes[i].priority != e.priority { // usually it is the highest class, or the only one
-		i = r.class(e.priority)
+	if r.classes[0].length == 0 { // it is the only class
+		r.classes[0].priority = e.priority
 	}
-	c := &r.classes[i]
-	r.slab.push(&c.entries, e, byClass)
-	c.length++
+	i, found := r.find(e.priority)
+	if !found {
+		r.classes = slices.Insert(r.classes, i, class{priority: e.priority})
+	}
+	r.table.push(&r.classes[i].entries, e, byClass)
+	r.classes[i].length++
 }
 
-// leave removes an entry from its class, which has index i.
-func (r *readyQueue[K]) leave(e *entry[K], i int) {
+// leave removes an entry from its class, and removes the class if it is empty and not the only one.
+func (r *readyQueue[K]) leave(e *entry[K]) {
+	i, _ := r.find(e.priority)
 	c := &r.classes[i]
-	r.slab.remove(&c.entries, e, byClass)
+	r.table.remove(&c.entries, e, byClass)
 	c.length--
 	if c.length == 0 && len(r.classes) > 1 {
 		r.classes = slices.Delete(r.classes, i, i+1)
 	}
 }
 
-// class returns the index of the class of a priority. It creates the class if necessary.
-func (r *readyQueue[K]) class(priority int) int {
-	i := r.find(priority)
-	switch {
-	case i < len(r.classes) && r.classes[i].priority == priority:
-	case r.classes[0].length == 0: // it is the only one
-		i, r.classes[0].priority = 0, priority
-	default:
-		r.classes = slices.Insert(r.classes, i, class{priority: priority})
-	}
-	return i
-}
-
 // find returns the index of the class of a priority, or the index where the class belongs.
-func (r *readyQueue[K]) find(priority int) int {
-	i, _ := slices.BinarySearchFunc(r.classes, priority, func(c class, p int) int {
-		return cmp.Compare(c.priority, p)
-	})
-	return i
+func (r *readyQueue[K]) find(priority int) (i int, found bool) {
+	if last := len(r.classes) - 1; r.classes[last].priority == priority { // usually
+		return last, true
+	}
+	return slices.BinarySearchFunc(r.classes, priority, func(c class, p int) int { return cmp.Compare(c.priority, p) })
 }

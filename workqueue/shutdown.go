@@ -1,12 +1,30 @@
 package workqueue
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
-// drain is the state of a running ShutDownWithDrain. Several callers may wait for it.
-type drain struct {
-	ended chan struct{}
-	err   error // a DrainError if keys are left; written before ended is closed
+// ErrShutDown is the error of Get when the queue is shut down and will hand out no more keys. It replaces the second
+// result of client-go's Get.
+var ErrShutDown = errors.New("workqueue: shut down")
+
+// DrainError reports that a drain ended before the queue was empty. Err is the context's error, or ErrShutDown if
+// ShutDown ended the drain.
+type DrainError struct {
+	Ready      int // ready keys that no worker had taken
+	Processing int // keys that a worker had taken and that were not Done
+	Err        error
 }
+
+// Error returns one line with the numbers of keys that are left and the reason.
+func (e *DrainError) Error() string {
+	return fmt.Sprintf("workqueue: drain ended with %d keys ready and %d being processed: %v", e.Ready, e.Processing, e.Err)
+}
+
+// Unwrap returns the error that ended the drain.
+func (e *DrainError) Unwrap() error { return e.Err }
 
 // ShutDown ends the queue. From now on it ignores adds. It drops the delayed keys, hands out the ready keys, and then
 // Get returns ErrShutDown. ShutDown does not block and may be called again. It ends a drain that is under way. It
@@ -15,11 +33,7 @@ func (q *Queue[K]) ShutDown() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.close()
-	if q.drain != nil {
-		q.drain.err = q.left(ErrShutDown)
-		close(q.drain.ended)
-		q.drain = nil
-	}
+	q.endDrain()
 }
 
 // ShutDownWithDrain does the same as ShutDown and then blocks until the queue is empty: every ready key was handed out,
@@ -29,58 +43,47 @@ func (q *Queue[K]) ShutDown() {
 // It returns nil, or a DrainError if the context ended first or ShutDown was called. It corresponds to
 // ShutDownWithDrain of client-go, which does not wait for queued keys (kubernetes#141079).
 func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
-	d := q.beginDrain()
-	if d == nil {
-		return nil
-	}
-	select {
-	case <-d.ended:
-		return d.err
-	case <-ctx.Done():
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if q.table.used == 0 {
-			return nil
-		}
-		return q.left(ctx.Err())
-	}
-}
-
-// beginDrain closes the queue and returns the drain to wait for, or nil if the queue is empty.
-func (q *Queue[K]) beginDrain() *drain {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.close()
 	if q.table.used == 0 {
 		return nil
 	}
-	if q.drain == nil {
-		q.drain = &drain{ended: make(chan struct{})}
+	if q.drained == nil {
+		q.drained = make(chan struct{})
 	}
-	return q.drain
+	ended, reason := q.drained, ErrShutDown
+	q.mu.Unlock()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		reason = ctx.Err()
+	}
+	q.mu.Lock()
+	if q.table.used == 0 {
+		return nil
+	}
+	return &DrainError{Ready: q.ready.length, Processing: q.inWork, Err: reason}
 }
 
-// endDrain ends the drain, if any, when no entry is left.
-func (q *Queue[K]) endDrain() {
-	if q.drain != nil && q.table.used == 0 {
-		close(q.drain.ended)
-		q.drain = nil
-	}
-}
-
-// close makes the queue ignore adds, drops the delayed keys and wakes all waiting Gets.
+// close makes the queue ignore adds, drops the delayed keys and wakes the waiting Gets.
 func (q *Queue[K]) close() {
 	q.closed = true
-	q.alarm.stop()
-	q.trimAt = 0
-	for e := range q.delays.all {
-		q.dropPending(e)
+	q.delays.timer.Stop()
+	if q.trimmer != nil {
+		q.trimmer.Stop()
 	}
-	q.delays.clear()
-	q.waiters.wakeAll()
+	for i := range q.delays.length {
+		q.dropPending(q.table.at(q.delays.slot(i).id))
+	}
+	q.delays.pages, q.delays.length = nil, 0
+	q.wakeOne()
 }
 
-// left returns the error of a drain that ends now.
-func (q *Queue[K]) left(err error) *DrainError {
-	return &DrainError{Ready: q.ready.length, Processing: q.inWork, Err: err}
+// endDrain lets the callers of ShutDownWithDrain return.
+func (q *Queue[K]) endDrain() {
+	if q.drained != nil {
+		close(q.drained)
+		q.drained = nil
+	}
 }
