@@ -8,6 +8,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/apiclient/internal/call"
 )
 
 // ConflictOptions say how often RetryOnConflict tries and how long it waits between tries. The zero value is right if
@@ -56,7 +58,7 @@ func RetryOnConflict(ctx context.Context, o ConflictOptions, try func(context.Co
 		case n >= o.Tries:
 			return fmt.Errorf("after %d tries: %w", n, err)
 		}
-		if ended := pause(ctx, o.jittered(wait)); ended != nil {
+		if ended := call.Wait(ctx, o.jittered(wait)); ended != nil {
 			return fmt.Errorf("%w while waiting to try again after: %w", ended, err)
 		}
 		wait = time.Duration(float64(wait) * o.Factor)
@@ -89,16 +91,4 @@ func (o ConflictOptions) jittered(wait time.Duration) time.Duration {
 // isVersionConflict reports whether a write was refused because the object has a newer version.
 func isVersionConflict(err error) bool {
 	return apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict)
-}
-
-// pause waits for d. If ctx ends earlier, it returns the error of ctx.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient/internal/call"
 )
 
 // PageOptions are the options of All. The zero value lists everything, in pages of 500 objects.
@@ -123,7 +124,7 @@ func (p *pager[T]) page(ctx context.Context, o api.Options[T]) (metav1.ListMeta,
 			return meta, err
 		}
 		left -= wait
-		if ended := pause(ctx, wait); ended != nil {
+		if ended := call.Wait(ctx, wait); ended != nil {
 			return meta, fmt.Errorf("list %s: %w", p.from.Resource(), ended)
 		}
 	}

@@ -121,15 +121,15 @@ func fits(ctx context.Context, d time.Duration) bool {
 	return !ok || time.Until(deadline) > d
 }
 
-// waitFor waits for d. It returns false if ctx ends first.
-func waitFor(ctx context.Context, d time.Duration) (waited bool) {
+// Wait waits for d. If ctx ends earlier, it returns the error of ctx.
+func Wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return nil
 	case <-ctx.Done():
-		return false
+		return ctx.Err()
 	}
 }
 

@@ -114,11 +114,11 @@ func (s *Sender) Do(ctx context.Context, c Call) (*http.Response, error) {
 			continue
 		}
 		wait, again := s.retry.pause(c, o, n, time.Since(began))
-		switch {
-		case !again || !fits(ctx, wait):
+		if !again || !fits(ctx, wait) {
 			return nil, tried(o.Err, n)
-		case !waitFor(ctx, wait):
-			return nil, fmt.Errorf("%w while waiting to send it again after: %w", ctx.Err(), tried(o.Err, n))
+		}
+		if ended := Wait(ctx, wait); ended != nil {
+			return nil, fmt.Errorf("%w while waiting to send it again after: %w", ended, tried(o.Err, n))
 		}
 	}
 }
