@@ -16,9 +16,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/webhook"
+	"github.com/leatproject/leat/webhook/selfsigned"
 )
 
 // Bread is a custom resource in version v1.
@@ -124,6 +126,14 @@ func addWebhooks(m *manager.Manager, numbers *metrics.Metrics, log *zap.Logger) 
 	return m.Add(server)
 }
 
+func ownCertificates(client *apiclient.Client, log *zap.Logger) (*selfsigned.Source, error) {
+	return selfsigned.New(selfsigned.Options{
+		Client: client, Secret: api.Key{Namespace: "bakery", Name: "webhooks"}, Hosts: []string{"webhooks.bakery.svc"},
+		Mutating: []string{"bakery"}, Validating: []string{"bakery"}, CustomResources: []string{"breads.bakery.example"},
+		Logger: log,
+	})
+}
+
 func TestBreadIsRefused(t *testing.T) {
 	ctx := webhook.WithRequest(t.Context(), webhook.Request{Operation: webhook.Update})
 	rye, wheat := &Bread{}, &Bread{}
@@ -158,6 +168,13 @@ func TestWebhooksOnThePage(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, addWebhooks(m, numbers, zap.NewNop()))
 	require.ErrorContains(t, m.Run(t.Context()), "/certs/tls.crt", "the page's folder does not exist here")
+
+	client, err := apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1"})
+	require.NoError(t, err)
+	certificates, err := ownCertificates(client, zap.NewNop())
+	require.NoError(t, err)
+	_, err = newWebhooks(webhook.Options{Certificates: certificates})
+	require.NoError(t, err)
 
 	const created = `"kind":{"group":"bakery.example","version":"v1","kind":"Bread"},"operation":"CREATE","object":`
 	mutated := post("/mutate-bread", "admission.k8s.io/v1", "AdmissionReview", created+`{"metadata":{"name":"rye"},"spec":{"seeds":true}}`)

@@ -1,0 +1,8 @@
+package selfsigned
+
+// The resources of the targets.
+var (
+	Mutating    = mutating
+	Validating  = validating
+	Definitions = definitions
+)
