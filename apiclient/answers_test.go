@@ -183,7 +183,8 @@ var oddAnswers = []struct {
 	{"a wrong length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 4096\r\n\r\n{\"kind\":"), "unexpected EOF", isUnexpectedEOF},
 	{"broken chunk", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"), "", nil},
 	{"chunks without end", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"kin\r\n"), "unexpected EOF", isUnexpectedEOF},
-	{"longer than its length", raw("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" + onePod), "unexpected EOF", isUnexpectedEOF},
+	// Without "close", the next call may get the connection before net/http notices the rest of the answer.
+	{"longer than its length", raw("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\nContent-Length: 40\r\n\r\n" + onePod), "unexpected EOF", isUnexpectedEOF},
 	{"a text instead of a length", raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n{}"), "Content-Length", nil},
 	{"a negative length", raw("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"), "Content-Length", nil},
 	{"a length beyond numbers", raw("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n{}"), "Content-Length", nil},
