@@ -51,7 +51,7 @@ func BenchmarkEvent(b *testing.B) {
 		o      Options
 	}{
 		{"source=for/predicates=0/timeout=off", direct, Options{}},
-		{"source=for/predicates=0/timeout=off/history=off", direct, Options{History: -1}},
+		{"source=for/predicates=0/timeout=off/history=off", direct, Options{Tuning: Tuning{History: -1}}},
 		{"source=for/predicates=3/timeout=off", direct.When(changed, changed, changed), Options{}},
 		{"source=for/predicates=0/timeout=on", direct, Options{ReconcileTimeout: time.Minute}},
 		{"source=owns/predicates=0/timeout=off", owned, Options{}},
@@ -95,7 +95,7 @@ func BenchmarkHistory(b *testing.B) {
 		{"keys=none", -1, defaultHistory},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			c := New("bench", Func[api.Key](func(context.Context, api.Key) (Result, error) { return Result{}, nil }), Options{History: bench.limit})
+			c := New("bench", Func[api.Key](func(context.Context, api.Key) (Result, error) { return Result{}, nil }), Options{Tuning: Tuning{History: bench.limit}})
 			attempts := make([]*attempt[api.Key], bench.keys)
 			for i := range attempts {
 				key := api.Key{Namespace: "default", Name: fmt.Sprint("web-", i)}

@@ -43,19 +43,21 @@ type Controller[K comparable] struct {
 
 // New returns a controller that reconciles with r. It does nothing until Run. Logs, errors and metrics contain the
 // name. If there are limiters, the longest of their delays decides when a failed key is tried again, and
-// Options.Backoff and Options.Bucket must be zero. New panics without a name or a reconciler, and if an option is
+// Backoff and Bucket of Options.Queue must be zero. New panics without a name or a reconciler, and if an option is
 // invalid; use Spec.Build to get an error instead. It corresponds to NewTypedUnmanaged of controller-runtime.
 func New[K comparable](name string, r Reconciler[K], o Options, limiters ...workqueue.RateLimiter[K]) *Controller[K] {
 	s := Spec[K]{Name: name, Reconciler: r, Options: o, Limiters: limiters}
 	if problems := s.problems(); len(problems) > 0 {
 		panic(s.wrap(problems).Error())
 	}
-	o = o.withDefaults(len(limiters))
+	o = o.withDefaults(name)
+	queue := workqueue.New(o.Queue, limiters...)
+	o.Queue = queue.Options()
 	inner, gates := takeGates(r)
 	return &Controller[K]{
 		name: name, reconciler: inner, o: o,
 		log:    o.Logger.With(zap.String("controller", name)),
-		queue:  workqueue.New(o.queue(name), limiters...),
+		queue:  queue,
 		filter: filter[api.Change[api.Object]]{}.when(o.When),
 		gates:  heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
 		synced: make(chan struct{}),

@@ -413,7 +413,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 				var seen reports
 				core, logs := observer.New(zapcore.ErrorLevel)
 				ctl := controller.New("test", test.reconciler, controller.Options{
-					Backoff: workqueue.Backoff{Base: time.Hour}, OnReconcile: seen.add, Logger: zap.New(core),
+					Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Hour}}, OnReconcile: seen.add, Logger: zap.New(core),
 				})
 				f := newFeed()
 				w := ctl.Watch(f)
@@ -510,7 +510,7 @@ func TestCausesBeyondTheBoundAreCounted(t *testing.T) {
 		core, logs := observer.New(zapcore.DebugLevel)
 		ctl := controller.New("test", controller.Func[int](func(context.Context, int) (controller.Result, error) {
 			return controller.Result{}, nil
-		}), controller.Options{MaxCauses: 1, Logger: zap.New(core)})
+		}), controller.Options{Queue: workqueue.Options{MaxCauses: 1}, Logger: zap.New(core)})
 		ctl.Watch(controller.Map(new(cluster).collection(things).running(t), func(*thing) []int { return nil }))
 		ctl.Watch(flood{})
 		start(t, ctl.Run)

@@ -64,7 +64,7 @@ func converge(t *testing.T, r *rand.Rand) {
 	run := func() (stop func() error) {
 		m := &mirror{originals: above.Cache(), copies: below.Cache(), server: copies}
 		m.unlucky = func(n int) bool { return !quiet.Load() && rand.IntN(n) == 0 }
-		ctl := controller.New("mirror", m, controller.Options{Workers: 3, Backoff: workqueue.Backoff{Max: time.Minute}})
+		ctl := controller.New("mirror", m, controller.Options{Workers: 3, Queue: workqueue.Options{Backoff: workqueue.Backoff{Max: time.Minute}}})
 		ctl.Watch(controller.For(above))
 		ctl.Watch(controller.Owns(above, below))
 		return start(t, ctl.Run)

@@ -31,7 +31,7 @@ func TestWhyHasTheLastReconciles(t *testing.T) {
 			linger(time.Second)
 			calls++
 			return results[calls-1], failures[calls-1]
-		}), controller.Options{OnReconcile: seen.add, MaxCauses: 2})
+		}), controller.Options{OnReconcile: seen.add, Queue: workqueue.Options{MaxCauses: 2}})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -75,7 +75,7 @@ func textOnly(r controller.Report) controller.Report {
 
 func TestWhyForgetsTheKeysOfLongAgo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{History: 3})
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{Tuning: controller.Tuning{History: 3}})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -99,7 +99,7 @@ func TestWhyForgetsTheKeysOfLongAgo(t *testing.T) {
 		require.Equal(t, []string{"request"}, eventsOf(ctl.Why("a")[0]), "and no other data of it is left")
 	})
 	synctest.Test(t, func(t *testing.T) {
-		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{History: -1})
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{Tuning: controller.Tuning{History: -1}})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -141,7 +141,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	weigh := func(t *testing.T, causes int, err error) (bytesAKey uint64) {
 		ctl := controller.New("test", controller.Func[int](func(context.Context, int) (controller.Result, error) {
 			return controller.Result{}, controller.TerminalError(err)
-		}), controller.Options{History: keys})
+		}), controller.Options{Tuning: controller.Tuning{History: keys}})
 		start(t, ctl.Run)
 		round := func(n int) {
 			for i := range 4 * n { // each key four times in a row
@@ -303,7 +303,7 @@ func TestDebugWhileWorking(t *testing.T) {
 				return controller.Result{}, errors.New("no luck")
 			}
 			return controller.Result{}, nil
-		}), d), controller.Options{Workers: 4, History: 8, MaxRetries: 1})
+		}), d), controller.Options{Workers: 4, MaxRetries: 1, Tuning: controller.Tuning{History: 8}})
 		start(t, ctl.Run)
 		h := ctl.DebugHandler()
 		most := 0

@@ -124,7 +124,7 @@ func (c *Controller[K]) mustWait(w *workqueue.Work[K]) bool {
 	if h == nil {
 		return false
 	}
-	h.join(w, c.o.MaxCauses)
+	h.join(w, c.o.Queue.MaxCauses)
 	if h.over {
 		delete(c.gates.held, w.Key)
 		*w = h.work

@@ -98,7 +98,7 @@ func TestGatedKeyWaits(t *testing.T) {
 		ctl := controller.New("test", controller.Gated(reconcileFunc(func(ctx context.Context, key string) (controller.Result, error) {
 			require.Equal(t, key, ctx.Value(doorKey{}), "the context comes from the gate")
 			return controller.Result{}, nil
-		}), d), controller.Options{MaxCauses: 3, OnReconcile: seen.add})
+		}), d), controller.Options{Queue: workqueue.Options{MaxCauses: 3}, OnReconcile: seen.add})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)
@@ -214,7 +214,7 @@ func TestGateCountsNoFailure(t *testing.T) {
 				return controller.Result{}, errors.New("no luck")
 			}
 			return controller.Result{}, nil
-		}), d), controller.Options{OnReconcile: seen.add, Backoff: workqueue.Backoff{Base: time.Second, Max: time.Hour}})
+		}), d), controller.Options{OnReconcile: seen.add, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second, Max: time.Hour}}})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)

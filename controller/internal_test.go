@@ -16,7 +16,7 @@ import (
 // TestCrashOnPanic calls the function that a worker calls, because a panic in a worker would end the process.
 func TestCrashOnPanic(t *testing.T) {
 	for _, crash := range []bool{false, true} {
-		c := New("test", Func[string](func(context.Context, string) (Result, error) { panic("a bug") }), Options{CrashOnPanic: crash})
+		c := New("test", Func[string](func(context.Context, string) (Result, error) { panic("a bug") }), Options{Tuning: Tuning{CrashOnPanic: crash}})
 		c.queue.Add("a")
 		w, err := c.queue.Get(t.Context())
 		require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestCrashOnPanic(t *testing.T) {
 }
 
 func TestHistoryUsesItsRoomAgain(t *testing.T) {
-	c := New("test", Func[int](func(context.Context, int) (Result, error) { return Result{}, nil }), Options{History: 2})
+	c := New("test", Func[int](func(context.Context, int) (Result, error) { return Result{}, nil }), Options{Tuning: Tuning{History: 2}})
 	note := func(key int, err error) {
 		c.history.note(c.newAttempt(workqueue.Work[int]{Key: key, Causes: []workqueue.Cause{{Source: "pods"}}}), Succeeded, Result{}, err)
 	}

@@ -19,7 +19,6 @@ const LowPriority = -100
 const (
 	defaultCacheSyncTimeout = 2 * time.Minute
 	defaultStuckAfter       = 5 * time.Minute
-	defaultMaxCauses        = 4
 	defaultHistory          = 256
 )
 
@@ -29,76 +28,68 @@ type Options struct {
 	// of the keys, or else DefaultWorkers, or else 1. The first source that is watched before Run and knows the kind
 	// decides it; sources made by For and Owns know it.
 	Workers int
-	// KindWorkers and DefaultWorkers are for programs that give the same Options to many controllers. They correspond
-	// to GroupKindConcurrency and MaxConcurrentReconciles of controller-runtime's manager.
-	KindWorkers    map[schema.GroupKind]int
-	DefaultWorkers int
 
 	// When holds predicates that every notification of an informer must pass, before the predicates of its source. The
 	// method Regardless exempts a source. Events of channels and functions are not affected. The predicates get objects
 	// of any type: see predicate.OfType.
 	When []func(api.Change[api.Object]) bool
 
-	// Backoff and Bucket decide when a failed key is tried again; the longer of their delays counts. The zero Backoff
-	// starts at 5 ms and doubles up to 1000 s. The zero Bucket allows 10 retries per second of all keys together, with
-	// a burst of 100; a negative Bucket.QPS means no limit.
-	Backoff workqueue.Backoff
-	Bucket  workqueue.Bucket
+	// Queue has the options of the queue: Backoff and Bucket decide when a failed key is tried again, and MaxCauses is
+	// the number of causes that a reconcile keeps; see Causes. Queue.Name is the name of the controller; New replaces
+	// another one.
+	Queue workqueue.Options
 	// MaxRetries is how often a failed key is tried again before it is dropped until the next event. Zero means no
 	// limit. It uses the count of the limiters: a limiter given to New whose NumRequeues stays zero means no limit too.
 	MaxRetries int
 
 	// ReconcileTimeout ends the context of a reconcile, with ErrReconcileTimeout as its cause. Zero means no timeout.
 	ReconcileTimeout time.Duration
+	// CacheSyncTimeout is how long Run waits until the sources are synced. Zero means 2 minutes; a negative value means
+	// no limit.
+	CacheSyncTimeout time.Duration
+
+	// OnReconcile is called after every reconcile, on the worker's goroutine, before the key is Done. Use it for
+	// metrics and traces. It must neither block nor panic.
+	OnReconcile func(Report)
+	// Logger receives log entries; nil means no log.
+	Logger *zap.Logger
+
+	Tuning
+}
+
+// Tuning is what few controllers change. The zero value is right for most.
+type Tuning struct {
+	// KindWorkers and DefaultWorkers are for programs that give the same Options to many controllers; see
+	// Options.Workers. They correspond to GroupKindConcurrency and MaxConcurrentReconciles of controller-runtime's
+	// manager.
+	KindWorkers    map[schema.GroupKind]int
+	DefaultWorkers int
+
 	// StuckAfter is the duration after which a running reconcile is logged, and logged again whenever the duration has
 	// doubled. The log entry is the only effect. Zero means 5 minutes; a negative value disables it.
 	StuckAfter time.Duration
 	// CrashOnPanic lets a panic of the reconciler end the process; otherwise a panic costs one attempt. It is the
 	// opposite of RecoverPanic of controller-runtime.
 	CrashOnPanic bool
-	// CacheSyncTimeout is how long Run waits until the sources are synced. Zero means 2 minutes; a negative value means
-	// no limit.
-	CacheSyncTimeout time.Duration
-
-	// MaxCauses is the number of causes that a reconcile keeps; see Causes. Zero means 4; a negative value means that
-	// no causes are kept.
-	MaxCauses int
-
 	// History is the number of keys whose last four reconciles the controller remembers, for Why and DebugHandler. It
 	// remembers the keys that were reconciled last. Zero means 256; a negative value disables the history. A key takes
 	// between 1 and 5 KB, depending on the length of its errors and causes (TestHistoryIsBounded). A reconcile costs
 	// less than 0.2 µs more, half a percent of the smallest reconcile that makes a request (BenchmarkHistory,
 	// BenchmarkReconcileOverHTTP).
 	History int
-
-	// QueueMetrics receives the times that keys spend in the queue and in processing.
-	QueueMetrics *workqueue.Metrics
-	// OnReconcile is called after every reconcile, on the worker's goroutine, before the key is Done. Use it for
-	// metrics and traces. It must neither block nor panic.
-	OnReconcile func(Report)
-
-	// Logger receives log entries; nil means no log.
-	Logger *zap.Logger
 }
 
 // anyPredicate is a predicate on objects of any type.
 type anyPredicate = func(api.Change[api.Object]) bool
 
-// withDefaults fills in all defaults, including those of the queue, so that Controller.Options returns them. Backoff
-// and Bucket stay zero if there are limiters.
-func (o Options) withDefaults(limiters int) Options {
-	if limiters == 0 {
-		o.Backoff.Base = cmp.Or(o.Backoff.Base, 5*time.Millisecond)
-		o.Backoff.Max = cmp.Or(o.Backoff.Max, 1000*time.Second)
-		o.Bucket.QPS = cmp.Or(o.Bucket.QPS, 10)
-		o.Bucket.Burst = cmp.Or(o.Bucket.Burst, 100)
-	}
+// withDefaults fills in the defaults, except those of the queue.
+func (o Options) withDefaults(name string) Options {
 	o.StuckAfter = cmp.Or(o.StuckAfter, defaultStuckAfter)
 	o.CacheSyncTimeout = cmp.Or(o.CacheSyncTimeout, defaultCacheSyncTimeout)
-	o.MaxCauses = cmp.Or(o.MaxCauses, defaultMaxCauses)
 	o.History = cmp.Or(o.History, defaultHistory)
-	if o.QueueMetrics == nil {
-		o.QueueMetrics = &workqueue.Metrics{} // so that Stats and Report have times
+	o.Queue.Name = name
+	if o.Queue.Metrics == nil {
+		o.Queue.Metrics = &workqueue.Metrics{} // so that Stats and Report have times
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
@@ -109,11 +100,4 @@ func (o Options) withDefaults(limiters int) Options {
 // workers returns the number of workers for keys that name objects of a resource.
 func (o Options) workers(r api.Resource) int {
 	return cmp.Or(o.Workers, o.KindWorkers[schema.GroupKind{Group: r.Group, Kind: r.Kind}], o.DefaultWorkers, 1)
-}
-
-func (o Options) queue(name string) workqueue.Options {
-	return workqueue.Options{
-		Name: name, Backoff: o.Backoff, Bucket: o.Bucket,
-		MaxCauses: o.MaxCauses, Metrics: o.QueueMetrics,
-	}
 }

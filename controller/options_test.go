@@ -27,11 +27,11 @@ func TestWorkersOfAKind(t *testing.T) {
 		want map[string]int // by the watched sources
 	}{
 		{"nothing is said", controller.Options{}, map[string]int{"for": 1, "mapped": 1}},
-		{"a default", controller.Options{DefaultWorkers: 3}, map[string]int{"for": 3, "owns": 3, "mapped": 3, "nothing": 3}},
-		{"a kind", controller.Options{DefaultWorkers: 3, KindWorkers: kinds}, map[string]int{
+		{"a default", controller.Options{Tuning: controller.Tuning{DefaultWorkers: 3}}, map[string]int{"for": 3, "owns": 3, "mapped": 3, "nothing": 3}},
+		{"a kind", controller.Options{Tuning: controller.Tuning{DefaultWorkers: 3, KindWorkers: kinds}}, map[string]int{
 			"for": 5, "owns": 5, "mapped, for": 5, "other": 3, "mapped": 3, "nothing": 3, "removed": 5, "late": 3,
 		}},
-		{"its own", controller.Options{Workers: 2, DefaultWorkers: 3, KindWorkers: kinds}, map[string]int{"for": 2, "mapped": 2}},
+		{"its own", controller.Options{Workers: 2, Tuning: controller.Tuning{DefaultWorkers: 3, KindWorkers: kinds}}, map[string]int{"for": 2, "mapped": 2}},
 	} {
 		for watched, want := range c.want {
 			t.Run(c.name+"/"+watched, func(t *testing.T) {
@@ -78,30 +78,39 @@ func TestWorkersOfAKind(t *testing.T) {
 
 func TestEffectiveOptions(t *testing.T) {
 	withoutFuncs := func(o controller.Options) controller.Options {
-		o.QueueMetrics, o.OnReconcile, o.Logger = nil, nil, nil
+		o.Queue.Metrics, o.OnReconcile, o.Logger = nil, nil, nil
 		return o
 	}
 	plain := controller.New("plain", reconcileFunc(succeed), controller.Options{})
 	require.Equal(t, controller.Options{
 		Workers: 1,
-		Backoff: workqueue.Backoff{Base: 5 * time.Millisecond, Max: 1000 * time.Second}, Bucket: workqueue.Bucket{QPS: 10, Burst: 100},
-		StuckAfter: 5 * time.Minute, CacheSyncTimeout: 2 * time.Minute, MaxCauses: 4, History: 256,
+		Queue: workqueue.Options{
+			Name:    "plain",
+			Backoff: workqueue.Backoff{Base: 5 * time.Millisecond, Max: 1000 * time.Second}, Bucket: workqueue.Bucket{QPS: 10, Burst: 100},
+			MaxCauses: 4,
+		},
+		CacheSyncTimeout: 2 * time.Minute,
+		Tuning:           controller.Tuning{StuckAfter: 5 * time.Minute, History: 256},
 	}, withoutFuncs(plain.Options()))
 
 	given := controller.Options{
 		Workers: 2,
-		Backoff: workqueue.Backoff{Base: time.Second, Max: time.Minute, Jitter: 0.5}, Bucket: workqueue.Bucket{QPS: -1, Burst: 7},
-		MaxRetries: 3, ReconcileTimeout: time.Hour, CrashOnPanic: true, StuckAfter: -1, CacheSyncTimeout: time.Minute,
-		MaxCauses: 9, History: -1,
+		Queue: workqueue.Options{
+			Name:    "all",
+			Backoff: workqueue.Backoff{Base: time.Second, Max: time.Minute, Jitter: 0.5}, Bucket: workqueue.Bucket{QPS: -1, Burst: 7},
+			MaxCauses: 9,
+		},
+		MaxRetries: 3, ReconcileTimeout: time.Hour, CacheSyncTimeout: time.Minute,
+		Tuning: controller.Tuning{CrashOnPanic: true, StuckAfter: -1, History: -1},
 	}
 	require.Equal(t, given, withoutFuncs(controller.New("all", reconcileFunc(succeed), given).Options()))
 
 	kinds := map[schema.GroupKind]int{{Group: "apps", Kind: "Owner"}: 5}
-	limited := controller.New("limited", reconcileFunc(succeed), controller.Options{KindWorkers: kinds}, workqueue.FastSlow[string](1, 2, 3))
-	require.Zero(t, limited.Options().Backoff)
-	require.Zero(t, limited.Options().Bucket)
+	limited := controller.New("limited", reconcileFunc(succeed), controller.Options{Tuning: controller.Tuning{KindWorkers: kinds}}, workqueue.FastSlow[string](1, 2, 3))
+	require.Zero(t, limited.Options().Queue.Backoff)
+	require.Zero(t, limited.Options().Queue.Bucket)
 
-	byKind := controller.New("by kind", &recorder{}, controller.Options{KindWorkers: kinds})
+	byKind := controller.New("by kind", &recorder{}, controller.Options{Tuning: controller.Tuning{KindWorkers: kinds}})
 	require.Equal(t, 1, byKind.Options().Workers)
 	byKind.Watch(controller.For(new(cluster).collection(owners).informer()))
 	require.Equal(t, 5, byKind.Options().Workers)
@@ -113,14 +122,14 @@ func TestDefaultsOfTheQueue(t *testing.T) {
 		var seen reports
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			return controller.Result{}, errPanic
-		}), controller.Options{MaxRetries: 30, Backoff: workqueue.Backoff{Base: time.Second}, OnReconcile: seen.add})
+		}), controller.Options{MaxRetries: 30, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second}}, OnReconcile: seen.add})
 		start(t, ctl.Run)
 		ctl.Add("a", workqueue.Item{})
 		pass(24 * time.Hour)
 		all := seen.take()
 		require.Len(t, all, 31)
 		longest := all[len(all)-1].Started.Sub(all[len(all)-2].Started)
-		require.Equal(t, ctl.Options().Backoff.Max, longest)
+		require.Equal(t, ctl.Options().Queue.Backoff.Max, longest)
 	})
 }
 

@@ -69,7 +69,7 @@ func checkResult(t *testing.T, result controller.Result, err error, failures int
 				panic(errPanic)
 			}
 			return result, err
-		}), controller.Options{MaxRetries: 1, OnReconcile: seen.add, Backoff: workqueue.Backoff{Base: time.Minute}})
+		}), controller.Options{MaxRetries: 1, OnReconcile: seen.add, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Minute}}})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)

@@ -25,7 +25,7 @@ func TestBackoffDoublesUntilSuccess(t *testing.T) {
 				return controller.Result{}, errors.New("no luck")
 			}
 			return controller.Result{}, nil
-		}), controller.Options{Backoff: workqueue.Backoff{Base: time.Second, Max: 10 * time.Second}})
+		}), controller.Options{Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: time.Second, Max: 10 * time.Second}}})
 		f := newFeed()
 		ctl.Watch(f)
 		start(t, ctl.Run)

@@ -366,7 +366,7 @@ func TestMap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := new(cluster).collection(things)
 		var seen reports
-		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{OnReconcile: seen.add, MaxCauses: 10})
+		ctl := controller.New("test", reconcileFunc(succeed), controller.Options{OnReconcile: seen.add, Queue: workqueue.Options{MaxCauses: 10}})
 		ctl.Watch(controller.Map(c.running(t), func(object *thing) []string {
 			var keys []string
 			for _, letter := range object.Spec {

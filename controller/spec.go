@@ -83,7 +83,7 @@ func (s Spec[K]) problems() (all []error) {
 			all = append(all, fmt.Errorf("KindWorkers is %d for %s; it must be positive", n, kind))
 		}
 	}
-	if err := caught(func() { workqueue.New(o.queue(s.Name), s.Limiters...) }); err != nil {
+	if err := caught(func() { workqueue.New(o.Queue, s.Limiters...) }); err != nil {
 		all = append(all, err)
 	}
 	return all

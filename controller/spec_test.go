@@ -32,15 +32,15 @@ func TestBuildReturnsAllErrors(t *testing.T) {
 		"limiter": {func(s *spec) { s.Limiters = []workqueue.RateLimiter[string]{nil} }, []string{"controller: test: a limiter is nil"}},
 		"limiters": {func(s *spec) {
 			s.Limiters = []workqueue.RateLimiter[string]{workqueue.FastSlow[string](1, 2, 3)}
-			s.Options.Backoff.Base = time.Second
+			s.Options.Queue.Backoff.Base = time.Second
 		}, []string{"controller: test: workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket"}},
-		"backoff": {func(s *spec) { s.Options.Backoff.Jitter = 2 }, []string{
+		"backoff": {func(s *spec) { s.Options.Queue.Backoff.Jitter = 2 }, []string{
 			"controller: test: workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got {Base:0s Max:0s Jitter:2}",
 		}},
 		"all numbers": {func(s *spec) {
-			s.Options = controller.Options{Workers: -1, DefaultWorkers: -6, KindWorkers: map[schema.GroupKind]int{
+			s.Options = controller.Options{Workers: -1, Tuning: controller.Tuning{DefaultWorkers: -6, KindWorkers: map[schema.GroupKind]int{
 				{Kind: "Pod"}: 0, {Kind: "Node"}: 1, {Group: "apps", Kind: "Deployment"}: -7,
-			}, MaxRetries: -2, ReconcileTimeout: -3, Backoff: workqueue.Backoff{Max: -5}}
+			}}, MaxRetries: -2, ReconcileTimeout: -3, Queue: workqueue.Options{Backoff: workqueue.Backoff{Max: -5}}}
 		}, []string{
 			"controller: test: Workers is -1; it must not be negative",
 			"controller: test: DefaultWorkers is -6; it must not be negative",

@@ -33,7 +33,7 @@ func TestStuckReconcileIsSeen(t *testing.T) {
 				ctl := controller.New("test", reconcileFunc(func(_ context.Context, key string) (controller.Result, error) {
 					<-leave
 					return controller.Result{}, nil
-				}), controller.Options{Workers: 2, StuckAfter: c.after, Logger: zap.New(core)})
+				}), controller.Options{Workers: 2, Logger: zap.New(core), Tuning: controller.Tuning{StuckAfter: c.after}})
 				start(t, ctl.Run)
 				pass(3 * time.Minute)
 				ctl.Add("a", because("first"))

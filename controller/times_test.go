@@ -83,7 +83,7 @@ func TestTimesWithoutObserversCostNothing(t *testing.T) {
 		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
 			done <- struct{}{}
 			return controller.Result{}, nil
-		}), controller.Options{History: -1})
+		}), controller.Options{Tuning: controller.Tuning{History: -1}})
 		prepare(ctl)
 		start(t, ctl.Run)
 		return testing.AllocsPerRun(1000, func() {

@@ -194,7 +194,7 @@ func startWidgetController(t *testing.T, owners, children *collection) *widgetRe
 	}
 	r.byOwner = informer.AddIndex(r.configMaps.Informer, ownerKey)
 	c := controller.New("widgets", r, controller.Options{
-		Workers: 4, Backoff: workqueue.Backoff{Base: 10 * time.Millisecond, Max: time.Second},
+		Workers: 4, Queue: workqueue.Options{Backoff: workqueue.Backoff{Base: 10 * time.Millisecond, Max: time.Second}},
 	})
 	// The status counts too, because the last comparison may have used an older one than the server has.
 	c.Watch(controller.For(r.widgets.Informer).WhenAny(predicate.GenerationChanged,

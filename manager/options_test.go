@@ -38,7 +38,7 @@ func TestAdminShowsOptions(t *testing.T) {
 		Admin: manager.AdminOptions{Address: "127.0.0.1:8081"},
 	})
 	shared := controller.Options{
-		KindWorkers: map[schema.GroupKind]int{{Kind: "ConfigMap"}: 3}, MaxRetries: 4,
+		Tuning: controller.Tuning{KindWorkers: map[schema.GroupKind]int{{Kind: "ConfigMap"}: 3}}, MaxRetries: 4,
 		When: []predicate.Predicate[api.Object]{predicate.Deleted[api.Object]},
 	}
 	for _, name := range []string{"mill", "alone"} {

@@ -350,7 +350,7 @@ func TestDebugAsksTheControllers(t *testing.T) {
 		for _, name := range []string{"lower", "greeter"} {
 			ctl := controller.New(name, controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) {
 				return controller.Result{}, errors.New(name + " is broken")
-			}), controller.Options{History: 10})
+			}), controller.Options{Tuning: controller.Tuning{History: 10}})
 			ctl.Watch(controller.For(maps))
 			require.NoError(t, m.Add(ctl))
 		}

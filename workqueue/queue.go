@@ -106,15 +106,21 @@ type Queue[K comparable] struct {
 // limiters, Options.Backoff and Options.Bucket must be zero; otherwise New panics. It corresponds to
 // NewTypedRateLimitingQueueWithConfig of client-go.
 func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
+	o.MaxCauses = cmp.Or(o.MaxCauses, defaultCauses)
+	if len(limiters) == 0 {
+		o.Backoff, o.Bucket = o.Backoff.orDefault(), o.Bucket.orDefault()
+		limiters = []RateLimiter[K]{Exponential[K](o.Backoff), TokenBucket[K](o.Bucket)}
+	} else if o.Backoff != (Backoff{}) || o.Bucket != (Bucket{}) {
+		panic("workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket")
+	}
 	q := &Queue[K]{
 		o:       o,
-		limiter: limiterOf(o, limiters),
+		limiter: MaxOf(limiters...),
 		base:    time.Now().Add(-1), // so that no time in an entry is zero
 		seed:    maphash.MakeSeed(),
 		wake:    make(chan struct{}, 1),
 		table:   newTable[K](),
 	}
-	q.o.MaxCauses = max(cmp.Or(o.MaxCauses, defaultCauses), 0)
 	q.ready = readyQueue[K]{table: &q.table, classes: make([]class, 1), ageing: ageing}
 	q.delays = delays[K]{table: &q.table, timer: time.AfterFunc(longestDelay, q.ring)}
 	q.delays.timer.Stop()
@@ -123,6 +129,9 @@ func New[K comparable](o Options, limiters ...RateLimiter[K]) *Queue[K] {
 
 // Name returns Options.Name.
 func (q *Queue[K]) Name() string { return q.o.Name }
+
+// Options returns the options with their defaults. Backoff and Bucket are zero if New got limiters.
+func (q *Queue[K]) Options() Options { return q.o }
 
 // Add makes a key ready now, with priority 0 and without a cause.
 func (q *Queue[K]) Add(key K) { q.AddWith(key, Item{}) }

@@ -31,6 +31,15 @@ type Backoff struct {
 	Jitter float64
 }
 
+// orDefault fills in the defaults. It panics if a field is invalid.
+func (b Backoff) orDefault() Backoff {
+	if b.Base < 0 || b.Max < 0 || !(b.Jitter >= 0 && b.Jitter <= 1) {
+		panic(fmt.Sprintf("workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got %+v", b))
+	}
+	b.Base, b.Max = cmp.Or(b.Base, 5*time.Millisecond), cmp.Or(b.Max, 1000*time.Second)
+	return b
+}
+
 // delay returns the delay after the given number of failures, at least 1.
 func (b Backoff) delay(failures int) time.Duration {
 	d := b.Max
@@ -44,11 +53,7 @@ func (b Backoff) delay(failures int) time.Duration {
 // remembers a key until Forget. It corresponds to NewTypedItemExponentialFailureRateLimiter of client-go, whose default
 // has a Base of 1 ms.
 func Exponential[K comparable](b Backoff) RateLimiter[K] {
-	if b.Base < 0 || b.Max < 0 || !(b.Jitter >= 0 && b.Jitter <= 1) {
-		panic(fmt.Sprintf("workqueue: a Backoff needs times of at least 0 and a Jitter from 0 to 1; it got %+v", b))
-	}
-	b.Base, b.Max = cmp.Or(b.Base, 5*time.Millisecond), cmp.Or(b.Max, 1000*time.Second)
-	return &perKey[K]{delay: b.delay}
+	return &perKey[K]{delay: b.orDefault().delay}
 }
 
 // FastSlow returns a limiter that delays a key by fast for its first fastAttempts failures, and by slow afterwards. It
@@ -120,10 +125,15 @@ type Bucket struct {
 	Burst int // zero means 100; a negative number means no burst
 }
 
+func (b Bucket) orDefault() Bucket {
+	b.QPS, b.Burst = cmp.Or(b.QPS, 10), cmp.Or(b.Burst, 100)
+	return b
+}
+
 // TokenBucket returns a limiter that delays all keys together as the Bucket says. It counts no failures. It corresponds
 // to TypedBucketRateLimiter of client-go.
 func TokenBucket[K comparable](b Bucket) RateLimiter[K] {
-	b.QPS, b.Burst = cmp.Or(b.QPS, 10), cmp.Or(b.Burst, 100)
+	b = b.orDefault()
 	if !(b.QPS > 0) {
 		return MaxOf[K]()
 	}
@@ -203,15 +213,4 @@ type maxWait[K comparable] struct {
 
 func (l maxWait[K]) When(key K) time.Duration {
 	return min(l.RateLimiter.When(key), l.longest)
-}
-
-// limiterOf returns the limiter of a queue. It panics if the arguments of New conflict.
-func limiterOf[K comparable](o Options, limiters []RateLimiter[K]) RateLimiter[K] {
-	if len(limiters) == 0 {
-		return MaxOf(Exponential[K](o.Backoff), TokenBucket[K](o.Bucket))
-	}
-	if o.Backoff != (Backoff{}) || o.Bucket != (Bucket{}) {
-		panic("workqueue: New got limiters, which conflict with Options.Backoff and Options.Bucket")
-	}
-	return MaxOf(limiters...)
 }

@@ -117,7 +117,7 @@ func (o options) controllers(c *caches) (recorders []*recorder.Recorder, all []*
 	if o.parts[partKubelet] {
 		k := o.kubelet
 		k.Client, k.Pods, k.Controller = o.Client, c.pods, engine
-		k.Controller.Bucket = workqueue.Bucket{QPS: -1}
+		k.Controller.Queue.Bucket = workqueue.Bucket{QPS: -1}
 		all = append(all, kubelet.New(k))
 	}
 	if err != nil {

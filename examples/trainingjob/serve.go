@@ -117,7 +117,7 @@ func (o options) nodes(f *informer.Factory, engine controller.Options) (manager.
 	}
 	k := o.kubelet
 	k.Client, k.Pods, k.Controller = o.Client, pods, engine
-	k.Controller.Bucket = workqueue.Bucket{QPS: -1}
+	k.Controller.Queue.Bucket = workqueue.Bucket{QPS: -1}
 	c := kubelet.New(k)
 	return c, o.ShowControllers(c)
 }

@@ -117,8 +117,8 @@ func (r *replica) makeController(quiet *atomic.Bool) error {
 		recorder: r.recorder,
 	}
 	r.controller = controller.New("mills", controller.Gated(m, r.gate), controller.Options{
-		Workers: 4, ReconcileTimeout: 2 * time.Second, Backoff: workqueue.Backoff{Max: time.Second},
-		Bucket: workqueue.Bucket{QPS: -1}, Logger: r.log,
+		Workers: 4, ReconcileTimeout: 2 * time.Second, Logger: r.log,
+		Queue: workqueue.Options{Backoff: workqueue.Backoff{Max: time.Second}, Bucket: workqueue.Bucket{QPS: -1}},
 	})
 	r.controller.Watch(controller.For(r.mills))
 	r.controller.Watch(controller.Owns(r.mills, r.parts))
