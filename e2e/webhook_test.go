@@ -14,15 +14,18 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	logs "go.uber.org/zap/zaptest/observer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/webhook"
+	"github.com/leatproject/leat/webhook/selfsigned"
 )
 
 // oldJob is version v1alpha1 of a TrainingJob. Its replicas have the names of a TFJob, and the policies stand in a
@@ -148,13 +151,14 @@ type hooks struct {
 	dryRuns []bool
 }
 
-func startHooks(t *testing.T) *hooks {
+// startHooks starts the server with a certificate that belongs to the authority ca. If ca is nil, the source tells the
+// API server.
+func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.CertificateSource) *hooks {
 	t.Helper()
 	core, logged := logs.New(zap.DebugLevel)
-	certificate := newLoopback()
-	h := &hooks{lab: newLab(t), ca: certificate.ca(), logs: logged}
+	h := &hooks{lab: newLab(t), ca: ca, logs: logged}
 	s, err := webhook.New(webhook.Options{
-		Address: "127.0.0.1:0", Certificates: certificate, Logger: zap.New(core),
+		Address: "127.0.0.1:0", Certificates: certificates(h.lab), Logger: zap.New(core),
 		Limits: webhook.Limits{MaxAdmissionBytes: 64 << 10},
 	})
 	require.NoError(t, err)
@@ -268,7 +272,8 @@ func (h *hooks) refused(t *testing.T, j map[string]any, code int, message string
 
 // TestWebhooks runs a mutating, a validating and a conversion webhook of TrainingJobs.
 func TestWebhooks(t *testing.T) {
-	h := startHooks(t)
+	certificate := newLoopback()
+	h := startHooks(t, certificate.ca(), func(*lab) webhook.CertificateSource { return certificate })
 	h.define(t)
 	h.convertible(t)
 	defer h.undefine(t) // while the conversion still works
@@ -419,4 +424,56 @@ func (h *hooks) fails(t *testing.T) {
 			return nil
 		}))
 	})
+}
+
+// TestSelfSignedCertificates runs the webhooks with a certificate that the program makes by itself.
+func TestSelfSignedCertificates(t *testing.T) {
+	client := newClient(t, adminConfig())
+	h := startHooks(t, nil, func(l *lab) webhook.CertificateSource {
+		certificates, err := selfsigned.New(selfsigned.Options{
+			Client: client, Secret: api.Key{Namespace: l.namespace, Name: "webhooks"}, Hosts: []string{"127.0.0.1"}, Interval: time.Second,
+			Mutating: []string{l.namespace + "-mutate"}, Validating: []string{l.namespace + "-validate"},
+			CustomResources: []string{"trainingjobs.training.leat.example"},
+		})
+		require.NoError(t, err)
+		return certificates
+	})
+	h.define(t)
+	h.convertible(t)
+	defer h.undefine(t)
+	h.configure(t, "Mutating", "/mutate", unedited)
+	h.configure(t, "Validating", "/validate", unedited)
+	leaderless := trainingJob("leaderless", training{"tfReplicaSpecs": map[string]any{"PS": map[string]any{"template": map[string]any{}}}})
+	leaderless["apiVersion"] = "training.leat.example/v1alpha1"
+	refused := func() error {
+		code, _, answer := h.send(t, http.MethodPost, h.old(), leaderless)
+		if code != http.StatusUnprocessableEntity {
+			return fmt.Errorf("%d: %v", code, answer)
+		}
+		return nil
+	}
+	require.NoError(t, eventually(t.Context(), refused), "all three webhooks are trusted")
+
+	validating := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/" + h.namespace + "-validate"
+	bundle := func() []byte {
+		var c struct {
+			Webhooks []struct{ ClientConfig struct{ CABundle []byte } }
+		}
+		answer, err := server.Must(t.Context(), http.MethodGet, validating, nil)
+		require.NoError(t, err)
+		require.NoError(t, json.Unmarshal(answer, &c))
+		return c.Webhooks[0].ClientConfig.CABundle
+	}
+	trusted := bundle()
+	code, _, configuration := h.send(t, http.MethodGet, validating, nil)
+	require.Equal(t, http.StatusOK, code)
+	configuration["webhooks"].([]any)[0].(map[string]any)["clientConfig"].(map[string]any)["caBundle"] = server.CA()
+	code, _, configuration = h.send(t, http.MethodPut, validating, configuration)
+	require.Equal(t, http.StatusOK, code, "%v", configuration)
+	require.NoError(t, eventually(t.Context(), func() error {
+		if !bytes.Equal(bundle(), trusted) {
+			return errors.New("the authority is another one")
+		}
+		return refused()
+	}), "what another client has changed is repaired")
 }

@@ -34,7 +34,7 @@ var table = []layer{
 	{"apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
 	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote internal/regularfile"},
 	{"webhook", "api codec internal/graceful internal/quote internal/regularfile internal/runstate"},
-	{"webhook/selfsigned", "api apiclient"},
+	{"webhook/selfsigned accessreview", "api apiclient"},
 	{"cache", "api internal/trie"},
 	{"deltafifo", "api"},
 	{"reflector", "api"},
@@ -84,7 +84,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics webhook webhook/* testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics webhook webhook/* accessreview testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.
