@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 type pageOptions = apiclient.PageOptions[*corev1.Pod]
@@ -129,7 +130,7 @@ func TestATokenThatExpires(t *testing.T) {
 			require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
 			_, err := s.Create(podResource, newPod("p005"))
 			require.NoError(t, err)
-			s.Inject(testserver.Fault{Effect: testserver.Compact{}})
+			s.Inject(faults.Fault{Effect: faults.Compact{}})
 		}
 		got, err := names(apiclient.All(t.Context(), pods, limit(2)), forget)
 		require.True(t, apierrors.IsResourceExpired(err), "%v", err)
@@ -143,7 +144,7 @@ func TestATokenThatExpires(t *testing.T) {
 				require.NoError(t, s.Delete(podResource, api.Key{Namespace: "default", Name: "p03"}))
 				_, err := s.Create(podResource, newPod("p005"))
 				require.NoError(t, err)
-				s.Inject(testserver.Fault{Effect: testserver.Compact{}})
+				s.Inject(faults.Fault{Effect: faults.Compact{}})
 			}
 		})
 		require.NoError(t, err)
@@ -176,12 +177,12 @@ func TestServersWithEndlessPages(t *testing.T) {
 }
 
 func TestBusyServersAreWaitedFor(t *testing.T) {
-	busy := func(code, seconds, times, skip int) testserver.Fault {
-		return testserver.Fault{Skip: skip, Times: times, Effect: testserver.Fail{Code: code, RetryAfter: time.Duration(seconds) * time.Second}}
+	busy := func(code, seconds, times, skip int) faults.Fault {
+		return faults.Fault{Skip: skip, Times: times, Effect: faults.Fail{Code: code, RetryAfter: time.Duration(seconds) * time.Second}}
 	}
 	for _, tt := range []struct {
 		name    string
-		fault   testserver.Fault
+		fault   faults.Fault
 		maxWait time.Duration
 		want    string
 		took    time.Duration

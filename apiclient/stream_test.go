@@ -19,6 +19,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestPodLogs(t *testing.T) {
@@ -113,7 +114,7 @@ func TestAnIncompleteStream(t *testing.T) {
 		_, err := s.Create(podResource, newPod("web"))
 		require.NoError(t, err)
 		require.NoError(t, s.AppendLog(web, "c", "one", "two"))
-		s.Inject(testserver.Fault{Effect: testserver.Cut{After: 5, Abrupt: true}})
+		s.Inject(faults.Fault{Effect: faults.Cut{After: 5, Abrupt: true}})
 		log, err := c.Stream(t.Context(), podResource, web, "log", nil)
 		require.NoError(t, err)
 		defer log.Close()

@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/await"
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 type object = *unstructured.Unstructured
@@ -252,10 +253,10 @@ func TestDeletionIsOfOneObject(t *testing.T) {
 		// The watch misses the delete: while the server cannot be reached, another object takes the name.
 		again := deleted("")
 		waits(b, again)
-		outage := b.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		outage := b.Inject(faults.Fault{Effect: faults.Outage{}})
 		b.remove("web")
 		b.create("web")
-		b.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		b.Inject(faults.Fault{Effect: faults.Compact{}})
 		outage.Remove()
 		<-time.After(10 * time.Minute)
 		over(b, again)
@@ -394,7 +395,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
 		defer cancel()
-		outage := b.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		outage := b.Inject(faults.Fault{Effect: faults.Outage{}})
 		told := 0
 		_, err := await.Object(ctx, b.here, web, await.Exists[object](), await.Options{OnError: func(error) { told++ }})
 		require.ErrorIs(b, err, context.DeadlineExceeded)
@@ -403,7 +404,7 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 		require.NotZero(b, told)
 		outage.Remove()
 
-		b.Inject(testserver.Fault{Effect: testserver.Stall{}})
+		b.Inject(faults.Fault{Effect: faults.Stall{}})
 		ctx, cancel = context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		_, err = await.Object(ctx, b.here, web, await.Exists[object](), await.Options{})
@@ -413,17 +414,17 @@ func TestServerThatDoesNotAnswer(t *testing.T) {
 
 func TestAWaitSurvives(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		b.Inject(testserver.Fault{Times: 2, Effect: testserver.Fail{Code: http.StatusServiceUnavailable}})
+		b.Inject(faults.Fault{Times: 2, Effect: faults.Fail{Code: http.StatusServiceUnavailable}})
 		ready := begin(func() (object, error) {
 			return await.Object(b.Context(), b.here, web, await.Status("Ready", "True"), await.Options{})
 		})
 		<-time.After(time.Minute)
 		b.create("web")
 		waits(b, ready)
-		b.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
-		outage := b.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		b.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
+		outage := b.Inject(faults.Fault{Effect: faults.Outage{}})
 		b.phase("web", "Running", "True")
-		b.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		b.Inject(faults.Fault{Effect: faults.Compact{}})
 		<-time.After(time.Minute)
 		waits(b, ready)
 		outage.Remove()
@@ -454,13 +455,13 @@ func TestPointlessWaits(t *testing.T) {
 
 		// A client that may no longer list gets the error too.
 		allowed := true
-		b.Inject(testserver.Fault{Match: testserver.Match{Func: func(testserver.Request) bool { return !allowed }}, Effect: testserver.Fail{Code: 403}})
+		b.Inject(faults.Fault{Match: faults.Match{Func: func(*http.Request) bool { return !allowed }}, Effect: faults.Fail{Code: 403}})
 		made := begin(func() (object, error) {
 			return await.Object(b.Context(), b.here, web, await.Exists[object](), await.Options{})
 		})
 		waits(b, made)
 		allowed = false
-		b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+		b.Inject(faults.Fault{Effect: faults.Disconnect{}})
 		<-time.After(30 * time.Minute)
 		require.True(b, apierrors.IsForbidden((<-made).err))
 	})
@@ -477,7 +478,7 @@ func TestPointlessWaits(t *testing.T) {
 	})
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.create("web")
-		b.Inject(testserver.Fault{Effect: testserver.Malform{}})
+		b.Inject(faults.Fault{Effect: faults.Malform{}})
 		typed := apiclient.NewPartial[*brittle](b.here.Client(), pods, "default")
 		_, err := await.Object(b.Context(), typed, web, await.Deleted[*brittle](""), await.Options{})
 		var undecodable *api.UndecodableError

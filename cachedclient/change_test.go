@@ -15,7 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // sent returns a function that returns the verbs of all requests since its last call, without those of the informer.
@@ -240,7 +240,7 @@ func TestChangesBeginWithWholeObjects(t *testing.T) {
 // TestConflictsWithoutEnd gets a conflict for each of five attempts, and returns it.
 func TestConflictsWithoutEnd(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
-		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"update"}}, Effect: testserver.Fail{Code: 409, Reason: metav1.StatusReasonConflict}})
+		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"update"}}, Effect: faults.Fail{Code: 409, Reason: metav1.StatusReasonConflict}})
 		sent := r.sent()
 		w, outcome, err := r.widgets.Change(r.Context(), alpha, resize(2))
 		require.True(r, apierrors.IsConflict(err))

@@ -20,7 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // customJSON is a widget with a MarshalJSON that a test can replace.
@@ -72,7 +72,7 @@ func TestChangesWithoutACache(t *testing.T) {
 		require.Equal(r, cachedclient.Updated, result)
 		require.EqualValues(r, 2, w.Spec.Size)
 
-		r.server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+		r.server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		_, err = c.List(r.Context(), cachedclient.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err), err)
 	})

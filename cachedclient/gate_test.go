@@ -25,7 +25,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -384,7 +384,7 @@ func TestGateAfterARestore(t *testing.T) {
 		require.EqualValues(r, 1, r.get(beta).Spec.Size)
 		require.EqualValues(r, 7, r.get(alpha).Spec.Size)
 
-		r.server.Inject(testserver.Fault{Effect: testserver.Restore{To: before}})
+		r.server.Inject(faults.Fault{Effect: faults.Restore{To: before}})
 		resume()
 		<-time.After(11 * time.Minute) // a watch from a version that the restored server lacks stays silent, at most 10 minutes
 		require.EqualValues(r, 1, r.get(alpha).Spec.Size)
@@ -476,7 +476,7 @@ func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 		resume()
 		require.Zero(r, i.Cache().Len())
 
-		forbidden := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"deletecollection"}}, Effect: testserver.Fail{Code: 403}})
+		forbidden := r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"deletecollection"}}, Effect: faults.Fail{Code: 403}})
 		err = parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		require.True(r, apierrors.IsForbidden(err))
 		require.Equal(r, 1, forbidden.Seen())
@@ -512,8 +512,8 @@ func TestGateWaitsForEveryWriteOfAnObject(t *testing.T) {
 			bubble(t, setting{have: []*widget{w}}, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
-				deletions := testserver.Match{Frames: []testserver.FrameType{testserver.FrameDeleted}}
-				late := r.server.Inject(testserver.Fault{Match: deletions, Effect: testserver.StallEvents{}})
+				deletions := faults.Match{Frames: []watch.EventType{watch.Deleted}}
+				late := r.server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
 				require.NoError(r, c.first(ctx, r))
 				synctest.Wait()
 				require.NoError(r, c.second(ctx, r))
@@ -601,8 +601,8 @@ func TestWritesAfterADelete(t *testing.T) {
 	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
-		deletions := testserver.Match{Frames: []testserver.FrameType{testserver.FrameDeleted}}
-		late := r.server.Inject(testserver.Fault{Match: deletions, Effect: testserver.StallEvents{}})
+		deletions := faults.Match{Frames: []watch.EventType{watch.Deleted}}
+		late := r.server.Inject(faults.Fault{Match: deletions, Effect: faults.StallEvents{}})
 		w, err := r.widgets.Patch(r.Context(), alpha, mustMerge(r.T, map[string]any{"spec": map[string]any{"size": 2}}), patchOptions)
 		require.NoError(r, err)
 		require.NoError(r, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{}))

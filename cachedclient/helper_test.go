@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // widget declares all fields that the tests store.
@@ -119,7 +120,7 @@ func inBackground(t testing.TB, run func(context.Context) error) (stop func()) {
 
 // stallEvents delays all watch events until resume is called.
 func (r *rig) stallEvents() (resume func()) {
-	i := r.server.Inject(testserver.Fault{Effect: testserver.StallEvents{}})
+	i := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
 	return func() {
 		i.Remove()
 		synctest.Wait()
@@ -131,7 +132,7 @@ const successWithoutUID = `{"kind":"Status","status":"Success"}`
 
 // answer makes the server answer all requests of a verb with a body, and not process them.
 func (r *rig) answer(verb, body string) {
-	r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{verb}}, Effect: testserver.Fail{
+	r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{verb}}, Effect: faults.Fail{
 		Code: 200, Body: []byte(body), Header: http.Header{"Content-Type": {"application/json"}},
 	}})
 }

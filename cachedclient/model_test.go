@@ -14,11 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 const (
@@ -196,15 +198,15 @@ func (m *model) writeAsOther(ctx context.Context, r *rand.Rand) {
 func (m *model) injectFaults(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(r, 2*time.Second)
-		f := testserver.Fault{Effect: testserver.StallEvents{}}
+		f := faults.Fault{Effect: faults.StallEvents{}}
 		switch n := r.IntN(4); {
 		case !m.orderly:
-			f = testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameModified}}, Effect: testserver.HoldEvent{}, Times: 1}
+			f = faults.Fault{Match: faults.Match{Frames: []watch.EventType{watch.Modified}}, Effect: faults.Hold{}, Times: 1}
 		case n == 0:
-			f.Effect = testserver.Disconnect{Abrupt: r.IntN(2) == 0}
+			f.Effect = faults.Disconnect{Abrupt: r.IntN(2) == 0}
 		case n == 1:
-			m.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
-			f.Effect = testserver.Disconnect{}
+			m.server.Inject(faults.Fault{Effect: faults.Compact{}})
+			f.Effect = faults.Disconnect{}
 		}
 		i := m.server.Inject(f)
 		pause(r, 3*time.Second)

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestGetCopiesAndPeekDoesNot(t *testing.T) {
@@ -183,7 +184,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		server.Register(widgets)
 		_, err := server.Create(widgets, named("alpha", 1))
 		require.NoError(t, err)
-		forbidden := server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+		forbidden := server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		inBackground(t, server.Run)
 		c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 		require.NoError(t, err)
@@ -206,7 +207,7 @@ func TestReadsWaitForTheFirstList(t *testing.T) {
 		require.Len(t, list.Items, 1)
 
 		never := informer.New(live, informer.Options[*widget]{})
-		server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+		server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 		inBackground(t, never.Run)()
 		_, err = cachedclient.NewTyped(live, never, cachedclient.Options{}).Get(t.Context(), alpha)
 		require.ErrorIs(t, err, informer.ErrStopped)

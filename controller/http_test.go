@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var (
@@ -135,14 +136,14 @@ func disturb(t *testing.T, server *testserver.Server, s *sealer, r *rand.Rand) {
 			err = server.Delete(secrets, key)
 		}
 	case 8:
-		server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: r.IntN(2) == 0}})
+		server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: r.IntN(2) == 0}})
 	case 9:
-		server.Inject(testserver.Fault{Effect: testserver.Compact{}})
-		server.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+		server.Inject(faults.Fault{Effect: faults.Compact{}})
+		server.Inject(faults.Fault{Effect: faults.Disconnect{}})
 	case 10:
-		server.Inject(testserver.Fault{Times: 5, Effect: testserver.Fail{Code: http.StatusInternalServerError}})
+		server.Inject(faults.Fault{Times: 5, Effect: faults.Fail{Code: http.StatusInternalServerError}})
 	case 11:
-		outage := server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		outage := server.Inject(faults.Fault{Effect: faults.Outage{}})
 		time.AfterFunc(time.Duration(r.IntN(2000))*time.Millisecond, outage.Remove)
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsAlreadyExists(err) {

@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/predicate"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // Pod declares what this agent looks at. Everything else is skipped while it is read, and never stored.
@@ -58,7 +59,7 @@ func TestReadmeExampleRuns(t *testing.T) {
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { ended <- run(ctx, client, "default") }()
-	watching := server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Delay{}})
+	watching := server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Delay{}})
 	require.NoError(t, watching.Wait(ctx, 1), "it watches pods")
 	cancel()
 	require.NoError(t, <-ended)

@@ -24,6 +24,7 @@ import (
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // stretch is the program of the walkthrough's second part. Two doors let a scene hold up one stage.
@@ -131,9 +132,9 @@ func walkFurther(t *testing.T, out *trace.Printer) {
 	})
 	s.scene("Ten minutes pass.", func() { <-time.After(10 * time.Minute) })
 	s.scene("The connection breaks. The Pod is deleted, and the server forgets it.",
-		func() { s.server.Inject(testserver.Fault{Effect: testserver.Outage{}}) },
+		func() { s.server.Inject(faults.Fault{Effect: faults.Outage{}}) },
 		func() { require.NoError(t, s.server.Delete(podResource, walkedKey)) },
-		func() { s.server.Inject(testserver.Fault{Effect: testserver.Compact{}}) },
+		func() { s.server.Inject(faults.Fault{Effect: faults.Compact{}}) },
 		s.server.Heal,
 		func() { <-time.After(time.Minute) })
 

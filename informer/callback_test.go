@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // useEverything calls every method that may be called from anywhere.
@@ -65,7 +66,7 @@ func TestCallbacksMayCallBack(t *testing.T) {
 		<-i.Synced()
 		_, err := server.Create(widgets, named("bad", 13))
 		require.NoError(t, err)
-		server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
+		server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		<-time.After(time.Minute)
 		synctest.Wait()
 		for _, callback := range []string{"OnBatch", "OnError", "Transform", "OnUndecodable", "handler"} {

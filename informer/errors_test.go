@@ -13,6 +13,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // TestEveryErrorIsReported covers errors at the start of a list and of a watch, and errors in the stream.
@@ -24,7 +25,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 		o.OnError = func(err error) { reported = append(reported, err) }
 		o.NoWatchList = true
 		i := informer.New(lw, o)
-		forbidden := server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403, Message: "widgets is forbidden"}})
+		forbidden := server.Inject(faults.Fault{Effect: faults.Fail{Code: 403, Message: "widgets is forbidden"}})
 		stop := running(t, i)
 		synctest.Wait()
 		require.Len(t, reported, 1)
@@ -42,7 +43,7 @@ func TestEveryErrorIsReported(t *testing.T) {
 		require.Nil(t, i.Status().Reflector.Err, "the failure must be overcome")
 		require.Equal(t, reported[0], i.Status().Reflector.LastError, "LastError must stay")
 
-		server.Inject(testserver.Fault{Effect: testserver.Disconnect{Error: &metav1.Status{
+		server.Inject(faults.Fault{Effect: faults.Disconnect{Error: &metav1.Status{
 			Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError, Message: "etcdserver: leader changed",
 		}}})
 		synctest.Wait()
@@ -57,9 +58,9 @@ func TestEveryErrorIsReported(t *testing.T) {
 // TestLongRetryAfterIsShortenedAndShown has a server that requests a pause of hours, in an answer and in an ERROR
 // event. The informer tries again within minutes, and its Status shows the requested pause.
 func TestLongRetryAfterIsShortenedAndShown(t *testing.T) {
-	for name, effects := range map[string][]testserver.Effect{
-		"an answer": {testserver.Fail{Code: 429, RetryAfter: time.Hour}, testserver.Disconnect{}},
-		"an ERROR event": {testserver.Disconnect{Error: &metav1.Status{
+	for name, effects := range map[string][]faults.Effect{
+		"an answer": {faults.Fail{Code: 429, RetryAfter: time.Hour}, faults.Disconnect{}},
+		"an ERROR event": {faults.Disconnect{Error: &metav1.Status{
 			Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests,
 			Details: &metav1.StatusDetails{RetryAfterSeconds: 3600},
 		}}},
@@ -72,7 +73,7 @@ func TestLongRetryAfterIsShortenedAndShown(t *testing.T) {
 				<-i.Synced()
 				synctest.Wait()
 				for _, effect := range effects {
-					server.Inject(testserver.Fault{Effect: effect, Times: 1})
+					server.Inject(faults.Fault{Effect: effect, Times: 1})
 				}
 				<-time.After(5 * time.Second)
 				synctest.Wait()

@@ -10,12 +10,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // serve runs a test server with three widgets in the background of a bubble, until the test ends.
@@ -46,27 +48,27 @@ func named(name string, size int) *widget {
 // TestRunEndsInEveryState cancels Run in every state in which it can wait. Run must return at once. A goroutine that is
 // left would keep the bubble from ending.
 func TestRunEndsInEveryState(t *testing.T) {
-	everything := testserver.Match{Verbs: []string{"list", "watch"}}
+	everything := faults.Match{Verbs: []string{"list", "watch"}}
 	for _, tc := range []struct {
 		name   string
-		faults []testserver.Fault
+		faults []faults.Fault
 		paged  bool
 		wait   time.Duration
 	}{
 		{name: "watching", wait: time.Minute},
 		{name: "before it has begun"},
-		{name: "waiting for the head of an answer", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{}}}, wait: time.Second},
-		{name: "in the middle of a WatchList", faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
-		{name: "in the middle of a page", paged: true, faults: []testserver.Fault{{Match: everything, Effect: testserver.Stall{After: 300}}}, wait: time.Second},
-		{name: "in the middle of a frame", faults: []testserver.Fault{{Match: everything, Effect: testserver.CutFrame{At: 10}}}, wait: 5 * time.Second},
-		{name: "waiting for the end of a WatchList", faults: []testserver.Fault{{
-			Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Effect: testserver.DropEvent{},
+		{name: "waiting for the head of an answer", faults: []faults.Fault{{Match: everything, Effect: faults.Stall{}}}, wait: time.Second},
+		{name: "in the middle of a WatchList", faults: []faults.Fault{{Match: everything, Effect: faults.Stall{After: 300}}}, wait: time.Second},
+		{name: "in the middle of a page", paged: true, faults: []faults.Fault{{Match: everything, Effect: faults.Stall{After: 300}}}, wait: time.Second},
+		{name: "in the middle of a frame", faults: []faults.Fault{{Match: everything, Effect: faults.CutFrame{At: 10}}}, wait: 5 * time.Second},
+		{name: "waiting for the end of a WatchList", faults: []faults.Fault{{
+			Match: faults.Match{Frames: []watch.EventType{faults.InitialEventsEnd}}, Effect: faults.Drop{},
 		}}, wait: 10 * time.Second},
-		{name: "pausing after a refused connection", faults: []testserver.Fault{{Effect: testserver.Outage{}}}, wait: 45 * time.Second},
-		{name: "pausing after 429 in a WatchList", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 429, RetryAfter: time.Hour}}}, wait: time.Second},
-		{name: "pausing after 500 in a list", paged: true, faults: []testserver.Fault{{Effect: testserver.Fail{Code: 500}}}, wait: 45 * time.Second},
-		{name: "pausing after 403", faults: []testserver.Fault{{Effect: testserver.Fail{Code: 403}}}, wait: 45 * time.Second},
-		{name: "between watches that end at once", faults: []testserver.Fault{{Effect: testserver.ShortWatch{}}}, wait: 20 * time.Second},
+		{name: "pausing after a refused connection", faults: []faults.Fault{{Effect: faults.Outage{}}}, wait: 45 * time.Second},
+		{name: "pausing after 429 in a WatchList", faults: []faults.Fault{{Effect: faults.Fail{Code: 429, RetryAfter: time.Hour}}}, wait: time.Second},
+		{name: "pausing after 500 in a list", paged: true, faults: []faults.Fault{{Effect: faults.Fail{Code: 500}}}, wait: 45 * time.Second},
+		{name: "pausing after 403", faults: []faults.Fault{{Effect: faults.Fail{Code: 403}}}, wait: 45 * time.Second},
+		{name: "between watches that end at once", faults: []faults.Fault{{Effect: faults.ShortWatch{}}}, wait: 20 * time.Second},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -96,30 +98,30 @@ func TestRunEndsInEveryState(t *testing.T) {
 // TestCacheSurvivesMisbehavingServer injects one kind of misbehaviour at a time after the first list, for ten minutes
 // each. The cache must not change meanwhile, and must follow the server again afterwards.
 func TestCacheSurvivesMisbehavingServer(t *testing.T) {
-	cut := []testserver.Fault{{Effect: testserver.Disconnect{Abrupt: true}}}
-	for name, faults := range map[string][]testserver.Fault{
-		"401":                            {{Effect: testserver.Fail{Code: 401}}},
-		"403, as after a loss of rights": {{Effect: testserver.Fail{Code: 403}}},
-		"404":                            {{Effect: testserver.Fail{Code: 404}}},
-		"429":                            {{Effect: testserver.Fail{Code: 429, RetryAfter: time.Second}}},
-		"500":                            {{Effect: testserver.Fail{Code: 500}}},
-		"503":                            {{Effect: testserver.Fail{Code: 503, RetryAfter: 2 * time.Second}}},
-		"a page of HTML":                 {{Effect: testserver.Fail{Code: 200, Body: []byte("<html>sign in</html>"), Header: map[string][]string{"Content-Type": {"text/html"}}}}},
-		"half of an answer":              {{Effect: testserver.Cut{After: 150}}},
-		"items that are not objects":     {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
-		"no JSON":                        {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{"metadata":{"name":"w1"`) }}}},
-		"a string instead of an object":  {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
-		"empty objects":                  {{Effect: testserver.Malform{Mangle: func([]byte) []byte { return []byte(`{}`) }}}},
-		"objects without a name":         {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"noname":"`)}}},
-		"objects without a namespace":    {{Effect: testserver.Malform{Mangle: replaced(`"namespace":"default"`, `"namespace":""`)}}},
-		"names that are not UTF-8":       {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"name":"`+"\xff")}}},
-		"names with a slash":             {{Effect: testserver.Malform{Mangle: replaced(`"name":"`, `"name":"a/`)}}},
-		"namespaces with a slash":        {{Effect: testserver.Malform{Mangle: replaced(`"namespace":"`, `"namespace":"a/`)}}},
-		"silence":                        {{Effect: testserver.Stall{}}},
-		"an outage":                      {{Effect: testserver.Outage{}}},
-		"connection resets":              {{Effect: testserver.Reset{}}},
-		"410 forever":                    {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: 500}}},
-		"an empty list that ends early":  {{Match: testserver.Match{Verbs: []string{"watch"}}, Effect: testserver.Fail{Code: 410}}, {Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, {Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Cut{After: 60}}},
+	cut := []faults.Fault{{Effect: faults.Disconnect{Abrupt: true}}}
+	for name, faults := range map[string][]faults.Fault{
+		"401":                            {{Effect: faults.Fail{Code: 401}}},
+		"403, as after a loss of rights": {{Effect: faults.Fail{Code: 403}}},
+		"404":                            {{Effect: faults.Fail{Code: 404}}},
+		"429":                            {{Effect: faults.Fail{Code: 429, RetryAfter: time.Second}}},
+		"500":                            {{Effect: faults.Fail{Code: 500}}},
+		"503":                            {{Effect: faults.Fail{Code: 503, RetryAfter: 2 * time.Second}}},
+		"a page of HTML":                 {{Effect: faults.Fail{Code: 200, Body: []byte("<html>sign in</html>"), Header: map[string][]string{"Content-Type": {"text/html"}}}}},
+		"half of an answer":              {{Effect: faults.Cut{After: 150}}},
+		"items that are not objects":     {{Effect: faults.Malform{Mangle: func([]byte) []byte { return []byte(`{"items":3}`) }}}},
+		"no JSON":                        {{Effect: faults.Malform{Mangle: func([]byte) []byte { return []byte(`{"metadata":{"name":"w1"`) }}}},
+		"a string instead of an object":  {{Effect: faults.Malform{Mangle: func([]byte) []byte { return []byte(`"w1"`) }}}},
+		"empty objects":                  {{Effect: faults.Malform{Mangle: func([]byte) []byte { return []byte(`{}`) }}}},
+		"objects without a name":         {{Effect: faults.Malform{Mangle: replaced(`"name":"`, `"noname":"`)}}},
+		"objects without a namespace":    {{Effect: faults.Malform{Mangle: replaced(`"namespace":"default"`, `"namespace":""`)}}},
+		"names that are not UTF-8":       {{Effect: faults.Malform{Mangle: replaced(`"name":"`, `"name":"`+"\xff")}}},
+		"names with a slash":             {{Effect: faults.Malform{Mangle: replaced(`"name":"`, `"name":"a/`)}}},
+		"namespaces with a slash":        {{Effect: faults.Malform{Mangle: replaced(`"namespace":"`, `"namespace":"a/`)}}},
+		"silence":                        {{Effect: faults.Stall{}}},
+		"an outage":                      {{Effect: faults.Outage{}}},
+		"connection resets":              {{Effect: faults.Reset{}}},
+		"410 forever":                    {{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Fail{Code: 410}}, {Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Fail{Code: 500}}},
+		"an empty list that ends early":  {{Match: faults.Match{Verbs: []string{"watch"}}, Effect: faults.Fail{Code: 410}}, {Match: faults.Match{Frames: []watch.EventType{faults.Item}}, Effect: faults.Drop{}}, {Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Cut{After: 60}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -177,7 +179,7 @@ func TestForeignObjectsAreRejected(t *testing.T) {
 					server, all := serve(t, testserver.Options{})
 					_, err := server.Create(widgets, named("foreign", 7))
 					require.NoError(t, err)
-					server.Inject(testserver.Fault{Match: testserver.Match{Name: "foreign"}, Effect: testserver.Malform{Mangle: mangle}})
+					server.Inject(faults.Fault{Match: faults.Match{Name: "foreign"}, Effect: faults.Malform{Mangle: mangle}})
 					o := options(t)
 					o.NoWatchList = paged
 					i := informer.New(apiclient.NewPartial[*widget](all.Client(), widgets, "default"), o)
@@ -221,10 +223,10 @@ func TestRelistOfUnchangedObjectsNotifiesNothing(t *testing.T) {
 		synctest.Wait()
 		before := i.Cache().List()
 		r.take()
-		outage := server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		outage := server.Inject(faults.Fault{Effect: faults.Outage{}})
 		_, err := server.Create(widgets, named("new", 9))
 		require.NoError(t, err)
-		compact := server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		compact := server.Inject(faults.Fault{Effect: faults.Compact{}})
 		outage.Remove()
 		<-time.After(time.Minute)
 		synctest.Wait()
@@ -255,13 +257,13 @@ func TestNoListReuse(t *testing.T) {
 				<-i.Synced()
 				synctest.Wait()
 				r.take()
-				server.Inject(testserver.Fault{
-					Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}, Name: "w1"},
-					Effect: testserver.Malform{Mangle: func(object []byte) []byte {
+				server.Inject(faults.Fault{
+					Match: faults.Match{Frames: []watch.EventType{faults.Item}, Name: "w1"},
+					Effect: faults.Malform{Mangle: func(object []byte) []byte {
 						return bytes.Replace(object, []byte(`"size":1`), []byte(`"size":7`), 1)
 					}},
 				})
-				server.Inject(testserver.Fault{Effect: testserver.Disconnect{Error: &metav1.Status{
+				server.Inject(faults.Fault{Effect: faults.Disconnect{Error: &metav1.Status{
 					Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired,
 				}}})
 				<-time.After(time.Minute)

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -23,6 +24,7 @@ import (
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var (
@@ -96,76 +98,76 @@ type simulatedFault struct {
 	// list is the kind of first list that an informer needs to meet the fault there: "streamed", "paged", or empty if
 	// the kind does not matter.
 	list string
-	make func(*simulation) testserver.Fault
+	make func(*simulation) faults.Fault
 }
 
 // simulatedFaults are the faults of which a simulation chooses: every fault of the test server, except lists without an
 // end, because the simulation would not end either. Lists are rare, so every other seed begins with one of these faults
 // in place. No fault then depends on luck.
 var simulatedFaults = []simulatedFault{
-	{"fail", "", func(s *simulation) testserver.Fault {
+	{"fail", "", func(s *simulation) faults.Fault {
 		code := []int{500, 503, 504, 429, 403, 401, 404, 502}[s.rand.IntN(8)]
-		return testserver.Fault{Times: 1 + s.rand.IntN(4), Effect: testserver.Fail{Code: code, RetryAfter: time.Duration(s.rand.IntN(3)) * time.Second}}
+		return faults.Fault{Times: 1 + s.rand.IntN(4), Effect: faults.Fail{Code: code, RetryAfter: time.Duration(s.rand.IntN(3)) * time.Second}}
 	}},
-	{"garbage", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1 + s.rand.IntN(2), Effect: testserver.Fail{Code: 200, Body: []byte(`{"kind":"SimulatedList","items":[{`)}}
+	{"garbage", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1 + s.rand.IntN(2), Effect: faults.Fail{Code: 200, Body: []byte(`{"kind":"SimulatedList","items":[{`)}}
 	}},
-	{"delay", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 3, Effect: testserver.Delay{For: time.Duration(s.rand.IntN(40)) * time.Second}}
+	{"delay", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 3, Effect: faults.Delay{For: time.Duration(s.rand.IntN(40)) * time.Second}}
 	}},
-	{"stall", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1, Effect: testserver.Stall{After: s.rand.IntN(400)}}
+	{"stall", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1, Effect: faults.Stall{After: s.rand.IntN(400)}}
 	}},
-	{"reset", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1 + s.rand.IntN(3), Effect: testserver.Reset{}}
+	{"reset", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Reset{}}
 	}},
-	{"cut", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1, Effect: testserver.Cut{After: s.rand.IntN(2000), Abrupt: s.coin()}}
+	{"cut", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1, Effect: faults.Cut{After: s.rand.IntN(2000), Abrupt: s.coin()}}
 	}},
-	{"stale", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Effect: testserver.Stale{At: s.past}}
+	{"stale", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Effect: faults.Stale{At: s.past}}
 	}},
-	{"refuse WatchList", "streamed", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.RefuseWatchList{}} }},
-	{"ignore limit", "paged", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.IgnoreLimit{}} }},
-	{"short watch", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 4, Effect: testserver.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
+	{"refuse WatchList", "streamed", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.RefuseWatchList{}} }},
+	{"ignore limit", "paged", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.IgnoreLimit{}} }},
+	{"short watch", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 4, Effect: faults.ShortWatch{For: time.Duration(s.rand.IntN(3)) * time.Second, Abrupt: s.coin()}}
 	}},
-	{"drop event", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1 + s.rand.IntN(3), Effect: testserver.DropEvent{}}
+	{"drop event", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Drop{}}
 	}},
-	{"no end of the initial list", "streamed", func(*simulation) testserver.Fault {
-		return testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Times: 1, Effect: testserver.DropEvent{}}
+	{"no end of the initial list", "streamed", func(*simulation) faults.Fault {
+		return faults.Fault{Match: faults.Match{Frames: []watch.EventType{faults.InitialEventsEnd}}, Times: 1, Effect: faults.Drop{}}
 	}},
-	{"duplicate event", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1 + s.rand.IntN(5), Effect: testserver.DuplicateEvent{}}
+	{"duplicate event", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1 + s.rand.IntN(5), Effect: faults.Duplicate{}}
 	}},
-	{"hold event", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1 + s.rand.IntN(3), Effect: testserver.HoldEvent{Frames: s.rand.IntN(4)}}
+	{"hold event", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1 + s.rand.IntN(3), Effect: faults.Hold{Frames: s.rand.IntN(4)}}
 	}},
-	{"malform", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1 + s.rand.IntN(5), Effect: testserver.Malform{}}
+	{"malform", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1 + s.rand.IntN(5), Effect: faults.Malform{}}
 	}},
-	{"cut frame", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Times: 1, Effect: testserver.CutFrame{At: s.rand.IntN(200), Abrupt: s.coin()}}
+	{"cut frame", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Times: 1, Effect: faults.CutFrame{At: s.rand.IntN(200), Abrupt: s.coin()}}
 	}},
-	{"end watch", "", func(s *simulation) testserver.Fault {
+	{"end watch", "", func(s *simulation) faults.Fault {
 		status := []*metav1.Status{
 			nil,
 			{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired},
 			{Status: metav1.StatusFailure, Code: 429, Reason: metav1.StatusReasonTooManyRequests},
 			{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError},
 		}[s.rand.IntN(4)]
-		return testserver.Fault{Times: 1, Effect: testserver.EndWatch{Error: status, Abrupt: s.coin()}}
+		return faults.Fault{Times: 1, Effect: faults.EndWatch{Error: status, Abrupt: s.coin()}}
 	}},
-	{"stall events", "", func(*simulation) testserver.Fault {
-		return testserver.Fault{Times: 1, Effect: testserver.StallEvents{}}
+	{"stall events", "", func(*simulation) faults.Fault {
+		return faults.Fault{Times: 1, Effect: faults.StallEvents{}}
 	}},
-	{"disconnect", "", func(s *simulation) testserver.Fault {
-		return testserver.Fault{Effect: testserver.Disconnect{Abrupt: s.coin()}}
+	{"disconnect", "", func(s *simulation) faults.Fault {
+		return faults.Fault{Effect: faults.Disconnect{Abrupt: s.coin()}}
 	}},
-	{"compact", "", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Compact{}} }},
-	{restored, "", func(s *simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Restore{To: s.past}} }},
-	{"outage", "", func(*simulation) testserver.Fault { return testserver.Fault{Effect: testserver.Outage{}} }},
+	{"compact", "", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.Compact{}} }},
+	{restored, "", func(s *simulation) faults.Fault { return faults.Fault{Effect: faults.Restore{To: s.past}} }},
+	{"outage", "", func(*simulation) faults.Fault { return faults.Fault{Effect: faults.Outage{}} }},
 }
 
 const restored = "restore"
@@ -358,9 +360,9 @@ func (s *simulation) settle() {
 	close(s.ended)
 	s.server.Heal()
 	s.pass(2 * time.Minute)
-	outage := s.server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	outage := s.server.Inject(faults.Fault{Effect: faults.Outage{}})
 	s.write()
-	compact := s.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	compact := s.server.Inject(faults.Fault{Effect: faults.Compact{}})
 	s.pass(time.Second)
 	outage.Remove()
 	s.pass(30 * time.Minute)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -28,6 +29,7 @@ import (
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write what the transcripts in testdata say now")
@@ -374,38 +376,38 @@ func (s *scriptRun) pending(words []string) {
 func (s *scriptRun) fault(words []string) {
 	set := settings(words[1:])
 	number := func(name string) int { return s.number(cmp.Or(set[name], "0")) }
-	f := testserver.Fault{Times: number("times"), Skip: number("skip")}
+	f := faults.Fault{Times: number("times"), Skip: number("skip")}
 	if verb := set["verb"]; verb != "" {
 		f.Match.Verbs = []string{verb}
 	}
 	if frame := set["frame"]; frame != "" {
-		f.Match.Frames = []testserver.FrameType{testserver.FrameType(frame)}
+		f.Match.Frames = []watch.EventType{watch.EventType(frame)}
 	}
 	switch words[0] {
 	case "fail":
-		f.Effect = testserver.Fail{Code: number("code"), RetryAfter: time.Duration(number("retry-after")) * time.Second}
+		f.Effect = faults.Fail{Code: number("code"), RetryAfter: time.Duration(number("retry-after")) * time.Second}
 	case "disconnect":
-		f.Effect = testserver.Disconnect{Abrupt: set["abrupt"] != ""}
+		f.Effect = faults.Disconnect{Abrupt: set["abrupt"] != ""}
 	case "compact":
-		f.Effect = testserver.Compact{}
+		f.Effect = faults.Compact{}
 	case "outage":
-		f.Effect = testserver.Outage{}
+		f.Effect = faults.Outage{}
 	case "drop":
-		f.Effect = testserver.DropEvent{}
+		f.Effect = faults.Drop{}
 	case "duplicate":
-		f.Effect = testserver.DuplicateEvent{}
+		f.Effect = faults.Duplicate{}
 	case "hold":
-		f.Effect = testserver.HoldEvent{Frames: number("frames")}
+		f.Effect = faults.Hold{Frames: number("frames")}
 	case "malform":
-		f.Effect = testserver.Malform{Mangle: func(object []byte) []byte {
+		f.Effect = faults.Malform{Mangle: func(object []byte) []byte {
 			return bytes.Replace(object, []byte(`"size":`), []byte(`"size":"large","was":`), 1)
 		}}
 	case "cut":
-		f.Effect = testserver.Cut{After: number("after"), Abrupt: true}
+		f.Effect = faults.Cut{After: number("after"), Abrupt: true}
 	case "short-watch":
-		f.Effect = testserver.ShortWatch{}
+		f.Effect = faults.ShortWatch{}
 	case "restore":
-		f.Effect = testserver.Restore{To: s.backup}
+		f.Effect = faults.Restore{To: s.backup}
 	default:
 		s.t.Fatalf("there is no fault %q", words[0])
 	}

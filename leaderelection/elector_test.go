@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestNewReportsAllInvalidOptions(t *testing.T) {
@@ -426,17 +427,17 @@ func TestFailedRequestsAreRetried(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testserver.Server) {
 		a := campaign(t, s, leaderelection.Options{Identity: "a"}, 0, nil)
 		<-a.Elected()
-		var faults []*testserver.Injection
+		var injected []*testserver.Injection
 		for range 400 {
 			<-time.After(3 * time.Second)
-			faults = append(faults, s.Inject(testserver.Fault{
-				Match: testserver.Match{Resource: "leases.coordination.k8s.io"}, Skip: 1, Times: 1, Effect: testserver.Fail{Code: http.StatusInternalServerError},
+			injected = append(injected, s.Inject(faults.Fault{
+				Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Skip: 1, Times: 1, Effect: faults.Fail{Code: http.StatusInternalServerError},
 			}))
 		}
 		require.True(t, a.Leading())
 		require.NoError(t, a.end())
 		failed := 0
-		for _, i := range faults {
+		for _, i := range injected {
 			failed += i.Seen()
 		}
 		require.Greater(t, failed, 300)

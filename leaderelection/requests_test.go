@@ -17,6 +17,7 @@ import (
 
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 const leaseResource = "leases.coordination.k8s.io"
@@ -32,8 +33,8 @@ func requests(s *testserver.Server) (verbs []string) {
 
 // fail lets the next requests with a verb fail.
 func fail(s *testserver.Server, verb string, times, code int) *testserver.Injection {
-	return s.Inject(testserver.Fault{
-		Match: testserver.Match{Resource: leaseResource, Verbs: []string{verb}}, Times: times, Effect: testserver.Fail{Code: code},
+	return s.Inject(faults.Fault{
+		Match: faults.Match{Resource: leaseResource, Verbs: []string{verb}}, Times: times, Effect: faults.Fail{Code: code},
 	})
 }
 
@@ -116,9 +117,9 @@ func TestLeaderWhoseSlowPathFails(t *testing.T) {
 			{2, 3}, // the read after it succeeds: the lease was not taken
 		} {
 			fail(s, "update", row.conflicts, http.StatusConflict)
-			s.Inject(testserver.Fault{
-				Match: testserver.Match{Resource: leaseResource, Verbs: []string{"get"}}, Skip: row.read - 1, Times: 1,
-				Effect: testserver.Fail{},
+			s.Inject(faults.Fault{
+				Match: faults.Match{Resource: leaseResource, Verbs: []string{"get"}}, Skip: row.read - 1, Times: 1,
+				Effect: faults.Fail{},
 			})
 			<-time.After(2*time.Second + time.Microsecond)
 			require.Equal(t, []string{"update", "get", "update", "get"}[:2*row.conflicts], requests(s))

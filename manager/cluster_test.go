@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var (
@@ -129,7 +130,7 @@ func TestLeaderThatIsCutOff(t *testing.T) {
 		var j journal
 		a := replica(t, s, &j, "a")
 		<-a.Elected()
-		s.Inject(testserver.Fault{Match: testserver.Match{Resource: "leases.coordination.k8s.io"}, Effect: testserver.Fail{Code: http.StatusInternalServerError}})
+		s.Inject(faults.Fault{Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusInternalServerError}})
 		began := time.Now()
 		err := <-a.ended
 		require.ErrorIs(t, err, leaderelection.ErrLost)
@@ -148,7 +149,7 @@ func TestLeaderThatIsCutOffAtTheEnd(t *testing.T) {
 		<-a.Elected()
 		createMap(t, s, "one")
 		require.Equal(t, []string{"a begins one"}, j.take())
-		s.Inject(testserver.Fault{Match: testserver.Match{Resource: "leases.coordination.k8s.io"}, Effect: testserver.Fail{Code: http.StatusForbidden}})
+		s.Inject(faults.Fault{Match: faults.Match{Resource: "leases.coordination.k8s.io"}, Effect: faults.Fail{Code: http.StatusForbidden}})
 		took, err := a.stop()
 		require.ErrorIs(t, err, leaderelection.ErrLost)
 		require.NotErrorIs(t, err, manager.ErrGracePeriod)
@@ -282,6 +283,6 @@ func TestDefaultGroups(t *testing.T) {
 }
 
 // failConfigMaps fails every request for ConfigMaps.
-func failConfigMaps(code int) testserver.Fault {
-	return testserver.Fault{Match: testserver.Match{Resource: "configmaps"}, Effect: testserver.Fail{Code: code}}
+func failConfigMaps(code int) faults.Fault {
+	return faults.Fault{Match: faults.Match{Resource: "configmaps"}, Effect: faults.Fail{Code: code}}
 }

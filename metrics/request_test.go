@@ -16,7 +16,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/reflector"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // TestRequests compares the counters with the requests that a server received.
@@ -26,8 +26,8 @@ func TestRequests(t *testing.T) {
 		c := newCluster(t)
 		c.config.OnRequest = m.OnRequest
 		c.create(t, "a")
-		c.server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"get"}}, Times: 1, Effect: testserver.Fail{Code: http.StatusTooManyRequests, RetryAfter: 2 * time.Second},
+		c.server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"get"}}, Times: 1, Effect: faults.Fail{Code: http.StatusTooManyRequests, RetryAfter: 2 * time.Second},
 		})
 		maps := c.informer(t, informer.Options[*configMap]{Tuning: reflector.Tuning{NoWatchList: true}})
 		stop := start(t, maps.Run)

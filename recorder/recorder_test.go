@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var (
@@ -233,7 +234,7 @@ func TestSpam(t *testing.T) {
 
 func TestQueueIsBounded(t *testing.T) {
 	bubble(t, recorder.Options{Queue: 3}, func(t *testing.T, r *rig) {
-		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Delay{For: time.Minute}})
+		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Times: 1, Effect: faults.Delay{For: time.Minute}})
 		for i := range 10 {
 			r.Warning(pods, web, "Failed", "%d", i)
 			synctest.Wait() // Run is writing the first Event
@@ -270,14 +271,14 @@ func TestFlush(t *testing.T) {
 
 // TestFlushIsBounded ends a recorder that cannot write an Event. The lost Events are counted and logged.
 func TestFlushIsBounded(t *testing.T) {
-	for name, effect := range map[string]testserver.Effect{
-		"silence": testserver.Delay{For: time.Hour},
-		"refusal": testserver.Fail{Code: http.StatusServiceUnavailable},
+	for name, effect := range map[string]faults.Effect{
+		"silence": faults.Delay{For: time.Hour},
+		"refusal": faults.Fail{Code: http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			core, logs := zapobserver.New(zap.WarnLevel)
 			bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
-				r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: effect})
+				r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Effect: effect})
 				for i := range 5 {
 					r.Warning(pods, web, "Failed", "%d", i)
 				}
@@ -313,7 +314,7 @@ func TestFlushEndsBy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			core, logs := zapobserver.New(zap.WarnLevel)
 			bubble(t, recorder.Options{FlushTimeout: c.timeout, Logger: zap.New(core)}, func(t *testing.T, r *rig) {
-				r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Delay{For: 2 * time.Second}})
+				r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Effect: faults.Delay{For: 2 * time.Second}})
 				for i := range 8 {
 					r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Late", "recorded at the end")
 				}
@@ -340,14 +341,14 @@ func TestFlushEndsBy(t *testing.T) {
 
 func TestRetries(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
-		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 3, Effect: testserver.Fail{Code: 500}})
+		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Times: 3, Effect: faults.Fail{Code: 500}})
 		r.Warning(pods, web, "Failed", "no")
 		<-time.After(6 * time.Second)
 		require.Empty(t, stored[eventsv1.Event](t, r, events, "shop"))
 		<-time.After(2 * time.Second)
 		require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1)
 
-		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Fail{Code: 500}})
+		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Effect: faults.Fail{Code: 500}})
 		r.Warning(pods, web, "Failed", "again")
 		<-time.After(3 * time.Minute)
 		require.Equal(t, int64(1), r.Stats().Failed)
@@ -358,7 +359,7 @@ func TestRetries(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	for _, code := range []int{http.StatusForbidden, http.StatusNotFound, http.StatusUnprocessableEntity} {
 		bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
-			r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Fail{Code: code}})
+			r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Times: 1, Effect: faults.Fail{Code: code}})
 			r.Warning(pods, web, "Failed", "no")
 			r.Warning(pods, web, "Failed", "another")
 			require.Len(t, stored[eventsv1.Event](t, r, events, "shop"), 1, "%d", code)
@@ -388,7 +389,7 @@ func TestEventWithoutObject(t *testing.T) {
 func TestFailuresAreLoggedRarely(t *testing.T) {
 	core, logs := zapobserver.New(zap.WarnLevel)
 	bubble(t, recorder.Options{Logger: zap.New(core)}, func(t *testing.T, r *rig) {
-		r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Fail{Code: http.StatusNotFound}})
+		r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Effect: faults.Fail{Code: http.StatusNotFound}})
 		for i := range 180 {
 			r.Warning(pods, &metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprint("p", i)}, "Failed", "no")
 			<-time.After(time.Second)
@@ -440,8 +441,8 @@ func TestLongTexts(t *testing.T) {
 // TestLostAnswer has a server that stores an Event and whose answer is lost.
 func TestLostAnswer(t *testing.T) {
 	bubble(t, recorder.Options{}, func(t *testing.T, r *rig) {
-		r.server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"create"}}, Times: 1, Effect: testserver.Cut{After: 10, Abrupt: true},
+		r.server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"create"}}, Times: 1, Effect: faults.Cut{After: 10, Abrupt: true},
 		})
 		r.Warning(pods, web, "Failed", "no")
 		<-time.After(2 * time.Second)

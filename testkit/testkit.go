@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // Options are the options of Run. The zero value is a server with the built-in resources of testserver.
@@ -182,10 +183,10 @@ func (k *Kit) NextRequest(limit time.Duration) {
 // watches and must list. The test fails if no watch got a 410.
 func (k *Kit) LoseEvents(during func()) {
 	k.Helper()
-	outage := k.Server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	outage := k.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 	synctest.Wait()
 	during()
-	expired := k.Server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	expired := k.Server.Inject(faults.Fault{Effect: faults.Compact{}})
 	outage.Remove()
 	k.Pass(2 * time.Minute)
 	if expired.Seen() == 0 {
@@ -197,17 +198,17 @@ func (k *Kit) LoseEvents(during func()) {
 // Restart breaks every connection and refuses new ones for the given time. The server keeps its objects and its
 // history.
 func (k *Kit) Restart(d time.Duration) {
-	outage := k.Server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	outage := k.Server.Inject(faults.Fault{Effect: faults.Outage{}})
 	k.Pass(d)
 	outage.Remove()
 }
 
 // Fail answers the next requests of a verb for a resource with an error that has the given HTTP code; 409 is a
-// conflict. The verb and the resource are those of testserver.Match: "pods", "deployments.apps",
+// conflict. The verb and the resource are those of faults.Match: "pods", "deployments.apps",
 // "deployments.apps/status".
 func (k *Kit) Fail(verb, resource string, times, code int) {
-	i := k.Server.Inject(testserver.Fault{
-		Match: testserver.Match{Verbs: []string{verb}, Resource: resource}, Times: times, Effect: testserver.Fail{Code: code},
+	i := k.Server.Inject(faults.Fault{
+		Match: faults.Match{Verbs: []string{verb}, Resource: resource}, Times: times, Effect: faults.Fail{Code: code},
 	})
 	k.expected = append(k.expected, &expected{fmt.Sprintf("the failed %s of %s", verb, resource), i, times})
 }

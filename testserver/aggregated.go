@@ -16,7 +16,7 @@ const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupD
 func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, root string) {
 	body, err := json.Marshal(registry.AggregatedList(s.store.Definitions(), root))
 	if err != nil {
-		s.fail(w, fmt.Errorf("testserver: encode a discovery document: %w", err))
+		fail(w, fmt.Errorf("testserver: encode a discovery document: %w", err))
 		return
 	}
 	tag := fmt.Sprintf("%q", fmt.Sprintf("%X", sha512.Sum512(body)))

@@ -16,6 +16,9 @@ import (
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
+// gitVersion is the version of kube-apiserver that this package imitates.
+const gitVersion = "v1.36.3"
+
 // public reports whether a path needs no authentication, as health checks and the version in kube-apiserver.
 func public(path string) bool {
 	for _, open := range []string{"/healthz", "/livez", "/readyz", "/version"} {
@@ -39,7 +42,7 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 		_, _ = w.Write([]byte("ok")) // an error means that the client has gone
 		return
 	case "version":
-		doc = s.versionDocument()
+		doc = versionDocument()
 	case "api", "apis":
 		doc = s.discovery(parts)
 	}
@@ -48,34 +51,34 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 		return
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		s.fail(w, wire.NotAllowed())
+		fail(w, wire.NotAllowed())
 		return
 	}
-	if len(parts) == 1 && parts[0] != "version" && !s.options.NoAggregatedDiscovery && wire.WantsAggregated(r.Accept) {
+	if len(parts) == 1 && parts[0] != "version" && !s.options.NoAggregatedDiscovery && wire.WantsAggregated(req.Header.Get("Accept")) {
 		s.serveAggregated(w, req, parts[0])
 		return
 	}
-	m, err := wire.Negotiate(r.Accept, false, false)
+	m, err := wire.Negotiate(req.Header.Get("Accept"), false, false)
 	if err == nil {
 		err = m.CheckListKind(false)
 	}
 	if err != nil {
-		s.fail(w, err)
+		fail(w, err)
 		return
 	}
 	body, err := json.Marshal(doc)
 	if err != nil {
-		s.fail(w, fmt.Errorf("testserver: encode a document: %w", err))
+		fail(w, fmt.Errorf("testserver: encode a document: %w", err))
 		return
 	}
 	wire.WriteJSON(w, http.StatusOK, body)
 }
 
-func (s *Server) versionDocument() any {
-	major, rest, _ := strings.Cut(strings.TrimPrefix(s.options.GitVersion, "v"), ".")
+func versionDocument() any {
+	major, rest, _ := strings.Cut(strings.TrimPrefix(gitVersion, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	return version.Info{
-		Major: major, Minor: minor, GitVersion: s.options.GitVersion, GoVersion: runtime.Version(),
+		Major: major, Minor: minor, GitVersion: gitVersion, GoVersion: runtime.Version(),
 		Compiler: runtime.Compiler, Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}
 }

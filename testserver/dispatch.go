@@ -3,22 +3,22 @@ package testserver
 import (
 	"bytes"
 
-	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // frame is one event of a watch before it is sent, or one item of a list.
 type frame struct {
-	kind FrameType
-	key  api.Key
+	disturb.Frame
 	body []byte // valid during the call only
 }
 
-// delayedFrame is a frame that a HoldEvent fault delays.
+// delayedFrame is a frame that a Hold fault delays.
 type delayedFrame struct {
 	body      []byte
 	left      int // number of frames to send before it; 0 means until the injection is removed
-	injection *Injection
+	injection *disturb.Injection
 }
 
 // dispatch applies the faults to a frame and sends it. It returns false if the watch has ended.
@@ -29,22 +29,22 @@ func (w *watcher) dispatch(f frame) bool {
 		return false
 	default:
 	}
-	if !w.faults.busy.Load() && len(w.delayed) == 0 {
+	if !w.plan.Busy() && len(w.delayed) == 0 {
 		return w.sink.Send(f.body) == nil
 	}
-	if e, i := frameFault[EndWatch](w.faults, w.request, f); i != nil {
+	if e, i := disturb.OfFrame[faults.EndWatch](&w.plan, w.target(), f.Frame); i != nil {
 		w.finish(ending{injection: i, status: e.Error, abrupt: e.Abrupt})
 		return false
 	}
-	if _, i := frameFault[StallEvents](w.faults, w.request, f); i != nil && !w.stall(i) {
+	if _, i := disturb.OfFrame[faults.StallEvents](&w.plan, w.target(), f.Frame); i != nil && !w.stall(i) {
 		return false
 	}
-	if _, i := frameFault[DropEvent](w.faults, w.request, f); i != nil {
-		i.countSeen()
+	if _, i := disturb.OfFrame[faults.Drop](&w.plan, w.target(), f.Frame); i != nil {
+		i.CountSeen()
 		return true
 	}
-	if e, i := frameFault[HoldEvent](w.faults, w.request, f); i != nil {
-		i.countSeen()
+	if e, i := disturb.OfFrame[faults.Hold](&w.plan, w.target(), f.Frame); i != nil {
+		i.CountSeen()
 		w.delayed = append(w.delayed, delayedFrame{body: bytes.Clone(f.body), left: e.Frames, injection: i})
 		return true
 	}
@@ -56,11 +56,11 @@ func (w *watcher) dispatch(f frame) bool {
 
 // deliver writes a frame after the faults that mangle, cut or repeat it. It returns false if the watch has ended.
 func (w *watcher) deliver(f frame) bool {
-	if mangled, i := w.faults.malformed(w.request, f, wire.ObjectOf(f.body)); i != nil {
-		i.countSeen()
+	if mangled, i := w.plan.Malformed(w.target(), f.Frame, wire.ObjectOf(f.body)); i != nil {
+		i.CountSeen()
 		f.body = wire.ReplaceObject(f.body, mangled)
 	}
-	if e, i := frameFault[CutFrame](w.faults, w.request, f); i != nil {
+	if e, i := disturb.OfFrame[faults.CutFrame](&w.plan, w.target(), f.Frame); i != nil {
 		w.sink.Cut(f.body[:min(max(e.At, 0), len(f.body))])
 		w.finish(ending{injection: i, abrupt: e.Abrupt})
 		return false
@@ -68,19 +68,19 @@ func (w *watcher) deliver(f frame) bool {
 	if w.sink.Send(f.body) != nil {
 		return false
 	}
-	if _, i := frameFault[DuplicateEvent](w.faults, w.request, f); i != nil {
-		i.countSeen()
+	if _, i := disturb.OfFrame[faults.Duplicate](&w.plan, w.target(), f.Frame); i != nil {
+		i.CountSeen()
 		return w.sink.Send(f.body) == nil
 	}
 	return true
 }
 
 // stall waits until the injection is removed. It returns false if the watch ends first.
-func (w *watcher) stall(i *Injection) bool {
+func (w *watcher) stall(i *disturb.Injection) bool {
 	w.sink.Flush()
-	i.countSeen()
+	i.CountSeen()
 	select {
-	case <-i.removed:
+	case <-i.Removed():
 		return true
 	case <-w.open.ended:
 		w.finish(w.open.ending)
@@ -103,7 +103,7 @@ func (w *watcher) sendDelayed(passed bool) bool {
 			due = h.left == 0
 		}
 		select {
-		case <-h.injection.removed:
+		case <-h.injection.Removed():
 			due = true
 		default:
 		}

@@ -2,14 +2,15 @@
 // `leat serve` run it. It speaks HTTP, HTTP/2, TLS and WebSocket, also in a testing/synctest bubble, and it misbehaves
 // on demand. A test can change and read the state without HTTP: see Create, Update, Edit, Delete, Get, List, Snapshot.
 //
-// Read options.go and server.go for the server, fault.go and effects.go for faults, store.go for versions and history,
-// handler.go for the way of a request, and watch.go for watches.
+// Read options.go and server.go for the server, handler.go for the way of a request, and watch.go for watches. Package
+// faults says what can go wrong. The packages below internal have the rest: internal/store keeps versions and history,
+// internal/writer has the rules of writes, and internal/wire reads requests and encodes answers.
 //
 // # Example
 //
 //	server := testserver.New(testserver.Options{})
 //	go server.Run(ctx) // serves Client and Dial until ctx ends
-//	fault := server.Inject(testserver.Fault{Times: 1, Effect: testserver.Fail{Code: 429}})
+//	fault := server.Inject(faults.Fault{Times: 1, Effect: faults.Fail{Code: 429}})
 //	res, err := server.Client().Get(server.URL() + "/api/v1/pods") // 429 once, then 200
 //	err = fault.Wait(ctx, 1)                                       // blocks until a client got the 429
 //

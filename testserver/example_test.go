@@ -8,6 +8,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // This example starts a server in memory and watches ConfigMaps.
@@ -49,11 +50,11 @@ func ExampleServer_Inject() {
 	done := make(chan error)
 	go func() { done <- srv.Run(ctx) }()
 
-	fault := srv.Inject(testserver.Fault{
-		Match:  testserver.Match{Verbs: []string{"list"}, Resource: "pods"},
+	fault := srv.Inject(faults.Fault{
+		Match:  faults.Match{Verbs: []string{"list"}, Resource: "pods"},
 		Skip:   1,
 		Times:  1,
-		Effect: testserver.Fail{Code: http.StatusTooManyRequests},
+		Effect: faults.Fail{Code: http.StatusTooManyRequests},
 	})
 	client := srv.Client()
 	for range 3 {

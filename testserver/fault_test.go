@@ -14,26 +14,28 @@ import (
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestFail(t *testing.T) {
 	for name, row := range map[string]struct {
-		fail   testserver.Fail
+		fail   faults.Fail
 		code   int
 		reason metav1.StatusReason
 		after  string
 	}{
-		"zero":      {testserver.Fail{}, 500, metav1.StatusReasonInternalError, ""},
-		"throttled": {testserver.Fail{Code: 429, RetryAfter: 2 * time.Second}, 429, metav1.StatusReasonTooManyRequests, "2"},
-		"gone":      {testserver.Fail{Code: 410, Reason: metav1.StatusReasonExpired}, 410, metav1.StatusReasonExpired, ""},
-		"forbidden": {testserver.Fail{Code: 403, Message: "go away"}, 403, metav1.StatusReasonForbidden, ""},
+		"zero":      {faults.Fail{}, 500, metav1.StatusReasonInternalError, ""},
+		"throttled": {faults.Fail{Code: 429, RetryAfter: 2 * time.Second}, 429, metav1.StatusReasonTooManyRequests, "2"},
+		"gone":      {faults.Fail{Code: 410, Reason: metav1.StatusReasonExpired}, 410, metav1.StatusReasonExpired, ""},
+		"forbidden": {faults.Fail{Code: 403, Message: "go away"}, 403, metav1.StatusReasonForbidden, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, testserver.Options{}, func(b *bench) {
-				i := b.Inject(testserver.Fault{
-					Match: testserver.Match{Verbs: []string{"list"}, Resource: "pods"}, Skip: 1, Times: 2, Effect: row.fail,
+				i := b.Inject(faults.Fault{
+					Match: faults.Match{Verbs: []string{"list"}, Resource: "pods"}, Skip: 1, Times: 2, Effect: row.fail,
 				})
 				b.list(podsPath)
 				b.do(http.MethodGet, mapsPath, nil)
@@ -58,7 +60,7 @@ func TestFail(t *testing.T) {
 
 func TestFailWithGarbage(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		i := b.Inject(testserver.Fault{Effect: testserver.Fail{
+		i := b.Inject(faults.Fault{Effect: faults.Fail{
 			Code: 200, Body: []byte("<html>"), Header: http.Header{"Content-Type": {"text/html"}}, RetryAfter: time.Second,
 		}})
 		a := b.do(http.MethodGet, podsPath, nil)
@@ -70,7 +72,7 @@ func TestFailWithGarbage(t *testing.T) {
 		b.list(podsPath)
 
 		// A Content-Length that is too large looks like a truncated answer.
-		b.Inject(testserver.Fault{Times: 1, Effect: testserver.Fail{
+		b.Inject(faults.Fault{Times: 1, Effect: faults.Fail{
 			Code: 200, Body: []byte("{}"), Header: http.Header{"Content-Length": {"100"}},
 		}})
 		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
@@ -83,27 +85,27 @@ func TestFailWithGarbage(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	for name, row := range map[string]struct {
-		match testserver.Match
+		match faults.Match
 		hits  bool
 	}{
-		"everything":      {testserver.Match{}, true},
-		"verb":            {testserver.Match{Verbs: []string{"watch", "get"}}, true},
-		"other verb":      {testserver.Match{Verbs: []string{"watch"}}, false},
-		"resource":        {testserver.Match{Resource: "deployments.apps"}, true},
-		"other group":     {testserver.Match{Resource: "deployments"}, false},
-		"no subresource":  {testserver.Match{Resource: "deployments.apps/status"}, false},
-		"agent":           {testserver.Match{UserAgent: "leat"}, true},
-		"other agent":     {testserver.Match{UserAgent: "kubectl"}, false},
-		"namespace":       {testserver.Match{Namespace: "default"}, true},
-		"other namespace": {testserver.Match{Namespace: "kube-system"}, false},
-		"name":            {testserver.Match{Name: "d"}, true},
-		"other name":      {testserver.Match{Name: "e"}, false},
-		"func":            {testserver.Match{Func: func(r testserver.Request) bool { return r.Query.Has("x") }}, true},
-		"other func":      {testserver.Match{Func: func(r testserver.Request) bool { return r.Query.Has("y") }}, false},
+		"everything":      {faults.Match{}, true},
+		"verb":            {faults.Match{Verbs: []string{"watch", "get"}}, true},
+		"other verb":      {faults.Match{Verbs: []string{"watch"}}, false},
+		"resource":        {faults.Match{Resource: "deployments.apps"}, true},
+		"other group":     {faults.Match{Resource: "deployments"}, false},
+		"no subresource":  {faults.Match{Resource: "deployments.apps/status"}, false},
+		"agent":           {faults.Match{UserAgent: "leat"}, true},
+		"other agent":     {faults.Match{UserAgent: "kubectl"}, false},
+		"namespace":       {faults.Match{Namespace: "default"}, true},
+		"other namespace": {faults.Match{Namespace: "kube-system"}, false},
+		"name":            {faults.Match{Name: "d"}, true},
+		"other name":      {faults.Match{Name: "e"}, false},
+		"func":            {faults.Match{Func: func(r *http.Request) bool { return r.URL.Query().Has("x") }}, true},
+		"other func":      {faults.Match{Func: func(r *http.Request) bool { return r.URL.Query().Has("y") }}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, testserver.Options{}, func(b *bench) {
-				i := b.Inject(testserver.Fault{Match: row.match, Effect: testserver.Fail{Code: 503}})
+				i := b.Inject(faults.Fault{Match: row.match, Effect: faults.Fail{Code: 503}})
 				a := b.do(http.MethodGet, deploymentsPath+"/d?x=1", nil, "User-Agent", "leat/1")
 				require.Equal(b, row.hits, a.code == 503)
 				require.Equal(b, row.hits, i.Seen() == 1)
@@ -116,12 +118,12 @@ func TestDelayAndStall(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.fill(1)
 		started := time.Now()
-		b.Inject(testserver.Fault{Times: 1, Effect: testserver.Delay{For: 5 * time.Second}})
+		b.Inject(faults.Fault{Times: 1, Effect: faults.Delay{For: 5 * time.Second}})
 		b.list(podsPath)
 		require.Equal(b, 5*time.Second, time.Since(started))
 
 		// The headers stall until the fault is removed.
-		i := b.Inject(testserver.Fault{Effect: testserver.Stall{}})
+		i := b.Inject(faults.Fault{Effect: faults.Stall{}})
 		go func() {
 			<-time.After(time.Minute)
 			i.Remove()
@@ -131,7 +133,7 @@ func TestDelayAndStall(t *testing.T) {
 		require.Equal(b, 1, i.Seen())
 
 		// The body stalls after some bytes.
-		i = b.Inject(testserver.Fault{Effect: testserver.Stall{After: 10}})
+		i = b.Inject(faults.Fault{Effect: faults.Stall{After: 10}})
 		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
 		require.NoError(b, err)
 		_, err = io.ReadFull(res.Body, make([]byte, 10))
@@ -153,7 +155,7 @@ func TestDelayAndStall(t *testing.T) {
 
 		// A client that gives up also releases the request.
 		for _, after := range []int{0, 10} {
-			i = b.Inject(testserver.Fault{Effect: testserver.Stall{After: after}})
+			i = b.Inject(faults.Fault{Effect: faults.Stall{After: after}})
 			ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 			res, err = b.client.Do(b.request(http.MethodGet, podsPath, nil).WithContext(ctx))
 			if err == nil {
@@ -166,7 +168,7 @@ func TestDelayAndStall(t *testing.T) {
 			i.Remove()
 		}
 		// A client that disconnects during a delay does the same.
-		b.Inject(testserver.Fault{Effect: testserver.Delay{For: time.Hour}})
+		b.Inject(faults.Fault{Effect: faults.Delay{For: time.Hour}})
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		_, err = b.client.Do(b.request(http.MethodGet, podsPath, nil).WithContext(ctx))
@@ -186,24 +188,24 @@ func TestCutAndReset(t *testing.T) {
 			all, err := io.ReadAll(res.Body)
 			return string(all), err
 		}
-		i := b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 20}})
+		i := b.Inject(faults.Fault{Times: 1, Effect: faults.Cut{After: 20}})
 		body, err := read()
 		require.NoError(b, err, "the answer ends normally")
 		require.Equal(b, `{"kind":"PodList","a`, body)
 		require.Equal(b, 1, i.Seen())
 
-		i = b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 20, Abrupt: true}})
+		i = b.Inject(faults.Fault{Times: 1, Effect: faults.Cut{After: 20, Abrupt: true}})
 		_, err = read()
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 		require.Equal(b, 1, i.Seen())
 
 		// An answer shorter than After arrives whole, and Seen does not count it.
-		i = b.Inject(testserver.Fault{Times: 1, Effect: testserver.Cut{After: 1 << 20}})
+		i = b.Inject(faults.Fault{Times: 1, Effect: faults.Cut{After: 1 << 20}})
 		_, err = read()
 		require.NoError(b, err)
 		require.Zero(b, i.Seen())
 
-		i = b.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}}, Effect: testserver.Reset{}})
+		i = b.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}}, Effect: faults.Reset{}})
 		_, err = b.client.Do(b.request(http.MethodPost, podsPath, pod("x")))
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 		require.Equal(b, 1, i.Seen())
@@ -216,7 +218,7 @@ func TestStaleReads(t *testing.T) {
 		b.fill(1)
 		old := b.Snapshot()
 		b.ok(http.MethodPost, podsPath, pod("b"))
-		i := b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Effect: testserver.Stale{At: old}})
+		i := b.Inject(faults.Fault{Match: faults.Match{Resource: "pods"}, Effect: faults.Stale{At: old}})
 		l := b.list(podsPath)
 		require.Equal(b, "101", l.Metadata.ResourceVersion)
 		require.Equal(b, []string{"a"}, l.names())
@@ -248,7 +250,7 @@ func TestStaleReads(t *testing.T) {
 func TestListFaults(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.fill(4)
-		i := b.Inject(testserver.Fault{Effect: testserver.IgnoreLimit{}})
+		i := b.Inject(faults.Fault{Effect: faults.IgnoreLimit{}})
 		require.Len(b, b.list(podsPath, "limit=9").Items, 4)
 		require.Zero(b, i.Seen(), "the list has no limit")
 		l := b.list(podsPath, "limit=2")
@@ -257,15 +259,15 @@ func TestListFaults(t *testing.T) {
 		require.Equal(b, 1, i.Seen())
 		b.Heal()
 
-		item := []testserver.FrameType{testserver.FrameItem}
-		i = b.Inject(testserver.Fault{Match: testserver.Match{Frames: item, Name: "b"}, Effect: testserver.DropEvent{}})
-		j := b.Inject(testserver.Fault{Match: testserver.Match{Frames: item, Name: "c"}, Effect: testserver.DuplicateEvent{}})
+		item := []watch.EventType{faults.Item}
+		i = b.Inject(faults.Fault{Match: faults.Match{Frames: item, Name: "b"}, Effect: faults.Drop{}})
+		j := b.Inject(faults.Fault{Match: faults.Match{Frames: item, Name: "c"}, Effect: faults.Duplicate{}})
 		require.Equal(b, []string{"a", "c", "c", "d"}, b.list(podsPath).names())
 		require.Equal(b, 1, i.Seen())
 		require.Equal(b, 1, j.Seen())
 		b.Heal()
 
-		i = b.Inject(testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.Malform{}})
+		i = b.Inject(faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.Malform{}})
 		l = b.list(podsPath)
 		require.Equal(b, []string{"a", "b", "c", "d"}, l.names(), "the metadata can be read")
 		require.EqualValues(b, 7, l.Items[1]["spec"])
@@ -273,7 +275,7 @@ func TestListFaults(t *testing.T) {
 		require.Equal(b, 1, i.Seen())
 		b.Heal()
 
-		i = b.Inject(testserver.Fault{Effect: testserver.EndlessList{}})
+		i = b.Inject(faults.Fault{Effect: faults.EndlessList{}})
 		require.Empty(b, b.list(mapsPath).Items)
 		res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
 		require.NoError(b, err)
@@ -286,7 +288,7 @@ func TestListFaults(t *testing.T) {
 
 func TestRefuseWatchList(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		i := b.Inject(testserver.Fault{Effect: testserver.RefuseWatchList{}})
+		i := b.Inject(faults.Fault{Effect: faults.RefuseWatchList{}})
 		path := podsPath + "?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
 		b.refused(422, http.MethodGet, path, nil)
 		require.Equal(b, 1, i.Seen())
@@ -299,45 +301,45 @@ func TestRefuseWatchList(t *testing.T) {
 // TestFrameFaults opens a watch from 100 with a bookmark each second, injects the fault of the row, and creates a, b
 // and c at 101 to 103.
 func TestFrameFaults(t *testing.T) {
-	added := []testserver.FrameType{testserver.FrameAdded}
+	added := []watch.EventType{watch.Added}
 	gone := &metav1.Status{Status: metav1.StatusFailure, Code: 410, Reason: metav1.StatusReasonExpired}
 	for name, row := range map[string]struct {
-		fault testserver.Fault
+		fault faults.Fault
 		want  string // events, then EOF, reset or unexpected if the watch ends so
 		seen  int
 	}{
-		"none":      {testserver.Fault{Effect: testserver.Reset{}}, "ADDED a@101, ADDED b@102, ADDED c@103, BOOKMARK@103", 0},
-		"drop":      {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.DropEvent{}}, "ADDED a@101, ADDED c@103, BOOKMARK@103", 1},
-		"drop nth":  {testserver.Fault{Skip: 1, Times: 1, Effect: testserver.DropEvent{}}, "ADDED a@101, ADDED c@103, BOOKMARK@103", 1},
-		"duplicate": {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.DuplicateEvent{}}, "ADDED a@101, ADDED b@102, ADDED b@102, ADDED c@103", 1},
+		"none":      {faults.Fault{Effect: faults.Reset{}}, "ADDED a@101, ADDED b@102, ADDED c@103, BOOKMARK@103", 0},
+		"drop":      {faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.Drop{}}, "ADDED a@101, ADDED c@103, BOOKMARK@103", 1},
+		"drop nth":  {faults.Fault{Skip: 1, Times: 1, Effect: faults.Drop{}}, "ADDED a@101, ADDED c@103, BOOKMARK@103", 1},
+		"duplicate": {faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.Duplicate{}}, "ADDED a@101, ADDED b@102, ADDED b@102, ADDED c@103", 1},
 		"hold": {
-			testserver.Fault{Match: testserver.Match{Name: "a"}, Effect: testserver.HoldEvent{Frames: 1}},
+			faults.Fault{Match: faults.Match{Name: "a"}, Effect: faults.Hold{Frames: 1}},
 			"ADDED b@102, ADDED a@101, ADDED c@103", 1,
 		},
 		"hold longer": {
-			testserver.Fault{Match: testserver.Match{Name: "a"}, Effect: testserver.HoldEvent{Frames: 2}},
+			faults.Fault{Match: faults.Match{Name: "a"}, Effect: faults.Hold{Frames: 2}},
 			"ADDED b@102, ADDED c@103, ADDED a@101, BOOKMARK@103", 1,
 		},
-		"cut": {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 30}}, "ADDED a@101, EOF", 1},
+		"cut": {faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.CutFrame{At: 30}}, "ADDED a@101, EOF", 1},
 		"cut abruptly": {
-			testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 30, Abrupt: true}}, "ADDED a@101, reset", 1,
+			faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.CutFrame{At: 30, Abrupt: true}}, "ADDED a@101, reset", 1,
 		},
-		"cut at the end": {testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 1 << 20}}, "ADDED a@101, ADDED b@102, EOF", 1},
-		"end":            {testserver.Fault{Skip: 2, Effect: testserver.EndWatch{}}, "ADDED a@101, ADDED b@102, EOF", 1},
-		"end abruptly":   {testserver.Fault{Skip: 1, Effect: testserver.EndWatch{Abrupt: true}}, "ADDED a@101, reset", 1},
-		"error":          {testserver.Fault{Skip: 1, Effect: testserver.EndWatch{Error: gone}}, "ADDED a@101, ERROR 410 Expired, EOF", 1},
+		"cut at the end": {faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.CutFrame{At: 1 << 20}}, "ADDED a@101, ADDED b@102, EOF", 1},
+		"end":            {faults.Fault{Skip: 2, Effect: faults.EndWatch{}}, "ADDED a@101, ADDED b@102, EOF", 1},
+		"end abruptly":   {faults.Fault{Skip: 1, Effect: faults.EndWatch{Abrupt: true}}, "ADDED a@101, reset", 1},
+		"error":          {faults.Fault{Skip: 1, Effect: faults.EndWatch{Error: gone}}, "ADDED a@101, ERROR 410 Expired, EOF", 1},
 		"no bookmarks": {
-			testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameBookmark}}, Effect: testserver.DropEvent{}},
+			faults.Fault{Match: faults.Match{Frames: []watch.EventType{watch.Bookmark}}, Effect: faults.Drop{}},
 			"ADDED a@101, ADDED b@102, ADDED c@103, EOF", 9,
 		},
 		"one bookmark late": {
-			testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameBookmark}}, Times: 1, Effect: testserver.HoldEvent{Frames: 1}},
+			faults.Fault{Match: faults.Match{Frames: []watch.EventType{watch.Bookmark}}, Times: 1, Effect: faults.Hold{Frames: 1}},
 			"ADDED a@101, ADDED b@102, ADDED c@103, BOOKMARK@103, BOOKMARK@103", 1,
 		},
-		"malformed":  {testserver.Fault{Match: testserver.Match{Frames: added, Name: "b"}, Effect: testserver.Malform{}}, "ADDED a@101, ADDED b@102 malformed, ADDED c@103", 1},
-		"items only": {testserver.Fault{Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.DropEvent{}}, "ADDED a@101, ADDED b@102, ADDED c@103", 0},
+		"malformed":  {faults.Fault{Match: faults.Match{Frames: added, Name: "b"}, Effect: faults.Malform{}}, "ADDED a@101, ADDED b@102 malformed, ADDED c@103", 1},
+		"items only": {faults.Fault{Match: faults.Match{Frames: []watch.EventType{faults.Item}}, Effect: faults.Drop{}}, "ADDED a@101, ADDED b@102, ADDED c@103", 0},
 		"mangled": {
-			testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.Malform{Mangle: func(in []byte) []byte {
+			faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.Malform{Mangle: func(in []byte) []byte {
 				return []byte(strings.Replace(string(in), `"name":"b"`, `"name":"z"`, 1))
 			}}},
 			"ADDED a@101, ADDED z@102, ADDED c@103", 1,
@@ -376,7 +378,7 @@ func TestHoldUntilRemoved(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		w := b.watch(podsPath, "resourceVersion=100")
 		defer w.close()
-		i := b.Inject(testserver.Fault{Match: testserver.Match{Name: "a"}, Effect: testserver.HoldEvent{}})
+		i := b.Inject(faults.Fault{Match: faults.Match{Name: "a"}, Effect: faults.Hold{}})
 		b.fill(2)
 		w.expect("ADDED b@102")
 		go func() {
@@ -392,8 +394,8 @@ func TestHoldUntilRemoved(t *testing.T) {
 func TestDropEndOfInitialEvents(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.fill(1)
-		i := b.Inject(testserver.Fault{
-			Match: testserver.Match{Frames: []testserver.FrameType{testserver.FrameInitialEventsEnd}}, Effect: testserver.DropEvent{},
+		i := b.Inject(faults.Fault{
+			Match: faults.Match{Frames: []watch.EventType{faults.InitialEventsEnd}}, Effect: faults.Drop{},
 		})
 		w := b.watch(podsPath, "allowWatchBookmarks=true", "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan")
 		defer w.close()
@@ -409,7 +411,7 @@ func TestStalledStream(t *testing.T) {
 	for name, release := range map[string]func(b *bench, i *testserver.Injection, w *stream) (ends bool){
 		"removed": func(_ *bench, i *testserver.Injection, _ *stream) bool { i.Remove(); return false },
 		"disconnected": func(b *bench, _ *testserver.Injection, _ *stream) bool {
-			b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+			b.Inject(faults.Fault{Effect: faults.Disconnect{}})
 			return true
 		},
 		"client gone": func(_ *bench, _ *testserver.Injection, w *stream) bool { w.close(); return true },
@@ -418,7 +420,7 @@ func TestStalledStream(t *testing.T) {
 			inBubble(t, testserver.Options{}, func(b *bench) {
 				w := b.watch(podsPath, "resourceVersion=100")
 				defer w.close()
-				i := b.Inject(testserver.Fault{Skip: 1, Times: 1, Effect: testserver.StallEvents{}})
+				i := b.Inject(faults.Fault{Skip: 1, Times: 1, Effect: faults.StallEvents{}})
 				b.fill(3)
 				w.expect("ADDED a@101")
 				require.NoError(b, i.Wait(b.Context(), 1))
@@ -440,14 +442,14 @@ func TestDisconnect(t *testing.T) {
 		one := b.watch(podsPath)
 		two := b.watch(podsPath)
 		other := b.watch(mapsPath)
-		i := b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Times: 1, Effect: testserver.Disconnect{}})
+		i := b.Inject(faults.Fault{Match: faults.Match{Resource: "pods"}, Times: 1, Effect: faults.Disconnect{}})
 		one.expectEnd() // the oldest watch
 		require.Equal(b, 1, i.Seen())
-		i = b.Inject(testserver.Fault{Match: testserver.Match{Resource: "pods"}, Effect: testserver.Disconnect{Abrupt: true}})
+		i = b.Inject(faults.Fault{Match: faults.Match{Resource: "pods"}, Effect: faults.Disconnect{Abrupt: true}})
 		_, err := two.next()
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 		require.Equal(b, 1, i.Seen())
-		b.Inject(testserver.Fault{Effect: testserver.Disconnect{
+		b.Inject(faults.Fault{Effect: faults.Disconnect{
 			Error: &metav1.Status{Status: metav1.StatusFailure, Code: 500, Reason: metav1.StatusReasonInternalError},
 		}})
 		other.expect("ERROR 500 InternalError")
@@ -463,8 +465,8 @@ func TestDisconnect(t *testing.T) {
 func TestShortWatch(t *testing.T) {
 	for _, abrupt := range []bool{false, true} {
 		inBubble(t, testserver.Options{}, func(b *bench) {
-			i := b.Inject(testserver.Fault{Times: 2, Effect: testserver.ShortWatch{For: time.Second, Abrupt: abrupt}})
-			j := b.Inject(testserver.Fault{Times: 1, Effect: testserver.ShortWatch{}})
+			i := b.Inject(faults.Fault{Times: 2, Effect: faults.ShortWatch{For: time.Second, Abrupt: abrupt}})
+			j := b.Inject(faults.Fault{Times: 1, Effect: faults.ShortWatch{}})
 			for range 2 {
 				started := time.Now()
 				w := b.watch(podsPath)
@@ -489,7 +491,7 @@ func TestShortWatch(t *testing.T) {
 func TestCompact(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		b.fill(3)
-		i := b.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		i := b.Inject(faults.Fault{Effect: faults.Compact{}})
 		require.Zero(b, i.Seen())
 		w := b.watch(podsPath, "resourceVersion=102")
 		w.expect("ERROR 410 Expired")
@@ -512,7 +514,7 @@ func TestRestoreGoesBack(t *testing.T) {
 		b.ok(http.MethodPost, podsPath, pod("b"))
 		w := b.watch(podsPath, "resourceVersion="+u.GetResourceVersion())
 		w.expect("ADDED b@103")
-		i := b.Inject(testserver.Fault{Effect: testserver.Restore{To: old}})
+		i := b.Inject(faults.Fault{Effect: faults.Restore{To: old}})
 		_, err := w.next()
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 		l := b.list(podsPath)
@@ -537,7 +539,7 @@ func TestRestoreGoesBack(t *testing.T) {
 func TestOutage(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		w := b.watch(podsPath)
-		i := b.Inject(testserver.Fault{Effect: testserver.Outage{}})
+		i := b.Inject(faults.Fault{Effect: faults.Outage{}})
 		_, err := w.next()
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 		_, err = b.client.Do(b.request(http.MethodGet, podsPath, nil))
@@ -550,7 +552,7 @@ func TestOutage(t *testing.T) {
 
 func TestInjectionWaits(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
-		i := b.Inject(testserver.Fault{Effect: testserver.Fail{}})
+		i := b.Inject(faults.Fault{Effect: faults.Fail{}})
 		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
 		defer cancel()
 		require.ErrorIs(b, i.Wait(ctx, 1), context.DeadlineExceeded)
@@ -565,7 +567,7 @@ func TestInjectionWaits(t *testing.T) {
 		require.NoError(b, i.Wait(b.Context(), 1))
 		require.NoError(b, i.Wait(b.Context(), 0))
 		require.NoError(b, <-answered)
-		require.PanicsWithValue(b, "testserver: inject: Fault.Effect is nil", func() { b.Inject(testserver.Fault{}) })
+		require.PanicsWithValue(b, "testserver: inject: Fault.Effect is nil", func() { b.Inject(faults.Fault{}) })
 	})
 }
 
@@ -578,11 +580,11 @@ func TestRunEndsInEveryState(t *testing.T) {
 		"watch":     func(b *bench) { b.watch(podsPath) },
 		"two":       func(b *bench) { b.watch(podsPath); b.watch(mapsPath) },
 		"stalled": func(b *bench) {
-			b.Inject(testserver.Fault{Effect: testserver.Stall{}})
+			b.Inject(faults.Fault{Effect: faults.Stall{}})
 			go func() { _, _ = b.client.Do(b.request(http.MethodGet, podsPath, nil)) }()
 		},
 		"stalled body": func(b *bench) {
-			b.Inject(testserver.Fault{Effect: testserver.Stall{After: 5}})
+			b.Inject(faults.Fault{Effect: faults.Stall{After: 5}})
 			go func() {
 				res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
 				if err == nil {
@@ -592,11 +594,11 @@ func TestRunEndsInEveryState(t *testing.T) {
 		},
 		"stalled stream": func(b *bench) {
 			b.watch(podsPath, "resourceVersion=100")
-			b.Inject(testserver.Fault{Effect: testserver.StallEvents{}})
+			b.Inject(faults.Fault{Effect: faults.StallEvents{}})
 			b.fill(1)
 		},
 		"delayed": func(b *bench) {
-			b.Inject(testserver.Fault{Effect: testserver.Delay{For: time.Hour}})
+			b.Inject(faults.Fault{Effect: faults.Delay{For: time.Hour}})
 			go func() { _, _ = b.client.Do(b.request(http.MethodGet, podsPath, nil)) }()
 		},
 		"waiting for a version": func(b *bench) {
@@ -604,7 +606,7 @@ func TestRunEndsInEveryState(t *testing.T) {
 		},
 		"endless list nobody reads": func(b *bench) {
 			b.fill(1)
-			b.Inject(testserver.Fault{Effect: testserver.EndlessList{}})
+			b.Inject(faults.Fault{Effect: faults.EndlessList{}})
 			res, err := b.client.Do(b.request(http.MethodGet, podsPath, nil))
 			require.NoError(b, err)
 			b.open = append(b.open, res.Body)

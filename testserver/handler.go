@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"go.uber.org/zap"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
@@ -27,7 +27,8 @@ type call struct {
 	def     *registry.Definition // the definition of c when the request arrived
 	media   wire.Media
 
-	stale        *Injection // not nil if a Stale fault affects the request
+	stale        *disturb.Injection // not nil if a Stale fault affects the request
+	staleState   *store.State
 	staleDecided bool
 }
 
@@ -37,13 +38,13 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	user, known := s.authenticate(r)
 	request.User = user
 	s.log.add(request)
-	w = s.disturb(w, r, request)
+	w = s.plan.Disturb(w, request.target(r))
 	if w == nil {
 		return // a fault has answered
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
 	if !known && !public(request.Path) {
-		s.fail(w, wire.Error(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
+		fail(w, wire.Error(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
 		return
 	}
 	if request.Resource == "" {
@@ -52,7 +53,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	}
 	if s.options.Authorize != nil {
 		if err := s.options.Authorize(request); err != nil {
-			s.fail(w, forbidden(request, err))
+			fail(w, forbidden(request, err))
 			return
 		}
 	}
@@ -106,7 +107,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		return
 	}
 	var err error
-	if x.media, err = wire.Negotiate(request.Accept, s.options.DropFields, def.Custom, x.otherKinds()...); err == nil {
+	if x.media, err = wire.Negotiate(r.Header.Get("Accept"), s.options.DropFields, def.Custom, x.otherKinds()...); err == nil {
 		err = x.media.CheckListKind(request.Verb == "list" || request.Verb == "deletecollection")
 	}
 	if err == nil && x.media.As == wire.Table {
@@ -119,7 +120,7 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		if r.Context().Err() != nil {
 			panic(http.ErrAbortHandler) // the client has gone
 		}
-		s.fail(w, err)
+		fail(w, err)
 	}
 }
 
@@ -129,13 +130,13 @@ func (x *call) unhandled() {
 	unknown := x.request.Subresource != "" && !x.hasSubresource()
 	switch {
 	case unknown && x.def.Custom:
-		x.fail(x.w, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name))
+		fail(x.w, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name))
 	case unknown:
 		x.notFound(x.w, x.request)
 	case x.def.Custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
-		x.fail(x.w, apierrors.NewBadRequest("name must be provided"))
+		fail(x.w, apierrors.NewBadRequest("name must be provided"))
 	default:
-		x.fail(x.w, wire.NotAllowed())
+		fail(x.w, wire.NotAllowed())
 	}
 }
 
@@ -205,7 +206,7 @@ func (s *Server) notFound(w http.ResponseWriter, r Request) {
 	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && slices.Contains(registry.Groups(s.store.Definitions()), parts[1]) {
 		err := wire.Error(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		err.ErrStatus.Details = &metav1.StatusDetails{}
-		s.fail(w, err)
+		fail(w, err)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -215,12 +216,8 @@ func (s *Server) notFound(w http.ResponseWriter, r Request) {
 }
 
 // fail answers with an error as a Status.
-func (s *Server) fail(w http.ResponseWriter, err error) {
-	status := wire.StatusOf(err)
-	if status.Code == http.StatusInternalServerError {
-		s.options.Logger.Warn("request failed", zap.NamedError("err", err))
-	}
-	wire.WriteStatus(w, status)
+func fail(w http.ResponseWriter, err error) {
+	wire.WriteStatus(w, wire.StatusOf(err))
 }
 
 // otherKinds returns the kinds, besides metadata, into which this request can convert its objects. Watches of tables
@@ -231,3 +228,6 @@ func (x *call) otherKinds() []string {
 	}
 	return []string{wire.Table}
 }
+
+// target returns what faults see of the request.
+func (x *call) target() disturb.Target { return x.request.target(x.http) }

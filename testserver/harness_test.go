@@ -25,7 +25,6 @@ import (
 var (
 	pods       = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: true}
 	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
-	namespaces = api.Resource{Version: "v1", Kind: "Namespace", Plural: "namespaces"}
 	crds       = api.Resource{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions"}
 	mills      = api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
 )

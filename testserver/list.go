@@ -12,13 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // present returns the state that reads use: the newest, or an older one if a Stale fault is active.
 func (x *call) present() store.View {
-	if v, ok := x.faults.stale(x); ok {
+	if v, ok := x.staleView(); ok {
 		return v
 	}
 	return x.store.View(x.c)
@@ -45,7 +47,7 @@ func (x *call) get() error {
 	if r == nil {
 		return apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
 	}
-	x.faults.countPast(v.Version)
+	x.plan.CountPast(v.Version)
 	return x.respond(http.StatusOK, r)
 }
 
@@ -100,7 +102,7 @@ func (x *call) list() error {
 		return err
 	}
 	p.Selection = sel
-	x.faults.countPast(p.Version)
+	x.plan.CountPast(p.Version)
 	return x.writeList(p)
 }
 
@@ -132,7 +134,7 @@ func (x *call) page(o metav1.ListOptions) (page, error) {
 func (x *call) exactView(version uint64) (store.View, error) {
 	v, ok := x.store.ViewAt(x.c, version)
 	if !ok {
-		x.faults.countExpired(version)
+		x.plan.CountExpired(version)
 		return v, wire.Expired("The resourceVersion for the provided list is too old.")
 	}
 	return v, nil
@@ -178,7 +180,7 @@ func (p page) collect() (items []*store.Record, next string) {
 
 func (x *call) writeList(p page) error {
 	items, next := p.collect()
-	if next != "" && x.faults.ignoresLimit(x) {
+	if next != "" && disturb.Answer[faults.IgnoreLimit](&x.plan, x.target()) {
 		p.limit = 0
 		items, next = p.collect()
 	}
@@ -225,15 +227,16 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 		return err == nil
 	}
 	buffer := make([]byte, 0, 1<<10)
+	target := x.target()
 	for _, r := range items {
 		buffer = sh.AppendItem(buffer[:0], r)
-		for _, item := range x.faults.items(x, r.Key, buffer) {
+		for _, item := range x.plan.Items(target, r.Key, buffer) {
 			if !put(item) {
 				return nil // the client has gone, or a fault cut the answer
 			}
 		}
 	}
-	for endless := x.faults.endless(x, len(items)); endless; {
+	for endless := len(items) > 0 && disturb.Answer[faults.EndlessList](&x.plan, target); endless; {
 		if !put(buffer) {
 			return nil // as above
 		}

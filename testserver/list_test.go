@@ -12,6 +12,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // fill creates pods a, b, c… at versions 101, 102, 103…
@@ -193,7 +194,7 @@ func TestExpiredContinueToken(t *testing.T) {
 		b.fill(4)
 		token := b.list(podsPath, "limit=2").Metadata.Continue
 		b.ok(http.MethodPost, podsPath, pod("z"))
-		b.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		b.Inject(faults.Fault{Effect: faults.Compact{}})
 		status := b.refused(http.StatusGone, http.MethodGet, podsPath+queryOf("limit=2", "continue="+token), nil)
 		require.Equal(b, metav1.StatusReasonExpired, status.Reason)
 		require.NotEmpty(b, status.Continue)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // model is the expected state of the server.
@@ -245,44 +246,44 @@ func TestNaiveClientConverges(t *testing.T) {
 				defer close(done)
 				client.run(stopped.Load)
 			}()
-			pick := testserver.Match{Resource: "configmaps", Verbs: []string{"watch", "list"}}
-			effects := []testserver.Effect{
-				testserver.Disconnect{},
-				testserver.Disconnect{Abrupt: true},
-				testserver.Compact{},
-				testserver.Reset{},
-				testserver.Fail{Code: 500},
-				testserver.Delay{For: time.Second},
-				testserver.Cut{After: 300, Abrupt: true},
-				testserver.CutFrame{At: 9},
-				testserver.EndWatch{},
-				testserver.DuplicateEvent{},
-				testserver.Outage{},
-				testserver.ShortWatch{For: time.Second},
-				testserver.IgnoreLimit{},
-				testserver.StallEvents{},
-				testserver.EndWatch{Error: &metav1.Status{Status: metav1.StatusFailure, Code: 500}},
+			pick := faults.Match{Resource: "configmaps", Verbs: []string{"watch", "list"}}
+			effects := []faults.Effect{
+				faults.Disconnect{},
+				faults.Disconnect{Abrupt: true},
+				faults.Compact{},
+				faults.Reset{},
+				faults.Fail{Code: 500},
+				faults.Delay{For: time.Second},
+				faults.Cut{After: 300, Abrupt: true},
+				faults.CutFrame{At: 9},
+				faults.EndWatch{},
+				faults.Duplicate{},
+				faults.Outage{},
+				faults.ShortWatch{For: time.Second},
+				faults.IgnoreLimit{},
+				faults.StallEvents{},
+				faults.EndWatch{Error: &metav1.Status{Status: metav1.StatusFailure, Code: 500}},
 			}
 			for range 30 {
-				var injected []*testserver.Injection
+				injected := map[*testserver.Injection]faults.Effect{}
 				for range 2 { // two at a time, because some errors need two faults
 					effect := effects[random.IntN(len(effects))]
-					injected = append(injected, b.Inject(testserver.Fault{
+					injected[b.Inject(faults.Fault{
 						Match: pick, Skip: random.IntN(2), Times: 1 + random.IntN(2), Effect: effect,
-					}))
+					})] = effect
 				}
 				// The client must send new requests, because faults affect only requests.
-				b.Inject(testserver.Fault{Times: random.IntN(2), Effect: testserver.Disconnect{}}).Remove()
+				b.Inject(faults.Fault{Times: random.IntN(2), Effect: faults.Disconnect{}}).Remove()
 				churn(b, random, m, 1+random.IntN(15))
 				<-time.After(time.Duration(random.IntN(5000)) * time.Millisecond)
-				for _, i := range injected {
-					seen[fmt.Sprintf("%T", i.Fault().Effect)] += i.Seen()
+				for i, effect := range injected {
+					seen[fmt.Sprintf("%T", effect)] += i.Seen()
 					i.Remove()
 				}
 			}
 			<-time.After(time.Minute)
 			stopped.Store(true)
-			b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+			b.Inject(faults.Fault{Effect: faults.Disconnect{}})
 			<-done
 			want := map[string]string{}
 			for key, version := range b.Snapshot().Versions(configMaps) {
@@ -292,8 +293,8 @@ func TestNaiveClientConverges(t *testing.T) {
 			require.Len(b, want, len(m.objects))
 		})
 	}
-	for _, name := range strings.Fields("Disconnect Compact Reset Fail Delay Cut CutFrame EndWatch DuplicateEvent Outage ShortWatch IgnoreLimit StallEvents") {
-		require.NotZero(t, seen["testserver."+name], "no seed saw the effect of %s", name)
+	for _, name := range strings.Fields("Disconnect Compact Reset Fail Delay Cut CutFrame EndWatch Duplicate Outage ShortWatch IgnoreLimit StallEvents") {
+		require.NotZero(t, seen["faults."+name], "no seed saw the effect of %s", name)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/testserver/internal/disturb"
 )
 
 // watches are the open watches, oldest first.
@@ -16,21 +18,22 @@ type watches struct {
 // openWatch is the entry of one open watch. A fault uses it to end the watch.
 type openWatch struct {
 	request Request
+	target  disturb.Target
 	ended   chan struct{} // closes after ending is set
 	ending  ending
 }
 
 // ending says how a watch ends.
 type ending struct {
-	injection *Injection
+	injection *disturb.Injection
 	status    *metav1.Status // if not nil, sent first as an ERROR event
 	abrupt    bool
 }
 
-func (ws *watches) add(r Request) *openWatch {
+func (ws *watches) add(r Request, t disturb.Target) *openWatch {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w := &openWatch{request: r, ended: make(chan struct{})}
+	w := &openWatch{request: r, target: t, ended: make(chan struct{})}
 	ws.open = append(ws.open, w)
 	return w
 }
@@ -42,7 +45,7 @@ func (ws *watches) remove(w *openWatch) {
 }
 
 // end ends the open watches that pick selects, oldest first.
-func (ws *watches) end(pick func(Request) (ending, bool)) {
+func (ws *watches) end(pick func(disturb.Target) (ending, bool)) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
 	for _, w := range ws.open {
@@ -51,7 +54,7 @@ func (ws *watches) end(pick func(Request) (ending, bool)) {
 			continue
 		default:
 		}
-		if e, ok := pick(w.request); ok {
+		if e, ok := pick(w.target); ok {
 			w.ending = e
 			close(w.ended)
 		}

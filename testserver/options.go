@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"time"
-
-	"go.uber.org/zap"
 )
 
 // Options are the settings of a Server. The zero value behaves like a kube-apiserver with its defaults, but requests
@@ -75,11 +73,6 @@ type Options struct {
 	// RequestLog is the number of requests that Server.Requests can return. Zero means 10,000; a negative value means
 	// none.
 	RequestLog int
-	// GitVersion is the version in the answer of /version. Empty means the version of kube-apiserver that this package
-	// imitates.
-	GitVersion string
-	// Logger logs answers with status 500 and errors of net/http. Nil logs nothing.
-	Logger *zap.Logger
 }
 
 // Tokens maps bearer tokens to user names. It never prints a token.
@@ -95,7 +88,6 @@ const (
 	defaultWatchTimeout = 30 * time.Minute
 	defaultVersionWait  = 3 * time.Second
 	defaultRequestLog   = 10_000
-	defaultGitVersion   = "v1.36.3"
 )
 
 func (o Options) withDefaults() Options {
@@ -105,10 +97,6 @@ func (o Options) withDefaults() Options {
 	o.WatchTimeout = cmp.Or(o.WatchTimeout, defaultWatchTimeout)
 	o.VersionWait = cmp.Or(o.VersionWait, defaultVersionWait)
 	o.RequestLog = max(cmp.Or(o.RequestLog, defaultRequestLog), 0)
-	o.GitVersion = cmp.Or(o.GitVersion, defaultGitVersion)
 	o.TLS = o.TLS || o.HTTP2
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
 	return o
 }

@@ -8,19 +8,18 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // Request describes a request that the server received. It does not contain credentials.
 type Request struct {
-	Method      string
-	Path        string
-	Query       url.Values
-	UserAgent   string
-	Accept      string
-	ContentType string
-	User        string // empty without authentication
-	At          time.Time
+	Method    string
+	Path      string
+	Query     url.Values
+	UserAgent string
+	User      string // empty without authentication
+	At        time.Time
 
 	// Verb is "get", "list", "watch", "create", "update", "patch", "delete" or "deletecollection" for a resource. For
 	// other requests it is the method in lower case.
@@ -30,25 +29,23 @@ type Request struct {
 	Group, Version, Resource, Subresource, Namespace, Name string
 }
 
-// resourceName returns "pods" or "deployments.apps".
-func (r Request) resourceName() string {
-	if r.Group == "" {
-		return r.Resource
+// target returns what faults see of the request.
+func (r Request) target(from *http.Request) disturb.Target {
+	return disturb.Target{
+		HTTP: from, Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource,
+		Namespace: r.Namespace, Name: r.Name,
 	}
-	return r.Resource + "." + r.Group
 }
 
 // parseRequest interprets the path as kube-apiserver does.
 func parseRequest(r *http.Request) Request {
 	out := Request{
-		Method:      r.Method,
-		Path:        r.URL.Path,
-		Query:       r.URL.Query(),
-		UserAgent:   r.UserAgent(),
-		Accept:      r.Header.Get("Accept"),
-		ContentType: r.Header.Get("Content-Type"),
-		Verb:        strings.ToLower(r.Method),
-		At:          time.Now(),
+		Method:    r.Method,
+		Path:      r.URL.Path,
+		Query:     r.URL.Query(),
+		UserAgent: r.UserAgent(),
+		Verb:      strings.ToLower(r.Method),
+		At:        time.Now(),
 	}
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch {

@@ -5,15 +5,16 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/sameorigin"
+	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -38,7 +39,7 @@ type Server struct {
 	options Options
 	store   *store.Store
 	writer  *writer.Writer
-	faults  *faults
+	plan    disturb.Plan
 	watches watches
 	log     requestLog
 	cert    *certificate // nil without TLS
@@ -59,7 +60,6 @@ func New(o Options) *Server {
 	s.writer = writer.New(s.store, writer.Options{
 		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
 	})
-	s.faults = newFaults(s)
 	s.log.limit = o.RequestLog
 	if o.TLS {
 		s.cert = newCertificate()
@@ -203,7 +203,7 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 			}
 		},
 		Protocols: s.protocols(),
-		ErrorLog:  zap.NewStdLog(s.options.Logger),
+		ErrorLog:  log.New(io.Discard, "", 0),
 	}
 	if s.cert != nil {
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.cert.pair}, MinVersion: tls.VersionTLS12}
@@ -243,7 +243,7 @@ func (s *Server) Client() *http.Client {
 // ECONNREFUSED after Run has ended. The connection is without TLS: if the server uses TLS, the caller does the
 // handshake with TLSConfig.
 func (s *Server) Dial(ctx context.Context) (net.Conn, error) {
-	if s.faults.refuses() {
+	if s.refuses() {
 		return nil, pipe.ErrRefused
 	}
 	s.mu.Lock()
@@ -272,7 +272,7 @@ func (s *Server) CA() []byte {
 // connected remembers a connection, so that an Outage can reset it. During an Outage it resets the connection at once;
 // only a real listener accepts one then.
 func (s *Server) connected(c net.Conn) {
-	if s.faults.refuses() {
+	if s.refuses() {
 		pipe.Reset(c)
 	}
 	s.mu.Lock()

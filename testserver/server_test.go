@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestListThenWatch(t *testing.T) {
@@ -71,14 +72,14 @@ func TestFaultsOnARealListener(t *testing.T) {
 		return err
 	}
 	require.NoError(t, get())
-	reset := srv.Inject(testserver.Fault{Times: 1, Effect: testserver.Reset{}})
+	reset := srv.Inject(faults.Fault{Times: 1, Effect: faults.Reset{}})
 	require.Error(t, get())
 	require.Equal(t, 1, reset.Seen())
 
 	res, err := client.Get("http://" + l.Addr().String() + podsPath + "?watch=1")
 	require.NoError(t, err)
 	defer res.Body.Close()
-	outage := srv.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	outage := srv.Inject(faults.Fault{Effect: faults.Outage{}})
 	_, err = io.Copy(io.Discard, res.Body)
 	require.Error(t, err)
 	require.Error(t, get())

@@ -1,9 +1,7 @@
 package testserver
 
 import (
-	"cmp"
 	"iter"
-	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,20 +19,6 @@ func (s *Server) Snapshot() *Snapshot { return &Snapshot{s.store.State()} }
 
 // ResourceVersion returns the version of the state.
 func (s *Snapshot) ResourceVersion() string { return strconv.FormatUint(s.state.Version(), 10) }
-
-// Resources returns the resources that have objects, sorted by name.
-func (s *Snapshot) Resources() []api.Resource {
-	var out []api.Resource
-	for gr, d := range s.state.Definitions() {
-		if s.state.View(gr).Len() > 0 {
-			out = append(out, d.Resource)
-		}
-	}
-	slices.SortFunc(out, func(a, b api.Resource) int {
-		return cmp.Compare(a.GroupResource().String(), b.GroupResource().String())
-	})
-	return out
-}
 
 // Len returns the number of objects of a resource.
 func (s *Snapshot) Len(r api.Resource) int { return s.state.View(r.GroupResource()).Len() }

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/testserver/internal/disturb"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 )
@@ -46,7 +48,10 @@ func (x *call) watch() error {
 	if err != nil {
 		return err
 	}
-	streaming := !x.options.NoWatchList && !x.faults.refusesWatchList(x, o)
+	streaming := !x.options.NoWatchList
+	if streaming && o.SendInitialEvents != nil {
+		streaming = !disturb.Answer[faults.RefuseWatchList](&x.plan, x.target())
+	}
 	o = wire.DefaultWatchOptions(o, streaming)
 	if err := wire.CheckWatchOptions(o, streaming); err != nil {
 		return err
@@ -67,7 +72,7 @@ func (x *call) watch() error {
 	if failure != nil && x.options.ExpiredStatus {
 		return failure
 	}
-	w.open = x.watches.add(x.request) // before the client can know that the watch is open
+	w.open = x.watches.add(x.request, x.target()) // before the client can know that the watch is open
 	defer x.watches.remove(w.open)
 	if w.sink = wire.NewSink(x.w, x.http, x.options.Compress); w.sink == nil {
 		return nil // the handshake failed and was answered
@@ -98,7 +103,7 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 	if err := w.resume(v.Version); err != nil {
 		return err
 	}
-	w.faults.countPast(v.Version)
+	w.plan.CountPast(v.Version)
 	if legacy || streamed {
 		w.initial = slices.Collect(w.selection.Scan(v, ""))
 		w.endBookmark = w.bookmarks && streamed
@@ -111,7 +116,7 @@ func (w *watcher) position(ctx context.Context, o metav1.ListOptions, version ui
 func (w *watcher) resume(version uint64) error {
 	cursor, oldest := w.store.Cursor(w.c, version)
 	if cursor == nil {
-		w.faults.countExpired(version)
+		w.plan.CountExpired(version)
 		return expiredWatch(version, oldest)
 	}
 	w.cursor, w.version, w.from = cursor, version, version
@@ -130,7 +135,7 @@ func (w *watcher) run(o metav1.ListOptions) {
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
 		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
-	if e, i := requestFault[ShortWatch](w.faults, w.request); i != nil && e.For < timeout {
+	if e, i := disturb.Request[faults.ShortWatch](&w.plan, w.target()); i != nil && e.For < timeout {
 		timeout = e.For
 		w.short = ending{injection: i, abrupt: e.Abrupt}
 	}
@@ -193,9 +198,9 @@ func (w *watcher) step() bool {
 		return false
 	default:
 	}
-	faultsChanged := w.faults.changes() // before the look at the faults, so that no change is missed
+	faultsChanged := w.plan.Changed() // before the look at the faults, so that no change is missed
 	w.noteDue()
-	n := w.store.Next(w.cursor, w.faults.newestVisible(w.call), w.options.WatchBacklog)
+	n := w.store.Next(w.cursor, w.newestVisible(), w.options.WatchBacklog)
 	switch {
 	case n.Cut:
 		w.finish(ending{abrupt: true})
@@ -299,16 +304,16 @@ func (w *watcher) sendChange(ch store.Step) bool {
 // sendObject sends one event after the faults. It returns false if the watch has ended.
 func (w *watcher) sendObject(kind watch.EventType, r *store.Record) bool {
 	w.buffer = w.shape.AppendEvent(w.buffer[:0], kind, r)
-	return w.dispatch(frame{kind: FrameType(kind), key: r.Key, body: w.buffer})
+	return w.dispatch(frame{disturb.Frame{Kind: kind, Key: r.Key}, w.buffer})
 }
 
 func (w *watcher) sendBookmark(end bool) bool {
-	kind := FrameBookmark
+	kind := watch.Bookmark
 	if end {
-		kind = FrameInitialEventsEnd
+		kind = faults.InitialEventsEnd
 	}
 	w.buffer = w.shape.AppendBookmark(w.buffer[:0], w.version, end)
-	return w.dispatch(frame{kind: kind, body: w.buffer})
+	return w.dispatch(frame{disturb.Frame{Kind: kind}, w.buffer})
 }
 
 // sendStatus sends an ERROR event.
@@ -324,7 +329,7 @@ func (w *watcher) finish(e ending) {
 	if e.status != nil {
 		w.sendStatus(e.status)
 	}
-	e.injection.countSeen()
+	e.injection.CountSeen()
 	if e.abrupt {
 		w.sink.Abort()
 		return

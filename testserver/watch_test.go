@@ -13,6 +13,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestWatchStarts(t *testing.T) {
@@ -192,7 +193,7 @@ func TestWatchSelectorsFollowChanges(t *testing.T) {
 		} {
 			watches[name].expect(want...)
 		}
-		b.Inject(testserver.Fault{Effect: testserver.Disconnect{}})
+		b.Inject(faults.Fault{Effect: faults.Disconnect{}})
 		for _, w := range watches {
 			w.expectEnd()
 		}
@@ -246,7 +247,7 @@ func TestCompactionSparesOpenWatches(t *testing.T) {
 		w := b.watch(podsPath, "resourceVersion=100")
 		defer w.close()
 		b.fill(10) // the watch has no time to read, and the history has two changes
-		b.Inject(testserver.Fault{Effect: testserver.Compact{}})
+		b.Inject(faults.Fault{Effect: faults.Compact{}})
 		b.edit(pods, api.Key{Namespace: "default", Name: "a"}, "spec.nodeName", "n")
 		for i := range 10 {
 			w.expect(fmt.Sprintf("ADDED %c@%d", 'a'+i, 101+i))

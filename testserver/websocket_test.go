@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 type brokenListener struct{}
@@ -113,7 +114,7 @@ func TestWebSocketHandshake(t *testing.T) {
 func TestWebSocketFaults(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {
 		c := b.dialWebSocket(podsPath, "resourceVersion=100")
-		b.Inject(testserver.Fault{Match: testserver.Match{Name: "b"}, Times: 1, Effect: testserver.CutFrame{At: 20}})
+		b.Inject(faults.Fault{Match: faults.Match{Name: "b"}, Times: 1, Effect: faults.CutFrame{At: 20}})
 		b.fill(2)
 		expectMessages(t, c, "ADDED a@101")
 		_, body, err := c.ReadMessage()
@@ -123,7 +124,7 @@ func TestWebSocketFaults(t *testing.T) {
 		require.True(b, websocket.IsCloseError(err, websocket.CloseNormalClosure), "%v", err)
 
 		c = b.dialWebSocket(podsPath, "resourceVersion=102")
-		b.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
+		b.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 		_, _, err = c.ReadMessage()
 		require.ErrorIs(b, err, syscall.ECONNRESET)
 
@@ -132,7 +133,7 @@ func TestWebSocketFaults(t *testing.T) {
 		require.NoError(b, c.Close())
 
 		// Faults on the bytes of a body do not affect WebSockets.
-		cut := b.Inject(testserver.Fault{Effect: testserver.Cut{After: 1}})
+		cut := b.Inject(faults.Fault{Effect: faults.Cut{After: 1}})
 		c = b.dialWebSocket(podsPath, "resourceVersion=101")
 		expectMessages(t, c, "ADDED b@102")
 		require.Zero(b, cut.Seen())
@@ -156,7 +157,7 @@ func TestTLSAndHTTP2InABubble(t *testing.T) {
 				w := b.watch(podsPath, "resourceVersion=0")
 				require.Equal(b, proto, w.res.Proto)
 				w.expect("ADDED a@101", "ADDED b@102", "ADDED c@103")
-				b.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
+				b.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 				_, err := w.next()
 				require.Error(b, err)
 				<-time.After(time.Hour)

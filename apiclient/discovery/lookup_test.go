@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // onEveryServer runs a test with the formats of a new and of an old server.
@@ -309,7 +310,7 @@ func onTheTestServer(t *testing.T, o testserver.Options) {
 	require.True(t, apierrors.IsUnauthorized(err), "%v", err)
 	require.NotErrorIs(t, err, discovery.ErrUnknownResource)
 
-	stall := s.Inject(testserver.Fault{Effect: testserver.Stall{}})
+	stall := s.Inject(faults.Fault{Effect: faults.Stall{}})
 	short, stop := context.WithCancel(t.Context())
 	failed := make(chan error)
 	go func() {

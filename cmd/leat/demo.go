@@ -22,6 +22,7 @@ import (
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func newDemo() *cobra.Command {
@@ -204,17 +205,17 @@ func (d *demo) script() []step {
 			return apiclient.NewPartial[*pod](d.client, pods, web.Namespace).Delete(ctx, first, metav1.DeleteOptions{})
 		}, func() bool { return settled(3)() && renewed() }},
 		{"The server cuts every connection. The watches go on from where they were: nothing is listed again, nothing is lost.", func(ctx context.Context) error {
-			d.server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: true}})
+			d.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: true}})
 			return scale(ctx, 1)
 		}, settled(1)},
 		{"The connections are gone for a while. A pod is deleted, and the history with it. A list finds out, and tells what changed.", func(context.Context) error {
 			remember()
-			outage := d.server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+			outage := d.server.Inject(faults.Fault{Effect: faults.Outage{}})
 			defer outage.Remove()
 			if err := d.server.Delete(pods, first); err != nil {
 				return err
 			}
-			d.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+			d.server.Inject(faults.Fault{Effect: faults.Compact{}})
 			return nil
 		}, func() bool { return settled(1)() && renewed() }},
 		{"The ReplicaSet is deleted. Its pod goes too.", func(ctx context.Context) error {

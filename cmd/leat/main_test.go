@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // output collects the output of a command. A test can wait for a text in it.
@@ -221,7 +222,7 @@ func TestForbiddenList(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()
-	server.Inject(testserver.Fault{Match: testserver.Match{Resource: "secrets"}, Effect: testserver.Fail{Code: 403, Message: "secrets is forbidden: you may not"}})
+	server.Inject(faults.Fault{Match: faults.Match{Resource: "secrets"}, Effect: faults.Fail{Code: 403, Message: "secrets is forbidden: you may not"}})
 	out, errs := newOutput(), newOutput()
 	require.Equal(t, 1, run(t.Context(), []string{"watch", "secrets", "--server", "http://" + listener.Addr().String()}, out, errs))
 	require.Equal(t, "leat: list secrets: secrets is forbidden: you may not\n", errs.String())

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // TestOrphansAreAdoptedAndStrangersReleased removes the ReplicaSets of a Deployment and gives them back, with owner
@@ -137,14 +138,14 @@ func TestSelectingAll(t *testing.T) {
 // TestRefusedSets has a server that refuses the new ReplicaSet: temporarily, permanently, and because the namespace
 // terminates.
 func TestRefusedSets(t *testing.T) {
-	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
-		return w.Server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: f,
+	refuse := func(w *world, f faults.Fail) *testserver.Injection {
+		return w.Server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: f,
 		})
 	}
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		refused := refuse(w, testserver.Fail{Code: 403, Message: "exceeded quota"})
+		refused := refuse(w, faults.Fail{Code: 403, Message: "exceeded quota"})
 		w.deploy(asIs)
 		w.Pass(10 * time.Millisecond)
 		require.Equal(w, "False ReplicaSetCreateError", w.condition(appsv1.DeploymentProgressing))
@@ -155,7 +156,7 @@ func TestRefusedSets(t *testing.T) {
 	})
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		refused := refuse(w, testserver.Fail{Code: 422, Message: "the template is nonsense"})
+		refused := refuse(w, faults.Fail{Code: 422, Message: "the template is nonsense"})
 		w.deploy(asIs)
 		w.Pass(time.Hour)
 		require.LessOrEqual(w, refused.Seen(), 3)
@@ -164,7 +165,7 @@ func TestRefusedSets(t *testing.T) {
 	})
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start()
-		refused := refuse(w, testserver.Fail{Code: 500})
+		refused := refuse(w, faults.Fail{Code: 500})
 		w.deploy(asIs)
 		w.Pass(24 * time.Hour)
 		require.Less(w, refused.Seen(), 60, "fifteen retries, and another one after an event")
@@ -178,9 +179,9 @@ func TestNamespaceThatEnds(t *testing.T) {
 	for _, resource := range []string{"replicasets.apps", "pods"} {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()
-			refused := w.Server.Inject(testserver.Fault{
-				Match:  testserver.Match{Verbs: []string{"create"}, Resource: resource},
-				Effect: testserver.Fail{Code: 403, Body: terminating, Header: map[string][]string{"Content-Type": {"application/json"}}},
+			refused := w.Server.Inject(faults.Fault{
+				Match:  faults.Match{Verbs: []string{"create"}, Resource: resource},
+				Effect: faults.Fail{Code: 403, Body: terminating, Header: map[string][]string{"Content-Type": {"application/json"}}},
 			})
 			w.deploy(asIs)
 			w.Pass(time.Hour)
@@ -198,17 +199,17 @@ func TestRolloutUnderFaults(t *testing.T) {
 		w.start()
 		w.deploy(asIs)
 		w.Pass(time.Minute)
-		writes := testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}
-		watches := testserver.Match{Verbs: []string{"watch"}}
-		for i, f := range []testserver.Fault{
-			{Match: writes, Skip: 2, Times: 3, Effect: testserver.Fail{Code: 500}},
-			{Match: writes, Skip: 1, Times: 2, Effect: testserver.Fail{Code: 429, RetryAfter: time.Second}},
-			{Match: writes, Skip: 3, Times: 3, Effect: testserver.Reset{}},
-			{Match: writes, Times: 3, Effect: testserver.Cut{After: 10, Abrupt: true}},
-			{Match: watches, Effect: testserver.Disconnect{Abrupt: true}},
-			{Match: watches, Times: 6, Effect: testserver.EndWatch{}},
-			{Match: watches, Effect: testserver.Compact{}},
-			{Match: watches, Times: 20, Effect: testserver.DuplicateEvent{}},
+		writes := faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}
+		watches := faults.Match{Verbs: []string{"watch"}}
+		for i, f := range []faults.Fault{
+			{Match: writes, Skip: 2, Times: 3, Effect: faults.Fail{Code: 500}},
+			{Match: writes, Skip: 1, Times: 2, Effect: faults.Fail{Code: 429, RetryAfter: time.Second}},
+			{Match: writes, Skip: 3, Times: 3, Effect: faults.Reset{}},
+			{Match: writes, Times: 3, Effect: faults.Cut{After: 10, Abrupt: true}},
+			{Match: watches, Effect: faults.Disconnect{Abrupt: true}},
+			{Match: watches, Times: 6, Effect: faults.EndWatch{}},
+			{Match: watches, Effect: faults.Compact{}},
+			{Match: watches, Times: 20, Effect: faults.Duplicate{}},
 		} {
 			w.Server.Inject(f)
 			w.edit(image("web:" + string(rune('a'+i))))
@@ -231,8 +232,8 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 			w.start()
 			w.deploy(asIs)
 			w.Pass(time.Minute)
-			held := w.Server.Inject(testserver.Fault{
-				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
+			held := w.Server.Inject(faults.Fault{
+				Match: faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: faults.Reset{},
 			})
 			w.edit(image("web:2"))
 			w.Pass(time.Second)
@@ -335,11 +336,11 @@ func TestTheLeaderWorks(t *testing.T) {
 func TestADecisionWaitsForTheOneBefore(t *testing.T) {
 	inWorld(t, testserver.Options{}, func(w *world) {
 		w.start(partDeployment)
-		creations := w.Server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: testserver.Delay{},
+		creations := w.Server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"create"}, Resource: "replicasets.apps"}, Effect: faults.Delay{},
 		})
-		stalled := w.Server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"watch"}, Resource: "replicasets.apps"}, Effect: testserver.StallEvents{},
+		stalled := w.Server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"watch"}, Resource: "replicasets.apps"}, Effect: faults.StallEvents{},
 		})
 		w.deploy(asIs)
 		w.Pass(5*time.Second - time.Nanosecond)

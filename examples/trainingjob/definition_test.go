@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/examples/program"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 const waits = "waiting until the server serves the resource"
@@ -86,7 +87,7 @@ func TestMissingPermission(t *testing.T) {
 func TestEachFailureHasItsOwnTime(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		fail := func() *testserver.Injection {
-			return w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"list"}}, Effect: testserver.Fail{Code: http.StatusForbidden}})
+			return w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"list"}}, Effect: faults.Fail{Code: http.StatusForbidden}})
 		}
 		// The server does not count requests for unknown resources as lists.
 		w.define()
@@ -145,7 +146,7 @@ func TestEndsWhileItWaits(t *testing.T) {
 		require.Zero(w, time.Since(began))
 	})
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
-		w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"get", "list"}}, Effect: testserver.Stall{}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"get", "list"}}, Effect: faults.Stall{}})
 		w.start()
 		w.Idle()
 		w.program.Stop()
@@ -181,7 +182,7 @@ func TestReadinessNamesTheCause(t *testing.T) {
 // TestEndsWhileItInstalls expects no error.
 func TestEndsWhileItInstalls(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
-		w.Server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"patch"}}, Effect: testserver.Stall{}})
+		w.Server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"patch"}}, Effect: faults.Stall{}})
 		w.start(func(o *options) { o.install = true })
 		w.program.Stop()
 	})

@@ -18,6 +18,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func TestInvalidJobs(t *testing.T) {
@@ -82,8 +83,8 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 			w.submit(func(j *job.TrainingJob) { j.Spec.CleanPodPolicy = job.CleanAll })
 			w.runs(everybody...)
 			w.Pass(time.Minute)
-			cut := w.Server.Inject(testserver.Fault{
-				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
+			cut := w.Server.Inject(faults.Fault{
+				Match: faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: faults.Reset{},
 			})
 			w.ends("worker-0", corev1.PodFailed, 130)
 			w.Pass(time.Second)
@@ -94,8 +95,8 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 			require.Equal(w, everybody, w.pods(), "stopped at write %d", at)
 			require.EqualValues(w, 1, w.job().Status.Restarts, "stopped at write %d", at)
 
-			cut = w.Server.Inject(testserver.Fault{
-				Match: testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: testserver.Reset{},
+			cut = w.Server.Inject(faults.Fault{
+				Match: faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}, Skip: at, Effect: faults.Reset{},
 			})
 			w.ends("chief-0", corev1.PodSucceeded, 0)
 			w.Pass(time.Second)
@@ -113,17 +114,17 @@ func TestStoppedBetweenTwoWrites(t *testing.T) {
 
 // TestTrainingUnderFaults runs jobs to their end while the server has all faults that lose no data.
 func TestTrainingUnderFaults(t *testing.T) {
-	writes := testserver.Match{Verbs: []string{"create", "update", "patch", "delete"}}
-	watches := testserver.Match{Verbs: []string{"watch"}}
-	for _, f := range []testserver.Fault{
-		{Match: writes, Skip: 2, Times: 3, Effect: testserver.Fail{Code: 500}},
-		{Match: writes, Skip: 1, Times: 2, Effect: testserver.Fail{Code: 429, RetryAfter: time.Second}},
-		{Match: writes, Skip: 3, Times: 3, Effect: testserver.Reset{}},
-		{Match: writes, Times: 3, Effect: testserver.Cut{After: 10, Abrupt: true}},
-		{Match: watches, Effect: testserver.Disconnect{Abrupt: true}},
-		{Match: watches, Times: 6, Effect: testserver.EndWatch{}},
-		{Match: watches, Effect: testserver.Compact{}},
-		{Match: watches, Times: 20, Effect: testserver.DuplicateEvent{}},
+	writes := faults.Match{Verbs: []string{"create", "update", "patch", "delete"}}
+	watches := faults.Match{Verbs: []string{"watch"}}
+	for _, f := range []faults.Fault{
+		{Match: writes, Skip: 2, Times: 3, Effect: faults.Fail{Code: 500}},
+		{Match: writes, Skip: 1, Times: 2, Effect: faults.Fail{Code: 429, RetryAfter: time.Second}},
+		{Match: writes, Skip: 3, Times: 3, Effect: faults.Reset{}},
+		{Match: writes, Times: 3, Effect: faults.Cut{After: 10, Abrupt: true}},
+		{Match: watches, Effect: faults.Disconnect{Abrupt: true}},
+		{Match: watches, Times: 6, Effect: faults.EndWatch{}},
+		{Match: watches, Effect: faults.Compact{}},
+		{Match: watches, Times: 20, Effect: faults.Duplicate{}},
 	} {
 		inWorld(t, testserver.Options{}, func(w *world) {
 			w.start()

@@ -52,10 +52,12 @@ var table = []layer{
 	{"testserver/internal/store", "api testserver/internal/object testserver/internal/registry testserver/internal/signal"},
 	{"testserver/internal/writer", "api testserver/internal/object testserver/internal/registry testserver/internal/store"},
 	{"testserver/internal/wire", "api testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store"},
-	{"testserver", "api internal/sameorigin testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/signal testserver/internal/store testserver/internal/wire testserver/internal/writer"},
-	{"testkit", "api apiclient testserver"},
+	{"testserver/faults", ""},
+	{"testserver/internal/disturb", "api testserver/faults testserver/internal/object testserver/internal/pipe testserver/internal/signal testserver/internal/wire"},
+	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
+	{"testkit", "api apiclient testserver testserver/faults"},
 	{"internal/archtest internal/mutate", ""},
-	{"internal/listerwatchertest", "api codec testserver"}, // for tests only
+	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
 	{"internal/trace", "api cache deltafifo informer"},
 	{"cmd/* examples/* internal/soak", everything},
 }

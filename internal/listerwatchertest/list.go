@@ -11,9 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func listEmpty[T api.Object](b *bench[T]) {
@@ -69,7 +70,7 @@ func listExpiredPage[T api.Object](b *bench[T]) {
 	_, meta, err := b.list(metav1.ListOptions{Limit: 2})
 	require.NoError(b, err)
 	b.create("d")
-	b.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	b.server.Inject(faults.Fault{Effect: faults.Compact{}})
 	_, _, err = b.list(metav1.ListOptions{Limit: 2, Continue: meta.Continue})
 	require.True(b, apierrors.IsResourceExpired(err), "%v", err)
 }
@@ -156,7 +157,7 @@ func listKnown[T api.Object](b *bench[T]) {
 
 func listCancelled[T api.Object](b *bench[T]) {
 	b.create("a")
-	b.server.Inject(testserver.Fault{Effect: testserver.Stall{After: 30}, Match: testserver.Match{Verbs: []string{"list"}}})
+	b.server.Inject(faults.Fault{Effect: faults.Stall{After: 30}, Match: faults.Match{Verbs: []string{"list"}}})
 	ctx, cancel := context.WithCancel(b.Context())
 	failed := make(chan error)
 	go func() {
@@ -172,26 +173,26 @@ func listCancelled[T api.Object](b *bench[T]) {
 
 // kinds are the errors that a caller can distinguish.
 var kinds = []struct {
-	fail testserver.Fail
+	fail faults.Fail
 	is   func(error) bool
 }{
-	{testserver.Fail{Code: 400}, apierrors.IsBadRequest},
-	{testserver.Fail{Code: 401}, apierrors.IsUnauthorized},
-	{testserver.Fail{Code: 403, Message: "no"}, apierrors.IsForbidden},
-	{testserver.Fail{Code: 404}, apierrors.IsNotFound},
-	{testserver.Fail{Code: 410, Reason: metav1.StatusReasonExpired}, apierrors.IsResourceExpired},
-	{testserver.Fail{Code: 410, Reason: metav1.StatusReasonGone}, apierrors.IsGone},
-	{testserver.Fail{Code: 422, Reason: metav1.StatusReasonInvalid}, apierrors.IsInvalid},
-	{testserver.Fail{Code: 429, RetryAfter: 7 * time.Second}, apierrors.IsTooManyRequests},
-	{testserver.Fail{Code: 500}, apierrors.IsInternalError},
-	{testserver.Fail{Code: 503, RetryAfter: 2 * time.Second}, apierrors.IsServiceUnavailable},
-	{testserver.Fail{Code: 504, Reason: metav1.StatusReasonTimeout}, apierrors.IsTimeout},
-	{testserver.Fail{Code: 502, Body: []byte("<html>bad gateway</html>"), Header: map[string][]string{"Content-Type": {"text/html"}}}, apierrors.IsInternalError},
+	{faults.Fail{Code: 400}, apierrors.IsBadRequest},
+	{faults.Fail{Code: 401}, apierrors.IsUnauthorized},
+	{faults.Fail{Code: 403, Message: "no"}, apierrors.IsForbidden},
+	{faults.Fail{Code: 404}, apierrors.IsNotFound},
+	{faults.Fail{Code: 410, Reason: metav1.StatusReasonExpired}, apierrors.IsResourceExpired},
+	{faults.Fail{Code: 410, Reason: metav1.StatusReasonGone}, apierrors.IsGone},
+	{faults.Fail{Code: 422, Reason: metav1.StatusReasonInvalid}, apierrors.IsInvalid},
+	{faults.Fail{Code: 429, RetryAfter: 7 * time.Second}, apierrors.IsTooManyRequests},
+	{faults.Fail{Code: 500}, apierrors.IsInternalError},
+	{faults.Fail{Code: 503, RetryAfter: 2 * time.Second}, apierrors.IsServiceUnavailable},
+	{faults.Fail{Code: 504, Reason: metav1.StatusReasonTimeout}, apierrors.IsTimeout},
+	{faults.Fail{Code: 502, Body: []byte("<html>bad gateway</html>"), Header: map[string][]string{"Content-Type": {"text/html"}}}, apierrors.IsInternalError},
 }
 
 func listErrors[T api.Object](b *bench[T]) {
 	for _, k := range kinds {
-		i := b.server.Inject(testserver.Fault{Effect: k.fail})
+		i := b.server.Inject(faults.Fault{Effect: k.fail})
 		_, _, err := b.list(metav1.ListOptions{})
 		i.Remove()
 		requireKind(b, k.fail, k.is, err)
@@ -200,7 +201,7 @@ func listErrors[T api.Object](b *bench[T]) {
 	require.NoError(b, err, "an error leaves nothing behind")
 }
 
-func requireKind[T api.Object](b *bench[T], f testserver.Fail, is func(error) bool, err error) {
+func requireKind[T api.Object](b *bench[T], f faults.Fail, is func(error) bool, err error) {
 	b.Helper()
 	require.True(b, is(err), "%d: %v", f.Code, err)
 	seconds, ok := apierrors.SuggestsClientDelay(err)
@@ -222,7 +223,7 @@ func refused[T api.Object](b *bench[T]) {
 
 func listUndecodable[T api.Object](b *bench[T]) {
 	b.create("a", "b", "c")
-	b.server.Inject(testserver.Fault{Match: testserver.Match{Name: "b", Frames: []testserver.FrameType{testserver.FrameItem}}, Effect: testserver.Malform{}})
+	b.server.Inject(faults.Fault{Match: faults.Match{Name: "b", Frames: []watch.EventType{faults.Item}}, Effect: faults.Malform{}})
 	var reported []*api.UndecodableError
 	var names []string
 	o := api.Options[T]{OnUndecodable: func(e *api.UndecodableError) error {

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 func watchFromVersion[T api.Object](b *bench[T]) {
@@ -160,7 +160,7 @@ func watchCancelled[T api.Object](b *bench[T]) {
 }
 
 func watchCancelledWhileItOpens[T api.Object](b *bench[T]) {
-	b.server.Inject(testserver.Fault{Effect: testserver.Stall{}})
+	b.server.Inject(faults.Fault{Effect: faults.Stall{}})
 	ctx, cancel := context.WithCancel(b.Context())
 	failed := make(chan error)
 	go func() {
@@ -203,7 +203,7 @@ func watchOpen[T api.Object](b *bench[T]) {
 	stop()
 	require.Equal(b, 1, opened)
 
-	refusal := b.server.Inject(testserver.Fault{Effect: testserver.Fail{Code: 403}})
+	refusal := b.server.Inject(faults.Fault{Effect: faults.Fail{Code: 403}})
 	next, _ = b.pull(b.subject.Watch(b.Context(), o))
 	require.Contains(b, next(), "ERROR")
 	require.Equal(b, 1, opened, "a watch that is refused is not open")
@@ -216,7 +216,7 @@ func watchOpen[T api.Object](b *bench[T]) {
 func watchExpired[T api.Object](b *bench[T]) {
 	version := b.create("a")
 	b.create("b")
-	b.server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	b.server.Inject(faults.Fault{Effect: faults.Compact{}})
 	err := b.failure(metav1.ListOptions{ResourceVersion: version})
 	require.True(b, apierrors.IsResourceExpired(err) || apierrors.IsGone(err), "%v", err)
 }
@@ -227,14 +227,14 @@ func watchErrorEvent[T api.Object](b *bench[T]) {
 	added := b.create("b")
 	require.Equal(b, "ADDED b "+added, next())
 	status := apierrors.NewTooManyRequests("slow down", 3).Status()
-	b.server.Inject(testserver.Fault{Effect: testserver.Disconnect{Error: &status}})
+	b.server.Inject(faults.Fault{Effect: faults.Disconnect{Error: &status}})
 	require.Contains(b, next(), "slow down")
 	require.Equal(b, "END", next(), "nothing follows an error")
 }
 
 func watchErrors[T api.Object](b *bench[T]) {
 	for _, k := range kinds {
-		i := b.server.Inject(testserver.Fault{Effect: k.fail})
+		i := b.server.Inject(faults.Fault{Effect: k.fail})
 		err := b.failure(metav1.ListOptions{})
 		i.Remove()
 		requireKind(b, k.fail, k.is, err)
@@ -247,7 +247,7 @@ func watchDisconnected[T api.Object](b *bench[T]) {
 		next, stop := b.watch(metav1.ListOptions{})
 		version := b.create("a")
 		require.Equal(b, "ADDED a "+version, next())
-		b.server.Inject(testserver.Fault{Effect: testserver.Disconnect{Abrupt: abrupt}})
+		b.server.Inject(faults.Fault{Effect: faults.Disconnect{Abrupt: abrupt}})
 		if abrupt {
 			require.Contains(b, next(), "ERROR ")
 		} else {
@@ -256,7 +256,7 @@ func watchDisconnected[T api.Object](b *bench[T]) {
 		stop()
 		b.remove("a")
 	}
-	i := b.server.Inject(testserver.Fault{Effect: testserver.EndWatch{Abrupt: true}})
+	i := b.server.Inject(faults.Fault{Effect: faults.EndWatch{Abrupt: true}})
 	b.create("b")
 	err := b.failure(metav1.ListOptions{})
 	i.Remove()
@@ -267,7 +267,7 @@ func watchCut[T api.Object](b *bench[T]) {
 	first := b.create("a")
 	b.create("b")
 	for _, abrupt := range []bool{false, true} {
-		i := b.server.Inject(testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.CutFrame{At: 100, Abrupt: abrupt}})
+		i := b.server.Inject(faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.CutFrame{At: 100, Abrupt: abrupt}})
 		var names []string
 		var last error
 		for event, err := range b.subject.Watch(b.Context(), api.Options[T]{}) {
@@ -296,7 +296,7 @@ func watchOutage[T api.Object](b *bench[T]) {
 	version := b.create("a")
 	next, _ := b.watch(metav1.ListOptions{})
 	require.Equal(b, "ADDED a "+version, next())
-	outage := b.server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	outage := b.server.Inject(faults.Fault{Effect: faults.Outage{}})
 	require.Contains(b, next(), "ERROR ")
 	require.ErrorIs(b, b.failure(metav1.ListOptions{}), syscall.ECONNREFUSED)
 	outage.Remove()
@@ -306,7 +306,7 @@ func watchOutage[T api.Object](b *bench[T]) {
 
 func watchUndecodable[T api.Object](b *bench[T]) {
 	b.create("a", "b", "c")
-	b.server.Inject(testserver.Fault{Match: testserver.Match{Name: "b"}, Effect: testserver.Malform{}})
+	b.server.Inject(faults.Fault{Match: faults.Match{Name: "b"}, Effect: faults.Malform{}})
 	var reported []*api.UndecodableError
 	var names []string
 	o := api.Options[T]{OnUndecodable: func(e *api.UndecodableError) error {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // The objects: as many mills in as many namespaces, and at most so many parts of each.
@@ -65,7 +66,7 @@ func (s *soak) churn(ctx context.Context, v *visitors, d time.Duration) (lied bo
 			lied = lied || k.lies
 			injected[k.name] = append(injected[k.name], s.world.server.Inject(k.make(s.rand)))
 		case n < 764:
-			i := s.world.server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+			i := s.world.server.Inject(faults.Fault{Effect: faults.Outage{}})
 			injected[outage] = append(injected[outage], i)
 			time.AfterFunc(rand.N(300*time.Millisecond), i.Remove)
 		case n < 780:

@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // settleTimeout is how long everything may take to reach the desired state once nothing is disturbed. It is a multiple
@@ -46,7 +47,7 @@ func (s *soak) settle(ctx context.Context, v *visitors, lied bool) error {
 // history of it.
 func (s *soak) reveal() error {
 	server := s.world.server
-	out := server.Inject(testserver.Fault{Effect: testserver.Outage{}})
+	out := server.Inject(faults.Fault{Effect: faults.Outage{}})
 	defer out.Remove()
 	if err := s.put(0, maxParts); err != nil {
 		return err
@@ -58,7 +59,7 @@ func (s *soak) reveal() error {
 	if err := server.Delete(parts, api.Key{Namespace: namespaceOf(0), Name: "hidden"}); err != nil {
 		return err
 	}
-	server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	server.Inject(faults.Fault{Effect: faults.Compact{}})
 	return nil
 }
 
@@ -213,7 +214,7 @@ func (s *soak) forget() error {
 			return err
 		}
 	}
-	server.Inject(testserver.Fault{Effect: testserver.Compact{}})
+	server.Inject(faults.Fault{Effect: faults.Compact{}})
 	server.Heal()
 	return nil
 }

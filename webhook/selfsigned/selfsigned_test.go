@@ -14,7 +14,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testkit"
-	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/webhook/selfsigned"
 )
@@ -302,9 +302,9 @@ func TestAnOlderAuthorityIsNotWritten(t *testing.T) {
 			})
 		}
 		write("AAAA") // so that the replica has to write
-		w.Server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"patch"}, Resource: "validatingwebhookconfigurations.admissionregistration.k8s.io"}, Times: 1,
-			Effect: testserver.Delay{For: time.Second},
+		w.Server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"patch"}, Resource: "validatingwebhookconfigurations.admissionregistration.k8s.io"}, Times: 1,
+			Effect: faults.Delay{For: time.Second},
 		})
 		w.Pass(time.Minute + 500*time.Millisecond)
 		write("BBBB") // the other replica is faster

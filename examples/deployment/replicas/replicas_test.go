@@ -21,6 +21,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -221,7 +222,7 @@ func TestLateCacheMakesNoPodTwice(t *testing.T) {
 		r := newRig(t)
 		synctest.Wait()
 		r.create(t, 7)
-		stalled := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: testserver.StallEvents{}})
+		stalled := r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: faults.StallEvents{}})
 		for range 3 {
 			require.NoError(t, r.reconcile(t))
 			require.Equal(t, 7, r.count(t))
@@ -242,8 +243,8 @@ func TestFailedCreationsAreNotExpected(t *testing.T) {
 		r := newRig(t)
 		synctest.Wait()
 		r.create(t, 20)
-		quota := r.server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"create"}, Resource: "pods"}, Skip: 5, Effect: testserver.Fail{Code: 403, Message: "exceeded quota"},
+		quota := r.server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"create"}, Resource: "pods"}, Skip: 5, Effect: faults.Fail{Code: 403, Message: "exceeded quota"},
 		})
 		require.ErrorContains(t, r.reconcile(t), "exceeded quota")
 		require.Equal(t, 5, r.count(t), "batches of one and two, and two of the batch of four")
@@ -272,7 +273,7 @@ func TestDeletedPodsAreNotCounted(t *testing.T) {
 		_, err := r.server.Update(workload.ReplicaSets, s)
 		require.NoError(t, err)
 		synctest.Wait()
-		stalled := r.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: testserver.StallEvents{}})
+		stalled := r.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"watch"}, Resource: "pods"}, Effect: faults.StallEvents{}})
 		for range 2 {
 			require.NoError(t, r.reconcile(t))
 			s, _ = r.cached.Get(web)

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
@@ -24,6 +25,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 var mnist = api.Key{Namespace: "lab", Name: "mnist"}
@@ -162,10 +164,10 @@ func (w *world) requests(verb string, r api.Resource) (n int) {
 }
 
 // hold delays the watch events of a resource until it is removed.
-func (w *world) hold(r api.Resource, frames testserver.FrameType) *testserver.Injection {
-	return w.server.Inject(testserver.Fault{
-		Match:  testserver.Match{Verbs: []string{"watch"}, Resource: r.String(), Frames: []testserver.FrameType{frames}},
-		Effect: testserver.HoldEvent{},
+func (w *world) hold(r api.Resource, frames watch.EventType) *testserver.Injection {
+	return w.server.Inject(faults.Fault{
+		Match:  faults.Match{Verbs: []string{"watch"}, Resource: r.String(), Frames: []watch.EventType{frames}},
+		Effect: faults.Hold{},
 	})
 }
 

@@ -10,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/expectations"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
 )
 
 // TestLateCachesMakeNothingTwice hides new objects of one kind, or of both, from the caches. A satisfied expectation of
@@ -25,7 +27,7 @@ func TestLateCachesMakeNothingTwice(t *testing.T) {
 		inWorld(t, func(w *world) {
 			var held []*testserver.Injection
 			for _, r := range late {
-				held = append(held, w.hold(r, testserver.FrameAdded))
+				held = append(held, w.hold(r, watch.Added))
 			}
 			w.submit(3, asIs)
 			before := len(w.reports)
@@ -53,11 +55,11 @@ func TestLateCachesMakeNothingTwice(t *testing.T) {
 // TestTypesAreExpectedTogether shows the Pods of one type to the cache and hides those of another.
 func TestTypesAreExpectedTogether(t *testing.T) {
 	inWorld(t, func(w *world) {
-		held := w.server.Inject(testserver.Fault{
-			Match: testserver.Match{
-				Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-2", Frames: []testserver.FrameType{testserver.FrameAdded},
+		held := w.server.Inject(faults.Fault{
+			Match: faults.Match{
+				Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-2", Frames: []watch.EventType{watch.Added},
 			},
-			Effect: testserver.HoldEvent{},
+			Effect: faults.Hold{},
 		})
 		w.submit(3, func(j *job.TrainingJob) { j.Spec.Replicas[job.PS] = j.Spec.Replicas[job.Worker] })
 		w.edit(Pods, "mnist-ps-0", phase(corev1.PodRunning))
@@ -72,7 +74,7 @@ func TestTypesAreExpectedTogether(t *testing.T) {
 func TestLateDeletionsAreAwaited(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(2, asIs)
-		modified, deleted := w.hold(Pods, testserver.FrameModified), w.hold(Pods, testserver.FrameDeleted)
+		modified, deleted := w.hold(Pods, watch.Modified), w.hold(Pods, watch.Deleted)
 		w.edit(Pods, "mnist-worker-1", phase(corev1.PodFailed))
 		require.Zero(w, w.requests("delete", Pods))
 		modified.Remove()
@@ -95,7 +97,7 @@ func TestLateDeletionsAreAwaited(t *testing.T) {
 // TestDeadlinesDoNotWait reaches the deadline of a job while the caches are late.
 func TestDeadlinesDoNotWait(t *testing.T) {
 	inWorld(t, func(w *world) {
-		held := w.hold(Pods, testserver.FrameAdded)
+		held := w.hold(Pods, watch.Added)
 		ten := int64(10)
 		w.submit(2, func(j *job.TrainingJob) { j.Spec.ActiveDeadlineSeconds = &ten })
 		pass(10 * time.Second)
@@ -110,9 +112,9 @@ func TestDeadlinesDoNotWait(t *testing.T) {
 // TestExpectationsEnd loses a Pod before the cache shows it.
 func TestExpectationsEnd(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.server.Inject(testserver.Fault{
-			Match:  testserver.Match{Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-1"},
-			Effect: testserver.DropEvent{},
+		w.server.Inject(faults.Fault{
+			Match:  faults.Match{Verbs: []string{"watch"}, Resource: "pods", Name: "mnist-worker-1"},
+			Effect: faults.Drop{},
 		})
 		w.submit(2, asIs)
 		w.server.Heal()
@@ -126,7 +128,7 @@ func TestExpectationsEnd(t *testing.T) {
 
 func TestExpectationsGoWithTheirJob(t *testing.T) {
 	inWorld(t, func(w *world) {
-		held := w.hold(Pods, testserver.FrameAdded)
+		held := w.hold(Pods, watch.Added)
 		w.submit(2, asIs)
 		require.Equal(w, 1, w.reconciler.expected.Len())
 		require.NoError(w, w.server.Delete(job.Resource, mnist))
@@ -150,7 +152,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(2, asIs)
 		writes := w.requests("update", job.Resource)
-		held := w.hold(job.Resource, testserver.FrameModified)
+		held := w.hold(job.Resource, watch.Modified)
 		w.edit(Pods, "mnist-worker-0", phase(corev1.PodRunning))
 		require.Equal(w, writes+1, w.requests("update", job.Resource))
 		w.edit(Pods, "mnist-worker-1", phase(corev1.PodRunning))
@@ -166,8 +168,8 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 func TestCountsFollowTheWrite(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := w.reconciler.counts
-		w.server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"update"}, Resource: job.Resource.String()}, Times: 3, Effect: testserver.Fail{Code: 500},
+		w.server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"update"}, Resource: job.Resource.String()}, Times: 3, Effect: faults.Fail{Code: 500},
 		})
 		w.submit(2, asIs)
 		require.Zero(w, c.Created.Load())
@@ -212,7 +214,7 @@ func TestNamesakesAreSpared(t *testing.T) {
 		ten := int32(10)
 		w.submit(1, func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished = &ten })
 		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
-		deleted, added := w.hold(job.Resource, testserver.FrameDeleted), w.hold(job.Resource, testserver.FrameAdded)
+		deleted, added := w.hold(job.Resource, watch.Deleted), w.hold(job.Resource, watch.Added)
 		require.NoError(w, w.server.Delete(job.Resource, mnist))
 		w.submit(2, asIs)
 		uid := w.job().UID
@@ -229,8 +231,8 @@ func TestNamesakesAreSpared(t *testing.T) {
 func TestPodsOfTheSameNameAreSpared(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
-		w.hold(Pods, testserver.FrameDeleted)
-		w.hold(Pods, testserver.FrameAdded)
+		w.hold(Pods, watch.Deleted)
+		w.hold(Pods, watch.Added)
 		key := api.Key{Namespace: "lab", Name: "mnist-worker-0"}
 		require.NoError(w, w.server.Delete(Pods, key))
 		_, err := w.server.Create(Pods, &corev1.Pod{
@@ -295,11 +297,11 @@ func TestAdoption(t *testing.T) {
 
 // TestRefusals has a server that refuses Pods: temporarily, permanently, and because the namespace terminates.
 func TestRefusals(t *testing.T) {
-	refuse := func(w *world, f testserver.Fail) *testserver.Injection {
-		return w.server.Inject(testserver.Fault{Match: testserver.Match{Verbs: []string{"create"}, Resource: "pods"}, Effect: f})
+	refuse := func(w *world, f faults.Fail) *testserver.Injection {
+		return w.server.Inject(faults.Fault{Match: faults.Match{Verbs: []string{"create"}, Resource: "pods"}, Effect: f})
 	}
 	inWorld(t, func(w *world) {
-		refused := refuse(w, testserver.Fail{Code: 403, Message: "exceeded quota"})
+		refused := refuse(w, faults.Fail{Code: 403, Message: "exceeded quota"})
 		w.submit(2, asIs)
 		pass(time.Second)
 		require.Zero(w, w.reconciler.expected.Len(), "a failed creation is not expected")
@@ -309,7 +311,7 @@ func TestRefusals(t *testing.T) {
 		require.Equal(w, 2, w.count(Pods))
 	})
 	inWorld(t, func(w *world) {
-		refused := refuse(w, testserver.Fail{Code: 422, Message: "the template is nonsense"})
+		refused := refuse(w, faults.Fail{Code: 422, Message: "the template is nonsense"})
 		w.submit(2, asIs)
 		pass(time.Hour)
 		require.Equal(w, 1, refused.Seen(), "the first, and no other after it")
@@ -323,7 +325,7 @@ func TestRefusals(t *testing.T) {
 	inWorld(t, func(w *world) {
 		terminating := `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"being terminated",
 			"details":{"causes":[{"reason":"NamespaceTerminating","message":"namespace lab is being terminated","field":"metadata.namespace"}]}}`
-		refused := refuse(w, testserver.Fail{Code: 403, Body: []byte(terminating), Header: map[string][]string{"Content-Type": {"application/json"}}})
+		refused := refuse(w, faults.Fail{Code: 403, Body: []byte(terminating), Header: map[string][]string{"Content-Type": {"application/json"}}})
 		w.submit(2, asIs)
 		pass(time.Hour)
 		require.LessOrEqual(w, refused.Seen(), 3)
@@ -335,8 +337,8 @@ func TestRefusals(t *testing.T) {
 func TestFailedDeletions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(3, asIs)
-		refused := w.server.Inject(testserver.Fault{
-			Match: testserver.Match{Verbs: []string{"delete"}, Resource: "pods"}, Effect: testserver.Fail{Code: 403, Message: "not now"},
+		refused := w.server.Inject(faults.Fault{
+			Match: faults.Match{Verbs: []string{"delete"}, Resource: "pods"}, Effect: faults.Fail{Code: 403, Message: "not now"},
 		})
 		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
 			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
@@ -375,7 +377,7 @@ func TestPanicsAreContained(t *testing.T) {
 func TestAnotherVersionIsNotOverwritten(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
-		held := w.hold(job.Resource, testserver.FrameModified)
+		held := w.hold(job.Resource, watch.Modified)
 		w.touch()
 		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
 		require.False(w, job.Finished(w.job()), "the job has changed since it was read")

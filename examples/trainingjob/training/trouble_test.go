@@ -10,9 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/examples/trainingjob/job"
-	"github.com/leatproject/leat/testserver"
 )
 
 // TestUnclearReplicasAreDeleted deletes all objects of a job: an object with the job's label belongs to the job, even
@@ -29,7 +29,7 @@ func TestUnclearReplicasAreDeleted(t *testing.T) {
 		require.NoError(w, err)
 		synctest.Wait()
 		require.Equal(w, 2, w.count(Pods))
-		held := w.hold(Pods, testserver.FrameDeleted)
+		held := w.hold(Pods, watch.Deleted)
 		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
 			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
 		})
@@ -51,7 +51,7 @@ func TestAProlongedLifeIsNoticed(t *testing.T) {
 		ten := int32(10)
 		w.submit(1, func(j *job.TrainingJob) { j.Spec.TTLSecondsAfterFinished = &ten })
 		w.edit(Pods, "mnist-worker-0", phase(corev1.PodSucceeded))
-		held := w.hold(job.Resource, testserver.FrameModified)
+		held := w.hold(job.Resource, watch.Modified)
 		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
 			require.NoError(w, unstructured.SetNestedField(u.Object, int64(20), "spec", "ttlSecondsAfterFinished"))
 		})
@@ -85,7 +85,7 @@ func TestTerminatingPodsAreNotExpected(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.submit(1, asIs)
 		w.edit(Pods, "mnist-worker-0", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{"leat.example/flush"}) })
-		held := w.hold(Pods, testserver.FrameModified)
+		held := w.hold(Pods, watch.Modified)
 		w.edit(job.Resource, mnist.Name, func(u *unstructured.Unstructured) {
 			require.NoError(w, unstructured.SetNestedField(u.Object, true, "spec", "suspend"))
 		})

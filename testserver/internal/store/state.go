@@ -1,30 +1,21 @@
 package store
 
-import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/leatproject/leat/testserver/internal/registry"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // State is the state of a whole store at one version. It never changes, and the history need not reach back to it. It
 // is cheap because it shares its memory with the store.
 type State struct {
-	version     uint64
-	roots       map[schema.GroupResource]*node
-	definitions map[schema.GroupResource]*registry.Definition
+	version uint64
+	roots   map[schema.GroupResource]*node
 }
 
 // State returns the present state. The caller does not hold the lock.
 func (s *Store) State() *State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := &State{
-		version:     s.version,
-		roots:       map[schema.GroupResource]*node{},
-		definitions: map[schema.GroupResource]*registry.Definition{},
-	}
+	out := &State{version: s.version, roots: map[schema.GroupResource]*node{}}
 	for gr, c := range s.collections {
-		out.roots[gr], out.definitions[gr] = c.root, c.def
+		out.roots[gr] = c.root
 	}
 	return out
 }
@@ -36,9 +27,6 @@ func (s *State) Version() uint64 { return s.version }
 func (s *State) View(gr schema.GroupResource) View {
 	return View{Version: s.version, root: s.roots[gr]}
 }
-
-// Definitions returns the resources that the state has, with their definitions.
-func (s *State) Definitions() map[schema.GroupResource]*registry.Definition { return s.definitions }
 
 // Restore makes a state the present one. It deletes the history and ends every cursor. The caller holds the lock.
 func (s *Store) Restore(to *State) {

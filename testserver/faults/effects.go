@@ -1,23 +1,19 @@
-package testserver
+package faults
 
 import (
-	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/leatproject/leat/testserver/internal/pipe"
 )
 
 // Effect is what a fault does. The types of this file implement it.
 type Effect interface{ effect() }
 
-// immediate is an effect that happens when it is injected.
-type immediate interface {
-	Effect
-	happen(s *Server, i *Injection)
+// State is a state of the server: a Snapshot of package testserver.
+type State interface {
+	// ResourceVersion returns the version of the state.
+	ResourceVersion() string
 }
 
 // These effects affect requests. Fault.Skip and Fault.Times count requests.
@@ -46,7 +42,7 @@ type (
 	}
 	// Stale answers gets, lists and watches from the state of a snapshot, like an API server that lost contact with its
 	// storage. Watches that begin during the fault send nothing newer until the injection is removed.
-	Stale struct{ At *Snapshot }
+	Stale struct{ At State }
 	// RefuseWatchList answers watches with sendInitialEvents with 422, as servers without the WatchList feature do.
 	RefuseWatchList struct{}
 	// IgnoreLimit answers a list with all items although the request has a limit.
@@ -60,17 +56,17 @@ type (
 	}
 )
 
-// These effects affect the frames of watches, including open watches. If Match.Frames contains FrameItem, they affect
-// the items of lists. Fault.Skip and Fault.Times count frames and items.
+// These effects affect the frames of watches, including open watches. If Match.Frames contains Item, they affect the
+// items of lists. Fault.Skip and Fault.Times count frames and items.
 type (
-	// DropEvent omits a frame. With FrameBookmark, a watch has no bookmarks; with FrameInitialEventsEnd, an initial
-	// list never ends; with FrameItem, an object is missing in a list.
-	DropEvent struct{}
-	// DuplicateEvent sends a frame or an item twice.
-	DuplicateEvent struct{}
-	// HoldEvent sends a frame after this number of later frames. If Frames is zero, it sends the frame when the
-	// injection is removed.
-	HoldEvent struct{ Frames int }
+	// Drop omits a frame. With watch.Bookmark, a watch has no bookmarks; with InitialEventsEnd, an initial list never
+	// ends; with Item, an object is missing in a list.
+	Drop struct{}
+	// Duplicate sends a frame or an item twice.
+	Duplicate struct{}
+	// Hold sends a frame after this number of later frames. If Frames is zero, it sends the frame when the injection is
+	// removed.
+	Hold struct{ Frames int }
 	// Malform makes an object undecodable. It replaces the object's JSON by the result of Mangle; if Mangle is nil,
 	// every field except kind, apiVersion and metadata gets a wrong type. Without Match.Frames, it affects list items
 	// and all frames except bookmarks.
@@ -103,7 +99,7 @@ type (
 	Compact struct{}
 	// Restore sets the state and the version back to those of the snapshot, like a restored etcd, and resets every
 	// watch. Seen counts reads that were answered before the server reached its former version again.
-	Restore struct{ To *Snapshot }
+	Restore struct{ To State }
 	// Outage resets every connection and refuses new ones until the fault is removed. Seen counts both.
 	Outage struct{}
 )
@@ -118,9 +114,9 @@ func (RefuseWatchList) effect() {}
 func (IgnoreLimit) effect()     {}
 func (EndlessList) effect()     {}
 func (ShortWatch) effect()      {}
-func (DropEvent) effect()       {}
-func (DuplicateEvent) effect()  {}
-func (HoldEvent) effect()       {}
+func (Drop) effect()            {}
+func (Duplicate) effect()       {}
+func (Hold) effect()            {}
 func (Malform) effect()         {}
 func (CutFrame) effect()        {}
 func (EndWatch) effect()        {}
@@ -129,38 +125,3 @@ func (Disconnect) effect()      {}
 func (Compact) effect()         {}
 func (Restore) effect()         {}
 func (Outage) effect()          {}
-
-func (d Disconnect) happen(s *Server, i *Injection) {
-	s.watches.end(func(r Request) (ending, bool) {
-		m := i.fault.Match
-		if !m.request(r) || !m.object(r.Namespace, r.Name) || !i.claim() {
-			return ending{}, false
-		}
-		return ending{injection: i, status: d.Error, abrupt: d.Abrupt}, true
-	})
-}
-
-func (Compact) happen(s *Server, i *Injection) {
-	s.store.Lock()
-	defer s.store.Unlock()
-	i.version = s.store.Version()
-	s.store.Compact()
-}
-
-func (r Restore) happen(s *Server, i *Injection) {
-	s.store.Lock()
-	i.version = s.store.Version()
-	s.writer.Restore(r.To.state)
-	s.store.Unlock()
-	s.watches.end(func(Request) (ending, bool) { return ending{abrupt: true}, true })
-}
-
-func (Outage) happen(s *Server, i *Injection) {
-	s.mu.Lock()
-	conns := slices.Collect(maps.Keys(s.conns))
-	s.mu.Unlock()
-	for _, c := range conns {
-		pipe.Reset(c)
-		i.countSeen()
-	}
-}

@@ -1,0 +1,141 @@
+package testserver
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/testserver/internal/disturb"
+	"github.com/leatproject/leat/testserver/internal/pipe"
+	"github.com/leatproject/leat/testserver/internal/store"
+)
+
+// Injection is an active fault. All methods may be called on any goroutine.
+type Injection struct{ active *disturb.Injection }
+
+// Seen returns the number of effects that reached a client: a failed answer, a missing frame, a 410 because of a
+// compaction. It is zero if no request has met the fault yet.
+func (i *Injection) Seen() int { return i.active.Seen() }
+
+// Wait blocks until Seen is at least n. If ctx ends first, it returns the cause of ctx.
+func (i *Injection) Wait(ctx context.Context, n int) error { return i.active.Wait(ctx, n) }
+
+// Remove ends the fault. Stalled answers and delayed frames continue. A second call does nothing.
+func (i *Injection) Remove() { i.active.Remove() }
+
+// Inject activates a fault. Disconnect, Compact, Restore and Outage happen during the call. It panics if the fault has
+// no effect, or a state that is not a Snapshot.
+func (s *Server) Inject(f faults.Fault) *Injection {
+	i := s.plan.New(f)
+	switch e := f.Effect.(type) {
+	case nil:
+		panic("testserver: inject: Fault.Effect is nil")
+	case faults.Stale:
+		snapshotOf(e.At)
+	case faults.Disconnect:
+		s.disconnect(i, e)
+	case faults.Compact:
+		s.compact(i)
+	case faults.Restore:
+		s.restore(i, snapshotOf(e.To))
+	case faults.Outage:
+		s.resetAll(i)
+	}
+	s.plan.Add(i)
+	return &Injection{i}
+}
+
+// Heal removes all faults.
+func (s *Server) Heal() {
+	for _, i := range s.plan.Active() {
+		i.Remove()
+	}
+}
+
+// snapshotOf returns the state of an effect.
+func snapshotOf(s faults.State) *Snapshot {
+	out, ok := s.(*Snapshot)
+	if !ok || out == nil {
+		panic(fmt.Sprintf("testserver: inject: the state of a fault is a %T; it must be a Snapshot", s))
+	}
+	return out
+}
+
+// disconnect ends the matching open watches.
+func (s *Server) disconnect(i *disturb.Injection, e faults.Disconnect) {
+	s.watches.end(func(t disturb.Target) (ending, bool) {
+		if !t.Matches(i.Fault.Match) || !i.Claim() {
+			return ending{}, false
+		}
+		return ending{injection: i, status: e.Error, abrupt: e.Abrupt}, true
+	})
+}
+
+func (s *Server) compact(i *disturb.Injection) {
+	s.store.Lock()
+	defer s.store.Unlock()
+	i.Version = s.store.Version()
+	s.store.Compact()
+}
+
+func (s *Server) restore(i *disturb.Injection, to *Snapshot) {
+	s.store.Lock()
+	i.Version = s.store.Version()
+	s.writer.Restore(to.state)
+	s.store.Unlock()
+	s.watches.end(func(disturb.Target) (ending, bool) { return ending{abrupt: true}, true })
+}
+
+// resetAll resets all connections.
+func (s *Server) resetAll(i *disturb.Injection) {
+	s.mu.Lock()
+	conns := slices.Collect(maps.Keys(s.conns))
+	s.mu.Unlock()
+	for _, c := range conns {
+		pipe.Reset(c)
+		i.CountSeen()
+	}
+}
+
+// refuses reports whether an Outage refuses connections.
+func (s *Server) refuses() bool {
+	_, i := disturb.Happens[faults.Outage](&s.plan)
+	i.CountSeen()
+	return i != nil
+}
+
+// stale returns the old state that a Stale fault prescribes for a request. It decides once for each request.
+func (x *call) staleView() (store.View, bool) {
+	if !x.staleDecided {
+		x.staleDecided = true
+		e, i := disturb.Request[faults.Stale](&x.plan, x.target())
+		if i != nil {
+			x.stale, x.staleState = i, snapshotOf(e.At).state
+			x.store.Lock()
+			if x.staleState.Version() < x.store.Version() {
+				i.CountSeen()
+			}
+			x.store.Unlock()
+		}
+	}
+	if x.stale == nil {
+		return store.View{}, false
+	}
+	select {
+	case <-x.stale.Removed():
+		return store.View{}, false
+	default:
+	}
+	return x.staleState.View(x.def.GroupResource()), true
+}
+
+// newestVisible returns the newest version that a watch may send.
+func (x *call) newestVisible() uint64 {
+	if v, ok := x.staleView(); ok {
+		return v.Version
+	}
+	return math.MaxUint64
+}
