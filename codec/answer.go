@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/scan"
 	"github.com/leatproject/leat/internal/quote"
 )
 
@@ -21,7 +22,7 @@ import (
 type answer struct {
 	ended    func() error // the error of the caller's context
 	target   *target
-	window   window
+	window   scan.Window
 	resource api.Resource
 
 	// apiVersion and kind are set in objects that omit them. They come from the resource, or from the list's kind.
@@ -38,7 +39,7 @@ type answer struct {
 }
 
 func (d *decoder) answer(ctx context.Context, r io.Reader, resource *api.Resource) *answer {
-	a := &answer{ended: ctx.Err, target: &d.target, window: window{r: r, limit: d.limit}, resource: *resource}
+	a := &answer{ended: ctx.Err, target: &d.target, window: scan.NewWindow(r, d.limit), resource: *resource}
 	if resource.Kind != "" && !d.target.isStatus {
 		a.apiVersion, a.kind, a.strict = resource.GroupVersion().String(), resource.Kind, true
 	}
@@ -155,7 +156,7 @@ func (a *answer) failed(id identity, event watch.EventType, err error) error {
 		err = errors.New(err.Error()) // the object ends too early, but the answer does not
 	}
 	if len(id.name) == 0 {
-		return malformed(a.window.off, "%w: %w", errNameless, err)
+		return malformed(a.window.Offset(), "%w: %w", errNameless, err)
 	}
 	return &api.UndecodableError{
 		Resource: a.resource, Key: id.key(), UID: types.UID(kept(id.uid)), ResourceVersion: kept(id.version), Type: event, Err: err,
@@ -168,7 +169,7 @@ var errNameless = errors.New("an object that cannot be decoded and has no name")
 func (a *answer) statusError(o encoded) error {
 	status, err := o.status()
 	if err != nil {
-		return malformed(a.window.off, "status: %w", err)
+		return malformed(a.window.Offset(), "status: %w", err)
 	}
 	if status == nil || status.Status == metav1.StatusSuccess {
 		apiVersion, kind := o.typeMeta()

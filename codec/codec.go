@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/scan"
 	"github.com/leatproject/leat/internal/quote"
 )
 
@@ -48,7 +49,7 @@ func (d *decoder) compile(t reflect.Type, o Options) {
 	if d.limit <= 0 {
 		d.limit = DefaultMaxObjectBytes
 	}
-	d.limit = min(d.limit, maxNoted)
+	d.limit = min(d.limit, scan.MaxNoted)
 	d.target.compile(t)
 	for _, f := range formats {
 		d.readers = append(d.readers, f.compile(&d.target))
@@ -64,10 +65,10 @@ func (d *decoder) reader(contentType string) (reader, error) {
 }
 
 // DecodeObject decodes the only object in r, and reads r to its end. It blocks as r does. If ctx ends while a large
-// object is being decoded, DecodeObject returns the error of ctx within milliseconds. mediaType is the Content-Type
-// of the answer. Anything but white space after the object is an error. A Status that reports a failure is returned as
-// a *apierrors.StatusError. A kind other than resource.Kind is a *KindError; an empty resource.Kind allows every kind.
-// If T declares apiVersion and kind and the answer omits them, DecodeObject sets them.
+// object is being decoded, DecodeObject returns the error of ctx within milliseconds. mediaType is the Content-Type of
+// the answer. Anything but white space after the object is an error. A Status that reports a failure is returned as a
+// *apierrors.StatusError. A kind other than resource.Kind is a *KindError; an empty resource.Kind allows every kind. If
+// T declares apiVersion and kind and the answer omits them, DecodeObject sets them.
 func (c *Codec[T]) DecodeObject(ctx context.Context, r io.Reader, mediaType string, resource api.Resource) (T, error) {
 	var none T
 	reader, err := c.d.reader(mediaType)
@@ -76,7 +77,7 @@ func (c *Codec[T]) DecodeObject(ctx context.Context, r io.Reader, mediaType stri
 	}
 	obj, err := reader.object(c.d.answer(ctx, r, &resource))
 	if err != nil {
-		return none, err
+		return none, public(err)
 	}
 	return obj.(T), nil
 }

@@ -6,11 +6,10 @@
 // answer (answer.go) is what all formats have in common: it checks kinds, reuses objects that the caller already holds,
 // and reports those that cannot be decoded. Another encoding is another group of files and an entry in formats.
 //
-// An answer passes three layers. A window (window.go) holds the current part of the stream. The scanner (scanner.go),
-// or for protobuf the lengths on the wire, finds the end of an object, checks its syntax and records its tokens
-// (outline.go). The plan, compiled once from T, decodes the tokens into a T: jsonplan.go for JSON, internal/wireplan
-// for protobuf. It skips everything that T does not declare. Between the last two layers, identity reads the metadata.
-// Repeated strings are shared (internal/plan).
+// An answer passes three layers, in packages below internal. A scan.Window holds the current part of the stream. The
+// scan.Scanner, or for protobuf the lengths on the wire, finds the end of an object. A plan, compiled once from T,
+// decodes the object into a T and skips everything that T does not declare: package jsonplan for JSON, wireplan for
+// protobuf. Package plan has what both share. Between the last two layers, a format reads the metadata.
 //
 // # Example
 //

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/scan"
 )
 
 // These errors match the typed errors of this package with errors.Is.
@@ -103,12 +103,18 @@ func (e *MediaTypeError) Error() string {
 // Is reports whether target is ErrMediaType.
 func (e *MediaTypeError) Is(target error) bool { return target == ErrMediaType }
 
-// truncated returns the error of an answer that ends too early, at offset.
-func truncated(offset int64) error {
-	return &MalformedError{Offset: offset, Err: fmt.Errorf("it ends too early: %w", io.ErrUnexpectedEOF)}
-}
-
 // malformed returns the error of an answer that is malformed at offset.
 func malformed(offset int64, format string, args ...any) error {
 	return &MalformedError{Offset: offset, Err: fmt.Errorf(format, args...)}
+}
+
+// public returns an error of scan as the type of this package.
+func public(err error) error {
+	switch e := err.(type) {
+	case *scan.Malformed:
+		return (*MalformedError)(e)
+	case *scan.TooLarge:
+		return (*TooLargeError)(e)
+	}
+	return err
 }

@@ -12,8 +12,9 @@ import (
 // EventReader reads the frames of a watch from a stream. It belongs to one goroutine. It corresponds to the
 // watch.Decoder of client-go's rest/watch.
 type EventReader[T any] struct {
-	next func() (event api.Event[any], ok bool, err error) // reads a frame
-	err  error                                             // the error that ended the watch
+	next  func(to *api.Event[any]) (ok bool, err error) // reads a frame
+	event api.Event[any]                                // of the current frame
+	err   error                                         // the error that ended the watch
 }
 
 // NewEventReader returns a reader of the events of resource in r, until ctx ends. mediaType is the Content-Type. The
@@ -33,16 +34,18 @@ func (c *Codec[T]) NewEventReader(ctx context.Context, r io.Reader, mediaType st
 // If ctx ends while a large object is being decoded, the error is that of ctx. An ERROR frame is a
 // *apierrors.StatusError. Next may be called again only after an UnknownEventError; every other error ends the watch.
 func (r *EventReader[T]) Next() (event api.Event[T], err error) {
-	for r.err == nil {
-		frame, ok, err := r.next()
+	for ok := false; !ok && r.err == nil; {
+		ok, err = r.next(&r.event)
+		event.Type = r.event.Type
 		if _, skippable := err.(*UnknownEventError); skippable {
-			return api.Event[T]{Type: frame.Type}, err
+			return event, err
 		}
-		if r.err = err; ok {
-			event = api.Event[T]{Type: frame.Type, ResourceVersion: frame.ResourceVersion, InitialEventsEnd: frame.InitialEventsEnd}
-			event.Object, _ = frame.Object.(T) // a bookmark has none
-			return event, nil
-		}
+		r.err = public(err)
+	}
+	if r.err == nil {
+		event.Object, _ = r.event.Object.(T) // a bookmark has none
+		event.ResourceVersion, event.InitialEventsEnd = r.event.ResourceVersion, r.event.InitialEventsEnd
+		r.event.Object = nil // the reader keeps no object alive
 	}
 	return event, r.err
 }
@@ -57,38 +60,26 @@ func eventName(b []byte) watch.EventType {
 	return watch.EventType(b[:min(len(b), maxQuoted)])
 }
 
-// event returns the event of a frame: its type, and its object, which has size bytes. If ok is false and err is nil,
-// the event is skipped.
-func (a *answer) event(name watch.EventType, o encoded, size int) (event api.Event[any], ok bool, err error) {
-	event.Type = name
+// event sets the event of a frame: its type, and its object, which has size bytes. If ok is false and err is nil, the
+// event is skipped.
+func (a *answer) event(to *api.Event[any], name watch.EventType, o encoded, size int) (ok bool, err error) {
+	*to = api.Event[any]{Type: name}
 	switch name {
 	case watch.Added, watch.Modified, watch.Deleted:
-		event.Object, event.ResourceVersion, ok, err = a.item(o, name)
-		return event, ok, err
+		to.Object, to.ResourceVersion, ok, err = a.item(o, name)
+		return ok, err
 	case watch.Bookmark:
-		return a.bookmark(o.bookmark())
+		to.ResourceVersion, to.InitialEventsEnd = o.bookmark()
+		if to.ResourceVersion == "" {
+			return false, malformed(a.window.Offset(), "a bookmark without a resource version") // no watch could continue from it
+		}
+		return true, nil
 	case watch.Error:
 		status, _ := o.status()
-		return event, false, failedEvent(status, size)
+		return false, failedEvent(status, size)
+	case "":
+		return false, malformed(a.window.Offset(), "a frame without the type of its event")
 	default:
-		return event, false, a.unknown(name)
+		return false, &UnknownEventError{Type: string(name)}
 	}
-}
-
-// unknown returns the error of an unknown event type. A frame without a type is malformed.
-func (a *answer) unknown(name watch.EventType) error {
-	if name == "" {
-		return malformed(a.window.off, "a frame without the type of its event")
-	}
-	return &UnknownEventError{Type: string(name)}
-}
-
-// bookmark returns the event of a bookmark. It rejects a bookmark without a resource version, because a watch could not
-// continue from it.
-func (a *answer) bookmark(version string, initialEventsEnd bool) (event api.Event[any], ok bool, err error) {
-	if version == "" {
-		return event, false, malformed(a.window.off, "a bookmark without a resource version")
-	}
-	event.Type, event.ResourceVersion, event.InitialEventsEnd = watch.Bookmark, version, initialEventsEnd
-	return event, true, nil
 }

@@ -3,8 +3,11 @@ package codec
 import (
 	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/leatproject/leat/codec/internal/jsonplan"
 	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/scan"
 	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
@@ -16,33 +19,24 @@ func (c *Codec[T]) MetadataOnly() bool { return c.d.target.metadataOnly }
 
 // Scanner returns a function that scans one value and records its tokens. It belongs to one goroutine.
 func Scanner() func(b []byte) error {
-	var o outline
-	return func(b []byte) error {
-		s := scanner{w: &window{buf: b, hi: len(b), limit: len(b)}, b: b, held: true}
-		o.reset()
-		_, err := s.value(0, &o)
-		return err
-	}
+	var o scan.Outline
+	return o.Scan
 }
 
 // DecodeInto returns a function that decodes into new values of typ like the package. It belongs to one goroutine.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
-	p := compileJSON(typ)
-	r := jsonReader{strings: plan.NewInterner(), scratch: &plan.Scratch{}}
-	var o outline
+	p := jsonplan.Compile(typ)
+	r := jsonplan.NewReader(plan.NewInterner(), nil)
+	var o scan.Outline
 	return func(b []byte) (any, error) {
-		if len(b) > 0 && !delimits(b[len(b)-1]) {
+		if len(b) > 0 && !strings.ContainsRune("}]\" \n\t\r,:", rune(b[len(b)-1])) {
 			b = append(slices.Clone(b), ' ') // a scalar never ends an answer
 		}
-		s := newScanner(nil, &window{buf: b, hi: len(b), limit: len(b)})
-		s.held = true
-		o.reset()
-		if _, err := s.value(0, &o); err != nil {
+		if err := o.Scan(b); err != nil {
 			return nil, err
 		}
-		r.cursor = o.at(b)
 		obj := reflect.New(typ)
-		return obj.Interface(), p.whole(&r, obj.Elem())
+		return obj.Interface(), p.Into(&r, o.At(b), obj.Elem())
 	}
 }
 
@@ -63,6 +57,6 @@ func Limit[T any](c *Codec[T]) int { return c.d.limit }
 
 // These are the number of tokens, and of bytes of a message, that are decoded between two looks at a context.
 const (
-	BetweenBreaks      = betweenBreaks
+	BetweenBreaks      = 4 << 10
 	BytesBetweenBreaks = 64 << 10
 )

@@ -35,7 +35,7 @@ type reader interface {
 	list(a *answer) (metav1.ListMeta, error)
 	// frames returns a function that reads the next frame of a watch. If ok is false and err is nil, the frame is
 	// skipped.
-	frames(a *answer) func() (event api.Event[any], ok bool, err error)
+	frames(a *answer) func(to *api.Event[any]) (ok bool, err error)
 }
 
 // encoded is one object of an answer, as bytes of its format. The slices that its methods return alias the answer.

@@ -7,7 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/jsonplan"
 	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/scan"
 )
 
 // jsonFormat is JSON.
@@ -18,17 +20,18 @@ func (*jsonFormat) mediaType() string { return MediaTypeJSON }
 func (*jsonFormat) isText() bool { return true }
 
 func (*jsonFormat) compile(t *target) reader {
-	return &jsonCodec{plan: compileJSON(t.elem), strings: t.strings, listMeta: newJSONCompiler().compile(reflect.TypeFor[metav1.ListMeta]())}
+	return &jsonCodec{plan: jsonplan.Compile(t.elem), strings: t.strings, listMeta: jsonplan.Compile(reflect.TypeFor[metav1.ListMeta]())}
 }
 
 func (*jsonFormat) status(body []byte) *metav1.Status {
 	var o jsonObject
-	s := newScanner(nil, &window{r: bytes.NewReader(body), limit: maxStatusBytes})
-	s.held = true
-	if _, err := s.value(0, &o.outline); err != nil {
+	w := scan.NewWindow(bytes.NewReader(body), maxStatusBytes)
+	s := scan.NewScanner(nil, &w)
+	s.Held = true
+	if _, err := s.Value(0, &o.outline); err != nil {
 		return nil
 	}
-	o.set(s.b)
+	o.set(s.B)
 	if !isStatusKind(o.typeMeta()) {
 		return nil
 	}
@@ -38,106 +41,106 @@ func (*jsonFormat) status(body []byte) *metav1.Status {
 
 // jsonCodec reads answers in JSON.
 type jsonCodec struct {
-	plan     jsonPlan
+	plan     jsonplan.Plan
 	strings  *plan.Interner
-	listMeta decode // into a metav1.ListMeta
+	listMeta jsonplan.Plan
 }
 
 func (c *jsonCodec) object(a *answer) (any, error) {
-	s := newScanner(a.ended, &a.window)
-	s.held = true
-	i, err := s.next(0)
+	s := scan.NewScanner(a.ended, &a.window)
+	s.Held = true
+	i, err := s.Next(0)
 	if err != nil {
 		return nil, err
 	}
-	if s.b[i] != '{' {
-		return nil, s.invalid(i, "an object")
+	if s.B[i] != '{' {
+		return nil, s.Invalid(i, "an object")
 	}
-	s.drop(i)
+	s.Drop(i)
 	o := c.newObject(a)
-	n, err := s.value(0, &o.outline)
+	n, err := s.Value(0, &o.outline)
 	if err != nil {
 		return nil, err
 	}
-	o.set(s.b[:n])
+	o.set(s.B[:n])
 	obj, err := a.single(&o)
 	if err == nil {
-		err = s.end(n)
+		err = s.End(n)
 	}
 	return obj, err
 }
 
 // jsonObject is one object of JSON. An answer uses it for each of its objects.
 type jsonObject struct {
-	plan    *jsonPlan
-	r       jsonReader
-	scratch plan.Scratch
+	plan *jsonplan.Plan
+	r    jsonplan.Reader
 
 	b       []byte
-	outline outline // of the object in b
+	outline scan.Outline // of the object in b
 	head    head
 }
 
 // newObject returns a place for the objects of an answer.
 func (c *jsonCodec) newObject(a *answer) jsonObject {
-	return jsonObject{plan: &c.plan, r: jsonReader{strings: c.strings, breaks: breaks{ended: a.ended}}}
+	return jsonObject{plan: &c.plan, r: jsonplan.NewReader(c.strings, a.ended)}
 }
 
 // set makes b the current object. The outline is that of b already.
 func (o *jsonObject) set(b []byte) {
 	o.b = b
-	o.head = o.outline.head(b)
+	o.head = headOf(b, &o.outline)
 }
 
 func (o *jsonObject) typeMeta() (apiVersion, kind []byte) {
-	return o.outline.stringAt(o.b, o.head.apiVersion), o.outline.stringAt(o.b, o.head.kind)
+	return o.outline.StringAt(o.b, o.head.apiVersion), o.outline.StringAt(o.b, o.head.kind)
 }
 
 func (o *jsonObject) identity() identity { return identify(o.b, &o.outline, o.head) }
 
 func (o *jsonObject) decode(drop bool) (any, error) {
-	o.r.scratch = &o.scratch
-	return o.plan.decode(&o.r, o.outline.at(o.b), drop)
+	return o.plan.Decode(&o.r, o.outline.At(o.b), drop)
 }
 
 // status takes an object without a kind for a Status too.
 func (o *jsonObject) status() (*metav1.Status, error) {
-	c := o.outline.at(o.b)
-	if len(c.tokens) == 0 || c.kind() != '{' {
+	c := o.outline.At(o.b)
+	if len(c.Tokens) == 0 || c.Kind() != '{' {
 		return nil, nil
 	}
 	if apiVersion, kind := o.typeMeta(); len(kind) > 0 && !isStatusKind(apiVersion, kind) {
 		return nil, nil
 	}
-	return jsonStatus(c), nil
+	status := &metav1.Status{}
+	jsonplan.Lenient(c, reflect.ValueOf(status).Elem()) // the rest of an odd Status is still useful
+	return status, nil
 }
 
 func (o *jsonObject) bookmark() (version string, initialEventsEnd bool) {
-	c := o.outline.at(o.b)
-	if !c.member("metadata") {
+	c := o.outline.At(o.b)
+	if !c.Member("metadata") {
 		return "", false
 	}
-	if at := c; at.member("resourceVersion") {
-		version = string(at.stringOf())
+	if at := c; at.Member("resourceVersion") {
+		version = string(at.StringOf())
 	}
-	if at := c; at.member("annotations") && at.member(api.InitialEventsEndAnnotation) {
-		initialEventsEnd = string(at.stringOf()) == "true"
+	if at := c; at.Member("annotations") && at.Member(api.InitialEventsEndAnnotation) {
+		initialEventsEnd = string(at.StringOf()) == "true"
 	}
 	return version, initialEventsEnd
 }
 
 // identify reads the metadata of the object in b without decoding the rest. It ignores values of the wrong type.
-func identify(b []byte, o *outline, h head) identity {
+func identify(b []byte, o *scan.Outline, h head) identity {
 	id := identity{certain: !h.repeated}
-	c := cursor{b: b, tokens: o.tokens, k: h.metadata}
-	if h.metadata == 0 || c.kind() != '{' {
+	c := scan.Cursor{B: b, Tokens: o.Tokens, K: h.metadata}
+	if h.metadata == 0 || c.Kind() != '{' {
 		return id
 	}
 	var seen [4]bool
-	for end := c.enter(); c.k < end; {
+	for end := c.Enter(); c.K < end; {
 		var to *[]byte
 		var k int
-		switch string(c.content()) {
+		switch string(c.Content()) {
 		case "namespace":
 			to, k = &id.namespace, 0
 		case "name":
@@ -147,12 +150,12 @@ func identify(b []byte, o *outline, h head) identity {
 		case "resourceVersion":
 			to, k = &id.version, 3
 		default:
-			c.skip()
+			c.Skip()
 			continue
 		}
-		next := c.behind()
-		*to = c.stringOf()
-		c.k = next
+		next := c.Behind()
+		*to = c.StringOf()
+		c.K = next
 		id.certain = id.certain && !seen[k]
 		seen[k] = true
 	}
@@ -166,15 +169,15 @@ type head struct {
 	repeated                   bool
 }
 
-func (o *outline) head(b []byte) head {
+func headOf(b []byte, o *scan.Outline) head {
 	var h head
-	c := o.at(b)
-	if len(c.tokens) == 0 || c.kind() != '{' {
+	c := o.At(b)
+	if len(c.Tokens) == 0 || c.Kind() != '{' {
 		return h
 	}
-	for end := c.enter(); c.k < end; c.skip() {
+	for end := c.Enter(); c.K < end; c.Skip() {
 		var at *int
-		switch string(c.content()) {
+		switch string(c.Content()) {
 		case "metadata":
 			at = &h.metadata
 		case "kind":
@@ -185,27 +188,7 @@ func (o *outline) head(b []byte) head {
 			continue
 		}
 		h.repeated = h.repeated || *at > 0
-		*at = c.k
+		*at = c.K
 	}
 	return h
-}
-
-// jsonStatus reads a Status. It skips members of the wrong type, because the rest of an odd Status is still useful.
-func jsonStatus(c cursor) *metav1.Status {
-	status := &metav1.Status{}
-	plan := newJSONCompiler().structOf(reflect.TypeFor[metav1.Status]())
-	r := jsonReader{cursor: c}
-	for end := r.enter(); r.k < end; {
-		f, next := plan.find(r.content()), r.behind()
-		if f != nil {
-			to, err := f.of(reflect.ValueOf(status).Elem())
-			before := reflect.New(f.typ).Elem()
-			before.Set(to)
-			if err != nil || f.decode(&r, to) != nil {
-				to.Set(before)
-			}
-		}
-		r.k = next
-	}
-	return status
 }

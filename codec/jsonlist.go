@@ -1,19 +1,19 @@
 package codec
 
 import (
-	"bytes"
-	"fmt"
 	"reflect"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/scan"
 )
 
 // maxHeadBytes limits the part of an answer that is kept besides its items: its metadata, or the members of a Status.
 const maxHeadBytes = maxStatusBytes
 
 func (c *jsonCodec) list(a *answer) (metav1.ListMeta, error) {
-	l := jsonList{a: a, codec: c, s: *newScanner(a.ended, &a.window), object: c.newObject(a)}
+	l := jsonList{a: a, codec: c, s: *scan.NewScanner(a.ended, &a.window), object: c.newObject(a)}
 	return l.read()
 }
 
@@ -21,22 +21,22 @@ func (c *jsonCodec) list(a *answer) (metav1.ListMeta, error) {
 type jsonList struct {
 	a      *answer
 	codec  *jsonCodec
-	s      scanner
+	s      scan.Scanner
 	object jsonObject // the current item, or a small member
 
 	listAPIVersion, listKind string
 	meta                     metav1.ListMeta
 	hasItems                 bool
-	head                     bytes.Buffer // the small members of an answer that may be a Status
+	head                     []byte // the small members of an answer that may be a Status
 }
 
 func (l *jsonList) read() (metav1.ListMeta, error) {
-	i, err := l.s.object(0, l.member)
+	i, err := l.s.Object(0, l.member)
 	if err == nil {
 		err = l.verdict()
 	}
 	if err == nil {
-		err = l.s.end(i)
+		err = l.s.End(i)
 	}
 	return l.meta, err
 }
@@ -53,38 +53,39 @@ func (l *jsonList) member(name []byte, i int) (int, error) {
 		if isTable(l.listAPIVersion, l.listKind) {
 			return i, l.a.unexpected(l.listAPIVersion, l.listKind) // without reading its rows
 		}
-		return l.s.value(i, nil)
+		return l.s.Value(i, nil)
 	}
 }
 
 // small reads a member that is kept.
 func (l *jsonList) small(name string, i int) (int, error) {
-	i, err := l.s.next(i)
+	i, err := l.s.Next(i)
 	if err != nil {
 		return i, err
 	}
-	defer l.s.hold(&i)()
-	l.object.outline.reset()
-	end, err := l.s.value(i, &l.object.outline)
+	i = l.s.Hold(i)
+	defer l.s.Release()
+	l.object.outline.Reset()
+	end, err := l.s.Value(i, &l.object.outline)
 	if err != nil {
 		return end, err
 	}
-	value := l.s.b[i:end]
+	value := l.s.B[i:end]
 	switch name {
 	case "kind":
-		l.listKind = string(textOf(value))
+		l.listKind = string(scan.TextOf(value))
 	case "apiVersion":
-		l.listAPIVersion = string(textOf(value))
+		l.listAPIVersion = string(scan.TextOf(value))
 	case "metadata":
 		l.meta = metav1.ListMeta{}
-		r := jsonReader{cursor: l.object.outline.at(l.s.b)}
-		if err := l.codec.listMeta(&r, reflect.ValueOf(&l.meta).Elem()); err != nil {
-			return end, malformed(l.a.window.off, "metadata of a list: %w", err)
+		c := l.object.outline.At(l.s.B)
+		if err := l.codec.listMeta.Into(&l.object.r, c, reflect.ValueOf(&l.meta).Elem()); err != nil {
+			return end, malformed(l.a.window.Offset(), "metadata of a list: %w", err)
 		}
 		return end, nil
 	}
-	if l.head.Len()+len(value) <= maxHeadBytes {
-		fmt.Fprintf(&l.head, ",%q:%s", name, value)
+	if len(l.head)+len(value) <= maxHeadBytes {
+		l.head = append(append(append(append(l.head, `,"`...), name...), `":`...), value...)
 	}
 	return end, nil
 }
@@ -104,13 +105,12 @@ func (l *jsonList) verdict() error {
 
 // status returns the error of a Status. Its members are in head.
 func (l *jsonList) status() error {
-	head := append([]byte{'{'}, bytes.TrimPrefix(l.head.Bytes(), []byte{','})...)
-	c, err := outlined(append(head, '}'))
-	if err != nil {
+	head := append(l.head, '}') // it begins with a comma
+	head[0] = '{'
+	if err := l.object.outline.Scan(head); err != nil {
 		return err
 	}
-	l.object.outline.tokens = c.tokens
-	l.object.set(c.b)
+	l.object.set(head)
 	return l.a.statusError(&l.object)
 }
 
@@ -119,29 +119,30 @@ func (l *jsonList) items(i int) (int, error) {
 	if kind, ok := strings.CutSuffix(l.listKind, "List"); ok && l.a.kind == "" {
 		l.a.apiVersion, l.a.kind = l.listAPIVersion, kind
 	}
-	i, err := l.s.next(i)
+	i, err := l.s.Next(i)
 	if err != nil {
 		return i, err
 	}
-	if l.s.b[i] == 'n' {
-		return l.s.scalar(i) // null, which Go writes for a nil slice of items
+	if l.s.B[i] == 'n' {
+		return l.s.Scalar(i) // null, which Go writes for a nil slice of items
 	}
-	return l.s.array(i, l.element)
+	return l.s.Array(i, l.element)
 }
 
 // element reads one item, which begins at or after i. The scanner holds it from its first byte.
 func (l *jsonList) element(i int) (int, error) {
-	i, err := l.s.next(i)
+	i, err := l.s.Next(i)
 	if err != nil {
 		return i, err
 	}
-	defer l.s.hold(&i)()
-	l.object.outline.reset()
-	end, err := l.s.value(i, &l.object.outline)
+	i = l.s.Hold(i)
+	defer l.s.Release()
+	l.object.outline.Reset()
+	end, err := l.s.Value(i, &l.object.outline)
 	if err != nil {
 		return end, err
 	}
-	l.object.set(l.s.b)
+	l.object.set(l.s.B)
 	obj, _, ok, err := l.a.item(&l.object, "")
 	if err == nil && ok {
 		err = l.a.each(obj)

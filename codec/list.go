@@ -27,7 +27,8 @@ func (c *Codec[T]) DecodeList(
 	}
 	a := answerWith(&c.d, ctx, r, &resource, &o)
 	a.each = func(obj any) error { return each(obj.(T)) }
-	return reader.list(a)
+	meta, err := reader.list(a)
+	return meta, public(err)
 }
 
 // answerWith returns an answer with the caller's options.

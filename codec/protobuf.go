@@ -42,7 +42,7 @@ type protobufCodec struct {
 }
 
 func (c *protobufCodec) object(a *answer) (any, error) {
-	b, err := a.window.all()
+	b, err := a.window.All()
 	if err != nil {
 		return nil, err
 	}

@@ -15,44 +15,44 @@ type protobufFrames struct {
 	object protobufObject // of the current frame
 }
 
-func (c *protobufCodec) frames(a *answer) func() (api.Event[any], bool, error) {
+func (c *protobufCodec) frames(a *answer) func(*api.Event[any]) (bool, error) {
 	f := &protobufFrames{a, c.newObjects(a)}
 	return f.next
 }
 
 // next reads one frame: four bytes of length, and a WatchEvent.
-func (f *protobufFrames) next() (event api.Event[any], ok bool, err error) {
+func (f *protobufFrames) next(to *api.Event[any]) (ok bool, err error) {
 	w := &f.a.window
-	if w.hi == w.lo {
-		if err := w.more(); err != nil {
-			return event, false, err // also io.EOF: the stream ends between frames
+	if len(w.Bytes()) == 0 {
+		if err := w.More(); err != nil {
+			return false, err // also io.EOF: the stream ends between frames
 		}
 	}
-	head, err := w.need(4)
+	head, err := w.Need(4)
 	if err != nil {
-		return event, false, err
+		return false, err
 	}
 	n := binary.BigEndian.Uint32(head)
-	if int64(n) > int64(w.limit) {
-		return event, false, &TooLargeError{Limit: w.limit}
+	if int64(n) > int64(w.Limit()) {
+		return false, &TooLargeError{Limit: w.Limit()}
 	}
-	w.drop(4)
-	frame, err := w.need(int(n))
+	w.Drop(4)
+	frame, err := w.Need(int(n))
 	if err != nil {
-		return event, false, err
+		return false, err
 	}
-	event, ok, err = f.read(frame)
-	w.drop(int(n))
-	return event, ok, err
+	ok, err = f.read(to, frame)
+	w.Drop(int(n))
+	return ok, err
 }
 
 // read returns the event of a WatchEvent.
-func (f *protobufFrames) read(frame []byte) (event api.Event[any], ok bool, err error) {
+func (f *protobufFrames) read(to *api.Event[any], frame []byte) (ok bool, err error) {
 	var name, object []byte
 	for number, value, rest := wireplan.Field(frame); number != wireplan.Ended; number, value, rest = wireplan.Field(rest) {
 		switch number {
 		case 0:
-			return event, false, malformed(f.a.window.off, "watch event: %w", wireplan.ErrWire)
+			return false, malformed(f.a.window.Offset(), "watch event: %w", wireplan.ErrWire)
 		case eventType:
 			name = value
 		case eventObject:
@@ -67,8 +67,8 @@ func (f *protobufFrames) read(frame []byte) (event api.Event[any], ok bool, err 
 	if err := f.object.open(object); err != nil {
 		switch is {
 		case watch.Added, watch.Modified, watch.Deleted, watch.Bookmark:
-			return event, false, malformed(f.a.window.off, "%w", err)
+			return false, malformed(f.a.window.Offset(), "%w", err)
 		}
 	}
-	return f.a.event(is, &f.object, len(object))
+	return f.a.event(to, is, &f.object, len(object))
 }

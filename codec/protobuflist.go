@@ -30,19 +30,19 @@ func (c *protobufCodec) list(a *answer) (metav1.ListMeta, error) {
 }
 
 func (l *protobufList) read() (metav1.ListMeta, error) {
-	head, err := l.a.window.need(len(magic))
+	head, err := l.a.window.Need(len(magic))
 	if err != nil {
 		return l.meta, err
 	}
 	if string(head) != magic {
 		return l.meta, malformed(0, "an answer without the prefix of Kubernetes' protobuf")
 	}
-	l.a.window.drop(len(magic))
+	l.a.window.Drop(len(magic))
 	if err := l.fields(toTheEnd, l.envelopeField); err != nil {
 		return l.meta, err
 	}
 	if err := l.head.check(); err != nil {
-		return l.meta, malformed(l.a.window.off, "%w", err)
+		return l.meta, malformed(l.a.window.Offset(), "%w", err)
 	}
 	if !l.hasRaw {
 		// The message of an empty list has no bytes.
@@ -61,16 +61,16 @@ func (l *protobufList) envelopeField(num protowire.Number, size int64) error {
 		return l.skip(size)
 	}
 	if size > maxHeadBytes {
-		return malformed(l.a.window.off, "an envelope with a field of %d bytes", size)
+		return malformed(l.a.window.Offset(), "an envelope with a field of %d bytes", size)
 	}
-	b, err := l.a.window.need(int(size))
+	b, err := l.a.window.Need(int(size))
 	if err != nil {
 		return err
 	}
 	if err := l.head.set(num, append([]byte(nil), b...)); err != nil {
-		return malformed(l.a.window.off, "%w", err)
+		return malformed(l.a.window.Offset(), "%w", err)
 	}
-	l.a.window.drop(int(size))
+	l.a.window.Drop(int(size))
 	return nil
 }
 
@@ -78,11 +78,11 @@ func (l *protobufList) envelopeField(num protowire.Number, size int64) error {
 // fields in the order of their numbers.
 func (l *protobufList) raw(size int64) error {
 	if l.hasRaw {
-		return malformed(l.a.window.off, "an envelope with two contents")
+		return malformed(l.a.window.Offset(), "an envelope with two contents")
 	}
 	l.hasRaw = true
 	if isStatusKind(l.head.apiVersion, l.head.kind) {
-		b, err := l.a.window.need(int(min(size, int64(l.a.window.limit)+1)))
+		b, err := l.a.window.Need(int(min(size, int64(l.a.window.Limit())+1)))
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (l *protobufList) raw(size int64) error {
 	if l.a.kind == "" {
 		l.a.apiVersion, l.a.kind = string(l.head.apiVersion), strings.TrimSuffix(string(l.head.kind), "List")
 	}
-	return l.fields(l.a.window.off+size, l.listField)
+	return l.fields(l.a.window.Offset()+size, l.listField)
 }
 
 func (l *protobufList) kindError() error {
@@ -112,13 +112,13 @@ func (l *protobufList) listField(num protowire.Number, size int64) error {
 	if num != listMetadata && num != listItems {
 		return l.skip(size)
 	}
-	b, err := l.a.window.need(int(min(size, int64(l.a.window.limit)+1)))
+	b, err := l.a.window.Need(int(min(size, int64(l.a.window.Limit())+1)))
 	if err != nil {
 		return err
 	}
 	if num == listMetadata {
 		if err := l.meta.Unmarshal(b); err != nil {
-			return malformed(l.a.window.off, "metadata of a list: %w", err)
+			return malformed(l.a.window.Offset(), "metadata of a list: %w", err)
 		}
 	} else {
 		l.object.raw = b
@@ -130,14 +130,14 @@ func (l *protobufList) listField(num protowire.Number, size int64) error {
 			return err
 		}
 	}
-	l.a.window.drop(int(size))
+	l.a.window.Drop(int(size))
 	return nil
 }
 
 // fields calls field for each length-delimited field of a message that ends at end, with its size. field must read the
 // content. fields skips numbers.
 func (l *protobufList) fields(end int64, field func(num protowire.Number, size int64) error) error {
-	for l.a.window.off != end {
+	for l.a.window.Offset() != end {
 		num, typ, size, err := l.key(end)
 		switch {
 		case err == io.EOF:
@@ -159,8 +159,8 @@ func (l *protobufList) fields(end int64, field func(num protowire.Number, size i
 // key reads the tag and the length of a field, and returns the size of its content. If a message without a known end
 // has ended, it returns io.EOF.
 func (l *protobufList) key(end int64) (num protowire.Number, typ protowire.Type, size int64, err error) {
-	if end == toTheEnd && l.a.window.lo == l.a.window.hi {
-		if err := l.a.window.more(); err != nil {
+	if end == toTheEnd && len(l.a.window.Bytes()) == 0 {
+		if err := l.a.window.More(); err != nil {
 			return 0, 0, 0, err
 		}
 	}
@@ -183,24 +183,24 @@ func (l *protobufList) key(end int64) (num protowire.Number, typ protowire.Type,
 	default:
 		num = 0
 	}
-	if err == nil && (num < 1 || end != toTheEnd && size > end-l.a.window.off) {
-		err = malformed(l.a.window.off, "%w", wireplan.ErrWire)
+	if err == nil && (num < 1 || end != toTheEnd && size > end-l.a.window.Offset()) {
+		err = malformed(l.a.window.Offset(), "%w", wireplan.ErrWire)
 	}
 	return num, typ, size, err
 }
 
 func (l *protobufList) varint() (uint64, error) {
 	for {
-		b := l.a.window.bytes()
+		b := l.a.window.Bytes()
 		v, n := protowire.ConsumeVarint(b)
 		switch {
 		case n > 0:
-			l.a.window.drop(n)
+			l.a.window.Drop(n)
 			return v, nil
 		case len(b) >= 10: // the longest varint
-			return 0, malformed(l.a.window.off, "%w", wireplan.ErrWire)
+			return 0, malformed(l.a.window.Offset(), "%w", wireplan.ErrWire)
 		}
-		if _, err := l.a.window.need(len(b) + 1); err != nil {
+		if _, err := l.a.window.Need(len(b) + 1); err != nil {
 			return 0, err
 		}
 	}
@@ -209,11 +209,11 @@ func (l *protobufList) varint() (uint64, error) {
 // skip reads size bytes without holding them.
 func (l *protobufList) skip(size int64) error {
 	for size > 0 {
-		if _, err := l.a.window.need(1); err != nil {
+		if _, err := l.a.window.Need(1); err != nil {
 			return err
 		}
-		n := min(size, int64(l.a.window.hi-l.a.window.lo))
-		l.a.window.drop(int(n))
+		n := min(size, int64(len(l.a.window.Bytes())))
+		l.a.window.Drop(int(n))
 		size -= n
 	}
 	return nil

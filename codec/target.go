@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/leatproject/leat/codec/internal/jsonplan"
 	"github.com/leatproject/leat/codec/internal/plan"
 )
 
@@ -26,28 +27,19 @@ func (to *target) compile(t reflect.Type) {
 		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
 	}
 	to.elem, to.strings = t.Elem(), plan.NewInterner()
-	to.isStatus, to.isGeneric = t == reflect.TypeFor[*metav1.Status](), isGeneric(to.elem)
+	to.isStatus, to.isGeneric = t == reflect.TypeFor[*metav1.Status](), jsonplan.IsGeneric(to.elem)
 	if !to.isGeneric {
-		members := declared(to.elem)
+		members := jsonplan.Members(to.elem)
 		to.metadataOnly = isMetadataOnly(members)
 		to.findTypeMeta(members)
 	}
 }
 
-// declared returns the members that are decoded into the struct t. It returns no members if t has its own
-// UnmarshalJSON.
-func declared(t reflect.Type) []member {
-	if readsItself(t) {
-		return nil
-	}
-	return members(t)
-}
-
 // isMetadataOnly reports whether a struct has only the members of PartialObjectMetadata.
-func isMetadataOnly(members []member) bool {
+func isMetadataOnly(members []jsonplan.Member) bool {
 	metadata := false
 	for _, m := range members {
-		switch m.name {
+		switch m.Name {
 		case "metadata":
 			metadata = true
 		case "apiVersion", "kind":
@@ -59,17 +51,17 @@ func isMetadataOnly(members []member) bool {
 }
 
 // findTypeMeta finds the fields of apiVersion and kind.
-func (to *target) findTypeMeta(members []member) {
+func (to *target) findTypeMeta(members []jsonplan.Member) {
 	var apiVersion, kind []int
 	for _, m := range members {
-		if m.typ.Kind() != reflect.String || throughPointer(to.elem, m.index) {
+		if m.Type.Kind() != reflect.String || throughPointer(to.elem, m.Index) {
 			continue
 		}
-		switch m.name {
+		switch m.Name {
 		case "apiVersion":
-			apiVersion = m.index
+			apiVersion = m.Index
 		case "kind":
-			kind = m.index
+			kind = m.Index
 		}
 	}
 	if apiVersion != nil && kind != nil {
@@ -93,7 +85,7 @@ func (to *target) complete(obj any, apiVersion, kind string, overwrite bool) {
 	switch {
 	case kind == "":
 	case to.isGeneric:
-		content := obj.(generic).UnstructuredContent()
+		content := obj.(jsonplan.Generic).UnstructuredContent()
 		fill(content, "apiVersion", apiVersion)
 		fill(content, "kind", kind)
 	case to.kind != nil:

@@ -1,14 +1,14 @@
-package codec
+package scan
 
 import (
 	"bytes"
 	"iter"
 )
 
-// membersOf iterates over the members of the object in b, which the scanner has checked. It yields each name, in its
+// Members iterates over the members of the object in b, which the scanner has checked. It yields each name, in its
 // quotes, and each value as spans of b. If b is not an object, it yields nothing.
-func membersOf(b []byte) iter.Seq2[span, span] {
-	return func(yield func(name, value span) bool) {
+func Members(b []byte) iter.Seq2[Span, Span] {
+	return func(yield func(name, value Span) bool) {
 		i := skipSpace(b, 0)
 		if i == len(b) || b[i] != '{' {
 			return
@@ -17,13 +17,13 @@ func membersOf(b []byte) iter.Seq2[span, span] {
 			if b[i] == ',' {
 				i = skipSpace(b, i+1)
 			}
-			name := span{i, skipString(b, i)}
-			i = skipSpace(b, skipSpace(b, name.to)+1)
-			value := span{i, skipValue(b, i)}
+			name := Span{i, skipString(b, i)}
+			i = skipSpace(b, skipSpace(b, name.To)+1)
+			value := Span{i, skipValue(b, i)}
 			if !yield(name, value) {
 				return
 			}
-			i = value.to
+			i = value.To
 		}
 	}
 }

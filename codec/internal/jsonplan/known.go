@@ -1,4 +1,4 @@
-package codec
+package jsonplan
 
 import (
 	"math"
@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/scan"
 )
 
 // knownTypes are frequent types whose UnmarshalJSON uses encoding/json. The usual forms are decoded here, with the same
@@ -23,15 +24,15 @@ var knownTypes = map[reflect.Type]decode{
 
 // decodeTime differs from UnmarshalJSON in one way: it reads an RFC 3339 time without a copy. time.Parse accepts more
 // forms, so a time that is rejected here is passed to UnmarshalJSON.
-func decodeTime(r *jsonReader, v reflect.Value) error {
-	if r.kind() == '"' {
+func decodeTime(r *Reader, v reflect.Value) error {
+	if r.Kind() == '"' {
 		to := v.Addr().Interface().(*metav1.Time)
-		at := r.cursor
-		if to.Time.UnmarshalText(r.content()) == nil {
+		at := r.Cursor
+		if to.Time.UnmarshalText(r.Content()) == nil {
 			to.Time = to.Time.Local()
 			return nil
 		}
-		r.cursor = at
+		r.Cursor = at
 	}
 	return decodeItself(r, v)
 }
@@ -40,16 +41,16 @@ func decodeTime(r *jsonReader, v reflect.Value) error {
 const microTime = "2006-01-02T15:04:05.000000Z"
 
 // decodeMicroTime is decodeTime for a time with exactly six digits after the second.
-func decodeMicroTime(r *jsonReader, v reflect.Value) error {
-	if r.kind() == '"' {
+func decodeMicroTime(r *Reader, v reflect.Value) error {
+	if r.Kind() == '"' {
 		to := v.Addr().Interface().(*metav1.MicroTime)
-		at := r.cursor
-		content := r.content()
+		at := r.Cursor
+		content := r.Content()
 		if len(content) == len(microTime) && content[19] == '.' && content[26] == 'Z' && to.Time.UnmarshalText(content) == nil {
 			to.Time = to.Time.Local()
 			return nil
 		}
-		r.cursor = at
+		r.Cursor = at
 	}
 	return decodeItself(r, v)
 }
@@ -57,18 +58,18 @@ func decodeMicroTime(r *jsonReader, v reflect.Value) error {
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
 // decodeQuantity differs from UnmarshalJSON in two ways: the string is shared, and its length has a limit.
-func decodeQuantity(r *jsonReader, v reflect.Value) error {
-	t := r.tokens[r.k]
+func decodeQuantity(r *Reader, v reflect.Value) error {
+	t := r.Tokens[r.K]
 	switch {
-	case int(t.to)-t.start() > plan.MaxQuantity:
+	case int(t.To)-t.Start() > plan.MaxQuantity:
 		return r.mismatch(quantityType)
-	case r.kind() != '"' || t.from&odd != 0:
+	case r.Kind() != '"' || t.From&scan.Odd != 0:
 		return decodeItself(r, v) // UnmarshalJSON does not unquote
 	}
-	at := r.k
+	at := r.K
 	q, err := resource.ParseQuantity(strings.TrimSpace(r.text()))
 	if err != nil {
-		r.k = at
+		r.K = at
 		return r.mismatch(quantityType)
 	}
 	*v.Addr().Interface().(*resource.Quantity) = q
@@ -77,19 +78,19 @@ func decodeQuantity(r *jsonReader, v reflect.Value) error {
 
 // decodeIntOrString differs from UnmarshalJSON in one way: the string is shared. Like UnmarshalJSON, it does not clear
 // the other field.
-func decodeIntOrString(r *jsonReader, v reflect.Value) error {
+func decodeIntOrString(r *Reader, v reflect.Value) error {
 	to := v.Addr().Interface().(*intstr.IntOrString)
-	switch r.kind() {
+	switch r.Kind() {
 	case '"':
 		to.Type, to.StrVal = intstr.String, r.text()
 		return nil
 	default:
-		at := r.cursor
-		if n, ok := smallInt(r.raw()); ok && n <= math.MaxInt32 {
+		at := r.Cursor
+		if n, ok := smallInt(r.Raw()); ok && n <= math.MaxInt32 {
 			to.Type, to.IntVal = intstr.Int, int32(n)
 			return nil
 		}
-		r.cursor = at
+		r.Cursor = at
 		return decodeItself(r, v)
 	}
 }

@@ -1,4 +1,4 @@
-package codec
+package jsonplan
 
 import (
 	"encoding"
@@ -8,82 +8,101 @@ import (
 	"strconv"
 
 	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/scan"
 )
 
-// jsonReader decodes scanned JSON into the fields of structs.
-type jsonReader struct {
-	cursor
+// Reader decodes the scanned JSON of one answer into the fields of structs. It belongs to one goroutine.
+type Reader struct {
+	scan.Cursor
 	strings *plan.Interner
 	scratch *plan.Scratch
-	breaks  breaks
+	breaks  scan.Breaks
+}
+
+// NewReader returns a Reader. It calls ended while it decodes a large object, and stops with the error that ended
+// returns.
+func NewReader(strings *plan.Interner, ended func() error) Reader {
+	return Reader{strings: strings, scratch: &plan.Scratch{}, breaks: scan.NewBreaks(ended)}
 }
 
 // text reads the current string.
-func (r *jsonReader) text() string { return r.strings.Intern(r.content()) }
+func (r *Reader) text() string { return r.strings.Intern(r.Content()) }
 
 // null reports whether the current value is null.
-func (r *jsonReader) null() bool { return r.kind() == 'n' }
+func (r *Reader) null() bool { return r.Kind() == 'n' }
 
 // decode decodes the current value into v, which is addressable, and moves behind the value. After an error, v and the
 // reader are in an undefined state.
-type decode func(r *jsonReader, v reflect.Value) error
+type decode func(r *Reader, v reflect.Value) error
 
-// jsonPlan decodes JSON into the structs of one type, with the results of sigs.k8s.io/json; decision 0002 has the
-// reasons. It is compiled once from the type, and is immutable.
-type jsonPlan struct {
+// Plan decodes JSON into the structs of one type, with the results of sigs.k8s.io/json; decision 0002 has the reasons.
+// It is compiled once from the type, and is immutable.
+type Plan struct {
 	elem  reflect.Type
 	whole decode // nil if the struct keeps everything in a map
 	// bare skips metadata.managedFields. It is nil if the plan does not decode the metadata itself.
 	bare decode
 }
 
-// generic is the method of *unstructured.Unstructured.
-type generic interface {
+// Generic is the method of *unstructured.Unstructured.
+type Generic interface {
+	// SetUnstructuredContent sets the whole content.
 	SetUnstructuredContent(content map[string]any)
+	// UnstructuredContent returns the whole content.
 	UnstructuredContent() map[string]any
 }
 
-func isGeneric(elem reflect.Type) bool {
-	return reflect.PointerTo(elem).Implements(reflect.TypeFor[generic]())
+// IsGeneric reports whether pointers to elem are a Generic.
+func IsGeneric(elem reflect.Type) bool {
+	return reflect.PointerTo(elem).Implements(reflect.TypeFor[Generic]())
 }
 
-func compileJSON(elem reflect.Type) jsonPlan {
-	if isGeneric(elem) {
-		return jsonPlan{elem: elem}
+// Compile returns the plan of a struct.
+func Compile(elem reflect.Type) Plan {
+	if IsGeneric(elem) {
+		return Plan{elem: elem}
 	}
-	c := newJSONCompiler()
-	p := jsonPlan{elem: elem, whole: c.compile(elem)}
+	c := newCompiler()
+	p := Plan{elem: elem, whole: c.compile(elem)}
 	if s, ok := c.structs[elem]; ok && !readsItself(elem) {
 		p.bare = c.withoutManagedFields(s)
 	}
 	return p
 }
 
-var errNotAnObject = errors.New("not a JSON object")
+// ErrNotAnObject is the error of a value that is something else.
+var ErrNotAnObject = errors.New("not a JSON object")
 
-// decode returns a pointer to a new struct with the object at c, without its managedFields if drop is set.
-func (p *jsonPlan) decode(r *jsonReader, c cursor, drop bool) (any, error) {
+// Decode returns a pointer to a new struct with the object at c, without its managedFields if drop is set.
+func (p *Plan) Decode(r *Reader, c scan.Cursor, drop bool) (any, error) {
 	obj := reflect.New(p.elem)
-	if len(c.tokens) == 0 || c.kind() != '{' {
-		return obj.Interface(), errNotAnObject // otherwise null would decode into any type
+	if len(c.Tokens) == 0 || c.Kind() != '{' {
+		return obj.Interface(), ErrNotAnObject // otherwise null would decode into any type
 	}
-	r.cursor = c
-	r.breaks.begin()
+	r.Cursor = c
+	r.breaks.Begin()
 	switch {
 	case p.whole == nil:
-		return p.content(r, obj.Interface().(generic), drop)
+		return p.content(r, obj.Interface().(Generic), drop)
 	case !drop:
 		return obj.Interface(), p.whole(r, obj.Elem())
 	case p.bare == nil:
-		r.cursor = withoutManagedFields(c)
+		r.Cursor = withoutManagedFields(c)
 		return obj.Interface(), p.whole(r, obj.Elem())
 	default:
 		return obj.Interface(), p.bare(r, obj.Elem())
 	}
 }
 
+// Into decodes the value at c into v, which is addressable.
+func (p *Plan) Into(r *Reader, c scan.Cursor, v reflect.Value) error {
+	r.Cursor = c
+	r.breaks.Begin()
+	return p.whole(r, v)
+}
+
 // content decodes an object into a map.
-func (p *jsonPlan) content(r *jsonReader, obj generic, drop bool) (any, error) {
+func (p *Plan) content(r *Reader, obj Generic, drop bool) (any, error) {
 	where := nowhere
 	if drop {
 		where = inObject
@@ -109,23 +128,23 @@ func readsItself(t reflect.Type) bool {
 	return t.Name() != "" && reflect.PointerTo(t).Implements(unmarshalerType)
 }
 
-// jsonCompiler makes the decoders of types. A recursive type refers to its own decoder.
-type jsonCompiler struct {
+// compiler makes the decoders of types. A recursive type refers to its own decoder.
+type compiler struct {
 	decoders map[reflect.Type]*decode
 	structs  map[reflect.Type]*structPlan
 	maps     int // number of map types, for scratch
 }
 
-func newJSONCompiler() *jsonCompiler {
-	return &jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: map[reflect.Type]*structPlan{}}
+func newCompiler() *compiler {
+	return &compiler{decoders: map[reflect.Type]*decode{}, structs: map[reflect.Type]*structPlan{}}
 }
 
-func (c *jsonCompiler) compile(t reflect.Type) decode {
+func (c *compiler) compile(t reflect.Type) decode {
 	if known, ok := c.decoders[t]; ok {
 		if *known != nil {
 			return *known
 		}
-		return func(r *jsonReader, v reflect.Value) error { return (*known)(r, v) }
+		return func(r *Reader, v reflect.Value) error { return (*known)(r, v) }
 	}
 	var d decode
 	c.decoders[t] = &d
@@ -133,7 +152,7 @@ func (c *jsonCompiler) compile(t reflect.Type) decode {
 	return d
 }
 
-func (c *jsonCompiler) make(t reflect.Type) decode {
+func (c *compiler) make(t reflect.Type) decode {
 	if known, ok := knownTypes[t]; ok {
 		return known
 	}
@@ -174,21 +193,21 @@ func (c *jsonCompiler) make(t reflect.Type) decode {
 }
 
 // decodeItself calls UnmarshalJSON, also for null.
-func decodeItself(r *jsonReader, v reflect.Value) error {
-	at := r.k
-	if v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(r.raw()) != nil {
-		r.k = at
+func decodeItself(r *Reader, v reflect.Value) error {
+	at := r.K
+	if v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(r.Raw()) != nil {
+		r.K = at
 		return r.mismatch(v.Type())
 	}
 	return nil
 }
 
-func decodeText(r *jsonReader, v reflect.Value) error {
-	switch r.kind() {
+func decodeText(r *Reader, v reflect.Value) error {
+	switch r.Kind() {
 	case '"':
-		at := r.k
-		if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(r.content()) != nil {
-			r.k = at
+		at := r.K
+		if v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText(r.Content()) != nil {
+			r.K = at
 			return r.mismatch(v.Type())
 		}
 		return nil
@@ -200,8 +219,8 @@ func decodeText(r *jsonReader, v reflect.Value) error {
 }
 
 // setNull reads a null. It clears a value that can be nil, and does not change any other.
-func setNull(r *jsonReader, v reflect.Value) error {
-	r.k++
+func setNull(r *Reader, v reflect.Value) error {
+	r.K++
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
 		v.SetZero()
@@ -209,15 +228,15 @@ func setNull(r *jsonReader, v reflect.Value) error {
 	return nil
 }
 
-func decodeNothing(r *jsonReader, v reflect.Value) error {
+func decodeNothing(r *Reader, v reflect.Value) error {
 	if r.null() {
 		return setNull(r, v)
 	}
 	return r.mismatch(v.Type())
 }
 
-func decodeString(r *jsonReader, v reflect.Value) error {
-	switch r.kind() {
+func decodeString(r *Reader, v reflect.Value) error {
+	switch r.Kind() {
 	case '"':
 		v.SetString(r.text())
 		return nil
@@ -228,11 +247,11 @@ func decodeString(r *jsonReader, v reflect.Value) error {
 	}
 }
 
-func decodeBool(r *jsonReader, v reflect.Value) error {
-	switch r.kind() {
+func decodeBool(r *Reader, v reflect.Value) error {
+	switch r.Kind() {
 	case 't', 'f':
-		v.SetBool(r.kind() == 't')
-		r.k++
+		v.SetBool(r.Kind() == 't')
+		r.K++
 		return nil
 	case 'n':
 		return setNull(r, v)
@@ -242,17 +261,17 @@ func decodeBool(r *jsonReader, v reflect.Value) error {
 }
 
 // isNumeric reports whether a value that begins with c is a number.
-func isNumeric(c byte) bool { return c == '-' || isDigit(c) }
+func isNumeric(c byte) bool { return c == '-' || scan.IsDigit(c) }
 
-func decodeInt(r *jsonReader, v reflect.Value) error {
-	switch c := r.kind(); {
+func decodeInt(r *Reader, v reflect.Value) error {
+	switch c := r.Kind(); {
 	case c == 'n':
 		return setNull(r, v)
 	case !isNumeric(c):
 		return r.mismatch(v.Type())
 	}
-	at := r.k
-	digits := r.raw()
+	at := r.K
+	digits := r.Raw()
 	n, ok := smallInt(digits)
 	if !ok {
 		var err error
@@ -260,7 +279,7 @@ func decodeInt(r *jsonReader, v reflect.Value) error {
 		ok = err == nil
 	}
 	if !ok || v.OverflowInt(n) {
-		r.k = at
+		r.K = at
 		return r.mismatch(v.Type())
 	}
 	v.SetInt(n)
@@ -273,7 +292,7 @@ func smallInt(b []byte) (n int64, ok bool) {
 		return 0, false
 	}
 	for _, c := range b {
-		if !isDigit(c) {
+		if !scan.IsDigit(c) {
 			return 0, false
 		}
 		n = n*10 + int64(c-'0')
@@ -281,34 +300,34 @@ func smallInt(b []byte) (n int64, ok bool) {
 	return n, true
 }
 
-func decodeUint(r *jsonReader, v reflect.Value) error {
-	switch c := r.kind(); {
+func decodeUint(r *Reader, v reflect.Value) error {
+	switch c := r.Kind(); {
 	case c == 'n':
 		return setNull(r, v)
 	case !isNumeric(c):
 		return r.mismatch(v.Type())
 	}
-	at := r.k
-	n, err := strconv.ParseUint(string(r.raw()), 10, 64)
+	at := r.K
+	n, err := strconv.ParseUint(string(r.Raw()), 10, 64)
 	if err != nil || v.OverflowUint(n) {
-		r.k = at
+		r.K = at
 		return r.mismatch(v.Type())
 	}
 	v.SetUint(n)
 	return nil
 }
 
-func decodeFloat(r *jsonReader, v reflect.Value) error {
-	switch c := r.kind(); {
+func decodeFloat(r *Reader, v reflect.Value) error {
+	switch c := r.Kind(); {
 	case c == 'n':
 		return setNull(r, v)
 	case !isNumeric(c):
 		return r.mismatch(v.Type())
 	}
-	at := r.k
-	f, err := strconv.ParseFloat(string(r.raw()), v.Type().Bits())
+	at := r.K
+	f, err := strconv.ParseFloat(string(r.Raw()), v.Type().Bits())
 	if err != nil {
-		r.k = at
+		r.K = at
 		return r.mismatch(v.Type())
 	}
 	v.SetFloat(f)
@@ -316,20 +335,20 @@ func decodeFloat(r *jsonReader, v reflect.Value) error {
 }
 
 // decodeNumber decodes a json.Number, which may be in quotes.
-func decodeNumber(r *jsonReader, v reflect.Value) error {
-	switch c := r.kind(); {
+func decodeNumber(r *Reader, v reflect.Value) error {
+	switch c := r.Kind(); {
 	case c == 'n':
 		return setNull(r, v)
 	case isNumeric(c):
-		v.SetString(string(r.raw()))
+		v.SetString(string(r.Raw()))
 		return nil
 	case c != '"':
 		return r.mismatch(v.Type())
 	}
-	at := r.k
-	content := r.content()
-	if !isNumber(content) {
-		r.k = at
+	at := r.K
+	content := r.Content()
+	if !scan.IsNumber(content) {
+		r.K = at
 		return r.mismatch(v.Type())
 	}
 	v.SetString(string(content))
@@ -337,13 +356,13 @@ func decodeNumber(r *jsonReader, v reflect.Value) error {
 }
 
 // decodeAny decodes into an interface as for unstructured objects, with integers as int64.
-func decodeAny(r *jsonReader, v reflect.Value) error {
+func decodeAny(r *Reader, v reflect.Value) error {
 	g := genericReader{*r}
 	value, err := g.value()
 	if err != nil {
 		return err
 	}
-	r.k, r.breaks = g.k, g.breaks
+	r.K, r.breaks = g.K, g.breaks
 	if value == nil {
 		v.SetZero()
 	} else {
@@ -356,9 +375,27 @@ var errBase64 = errors.New("not in base64")
 
 // mismatch returns the error of a value that does not fit the type. It omits the error of the type's own method,
 // because that may quote the value: metav1.Time quotes it five times.
-func (r *jsonReader) mismatch(t reflect.Type) error {
-	return plan.Misfit(kindNames[r.kind()], t)
+func (r *Reader) mismatch(t reflect.Type) error {
+	return plan.Misfit(kindNames[r.Kind()], t)
 }
 
 // kindNames has the kinds of values by their first byte. Other bytes begin a number.
 var kindNames = map[byte]string{'{': "an object", '[': "an array", '"': "a string", 't': "a boolean", 'f': "a boolean", 'n': "null"}
+
+// Lenient decodes the object at c into the struct v. It skips members of the wrong type.
+func Lenient(c scan.Cursor, v reflect.Value) {
+	s := newCompiler().structOf(v.Type())
+	r := Reader{Cursor: c}
+	for end := r.Enter(); r.K < end; {
+		f, next := s.find(r.Content()), r.Behind()
+		if f != nil {
+			to, err := f.of(v)
+			before := reflect.New(f.Type).Elem()
+			before.Set(to)
+			if err != nil || f.decode(&r, to) != nil {
+				to.Set(before)
+			}
+		}
+		r.K = next
+	}
+}

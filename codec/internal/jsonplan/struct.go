@@ -1,4 +1,4 @@
-package codec
+package jsonplan
 
 import (
 	"fmt"
@@ -19,11 +19,11 @@ type structPlan struct {
 
 // structField is a member name and the struct field that it is decoded into.
 type structField struct {
-	member
+	Member
 	decode decode
 }
 
-func (c *jsonCompiler) structOf(t reflect.Type) *structPlan {
+func (c *compiler) structOf(t reflect.Type) *structPlan {
 	p := &structPlan{}
 	c.structs[t] = p
 	for _, m := range members(t) {
@@ -34,15 +34,15 @@ func (c *jsonCompiler) structOf(t reflect.Type) *structPlan {
 }
 
 // field returns the decoder of a field. It cannot call methods of a field behind an unexported name.
-func (c *jsonCompiler) field(m member) decode {
+func (c *compiler) field(m Member) decode {
 	var d decode
-	if m.hidden && m.typ.Kind() == reflect.Struct {
-		d = c.structOf(m.typ).decode
+	if m.hidden && m.Type.Kind() == reflect.Struct {
+		d = c.structOf(m.Type).decode
 	} else {
-		d = c.compile(m.typ)
+		d = c.compile(m.Type)
 	}
 	if m.quoted {
-		d = quoted(d, m.typ)
+		d = quoted(d, m.Type)
 	}
 	return d
 }
@@ -55,7 +55,7 @@ func (p *structPlan) index() {
 	}
 	p.table = make([]*structField, size)
 	for i := range p.fields {
-		at := hashName([]byte(p.fields[i].name))
+		at := hashName([]byte(p.fields[i].Name))
 		for p.table[at&(size-1)] != nil {
 			at++
 		}
@@ -76,27 +76,27 @@ func hashName(name []byte) int {
 func (p *structPlan) find(name []byte) *structField {
 	for at := hashName(name); ; at++ {
 		f := p.table[at&(len(p.table)-1)]
-		if f == nil || f.name == string(name) {
+		if f == nil || f.Name == string(name) {
 			return f
 		}
 	}
 }
 
-func (p *structPlan) decode(r *jsonReader, v reflect.Value) error {
-	switch r.kind() {
+func (p *structPlan) decode(r *Reader, v reflect.Value) error {
+	switch r.Kind() {
 	case '{':
 	case 'n':
 		return setNull(r, v)
 	default:
 		return r.mismatch(v.Type())
 	}
-	for end := r.enter(); r.k < end; {
-		if err := r.breaks.pause(r.k); err != nil {
+	for end := r.Enter(); r.K < end; {
+		if err := r.breaks.Pause(r.K); err != nil {
 			return err
 		}
-		f := p.find(r.content())
+		f := p.find(r.Content())
 		if f == nil {
-			r.skip()
+			r.Skip()
 			continue
 		}
 		to, err := f.of(v)
@@ -104,62 +104,62 @@ func (p *structPlan) decode(r *jsonReader, v reflect.Value) error {
 			err = f.decode(r, to)
 		}
 		if err != nil {
-			return plan.Within(f.name, err)
+			return plan.Within(f.Name, err)
 		}
 	}
-	r.k++
+	r.K++
 	return nil
 }
 
 // withoutManagedFields returns a copy of p, the plan of an object, that skips metadata.managedFields. It returns nil if
 // the metadata is not decoded into fields of its own.
-func (c *jsonCompiler) withoutManagedFields(p *structPlan) decode {
+func (c *compiler) withoutManagedFields(p *structPlan) decode {
 	without := &structPlan{fields: slices.Clone(p.fields)}
 	for i := range without.fields {
 		f := &without.fields[i]
-		if f.name != "metadata" {
+		if f.Name != "metadata" {
 			continue
 		}
-		t, isPointer := f.typ, f.typ.Kind() == reflect.Pointer
+		t, isPointer := f.Type, f.Type.Kind() == reflect.Pointer
 		if isPointer {
 			t = t.Elem()
 		}
 		metadata, ok := c.structs[t]
-		if !ok || readsItself(t) || isPointer && f.typ.Implements(unmarshalerType) {
+		if !ok || readsItself(t) || isPointer && f.Type.Implements(unmarshalerType) {
 			return nil
 		}
 		pruned := &structPlan{}
 		for _, f := range metadata.fields {
-			if f.name != "managedFields" {
+			if f.Name != "managedFields" {
 				pruned.fields = append(pruned.fields, f)
 			}
 		}
 		pruned.index()
-		inner := jsonCompiler{decoders: map[reflect.Type]*decode{}, structs: c.structs, maps: c.maps}
+		inner := compiler{decoders: map[reflect.Type]*decode{}, structs: c.structs, maps: c.maps}
 		d := decode(pruned.decode)
 		inner.decoders[t] = &d
-		f.decode = inner.compile(f.typ)
+		f.decode = inner.compile(f.Type)
 	}
 	without.index()
 	return without.decode
 }
 
-// member is a name that encoding/json decodes into a struct.
-type member struct {
-	name   string
-	index  []int // as for reflect.Value.FieldByIndex
-	typ    reflect.Type
+// Member is a name that encoding/json decodes into a struct.
+type Member struct {
+	Name   string
+	Index  []int // as for reflect.Value.FieldByIndex
+	Type   reflect.Type
 	tagged bool // the name comes from a tag
 	quoted bool // with the option string
 	hidden bool // an embedded struct whose own name is not exported, but which has a name in JSON
 }
 
 // of returns the member's field in the struct v. It creates the embedded structs on the way.
-func (m *member) of(v reflect.Value) (reflect.Value, error) {
-	if len(m.index) == 1 {
-		return v.Field(m.index[0]), nil
+func (m *Member) of(v reflect.Value) (reflect.Value, error) {
+	if len(m.Index) == 1 {
+		return v.Field(m.Index[0]), nil
 	}
-	for i, at := range m.index {
+	for i, at := range m.Index {
 		if i > 0 && v.Kind() == reflect.Pointer {
 			if v.IsNil() {
 				if !v.CanSet() {
@@ -183,8 +183,8 @@ type level struct {
 // members returns the names that are decoded into a struct, in the order of its fields, by the rules of encoding/json.
 // Fields of an embedded struct without a JSON name count as fields of the outer struct. Among fields of one name, the
 // outermost wins, then the one with a tag; if several remain, all are ignored.
-func members(t reflect.Type) []member {
-	var found []member
+func members(t reflect.Type) []Member {
+	var found []Member
 	visited := map[reflect.Type]bool{}
 	for levels, times := []level{{typ: t}}, map[reflect.Type]int{}; len(levels) > 0; {
 		var next []level
@@ -199,7 +199,7 @@ func members(t reflect.Type) []member {
 				if !ok {
 					continue
 				}
-				m.index = append(slices.Clone(l.index), i)
+				m.Index = append(slices.Clone(l.index), i)
 				switch {
 				case inner == nil && times[l.typ] > 1:
 					found = append(found, m, m) // added twice, so that it is ignored
@@ -207,7 +207,7 @@ func members(t reflect.Type) []member {
 					found = append(found, m)
 				default:
 					if nextTimes[inner]++; nextTimes[inner] == 1 {
-						next = append(next, level{inner, m.index})
+						next = append(next, level{inner, m.Index})
 					}
 				}
 			}
@@ -218,7 +218,7 @@ func members(t reflect.Type) []member {
 }
 
 // memberOf classifies a field: a member, or an embedded struct whose fields are visited instead.
-func memberOf(f reflect.StructField) (m member, inner reflect.Type, ok bool) {
+func memberOf(f reflect.StructField) (m Member, inner reflect.Type, ok bool) {
 	tag := f.Tag.Get("json")
 	t := f.Type
 	if f.Anonymous && t.Kind() == reflect.Pointer {
@@ -234,9 +234,9 @@ func memberOf(f reflect.StructField) (m member, inner reflect.Type, ok bool) {
 	if name == "" && f.Anonymous && t.Kind() == reflect.Struct && (f.Type.Kind() != reflect.Pointer || f.Type.Name() == "") {
 		return m, t, true
 	}
-	m = member{name: name, typ: f.Type, tagged: name != "", hidden: !f.IsExported()}
+	m = Member{Name: name, Type: f.Type, tagged: name != "", hidden: !f.IsExported()}
 	if name == "" {
-		m.name = f.Name
+		m.Name = f.Name
 	}
 	m.quoted = strings.Contains(","+options+",", ",string,") && canBeQuoted(f.Type)
 	return m, nil, true
@@ -266,46 +266,41 @@ func isValidName(name string) bool {
 	return name != ""
 }
 
-// dominant returns the members that encoding/json decodes, among members that may have equal names.
-func dominant(found []member) []member {
-	byName := map[string][]member{}
-	for _, m := range found {
-		byName[m.name] = append(byName[m.name], m)
-	}
-	var out []member
-	for _, m := range found {
-		same := byName[m.name]
-		delete(byName, m.name)
-		if len(same) == 0 {
-			continue
+// dominant returns the members that encoding/json decodes, among members that may have equal names: those of a lower
+// rank than all others of their name.
+func dominant(found []Member) []Member {
+	var out []Member
+	for i, m := range found {
+		unique := true
+		for k := range found {
+			unique = unique && (i == k || !m.yieldsTo(&found[k]))
 		}
-		if best, unique := lowest(same); unique {
-			out = append(out, best)
+		if unique {
+			out = append(out, m)
 		}
 	}
 	// sort.Slice is slower than slices.SortFunc, and adds 13 KB less to a program.
-	sort.Slice(out, func(i, j int) bool { return slices.Compare(out[i].index, out[j].index) < 0 })
+	sort.Slice(out, func(i, j int) bool { return slices.Compare(out[i].Index, out[j].Index) < 0 })
 	return out
 }
 
-// lowest returns the first member of the lowest rank, and whether no other has that rank.
-func lowest(members []member) (best member, unique bool) {
-	best, unique = members[0], true
-	for _, m := range members[1:] {
-		switch difference := rank(m) - rank(best); {
-		case difference < 0:
-			best, unique = m, true
-		case difference == 0:
-			unique = false
-		}
-	}
-	return best, unique
+// yieldsTo reports whether m is not decoded because of another member.
+func (m *Member) yieldsTo(other *Member) bool {
+	return m.Name == other.Name && m.rank() >= other.rank()
 }
 
 // rank orders members of one name: the lower rank wins. Outer members come first, then those with a tag.
-func rank(m member) int {
+func (m *Member) rank() int {
 	if m.tagged {
-		return 2 * len(m.index)
+		return 2 * len(m.Index)
 	}
-	return 2*len(m.index) + 1
+	return 2*len(m.Index) + 1
+}
+
+// Members returns the members that are decoded into the struct t. It returns none if t has its own UnmarshalJSON.
+func Members(t reflect.Type) []Member {
+	if readsItself(t) {
+		return nil
+	}
+	return members(t)
 }

@@ -1,4 +1,4 @@
-package codec
+package jsonplan
 
 import (
 	"encoding/base64"
@@ -8,9 +8,10 @@ import (
 	"strconv"
 
 	"github.com/leatproject/leat/codec/internal/plan"
+	"github.com/leatproject/leat/codec/internal/scan"
 )
 
-func (c *jsonCompiler) pointer(t reflect.Type) decode {
+func (c *compiler) pointer(t reflect.Type) decode {
 	elem := c.compile(t.Elem())
 	if t.Elem().Name() == "" { // methods count only behind a pointer
 		switch {
@@ -20,7 +21,7 @@ func (c *jsonCompiler) pointer(t reflect.Type) decode {
 			elem = decodeText
 		}
 	}
-	return func(r *jsonReader, v reflect.Value) error {
+	return func(r *Reader, v reflect.Value) error {
 		if r.null() {
 			return setNull(r, v)
 		}
@@ -34,11 +35,11 @@ func (c *jsonCompiler) pointer(t reflect.Type) decode {
 	}
 }
 
-func (c *jsonCompiler) slice(t reflect.Type) decode {
+func (c *compiler) slice(t reflect.Type) decode {
 	elem := c.compile(t.Elem())
 	isBytes := t.Elem().Kind() == reflect.Uint8
-	return func(r *jsonReader, v reflect.Value) error {
-		switch r.kind() {
+	return func(r *Reader, v reflect.Value) error {
+		switch r.Kind() {
 		case '[':
 			return decodeSlice(r, v, elem)
 		case 'n':
@@ -54,9 +55,9 @@ func (c *jsonCompiler) slice(t reflect.Type) decode {
 
 // decodeSlice makes room for all elements. If a name is repeated, it decodes into the old elements without clearing
 // them, as encoding/json does.
-func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
-	end := r.enter()
-	n := r.count(end)
+func decodeSlice(r *Reader, v reflect.Value, elem decode) error {
+	end := r.Enter()
+	n := r.Count(end)
 	switch {
 	case n == 0:
 		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
@@ -71,19 +72,19 @@ func decodeSlice(r *jsonReader, v reflect.Value, elem decode) error {
 		v.SetLen(n)
 	}
 	for i := range n {
-		if err := r.breaks.pause(r.k); err != nil {
+		if err := r.breaks.Pause(r.K); err != nil {
 			return err
 		}
 		if err := elem(r, v.Index(i)); err != nil {
 			return plan.Within("["+strconv.Itoa(i)+"]", err)
 		}
 	}
-	r.k++
+	r.K++
 	return nil
 }
 
-func decodeBytes(r *jsonReader, v reflect.Value) error {
-	content := r.content()
+func decodeBytes(r *Reader, v reflect.Value) error {
+	content := r.Content()
 	b := make([]byte, base64.StdEncoding.DecodedLen(len(content)))
 	n, err := base64.StdEncoding.Decode(b, content)
 	if err != nil {
@@ -94,23 +95,23 @@ func decodeBytes(r *jsonReader, v reflect.Value) error {
 }
 
 // array decodes into a fixed-size Go array; extra elements are skipped, missing ones are zeroed.
-func (c *jsonCompiler) array(t reflect.Type) decode {
+func (c *compiler) array(t reflect.Type) decode {
 	elem := c.compile(t.Elem())
-	return func(r *jsonReader, v reflect.Value) error {
-		switch r.kind() {
+	return func(r *Reader, v reflect.Value) error {
+		switch r.Kind() {
 		case '[':
 		case 'n':
 			return setNull(r, v)
 		default:
 			return r.mismatch(t)
 		}
-		i, end := 0, r.enter()
-		for ; r.k < end; i++ {
-			if err := r.breaks.pause(r.k); err != nil {
+		i, end := 0, r.Enter()
+		for ; r.K < end; i++ {
+			if err := r.breaks.Pause(r.K); err != nil {
 				return err
 			}
 			if i >= t.Len() {
-				r.skip()
+				r.Skip()
 			} else if err := elem(r, v.Index(i)); err != nil {
 				return plan.Within("["+strconv.Itoa(i)+"]", err)
 			}
@@ -118,12 +119,12 @@ func (c *jsonCompiler) array(t reflect.Type) decode {
 		for ; i < t.Len(); i++ {
 			v.Index(i).SetZero()
 		}
-		r.k++
+		r.K++
 		return nil
 	}
 }
 
-func (c *jsonCompiler) mapOf(t reflect.Type) decode {
+func (c *compiler) mapOf(t reflect.Type) decode {
 	key := keyOf(t.Key())
 	if key == nil {
 		return decodeNothing
@@ -134,21 +135,21 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 	at := c.maps
 	c.maps++
 	elem := c.compile(t.Elem())
-	return func(r *jsonReader, v reflect.Value) error {
-		switch r.kind() {
+	return func(r *Reader, v reflect.Value) error {
+		switch r.Kind() {
 		case '{':
 		case 'n':
 			return setNull(r, v)
 		default:
 			return r.mismatch(t)
 		}
-		end := r.enter()
+		end := r.Enter()
 		if v.IsNil() {
-			v.Set(reflect.MakeMapWithSize(t, r.count(end)/2))
+			v.Set(reflect.MakeMapWithSize(t, r.Count(end)/2))
 		}
 		e := r.scratch.Take(at, t)
-		for r.k < end {
-			if err := r.breaks.pause(r.k); err != nil {
+		for r.K < end {
+			if err := r.breaks.Pause(r.K); err != nil {
 				return err
 			}
 			err := key(r, e.Key)
@@ -161,7 +162,7 @@ func (c *jsonCompiler) mapOf(t reflect.Type) decode {
 			e.MoveTo(v)
 		}
 		r.scratch.Put(at, e)
-		r.k++
+		r.K++
 		return nil
 	}
 }
@@ -189,45 +190,45 @@ func keyOf(t reflect.Type) decode {
 }
 
 // decodeStringMap is mapOf for labels and annotations.
-func decodeStringMap(r *jsonReader, v reflect.Value) error {
-	switch r.kind() {
+func decodeStringMap(r *Reader, v reflect.Value) error {
+	switch r.Kind() {
 	case '{':
 	case 'n':
 		return setNull(r, v)
 	default:
 		return r.mismatch(v.Type())
 	}
-	end := r.enter()
+	end := r.Enter()
 	to := v.Addr().Interface().(*map[string]string)
 	if *to == nil {
-		*to = make(map[string]string, r.count(end)/2)
+		*to = make(map[string]string, r.Count(end)/2)
 	}
-	for r.k < end {
-		if err := r.breaks.pause(r.k); err != nil {
+	for r.K < end {
+		if err := r.breaks.Pause(r.K); err != nil {
 			return err
 		}
 		name := r.text()
-		switch r.kind() {
+		switch r.Kind() {
 		case '"':
 			(*to)[name] = r.text()
 		case 'n':
 			(*to)[name] = ""
-			r.k++
+			r.K++
 		default:
 			return plan.Within(plan.AnyKey, r.mismatch(v.Type().Elem()))
 		}
 	}
-	r.k++
+	r.K++
 	return nil
 }
 
 // unquoted applies d to the content of a string, which may be any bytes.
 func unquoted(d decode) decode {
-	return func(r *jsonReader, v reflect.Value) error {
-		at := r.k
-		content := r.content()
+	return func(r *Reader, v reflect.Value) error {
+		at := r.K
+		content := r.Content()
 		if len(content) == 0 || !isNumeric(content[0]) {
-			r.k = at
+			r.K = at
 			return r.mismatch(v.Type())
 		}
 		return d(literal(content, r.strings), v)
@@ -235,28 +236,28 @@ func unquoted(d decode) decode {
 }
 
 // literal returns a reader of the only token in b.
-func literal(b []byte, strings *plan.Interner) *jsonReader {
+func literal(b []byte, strings *plan.Interner) *Reader {
 	from := uint32(0)
 	if b[0] == '"' {
-		from = odd
+		from = scan.Odd
 	}
-	return &jsonReader{cursor: cursor{b: b, tokens: []token{{from, uint32(len(b))}}}, strings: strings}
+	return &Reader{Cursor: scan.Cursor{B: b, Tokens: []scan.Token{{From: from, To: uint32(len(b))}}}, strings: strings}
 }
 
 // quoted is d for a field with the option string: a boolean, a number or a string in quotes.
 func quoted(d decode, t reflect.Type) decode {
-	return func(r *jsonReader, v reflect.Value) error {
-		switch r.kind() {
+	return func(r *Reader, v reflect.Value) error {
+		switch r.Kind() {
 		case 'n':
 			return d(r, v)
 		case '"':
 		default:
 			return fmt.Errorf("what fits %s should stand in quotes", plan.TypeName(t))
 		}
-		at := r.k
-		content := r.content()
+		at := r.K
+		content := r.Content()
 		if !isLiteral(content) {
-			r.k = at
+			r.K = at
 			return r.mismatch(t)
 		}
 		return d(literal(content, r.strings), v)

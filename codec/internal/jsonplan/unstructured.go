@@ -1,4 +1,4 @@
-package codec
+package jsonplan
 
 import (
 	"reflect"
@@ -9,7 +9,7 @@ import (
 
 // genericReader decodes scanned JSON into maps, slices, strings, int64s, float64s, booleans and nils, as
 // sigs.k8s.io/json does. A number without a fraction or exponent is an int64 if it fits.
-type genericReader struct{ jsonReader }
+type genericReader struct{ Reader }
 
 // These constants tell genericReader.object where managedFields may be.
 const (
@@ -19,21 +19,21 @@ const (
 )
 
 func (r *genericReader) value() (any, error) {
-	switch r.kind() {
+	switch r.Kind() {
 	case '{':
 		return r.object(nowhere)
 	case '[':
 		return r.array()
 	case '"':
-		return r.strings.Box(r.content()), nil
+		return r.strings.Box(r.Content()), nil
 	case 't':
-		r.k++
+		r.K++
 		return true, nil
 	case 'f':
-		r.k++
+		r.K++
 		return false, nil
 	case 'n':
-		r.k++
+		r.K++
 		return nil, nil
 	default:
 		return r.number()
@@ -42,10 +42,10 @@ func (r *genericReader) value() (any, error) {
 
 // object decodes an object. where tells whether to skip managedFields in the object or in its metadata.
 func (r *genericReader) object(where int) (map[string]any, error) {
-	end := r.enter()
-	m := make(map[string]any, r.count(end)/2)
-	for r.k < end {
-		if err := r.breaks.pause(r.k); err != nil {
+	end := r.Enter()
+	m := make(map[string]any, r.Count(end)/2)
+	for r.K < end {
+		if err := r.breaks.Pause(r.K); err != nil {
 			return nil, err
 		}
 		name := r.text()
@@ -53,9 +53,9 @@ func (r *genericReader) object(where int) (map[string]any, error) {
 		var err error
 		switch {
 		case where == inMetadata && name == "managedFields":
-			r.skip()
+			r.Skip()
 			continue
-		case where == inObject && name == "metadata" && r.kind() == '{':
+		case where == inObject && name == "metadata" && r.Kind() == '{':
 			value, err = r.object(inMetadata)
 		default:
 			value, err = r.value()
@@ -65,15 +65,15 @@ func (r *genericReader) object(where int) (map[string]any, error) {
 		}
 		m[name] = value
 	}
-	r.k++
+	r.K++
 	return m, nil
 }
 
 func (r *genericReader) array() ([]any, error) {
-	end := r.enter()
-	a := make([]any, 0, r.count(end))
-	for r.k < end {
-		if err := r.breaks.pause(r.k); err != nil {
+	end := r.Enter()
+	a := make([]any, 0, r.Count(end))
+	for r.K < end {
+		if err := r.breaks.Pause(r.K); err != nil {
 			return nil, err
 		}
 		value, err := r.value()
@@ -82,13 +82,13 @@ func (r *genericReader) array() ([]any, error) {
 		}
 		a = append(a, value)
 	}
-	r.k++
+	r.K++
 	return a, nil
 }
 
 func (r *genericReader) number() (any, error) {
-	at := r.k
-	b := r.raw()
+	at := r.K
+	b := r.Raw()
 	if n, ok := smallInt(b); ok {
 		return n, nil
 	}
@@ -98,7 +98,7 @@ func (r *genericReader) number() (any, error) {
 	}
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil {
-		r.k = at
+		r.K = at
 		return nil, r.mismatch(reflect.TypeFor[float64]())
 	}
 	return f, nil

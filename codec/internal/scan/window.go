@@ -1,7 +1,6 @@
-package codec
+package scan
 
 import (
-	"errors"
 	"io"
 )
 
@@ -10,9 +9,9 @@ const (
 	keptWindow  = 256 << 10 // a larger buffer is released as soon as it is empty
 )
 
-// window is the part of a stream that is in memory. It doubles as bytes arrive, up to limit bytes for one object. It
+// Window is the part of a stream that is in memory. It doubles as bytes arrive, up to limit bytes for one object. It
 // never grows because of a length that the stream claims.
-type window struct {
+type Window struct {
 	r      io.Reader
 	buf    []byte
 	lo, hi int   // buf[lo:hi] was read from r and not dropped yet
@@ -21,18 +20,27 @@ type window struct {
 	err    error // the error with which r ended
 }
 
-// bytes returns the bytes in memory. They are valid until the next call of more.
-func (w *window) bytes() []byte { return w.buf[w.lo:w.hi] }
+// NewWindow returns the window of a stream.
+func NewWindow(r io.Reader, limit int) Window { return Window{r: r, limit: limit} }
 
-// drop drops the first n bytes.
-func (w *window) drop(n int) {
+// Limit returns the largest size of one object, in bytes.
+func (w *Window) Limit() int { return w.limit }
+
+// Offset returns the position of the window in the stream.
+func (w *Window) Offset() int64 { return w.off }
+
+// Bytes returns the bytes in memory. They are valid until the next call of More.
+func (w *Window) Bytes() []byte { return w.buf[w.lo:w.hi] }
+
+// Drop drops the first n bytes.
+func (w *Window) Drop(n int) {
 	w.lo += n
 	w.off += int64(n)
 }
 
-// more reads at least one byte and keeps the bytes that were not dropped. It returns the reader's error unchanged, also
+// More reads at least one byte and keeps the bytes that were not dropped. It returns the reader's error unchanged, also
 // io.EOF.
-func (w *window) more() error {
+func (w *Window) More() error {
 	if w.err != nil {
 		return w.err
 	}
@@ -53,13 +61,13 @@ func (w *window) more() error {
 	return io.ErrNoProgress
 }
 
-// need returns the first n bytes of the window, or the error that kept them from arriving.
-func (w *window) need(n int) ([]byte, error) {
+// Need returns the first n bytes of the window, or the error that kept them from arriving.
+func (w *Window) Need(n int) ([]byte, error) {
 	if n > w.limit {
-		return nil, &TooLargeError{Limit: w.limit}
+		return nil, &TooLarge{Limit: w.limit}
 	}
 	for w.hi-w.lo < n {
-		if err := w.more(); err == io.EOF {
+		if err := w.More(); err == io.EOF {
 			return nil, truncated(w.off + int64(w.hi-w.lo))
 		} else if err != nil {
 			return nil, err
@@ -68,14 +76,14 @@ func (w *window) need(n int) ([]byte, error) {
 	return w.buf[w.lo : w.lo+n], nil
 }
 
-// all returns everything up to the end of the stream.
-func (w *window) all() ([]byte, error) {
+// All returns everything up to the end of the stream.
+func (w *Window) All() ([]byte, error) {
 	for {
-		switch err := w.more(); {
+		switch err := w.More(); {
 		case err == io.EOF:
-			return w.bytes(), nil
-		case errors.Is(err, ErrTooLarge):
-			return w.bytes(), w.atEnd()
+			return w.Bytes(), nil
+		case isTooLarge(err):
+			return w.Bytes(), w.atEnd()
 		case err != nil:
 			return nil, err
 		}
@@ -83,11 +91,11 @@ func (w *window) all() ([]byte, error) {
 }
 
 // atEnd checks, when the window is full, whether the stream ends there.
-func (w *window) atEnd() error {
+func (w *Window) atEnd() error {
 	var one [1]byte
 	switch n, err := io.ReadFull(w.r, one[:]); {
 	case n > 0:
-		return &TooLargeError{Limit: w.limit}
+		return &TooLarge{Limit: w.limit}
 	case err == io.EOF:
 		return nil
 	default:
@@ -95,11 +103,11 @@ func (w *window) atEnd() error {
 	}
 }
 
-func (w *window) makeRoom() error {
+func (w *Window) makeRoom() error {
 	held := w.hi - w.lo
 	switch {
 	case held >= w.limit:
-		return &TooLargeError{Limit: w.limit}
+		return &TooLarge{Limit: w.limit}
 	case held == 0 && (len(w.buf) == 0 || len(w.buf) > keptWindow):
 		w.buf, w.lo, w.hi = make([]byte, min(firstWindow, w.limit)), 0, 0
 	case held == 0:
