@@ -1,8 +1,10 @@
 package cachedclient
 
 import (
+	"cmp"
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -45,7 +47,9 @@ type GateWait struct {
 type Gate struct {
 	timeout time.Duration
 	onWait  func(GateWait)
-	log     *zap.Logger
+	log     atomic.Pointer[zap.Logger]
+	// ownLogger reports that the options had a logger.
+	ownLogger bool
 
 	mu      sync.Mutex // guards the fields below, and every unseenWrites
 	unseen  map[api.Key]*unseenWrites
@@ -69,10 +73,18 @@ func NewGate(o GateOptions) *Gate {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultGateTimeout
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
+	g := &Gate{
+		timeout: o.Timeout, onWait: o.OnWait, ownLogger: o.Logger != nil, unseen: map[api.Key]*unseenWrites{}, sweepAt: sweepFrom,
 	}
-	return &Gate{timeout: o.Timeout, onWait: o.OnWait, log: o.Logger, unseen: map[api.Key]*unseenWrites{}, sweepAt: sweepFrom}
+	g.log.Store(cmp.Or(o.Logger, zap.NewNop()))
+	return g
+}
+
+// UseLogger sets the logger if GateOptions.Logger is nil. A controller with this gate calls it.
+func (g *Gate) UseLogger(log *zap.Logger) {
+	if !g.ownLogger {
+		g.log.Store(log)
+	}
 }
 
 // Ready reports whether the caches show what reconciles of the key have written. If not, Ready calls again once, on any
@@ -144,7 +156,7 @@ func (g *Gate) timeOut(u *unseenWrites) {
 // logTimeout logs one of the writes that the caches do not show.
 func (g *Gate) logTimeout(u *unseenWrites) {
 	w := u.anyWrite()
-	g.log.Warn("reconcile begins before the cache shows the writes of the previous one",
+	g.log.Load().Warn("reconcile begins before the cache shows the writes of the previous one",
 		zap.String("key", api.FormatKey(u.key)), zap.Duration("timeout", g.timeout), zap.Int("count", len(u.writes)),
 		zap.Stringer("resource", w.target.resource()), zap.String("object", api.FormatKey(w.key)),
 		zap.String("rv", w.version), zap.String("cached", w.target.version()))

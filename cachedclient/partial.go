@@ -88,6 +88,15 @@ func newPartial[T api.Object](live *apiclient.PartialClient[T], lw api.ListerWat
 // recorded by a Gate or an overlay; see Wrote.
 func (p *Partial[T]) Live() *apiclient.PartialClient[T] { return p.live }
 
+// Informer returns the informer whose cache reads use, for example as the source of a controller. It is nil while the
+// client has no informer; see Options.Informers.
+func (p *Partial[T]) Informer() *informer.Informer[T] {
+	if v := p.source.current(); v != nil {
+		return v.informer
+	}
+	return nil
+}
+
 // Resource returns the resource of the objects.
 func (p *Partial[T]) Resource() api.Resource { return p.live.Resource() }
 

@@ -21,6 +21,7 @@ type Controller[K comparable] struct {
 	reconciler Reconciler[K]
 	o          Options
 	log        *zap.Logger
+	ownLogger  bool // Options had a logger
 	queue      *workqueue.Queue[K]
 	filter     filter[api.Change[api.Object]] // for all sources of informers
 	gates      heldKeys[K]
@@ -50,13 +51,14 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 	if problems := s.problems(); len(problems) > 0 {
 		panic(s.wrap(problems).Error())
 	}
+	ownLogger := o.Logger != nil
 	o = o.withDefaults(name)
 	queue := workqueue.New(o.Queue, limiters...)
 	o.Queue = queue.Options()
 	inner, gates := takeGates(r)
 	return &Controller[K]{
 		name: name, reconciler: inner, o: o,
-		log:    o.Logger.With(zap.String("controller", name)),
+		log: o.Logger.With(zap.String("controller", name)), ownLogger: ownLogger,
 		queue:  queue,
 		filter: filter[api.Change[api.Object]]{}.when(o.When),
 		gates:  heldKeys[K]{gates: gates, held: map[K]*hold[K]{}},
@@ -68,6 +70,22 @@ func New[K comparable](name string, r Reconciler[K], o Options, limiters ...work
 
 // Name returns the name that was passed to New.
 func (c *Controller[K]) Name() string { return c.name }
+
+// UseLogger sets the logger if Options.Logger is nil, also that of the reconciler's gates. A manager calls it with its
+// own logger. After the start of Run it has no effect.
+func (c *Controller[K]) UseLogger(log *zap.Logger) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ownLogger || c.life != runstate.Created {
+		return
+	}
+	c.o.Logger, c.log = log, log.With(zap.String("controller", c.name))
+	for _, g := range c.gates.gates {
+		if user, ok := g.(interface{ UseLogger(*zap.Logger) }); ok {
+			user.UseLogger(log)
+		}
+	}
+}
 
 // Options returns the effective options: with the defaults, and with the number of workers that run, or that Run would
 // start now. Backoff and Bucket are zero if New got limiters. The caller must not change the maps and slices.

@@ -57,7 +57,7 @@ func TestSyncTimeoutNamesEverySource(t *testing.T) {
 		ctl.Watch(controller.Map(stuck.running(t), func(*thing) []api.Key { <-unblock; return nil }).Named("slow"))
 		time.AfterFunc(time.Minute, func() { close(unblock) })
 		require.EqualError(t, ctl.Run(t.Context()),
-			"controller: test: source owners.apps not synced after 1s: owners.apps: not synced, idle, 0 objects received\n"+
+			"controller: test: source owners.apps not synced after 1s: owners.apps: not running; was it, or its factory, added to the manager?\n"+
 				"controller: test: source slow not synced after 1s: the initial list is still being processed")
 
 		silent.synced = make(chan struct{})
@@ -86,7 +86,7 @@ func TestOwnsWaitsForOwnersToo(t *testing.T) {
 		c := new(cluster)
 		ctl := controller.New("test", &recorder{}, controller.Options{CacheSyncTimeout: time.Second})
 		ctl.Watch(controller.Owns(c.collection(owners).informer(), c.collection(things).running(t)))
-		require.ErrorContains(t, ctl.Run(t.Context()), "owners.apps: not synced")
+		require.ErrorContains(t, ctl.Run(t.Context()), "owners.apps: not running")
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
@@ -27,7 +28,9 @@ type Factory struct {
 	log    *zap.Logger
 	synced chan struct{} // closed when the informers that Synced waits for are synced
 
-	mu            sync.Mutex // guards the fields below
+	observers hooks.Set[Any] // of new informers
+
+	mu            sync.Mutex // guards the fields below, and log
 	shared        map[shareKey]*sharedInformer
 	startInformer func(*sharedInformer) // starts an informer; nil unless Run is active
 	state         runstate.State
@@ -46,13 +49,27 @@ type shareKey struct {
 
 // sharedInformer is one informer and the number of its users.
 type sharedInformer struct {
-	informer anyInformer // *Informer[T]
-	options  any         // Options[T] of the first user
+	informer Any // *Informer[T]
+	options  any // Options[T] of the first user
 	run      func(context.Context) error
 	users    int
 	cancel   context.CancelFunc // nil before the informer starts
 	done     chan struct{}      // closed when the informer has ended
 	releases []chan struct{}    // the done channels of shares that were released while the factory was ending
+}
+
+// UseLogger sets the logger of informers if FactoryOptions.Logger is nil. A manager calls it with its own logger.
+// Informers that run keep theirs.
+func (f *Factory) UseLogger(log *zap.Logger) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.log != nil {
+		return
+	}
+	f.log = log
+	for _, s := range f.shared {
+		s.informer.UseLogger(log)
+	}
 }
 
 // NewFactory returns a factory without informers.
@@ -162,6 +179,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 	if s == nil || runstate.IsClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago
 		s = newShared(f, lw, o)
 		f.shared[key] = s
+		f.observers.Tell(s.informer)
 		if f.startInformer != nil {
 			f.startInformer(s)
 		}

@@ -5,13 +5,40 @@ import (
 	"slices"
 	"strings"
 
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// anyInformer is the part of an Informer that does not depend on its type.
-type anyInformer interface {
+// Any is an Informer of any type, without the methods that depend on the type. *Informer[T] and *Share[T] implement it.
+type Any interface {
+	// Synced is closed when the cache holds the first list.
 	Synced() <-chan struct{}
+	// Stopped is closed when Run is ending.
+	Stopped() <-chan struct{}
+	// Status returns the state of the informer.
 	Status() Status
+	// ObserveBatches makes the informer call f after every batch of changes.
+	ObserveBatches(f func(Stored)) (stop func())
+	// UseLogger sets the logger if the informer has none and does not run.
+	UseLogger(log *zap.Logger)
+}
+
+var (
+	_ Any = (*Informer[api.Object])(nil)
+	_ Any = (*Share[api.Object])(nil)
+)
+
+// ObserveInformers calls f with every shared informer: at once with the present ones, and later with each new one. f
+// must not use the factory. It is for metrics. The returned function ends the calls.
+func (f *Factory) ObserveInformers(observe func(Any)) (stop func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.shared {
+		observe(s.informer)
+	}
+	return f.observers.Add(observe)
 }
 
 // Synced returns a channel that is closed when the informers are synced: those that were shared before Run, and those
@@ -20,14 +47,14 @@ type anyInformer interface {
 // considers only the informers at the time of the call.
 func (f *Factory) Synced() <-chan struct{} { return f.synced }
 
-// Status returns the status of each shared informer, ordered by the names of their resources. It may be called on any
+// Status returns the status of each shared informer, ordered by name. It may be called on any
 // goroutine, before, during and after Run.
 func (f *Factory) Status() []Status {
 	var all []Status
 	for _, s := range f.current() {
 		all = append(all, s.informer.Status())
 	}
-	slices.SortStableFunc(all, func(a, b Status) int { return strings.Compare(a.Resource.String(), b.Resource.String()) })
+	slices.SortStableFunc(all, func(a, b Status) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/informer"
@@ -107,5 +109,40 @@ func TestFactoryDoesNotWaitForEndedInformers(t *testing.T) {
 			require.False(t, runstate.IsClosed(f.Synced()))
 			require.Len(t, f.Status(), 1, "Status must show the informers after Run, too")
 		})
+	})
+}
+
+// TestObserveInformers observes a factory that has one informer and gets another. Their handlers panic; the entries in
+// the log tell them apart.
+func TestObserveInformers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		core, logs := observer.New(zap.InfoLevel)
+		f, source := informer.NewFactory(informer.FactoryOptions{}), newSource()
+		source.set("a", 1)
+		join := func(selector string) {
+			s := share(t, f, source, informer.Options[*widget]{Selector: api.Selector{Fields: selector}})
+			_, err := s.Subscribe(func(api.Change[*widget]) { panic(selector) }, informer.HandlerOptions{})
+			require.NoError(t, err)
+		}
+		join("n=1")
+		var names []string
+		stop := f.ObserveInformers(func(i informer.Any) { names = append(names, i.Status().Name) })
+		f.UseLogger(zap.New(core))
+		f.UseLogger(zap.NewNop()) // the first logger stays
+		join("n=2")
+		stop()
+		join("n=3")
+		require.Equal(t, []string{"widgets.leat.test, fields n=1", "widgets.leat.test, fields n=2"}, names)
+		for _, s := range f.Status() {
+			require.Equal(t, s.Name+": not running; was it, or its factory, added to the manager?", s.String())
+		}
+		end := runningFactory(t, f)
+		for _, s := range f.Status() {
+			require.True(t, s.Running)
+		}
+		require.NoError(t, end())
+		for _, n := range []string{"n=1", "n=2", "n=3"} {
+			require.Equal(t, 1, logs.FilterField(zap.String("fields", n)).FilterField(zap.String("panic", n)).Len())
+		}
 	})
 }

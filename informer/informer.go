@@ -96,22 +96,33 @@ type Informer[T api.Object] struct {
 
 // New returns an informer of the objects that lw lists. It sends no request before Run.
 func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
-	log := o.Logger
-	if log == nil {
-		log = zap.NewNop()
-	}
 	fifo := deltafifo.New[T]()
 	i := &Informer[T]{
 		lw: lw, o: o, fifo: fifo,
-		log:       log.With(zap.Stringer("resource", lw.Resource())),
 		reflector: reflector.New(lw, fifo, o.reflector()),
 		indexer:   cache.New[T](),
 		mutations: newMutations[T](o.OnMutation),
 		synced:    make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
+	i.log = i.reflector.Logger()
 	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
 	return i
+}
+
+// UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. After the start of Run it
+// has no effect.
+func (i *Informer[T]) UseLogger(log *zap.Logger) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.state != runstate.Created {
+		return
+	}
+	i.reflector.UseLogger(log)
+	i.log = i.reflector.Logger()
+	for _, l := range i.listeners {
+		l.useLogger(i.log)
+	}
 }
 
 func (o Options[T]) reflector() reflector.Options[T] {

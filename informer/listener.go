@@ -44,13 +44,19 @@ func newProcessListener[T api.Object](
 	name string, handle func(api.Change[T]), coalesce bool, dog *watchdog, log *zap.Logger,
 ) *processListener[T] {
 	l := &processListener[T]{
-		name: name, handle: handle, log: log.With(zap.String("handler", name)),
+		name: name, handle: handle,
 		coalesce: coalesce, newBacklog: func() backlog[T] { return newBacklog[T](coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
 		backlog: newBacklog[T](coalesce), current: currentCall{watchdog: dog},
 	}
+	l.useLogger(log)
 	l.current.reportLong, l.current.reportReturn = l.logStuck, l.logReturn
 	return l
+}
+
+// useLogger sets the logger. It must be called before run.
+func (l *processListener[T]) useLogger(log *zap.Logger) {
+	l.log = log.With(zap.String("handler", l.name))
 }
 
 // push appends a group to the backlog. The informer's lock is held, so that all listeners get the groups in one order.

@@ -12,7 +12,11 @@ import (
 
 // Status describes the state of an informer: its reflector, its cache and its handlers.
 type Status struct {
+	// Name describes the collection in a few words: the resource, and the namespace and selectors if there are any.
+	Name     string
 	Resource api.Resource
+	// Running reports whether Run was called and has not begun to end.
+	Running bool
 	// Reflector describes requests, errors and received versions.
 	Reflector reflector.Status
 	// Synced reports whether the cache holds the first list. Objects is the number of cached objects, and
@@ -44,6 +48,7 @@ type HandlerStatus struct {
 func (i *Informer[T]) Status() Status {
 	snapshot := i.indexer.Snapshot()
 	s := Status{
+		Name:            i.reflector.Name(),
 		Resource:        i.Resource(),
 		Reflector:       i.reflector.Status(),
 		Synced:          runstate.IsClosed(i.synced),
@@ -53,6 +58,7 @@ func (i *Informer[T]) Status() Status {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	s.Running = i.state == runstate.Running
 	if s.Synced {
 		s.HeardAt = i.changedAt
 		if s.Reflector.ResourceVersion == s.ResourceVersion { // the cache shows everything that was received
@@ -71,7 +77,11 @@ func (i *Informer[T]) Status() Status {
 // String returns one line that explains why an informer is not synced, or how it is doing.
 func (s Status) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ", s.Resource)
+	fmt.Fprintf(&b, "%s: ", s.Name)
+	if s.Reflector.Phase == reflector.Idle && !s.Running {
+		b.WriteString("not running; was it, or its factory, added to the manager?")
+		return b.String()
+	}
 	if s.Synced {
 		fmt.Fprintf(&b, "synced, %s at version %s, %s", objects(s.Objects), s.ResourceVersion, s.Reflector.Phase)
 	} else {

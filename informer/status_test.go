@@ -17,7 +17,7 @@ func TestStatusString(t *testing.T) {
 		want   string
 		status informer.Status
 	}{
-		{"widgets.leat.test: not synced, idle, 0 objects received", informer.Status{
+		{"widgets.leat.test: not running; was it, or its factory, added to the manager?", informer.Status{
 			Reflector: reflector.Status{Phase: reflector.Idle, Remaining: -1},
 		}},
 		{"widgets.leat.test: not synced, WatchList, 1 object received", informer.Status{
@@ -43,7 +43,7 @@ func TestStatusString(t *testing.T) {
 			},
 		},
 	} {
-		tc.status.Resource = widgets
+		tc.status.Name = widgets.String()
 		require.Equal(t, tc.want, tc.status.String())
 	}
 }

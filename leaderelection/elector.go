@@ -47,13 +47,29 @@ func New(c *apiclient.Client, o Options) (*Elector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Elector{
+	e := &Elector{
 		o:       o,
 		lock:    lock{o: o, leases: apiclient.NewTyped[*coordinationv1.Lease](c, leases, o.Namespace)},
-		log:     o.Logger.With(zap.String("lease", o.lease()), zap.String("identity", o.Identity)),
 		elected: make(chan struct{}),
-	}, nil
+	}
+	e.setLogger(cmp.Or(o.Logger, zap.NewNop()))
+	return e, nil
 }
+
+// UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. It must be called before
+// Run.
+func (e *Elector) UseLogger(log *zap.Logger) {
+	if e.o.Logger == nil {
+		e.setLogger(log)
+	}
+}
+
+func (e *Elector) setLogger(log *zap.Logger) {
+	e.log = log.With(zap.String("lease", e.o.lease()), zap.String("identity", e.o.Identity))
+}
+
+// Lease returns the namespace and name of the lease.
+func (e *Elector) Lease() api.Key { return api.Key{Namespace: e.o.Namespace, Name: e.o.Name} }
 
 // Identity returns the name of this replica in the lease.
 func (e *Elector) Identity() string { return e.o.Identity }

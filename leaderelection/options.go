@@ -68,9 +68,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.RenewDeadline = cmp.Or(o.RenewDeadline, DefaultRenewDeadline)
 	o.RetryPeriod = cmp.Or(o.RetryPeriod, DefaultRetryPeriod)
 	o.Namespace = cmp.Or(o.Namespace, apiclient.InClusterNamespace())
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
-	}
 	if o.Identity == "" {
 		host, err := os.Hostname()
 		if err != nil {

@@ -268,8 +268,8 @@ func TestDefaultGroups(t *testing.T) {
 	}{
 		{mapInformer(client), manager.Caches, "informer of configmaps"},
 		{mapInformer(client), manager.Caches, "informer of configmaps #2"},
-		{factory, manager.Caches, "*informer.Factory"},
-		{events, manager.Servers, "*recorder.Recorder"},
+		{factory, manager.Caches, "informers"},
+		{events, manager.Servers, "recorder of mill"},
 		{server, manager.Servers, "webhooks"},
 		{ctl, manager.WarmUp, "greeter"},
 		{manager.Func(nil), manager.Elected, "manager.Func"},

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
@@ -45,8 +46,11 @@ type Options struct {
 	// withheld", because a client that may read the health of a program need not be allowed to read its errors.
 	ShowReasons bool
 
-	// Logger receives log entries; nil means no log.
+	// Logger receives log entries; nil means no log. Each runnable without a logger of its own also uses it.
 	Logger *zap.Logger
+	// Metrics registers the metrics of the elector and of each runnable that is added, under its name, until it ends.
+	// Nil means none.
+	Metrics MetricsRegistry
 }
 
 // Manager runs the parts of a program. It starts them in order, and ends them in reverse order when its context ends or
@@ -74,17 +78,23 @@ type Manager struct {
 // New returns a manager that does nothing until Run. If the options are invalid, it returns all errors, joined.
 func New(o Options) (*Manager, error) {
 	o = o.withDefaults()
-	m := &Manager{o: o, log: o.Logger, elected: make(chan struct{})}
-	checks := func(name string) *Checks { return newChecks(name, o.ShowReasons, o.Logger) }
+	m := &Manager{o: o, log: cmp.Or(o.Logger, zap.NewNop()), elected: make(chan struct{})}
+	checks := func(name string) *Checks { return newChecks(name, o.ShowReasons, m.log) }
 	m.healthz, m.livez, m.readyz = checks("healthz"), checks("livez"), checks("readyz")
 	m.addOwnChecks()
 	if o.Elector != nil {
-		m.members = append(m.members, newRegistration(m, Func(m.elect), "election", election))
+		remove, err := m.equip("election", o.Elector)
+		if err != nil {
+			return nil, err
+		}
+		member := newRegistration(m, Func(m.elect), "election", election)
+		member.unregister = remove
+		m.members = append(m.members, member)
 	}
 	if o.Admin.off() {
 		return m, nil
 	}
-	admin, err := NewServer("admin", o.Admin.server(m.AdminHandler(o.Admin), o.Logger))
+	admin, err := NewServer("admin", o.Admin.server(m.AdminHandler(o.Admin), m.log))
 	if err != nil {
 		return nil, err
 	}
@@ -101,9 +111,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.ElectionTolerance == 0 {
 		o.ElectionTolerance = 20 * time.Second
-	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
 	}
 	return o
 }
@@ -180,11 +187,30 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error
 	if !given {
 		member.name = m.numbered(name)
 	}
+	remove, err := m.equip(member.name, r)
+	if err != nil {
+		return nil, err
+	}
+	member.unregister = remove
 	m.members = append(m.members, member)
 	if m.started[member.group] {
 		m.launch(member)
 	}
 	return member, nil
+}
+
+// equip gives a runnable the logger and the metrics of the manager. The returned function ends the metrics.
+func (m *Manager) equip(name string, r any) (remove func(), err error) {
+	if user, ok := r.(LoggerUser); ok && m.o.Logger != nil {
+		user.UseLogger(m.o.Logger)
+	}
+	if m.o.Metrics == nil {
+		return func() {}, nil
+	}
+	if remove, err = m.o.Metrics.Register(name, r); err != nil {
+		return nil, fmt.Errorf("manager: %s: %w", name, err)
+	}
+	return remove, nil
 }
 
 // nameOf returns the name of a runnable, and reports whether the user chose it.
@@ -198,7 +224,11 @@ func nameOf(r Runnable, name string) (string, bool) {
 			return name, true
 		}
 	case InformerRunnable:
-		return "informer of " + named.Status().Resource.String(), false
+		return "informer of " + named.Status().Name, false
+	case FactoryRunnable:
+		return "informers", false
+	case fmt.Stringer:
+		return named.String(), false
 	}
 	return fmt.Sprintf("%T", r), false
 }

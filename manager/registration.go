@@ -21,9 +21,10 @@ type RunnableRegistration struct {
 	ready    <-chan struct{} // closed when later groups may start; nil means at once
 	done     chan struct{}   // closed when Run has returned, or will never be called
 
-	cancel  context.CancelFunc // nil before the start
-	removed bool
-	err     error // the error of Run, if the runnable failed
+	cancel     context.CancelFunc // nil before the start
+	unregister func()             // ends the metrics; may be nil
+	removed    bool
+	err        error // the error of Run, if the runnable failed
 }
 
 func newRegistration(m *Manager, r Runnable, name string, g Group) *RunnableRegistration {
@@ -118,6 +119,9 @@ func (m *Manager) settle(r *RunnableRegistration, err error, told bool) {
 
 // forget removes a runnable, and reports whether it was a member. The caller holds the lock.
 func (m *Manager) forget(r *RunnableRegistration) bool {
+	if r.unregister != nil {
+		r.unregister()
+	}
 	for i, other := range m.members {
 		if other == r {
 			m.members = append(m.members[:i], m.members[i+1:]...)

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 )
@@ -26,8 +28,10 @@ import (
 //	DeadlineRunnable  EndBy         tells it when Run has to return            Recorder
 //	Debuggable        DebugHandler  serves /debug/controllers/ and /debug/why/ Controller
 //	OptionsReporter   Options       serves /debug/options                      Controller
+//	LoggerUser        UseLogger     hands on Options.Logger                    all of these but Server
 //
-// The Elector of Options may implement CheckedElector; *leaderelection.Elector does.
+// The Elector of Options may implement CheckedElector and LoggerUser; *leaderelection.Elector does. *metrics.Metrics
+// implements MetricsRegistry, for Options.Metrics.
 type Runnable interface {
 	// Run blocks until ctx ends and all its goroutines have ended. An error ends the manager. If a runnable of the
 	// groups Servers or Caches returns nil before ctx ends, the manager ends too, because other runnables need it; any
@@ -113,6 +117,13 @@ type OptionsReporter interface {
 	Options() controller.Options
 }
 
+// LoggerUser is a runnable that logs, and may have been made without a logger.
+type LoggerUser interface {
+	// UseLogger sets the logger if the runnable has no logger of its own. The manager calls it when the runnable is
+	// added, unless Options.Logger is nil.
+	UseLogger(log *zap.Logger)
+}
+
 // sharedInformer is a share of an informer that a factory runs, so the manager must not run it.
 type sharedInformer interface {
 	InformerRunnable
@@ -134,4 +145,11 @@ type CheckedElector interface {
 	// Check returns an error if this replica leads although its lease ended more than tolerance ago. See
 	// Options.ElectionTolerance.
 	Check(tolerance time.Duration) error
+}
+
+// MetricsRegistry registers the metrics of runnables. *metrics.Metrics implements it.
+type MetricsRegistry interface {
+	// Register registers the metrics of r until the returned function is called. A value without metrics is no error,
+	// and neither is one whose metrics are registered already; the function then does nothing.
+	Register(name string, r any) (remove func(), err error)
 }

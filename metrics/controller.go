@@ -98,6 +98,8 @@ func (s *shownController) observer() func(controller.Times) {
 	}
 }
 
+func (s *shownController) subject() any { return s.c }
+
 func (s *shownController) leave() {
 	s.stop()
 	name := s.c.Name()

@@ -37,6 +37,8 @@ type shownElector struct {
 	e    Elector
 }
 
+func (s *shownElector) subject() any { return s.e }
+
 func (s *shownElector) leave() { s.m.elections.slowPath.DeleteLabelValues(s.name) }
 
 func (s *shownElector) collect(to chan<- prometheus.Metric) {

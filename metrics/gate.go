@@ -36,6 +36,8 @@ type shownGate struct {
 	g    Gate
 }
 
+func (s *shownGate) subject() any { return s.g }
+
 func (s *shownGate) leave() {}
 
 func (s *shownGate) collect(to chan<- prometheus.Metric) {

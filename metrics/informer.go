@@ -92,6 +92,8 @@ func (s *shownInformer) gone() bool {
 	}
 }
 
+func (s *shownInformer) subject() any { return s.i }
+
 func (s *shownInformer) leave() {
 	s.stop()
 	s.m.informers.stored.DeleteLabelValues(s.name)

@@ -40,6 +40,8 @@ type identity struct{ kind, name string }
 type member interface {
 	// collect sends the current series. It may be called concurrently.
 	collect(to chan<- prometheus.Metric)
+	// subject returns the controller, informer or other value that the member shows.
+	subject() any
 	// leave removes the functions and series that were added for the member.
 	leave()
 }

@@ -83,6 +83,8 @@ func (s *shownQueue) observers() (queued, worked prometheus.Observer) {
 	return f.queued.WithLabelValues(s.name, s.name), f.worked.WithLabelValues(s.name, s.name)
 }
 
+func (s *shownQueue) subject() any { return s.q }
+
 func (s *shownQueue) leave() {
 	s.m.queues.queued.DeleteLabelValues(s.name, s.name)
 	s.m.queues.worked.DeleteLabelValues(s.name, s.name)

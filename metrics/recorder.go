@@ -38,6 +38,8 @@ type shownRecorder struct {
 	r    Recorder
 }
 
+func (s *shownRecorder) subject() any { return s.r }
+
 func (s *shownRecorder) leave() {}
 
 func (s *shownRecorder) collect(to chan<- prometheus.Metric) {

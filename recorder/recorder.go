@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -59,7 +60,7 @@ type Event struct {
 // client-go.
 type Recorder struct {
 	o          Options
-	log        *zap.Logger
+	log        atomic.Pointer[zap.Logger]
 	sink       sink
 	queue      chan queuedEvent
 	counts     counts
@@ -106,10 +107,22 @@ func New(c *apiclient.Client, o Options) (*Recorder, error) {
 	if o.Queue == 0 {
 		o.Queue = 1000
 	}
-	if o.Logger == nil {
-		o.Logger = zap.NewNop()
+	r := &Recorder{o: o, sink: newSink(c, o), queue: make(chan queuedEvent, o.Queue)}
+	r.log.Store(cmp.Or(o.Logger, zap.NewNop()))
+	return r, nil
+}
+
+// ReportingController returns Options.Controller.
+func (r *Recorder) ReportingController() string { return r.o.Controller }
+
+// String returns "recorder of" and the controller. A manager uses it as the name.
+func (r *Recorder) String() string { return "recorder of " + r.o.Controller }
+
+// UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger.
+func (r *Recorder) UseLogger(log *zap.Logger) {
+	if r.o.Logger == nil {
+		r.log.Store(log)
 	}
-	return &Recorder{o: o, log: o.Logger, sink: newSink(c, o), queue: make(chan queuedEvent, o.Queue)}, nil
 }
 
 // Event records an event. It does not block. Stats and the log report an invalid Event. An Event whose Object is nil,
@@ -125,7 +138,7 @@ func (r *Recorder) Event(e Event) {
 	case r.queue <- q:
 	default:
 		r.counts.dropped.Add(1)
-		r.log.Debug("event dropped because the queue is full", q.fields()...)
+		r.log.Load().Debug("event dropped because the queue is full", q.fields()...)
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *Recorder) flushContext(ctx context.Context) (context.Context, context.C
 
 // process counts one event. It writes the event if it is new, or if the last write of its series was long enough ago.
 func (r *Recorder) process(ctx context.Context, c *correlator, t queuedEvent) {
-	r.log.Debug("event", t.fields()...)
+	r.log.Load().Debug("event", t.fields()...)
 	s := c.add(t)
 	if s == nil {
 		r.counts.spam.Add(1)
@@ -100,7 +100,7 @@ func (r *Recorder) flush(ctx context.Context, c *correlator) {
 	}
 	r.counts.failed.Add(int64(unwritten))
 	if left := len(r.queue) + unwritten; left > 0 {
-		r.log.Warn("events were not written in time", zap.Int("count", left))
+		r.log.Load().Warn("events were not written in time", zap.Int("count", left))
 	}
 }
 
@@ -125,7 +125,7 @@ func (r *Recorder) write(ctx context.Context, s *series) {
 func (r *Recorder) failed(t queuedEvent, err error) {
 	r.counts.failed.Add(1)
 	if others, due := r.failureLog.next(time.Now()); due {
-		r.log.Warn("event not written", append(t.fields(), zap.Int64("others", others), zap.NamedError("err", err))...)
+		r.log.Load().Warn("event not written", append(t.fields(), zap.Int64("others", others), zap.NamedError("err", err))...)
 	}
 }
 

@@ -124,7 +124,6 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 	r := &Reflector[T]{
 		lw: lw, store: store, o: o,
 		limits:      newLimits(!o.NoWatchList, o.BackoffBase, o.BackoffMax),
-		log:         o.Logger,
 		rand:        o.Rand,
 		status:      newSharedStatus(),
 		undecodable: newUndecodables(),
@@ -136,14 +135,51 @@ func New[T api.Object](lw api.ListerWatcher[T], store Store[T], o Options[T]) *R
 		r.o.MaxListObjects = defaultMaxListObjects
 	}
 	r.o.MaxRetryAfter = orDefault(o.MaxRetryAfter, 2*time.Minute)
-	if r.log == nil {
-		r.log = zap.NewNop()
-	}
 	if r.rand == nil {
 		r.rand = rand.Float64
 	}
-	r.log = r.log.With(zap.Stringer("resource", lw.Resource()))
+	r.setLogger(o.Logger)
 	return r
+}
+
+// UseLogger sets the logger if Options.Logger is nil. It must be called before Run.
+func (r *Reflector[T]) UseLogger(log *zap.Logger) {
+	if r.o.Logger == nil {
+		r.setLogger(log)
+	}
+}
+
+func (r *Reflector[T]) setLogger(log *zap.Logger) {
+	if log == nil {
+		log = zap.NewNop()
+	}
+	fields := []zap.Field{zap.Stringer("resource", r.lw.Resource())}
+	for _, part := range []struct{ name, value string }{
+		{"namespace", r.scope.namespace}, {"labels", r.o.Selector.Labels}, {"fields", r.o.Selector.Fields},
+	} {
+		if part.value != "" {
+			fields = append(fields, zap.String(part.name, part.value))
+		}
+	}
+	r.log = log.With(fields...)
+}
+
+// Logger returns the logger of this reflector, whose entries name the collection.
+func (r *Reflector[T]) Logger() *zap.Logger { return r.log }
+
+// Name describes the collection in a few words: its resource, and its namespace and selectors if it has any.
+func (r *Reflector[T]) Name() string {
+	name := r.lw.Resource().String()
+	if r.scope.namespace != "" {
+		name += " in " + r.scope.namespace
+	}
+	if r.o.Selector.Labels != "" {
+		name += ", labels " + r.o.Selector.Labels
+	}
+	if r.o.Selector.Fields != "" {
+		name += ", fields " + r.o.Selector.Fields
+	}
+	return name
 }
 
 func newLimits(watchLists bool, backoffBase, backoffMax time.Duration) limits {

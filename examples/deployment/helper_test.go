@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,8 +17,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
@@ -45,7 +47,7 @@ func (w *world) start(parts ...string) {
 		parts = []string{partDeployment, partReplicaSet, partKubelet}
 	}
 	w.Logs().TakeAll()
-	o := options{Program: w.newProgram(program.Options{Workers: 3}, w.Logger), parts: map[string]bool{}}
+	o := options{Program: w.newProgram(cli.Options{Workers: 3}, w.Logger), parts: map[string]bool{}}
 	o.kubelet.Start, o.kubelet.Stop = 3*time.Second, 2*time.Second
 	for _, p := range parts {
 		o.parts[p] = true
@@ -54,11 +56,10 @@ func (w *world) start(parts ...string) {
 }
 
 // newProgram returns a program that is not started yet.
-func (w *world) newProgram(o program.Options, log *zap.Logger) *program.Program {
+func (w *world) newProgram(o cli.Options, log *zap.Logger) *program.Program {
 	w.Helper()
-	p, err := program.New(o, log)
+	p, err := program.New(o.Apply(program.Options{Name: "deployment", Client: w.Client, Logger: cmp.Or(log, zap.NewNop())}))
 	require.NoError(w, err)
-	p.Client = w.Client
 	w.registry = p.Registry
 	return p
 }

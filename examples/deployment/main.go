@@ -6,15 +6,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/examples/cli"
+	"github.com/leatproject/leat/program"
 )
 
 func main() { command().Main() }
 
 // command returns the command line of the program. It adds the flags of the parts to the common ones.
-func command() program.Command {
+func command() cli.Command {
 	o := options{parts: map[string]bool{partDeployment: true, partReplicaSet: true}}
-	return program.Command{
+	return cli.Command{
 		Name: "deployment",
 		Flags: func(f *flag.FlagSet) {
 			f.Func("run", "comma-separated list of deployment, replicaset and kubelet (default: the first two); kubelet is a simulation and only for servers without nodes",

@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 			`leat_informer_objects{informer="deployments.apps"} 1`,
 			`leat_informer_objects{informer="pods"} 4`,
 			`leat_informer_objects{informer="replicasets.apps"} 1`,
-			`leat_recorder_events_total{recorder="replicaset"} 4`,
+			`leat_recorder_events_total{recorder="replicaset-controller"} 4`,
 			`workqueue_depth{controller="kubelet",name="kubelet",priority="0"} 0`,
 			`go_goroutines `,
 		} {

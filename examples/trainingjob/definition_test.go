@@ -13,7 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -70,14 +70,13 @@ func TestMissingPermission(t *testing.T) {
 		}}
 		inWorld(t, forbidden, func(w *world) {
 			began := time.Now()
-			o := w.options()
-			o.SyncTimeout = 30 * time.Second
+			o := w.options(cli.Options{SyncTimeout: 30 * time.Second}, w.output())
 			err := serve(context.Background(), o)
 			require.Equal(w, 30*time.Second, time.Since(began))
 			require.True(w, apierrors.IsForbidden(err), "%v", err)
 			require.ErrorContains(w, err, says)
 			require.ErrorContains(w, err, "no permission")
-			require.NotContains(w, program.OneLine(err), "\n")
+			require.NotContains(w, cli.OneLine(err), "\n")
 		})
 	}
 }
@@ -92,7 +91,7 @@ func TestEachFailureHasItsOwnTime(t *testing.T) {
 		// The server does not count requests for unknown resources as lists.
 		w.define()
 		refused := fail()
-		w.start(func(o *options) { o.SyncTimeout = time.Minute })
+		w.startWith(cli.Options{SyncTimeout: time.Minute})
 		for range 3 {
 			w.Pass(50 * time.Second)
 			refused.Remove()
@@ -129,7 +128,7 @@ func TestInstall(t *testing.T) {
 		}
 		return nil
 	}}, func(w *world) {
-		o := w.options()
+		o := w.options(cli.Options{}, w.output())
 		o.install = true
 		err := serve(context.Background(), o)
 		require.ErrorContains(w, err, "customresourcedefinitions")

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,9 +14,10 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
-	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
 )
@@ -55,12 +57,15 @@ func (w *world) define() {
 	testkit.Create(w.Kit, job.Definitions, &definition)
 }
 
-// options returns the options of a program with one worker, whose logs go to the test.
-func (w *world) options() options {
+// output returns a logger that writes to the output of the test.
+func (w *world) output() *zap.Logger { return cli.NewLogger(w.Output(), false) }
+
+// options returns the options of a program with one worker and these settings, whose logs go to log.
+func (w *world) options(o cli.Options, log *zap.Logger) options {
 	w.Helper()
-	p, err := program.New(program.Options{Workers: 1}, program.NewLogger(w.Output(), false))
+	o.Workers = 1
+	p, err := program.New(o.Apply(program.Options{Name: name, Client: w.Client, Logger: log}))
 	require.NoError(w, err)
-	p.Client = w.Client
 	counts, err := countJobs(p.Registry)
 	require.NoError(w, err)
 	return options{
@@ -72,9 +77,15 @@ func (w *world) options() options {
 // start starts the program with changed options. After that, Logs has only the entries of this program.
 func (w *world) start(change ...func(*options)) {
 	w.Helper()
+	w.startWith(cli.Options{}, change...)
+}
+
+// startWith is start with settings of the command line.
+func (w *world) startWith(settings cli.Options, change ...func(*options)) {
+	w.Helper()
 	w.Logs().TakeAll()
-	o := w.options()
-	w.counts, o.Log = o.counts, w.Logger
+	o := w.options(settings, w.Logger)
+	w.counts = o.counts
 	for _, f := range change {
 		f(&o)
 	}

@@ -4,15 +4,16 @@ import (
 	"context"
 	"flag"
 
-	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/examples/cli"
+	"github.com/leatproject/leat/program"
 )
 
 func main() { command().Main() }
 
 // command returns the command line of the program. It adds the flags of training jobs to the common ones.
-func command() program.Command {
+func command() cli.Command {
 	var o options
-	return program.Command{
+	return cli.Command{
 		Name: name,
 		Flags: func(f *flag.FlagSet) {
 			f.BoolVar(&o.install, "install-crd", false, "create or update the CustomResourceDefinition first")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
@@ -182,8 +183,7 @@ func TestPodsThatTakeTheirTime(t *testing.T) {
 func TestTheLeaderWorks(t *testing.T) {
 	inEmptyWorld(t, testserver.Options{}, func(w *world) {
 		start := func() (stop func()) {
-			o := w.options()
-			o.Lease = api.Key{Namespace: "kube-system", Name: "trainingjob"}
+			o := w.options(cli.Options{Lease: api.Key{Namespace: "kube-system", Name: "trainingjob"}}, w.output())
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan error, 1)
 			go func() { ended <- serve(ctx, o) }()

@@ -47,7 +47,7 @@ var table = []layer{
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/graceful internal/quote internal/runstate internal/sameorigin"},
-	{"metrics", everything},
+	{"metrics program", everything},
 	{"testserver/internal/object testserver/internal/pipe testserver/internal/signal", ""},
 	{"testserver/internal/registry", "api testserver/internal/object"},
 	{"testserver/internal/store", "api testserver/internal/object testserver/internal/registry testserver/internal/signal"},
@@ -76,7 +76,7 @@ var confined = []layer{
 	{"k8s.io/client-go", ""},
 	{"sigs.k8s.io/controller-runtime", ""},
 	{"k8s.io/api", "leaderelection recorder internal/listerwatchertest cmd/* examples/*"},
-	{"github.com/prometheus", "metrics cmd/* examples/* internal/soak"},
+	{"github.com/prometheus", "metrics program cmd/* examples/* internal/soak"},
 	{"github.com/spf13", "cmd/* examples/*"},
 	{"golang.org/x/term", "apiclient/exec"},
 	{"sigs.k8s.io/yaml", "apiclient/kubeconfig testserver/internal/wire cmd/* examples/*"},
@@ -87,7 +87,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics webhook webhook/* accessreview testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

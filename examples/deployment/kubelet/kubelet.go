@@ -14,15 +14,15 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cachedclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
-	"github.com/leatproject/leat/informer"
 )
 
 // Options are the options of the simulation. Client and Pods are required.
 type Options struct {
 	Client *apiclient.Client
-	Pods   *informer.Share[*workload.Pod]
+	Pods   *cachedclient.Partial[*workload.Pod]
 
 	// Nodes is the number of nodes. Zero means 3.
 	Nodes int
@@ -38,9 +38,9 @@ func New(o Options) *controller.Controller[api.Key] {
 	if o.Nodes == 0 {
 		o.Nodes = 3
 	}
-	k := &kubelet{o: o, client: apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, "")}
+	k := &kubelet{o: o, client: o.Pods.Live()}
 	c := controller.New("kubelet", k, o.Controller)
-	c.Watch(controller.For(o.Pods))
+	c.Watch(controller.For(o.Pods.Informer()))
 	return c
 }
 
@@ -52,7 +52,7 @@ type kubelet struct {
 
 // Reconcile takes the next step in the life of one Pod.
 func (k *kubelet) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
-	p, found := k.o.Pods.Cache().Get(key)
+	p, found := k.o.Pods.Informer().Cache().Get(key)
 	if !found {
 		return controller.Result{}, nil
 	}

@@ -30,8 +30,8 @@ import (
 type Options struct {
 	Client *apiclient.Client
 	// ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
-	ReplicaSets *informer.Share[*appsv1.ReplicaSet]
-	Pods        *informer.Share[*workload.Pod]
+	ReplicaSets *cachedclient.Typed[*appsv1.ReplicaSet]
+	Pods        *cachedclient.Partial[*workload.Pod]
 	Recorder    *recorder.Recorder
 
 	// Burst is the largest number of Pods of one ReplicaSet that a reconcile creates or deletes. Zero means 500.
@@ -53,18 +53,16 @@ func newReconciler(o Options) *reconciler {
 	if o.Burst == 0 {
 		o.Burst = 500
 	}
-	sets := apiclient.NewTyped[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
-	pods := apiclient.NewPartial[*workload.Pod](o.Client, workload.Pods, "")
 	return &reconciler{
-		sets:        cachedclient.NewTyped(sets, o.ReplicaSets.Informer, cachedclient.Options{}),
-		pods:        cachedclient.NewPartial(pods, o.Pods.Informer, cachedclient.Options{}),
-		cached:      o.ReplicaSets.Cache(),
+		sets:        o.ReplicaSets,
+		pods:        o.Pods,
+		cached:      o.ReplicaSets.Informer().Cache(),
 		newPods:     apiclient.NewTyped[*corev1.Pod](o.Client, workload.Pods, ""),
 		recorder:    o.Recorder,
 		burst:       o.Burst,
-		setsByOwner: informer.AddIndex(o.ReplicaSets.Informer, workload.OwnerOf[*appsv1.ReplicaSet]),
-		podsByOwner: informer.AddIndex(o.Pods.Informer, workload.OwnerOf[*workload.Pod]),
-		byNamespace: informer.AddIndex(o.ReplicaSets.Informer, func(s *appsv1.ReplicaSet) []string {
+		setsByOwner: informer.AddIndex(o.ReplicaSets.Informer(), workload.OwnerOf[*appsv1.ReplicaSet]),
+		podsByOwner: informer.AddIndex(o.Pods.Informer(), workload.OwnerOf[*workload.Pod]),
+		byNamespace: informer.AddIndex(o.ReplicaSets.Informer(), func(s *appsv1.ReplicaSet) []string {
 			return []string{s.Namespace}
 		}),
 		expected: expectations.New[api.Key](expectations.Options{}),

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -152,24 +154,26 @@ func TestStatusCounts(t *testing.T) {
 // rig is a reconciler of ReplicaSets with a server. The tests decide when its caches run.
 type rig struct {
 	*reconciler
-	server  *testserver.Server
-	factory *informer.Factory
+	server *testserver.Server
 }
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{server: testserver.New(testserver.Options{}), factory: informer.NewFactory(informer.FactoryOptions{})}
+	r := &rig{server: testserver.New(testserver.Options{})}
 	run(t, r.server.Run)
 	client, err := apiclient.New(apiclient.Config{Host: r.server.URL(), Transport: r.server.Client().Transport})
 	require.NoError(t, err)
 	events, err := recorder.New(client, recorder.Options{Controller: "test"})
 	require.NoError(t, err)
-	sets, err := informer.Shared(r.factory, apiclient.NewTyped[*appsv1.ReplicaSet](client, workload.ReplicaSets, ""), informer.Options[*appsv1.ReplicaSet]{})
+	p, err := program.New(program.Options{Name: "test", Client: client, Logger: zap.NewNop()})
 	require.NoError(t, err)
-	pods, err := informer.Shared(r.factory, apiclient.NewPartial[*workload.Pod](client, workload.Pods, ""), informer.Options[*workload.Pod]{})
-	require.NoError(t, err)
-	r.reconciler = newReconciler(Options{Client: client, ReplicaSets: sets, Pods: pods, Recorder: events})
-	run(t, r.factory.Run)
+	r.reconciler = newReconciler(Options{
+		Client: client, Recorder: events,
+		ReplicaSets: program.Typed(p, workload.ReplicaSets, informer.Options[*appsv1.ReplicaSet]{}),
+		Pods:        program.Partial(p, workload.Pods, informer.Options[*workload.Pod]{}),
+	})
+	require.NoError(t, p.Err())
+	run(t, p.Informers.Run)
 	return r
 }
 

@@ -29,9 +29,9 @@ import (
 type Options struct {
 	Client *apiclient.Client
 	// Deployments, ReplicaSets and Pods are the caches that the controller reads. They have not run yet.
-	Deployments *informer.Share[*appsv1.Deployment]
-	ReplicaSets *informer.Share[*appsv1.ReplicaSet]
-	Pods        *informer.Share[*workload.Pod]
+	Deployments *cachedclient.Typed[*appsv1.Deployment]
+	ReplicaSets *cachedclient.Typed[*appsv1.ReplicaSet]
+	Pods        *cachedclient.Partial[*workload.Pod]
 	Recorder    *recorder.Recorder
 
 	// Controller are the options of the controller. MaxRetries 0 means 15, as in kube-controller-manager.
@@ -40,17 +40,15 @@ type Options struct {
 
 // New returns a controller of Deployments. It corresponds to NewDeploymentController of kube-controller-manager.
 func New(o Options) *controller.Controller[api.Key] {
-	deployments := apiclient.NewTyped[*appsv1.Deployment](o.Client, workload.Deployments, "")
-	sets := apiclient.NewTyped[*appsv1.ReplicaSet](o.Client, workload.ReplicaSets, "")
 	r := &reconciler{
-		deployments:       cachedclient.NewTyped(deployments, o.Deployments.Informer, cachedclient.Options{}),
-		sets:              cachedclient.NewTyped(sets, o.ReplicaSets.Informer, cachedclient.Options{}),
-		cachedDeployments: o.Deployments.Cache(),
-		cachedSets:        o.ReplicaSets.Cache(),
+		deployments:       o.Deployments,
+		sets:              o.ReplicaSets,
+		cachedDeployments: o.Deployments.Informer().Cache(),
+		cachedSets:        o.ReplicaSets.Informer().Cache(),
 		recorder:          o.Recorder,
-		setsByOwner:       informer.AddIndex(o.ReplicaSets.Informer, workload.OwnerOf[*appsv1.ReplicaSet]),
-		podsByOwner:       informer.AddIndex(o.Pods.Informer, workload.OwnerOf[*workload.Pod]),
-		byNamespace: informer.AddIndex(o.Deployments.Informer, func(d *appsv1.Deployment) []string {
+		setsByOwner:       informer.AddIndex(o.ReplicaSets.Informer(), workload.OwnerOf[*appsv1.ReplicaSet]),
+		podsByOwner:       informer.AddIndex(o.Pods.Informer(), workload.OwnerOf[*workload.Pod]),
+		byNamespace: informer.AddIndex(o.Deployments.Informer(), func(d *appsv1.Deployment) []string {
 			return []string{d.Namespace}
 		}),
 	}

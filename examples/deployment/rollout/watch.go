@@ -14,11 +14,11 @@ import (
 // watch adds the sources of the controller: Deployments, their ReplicaSets, orphans that they may adopt, and the
 // deletion of a last Pod that Recreate waits for.
 func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
-	c.Watch(controller.For(o.Deployments))
-	c.Watch(controller.Owns(o.Deployments, o.ReplicaSets).When(predicate.ResourceVersionChanged))
-	c.Watch(controller.Map(o.ReplicaSets, r.adopters).Named("orphans").
+	c.Watch(controller.For(o.Deployments.Informer()))
+	c.Watch(controller.Owns(o.Deployments.Informer(), o.ReplicaSets.Informer()).When(predicate.ResourceVersionChanged))
+	c.Watch(controller.Map(o.ReplicaSets.Informer(), r.adopters).Named("orphans").
 		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*appsv1.ReplicaSet])))
-	c.Watch(controller.Map(o.Pods, r.emptied).Named("last pods").When(predicate.Deleted))
+	c.Watch(controller.Map(o.Pods.Informer(), r.emptied).Named("last pods").When(predicate.Deleted))
 }
 
 // adopters returns the Deployments whose selectors match an orphan. If selectors overlap there are several, and the

@@ -23,6 +23,7 @@ import (
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -54,11 +55,13 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 		w.server.Register(job.Resource)
 		client, err := apiclient.New(apiclient.Config{Host: w.server.URL(), Transport: w.server.Client().Transport})
 		require.NoError(t, err)
-		f := informer.NewFactory(informer.FactoryOptions{})
+		p, err := program.New(program.Options{Name: "trainingjob", Client: client, Logger: zap.New(core)})
+		require.NoError(t, err)
 		o := Options{
-			Client: client,
-			Jobs:   shared(w, f, apiclient.NewTyped[*job.TrainingJob](client, job.Resource, "")),
-			Pods:   shared(w, f, apiclient.NewPartial[*plan.Pod](client, Pods, "")), Services: shared(w, f, apiclient.NewPartial[*plan.Service](client, Services, "")),
+			Client:   client,
+			Jobs:     program.Typed(p, job.Resource, informerOptions[*job.TrainingJob](w)),
+			Pods:     program.Partial(p, Pods, informerOptions[*plan.Pod](w)).Informer(),
+			Services: program.Partial(p, Services, informerOptions[*plan.Service](w)).Informer(),
 			Controller: controller.Options{
 				Logger:      zap.New(core),
 				OnReconcile: func(r controller.Report) { w.reports = append(w.reports, r) },
@@ -72,7 +75,7 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 		require.NoError(t, err)
 
 		ctx, cancel := context.WithCancel(context.Background())
-		runs := []func(context.Context) error{w.server.Run, f.Run, o.Recorder.Run, c.Run}
+		runs := []func(context.Context) error{w.server.Run, p.Informers.Run, o.Recorder.Run, c.Run}
 		ended := make(chan error)
 		for _, run := range runs {
 			go func() { ended <- run(ctx) }()
@@ -88,12 +91,11 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 	})
 }
 
-func shared[T api.Object](w *world, f *informer.Factory, from api.ListerWatcher[T]) *informer.Share[T] {
-	s, err := informer.Shared(f, from, informer.Options[T]{
+// informerOptions returns options with which a change of a cached object fails the test.
+func informerOptions[T api.Object](w *world) informer.Options[T] {
+	return informer.Options[T]{
 		OnMutation: func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) },
-	})
-	require.NoError(w, err)
-	return s
+	}
 }
 
 // submit creates a job with a number of workers, after change has changed it.

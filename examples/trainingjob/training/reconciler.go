@@ -32,9 +32,9 @@ var (
 type Options struct {
 	Client *apiclient.Client
 	// Jobs, Pods and Services are the caches that the controller reads. They have not run yet.
-	Jobs     *informer.Share[*job.TrainingJob]
-	Pods     *informer.Share[*plan.Pod]
-	Services *informer.Share[*plan.Service]
+	Jobs     *cachedclient.Typed[*job.TrainingJob]
+	Pods     *informer.Informer[*plan.Pod]
+	Services *informer.Informer[*plan.Service]
 	Recorder *recorder.Recorder
 
 	// Gate delays reconciles of jobs until the caches show the last written status. Nil means a gate with the default
@@ -55,7 +55,7 @@ func (r *reconciler) controller(o Options) (*controller.Controller[api.Key], err
 	}
 	return controller.Spec[api.Key]{
 		Name:       "trainingjob",
-		Reconciler: controller.Gated(controller.Objects(o.Jobs.Cache(), r), o.Gate),
+		Reconciler: controller.Gated(controller.Objects(o.Jobs.Informer().Cache(), r), o.Gate),
 		Sources:    r.sources(o),
 		Options:    o.Controller,
 	}.Build()
@@ -77,9 +77,9 @@ func newReconciler(o Options) *reconciler {
 		o.Counts = &Counts{}
 	}
 	return &reconciler{
-		jobs:     cachedclient.NewTyped(apiclient.NewTyped[*job.TrainingJob](o.Client, job.Resource, ""), o.Jobs.Informer, cachedclient.Options{}),
-		pods:     newChildren(o.Client, Pods, o.Pods.Informer, plan.NewPod),
-		services: newChildren(o.Client, Services, o.Services.Informer, plan.NewService),
+		jobs:     o.Jobs,
+		pods:     newChildren(o.Client, Pods, o.Pods, plan.NewPod),
+		services: newChildren(o.Client, Services, o.Services, plan.NewService),
 		expected: expectations.New[batch](expectations.Options{}),
 		recorder: o.Recorder,
 		counts:   o.Counts,

@@ -35,9 +35,9 @@ func batchesOf(uid types.UID) []batch {
 // that an event causes therefore does not wait for that event's object.
 func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
 	return []controller.Source[api.Key]{
-		controller.For(o.Jobs).When(r.forget),
-		controller.Owns(o.Jobs, o.Pods).When(observe[*plan.Pod](r, Pods.Kind), predicate.ResourceVersionChanged),
-		controller.Owns(o.Jobs, o.Services).When(observe[*plan.Service](r, Services.Kind), predicate.ResourceVersionChanged),
+		controller.For(o.Jobs.Informer()).When(r.forget),
+		controller.Owns(o.Jobs.Informer(), o.Pods).When(observe[*plan.Pod](r, Pods.Kind), predicate.ResourceVersionChanged),
+		controller.Owns(o.Jobs.Informer(), o.Services).When(observe[*plan.Service](r, Services.Kind), predicate.ResourceVersionChanged),
 		controller.Map(o.Pods, jobOfOrphan[*plan.Pod]).Named("orphaned pods").
 			Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*plan.Pod])),
 		controller.Map(o.Services, jobOfOrphan[*plan.Service]).Named("orphaned services").

@@ -1,4 +1,4 @@
-package program
+package cli
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/program"
 )
 
 // Command describes the command line of an example.
@@ -23,7 +23,7 @@ type Command struct {
 	// Flags adds the flags of this example to the common ones. It may be nil.
 	Flags func(*flag.FlagSet)
 	// Work does all the work. It returns when ctx ends, or with an error.
-	Work func(ctx context.Context, p *Program) error
+	Work func(ctx context.Context, p *program.Program) error
 }
 
 // Main runs the command with the arguments of the process, and exits when the command has ended. The first interrupt
@@ -48,7 +48,7 @@ func (c Command) Run(ctx context.Context, args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %s\n", c.Name, OneLine(err))
 		return 2
 	}
-	p, err := o.program(stderr)
+	p, err := o.program(c.Name, stderr)
 	if err == nil {
 		err = c.Work(ctx, p)
 	}
@@ -116,31 +116,16 @@ func parseLease(text string) (api.Key, error) {
 	return key, err
 }
 
-// program makes the client and the metrics of the Program. It sends no request.
-func (o options) program(stderr io.Writer) (*Program, error) {
-	p, err := New(o.Options, NewLogger(stderr, o.verbose))
+// program makes the program. It sends no request.
+func (o options) program(name string, stderr io.Writer) (*program.Program, error) {
+	config, _, err := kubeconfig.Load(o.connection)
 	if err != nil {
 		return nil, err
 	}
-	c, _, err := kubeconfig.Load(o.connection)
-	if err != nil {
-		return nil, err
-	}
-	c.OnRequest = p.Metrics.OnRequest
-	p.Client, err = apiclient.New(c)
-	return p, err
+	return program.New(o.Apply(program.Options{Name: name + "-controller", Config: config, Logger: NewLogger(stderr, o.verbose)}))
 }
 
 // OneLine returns the text of an error on one line. Joined errors have several lines.
 func OneLine(err error) string {
 	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' }), "; ")
-}
-
-// Options are the settings that all examples have.
-type Options struct {
-	Namespace   string        // empty means all namespaces
-	Workers     int           // of each controller
-	SyncTimeout time.Duration // of the first lists; 0 means the manager's default
-	Admin       string        // address of the admin server; empty means no admin server
-	Lease       api.Key       // empty means no election
 }

@@ -1,4 +1,4 @@
-package program_test
+package cli_test
 
 import (
 	"bytes"
@@ -13,7 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/examples/program"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/examples/cli"
+	"github.com/leatproject/leat/program"
 )
 
 func TestErrorsAreOneLine(t *testing.T) {
@@ -41,7 +43,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		},
 	} {
 		var stderr bytes.Buffer
-		command := program.Command{Name: "mill", Work: c.work, Flags: func(f *flag.FlagSet) { f.Int("stones", 2, "how many stones turn") }}
+		command := cli.Command{Name: "mill", Work: c.work, Flags: func(f *flag.FlagSet) { f.Int("stones", 2, "how many stones turn") }}
 		require.Equal(t, c.code, command.Run(t.Context(), c.args, &stderr), name)
 		begins, open := strings.CutSuffix(c.prints, "...")
 		if !open {
@@ -55,7 +57,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 
 func TestHelpNamesAllFlags(t *testing.T) {
 	var stderr bytes.Buffer
-	command := program.Command{Name: "mill", Flags: func(f *flag.FlagSet) { f.Int("stones", 2, "how many stones turn") }}
+	command := cli.Command{Name: "mill", Flags: func(f *flag.FlagSet) { f.Int("stones", 2, "how many stones turn") }}
 	require.Zero(t, command.Run(t.Context(), []string{"-h"}, &stderr))
 	for _, name := range []string{"-kubeconfig", "-context", "-server", "-token", "-namespace", "-lease", "-admin", "-stones"} {
 		require.Contains(t, stderr.String(), "\n  "+name+" ")
@@ -68,8 +70,8 @@ func TestWorkGetsTheFlags(t *testing.T) {
 	defer func() { require.NoError(t, l.Close()) }()
 	ctx, interrupt := context.WithCancel(t.Context())
 	var got program.Options
-	command := program.Command{Name: "mill", Work: func(ctx context.Context, p *program.Program) error {
-		got = p.Options
+	command := cli.Command{Name: "mill", Work: func(ctx context.Context, p *program.Program) error {
+		got = p.Options()
 		require.Equal(t, "http://"+l.Addr().String(), p.Client.Host())
 		interrupt()
 		<-ctx.Done()
@@ -81,7 +83,9 @@ func TestWorkGetsTheFlags(t *testing.T) {
 		"--lease", "shop/mill", "--admin", "127.0.0.1:0",
 	}, &stderr))
 	require.Empty(t, stderr.String())
-	require.Equal(t, program.Options{
+	want := cli.Options{
 		Namespace: "shop", Workers: 7, SyncTimeout: 3 * time.Second, Lease: api.Key{Namespace: "shop", Name: "mill"}, Admin: "127.0.0.1:0",
-	}, got)
+	}
+	got.Name, got.Config, got.Logger = "", apiclient.Config{}, nil
+	require.Equal(t, want.Apply(program.Options{}), got)
 }

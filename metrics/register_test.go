@@ -1,0 +1,64 @@
+package metrics_test
+
+import (
+	"runtime"
+	"testing"
+	"weak"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+)
+
+// TestRegisterNumbersInformers registers two informers of one collection, one of them twice.
+func TestRegisterNumbersInformers(t *testing.T) {
+	m, registry := registered(t)
+	c := newCluster(t)
+	first, second := c.informer(t, informer.Options[*configMap]{}), c.informer(t, informer.Options[*configMap]{})
+	var removes []func()
+	for _, i := range []any{first, second, first, "a value without metrics"} {
+		remove, err := m.Register("unused", i)
+		require.NoError(t, err)
+		removes = append(removes, remove)
+	}
+	require.Equal(t, map[string]float64{"configmaps": 0, "configmaps #2": 0}, values(t, registry, "leat_informer_synced"))
+	removes[2]()
+	require.Len(t, values(t, registry, "leat_informer_synced"), 2, "it was registered by the first call, and that call's result removes it")
+	removes[0]()
+	require.Equal(t, map[string]float64{"configmaps #2": 0}, values(t, registry, "leat_informer_synced"))
+	_, err := m.Register("", struct{ elector }{})
+	require.Error(t, err, "a lease without a name")
+}
+
+// TestFactoryKeepsNoEndedInformer shares and releases informers of a factory whose metrics are shown.
+func TestFactoryKeepsNoEndedInformer(t *testing.T) {
+	m, registry := registered(t)
+	c := newCluster(t)
+	f := informer.NewFactory(informer.FactoryOptions{})
+	start(t, f.Run)
+	remove, err := m.Register("factory", f)
+	require.NoError(t, err)
+	client, err := apiclient.New(c.config)
+	require.NoError(t, err)
+	lw := apiclient.NewPartial[*configMap](client, configMaps, "")
+	var gone []weak.Pointer[informer.Informer[*configMap]]
+	for range 3 {
+		share, err := informer.Shared(f, lw, informer.Options[*configMap]{})
+		require.NoError(t, err)
+		require.Len(t, values(t, registry, "leat_informer_synced"), 1)
+		gone = append(gone, weak.Make(share.Informer))
+		share.Release()
+		<-share.Done()
+	}
+	_, err = informer.Shared(f, lw, informer.Options[*configMap]{})
+	require.NoError(t, err)
+	require.Len(t, values(t, registry, "leat_informer_synced"), 1)
+	runtime.GC()
+	for _, i := range gone {
+		require.Nil(t, i.Value())
+	}
+	remove()
+	require.Empty(t, values(t, registry, "leat_informer_synced"))
+	runtime.KeepAlive(m)
+}

@@ -1,0 +1,31 @@
+// Package program makes and owns what the parts of a program share: the client, the logger, the metrics, the informers
+// and the manager. Each type then takes one line, and each controller another.
+//
+// # Example
+//
+//	p, err := program.New(program.Options{Name: "neighbours"})
+//	pods := program.Typed[*corev1.Pod](p, Pods, informer.Options[*corev1.Pod]{}) // a cached client and its informer
+//	program.Controller(p, "neighbours", reconciler, controller.For(pods.Informer()))
+//	err = manager.UntilSignal(ctx, p.Run) // blocks
+//
+// See Example.
+//
+// # Promises
+//
+//  1. Every part that a function of this package makes, or that Add adds, logs to the program's logger and has metrics
+//     at the program's registry, unless it has its own.
+//  2. Two calls for the same collection share one informer.
+//  3. The functions that make parts return no error. Err returns all of their errors, and Run does before it starts
+//     anything.
+//  4. Nothing is global: a process may have several programs.
+//
+// # Concurrency
+//
+// New reads files. Run blocks. All other functions may be called on any goroutine, before and during Run, and do not
+// block.
+//
+// # Differences from client-go
+//
+// controller-runtime's Manager makes clients, caches and recorders too. Here, package manager only runs what it is
+// given, and this package may be left out. There is no scheme: the type and the resource are arguments.
+package program

@@ -1,0 +1,232 @@
+package program
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/leaderelection"
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/metrics"
+	"github.com/leatproject/leat/recorder"
+)
+
+// Options configures a Program. Name is required.
+type Options struct {
+	// Name identifies the program in Events.
+	Name string
+	// Client is used if it is not nil, and Config is ignored. Its requests have no metrics, unless the client has them.
+	Client *apiclient.Client
+	// Config says how to reach the API server. Without a host, New reads the kubeconfig files as kubectl does; if they
+	// name no server and the program runs in a pod, it uses the pod's service account.
+	Config apiclient.Config
+	// Namespace confines informers and clients to one namespace. Empty means all namespaces.
+	Namespace string
+	// Lease is the namespace and name of a Lease. Of several replicas, only its holder reconciles. The zero value means
+	// that every replica does.
+	Lease api.Key
+
+	// Controller has the options of each controller.
+	Controller controller.Options
+	// Manager has the options of the manager. An empty Logger, Metrics, Elector and Admin.Metrics are filled in.
+	Manager manager.Options
+
+	// Logger receives the log entries of all parts. Nil means lines of JSON on standard error, from level info on. Use
+	// zap.NewNop for none.
+	Logger *zap.Logger
+	// Registry has the metrics of all parts. Nil means a new registry, which also has those of the process.
+	Registry *prometheus.Registry
+}
+
+// Program has the parts that all controllers of a program share. It corresponds to Manager of controller-runtime.
+type Program struct {
+	Client    *apiclient.Client
+	Informers *informer.Factory
+	Manager   *manager.Manager
+	Metrics   *metrics.Metrics
+	Registry  *prometheus.Registry
+	Logger    *zap.Logger
+
+	o Options
+
+	mu       sync.Mutex         // guards the fields below
+	recorder *recorder.Recorder // made by Recorder
+	errs     []error
+}
+
+// New returns a program without informers and controllers. It sends no request.
+func New(o Options) (*Program, error) {
+	if o.Name == "" {
+		return nil, errors.New("program: Options.Name is empty")
+	}
+	p := &Program{Registry: o.Registry, Logger: o.Logger, o: o}
+	for _, step := range []func() error{p.makeLogger, p.makeMetrics, p.makeClient, p.makeManager} {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("program: %w", err)
+		}
+	}
+	p.Informers = informer.NewFactory(informer.FactoryOptions{})
+	p.Add(p.Informers)
+	return p, nil
+}
+
+func (p *Program) makeLogger() (err error) {
+	if p.Logger == nil {
+		p.Logger, err = zap.NewProduction()
+	}
+	return err
+}
+
+func (p *Program) makeMetrics() (err error) {
+	if p.Registry == nil {
+		p.Registry = prometheus.NewRegistry()
+		p.Registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	}
+	p.Metrics, err = metrics.New(p.Registry)
+	return err
+}
+
+func (p *Program) makeClient() (err error) {
+	if p.Client = p.o.Client; p.Client != nil {
+		return nil
+	}
+	c := p.o.Config
+	if c.Host == "" {
+		if c, _, err = kubeconfig.Load(kubeconfig.Options{}); err != nil {
+			return err
+		}
+	}
+	if c.OnRequest == nil {
+		c.OnRequest = p.Metrics.OnRequest
+	}
+	p.Client, err = apiclient.New(c)
+	return err
+}
+
+func (p *Program) makeManager() (err error) {
+	o := p.o.Manager
+	o.Logger = cmp.Or(o.Logger, p.Logger)
+	if o.Metrics == nil {
+		o.Metrics = p.Metrics
+	}
+	if o.Admin.Metrics == nil {
+		o.Admin.Metrics = metrics.Handler(p.Registry)
+	}
+	if o.Elector == nil && p.o.Lease != (api.Key{}) {
+		o.Elector, err = leaderelection.New(p.Client, leaderelection.Options{
+			Namespace: p.o.Lease.Namespace, Name: p.o.Lease.Name, OnSlowPath: p.Metrics.SlowPath(api.FormatKey(p.o.Lease)),
+		})
+	}
+	if err == nil {
+		p.Manager, err = manager.New(o)
+	}
+	return err
+}
+
+// Typed returns a cached client of whole objects, and its informer runs with the program. See cachedclient.Typed.
+func Typed[T api.Object](p *Program, r api.Resource, o informer.Options[T]) *cachedclient.Typed[T] {
+	live := apiclient.NewTyped[T](p.Client, r, p.namespace(r))
+	return cachedclient.NewTyped(live, shared(p, live, o), cachedclient.Options{})
+}
+
+// Partial returns a cached client of objects whose declared fields are kept, and its informer runs with the program.
+// See cachedclient.Partial.
+func Partial[T api.Object](p *Program, r api.Resource, o informer.Options[T]) *cachedclient.Partial[T] {
+	live := apiclient.NewPartial[T](p.Client, r, p.namespace(r))
+	return cachedclient.NewPartial(live, shared(p, live, o), cachedclient.Options{})
+}
+
+// namespace returns the namespace of a collection.
+func (p *Program) namespace(r api.Resource) string {
+	if !r.Namespaced {
+		return ""
+	}
+	return p.o.Namespace
+}
+
+// shared returns the informer of a collection.
+func shared[T api.Object](p *Program, lw api.ListerWatcher[T], o informer.Options[T]) *informer.Informer[T] {
+	share, err := informer.Shared(p.Informers, lw, o)
+	if err != nil {
+		p.failed(err)
+		return informer.New(lw, o) // it never runs, because Run returns the error
+	}
+	return share.Informer
+}
+
+// Controller makes a controller that reconciles the keys of the sources, and adds it to the program. More sources may
+// follow with Watch. See controller.New for the conditions under which it panics.
+func Controller[K comparable](p *Program, name string, r controller.Reconciler[K], sources ...controller.Source[K]) *controller.Controller[K] {
+	c := controller.New(name, r, p.o.Controller)
+	for _, s := range sources {
+		c.Watch(s)
+	}
+	p.Add(c)
+	return c
+}
+
+// Gate returns a gate with the logger and the metrics of the program. Use it with controller.Gated.
+func (p *Program) Gate(name string) *cachedclient.Gate {
+	g := cachedclient.NewGate(cachedclient.GateOptions{Logger: p.Logger})
+	_, err := p.Metrics.Register(name, g)
+	p.failed(err)
+	return g
+}
+
+// Recorder returns the recorder of the program's Events, which is made by the first call.
+func (p *Program) Recorder() *recorder.Recorder {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.recorder == nil {
+		r, err := recorder.New(p.Client, recorder.Options{Controller: p.o.Name})
+		if err == nil {
+			err = p.Manager.Add(r)
+		}
+		p.recorder, p.errs = r, append(p.errs, err)
+	}
+	return p.recorder
+}
+
+// Add adds runnables to the manager.
+func (p *Program) Add(runnables ...manager.Runnable) { p.failed(p.Manager.Add(runnables...)) }
+
+// failed records an error, unless it is nil.
+func (p *Program) failed(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.errs = append(p.errs, err)
+}
+
+// Err returns the errors of all parts that could not be made or added. A program that adds parts while it runs checks
+// it afterwards.
+func (p *Program) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := errors.Join(p.errs...); err != nil {
+		return fmt.Errorf("program: %w", err)
+	}
+	return nil
+}
+
+// Options returns the options that New received.
+func (p *Program) Options() Options { return p.o }
+
+// Run runs everything until ctx ends or a part fails. It returns the error of Err before it starts anything.
+func (p *Program) Run(ctx context.Context) error {
+	if err := p.Err(); err != nil {
+		return err
+	}
+	return p.Manager.Run(ctx)
+}

@@ -1,0 +1,153 @@
+package program_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"go.uber.org/zap/zaptest/observer"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/program"
+	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/testkit"
+)
+
+var (
+	configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	nodes      = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
+)
+
+type maps = informer.Options[*corev1.ConfigMap]
+
+// TestWholeProgram runs a program with a controller that copies the data of one ConfigMap to another and then panics.
+// Its log and its metrics must show everything, although the test sets neither for any part.
+func TestWholeProgram(t *testing.T) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		core, logs := observer.New(zapcore.InfoLevel)
+		p, err := program.New(program.Options{
+			Name: "copier", Client: k.Client, Logger: zap.New(core), Namespace: "default", Lease: api.Key{Namespace: "default", Name: "copier"},
+		})
+		require.NoError(t, err)
+		objects := program.Typed(p, configMaps, maps{})
+		metadata := program.Partial(p, configMaps, informer.Options[*metav1.PartialObjectMetadata]{})
+		gate := p.Gate("copier")
+		r := controller.Func[api.Key](func(ctx context.Context, key api.Key) (controller.Result, error) {
+			source, err := objects.Get(ctx, key)
+			if err != nil || source.Data["to"] == "" {
+				return controller.Result{}, err
+			}
+			to := source.Data["to"]
+			_, err = objects.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: to}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			panic("the copy is made")
+		})
+		program.Controller(p, "copier", controller.Gated(r, gate), controller.For(objects.Informer()))
+		require.Same(t, p.Recorder(), p.Recorder())
+		require.NoError(t, p.Err())
+		running := k.Start(p.Run)
+		testkit.Create(k, configMaps, &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Data: map[string]string{"to": "b"},
+		})
+		k.Idle()
+		testkit.Get[*corev1.ConfigMap](k, configMaps, api.Key{Namespace: "default", Name: "b"})
+		require.Equal(t, 2, metadata.Informer().Cache().Len(), "the metadata have their own informer")
+		require.Equal(t, "configmaps in default", objects.Informer().Status().Name)
+		require.NotZero(t, logs.FilterField(zap.String("controller", "copier")).FilterLevelExact(zapcore.ErrorLevel).Len(), "the panic")
+		shown := map[string]bool{}
+		families, err := p.Registry.Gather()
+		require.NoError(t, err)
+		for _, f := range families {
+			shown[f.GetName()] = true
+		}
+		for _, name := range []string{
+			"leat_informer_objects", "controller_runtime_reconcile_total", "leader_election_master_status", "leat_recorder_events_total",
+			"leat_gate_waits_total", "go_goroutines",
+		} {
+			require.True(t, shown[name], name)
+		}
+		running.Stop()
+	})
+}
+
+// TestCollectionsAreShared makes clients of one collection twice.
+func TestCollectionsAreShared(t *testing.T) {
+	p := offline(t, program.Options{Namespace: "default"})
+	first, second := program.Typed(p, configMaps, maps{}), program.Typed(p, configMaps, maps{})
+	require.Same(t, first.Informer(), second.Informer())
+	require.Equal(t, "nodes", program.Typed(p, nodes, informer.Options[*corev1.Node]{}).Informer().Status().Name, "a node has no namespace")
+	require.NoError(t, p.Err())
+}
+
+// TestRunReturnsAllErrors has two parts that cannot be made. Run sends no request.
+func TestRunReturnsAllErrors(t *testing.T) {
+	p := offline(t, program.Options{})
+	program.Typed(p, configMaps, maps{})
+	other := program.Typed(p, configMaps, maps{Tuning: reflector.Tuning{PageSize: 7}})
+	require.NotNil(t, other.Informer(), "the caller need not check each part")
+	idle := controller.Func[api.Key](func(context.Context, api.Key) (controller.Result, error) { return controller.Result{}, nil })
+	program.Controller(p, "twice", idle, controller.For(other.Informer()))
+	program.Controller(p, "twice", idle)
+	err := p.Run(t.Context())
+	require.ErrorContains(t, err, "configmaps is already shared with a different PageSize")
+	require.ErrorContains(t, err, `"twice"`)
+}
+
+func TestInvalidOptions(t *testing.T) {
+	_, err := program.New(program.Options{})
+	require.EqualError(t, err, "program: Options.Name is empty")
+	t.Setenv("KUBECONFIG", "/nowhere/config")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	_, err = program.New(program.Options{Name: "mill"})
+	require.ErrorContains(t, err, "program: ")
+	_, err = program.New(program.Options{Name: "mill", Config: apiclient.Config{Host: "http://127.0.0.1:1"}, Lease: api.Key{Name: "mill"}})
+	require.ErrorContains(t, err, "Namespace is empty", "a lease needs a namespace outside a pod")
+}
+
+// offline returns a program whose server does not answer.
+func offline(t *testing.T, o program.Options) *program.Program {
+	t.Helper()
+	o.Name, o.Config.Host, o.Logger = "mill", "http://127.0.0.1:1", zap.NewNop()
+	p, err := program.New(o)
+	require.NoError(t, err)
+	return p
+}
+
+// TestAddWhileItRuns adds a type and a controller to a running program.
+func TestAddWhileItRuns(t *testing.T) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		p, err := program.New(program.Options{Name: "mill", Client: k.Client, Logger: zap.NewNop()})
+		require.NoError(t, err)
+		k.Start(p.Run)
+		testkit.Create(k, configMaps, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+		var seen []api.Key
+		objects := program.Typed(p, configMaps, maps{})
+		program.Controller(p, "late", controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+			seen = append(seen, key)
+			return controller.Result{}, nil
+		}), controller.For(objects.Informer()))
+		require.NoError(t, p.Err())
+		synctest.Wait()
+		k.Idle()
+		require.Equal(t, []api.Key{{Namespace: "default", Name: "a"}}, seen)
+	})
+}
+
+// TestTwoPrograms makes two programs in one process.
+func TestTwoPrograms(t *testing.T) {
+	first, second := offline(t, program.Options{}), offline(t, program.Options{})
+	require.NotSame(t, program.Typed(first, configMaps, maps{}).Informer(), program.Typed(second, configMaps, maps{}).Informer())
+	require.NotSame(t, first.Registry, second.Registry)
+	require.NoError(t, first.Err())
+	require.NoError(t, second.Err())
+}
