@@ -21,7 +21,7 @@
 //	k.LoseEvents(func() { … })                // change objects without watch events
 //	k.Fail("update", "pods/status", 1, 409)   // make the next status update a conflict
 //	k.Restart(time.Minute)                    // take the server away for a minute
-//	k.Server.Inject(faults.Fault{…})      // any other fault
+//	k.Server.Inject(faults.Fault{…})          // any other fault
 //	program.Stop(); k.Start(…)                // restart the program
 //
 // # Promises

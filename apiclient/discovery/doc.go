@@ -7,7 +7,8 @@
 //
 // # Example
 //
-// mapper := discovery.New(client, discovery.Options{}) deployments, err := mapper.Lookup(ctx, "deploy")
+//	mapper := discovery.New(client, discovery.Options{})
+//	deployments, err := mapper.Lookup(ctx, "deploy")
 //
 // See Example.
 //

@@ -4,8 +4,8 @@
 //
 // # Example
 //
-// plugin, err := exec.New(exec.Options{Command: "login", APIVersion: exec.V1, InteractiveMode: exec.Never}) client, err
-// := apiclient.New(apiclient.Config{Host: host, Credentials: plugin})
+//	plugin, err := exec.New(exec.Options{Command: "login", APIVersion: exec.V1, InteractiveMode: exec.Never})
+//	client, err := apiclient.New(apiclient.Config{Host: host, Credentials: plugin})
 //
 // See Example, which allows only one command.
 //

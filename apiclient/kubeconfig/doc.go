@@ -4,8 +4,8 @@
 //
 // # Example
 //
-// cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{}) // $KUBECONFIG or ~/.kube/config, or the pod's client,
-// err := apiclient.New(cfg)
+//	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{}) // $KUBECONFIG or ~/.kube/config, or the pod's
+//	client, err := apiclient.New(cfg)
 //
 // See Example.
 //

@@ -6,8 +6,8 @@
 //
 // # Example
 //
-// pods := apiclient.NewTyped[*corev1.Pod](client, podResource, "") inf := informer.New(websocket.Watch(pods),
-// informer.Options[*corev1.Pod]{})
+//	pods := apiclient.NewTyped[*corev1.Pod](client, podResource, "")
+//	inf := informer.New(websocket.Watch(pods), informer.Options[*corev1.Pod]{})
 //
 // See Example.
 //
