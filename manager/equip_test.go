@@ -2,11 +2,11 @@ package manager_test
 
 import (
 	"context"
-	"slices"
+	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +22,6 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
-	"github.com/leatproject/leat/metrics"
 	"github.com/leatproject/leat/recorder"
 )
 
@@ -103,41 +102,45 @@ func TestLoggerIsHandedOn(t *testing.T) {
 	})
 }
 
+// registry is a MetricsRegistry that records what is registered.
+type registry struct {
+	mu    sync.Mutex
+	names map[string]any
+	fails string // the name whose registration fails
+}
+
+func (r *registry) Register(name string, of any) (remove func(), err error) {
+	if name == r.fails {
+		return nil, errors.New("no metrics today")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.names[name] = of
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.names, name)
+	}, nil
+}
+
 // TestMetricsAreRegistered runs parts that nobody registered. Their metrics end with them.
 func TestMetricsAreRegistered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := prometheus.NewPedanticRegistry()
-		shown, err := metrics.New(registry)
-		require.NoError(t, err)
+		r := &registry{names: map[string]any{}}
 		p := newParts(t)
-		_, err = shown.Controller(p.controller) // the manager must not fail because of it
-		require.NoError(t, err)
-		p.run(t, manager.Options{Metrics: shown}, func() {
-			require.Equal(t, []string{"configmaps", "configmaps in default, labels app=web"}, labels(t, registry, "leat_informer_synced", "informer"))
-			require.Equal(t, []string{"mill"}, labels(t, registry, "leat_controller_synced", "controller"))
-			require.Equal(t, []string{"default/mill"}, labels(t, registry, "leader_election_master_status", "name"))
-			require.Equal(t, []string{"miller"}, labels(t, registry, "leat_recorder_waiting", "recorder"))
+		p.run(t, manager.Options{Metrics: r}, func() {
+			require.Equal(t, map[string]any{
+				"election": p.elector, "informer of configmaps": p.maps, "informers": p.factory, "mill": p.controller, "recorder of miller": p.recorder,
+			}, r.names)
 		})
-		require.Empty(t, labels(t, registry, "leat_informer_synced", "informer"))
-		require.Empty(t, labels(t, registry, "leader_election_master_status", "name"))
-		require.Equal(t, []string{"mill"}, labels(t, registry, "leat_controller_synced", "controller"), "its owner removes it")
+		require.Empty(t, r.names)
 	})
-}
-
-// labels returns the values of a label in a family, sorted.
-func labels(t *testing.T, registry *prometheus.Registry, family, label string) (values []string) {
-	t.Helper()
-	families, err := registry.Gather()
-	require.NoError(t, err)
-	for _, f := range families {
-		for _, m := range f.GetMetric() {
-			for _, pair := range m.GetLabel() {
-				if f.GetName() == family && pair.GetName() == label {
-					values = append(values, pair.GetValue())
-				}
-			}
-		}
-	}
-	slices.Sort(values)
-	return values
+	t.Run("a runnable without metrics is not added", func(t *testing.T) {
+		r := &registry{names: map[string]any{}, fails: "part"}
+		m := newManager(t, manager.Options{Metrics: r})
+		_, err := m.AddWith(manager.Func(nil), manager.Placement{Name: "part"})
+		require.EqualError(t, err, "manager: part: no metrics today")
+		_, err = m.AddWith(manager.Func(nil), manager.Placement{Name: "other"})
+		require.NoError(t, err)
+	})
 }
