@@ -37,6 +37,8 @@ func TestExportedSymbolsAreDocumented(t *testing.T) {
 
 func TestPackageCards(t *testing.T) { requireNone(t, checkCards(repository(t))) }
 
+func TestMap(t *testing.T) { requireNone(t, checkMap(repository(t))) }
+
 func TestPromises(t *testing.T) { requireNone(t, checkPromiseTable(repository(t))) }
 
 func TestProse(t *testing.T) { requireNone(t, checkProse(t, repository(t))) }

@@ -3,6 +3,7 @@ package archtest_test
 import (
 	"go/ast"
 	"go/token"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -180,6 +181,7 @@ func (s *source) checkCard(card *file, packages map[string][]*file) []finding {
 			found = append(found, s.checkPromises(card, sec)...)
 		case "Example":
 			found = append(found, s.checkNames(card, sec, exampleNames, packages)...)
+			found = append(found, s.checkCode(card, sec)...)
 		}
 	}
 	required := []string{"Example", "Promises", "Concurrency"}
@@ -189,6 +191,36 @@ func (s *source) checkCard(card *file, packages map[string][]*file) []finding {
 	for _, heading := range required {
 		if !slices.ContainsFunc(sections, func(sec section) bool { return sec.heading == heading }) {
 			found = append(found, s.at(card, card.Doc.Pos(), "the comment of package %s has no section %q", card.pkg, heading))
+		}
+	}
+	return found
+}
+
+// checkCode finds code that godoc would show as prose, because its lines do not begin with a tab.
+func (s *source) checkCode(card *file, sec section) []finding {
+	var found []finding
+	for _, l := range sec.lines {
+		if strings.Contains(l.text, ":= ") && !strings.HasPrefix(l.text, "\t") {
+			found = append(found, s.at(card, l.pos, "a line of code begins with a tab"))
+		}
+	}
+	return found
+}
+
+// mapPath is the page that names every package.
+const mapPath = "docs/architecture.md"
+
+// checkMap finds packages of the library that the map of packages does not name.
+func checkMap(s *source) []finding {
+	page, err := fs.ReadFile(s.fs, mapPath)
+	if err != nil {
+		return []finding{{mapPath, 1, err.Error()}}
+	}
+	var found []finding
+	for pkg := range s.packages() {
+		top, _, _ := strings.Cut(pkg, "/")
+		if top != "cmd" && top != "examples" && !strings.Contains(string(page), "`"+pkg+"`") {
+			found = append(found, finding{mapPath, 1, "no table names package " + pkg})
 		}
 	}
 	return found

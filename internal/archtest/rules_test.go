@@ -252,7 +252,7 @@ package reflector
 //
 // # Example
 //
-// See ExampleNone.
+// See ExampleNone. c := cache.New()
 //
 // # Concurrency
 //
@@ -293,11 +293,22 @@ package trie
 `, append([]string{
 			`api/doc.go:5: the promises are not numbered, as "//  1. "`,
 			"api/doc.go:80: doc.go has 80 lines; 70 are the most",
+			"cache/doc.go:10: a line of code begins with a tab",
 			"cache/doc.go:10: there is no ExampleNone in the tests of cache",
 			"cache/doc.go:6: docs/promises.md needs a row that names the tests: | cache | Two. | … |",
 			"cache/doc.go:6: promise 2 has the number 3",
 			`cache/doc.go:8: section "Example" is out of order; the order is Example, Promises, Concurrency, Differences from client-go`,
 		}, missingRows("trie", 9)...)},
+		{"the map", checkMap, `
+-- cache/a.go --
+package cache
+-- internal/trie/a.go --
+package trie
+-- examples/mill/a.go --
+package mill
+-- docs/architecture.md --
+| ` + "`cache`" + ` | The objects of internal/trie. |
+`, []string{"docs/architecture.md:1: no table names package internal/trie"}},
 		{"promises", checkPromiseTable, `
 -- cache/a.go --
 package cache
