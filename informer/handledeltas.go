@@ -38,11 +38,12 @@ func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) { return i.ba
 func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	before := i.indexer.Snapshot().ResourceVersion()
 	changes, snapshot := i.apply(batch)
 	i.notify(changes, snapshot, batch)
 	i.wakeWaiters(snapshot.ResourceVersion())
-	if len(batch.Objects) > 0 {
-		i.changedAt = batch.Since
+	if len(batch.Objects) > 0 || batch.InitialList || snapshot.ResourceVersion() != before { // not a resync alone
+		i.heardAt = batch.Since
 	}
 	return snapshot
 }

@@ -136,3 +136,22 @@ func takeGroups(t *testing.T, b backlog[*thing], of batch) (lines [][]string) {
 	}
 	return lines
 }
+
+// TestHeardAt handles batches while the reflector is ahead of the cache. Only what the server sent counts.
+func TestHeardAt(t *testing.T) {
+	i := New(&unlisted{}, Options[*thing]{})
+	at := func(minutes int) time.Time { return received.Add(time.Duration(minutes) * time.Minute) }
+	require.Zero(t, i.Status().HeardAt)
+	for _, tc := range []struct {
+		batch batch
+		want  time.Time
+	}{
+		{batch{InitialList: true, ResourceVersion: "1", Since: at(1)}, at(1)}, // an empty first list
+		{batch{ResourceVersion: "2", Since: at(2)}, at(2)},                    // a bookmark
+		{batch{ResourceVersion: "2", Resync: true, Since: at(3)}, at(2)},
+		{batchOf(changesOf{added(one(4))}), received},
+	} {
+		i.handleDeltas(tc.batch)
+		require.Equal(t, tc.want, i.Status().HeardAt)
+	}
+}

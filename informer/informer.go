@@ -91,7 +91,7 @@ type Informer[T api.Object] struct {
 	listeners     []*processListener[T]
 	resyncCheck   time.Duration // the period of the resync ticker; fixed when Run begins; 0 means no ticker
 	waiters       []*waiter
-	changedAt     time.Time // when the newest change in the cache was received
+	heardAt       time.Time // when the newest state in the cache was received: a change, a version or the first list
 }
 
 // New returns an informer of the objects that lw lists. It sends no request before Run.

@@ -60,9 +60,9 @@ func (i *Informer[T]) Status() Status {
 	defer i.mu.Unlock()
 	s.Running = i.state == runstate.Running
 	if s.Synced {
-		s.HeardAt = i.changedAt
+		s.HeardAt = i.heardAt
 		if s.Reflector.ResourceVersion == s.ResourceVersion { // the cache shows everything that was received
-			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.changedAt)
+			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heardAt)
 		}
 	}
 	for _, l := range i.listeners {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testkit"
@@ -53,6 +55,7 @@ func TestWholeProgram(t *testing.T) {
 		})
 		program.Controller(p, "copier", controller.Gated(r, gate), controller.For(objects.Informer()))
 		require.Same(t, p.Recorder(), p.Recorder())
+		require.NoError(t, p.Manager.Readyz().Add("heard", manager.HeardWithin(2*time.Minute, p.Informers.Status)))
 		require.NoError(t, p.Err())
 		running := k.Start(p.Run)
 		testkit.Create(k, configMaps, &corev1.ConfigMap{

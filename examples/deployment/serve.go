@@ -11,6 +11,7 @@ import (
 	"github.com/leatproject/leat/examples/deployment/rollout"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/recorder"
 	"github.com/leatproject/leat/workqueue"
@@ -64,6 +65,9 @@ func serve(ctx context.Context, o options) error {
 		k.Client, k.Pods, k.Controller = o.Client, pods, engine
 		k.Controller.Queue.Bucket = workqueue.Bucket{QPS: -1}
 		o.Add(kubelet.New(k))
+	}
+	if err := o.Manager.Readyz().Add("heard", manager.HeardWithin(5*time.Minute, o.Informers.Status)); err != nil {
+		return err
 	}
 	return o.Run(ctx)
 }
