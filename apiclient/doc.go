@@ -19,14 +19,14 @@
 //
 // # Promises
 //
-//  1. A list or a watch sends one request. Another call is repeated only if the server asks for it or the connection is
-//     lost, and only if nothing can be done twice. The number and the duration are bounded. A refused credential is
-//     replaced and the call is sent once more.
+//  1. A list or a watch sends one request. Any other call is repeated only if the server asks for it or the connection
+//     is lost, and only if the server cannot carry it out twice. The number of repetitions and their duration are
+//     bounded. If the server refuses a credential, the client replaces it and sends the call once more.
 //  2. Lists arrive item by item and watches event by event, also if they are compressed. No body is held whole, and no
 //     answer takes more memory than MaxObjectBytes allows.
 //  3. A partial T is never written back whole. A PartialClient has no Create, Update or UpdateStatus.
-//  4. An answer that is not successful is a *apierrors.StatusError, whoever wrote it. Other failures have types too.
-//     Errors are wrapped once with the operation, have about a kilobyte, and quote nothing of an object.
+//  4. An answer that is not successful is a *apierrors.StatusError, also if a proxy sent it. Other failures have types
+//     too. Errors are wrapped once with the operation, have about a kilobyte, and quote nothing of an object.
 //  5. The end of a context ends the call at once, in every state, and leaves nothing behind.
 //  6. A long answer is never cut. A watch on a dead connection ends after 45 seconds. A watch also ends if the server
 //     no longer sends bookmarks.

@@ -7,7 +7,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// delivery is one subscription of a source. It turns notifications into keys, on one goroutine.
+// delivery is one subscription of a source. It turns changes into keys, on one goroutine.
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]
@@ -30,7 +30,7 @@ func describe[T api.Object](n api.Change[T]) string {
 	return api.FormatKey(api.KeyOf(n.Object))
 }
 
-// handle adds the keys of a notification, each once.
+// handle adds the keys of a change, each once.
 func (d *delivery[T, K]) handle(n api.Change[T]) {
 	if len(d.all.filter) > 0 && !d.all.passes(widen(n)) || !d.own.passes(n) {
 		return
@@ -52,8 +52,7 @@ func (d *delivery[T, K]) handle(n api.Change[T]) {
 	}
 }
 
-// priority returns the source's priority of a notification. By default, a notification without a change has a low
-// priority.
+// priority returns the source's priority of a change. By default, an unchanged object has a low priority.
 func (d *delivery[T, K]) priority(n api.Change[T]) (p int) {
 	if n.InitialList || n.Resync || isUnchanged(n) {
 		p = LowPriority
@@ -76,10 +75,10 @@ func isUnchanged[T api.Object](n api.Change[T]) bool {
 		n.Old.GetResourceVersion() == n.Object.GetResourceVersion()
 }
 
-// roomyScratch is the largest array that a delivery keeps for the next notification.
+// roomyScratch is the largest array that a delivery keeps for the next change.
 const roomyScratch = 64
 
-// widen converts a notification for predicates that do not know its type.
+// widen converts a change for predicates that do not know its type.
 func widen[T api.Object](n api.Change[T]) api.Change[api.Object] {
 	w := api.Change[api.Object]{
 		Type: n.Type, Object: n.Object, InitialList: n.InitialList, Resync: n.Resync, FinalStateUnknown: n.FinalStateUnknown, At: n.At,

@@ -25,22 +25,22 @@ type Informer[T api.Object] interface {
 	Stopped() <-chan struct{}
 	// Status tells why the informer is not synced.
 	Status() informer.Status
-	// Subscribe registers a function that receives the notifications.
+	// Subscribe registers a function that receives the changes.
 	Subscribe(f func(api.Change[T]), o informer.HandlerOptions) (informer.Registration, error)
 }
 
-// InformerSource is a Source that turns the notifications of an informer into keys. For, Owns, OwnsAny and Map make
-// one. Its methods return a changed copy. It corresponds to Kind, with a handler and predicates, of controller-runtime.
+// InformerSource is a Source that turns the changes of an informer into keys. For, Owns, OwnsAny and Map make one. Its
+// methods return a changed copy. It corresponds to Kind, with a handler and predicates, of controller-runtime.
 type InformerSource[T api.Object, K comparable] struct {
 	informer Informer[T]
 	owners   readiness // the owners' informer in Owns, otherwise nil
 	name     string
 	resource api.Resource // of the objects that the keys name; zero if unknown
-	// keys appends the keys for the new state in a notification. left appends the keys for the old state in an update,
-	// if they may differ; it may be nil.
+	// keys appends the keys for the new state in a change. left appends the keys for the old state in an update, if
+	// they may differ; it may be nil.
 	keys, left func(dst []K, n api.Change[T]) []K
 	filter     filter[api.Change[T]]
-	priority   func(api.Change[T]) int // nil means LowPriority for notifications without a change, and 0 for all others
+	priority   func(api.Change[T]) int // nil means the default; see Prioritized
 	regardless bool                    // ignores Options.When
 }
 
@@ -69,9 +69,9 @@ func objectKey[T api.Object](dst []api.Key, n api.Change[T]) []api.Key {
 
 // Map returns a source that adds the keys that f returns for an object that is added, updated or deleted. In an update,
 // the source calls f for the new and for the old state, so that keys that only the old state names are added too. f
-// runs on the goroutine of the informer's handler; while it blocks, later notifications of this source wait. It must
-// not change the object. A panic of f is counted and logged, and this state of the object adds no keys. It corresponds
-// to EnqueueRequestsFromMapFunc of controller-runtime.
+// runs on the goroutine of the informer's handler; while it blocks, later changes of this source wait. It must not
+// change the object. A panic of f is counted and logged, and this state of the object adds no keys. It corresponds to
+// EnqueueRequestsFromMapFunc of controller-runtime.
 func Map[T api.Object, K comparable](objects Informer[T], f func(T) []K) InformerSource[T, K] {
 	mustHave(objects, "Map")
 	if f == nil {
@@ -91,30 +91,28 @@ func mustHave[T api.Object](i Informer[T], what string) {
 	}
 }
 
-// When adds predicates that must all pass a notification. A predicate that panics counts as passing, so that no event
-// is lost; the panic is counted and logged. Predicates save reconciles; selectors of the informer save memory and
-// traffic.
+// When adds predicates that must all pass a change. A predicate that panics counts as passing, so that no event is
+// lost; the panic is counted and logged. Predicates save reconciles; selectors of the informer save memory and traffic.
 func (s InformerSource[T, K]) When(predicates ...func(api.Change[T]) bool) InformerSource[T, K] {
 	s.filter = s.filter.when(predicates)
 	return s
 }
 
-// Unless adds predicates; a notification must pass none of them. A predicate that panics counts as not passing.
+// Unless adds predicates; a change must pass none of them. A predicate that panics counts as not passing.
 func (s InformerSource[T, K]) Unless(predicates ...func(api.Change[T]) bool) InformerSource[T, K] {
 	s.filter = s.filter.unless(predicates)
 	return s
 }
 
-// WhenAny adds predicates; a notification must pass at least one of them. WhenAny without predicates drops every
-// notification.
+// WhenAny adds predicates; a change must pass at least one of them. WhenAny without predicates drops every change.
 func (s InformerSource[T, K]) WhenAny(predicates ...func(api.Change[T]) bool) InformerSource[T, K] {
 	s.filter = s.filter.whenAny(predicates)
 	return s
 }
 
-// Prioritized makes f choose the priority of a notification's keys. Without f, it is LowPriority for initial lists,
-// resyncs and updates without a new version, and 0 for all others; this also applies if f panics, and the panic is
-// counted and logged. It corresponds to WithLowPriorityWhenUnchanged and similar wrappers of controller-runtime.
+// Prioritized makes f choose the priority of a change's keys. Without f, it is LowPriority for initial lists, resyncs
+// and updates without a new version, and 0 for all others; this also applies if f panics, and the panic is counted and
+// logged. It corresponds to WithLowPriorityWhenUnchanged and similar wrappers of controller-runtime.
 func (s InformerSource[T, K]) Prioritized(f func(api.Change[T]) int) InformerSource[T, K] {
 	if f == nil {
 		panic("controller: Prioritized needs a function")

@@ -29,9 +29,9 @@ type Options struct {
 	// decides it; sources made by For and Owns know it.
 	Workers int
 
-	// When holds predicates that every notification of an informer must pass, before the predicates of its source. The
-	// method Regardless exempts a source. Events of channels and functions are not affected. The predicates get objects
-	// of any type: see predicate.OfType.
+	// When holds predicates that every change of an informer must pass, before the predicates of its source. The method
+	// Regardless exempts a source. Events of channels and functions are not affected. The predicates get objects of any
+	// type: see predicate.OfType.
 	When []func(api.Change[api.Object]) bool
 
 	// Queue has the options of the queue: Backoff and Bucket decide when a failed key is tried again, and MaxCauses is

@@ -17,8 +17,10 @@ type Owned interface {
 }
 
 // Owns returns a source that adds the key of an object's owner whenever the owned object is added, updated or deleted.
-// The owner is the object's controller, if its group and kind are those of the owners' informer, in any version. If an
-// update changes the owner, the old owner is added too. Deletes that were noticed later count too.
+// The owner is the one whose reference is marked as the controller, if its group and kind are those of the owners'
+// informer, in any version. An object may have several owners, but only its controller manages it; the others only keep
+// it from being deleted. If an update changes the owner, the old owner is added too. Deletes that were noticed later
+// count too.
 //
 // Owns ignores a reference if the owners' cache has another object with that name (the UIDs differ): the remains of a
 // deleted owner do not concern its successor. It adds an owner that is not in the cache, because it may arrive later,

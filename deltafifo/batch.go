@@ -22,7 +22,7 @@ type Batch[T any] struct {
 	ResourceVersion string
 	// InitialList reports that this batch completes the first list. It is set once.
 	InitialList bool
-	// Resync requests another notification for every object without a change in this batch.
+	// Resync asks for a call of the handlers for every object without a change in this batch.
 	Resync bool
 	// Since is the time when the first change of this batch was put in. It is also Change.At of its changes.
 	Since time.Time

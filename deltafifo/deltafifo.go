@@ -104,8 +104,8 @@ func (q *DeltaFIFO[T]) Bookmark(version string) {
 	q.advance(version)
 }
 
-// Resync requests another notification for every object. Several calls before a Pop have the effect of one. It may be
-// called on any goroutine.
+// Resync makes handlers get every object again. Several calls before a Pop have the effect of one. It may be called on
+// any goroutine.
 func (q *DeltaFIFO[T]) Resync() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -18,10 +18,10 @@
 //
 // # Promises
 //
-//  1. When the queue is empty, a consumer that applied every batch has the same objects as the producer, as the same
-//     pointers.
-//  2. A batch has all changes since the last Pop: objects in the order of their first change, each with its
-//     changes, oldest first.
+//  1. When the queue is empty, a consumer that applied every batch has the same objects as the producer: the same
+//     pointers, not copies.
+//  2. A batch has all changes since the last Pop: objects in the order of their first change, each with its changes,
+//     oldest first.
 //  3. The history of a key is legal: an addition comes first, and two deletions never follow each other. An object with
 //     a new UID is a deletion of the old object, with an unknown final state, and an addition.
 //  4. The queue decides once what a change is: an addition, an update with the old state, or a deletion. The consumer

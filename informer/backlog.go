@@ -57,7 +57,7 @@ type coalescingBacklog[T api.Object] struct {
 	size     int  // objects in the cache when initial or resync was set, for len
 }
 
-// slot has the pending notifications of one key: a deletion, then an addition or an update. Either may be nil.
+// slot has the pending changes of one key: a deletion, then an addition or an update. Either may be nil.
 type slot[T any] struct {
 	deletion *api.Change[T]
 	newest   *api.Change[T]
@@ -76,13 +76,13 @@ func (b *coalescingBacklog[T]) push(g *group[T]) {
 	if b.initial {
 		return
 	}
-	for _, n := range g.notifications {
+	for _, n := range g.changes {
 		b.add(n)
 	}
 }
 
-// add merges one notification into its slot; doc.go has the table. The slot gets a copy, because a pointer into the
-// group would keep the other notifications of the group in memory.
+// add merges one change into its slot; doc.go has the table. The slot gets a copy, because a pointer into the group
+// would keep the other changes of the group in memory.
 func (b *coalescingBacklog[T]) add(n api.Change[T]) {
 	key := api.KeyOf(n.Object)
 	s := b.slots[key]
@@ -134,9 +134,9 @@ func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*g
 	if b.initial {
 		groups = append(groups, &group[T]{replay: now, at: at})
 	}
-	changes, notified := b.changes(at)
-	if len(changes.notifications) > 0 {
-		groups = append(groups, changes)
+	merged, notified := b.changes(at)
+	if len(merged.changes) > 0 {
+		groups = append(groups, merged)
 	}
 	if b.resync && !b.initial {
 		groups = append(groups, &group[T]{replay: now, resync: true, skip: notified, at: at})
@@ -147,7 +147,7 @@ func (b *coalescingBacklog[T]) groups(now *cache.Snapshot[T], at time.Time) []*g
 	return groups
 }
 
-// changes moves the notifications of all slots into one group. It also returns the keys that a resync can skip.
+// changes moves the changes of all slots into one group. It also returns the keys that a resync can skip.
 func (b *coalescingBacklog[T]) changes(at time.Time) (*group[T], map[api.Key]struct{}) {
 	g := &group[T]{at: at}
 	notified := map[api.Key]struct{}{}
@@ -158,10 +158,10 @@ func (b *coalescingBacklog[T]) changes(at time.Time) (*group[T], map[api.Key]str
 		}
 		delete(b.slots, key) // the key may be in the order twice
 		if s.deletion != nil {
-			g.notifications = append(g.notifications, *s.deletion)
+			g.changes = append(g.changes, *s.deletion)
 		}
 		if s.newest != nil {
-			g.notifications = append(g.notifications, *s.newest)
+			g.changes = append(g.changes, *s.newest)
 			notified[key] = struct{}{}
 		}
 	}

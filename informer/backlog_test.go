@@ -38,7 +38,7 @@ func updated(old, o *thing) api.Change[*thing] {
 
 func removed(o *thing) api.Change[*thing] { return api.Change[*thing]{Type: api.Deleted, Object: o} }
 
-func groupOf(n ...api.Change[*thing]) *group[*thing] { return &group[*thing]{notifications: n} }
+func groupOf(n ...api.Change[*thing]) *group[*thing] { return &group[*thing]{changes: n} }
 
 // describe formats notifications without their times.
 func describe(ns []api.Change[*thing]) []string {

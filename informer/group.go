@@ -8,13 +8,13 @@ import (
 	"github.com/leatproject/leat/cache"
 )
 
-// group is the list of notifications that result from one batch or one replay. All listeners share it, so it never
-// changes after it is in a backlog. The price of a further listener is one pointer.
+// group is a list of changes: those of one batch, or of one replay. All listeners share it, so it is not modified after
+// it is in a backlog. The price of a further listener is one pointer.
 type group[T api.Object] struct {
-	notifications []api.Change[T]
+	changes []api.Change[T]
 
-	// replay, if not nil, stands for one notification for each of its objects except those in skip. It is an Add of the
-	// initial list, or an Update if resync is set. It comes before notifications.
+	// replay, if not nil, stands for one change for each of its objects except those in skip. It is an Added of the
+	// initial list, or an Updated if resync is set. It comes before changes.
 	replay *cache.Snapshot[T]
 	resync bool
 	skip   map[api.Key]struct{} // a subset of replay's keys, because len counts them
@@ -23,22 +23,22 @@ type group[T api.Object] struct {
 	completes bool // the initial list of a listener ends with this group
 }
 
-// len returns the number of notifications.
+// len returns the number of changes.
 func (g *group[T]) len() int {
-	n := len(g.notifications)
+	n := len(g.changes)
 	if g.replay != nil {
 		n += g.replay.Len() - len(g.skip)
 	}
 	return n
 }
 
-// all yields the notifications in order.
+// all yields the changes in order.
 func (g *group[T]) all() iter.Seq[api.Change[T]] {
 	return func(yield func(api.Change[T]) bool) {
 		if g.replay != nil && !g.yieldReplay(yield) {
 			return
 		}
-		for _, n := range g.notifications {
+		for _, n := range g.changes {
 			if !yield(n) {
 				return
 			}

@@ -32,9 +32,9 @@ type Stored struct {
 // and resyncs are not batches of changes. The next batch waits for f. The returned function ends the calls.
 func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) { return i.batches.Add(f) }
 
-// handleDeltas applies a batch to the cache, publishes it and appends its notifications to the backlogs. It is the only
+// handleDeltas applies a batch to the cache, publishes it and appends its changes to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
-// batch either in its replay or as notifications. Index functions are the only user code that runs here.
+// batch either in its replay or as changes. Index functions are the only user code that runs here.
 func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -48,27 +48,27 @@ func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] 
 	return snapshot
 }
 
-// changes are the notifications of one batch.
+// changes are the changes of one batch, as handlers get them.
 type changes[T api.Object] struct {
 	// initial are additions by the first list that are missing in a replay of the snapshot after the batch, because the
-	// object has changed again since. notifications are all changes after the first list.
-	initial, notifications []api.Change[T]
-	// notified are the keys in the snapshot that a replay must skip, because they have a notification. It is nil if the
-	// batch causes no replay.
+	// object has changed again since. later are all changes after the first list.
+	initial, later []api.Change[T]
+	// notified are the keys in the snapshot that a replay must skip, because they have a change. It is nil if the batch
+	// causes no replay.
 	notified map[api.Key]struct{}
 	at       time.Time
-	capacity int // of notifications, which is allocated with the first one
+	capacity int // of later, which is allocated with the first one
 }
 
-// add adds a notification.
+// add adds a change.
 func (c *changes[T]) add(key api.Key, n api.Change[T]) {
 	if n.InitialList {
 		c.initial = append(c.initial, n)
 	} else {
-		if c.notifications == nil {
-			c.notifications = make([]api.Change[T], 0, c.capacity)
+		if c.later == nil {
+			c.later = make([]api.Change[T], 0, c.capacity)
 		}
-		c.notifications = append(c.notifications, n)
+		c.later = append(c.later, n)
 	}
 	if c.notified == nil {
 		return
@@ -130,14 +130,14 @@ func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T])
 	c.add(key, change)
 }
 
-// notify appends the notifications to the backlogs.
+// notify appends the changes to the backlogs.
 func (i *Informer[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch deltafifo.Batch[T]) {
 	if batch.InitialList {
 		close(i.synced)
-		i.broadcast(&group[T]{replay: snapshot, skip: c.notified, notifications: c.initial, at: c.at, completes: true})
+		i.broadcast(&group[T]{replay: snapshot, skip: c.notified, changes: c.initial, at: c.at, completes: true})
 	}
-	if len(c.notifications) > 0 {
-		i.broadcast(&group[T]{notifications: c.notifications, at: c.at})
+	if len(c.later) > 0 {
+		i.broadcast(&group[T]{changes: c.later, at: c.at})
 	}
 	if batch.Resync && !batch.InitialList { // the first list notifies of every object
 		i.notifyResync(snapshot, c.notified)

@@ -15,7 +15,7 @@ func counter(notifications int) (*processListener[*thing], *group[*thing]) {
 	l := newProcessListener("counter", func(api.Change[*thing]) { counted++ }, false, newWatchdog(0, nil), zap.NewNop())
 	g := &group[*thing]{}
 	for range notifications {
-		g.notifications = append(g.notifications, added(&thing{name: "a"}))
+		g.changes = append(g.changes, added(&thing{name: "a"}))
 	}
 	return l, g
 }

@@ -22,8 +22,8 @@ type HandlerOptions struct {
 	// gets resyncs at most as often as the shortest period among those of the informer and of the handlers that were
 	// registered before Run. Without such a period, it gets no resyncs.
 	ResyncPeriod time.Duration
-	// Coalesce merges the pending notifications of each object while the handler is behind. The backlog is then bounded
-	// by the number of objects. The handler may miss intermediate states, and objects that were created and deleted
+	// Coalesce merges the pending changes of each object while the handler is behind. The backlog is then bounded by
+	// the number of objects. The handler may miss intermediate states, and objects that were created and deleted
 	// meanwhile. Handlers that count changes, such as expectations, must not use it.
 	Coalesce bool
 }
@@ -49,8 +49,7 @@ type Registration interface {
 	// remove itself. To wait for the call, use Done. Removing again has no effect.
 	Remove()
 	// Pending returns the number of notifications that the handler has not been called with. It is 0 after Remove. It
-	// is an estimate for a coalescing handler that is behind, because its notifications are merged when it gets to
-	// them.
+	// is an estimate for a coalescing handler that is behind, because its changes are merged when it gets to them.
 	Pending() int
 	// Panics returns the number of calls that ended in a panic. It never decreases.
 	Panics() int64
@@ -89,7 +88,7 @@ func (i *Informer[T]) AddEventHandler(h ResourceEventHandler[T], o HandlerOption
 	return i.Subscribe(func(n api.Change[T]) { dispatch(h, n) }, o)
 }
 
-// Subscribe is AddEventHandler for a function that takes whole notifications, each with the time when it was received.
+// Subscribe is AddEventHandler for a function that takes whole changes, each with the time when it was received.
 func (i *Informer[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Registration, error) {
 	if f == nil {
 		panic("informer: Subscribe needs a function")

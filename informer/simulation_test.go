@@ -534,7 +534,7 @@ func (b observedBacklog) push(g *group[*simulated]) {
 		b.coalescingBacklog.push(g)
 		return
 	}
-	for _, n := range g.notifications {
+	for _, n := range g.changes {
 		if s := b.slots[api.KeyOf(n.Object)]; s != nil && !b.initial {
 			rule := "+" + n.Type.String()
 			if s.newest != nil {
@@ -550,6 +550,6 @@ func (b observedBacklog) push(g *group[*simulated]) {
 			b.coverage.add(&b.coverage.rules, rule, 1)
 		}
 		// One at a time, so that the next rule sees the result of this one.
-		b.coalescingBacklog.push(&group[*simulated]{notifications: []api.Change[*simulated]{n}})
+		b.coalescingBacklog.push(&group[*simulated]{changes: []api.Change[*simulated]{n}})
 	}
 }

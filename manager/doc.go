@@ -43,11 +43,12 @@
 //
 // # Differences from client-go
 //
-// client-go has no manager; controller-runtime has. Here, main makes clients and caches and adds them. Controllers warm
-// up by default. Servers end last, and a recorder is one of them, so it can write the last Events. Runnables and checks
-// can be removed, and added late. If a worker runs longer than the grace period, the lease is not released. Releasing
-// is therefore safe, and the default. Caches have a timeout. Options that controllers share are a value that main
-// copies. A runnable that panics ends the manager, not the process; a server or a cache that ends early is a failure.
-// There are /livez, a check of the caches, and a check that fails during the end. A GracePeriod of 0 means the default;
-// in controller-runtime it means DoNotWait.
+// client-go has no manager; controller-runtime has. Here, main or package program makes clients and caches and adds
+// them. The manager gives its logger and its metrics to what is added. Controllers warm up by default. Servers end
+// last, and a recorder is one of them, so it can write the last Events. Runnables and checks can be removed, and added
+// late. If a worker runs longer than the grace period, the lease is not released. Releasing is therefore safe, and the
+// default. Caches have a timeout. To share options, main gives the same controller.Options to each controller. A
+// runnable that panics ends the manager, not the process; a server or a cache that ends early is a failure. There are
+// /livez, a check of the caches, and a check that fails during the end. A GracePeriod of 0 means the default; in
+// controller-runtime it means DoNotWait.
 package manager

@@ -1,9 +1,9 @@
-// Package predicate has functions that decide which notifications of an informer need a reconcile. A controller's
-// source calls its predicates for each notification and adds keys only if they pass.
+// Package predicate has functions that decide which changes of an informer need a reconcile. A controller's source
+// calls its predicates for each change and adds keys only if they pass.
 //
-// A predicate is a function of a notification; there is no interface to implement. Pass the predicates without
-// parameters by name; Go infers their type from the source. Object, Either and Changed take their type from their
-// function. LabelSelector and Funcs need an explicit type. OfType makes a predicate for objects of any type, as
+// A predicate is a function of a change; there is no interface to implement. Pass the predicates without parameters by
+// name; Go infers their type from the source. Object, Either and Changed take their type from their function.
+// LabelSelector and Funcs need an explicit type. OfType makes a predicate for objects of any type, as
 // controller.Options.When needs it. A source combines predicates: When is their conjunction, WhenAny their disjunction,
 // and Unless their negation.
 //
@@ -15,7 +15,7 @@
 //
 // # Promises
 //
-//  1. Predicates that compare two states pass every notification that is not an update.
+//  1. Predicates that compare two states pass every change that is not an update.
 //  2. A predicate that is passed by name fits every source whose type has the required method.
 //  3. Funcs calls the function for the kind of event; a nil function passes.
 //  4. OfType calls its predicate for objects of its type and passes all others.
@@ -23,7 +23,7 @@
 // # Concurrency
 //
 // All functions are pure and may be called on any goroutine. A predicate runs on the goroutine of an informer's
-// handler, one notification at a time; a slow predicate delays only that handler.
+// handler, one change at a time; a slow predicate delays only that handler.
 //
 // # Differences from client-go
 //

@@ -8,9 +8,9 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
-// Predicate reports whether a notification needs a reconcile. It must decide from the notification alone. It runs on
-// the goroutine of the informer's handler; the objects are shared with the cache and must not be changed. It
-// corresponds to TypedPredicate of controller-runtime, which has four methods instead of one function.
+// Predicate reports whether a change needs a reconcile. It must decide from the change alone. It runs on the goroutine
+// of the informer's handler; the objects are shared with the cache and must not be changed. It corresponds to
+// TypedPredicate of controller-runtime, which has four methods instead of one function.
 type Predicate[T any] = func(api.Change[T]) bool
 
 // Created passes additions, including those of the initial list.
@@ -28,7 +28,7 @@ func Initial[T any](n api.Change[T]) bool { return n.Type == api.Added && n.Init
 // Resynced passes the updates of a resync, in which nothing changed.
 func Resynced[T any](n api.Change[T]) bool { return n.Type == api.Updated && n.Resync }
 
-// GenerationChanged passes updates that change metadata.generation, and all notifications that are not updates.
+// GenerationChanged passes updates that change metadata.generation, and all additions and deletes.
 //
 // A server raises the generation when the desired state changes. For most built-in types, that is a change of the spec,
 // and for deployments also of annotations. For a custom resource with a status subresource, it is any change outside
@@ -39,25 +39,25 @@ func GenerationChanged[T interface{ GetGeneration() int64 }](n api.Change[T]) bo
 }
 
 // ResourceVersionChanged passes updates that change the resource version, that is, all updates except resyncs, and all
-// notifications that are not updates. It corresponds to ResourceVersionChangedPredicate of controller-runtime.
+// additions and deletes. It corresponds to ResourceVersionChangedPredicate of controller-runtime.
 func ResourceVersionChanged[T api.Object](n api.Change[T]) bool {
 	return n.Type != api.Updated || n.Old.GetResourceVersion() != n.Object.GetResourceVersion()
 }
 
-// LabelsChanged passes updates that change labels, and all notifications that are not updates. Nil and empty labels are
-// equal. It corresponds to LabelChangedPredicate of controller-runtime.
+// LabelsChanged passes updates that change labels, and all additions and deletes. Nil and empty labels are equal. It
+// corresponds to LabelChangedPredicate of controller-runtime.
 func LabelsChanged[T interface{ GetLabels() map[string]string }](n api.Change[T]) bool {
 	return n.Type != api.Updated || !maps.Equal(n.Old.GetLabels(), n.Object.GetLabels())
 }
 
-// AnnotationsChanged passes updates that change annotations, and all notifications that are not updates. Nil and empty
-// annotations are equal. It corresponds to AnnotationChangedPredicate of controller-runtime.
+// AnnotationsChanged passes updates that change annotations, and all additions and deletes. Nil and empty annotations
+// are equal. It corresponds to AnnotationChangedPredicate of controller-runtime.
 func AnnotationsChanged[T interface{ GetAnnotations() map[string]string }](n api.Change[T]) bool {
 	return n.Type != api.Updated || !maps.Equal(n.Old.GetAnnotations(), n.Object.GetAnnotations())
 }
 
-// Changed returns a predicate that passes updates in which the result of f changes, and all notifications that are not
-// updates. controller-runtime has nothing like it.
+// Changed returns a predicate that passes updates in which the result of f changes, and all additions and deletes.
+// controller-runtime has nothing like it.
 func Changed[T any, V comparable](f func(T) V) Predicate[T] {
 	return func(n api.Change[T]) bool {
 		return n.Type != api.Updated || f(n.Old) != f(n.Object)

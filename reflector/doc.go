@@ -1,5 +1,5 @@
-// Package reflector keeps a store equal to a collection on a server: it lists once and then watches. An informer runs a
-// reflector; its store is a DeltaFIFO.
+// Package reflector keeps a store equal to a collection on a server: it lists once and then watches, and lists again if
+// a watch cannot continue (a relist). An informer runs a reflector; its store is a DeltaFIFO.
 //
 //	ListerWatcher ──pages, events──▶ Reflector ──Put, Delete, Replace──▶ DeltaFIFO
 //
@@ -47,8 +47,8 @@
 // # Differences from client-go
 //
 // A watch that failed to open, was reset, or ended within a second is followed by another watch; client-go lists. A
-// WatchList has deadlines; client-go waits for its bookmark forever. Every pause ends with the context. The transform
-// is called once for each state. A list in pages sets resourceVersionMatch=NotOlderThan; without it, a limit makes the
+// WatchList has deadlines; client-go waits for its bookmark forever. Pauses end with the context. The transform is
+// called once for each state. A list in pages sets resourceVersionMatch=NotOlderThan; without it, a limit makes the
 // server return exactly this version, or 410. After a 429 the same page is requested again, not the whole list. A
 // relist compares UIDs and versions; known objects are neither decoded nor passed on.
 package reflector

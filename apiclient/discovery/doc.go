@@ -44,6 +44,6 @@
 //   - Short names may have a version and a group. A version alone means all groups ("hpa.v1").
 //   - If two resources have one short name, the first group wins. With aggregated discovery, client-go returns a random
 //     one.
-//   - Resources that a server remembers of an API that does not answer are used. client-go drops them.
-//   - If a kind has two resources in one version, the readable one wins, and not the last.
+//   - If an API does not answer, the server lists the resources that it remembers. They are used; client-go drops them.
+//   - If a kind has two resources in one version, the one that can be read wins. In client-go the last one wins.
 package discovery

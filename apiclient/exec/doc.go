@@ -15,8 +15,8 @@
 //     others.
 //  2. No process outlives the calls that wait for it: when the last call has left, or after Terms.Timeout, it is killed
 //     with the children of its group.
-//  3. Credentials are replaced ten seconds before their timestamp or their certificate ends, or when they end if the
-//     plugin returns them later than that. A failure of the replacement has no effect before they end.
+//  3. Credentials are replaced ten seconds before they expire. Credentials that expire sooner than that are used until
+//     they expire. A failed replacement has no effect until the old credentials expire.
 //  4. If the server refuses credentials, they are replaced, and they do not come back. A refusal of older credentials
 //     has no effect.
 //  5. There are ten seconds between a run without success and the next run.

@@ -33,10 +33,11 @@
 //
 // Missing contexts, clusters and users are errors that list the existing ones; with client-go a missing user is
 // anonymous. Other errors are entries without a name, duplicate keys, a second document, a server without a scheme, and
-// a client key without its certificate. Data win over a file beside it; client-go documents the same, and then refuses
-// client certificates and authorities that have both. Auth providers (auth-provider) are an error. Without a server
-// there is an error, and no request to localhost:8080. If the file pairs a server without TLS with credentials, they
-// are sent, because a proxy on the loopback interface needs them; client-go drops them without an error.
+// a client key without its certificate. If an entry has data and the path of a file, the data are used. The
+// documentation of client-go says the same, but client-go refuses client certificates and authorities that have both.
+// Auth providers (auth-provider) are an error. Without a server there is an error, and no request to localhost:8080.
+// Credentials are also sent to a server without TLS, because a proxy on the loopback interface needs them; client-go
+// drops them without an error.
 //
 // All options work in a pod too. If Options name a file, it must have a context; client-go falls back to the pod. Load
 // does not look for .kubeconfig, the file name of old versions, and does not ask the user for a password.

@@ -15,7 +15,7 @@
 //     which are closed when they are idle.
 //  2. A dead connection is closed after 45 seconds.
 //  3. An https proxy is verified by its own name and does not get the client certificate.
-//  4. A redirect to another host or scheme is not followed, and no write is.
+//  4. A redirect to another host or scheme is not followed. A redirect of a write is never followed.
 //  5. A wrapped transport sees no credential.
 //  6. An error of TLS names the certificate that was not accepted, and the reason.
 //  7. A member of a gzip stream is returned when it is complete.

@@ -20,8 +20,8 @@ func (r *reconciler) watch(c *controller.Controller[api.Key], o Options) {
 		Unless(predicate.Deleted).WhenAny(predicate.LabelsChanged, predicate.Changed(owner.ControllerOf[*workload.Pod])))
 }
 
-// observe settles the expectations of a Pod. It is a predicate that drops no notification. The first notification with
-// a deletionTimestamp counts as the deletion; the later removal does not count again.
+// observe settles the expectations of a Pod. It is a predicate that drops no change. The first change with a
+// deletionTimestamp counts as the deletion; the later removal does not count again.
 func (r *reconciler) observe(n api.Change[*workload.Pod]) bool {
 	ref := metav1.GetControllerOfNoCopy(n.Object)
 	if ref == nil {

@@ -45,7 +45,7 @@ func (r *reconciler) sources(o Options) []controller.Source[api.Key] {
 	}
 }
 
-// forget drops the expectations of a deleted job. It is a predicate that drops no notification.
+// forget drops the expectations of a deleted job. It is a predicate that drops no change.
 func (r *reconciler) forget(n api.Change[*job.TrainingJob]) bool {
 	if n.Type == api.Deleted {
 		for _, b := range batchesOf(n.Object.UID) {
@@ -55,9 +55,9 @@ func (r *reconciler) forget(n api.Change[*job.TrainingJob]) bool {
 	return true
 }
 
-// observe settles the expectations of an object. It is a predicate that drops no notification. The first notification
-// with a deletionTimestamp counts as the deletion; the later removal does not count again. An object of an earlier job
-// of the same name counts for that job.
+// observe settles the expectations of an object. It is a predicate that drops no change. The first change with a
+// deletionTimestamp counts as the deletion; the later removal does not count again. An object of an earlier job of the
+// same name counts for that job.
 func observe[T metav1.Object](r *reconciler, kind string) func(api.Change[T]) bool {
 	return func(n api.Change[T]) bool {
 		b := batch{job: owner.ControllerOf(n.Object), kind: kind, replicas: typeOf(n.Object)}

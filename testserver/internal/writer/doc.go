@@ -21,5 +21,6 @@
 //
 // # Concurrency
 //
-// The caller of every method holds the lock of the store, and thereby decides what one step is.
+// The caller of every method holds the lock of the store. What it does under one lock is one step, which clients see
+// entirely or not at all.
 package writer
