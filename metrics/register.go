@@ -74,15 +74,19 @@ func (m *Metrics) factory(f factory) (remove func()) {
 		registration *CollectorRegistration
 		stopped      <-chan struct{}
 	}
-	var mu sync.Mutex // guards shown
+	var mu sync.Mutex // guards the variables below
+	var removed bool
 	var shown []shownShare
 	stop := f.ObserveInformers(func(i informer.Any) {
+		mu.Lock()
+		defer mu.Unlock()
+		if removed || m.shows(i) { // the end of the observation does not wait for this call
+			return
+		}
 		r, err := m.numberedInformer(i)
 		if err != nil {
 			return // the name is not UTF-8
 		}
-		mu.Lock()
-		defer mu.Unlock()
 		shown = slices.DeleteFunc(shown, func(s shownShare) bool { return runstate.IsClosed(s.stopped) })
 		shown = append(shown, shownShare{r, i.Stopped()})
 	})
@@ -93,6 +97,6 @@ func (m *Metrics) factory(f factory) (remove func()) {
 		for _, s := range shown {
 			s.registration.Remove()
 		}
-		shown = nil
+		removed, shown = true, nil
 	}
 }

@@ -62,3 +62,41 @@ func TestFactoryKeepsNoEndedInformer(t *testing.T) {
 	require.Empty(t, values(t, registry, "leat_informer_synced"))
 	runtime.KeepAlive(m)
 }
+
+// TestFactoryIsShownOnce registers a factory twice, and one of its informers before.
+func TestFactoryIsShownOnce(t *testing.T) {
+	m, registry := registered(t)
+	c := newCluster(t)
+	f := informer.NewFactory(informer.FactoryOptions{})
+	client, err := apiclient.New(c.config)
+	require.NoError(t, err)
+	share, err := informer.Shared(f, apiclient.NewPartial[*configMap](client, configMaps, ""), informer.Options[*configMap]{})
+	require.NoError(t, err)
+	_, err = m.Informer("own name", share.Informer)
+	require.NoError(t, err)
+	for range 2 {
+		_, err = m.Register("factory", f)
+		require.NoError(t, err)
+	}
+	require.Equal(t, map[string]float64{"own name": 0}, values(t, registry, "leat_informer_synced"))
+}
+
+// lateFactory tells of a new informer while its observer is removed.
+type lateFactory struct{ observe func(informer.Any) }
+
+func (f *lateFactory) ObserveInformers(observe func(informer.Any)) (stop func()) {
+	f.observe = observe
+	return func() {}
+}
+
+// TestRemovedFactoryShowsNothing makes an informer of a factory whose metrics are being removed.
+func TestRemovedFactoryShowsNothing(t *testing.T) {
+	m, registry := registered(t)
+	c := newCluster(t)
+	f := &lateFactory{}
+	remove, err := m.Register("factory", f)
+	require.NoError(t, err)
+	remove()
+	f.observe(c.informer(t, informer.Options[*configMap]{}))
+	require.Empty(t, values(t, registry, "leat_informer_synced"))
+}
