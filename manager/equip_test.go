@@ -144,3 +144,13 @@ func TestMetricsAreRegistered(t *testing.T) {
 		require.NoError(t, err)
 	})
 }
+
+// TestANewThatFailsLeavesNoMetrics makes a manager whose admin server is invalid.
+func TestANewThatFailsLeavesNoMetrics(t *testing.T) {
+	r := &registry{names: map[string]any{}}
+	_, err := manager.New(manager.Options{
+		Elector: electorFunc(nil), Metrics: r, Admin: manager.AdminOptions{Address: ":0", AllowedHosts: []string{"no host:"}},
+	})
+	require.Error(t, err)
+	require.Empty(t, r.names)
+}

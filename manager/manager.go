@@ -75,14 +75,22 @@ type Manager struct {
 	failures []error                     // the errors that Run will return
 }
 
-// New returns a manager that does nothing until Run. If the options are invalid, it returns all errors, joined.
+// New returns a manager that does nothing until Run. The error says which option is invalid, or why the metrics of the
+// elector cannot be registered.
 func New(o Options) (*Manager, error) {
 	o = o.withDefaults()
 	m := &Manager{o: o, log: cmp.Or(o.Logger, zap.NewNop()), elected: make(chan struct{})}
 	checks := func(name string) *Checks { return newChecks(name, o.ShowReasons, m.log) }
 	m.healthz, m.livez, m.readyz = checks("healthz"), checks("livez"), checks("readyz")
 	m.addOwnChecks()
-	if o.Elector != nil {
+	if !o.Admin.off() {
+		admin, err := NewServer("admin", o.Admin.server(m.AdminHandler(o.Admin), m.log))
+		if err != nil {
+			return nil, err
+		}
+		m.members = append(m.members, newRegistration(m, admin, admin.Name(), Servers))
+	}
+	if o.Elector != nil { // last, because an error after it would leave the metrics registered
 		remove, err := m.equip("election", o.Elector)
 		if err != nil {
 			return nil, err
@@ -91,14 +99,6 @@ func New(o Options) (*Manager, error) {
 		member.unregister = remove
 		m.members = append(m.members, member)
 	}
-	if o.Admin.off() {
-		return m, nil
-	}
-	admin, err := NewServer("admin", o.Admin.server(m.AdminHandler(o.Admin), m.log))
-	if err != nil {
-		return nil, err
-	}
-	m.members = append(m.members, newRegistration(m, admin, admin.Name(), Servers))
 	return m, nil
 }
 
