@@ -25,6 +25,8 @@ const (
 	maxKept = 1000
 	// maxToken is larger than every token of Kubernetes.
 	maxToken = 64 << 10
+	// maxLogged limits a path in the log, in bytes.
+	maxLogged = 128
 )
 
 // Options configure a Filter. Client is required.
@@ -52,11 +54,9 @@ type Filter struct {
 	kept map[question]answer
 }
 
-// question identifies a review. It has no token, so that the memory of the process has no list of them.
-type question struct {
-	token      [sha256.Size]byte
-	verb, path string
-}
+// question identifies the reviews of a request by hashes of its token, and of its verb and path. So the memory of the
+// process has no list of tokens, and a client without a valid token cannot fill it with long paths.
+type question struct{ token, request [sha256.Size]byte }
 
 // answer is the code for a request, and how long it is valid.
 type answer struct {
@@ -102,15 +102,16 @@ func (f *Filter) code(r *http.Request) int {
 	if !strings.EqualFold(scheme, "Bearer") || token == "" || len(token) > maxToken {
 		return http.StatusUnauthorized
 	}
-	q := question{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
+	verb, path := strings.ToLower(r.Method), r.URL.Path
+	q := question{sha256.Sum256([]byte(token)), sha256.Sum256([]byte(verb + " " + path))} // a verb has no space
 	if code, ok := f.recall(q); ok {
 		return code
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), f.o.Timeout)
 	defer cancel()
-	code, err := f.ask(ctx, token, q)
+	code, err := f.ask(ctx, token, attributes{Path: path, Verb: verb})
 	if err != nil {
-		f.o.Logger.Warn("a request could not be reviewed", zap.String("path", q.path), zap.NamedError("err", err))
+		f.o.Logger.Warn("a request could not be reviewed", zap.String("path", path[:min(len(path), maxLogged)]), zap.NamedError("err", err))
 		return http.StatusServiceUnavailable
 	}
 	f.keep(q, code)
@@ -118,7 +119,7 @@ func (f *Filter) code(r *http.Request) int {
 }
 
 // ask sends both reviews.
-func (f *Filter) ask(ctx context.Context, token string, q question) (int, error) {
+func (f *Filter) ask(ctx context.Context, token string, asked attributes) (int, error) {
 	who, err := f.tokens.Create(ctx, &tokenReview{Spec: tokenSpec{Token: token, Audiences: f.o.Audiences}}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
@@ -129,7 +130,7 @@ func (f *Filter) ask(ctx context.Context, token string, q question) (int, error)
 	u := who.Status.User
 	may, err := f.accesses.Create(ctx, &accessReview{Spec: accessSpec{
 		User: u.Username, UID: u.UID, Groups: u.Groups, Extra: u.Extra,
-		NonResourceAttributes: attributes{Path: q.path, Verb: q.verb},
+		NonResourceAttributes: asked,
 	}}, metav1.CreateOptions{})
 	switch {
 	case err != nil:
