@@ -206,6 +206,9 @@ func (v *converter[H]) withMetadata(ctx context.Context, original *header, text 
 			return nil, fmt.Errorf("the converted object has the %s %q, and the original has %q; the conversion must copy the metadata", member, got, want)
 		}
 	}
+	if original.Metadata == nil { // the object has no metadata
+		original.Metadata = map[string]json.RawMessage{}
+	}
 	for _, member := range []string{"labels", "annotations"} {
 		delete(original.Metadata, member)
 		if value, has := h.Metadata[member]; has {

@@ -188,6 +188,17 @@ func TestLabelsAndAnnotationsCanBeRemoved(t *testing.T) {
 	require.Contains(t, string(answer.ConvertedObjects[0]), `"labels":{"a":"b"}`)
 }
 
+// TestObjectsWithoutMetadataAreConverted converts objects that no API server sends, to a version with an annotation.
+func TestObjectsWithoutMetadataAreConverted(t *testing.T) {
+	r := newConverter(t)
+	for _, metadata := range []string{``, `"metadata":null,`} {
+		answer := r.convert(t, conversion("v1alpha1", `{"apiVersion":"mills.example/v1","kind":"Mill",`+metadata+`"spec":{"grain":"rye"}}`))
+		require.Equal(t, metav1.StatusSuccess, answer.Result.Status, answer.Result.Message)
+		require.JSONEq(t, `{"apiVersion":"mills.example/v1alpha1","kind":"Mill","metadata":{"annotations":{"mills.example/grain":"rye"}},"spec":{}}`,
+			string(answer.ConvertedObjects[0]))
+	}
+}
+
 func TestConversionRequestsAreChecked(t *testing.T) {
 	r := newConverter(t)
 	for body, text := range map[string]string{
