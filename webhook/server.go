@@ -189,14 +189,21 @@ func setDefault[T comparable](value *T, fallback T) {
 // Handle serves the webhook at a path such as "/validate-training-v1-trainingjob". It panics if the path has a webhook
 // already or has no leading slash, or if w is incomplete.
 func (s *Server) Handle(path string, w Webhook) {
-	h := w.hook()
+	if !s.add(path, w.hook()) {
+		panic(fmt.Sprintf("webhook: the path %q must begin with a slash and have one webhook", path))
+	}
+	s.o.Observer.WebhookAdded(path) // without the lock, because it may be user code
+}
+
+// add reports whether the path is valid and was free.
+func (s *Server) add(path string, h hook) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, taken := s.hooks[path]; taken || !strings.HasPrefix(path, "/") {
-		panic(fmt.Sprintf("webhook: the path %q must begin with a slash and have one webhook", path))
+		return false
 	}
 	s.hooks[path] = h
-	s.o.Observer.WebhookAdded(path)
+	return true
 }
 
 // Name returns "webhook", the name of the server in logs and errors of a Manager.
@@ -219,6 +226,9 @@ func (s *Server) Addr() net.Addr {
 func (s *Server) Run(ctx context.Context) error {
 	if s.ran.Swap(true) {
 		return ErrRunning
+	}
+	if l := s.o.Listener; l != nil {
+		defer l.Close() // serve does it too, but not before it has a certificate
 	}
 	certificates, stop := context.WithCancelCause(context.WithoutCancel(ctx)) // needed until the last request has ended
 	ctx, end := context.WithCancel(ctx)

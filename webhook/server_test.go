@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -268,4 +269,45 @@ func errorText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// TestRunClosesTheListener runs servers that end before they serve.
+func TestRunClosesTheListener(t *testing.T) {
+	failed := make(chan error, 1)
+	failed <- errors.New("the Secret is forbidden")
+	for name, o := range map[string]webhook.Options{
+		"no certificate":      {CertFile: "missing", KeyFile: "missing"},
+		"the end of a source": {Certificates: source{failed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			o.Listener = listener
+			require.Error(t, newRig(t, o).Run(t.Context()))
+			require.ErrorIs(t, listener.Close(), net.ErrClosed)
+		})
+	}
+}
+
+// lookingObserver sends a request when a webhook is added.
+type lookingObserver struct {
+	webhook.Observer
+	look func()
+}
+
+func (l lookingObserver) WebhookAdded(string) { l.look() }
+
+// TestObserversMayUseTheServer calls the server from the observer that it tells of a new webhook.
+func TestObserversMayUseTheServer(t *testing.T) {
+	var s *webhook.Server
+	code := 0
+	observer := lookingObserver{Observer: &counts{}, look: func() {
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/hook", nil))
+		code = w.Code
+	}}
+	s, err := webhook.New(webhook.Options{CertFile: "unused", KeyFile: "unused", Observer: observer})
+	require.NoError(t, err)
+	s.Handle("/hook", allowAll())
+	require.Equal(t, http.StatusMethodNotAllowed, code)
 }
