@@ -31,7 +31,7 @@ func public(path string) bool {
 
 // document answers requests that are not about a resource: health, version and discovery.
 func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
-	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
+	parts := splitPath(r.Path)
 	var doc any
 	switch parts[0] {
 	case "healthz", "livez", "readyz":
@@ -39,6 +39,9 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 			break
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		if len(parts) == 1 {
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+		}
 		_, _ = w.Write([]byte("ok")) // an error means that the client has gone
 		return
 	case "version":
@@ -50,7 +53,8 @@ func (s *Server) document(w http.ResponseWriter, req *http.Request, r Request) {
 		s.notFound(w, r)
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	groups := parts[0] == "apis" && len(parts) <= 2 // kube-apiserver answers every method there
+	if r.Method != http.MethodGet && !groups {
 		fail(w, wire.NotAllowed())
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,6 +44,10 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		return // a fault has answered
 	}
 	w.Header().Set("Cache-Control", "no-cache, private")
+	if err := checkTimeout(request); err != nil {
+		fail(w, err)
+		return
+	}
 	if !known && !public(request.Path) {
 		fail(w, wire.Error(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
 		return
@@ -65,8 +70,8 @@ func (s *Server) authenticate(r *http.Request) (user string, known bool) {
 	if len(s.options.Tokens) == 0 {
 		return "", true
 	}
-	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
 		return "", false
 	}
 	for have, name := range s.options.Tokens {
@@ -75,6 +80,19 @@ func (s *Server) authenticate(r *http.Request) (user string, known bool) {
 		}
 	}
 	return "", false
+}
+
+// checkTimeout rejects a malformed parameter "timeout". kube-apiserver ignores it in requests without a time limit,
+// which are watches and logs.
+func checkTimeout(r Request) error {
+	text := r.Query.Get("timeout")
+	if text == "" || r.Verb == "watch" || r.Subresource == "log" {
+		return nil
+	}
+	if _, err := time.ParseDuration(text); err != nil {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid timeout specified in the request URL - %v", err))
+	}
+	return nil
 }
 
 func forbidden(r Request, why error) error {
@@ -108,7 +126,9 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 	}
 	var err error
 	if x.media, err = wire.Negotiate(r.Header.Get("Accept"), s.options.DropFields, def.Custom, x.otherKinds()...); err == nil {
-		err = x.media.CheckListKind(request.Verb == "list" || request.Verb == "deletecollection")
+		if request.Verb != "watch" {
+			err = x.media.CheckListKind(request.Verb == "list" || request.Verb == "deletecollection")
+		}
 	}
 	if err == nil && x.media.As == wire.Table {
 		x.media.Include, err = wire.IncludePolicy(request.Query.Get("includeObject"))
@@ -141,20 +161,28 @@ func (x *call) unhandled() {
 }
 
 // rightScope reports whether a path fits the scope of its resource: with a namespace if the resource is namespaced, and
-// without one otherwise. Lists and watches across all namespaces need no namespace.
+// without one otherwise. The paths of all namespaces have none. Those of custom resources exist only for lists and
+// watches; those of built-in resources answer 405 to other requests.
 func rightScope(d *registry.Definition, r Request) bool {
 	switch {
 	case d.IsNamespace():
 		return r.Namespace == r.Name
 	case !d.Namespaced:
 		return r.Namespace == ""
+	case r.Namespace == "" && d.Custom:
+		return r.Verb == "list" || r.Verb == "watch"
 	case r.Namespace == "":
-		return r.Name == "" && r.Verb != "create"
+		return r.Name == ""
 	}
 	return true
 }
 
+// handler returns the function that answers a request, or nil if the resource does not have the method.
 func (x *call) handler() func() error {
+	reads := x.request.Verb == "get" || x.request.Verb == "list" || x.request.Verb == "watch"
+	if reads && x.http.Method != http.MethodGet {
+		return nil // HEAD, and every method on an old path of watches
+	}
 	if x.request.Subresource != "" {
 		return x.subresource()
 	}
@@ -167,7 +195,7 @@ func (x *call) handler() func() error {
 	case "watch":
 		return x.watch
 	case "create":
-		if !named {
+		if !named && x.whole() {
 			return x.create
 		}
 	case "update":
@@ -181,10 +209,15 @@ func (x *call) handler() func() error {
 	case "delete":
 		return x.delete
 	case "deletecollection":
-		return x.deleteCollection
+		if x.whole() && !x.def.IsNamespace() {
+			return x.deleteCollection
+		}
 	}
 	return nil
 }
+
+// whole reports whether the path of a collection names all of it: a namespace, or a resource without namespaces.
+func (x *call) whole() bool { return !x.def.Namespaced || x.request.Namespace != "" }
 
 // shape returns the encoding that the request wants.
 func (x *call) shape() wire.Shape {
@@ -197,13 +230,25 @@ func (x *call) respond(code int, r *store.Record) error {
 	return nil
 }
 
-func (x *call) writeJSON(code int, body []byte) { wire.WriteJSON(x.w, code, body) }
+// writeJSON writes an answer that is no stream. kube-apiserver compresses large ones.
+func (x *call) writeJSON(code int, body []byte) {
+	w := x.w
+	if x.options.Compress && len(body) > wire.CompressFrom {
+		if g, ok := wire.Compress(x.w, x.http); ok {
+			w = g
+			defer g.Finish()
+		}
+	}
+	wire.WriteJSON(w, code, body)
+}
 
-// notFound answers a path that the server does not serve: with a Status below known roots and groups, otherwise with
-// plain text.
+// notFound answers a path that the server does not serve: with a Status below known roots and the groups of built-in
+// resources, otherwise with plain text.
 func (s *Server) notFound(w http.ResponseWriter, r Request) {
-	parts := strings.Split(strings.Trim(r.Path, "/"), "/")
-	if parts[0] == "api" || parts[0] == "version" || parts[0] == "apis" && len(parts) > 1 && slices.Contains(registry.Groups(s.store.Definitions()), parts[1]) {
+	parts := splitPath(r.Path)
+	builtin := func(d *registry.Definition) bool { return !d.Custom && d.Group == parts[1] }
+	if parts[0] == "api" || parts[0] == "version" ||
+		parts[0] == "apis" && len(parts) > 1 && slices.ContainsFunc(s.store.Definitions(), builtin) {
 		err := wire.Error(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		err.ErrStatus.Details = &metav1.StatusDetails{}
 		fail(w, err)

@@ -150,6 +150,9 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 		return page{}, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 	}
 	p := page{from: t.Start, limit: int(max(o.Limit, 0))}
+	if o.ResourceVersion == "0" && !x.options.NoWatchCache {
+		p.limit = 0 // as on the first page
+	}
 	if t.Version < 0 {
 		p.View = x.present()
 		return p, nil

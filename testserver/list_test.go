@@ -429,12 +429,17 @@ func TestCompression(t *testing.T) {
 		require.Len(b, b.list(mapsPath).Items, 20, "the client's transport decompresses")
 		small := b.do(http.MethodGet, mapsPath+"?limit=1", nil, "Accept-Encoding", "gzip")
 		require.Empty(b, small.header.Get("Content-Encoding"))
+		_, err := b.Create(configMaps, configMap("big", "text", strings.Repeat("x", 200<<10)))
+		require.NoError(b, err)
+		one := b.do(http.MethodGet, mapsPath+"/big", nil, "Accept-Encoding", "gzip")
+		require.Equal(b, "gzip", one.header.Get("Content-Encoding"))
+		require.Less(b, len(one.body), 100<<10)
 
 		w := b.watch(mapsPath, "fieldSelector=metadata.name=m00")
 		defer w.close()
 		require.True(b, w.res.Uncompressed)
 		w.expect("ADDED m00@101")
 		b.ok(http.MethodDelete, mapsPath+"/m00", nil)
-		w.expect("DELETED m00@121")
+		w.expect("DELETED m00@122")
 	})
 }

@@ -50,7 +50,8 @@ type Options struct {
 	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it, the server ignores
 	// the parameter, as older servers do.
 	DropFields bool
-	// Compress gzips watches, and lists of more than 128 KiB, for clients that accept it.
+	// Compress gzips watches, and other answers of more than 128 KiB, for clients that accept it. kube-apiserver
+	// compresses no watches, but a proxy in front of it may.
 	Compress bool
 
 	// TLS serves over TLS, in memory and on listeners. New creates the certificate; clients need Server.CA to trust it.

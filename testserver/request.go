@@ -37,6 +37,12 @@ func (r Request) target(from *http.Request) disturb.Target {
 	}
 }
 
+// splitPath returns the segments of a path. The first one is empty if the path begins with two slashes, so
+// kube-apiserver serves nothing there.
+func splitPath(path string) []string {
+	return strings.Split(strings.TrimRight(strings.TrimPrefix(path, "/"), "/"), "/")
+}
+
 // parseRequest interprets the path as kube-apiserver does.
 func parseRequest(r *http.Request) Request {
 	out := Request{
@@ -47,7 +53,7 @@ func parseRequest(r *http.Request) Request {
 		Verb:      strings.ToLower(r.Method),
 		At:        time.Now(),
 	}
-	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
+	parts := splitPath(r.URL.Path)
 	switch {
 	case len(parts) >= 3 && parts[0] == "api":
 		out.Version, parts = parts[1], parts[2:]
@@ -85,14 +91,19 @@ func (r *Request) parseTarget(parts []string) {
 }
 
 func (r *Request) parseVerb(watching bool) {
+	if watching {
+		r.Verb = "watch" // whatever the method is
+		return
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
-		r.Verb = "get"
-		if r.Name == "" {
-			r.Verb = "list"
-		}
-		if watching || r.Name == "" && wire.BoolParam(r.Query, "watch") {
+		switch {
+		case r.Name != "":
+			r.Verb = "get"
+		case wire.BoolParam(r.Query, "watch"):
 			r.Verb = "watch"
+		default:
+			r.Verb = "list"
 		}
 	case http.MethodPost:
 		r.Verb = "create"

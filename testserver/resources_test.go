@@ -72,8 +72,18 @@ func TestDiscovery(t *testing.T) {
 			require.Equal(b, metav1.StatusReasonNotFound, status.Reason, path)
 			require.Equal(b, "the server could not find the requested resource", status.Message)
 		}
-		require.Equal(b, 404, b.do(http.MethodPost, "/api/v1/pods", pod("a")).code)
-		b.refused(405, http.MethodPost, "/apis", nil)
+		require.Equal(b, 404, b.do(http.MethodGet, "//api/v1/pods", nil).code)
+		b.refused(405, http.MethodPost, "/api/v1/pods", pod("a"))
+		b.refused(405, http.MethodDelete, "/api/v1/pods", nil)
+		b.refused(405, http.MethodDelete, "/api/v1/namespaces", nil)
+		b.refused(405, http.MethodPost, "/api/v1/watch/pods", pod("a"))
+		b.refused(405, http.MethodPost, "/api/v1", nil)
+		for _, path := range []string{"/api/v1", "/version", "/api/v1/pods", "/api/v1/watch/pods", podsPath + "/a"} {
+			require.Equal(b, 405, b.do(http.MethodHead, path, nil).code, path)
+		}
+		for _, path := range []string{"/apis", "/apis/apps"} {
+			require.Equal(b, 200, b.do(http.MethodDelete, path, nil).code, path)
+		}
 		b.refused(406, http.MethodGet, "/apis", nil, "Accept", "application/vnd.kubernetes.protobuf")
 	})
 }

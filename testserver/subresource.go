@@ -211,7 +211,7 @@ func (x *call) bind() error {
 			fmt.Errorf("pod %s is already assigned to node %q", old.Key.Name, have))
 	}
 	spec["nodeName"] = node
-	if _, _, err := x.writer.Update(x.c, x.key(), tree, writer.Write{Served: x.request.Version, Manager: "binding", DryRun: w.DryRun}); err != nil {
+	if _, _, err := x.writer.Update(x.c, x.key(), tree, writer.Write{Served: x.request.Version, Subresource: "binding", DryRun: w.DryRun}); err != nil {
 		return err
 	}
 	return x.created()

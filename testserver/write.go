@@ -1,7 +1,10 @@
 package testserver
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -43,6 +46,10 @@ func (x *call) create() error {
 
 func (x *call) update() error {
 	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
+		if object.StringAt(object.Metadata(tree), "name") == "" {
+			return nil, false, apierrors.NewBadRequest(fmt.Sprintf(
+				"the name of the object (%s based on URL) was undeterminable: name must be provided", x.request.Name))
+		}
 		return x.writer.Update(x.c, x.key(), tree, w)
 	})
 }
@@ -73,10 +80,16 @@ func codeOf(created bool) int {
 	return http.StatusOK
 }
 
+// undeletable are the namespaces that clients cannot delete.
+var undeletable = []string{"default", "kube-public", "kube-system"}
+
 func (x *call) delete() error {
 	o, err := wire.ParseDeleteOptions(x.http)
 	if err != nil {
 		return err
+	}
+	if x.def.IsNamespace() && slices.Contains(undeletable, x.request.Name) {
+		return apierrors.NewForbidden(x.def.GroupResource(), x.request.Name, errors.New("this namespace may not be deleted"))
 	}
 	x.store.Lock()
 	d, err := x.writer.Delete(x.c, x.key(), o, writer.Write{DryRun: len(o.DryRun) > 0})

@@ -351,7 +351,8 @@ func TestFinalizers(t *testing.T) {
 
 		last := b.ok(http.MethodPatch, deploymentsPath+"/d", `{"metadata":{"finalizers":null}}`,
 			"Content-Type", "application/merge-patch+json")
-		require.Equal(b, "104", last.GetResourceVersion())
+		require.Equal(b, "103", last.GetResourceVersion(), "the write is not stored, and the removal has no answer")
+		require.Empty(b, last.GetFinalizers())
 		w.expect("ADDED d@101", "MODIFIED d@102", "MODIFIED d@103")
 		e, err := w.next()
 		require.NoError(b, err)
@@ -464,6 +465,59 @@ func TestDeleteCollection(t *testing.T) {
 		require.Len(b, b.list(mapsPath).Items, 4)
 		b.ok(http.MethodDelete, mapsPath, nil)
 		require.Equal(b, []string{"m5"}, b.list(mapsPath).names())
+	})
+}
+
+func TestDeleteCollectionAnswersWithTheObjectsBefore(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		before := b.ok(http.MethodPost, mapsPath, doc{"metadata": meta("a", "finalizers", []string{"x/y"})})
+		items := b.do(http.MethodDelete, mapsPath, nil).json(t)["items"].([]any)
+		require.Equal(b, before.Object["metadata"], items[0].(doc)["metadata"])
+	})
+}
+
+func TestNamespacesOfTheServerStay(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		for _, name := range []string{"default", "kube-public", "kube-system"} {
+			status := b.refused(403, http.MethodDelete, "/api/v1/namespaces/"+name, nil)
+			require.Contains(b, status.Message, "this namespace may not be deleted")
+		}
+		before := b.ok(http.MethodGet, "/api/v1/namespaces/default", nil)
+		after := b.ok(http.MethodPatch, "/api/v1/namespaces/default", `{"metadata":{"labels":null}}`,
+			"Content-Type", "application/merge-patch+json")
+		require.Equal(b, before.Object, after.Object, "the label with the name cannot be removed")
+	})
+}
+
+func TestMalformedWrites(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a"))
+		b.refused(400, http.MethodPut, mapsPath+"/a", doc{"data": doc{"k": "v"}})
+		b.refused(400, http.MethodPost, mapsPath, doc{"metadata": meta("b", "generation", "x")})
+		b.refused(400, http.MethodGet, mapsPath+"?timeout=x", nil)
+		b.refused(409, http.MethodPatch, mapsPath+"/none?fieldManager=m",
+			`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"none","uid":"u"}}`, "Content-Type", "application/apply-patch+yaml")
+	})
+}
+
+func TestManagedFieldsStayDeleted(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		require.NotEmpty(b, b.ok(http.MethodPost, mapsPath, configMap("a", "k", "1")).GetManagedFields())
+		cleared := configMap("a", "k", "1")
+		cleared["metadata"].(doc)["managedFields"] = []any{doc{}}
+		require.Empty(b, b.ok(http.MethodPut, mapsPath+"/a", cleared).GetManagedFields())
+		require.Empty(b, b.ok(http.MethodPut, mapsPath+"/a", configMap("a", "k", "2")).GetManagedFields())
+	})
+}
+
+func TestABindingIsNoChangeOfTheSpec(t *testing.T) {
+	inBubble(t, testserver.Options{ManagedFields: true}, func(b *bench) {
+		before := b.ok(http.MethodPost, podsPath, pod("p"))
+		b.ok(http.MethodPost, podsPath+"/p/binding", doc{"metadata": meta("p"), "target": doc{"name": "n"}})
+		after := b.ok(http.MethodGet, podsPath+"/p", nil)
+		require.NotEqual(b, before.GetResourceVersion(), after.GetResourceVersion())
+		require.EqualValues(b, 1, after.GetGeneration())
+		require.Equal(b, before.GetManagedFields(), after.GetManagedFields())
 	})
 }
 

@@ -99,15 +99,19 @@ func shapeNamespace(d *Definition) {
 	d.Fields = selectFields("status.phase")
 	d.ResetStatus = func() any { return object.Tree{"phase": "Active"} }
 	d.Prepare = func(tree object.Tree) {
-		meta := object.Metadata(tree)
-		labels, ok := meta["labels"].(object.Tree)
-		if !ok {
-			labels = object.Tree{}
-			meta["labels"] = labels
-		}
-		labels["kubernetes.io/metadata.name"] = object.StringAt(meta, "name")
+		LabelNamespace(object.Metadata(tree))
 		tree["spec"] = object.Tree{"finalizers": []any{"kubernetes"}}
 	}
+}
+
+// LabelNamespace sets the label that every namespace has.
+func LabelNamespace(meta object.Tree) {
+	labels, ok := meta["labels"].(object.Tree)
+	if !ok {
+		labels = object.Tree{}
+		meta["labels"] = labels
+	}
+	labels["kubernetes.io/metadata.name"] = object.StringAt(meta, "name")
 }
 
 func shapePod(d *Definition) {

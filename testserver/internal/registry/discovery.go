@@ -73,9 +73,13 @@ func ResourceList(all []*Definition, group, served string) (list metav1.APIResou
 func (d *Definition) discovered(served string) []metav1.APIResource {
 	hash := fnv.New64a()
 	hash.Write([]byte(d.In(served).GroupVersionKind().String()))
+	verbs := metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	if d.IsNamespace() {
+		verbs = slices.Delete(verbs, 2, 3) // namespaces are deleted one by one
+	}
 	out := []metav1.APIResource{{
 		Name: d.Plural, SingularName: d.SingularName(), Namespaced: d.Namespaced, Kind: d.Kind,
-		Verbs:              metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},
+		Verbs:              verbs,
 		ShortNames:         d.ShortNames,
 		Categories:         d.Categories,
 		StorageVersionHash: fmt.Sprintf("%x", hash.Sum(nil)),

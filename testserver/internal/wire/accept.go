@@ -10,6 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// PartialList is the kind of a list of metadata.
+const PartialList = "PartialObjectMetadataList"
+
 // Media is the representation of an answer. It is always JSON.
 type Media struct {
 	As          string                     // "", "PartialObjectMetadata", "PartialObjectMetadataList" or "Table"
@@ -84,7 +87,7 @@ func Negotiate(header string, dropFields, custom bool, kinds ...string) (Media, 
 		switch {
 		case m.As == "" && c.params["g"] == "" && c.params["v"] == "":
 			return m, nil
-		case (m.As == "PartialObjectMetadata" || m.As == "PartialObjectMetadataList") &&
+		case (m.As == "PartialObjectMetadata" || m.As == PartialList) &&
 			c.params["g"] == metav1.GroupName && c.params["v"] == "v1":
 			return m, nil
 		case slices.Contains(kinds, m.As) && c.params["g"] == metav1.GroupName && c.params["v"] == "v1":

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// CompressFrom is the size in bytes from which kube-apiserver compresses a list.
+// CompressFrom is the size in bytes from which kube-apiserver compresses an answer.
 const CompressFrom = 128 << 10
 
 // Compress returns a writer that compresses the answer; ok is false if the client does not accept it. The caller must

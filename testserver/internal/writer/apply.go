@@ -30,11 +30,17 @@ func (wr *Writer) Apply(c *store.Collection, key types.NamespacedName, config ob
 	}
 	old := c.Get(key)
 	if old == nil {
+		if uid := object.StringAt(object.Metadata(config), "uid"); uid != "" {
+			return nil, false, apierrors.NewConflict(c.Definition().GroupResource(), key.Name, fmt.Errorf(
+				"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+		}
 		if object.StringAt(object.Metadata(config), "name") == "" && w.Subresource == "" {
 			return nil, false, apierrors.NewBadRequest(fmt.Sprintf(
 				"the name of the object (%s based on URL) was undeterminable: name must be provided", key.Name))
 		}
-		writeManagers(config, []*manager{me})
+		if len(me.fields) > 0 {
+			writeManagers(config, []*manager{me})
+		}
 		return wr.Update(c, key, config, w)
 	}
 	before := old.Tree()

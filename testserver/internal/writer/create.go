@@ -60,7 +60,7 @@ func (wr *Writer) prepareNew(c *store.Collection, namespace string, tree object.
 	if err := wr.checkNamespace(d, namespace, object.StringAt(meta, "name")); err != nil {
 		return err
 	}
-	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation"} {
+	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
 		delete(meta, name)
 	}
 	meta["uid"] = wr.store.NewUID()

@@ -168,6 +168,7 @@ func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tre
 		return deletion{Record: old}, nil
 	}
 	markDeleted(c.Definition(), object.Metadata(tree), 0)
+	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
 	tree["status"] = object.Tree{"phase": "Terminating"}
 	r, err := wr.store.Put(c, old, tree)
 	if err != nil {
@@ -196,16 +197,16 @@ func (wr *Writer) finishNamespace(name string) {
 	}
 }
 
-// DeleteAll deletes the selected objects and returns their last states. The caller holds the lock.
+// DeleteAll deletes the selected objects and returns them as they were before. The caller holds the lock.
 func (wr *Writer) DeleteAll(c *store.Collection, sel store.Selection, o metav1.DeleteOptions, w Write) ([]*store.Record, error) {
 	var out []*store.Record
 	for r := range c.Selected(sel) {
-		d, err := wr.Delete(c, r.Key, o, w)
+		_, err := wr.Delete(c, r.Key, o, w)
 		if err != nil && !apierrors.IsNotFound(err) {
 			return out, err
 		}
 		if err == nil {
-			out = append(out, d.Record)
+			out = append(out, r)
 		}
 	}
 	return out, nil

@@ -30,8 +30,13 @@ func (m *manager) same(o *manager) bool {
 // recordManager writes to metadata.managedFields which fields an update or a creation set. The last writer of a field
 // owns it. before is nil for a creation. The entries that the client sent are the starting point.
 func recordManager(d *registry.Definition, before, tree object.Tree, w Write) {
-	if w.applied {
-		return // server-side apply has already recorded it
+	switch {
+	case w.applied: // server-side apply has already recorded it
+		return
+	case w.Subresource == "binding":
+		return
+	case before != nil && len(object.SliceAt(object.Metadata(tree), "managedFields")) == 0: // the old object has no managers
+		return
 	}
 	old, fresh := leavesOf(before), leavesOf(tree)
 	me := &manager{

@@ -88,6 +88,9 @@ func (wr *Writer) replace(c *store.Collection, old *store.Record, tree object.Tr
 	if err := checkNames(d, meta); err != nil {
 		return nil, err
 	}
+	if d.IsNamespace() {
+		registry.LabelNamespace(meta)
+	}
 	if err := checkFinalizers(d, old, before, meta); err != nil {
 		return nil, err
 	}
@@ -107,11 +110,12 @@ func (wr *Writer) replace(c *store.Collection, old *store.Record, tree object.Tr
 			return nil, err
 		}
 	}
-	if w.DryRun {
-		return store.NewRecord(d, tree, old.Version)
+	last := old.Deleting && len(object.SliceAt(meta, "finalizers")) == 0 && !waitsForKubelet(meta)
+	if last && !w.DryRun {
+		wr.finish(c, old) // the event has the stored object, and the answer has the one that was never stored
 	}
-	if old.Deleting && len(object.SliceAt(meta, "finalizers")) == 0 && !waitsForKubelet(meta) {
-		return wr.finish(c, old), nil
+	if last || w.DryRun {
+		return store.NewRecord(d, tree, old.Version)
 	}
 	return wr.stored(c)(wr.store.Put(c, old, tree))
 }

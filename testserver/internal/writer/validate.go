@@ -50,6 +50,14 @@ func checkMetaField(meta object.Tree, name string, value any) error {
 		if s == "" {
 			delete(meta, name)
 		}
+	case "generation":
+		n, ok := value.(int64)
+		if !ok {
+			return wrongType("metadata.generation", "a number")
+		}
+		if n == 0 {
+			delete(meta, name)
+		}
 	case "labels", "annotations":
 		m, ok := value.(object.Tree)
 		if !ok {

@@ -28,7 +28,7 @@ func now() string { return time.Now().UTC().Format(time.RFC3339) }
 // Write describes how to write an object.
 type Write struct {
 	Served      string // the version of the API in which the object was sent
-	Subresource string // "" or "status"
+	Subresource string // "", "status", or "binding", which counts no generation and records no manager
 	Manager     string // field manager, for managedFields
 	DryRun      bool
 	Direct      bool // by a method in Go: status is written with the rest, and pods do not wait for a kubelet
