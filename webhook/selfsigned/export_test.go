@@ -6,3 +6,6 @@ var (
 	Validating  = validating
 	Definitions = definitions
 )
+
+// MostAuthorities is the largest number of certificates in a bundle.
+const MostAuthorities = mostAuthorities

@@ -102,3 +102,9 @@ func (p pair) check(hosts []string, now time.Time) (*tls.Certificate, error) {
 	}
 	return &c, nil
 }
+
+// usable reports whether check finds nothing wrong.
+func (p pair) usable(hosts []string, now time.Time) bool {
+	_, err := p.check(hosts, now)
+	return err == nil
+}

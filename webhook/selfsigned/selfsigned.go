@@ -28,6 +28,9 @@ const (
 	shortestLifetime = time.Hour
 	// firstRetry is the pause after a failure. It doubles up to the interval.
 	firstRetry = time.Second
+	// mostAttempts is how often a conflict of the Secret is repeated without a pause. A quota or another webhook may
+	// answer each write with a conflict.
+	mostAttempts = 5
 )
 
 // errChanged reports a target that another client has changed at the same moment.
@@ -180,7 +183,7 @@ func (s *Source) round(ctx context.Context) error {
 
 // update brings the Secret up to date and uses its certificate. complete is set if all contains every target.
 func (s *Source) update(ctx context.Context, all []found, complete bool) (state, error) {
-	for {
+	for attempt := 1; ; attempt++ {
 		held, err := s.secrets.Get(ctx, s.o.Secret, metav1.GetOptions{})
 		missing := apierrors.IsNotFound(err)
 		if err != nil && !missing {
@@ -198,7 +201,7 @@ func (s *Source) update(ctx context.Context, all []found, complete bool) (state,
 			err = s.store(ctx, held, after, missing)
 		}
 		switch {
-		case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		case attempt < mostAttempts && (apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)):
 			continue // another replica was faster; its certificate is as good
 		case err != nil:
 			return state{}, err

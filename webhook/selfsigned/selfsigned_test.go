@@ -356,3 +356,43 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	})
 }
+
+// TestConflictsDoNotMakeABusyLoop has a server that answers each write of the Secret with a conflict, as a faulty
+// webhook may.
+func TestConflictsDoNotMakeABusyLoop(t *testing.T) {
+	inWorld(t, func(w world) {
+		w.Fail("create", "secrets", 20, 409)
+		s := w.replica(w.options())
+		w.Pass(time.Second / 2)
+		require.Equal(t, 1, w.Logs().FilterMessageSnippet("could not be updated").Len())
+		w.Pass(time.Minute)
+		w.serves(s)
+	})
+}
+
+// TestTheNextCertificateReplacesAnExpiredOne renews while a configuration is missing, until the certificate expires.
+func TestTheNextCertificateReplacesAnExpiredOne(t *testing.T) {
+	inWorld(t, func(w world) {
+		o := w.options()
+		o.Mutating = append(o.Mutating, "missing")
+		s := w.replica(o)
+		w.Pass(11 * time.Hour)
+		next := w.secret()["next.crt"]
+		require.NotEmpty(t, next)
+		w.Pass(time.Hour + 5*time.Minute)
+		w.serves(s)
+		require.Equal(t, string(next), string(w.secret()["tls.crt"]), "API servers know its authority")
+	})
+}
+
+// TestReplicasThatDisagreeDoNotFillTheSecret runs replicas of two versions with other hosts for twenty intervals.
+func TestReplicasThatDisagreeDoNotFillTheSecret(t *testing.T) {
+	inWorld(t, func(w world) {
+		w.replica(w.options())
+		o := w.options()
+		o.Hosts = []string{"old.default.svc"}
+		w.replica(o)
+		w.Pass(20 * time.Minute)
+		require.LessOrEqual(t, certificates(w.secret()["ca.crt"]), selfsigned.MostAuthorities)
+	})
+}

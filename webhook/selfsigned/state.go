@@ -53,12 +53,15 @@ const (
 // advance returns the next state, and the step that leads to it. published is set if the API servers have known the
 // bundle of s long enough.
 //
-// A certificate is staged when two thirds of its life are over, and promoted when its authority is published. The
-// former authority stays in the bundle until its certificate has expired, because another replica may still serve it.
+// A certificate is staged when two thirds of its life are over, and promoted when its authority is published, or when
+// the current one cannot be used any more: a configuration may be missing until then. The former authority stays in the
+// bundle until its certificate has expired, because another replica may still serve it.
 func (s state) advance(hosts []string, now time.Time, lifetime time.Duration, published bool) (state, step, error) {
 	current, err := s.current.check(hosts, now)
 	var taken step
 	switch staged := len(s.next.cert) > 0; {
+	case err != nil && staged && s.next.usable(hosts, now):
+		s.current, s.next, taken = s.next, pair{}, promote // most API servers know its authority
 	case err != nil:
 		taken = replace
 		if s.current, err = issue(hosts, now, lifetime); err != nil {
@@ -66,7 +69,7 @@ func (s state) advance(hosts []string, now time.Time, lifetime time.Duration, pu
 		}
 		s.next = pair{}
 	case staged && published:
-		if _, err := s.next.check(hosts, now); err == nil {
+		if s.next.usable(hosts, now) {
 			s.current, taken = s.next, promote
 		}
 		s.next = pair{} // one that is damaged is staged again
@@ -87,12 +90,21 @@ func (s state) advance(hosts []string, now time.Time, lifetime time.Duration, pu
 // renewal returns when two thirds of a certificate's life are over.
 func renewal(from, until time.Time) time.Time { return until.Add(-until.Sub(from) / 3) }
 
-// bundleOf returns the certificates of all texts that have not expired, each once.
+// mostAuthorities limits the bundle. Replicas with different hosts replace the certificate of each other in every
+// interval, and without a limit the Secret would reach its largest size in a day. The price: then a replica that has
+// not noticed so many replacements is not trusted until its next check.
+const mostAuthorities = 16
+
+// bundleOf returns the certificates of all texts that have not expired, each once, and at most the first
+// mostAuthorities.
 func bundleOf(now time.Time, texts ...[]byte) (bundle []byte) {
+	count := 0
 	for _, text := range texts {
 		for _, cert := range certificatesIn(text) {
-			if block := inPEM("CERTIFICATE", cert.Raw); now.Before(cert.NotAfter) && !bytes.Contains(bundle, block) {
+			block := inPEM("CERTIFICATE", cert.Raw)
+			if count < mostAuthorities && now.Before(cert.NotAfter) && !bytes.Contains(bundle, block) {
 				bundle = append(bundle, block...)
+				count++
 			}
 		}
 	}
