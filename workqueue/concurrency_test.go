@@ -99,10 +99,10 @@ func TestWakeUpIsNotLostWithItsGet(t *testing.T) {
 			brief, cancel := context.WithCancel(t.Context())
 			go worker(lasting)
 			synctest.Wait()
-			go worker(brief) // parks last, so it is woken first
+			go worker(brief)
 			synctest.Wait()
 			cancel()
-			q.Add("a")                     // wakes the Get that is about to end
+			q.Add("a")                     // may wake the Get that is about to end
 			require.Equal(t, "a", <-taken) // a lost wake-up would block the bubble here
 			synctest.Wait()
 			if len(cancelled) == 1 {
