@@ -121,6 +121,7 @@ func (m *Manager) settle(r *RunnableRegistration, err error, told bool) {
 func (m *Manager) forget(r *RunnableRegistration) bool {
 	if r.unregister != nil {
 		r.unregister()
+		r.unregister = nil
 	}
 	for i, other := range m.members {
 		if other == r {

@@ -150,6 +150,7 @@ type CheckedElector interface {
 // MetricsRegistry registers the metrics of runnables. *metrics.Metrics implements it.
 type MetricsRegistry interface {
 	// Register registers the metrics of r until the returned function is called. A value without metrics is no error,
-	// and neither is one whose metrics are registered already; the function then does nothing.
+	// and neither is one whose metrics are registered already; the function then does nothing. Neither function may use
+	// the manager.
 	Register(name string, r any) (remove func(), err error)
 }

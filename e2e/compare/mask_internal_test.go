@@ -17,7 +17,7 @@ func masked(t *testing.T, m *mask, text string) string {
 // both, and what is another one has another name.
 func TestMaskKeepsIdentity(t *testing.T) {
 	run := func(uid, other string, version int) []string {
-		m := newMask("https://127.0.0.1:"+uid[:4], "/tmp/folder"+uid[:4])
+		m := newMask("https://127.0.0.1:"+uid[:4], "/folder/of-"+uid[:4])
 		m.learnPrefixes(`{"metadata":{"generateName":"g-"}}`)
 		object := func(uid string, version int) string {
 			return `{"metadata":{"name":"a","uid":"` + uid + `","resourceVersion":"` + show(version) + `"}}`
@@ -30,7 +30,7 @@ func TestMaskKeepsIdentity(t *testing.T) {
 			masked(t, m, `{"metadata":{"resourceVersion":"`+show(version+9)+`"},"message":"UID `+uid+`"}`),
 			masked(t, m, `{"metadata":{"name":"g-`+uid[:5]+`","generateName":"g-"}}`),
 			m.text("configmap/g-" + uid[:5] + " and g-" + other[:5]),
-			m.text("at 127.0.0.1:" + uid[:4] + " in /tmp/folder" + uid[:4]),
+			m.text("at 127.0.0.1:" + uid[:4] + " in /folder/of-" + uid[:4]),
 		}
 	}
 	const a, b = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"
@@ -45,7 +45,7 @@ func TestMaskKeepsIdentity(t *testing.T) {
 }
 
 func TestMaskTexts(t *testing.T) {
-	m := newMask("https://127.0.0.1:1", "/tmp/x")
+	m := newMask("https://127.0.0.1:1", "/folder/x")
 	for text, want := range map[string]string{
 		"2026-01-02T03:04:05Z":               "<time>",
 		"2026-01-02T03:04:05.123456Z":        "<microtime>",
@@ -65,7 +65,7 @@ func TestMaskTexts(t *testing.T) {
 
 // TestMaskFields checks the fields that are masked by their names.
 func TestMaskFields(t *testing.T) {
-	m := newMask("https://127.0.0.1:1", "/tmp/x")
+	m := newMask("https://127.0.0.1:1", "/folder/x")
 	require.Equal(t, `{"metadata":{"continue":"\u003ccontinue\u003e","resourceVersion":"0"},"nodePort":"\u003cport\u003e"}`,
 		masked(t, m, `{"metadata":{"continue":"abc","resourceVersion":"0"},"nodePort":31234}`))
 	require.Equal(t, `{"metadata":{"managedFields":[{"manager":"a"},{"manager":"b"}]}}`,

@@ -22,7 +22,7 @@ type Call struct {
 	ContentType string // of the body
 	IfNoneMatch string // the ETag of an answer that the caller has
 
-	Once      bool // never repeated
+	Once      bool // sent again only with new credentials
 	Unlimited bool // not delayed by the limiter
 	Patient   bool // no time limit for the head of the answer
 

@@ -12,7 +12,7 @@
 // # Promises
 //
 //  1. A call is repeated only if the server asks for it or the connection is lost, and only if nothing can be done
-//     twice. A call with the option Once is never repeated.
+//     twice. A call with the option Once is sent again only with new credentials.
 //  2. Refused credentials are replaced and the call is sent once more.
 //  3. The end of a context ends a call, the wait before a repetition, and the body of an answer. The error is that of
 //     the context, or its Cause.
