@@ -118,7 +118,7 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			s := setting{}
+			s := setting{live: "default"}
 			if tc.have != nil {
 				s.have = []*widget{api.Clone(tc.have)}
 			}
@@ -449,7 +449,7 @@ func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 	held := named("alpha", 1)
 	held.Finalizers = []string{"leat.test/hold"}
 	bubble(t, setting{have: []*widget{held, named("beta", 1)}}, func(r *rig) {
-		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "")
+		live := apiclient.NewPartial[*minimal](r.live.Client(), widgets, "default")
 		i := informer.New(live, informer.Options[*minimal]{})
 		inBackground(r.T, i.Run)
 		<-i.Synced()
@@ -509,7 +509,7 @@ func TestGateWaitsForEveryWriteOfAnObject(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := named("alpha", 1)
 			w.Finalizers = c.finalizers
-			bubble(t, setting{have: []*widget{w}}, func(r *rig) {
+			bubble(t, setting{live: "default", have: []*widget{w}}, func(r *rig) {
 				g := cachedclient.NewGate(cachedclient.GateOptions{})
 				ctx := g.Begin(r.Context(), owner)
 				deletions := faults.Match{Frames: []watch.EventType{watch.Deleted}}
@@ -706,7 +706,7 @@ func TestDeletesOfObjectsThatTheCacheLacks(t *testing.T) {
 func TestDeleteCollectionDeletesWhatReadsShow(t *testing.T) {
 	labelled := named("alpha", 1)
 	labelled.Labels = map[string]string{"app": "web"}
-	bubble(t, setting{client: overlaid, have: []*widget{labelled}}, func(r *rig) {
+	bubble(t, setting{live: "default", client: overlaid, have: []*widget{labelled}}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		ctx := g.Begin(r.Context(), owner)
 		resume := r.stallEvents()
@@ -731,7 +731,7 @@ func TestDeleteCollectionDeletesWhatReadsShow(t *testing.T) {
 
 // TestDeleteCollectionWithoutACache deletes on the server, and the gate does not wait.
 func TestDeleteCollectionWithoutACache(t *testing.T) {
-	bubble(t, setting{have: []*widget{named("alpha", 1)}}, func(r *rig) {
+	bubble(t, setting{live: "default", have: []*widget{named("alpha", 1)}}, func(r *rig) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		c := cachedclient.NewTyped(r.live, nil, cachedclient.Options{})
 		require.NoError(r, c.DeleteCollection(g.Begin(r.Context(), owner), metav1.DeleteOptions{}, metav1.ListOptions{}))

@@ -68,6 +68,7 @@ type setting struct {
 	server    testserver.Options
 	informer  informer.Options[*widget]
 	namespace string // of the informer
+	live      string // the namespace of the API client; a server deletes collections in one namespace only
 	client    cachedclient.Options
 	have      []*widget // the objects on the server
 }
@@ -96,7 +97,7 @@ func build(t *testing.T, s setting) *rig {
 	t.Cleanup(c.CloseIdleConnections)
 	s.informer.OnMutation = func(m cache.Mutation) { t.Error(m) }
 	r := &rig{
-		T: t, server: server, live: apiclient.NewTyped[*widget](c, widgets, ""),
+		T: t, server: server, live: apiclient.NewTyped[*widget](c, widgets, s.live),
 		informer: informer.New(apiclient.NewTyped[*widget](c, widgets, s.namespace), s.informer),
 	}
 	r.widgets = cachedclient.NewTyped(r.live, r.informer, s.client)

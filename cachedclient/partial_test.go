@@ -129,7 +129,7 @@ func TestReadsMayStartAnInformer(t *testing.T) {
 func TestWritesBeforeTheFirstRead(t *testing.T) {
 	for _, overlay := range []bool{false, true} {
 		t.Run(fmt.Sprint("overlay=", overlay), func(t *testing.T) {
-			bubble(t, setting{have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
+			bubble(t, setting{live: "default", have: []*widget{named("alpha", 1), named("gamma", 1)}}, func(r *rig) {
 				factory := informer.NewFactory(informer.FactoryOptions{})
 				inBackground(r.T, factory.Run)
 				_, err := cachedclient.NewTyped(r.live, nil, cachedclient.Options{Informers: factory}).Get(r.Context(), alpha)

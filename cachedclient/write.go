@@ -35,7 +35,8 @@ func (p *Partial[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOpt
 }
 
 // DeleteCollection deletes all objects in the client's namespace that the selectors match, or sets their deletion
-// timestamp. Empty selectors match all objects.
+// timestamp. Empty selectors match all objects. A client of a namespaced resource needs a namespace, because servers
+// refuse to delete the objects of all namespaces at once.
 //
 // The answer does not contain the deleted objects. So a Gate waits until the cache shows the delete of each matching
 // object that reads returned before the request. If another client changes an object at this moment so that the
@@ -132,6 +133,10 @@ func (p *Partial[T]) Wrote(ctx context.Context, object T) {
 	if v == nil || object.GetResourceVersion() == "" {
 		return
 	}
+	if isDeleted(object) {
+		p.recordDelete(ctx, api.KeyOf(object), object.GetUID(), object.GetResourceVersion())
+		return
+	}
 	selected := v.scope.includes(object)
 	if v.overlay != nil {
 		v.overlay.write(object, !selected)
@@ -140,6 +145,22 @@ func (p *Partial[T]) Wrote(ctx context.Context, object T) {
 		target: v.target, key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
 		absent: !selected, startVersion: v.target.version(),
 	})
+}
+
+// isDeleted reports whether the write that returned this object has deleted it, because it removed the last finalizer.
+// The server answers such a write with the version from before the delete, which the cache may have already. A T that
+// does not declare these fields does not show the delete.
+func isDeleted(object any) bool {
+	o, ok := object.(interface {
+		GetDeletionTimestamp() *metav1.Time
+		GetDeletionGracePeriodSeconds() *int64
+		GetFinalizers() []string
+	})
+	if !ok || o.GetDeletionTimestamp() == nil || len(o.GetFinalizers()) > 0 {
+		return false
+	}
+	grace := o.GetDeletionGracePeriodSeconds()
+	return grace != nil && *grace == 0
 }
 
 // recordDelete records that an object is deleted.
