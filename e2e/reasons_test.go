@@ -43,7 +43,7 @@ func TestOneReason(t *testing.T) {
 			err := m.Run(t.Context())
 			require.ErrorIs(t, err, manager.ErrNotSynced)
 			require.True(t, c.is(err), "%v", err)
-			requireReason(t, err, "manager: informer of "+c.resource.String()+" not synced after 1s: ", c.why)
+			requireReason(t, err, "manager: informer of "+c.resource.String()+" in default not synced after 1s: ", c.why)
 		})
 		t.Run(c.name+", of a controller", func(t *testing.T) {
 			m, ctl, cached := watching(t, c.config, c.resource, manager.Options{}, controller.Options{CacheSyncTimeout: time.Second})
