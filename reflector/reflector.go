@@ -70,7 +70,7 @@ type Tuning struct {
 	MaxListObjects int
 	// NoListReuse decodes, transforms and passes on every object of a list. The default keeps the known object if its
 	// UID and version are the same. Set it for sources that change objects without their version: see
-	// Status.Unversioned.
+	// Status.Unversioned. An object that the source returns as the same pointer again counts as unchanged.
 	NoListReuse bool
 	// NoWatchDedup passes on an event whose object is known in the same version. The default drops such an event as a
 	// repetition, unless it is a deletion. An event of an older version is always dropped.
