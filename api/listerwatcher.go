@@ -49,6 +49,12 @@ type Options[T any] struct {
 	// server finds later, such as a 410, is still the error that ends the watch. List never calls OnOpen, and neither
 	// does a ListerWatcher that does not see the head. OnOpen may be nil.
 	OnOpen func()
+
+	// OnWait is called by Watch each time before it waits for more of the stream, on the goroutine of the loop. The
+	// caller can then finish what it has put off. A ListerWatcher must call it before every wait, or never: after the
+	// first call, the caller relies on the next. One that reads another ListerWatcher on a goroutine of its own must
+	// not pass it on. List never calls OnWait. OnWait may be nil.
+	OnWait func()
 }
 
 // ErrOverdue matches the error of a watch that its client ended because the server broke a promise: to end the watch in
@@ -56,10 +62,10 @@ type Options[T any] struct {
 // continue from it.
 var ErrOverdue = errors.New("api: the watch lasted longer than the server had promised")
 
-// ErrNoWatchList matches the error of a WatchList if its source does not support WatchLists (KEP-3157). A
-// ListerWatcher returns it, wrapped or not, before the first event. A reflector then lists in pages at once, without
-// counting a failure. It tries a WatchList again at a relist ten minutes later or more. Any other error of a WatchList
-// is a failure, and the reflector tries two more times.
+// ErrNoWatchList matches the error of a WatchList if its source does not support WatchLists (KEP-3157). A ListerWatcher
+// returns it, wrapped or not, before the first event. A reflector then lists in pages at once, without counting a
+// failure. It tries a WatchList again at a relist ten minutes later or more. Any other error of a WatchList is a
+// failure, and the reflector tries two more times.
 var ErrNoWatchList = errors.New("api: the source does not support WatchLists")
 
 // ListerWatcher is a collection that can be listed, and then watched from the end of the list. It corresponds to
@@ -68,7 +74,8 @@ var ErrNoWatchList = errors.New("api: the source does not support WatchLists")
 // A ListerWatcher that is confined to one namespace says so with a method Namespace() string; a reflector then refuses
 // objects of other namespaces. Resource().Namespaced tells a reflector whether objects have a namespace at all.
 type ListerWatcher[T any] interface {
-	// Resource returns the resource of the collection.
+	// Resource returns the resource of the collection. It is the zero Resource if the ListerWatcher does not know it;
+	// objects may then have a namespace or not.
 	Resource() Resource
 
 	// List sends exactly one request and passes each item to each as it arrives, on the calling goroutine. An error of

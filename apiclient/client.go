@@ -25,6 +25,7 @@ type Client struct {
 	headerTimeout   time.Duration // 0 for none
 	disableProtobuf bool
 	maxObjectBytes  int
+	fieldManager    string
 	onRequest       func(Request) // nil if there is no hook
 	codecs          *codecs
 }
@@ -39,6 +40,7 @@ func New(c Config) (*Client, error) {
 		headerTimeout:   max(0, cmp.Or(c.ResponseHeaderTimeout, defaultHeaderTimeout)),
 		disableProtobuf: c.DisableProtobuf,
 		maxObjectBytes:  cmp.Or(c.MaxObjectBytes, codec.DefaultMaxObjectBytes),
+		fieldManager:    c.FieldManager,
 		onRequest:       c.OnRequest,
 		codecs:          &codecs{},
 	}

@@ -48,6 +48,10 @@ type Config struct {
 	// UserAgent replaces the default, which has the program's name and version.
 	UserAgent string
 
+	// FieldManager is the name under which the server records the fields of creates, updates and patches whose options
+	// name no field manager. Empty means that the server takes the user agent up to its first slash.
+	FieldManager string
+
 	// ProxyURL is the proxy (http, https, socks5 or socks5h) of all requests. If it is nil, the environment decides
 	// (HTTPS_PROXY, NO_PROXY and so on). Its user and password are sent only to the proxy. The name of an https proxy
 	// is verified against the authorities of the system and of TLS; the proxy does not get the client certificate. If a

@@ -53,7 +53,7 @@ func TestSuite(t *testing.T) {
 		listerwatchertest.Run(t, listerwatchertest.Options{}, viewOf[*corev1.Pod](func(c *apiclient.Config) { c.DisableProtobuf = true }))
 	})
 	t.Run("compressed", func(t *testing.T) {
-		listerwatchertest.Run(t, listerwatchertest.Options{Server: testserver.Options{Compress: true}}, viewOf[*corev1.Pod](nil))
+		listerwatchertest.Run(t, listerwatchertest.Options{Server: testserver.Options{Compress: true, CompressWatches: true}}, viewOf[*corev1.Pod](nil))
 	})
 	t.Run("TLS", func(t *testing.T) {
 		listerwatchertest.Run(t, listerwatchertest.Options{Server: testserver.Options{TLS: true}}, viewOf[*pod](nil))

@@ -123,7 +123,7 @@ func (e endpoint) objectRequest(verb, method string, key api.Key, subresource st
 	r.subresource = subresource
 	var err error
 	if r.Path, err = e.object(key, subresource); err == nil && options != nil {
-		r.Query, err = queryparams.Convert(options)
+		err = r.setOptions(options)
 	}
 	return r, r.fail(err)
 }
@@ -146,7 +146,19 @@ func (e endpoint) createRequest(key api.Key, options any) (request, error) {
 		r.Path, err = e.collection(key.Namespace)
 	}
 	if err == nil {
-		r.Query, err = queryparams.Convert(options)
+		err = r.setOptions(options)
 	}
 	return r, r.fail(err)
 }
+
+// setOptions sets the query. A write without a field manager gets that of the client.
+func (r *request) setOptions(options any) (err error) {
+	r.Query, err = queryparams.Convert(options)
+	if m := r.client.fieldManager; m != "" && r.Method != http.MethodGet && !r.managed() {
+		r.Query.Set("fieldManager", m)
+	}
+	return err
+}
+
+// managed reports whether the request names a field manager.
+func (r *request) managed() bool { return r.Query.Get("fieldManager") != "" }

@@ -90,7 +90,12 @@ func (p *PartialClient[T]) Get(ctx context.Context, key api.Key, o metav1.GetOpt
 }
 
 // Delete deletes one object, or marks it for deletion if it has finalizers. The options have preconditions (UID and
-// version) and the policy for dependents.
+// version) and the policy for dependents:
+//
+//	metav1.DeleteOptions{
+//		Preconditions:     &metav1.Preconditions{UID: new(pod.UID)},
+//		PropagationPolicy: new(metav1.DeletePropagationForeground),
+//	}
 func (p *PartialClient[T]) Delete(ctx context.Context, key api.Key, o metav1.DeleteOptions) error {
 	r, err := p.objectRequest("delete", http.MethodDelete, key, "", nil)
 	if err != nil {
@@ -118,12 +123,12 @@ func (p *PartialClient[T]) delete(ctx context.Context, r request, o metav1.Delet
 
 // Patch changes a part of one object and returns the object as the server stored it.
 func (p *PartialClient[T]) Patch(ctx context.Context, key api.Key, patch Patch, o PatchOptions) (T, error) {
-	r, err := p.objectRequest("patch", http.MethodPatch, key, o.Subresource, &o.PatchOptions)
+	r, err := p.objectRequest("patch", http.MethodPatch, key, o.Subresource, o.toAPI())
 	if err != nil {
 		var none T
 		return none, err
 	}
-	if patch.Type == types.ApplyPatchType && o.FieldManager == "" {
+	if patch.Type == types.ApplyPatchType && !r.managed() {
 		var none T
 		return none, r.fail(errNoFieldManager)
 	}
@@ -138,9 +143,10 @@ func (p *PartialClient[T]) Patch(ctx context.Context, key api.Key, patch Patch, 
 // A struct without omitempty sets each field that it declares, also to zero. A type, or a map, with only the intended
 // fields is safer.
 func (p *PartialClient[T]) Apply(ctx context.Context, key api.Key, intent any, o ApplyOptions) (T, error) {
-	options := o.ToPatchOptions()
-	r, err := p.objectRequest("apply", http.MethodPatch, key, o.Subresource, &options)
-	if err == nil && o.FieldManager == "" {
+	options := PatchOptions{FieldManager: o.FieldManager, Force: o.Force, DryRun: o.DryRun}.toAPI()
+	options.Force = &o.Force
+	r, err := p.objectRequest("apply", http.MethodPatch, key, o.Subresource, options)
+	if err == nil && !r.managed() {
 		err = r.fail(errNoFieldManager)
 	}
 	if err == nil {

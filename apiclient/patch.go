@@ -46,17 +46,41 @@ func newPatch(t types.PatchType, v any) (Patch, error) {
 	return Patch{Type: t, Data: data}, nil
 }
 
-// PatchOptions are those of the API, and the subresource: "status", "scale", or "" for the object itself.
+// PatchOptions are the options of a patch. They correspond to metav1.PatchOptions.
 type PatchOptions struct {
-	metav1.PatchOptions
+	// Subresource is "status" or "scale", for example, or "" for the object itself.
 	Subresource string
+	// FieldManager is the owner of the changed fields. Empty means Config.FieldManager.
+	FieldManager string
+	// Force takes fields over from other managers instead of failing with a conflict. Only a patch of ApplyPatchType
+	// may have it.
+	Force bool
+	// FieldValidation says what the server does with unknown and duplicate fields: "Ignore", "Warn" or "Strict". Empty
+	// means "Warn".
+	FieldValidation string
+	// DryRun is empty or metav1.DryRunAll. With it, the server answers and stores nothing.
+	DryRun []string
 }
 
-// ApplyOptions are those of the API, and the subresource. FieldManager is required. Force takes fields over from other
-// managers instead of failing with a conflict.
+// toAPI returns the options in the form of the API.
+func (o PatchOptions) toAPI() *metav1.PatchOptions {
+	options := &metav1.PatchOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
+	if o.Force {
+		options.Force = &o.Force
+	}
+	return options
+}
+
+// ApplyOptions are the options of a server-side apply. They correspond to metav1.ApplyOptions.
 type ApplyOptions struct {
-	metav1.ApplyOptions
+	// Subresource is "status" or "scale", for example, or "" for the object itself.
 	Subresource string
+	// FieldManager is the owner of the applied fields. Empty means Config.FieldManager. One of them is required.
+	FieldManager string
+	// Force takes fields over from other managers instead of failing with a conflict.
+	Force bool
+	// DryRun is empty or metav1.DryRunAll. With it, the server answers and stores nothing.
+	DryRun []string
 }
 
 // applyPatch encodes an intent as the body of a server-side apply. The server requires the type and the name of the

@@ -54,7 +54,7 @@ func (e *Endpoint[In, Out]) Update(ctx context.Context, in In, o metav1.UpdateOp
 // Patch changes a part of the subresource and returns the changed subresource, for example the replicas of a scale.
 func (e *Endpoint[In, Out]) Patch(ctx context.Context, patch Patch, o metav1.PatchOptions) (Out, error) {
 	r, err := e.objectRequest("patch", http.MethodPatch, e.key, e.subresource, &o)
-	if err == nil && patch.Type == types.ApplyPatchType && o.FieldManager == "" {
+	if err == nil && patch.Type == types.ApplyPatchType && !r.managed() {
 		err = r.fail(errNoFieldManager)
 	}
 	if err != nil {
@@ -71,7 +71,7 @@ func (e *Endpoint[In, Out]) Apply(ctx context.Context, intent any, o metav1.Appl
 	var none Out
 	options := o.ToPatchOptions()
 	r, err := e.objectRequest("apply", http.MethodPatch, e.key, e.subresource, &options)
-	if err == nil && o.FieldManager == "" {
+	if err == nil && !r.managed() {
 		err = r.fail(errNoFieldManager)
 	}
 	if err != nil {

@@ -114,7 +114,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 			Create(ctx, &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, dry)
 		require.NoError(t, err)
 		_, err = apiclient.Subresource[*corev1.Binding, *metav1.Status](c, podResource, web, "binding").
-			Create(ctx, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}, dry)
+			Create(ctx, &corev1.Binding{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Target: corev1.ObjectReference{Kind: "Node", Name: "n1"}}, dry)
 		require.NoError(t, err)
 		_, err = apiclient.Subresource[*authenticationv1.TokenRequest, *authenticationv1.TokenRequest](c, serviceAccounts, web, "token").
 			Create(ctx, &authenticationv1.TokenRequest{}, dry)

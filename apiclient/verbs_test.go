@@ -46,7 +46,6 @@ func TestVerbsOnTheWire(t *testing.T) {
 	mine := apiclient.NewTyped[*corev1.Pod](newClient(t, cfg), podResource, "default")
 	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: "6"}}
 	named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
-	force := true
 	background := metav1.DeletePropagationBackground
 	uid := types.UID("u1")
 
@@ -111,7 +110,7 @@ func TestVerbsOnTheWire(t *testing.T) {
 		}, "PATCH", "/base/api/v1/namespaces/default/pods/web", "dryRun=All", map[string]string{"Content-Type": "application/strategic-merge-patch+json"}, `{"metadata":{"labels":{"a":"b"}}}`},
 		{"apply patch", func(ctx context.Context) error {
 			o := apiclient.PatchOptions{}
-			o.FieldManager, o.Force = "leat", &force
+			o.FieldManager, o.Force = "leat", true
 			_, err := all.Patch(ctx, web, apiclient.Patch{Type: types.ApplyPatchType, Data: []byte(`{"kind":"Pod"}`)}, o)
 			return err
 		}, "PATCH", "/base/api/v1/namespaces/default/pods/web", "fieldManager=leat&force=true", map[string]string{"Content-Type": "application/apply-patch+yaml"}, `{"kind":"Pod"}`},
@@ -391,5 +390,61 @@ func recorderOf(accept *string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		*accept = r.Header.Get("Accept")
 		answer(200, jsonType, onePodList)(w, r)
+	}
+}
+
+// TestTheFieldManagerOfTheClient writes with a client that has a field manager. Options with another one take
+// precedence, and requests that change no fields have none.
+func TestTheFieldManagerOfTheClient(t *testing.T) {
+	var got recorded
+	cfg := onLoopback(t, recorder(&got, onePod))
+	cfg.FieldManager = "mill"
+	all := pods(t, cfg)
+	object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", ResourceVersion: "6"}}
+	merge := apiclient.Patch{Type: types.MergePatchType, Data: []byte(`{}`)}
+	apply := apiclient.Patch{Type: types.ApplyPatchType, Data: []byte(`{"kind":"Pod"}`)}
+	sub := apiclient.Subresource[*corev1.Pod, *corev1.Pod](all.Client(), podResource, web, "status")
+	for want, calls := range map[string]map[string]func(ctx context.Context) (*corev1.Pod, error){
+		"mill": {
+			"create": func(ctx context.Context) (*corev1.Pod, error) { return all.Create(ctx, object, metav1.CreateOptions{}) },
+			"update": func(ctx context.Context) (*corev1.Pod, error) { return all.Update(ctx, object, metav1.UpdateOptions{}) },
+			"status": func(ctx context.Context) (*corev1.Pod, error) {
+				return all.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+			},
+			"patch": func(ctx context.Context) (*corev1.Pod, error) {
+				return all.Patch(ctx, web, merge, apiclient.PatchOptions{})
+			},
+			"apply patch": func(ctx context.Context) (*corev1.Pod, error) {
+				return all.Patch(ctx, web, apply, apiclient.PatchOptions{FieldValidation: "Strict"})
+			},
+			"apply": func(ctx context.Context) (*corev1.Pod, error) {
+				return all.Apply(ctx, web, object, apiclient.ApplyOptions{})
+			},
+			"subresource": func(ctx context.Context) (*corev1.Pod, error) { return sub.Patch(ctx, apply, metav1.PatchOptions{}) },
+			"subresource apply": func(ctx context.Context) (*corev1.Pod, error) {
+				return sub.Apply(ctx, object, metav1.ApplyOptions{})
+			},
+		},
+		"baker": {
+			"create": func(ctx context.Context) (*corev1.Pod, error) {
+				return all.Create(ctx, object, metav1.CreateOptions{FieldManager: "baker"})
+			},
+			"apply": func(ctx context.Context) (*corev1.Pod, error) {
+				return all.Apply(ctx, web, object, apiclient.ApplyOptions{FieldManager: "baker"})
+			},
+		},
+		"": {
+			"get": func(ctx context.Context) (*corev1.Pod, error) { return all.Get(ctx, web, metav1.GetOptions{}) },
+			"delete": func(ctx context.Context) (*corev1.Pod, error) {
+				return nil, all.Delete(ctx, web, metav1.DeleteOptions{})
+			},
+			"subresource": func(ctx context.Context) (*corev1.Pod, error) { return sub.Get(ctx, metav1.GetOptions{}) },
+		},
+	} {
+		for name, call := range calls {
+			_, err := call(t.Context())
+			require.NoError(t, err, name)
+			require.Equal(t, want, got.Query.Get("fieldManager"), name)
+		}
 	}
 }

@@ -118,8 +118,8 @@ func once(f func()) func() {
 func (p *PartialClient[T]) pump(
 	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], dog *watchdog, yield func(api.Event[T], error) bool,
 ) error {
-	if dog != nil {
-		stream = guarded{stream, dog}
+	if o.OnWait != nil || dog != nil {
+		stream = &observed{stream, o.OnWait, dog}
 	}
 	events, err := p.codec.NewEventReader(ctx, stream, mediaType, p.resource, o)
 	if err != nil {

@@ -88,17 +88,21 @@ func (d *watchdog) saw(kind watch.EventType, initialEventsEnd bool) {
 	d.timer.Stop()
 }
 
-// guarded is a stream whose reads a watchdog limits. The time in which the caller handles an event does not count as
-// silence.
-type guarded struct {
+// observed is a stream whose reads are announced, and limited by a watchdog. The time in which the caller handles an
+// event does not count as silence.
+type observed struct {
 	io.Reader
-	dog *watchdog
+	onWait func()    // may be nil
+	dog    *watchdog // may be nil
 }
 
-func (g guarded) Read(p []byte) (int, error) {
-	if g.dog.timer != nil {
-		g.dog.timer.Reset(g.dog.silence)
-		defer g.dog.timer.Stop()
+func (o *observed) Read(p []byte) (int, error) {
+	if o.onWait != nil {
+		o.onWait()
 	}
-	return g.Reader.Read(p)
+	if o.dog != nil && o.dog.timer != nil {
+		o.dog.timer.Reset(o.dog.silence)
+		defer o.dog.timer.Stop()
+	}
+	return o.Reader.Read(p)
 }

@@ -84,6 +84,9 @@ func (a *answer) single(o encoded) (any, error) {
 
 // decode decodes one object and sets the apiVersion and kind that it omits.
 func (a *answer) decode(o encoded, drop bool) (any, error) {
+	if a.target.pack != nil {
+		return a.target.pack(a, o, drop)
+	}
 	obj, err := o.decode(drop)
 	if err == nil {
 		a.target.complete(obj, a.apiVersion, a.kind, a.strict)

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"reflect"
 
@@ -42,6 +43,21 @@ func New[T any](o Options) *Codec[T] {
 	c := &Codec[T]{}
 	c.d.compile(reflect.TypeFor[T](), o)
 	return c
+}
+
+// NewOf is New for a type that is known only at run time. T is an interface that object implements; object is a pointer
+// to a struct. NewOf panics if that does not hold.
+func NewOf[T any](object reflect.Type, o Options) *Codec[T] {
+	mustImplement(object, reflect.TypeFor[T]())
+	c := &Codec[T]{}
+	c.d.compile(object, o)
+	return c
+}
+
+func mustImplement(object, t reflect.Type) {
+	if !object.AssignableTo(t) {
+		panic(fmt.Sprintf("codec: %s does not implement %s", object, t))
+	}
 }
 
 func (d *decoder) compile(t reflect.Type, o Options) {

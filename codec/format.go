@@ -25,7 +25,12 @@ type format interface {
 }
 
 // formats are the formats that leat knows, the most efficient one first.
-var formats = [...]format{&protobufFormat{}, &jsonFormat{}}
+var formats = [...]format{protobufAt: &protobufFormat{}, jsonAt: &jsonFormat{}}
+
+const (
+	protobufAt = iota
+	jsonAt
+)
 
 // reader reads answers of one format with objects of one Go type. It is immutable.
 type reader interface {
@@ -36,6 +41,9 @@ type reader interface {
 	// frames returns a function that reads the next frame of a watch. If ok is false and err is nil, the frame is
 	// skipped.
 	frames(a *answer) func(to *api.Event[any]) (ok bool, err error)
+	// unpack decodes the bytes that pack has returned. u is an *unpacker. The signature does not name the type, because
+	// the linker keeps the types that the signatures of interfaces name.
+	unpack(u any, b []byte) (any, error)
 }
 
 // encoded is one object of an answer, as bytes of its format. The slices that its methods return alias the answer.
@@ -50,6 +58,9 @@ type encoded interface {
 	status() (*metav1.Status, error)
 	// bookmark returns what a bookmark contains. T is not involved, because it may declare neither.
 	bookmark() (version string, initialEventsEnd bool)
+	// pack returns the bytes of the object, without managedFields if drop is set, and the index of their format in
+	// formats. It fails if decode would fail.
+	pack(drop bool) (data string, format int, err error)
 }
 
 // formatOf returns the index in formats of the format of a Content-Type, or -1. An empty Content-Type means JSON,

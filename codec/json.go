@@ -78,6 +78,7 @@ type jsonObject struct {
 	b       []byte
 	outline scan.Outline // of the object in b
 	head    head
+	packed  []byte // see pack
 }
 
 // newObject returns a place for the objects of an answer.

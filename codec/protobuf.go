@@ -57,8 +57,9 @@ func (c *protobufCodec) object(a *answer) (any, error) {
 // its objects.
 type protobufObject struct {
 	envelope
-	plan *wireplan.Plan
-	r    wireplan.Reader
+	plan   *wireplan.Plan
+	r      wireplan.Reader
+	packed []byte // see pack
 }
 
 // newObject returns a place for the objects of an answer.

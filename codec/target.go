@@ -17,6 +17,9 @@ type target struct {
 	isStatus     bool // T is *metav1.Status
 	isGeneric    bool // T keeps everything, in a map
 	strings      *plan.Interner
+	// pack, if not nil, returns the object as a Packed instead of decoding it. Only Packer.Codec sets it, so that other
+	// programs do not link it.
+	pack func(a *answer, o encoded, drop bool) (any, error)
 
 	// These are the paths of field indices to apiVersion and kind, or nil unless T keeps both as strings.
 	apiVersion, kind []int

@@ -127,7 +127,7 @@ var (
 )
 
 // aggregatedPages and plainPages are one cluster in the format of a new and of an old server. They are parts of the
-// answers of kube-apiserver 1.36: its built-in resources omit group and version of their own kind, custom resources do
+// answers of kube-apiserver 1.37: its built-in resources omit group and version of their own kind, custom resources do
 // not.
 var aggregatedPages = map[string]page{
 	"/api+": aggregated(`"core-1"`, `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","metadata":{},"items":[{"metadata":{"creationTimestamp":null},"versions":[{"version":"v1","freshness":"Current","resources":[

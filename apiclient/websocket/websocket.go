@@ -8,6 +8,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/codec"
 )
 
 // Source is the argument of Watch: an *apiclient.TypedClient[T] or *apiclient.PartialClient[T].
@@ -62,4 +63,13 @@ func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func
 // net.Error that is a timeout.
 func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
 	return w.source.WatchOver(ctx, o, w.keepAlive.open)
+}
+
+// Packed does what Packed of the source does, and the watches of the result use a WebSocket too. The source must be a
+// client of apiclient.
+func (w *ListerWatcher[T]) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
+	packed := w.source.(interface {
+		Packed(func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
+	}).Packed(from)
+	return &ListerWatcher[*codec.Packed]{source: packed.(Source[*codec.Packed]), keepAlive: w.keepAlive}
 }

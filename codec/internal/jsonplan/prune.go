@@ -5,11 +5,17 @@ import "github.com/leatproject/leat/codec/internal/scan"
 // withoutManagedFields copies the current object without the managedFields of its metadata, for a decoder that cannot
 // skip them.
 func withoutManagedFields(c scan.Cursor) scan.Cursor {
-	w := pruner{Cursor: c}
-	w.object(inObject)
+	out := AppendWithoutManagedFields(nil, c)
 	var o scan.Outline
-	_ = o.Scan(w.out) // it was scanned before
-	return o.At(w.out)
+	_ = o.Scan(out) // it was scanned before
+	return o.At(out)
+}
+
+// AppendWithoutManagedFields appends the current object without the managedFields of its metadata.
+func AppendWithoutManagedFields(dst []byte, c scan.Cursor) []byte {
+	w := pruner{Cursor: c, out: dst}
+	w.object(inObject)
+	return w.out
 }
 
 // pruner writes a copy of an object.

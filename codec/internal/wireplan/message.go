@@ -26,6 +26,7 @@ type messageField struct {
 	name   string // for errors
 	number protowire.Number
 	path   fieldPath // in the struct of the plan
+	typ    reflect.Type
 	kind   fieldKind
 	set    setWire
 	// message is the plan of the field's message or messages.
@@ -134,7 +135,7 @@ func (c *compiler) field(p *messagePlan, f reflect.StructField, number protowire
 		name = f.Name
 	}
 	encoding, _, _ := strings.Cut(f.Tag.Get("protobuf"), ",")
-	field := &messageField{name: name, number: number, path: path}
+	field := &messageField{name: name, number: number, path: path, typ: f.Type}
 	p.fields[number] = field // before its type is compiled, because that may contain this struct
 	set, err := c.setter(f.Type, encoding)
 	if err != nil {

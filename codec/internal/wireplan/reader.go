@@ -9,6 +9,7 @@ type Reader struct {
 	scratch plan.Scratch
 	depth   int
 	breaks  breaks
+	checked any // see Plan.Check; only that names the type, so that other programs do not link it
 }
 
 // NewReader returns a Reader. It calls ended while it decodes a large message, and stops with the error that ended

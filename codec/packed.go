@@ -1,0 +1,378 @@
+package codec
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/jsonplan"
+	"github.com/leatproject/leat/codec/internal/scan"
+	"github.com/leatproject/leat/codec/internal/wireplan"
+)
+
+// Packed is an object as bytes: those of the server, without what the caller does not need. It takes a quarter of the
+// memory of the decoded object, and decoding it costs about as much as copying the decoded object. A Packed does not
+// change after the codec has passed it on. It implements api.Object. client-go has nothing like it.
+type Packed struct {
+	identity             string // namespace, name, UID and version, one after the other
+	data                 string // in the format of form, or what its coding made of that
+	form                 *form
+	namespace, name, uid uint16 // lengths in identity
+}
+
+// form is what many objects have in common: how to decode them.
+type form struct {
+	format           int    // the index in formats
+	apiVersion, kind string // see target.complete
+	overwrite        bool
+	coding           *Coding // nil if data is plain
+}
+
+// Coding encodes the bytes of Packed objects, for example with a compression whose dictionary fits them. An object
+// keeps the Coding that it was encoded with.
+type Coding struct {
+	encode func(dst, src []byte) []byte
+	decode func(dst, src []byte) ([]byte, error)
+
+	forms    map[form]*form // by the plain form; this and the fields below belong to the goroutine that encodes
+	src, dst []byte
+}
+
+// NewCoding returns a Coding of two functions that append to dst. decode must be safe for concurrent use.
+func NewCoding(encode func(dst, src []byte) []byte, decode func(dst, src []byte) ([]byte, error)) *Coding {
+	return &Coding{encode: encode, decode: decode, forms: map[form]*form{}}
+}
+
+// Encode encodes p, unless p is encoded already or would not get smaller. It changes p, so only the function that
+// Packer.Codec calls for a new p may call Encode. One goroutine may use it at a time.
+func (c *Coding) Encode(p *Packed) {
+	if p.form.coding != nil {
+		return
+	}
+	c.src = append(c.src[:0], p.data...)
+	c.dst = c.encode(c.dst[:0], c.src)
+	if len(c.dst) >= len(p.data) {
+		return
+	}
+	f := c.forms[*p.form]
+	if f == nil {
+		copied := *p.form
+		copied.coding = c
+		f = &copied
+		c.forms[*p.form] = f
+	}
+	p.data, p.form = string(c.dst), f
+}
+
+// GetNamespace returns the namespace of the object.
+func (p *Packed) GetNamespace() string { return p.identity[:p.namespace] }
+
+// GetName returns the name of the object.
+func (p *Packed) GetName() string { return p.identity[p.namespace:][:p.name] }
+
+// GetUID returns the UID of the object.
+func (p *Packed) GetUID() types.UID {
+	return types.UID(p.identity[int(p.namespace)+int(p.name):][:p.uid])
+}
+
+// GetResourceVersion returns the version of the object.
+func (p *Packed) GetResourceVersion() string {
+	return p.identity[int(p.namespace)+int(p.name)+int(p.uid):]
+}
+
+// parts returns the identity of the object.
+func (p *Packed) parts() identity {
+	return identity{
+		namespace: []byte(p.GetNamespace()), name: []byte(p.GetName()), uid: []byte(p.GetUID()), version: []byte(p.GetResourceVersion()),
+	}
+}
+
+// Len returns the number of bytes that hold the object, besides its identity.
+func (p *Packed) Len() int { return len(p.data) }
+
+// Data returns the bytes of an object that is not encoded, as a sample for a Coding. It reports false for one that is.
+func (p *Packed) Data() (string, bool) { return p.data, p.form.coding == nil }
+
+// MarshalJSON returns the bytes as a string, so that objects with equal bytes are equal as JSON, whatever their Coding.
+func (p *Packed) MarshalJSON() ([]byte, error) {
+	b, err := p.plain(&unpacker{})
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(b)
+}
+
+// plain returns the bytes in the object's format. They are valid until the next use of u.
+func (p *Packed) plain(u *unpacker) (_ []byte, err error) {
+	u.data = append(u.data[:0], p.data...)
+	if p.form.coding == nil {
+		return u.data, nil
+	}
+	u.decoded, err = p.form.coding.decode(u.decoded[:0], u.data)
+	return u.decoded, err
+}
+
+var errLongIdentity = errors.New("a namespace, name or UID that is too long")
+
+// newPacked returns a Packed with the identity of the object in data.
+func newPacked(f *form, id identity, data string) (*Packed, error) {
+	if max(len(id.namespace), len(id.name), len(id.uid)) > math.MaxUint16 {
+		return nil, errLongIdentity
+	}
+	var identity strings.Builder
+	identity.Grow(len(id.namespace) + len(id.name) + len(id.uid) + len(id.version))
+	for _, part := range [...][]byte{id.namespace, id.name, id.uid, id.version} {
+		identity.Write(part)
+	}
+	return &Packed{
+		identity: identity.String(), data: data, form: f,
+		namespace: uint16(len(id.namespace)), name: uint16(len(id.name)), uid: uint16(len(id.uid)),
+	}, nil
+}
+
+// Packer packs objects of one Go type, and unpacks them. It is safe for concurrent use.
+type Packer[T any] struct {
+	packer
+}
+
+// packer is a Packer without its type parameter.
+type packer struct {
+	d         decoder
+	form      atomic.Pointer[form] // the last one
+	unpackers sync.Pool
+}
+
+// NewPacker returns a Packer for a T that New accepts. It is a function and not a method of Codec, so that programs
+// without packed objects do not link it.
+func NewPacker[T any](o Options) *Packer[T] {
+	k := &Packer[T]{}
+	k.d.compile(reflect.TypeFor[T](), o)
+	return k
+}
+
+// NewPackerOf is NewPacker for a type that is known only at run time; see NewOf.
+func NewPackerOf[T any](object reflect.Type, o Options) *Packer[T] {
+	mustImplement(object, reflect.TypeFor[T]())
+	k := &Packer[T]{}
+	k.d.compile(object, o)
+	return k
+}
+
+// Codec returns a Codec that reads the answers that a Codec of T reads, and keeps their objects as bytes. An object
+// that a Codec of T would report as undecodable is reported too. added is called with each new object before the Codec
+// passes it on, but not with an object that Options.Known returned. It may be nil.
+func (k *Packer[T]) Codec(added func(*Packed)) *Codec[*Packed] {
+	c := &Codec[*Packed]{d: k.d}
+	c.d.target.pack = func(a *answer, o encoded, drop bool) (any, error) {
+		p, err := k.packEncoded(a, o, drop)
+		if err == nil && added != nil {
+			added(p)
+		}
+		return p, err
+	}
+	return c
+}
+
+// packEncoded packs an object of an answer.
+func (k *packer) packEncoded(a *answer, o encoded, drop bool) (*Packed, error) {
+	id := o.identity()
+	if !id.certain {
+		obj, err := o.decode(drop)
+		if err != nil {
+			return nil, err
+		}
+		k.d.target.complete(obj, a.apiVersion, a.kind, a.strict)
+		return k.pack(obj)
+	}
+	data, at, err := o.pack(drop)
+	if err != nil {
+		return nil, err
+	}
+	return newPacked(k.formOf(form{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict}), id, data)
+}
+
+// Pack packs an object that was decoded, and perhaps changed since. It encodes the object in the best format that T is
+// decoded from and that has a place for T. It fails if those bytes cannot be decoded. Like a server, it keeps nothing
+// that the format has no place for.
+func (k *Packer[T]) Pack(object T) (*Packed, error) { return k.pack(object) }
+
+func (k *packer) pack(object any) (*Packed, error) {
+	o, ok := object.(api.Object)
+	if !ok {
+		return nil, fmt.Errorf("codec: %T has no identity", object)
+	}
+	f, b, err := k.encode(object)
+	if err != nil {
+		return nil, err
+	}
+	id := identity{
+		namespace: []byte(o.GetNamespace()), name: []byte(o.GetName()), uid: []byte(o.GetUID()), version: []byte(o.GetResourceVersion()),
+	}
+	p, err := newPacked(k.formOf(f), id, string(b))
+	if err == nil {
+		_, err = k.unpack(p)
+	}
+	return p, err
+}
+
+// encode returns the bytes of an object, and their form.
+func (k *packer) encode(object any) (f form, b []byte, err error) {
+	err = errNotEncodable
+	for i := 0; err == errNotEncodable && i < len(formats); i++ {
+		if k.d.readers[i] != nil {
+			f.format = i
+			b, err = formats[i].marshal(object, api.Resource{})
+		}
+	}
+	if err == nil && f.format == protobufAt {
+		var e envelope
+		e, err = open(b)
+		f.apiVersion, f.kind, b = string(e.apiVersion), string(e.kind), e.raw
+	}
+	return f, b, err
+}
+
+// formOf returns a form that is equal to f. It is the same one as long as all objects have one kind and one format.
+func (k *packer) formOf(f form) *form {
+	last := k.form.Load()
+	if last == nil || *last != f {
+		last = new(form)
+		*last = f
+		k.form.Store(last)
+	}
+	return last
+}
+
+// Unpack returns the object of p, which the caller owns. p must be from this Packer, or from one of its Codecs.
+func (k *Packer[T]) Unpack(p *Packed) (T, error) {
+	obj, err := k.unpack(p)
+	if err != nil {
+		var none T
+		return none, fmt.Errorf("codec: a packed object cannot be decoded: %w", err)
+	}
+	return obj.(T), nil
+}
+
+// identifiable is a type whose identity can be set.
+type identifiable interface {
+	SetNamespace(namespace string)
+	SetName(name string)
+	SetUID(uid types.UID)
+	SetResourceVersion(version string)
+}
+
+// UnpackIdentity returns an object that has only the namespace, name, UID and version of p. It costs a fraction of
+// Unpack.
+func (k *Packer[T]) UnpackIdentity(p *Packed) (T, error) {
+	if o, ok := reflect.New(k.d.target.elem).Interface().(identifiable); ok && !k.d.target.isGeneric {
+		o.SetNamespace(p.GetNamespace())
+		o.SetName(p.GetName())
+		o.SetUID(p.GetUID())
+		o.SetResourceVersion(p.GetResourceVersion())
+		k.d.target.complete(o, p.form.apiVersion, p.form.kind, p.form.overwrite)
+		return o.(T), nil
+	}
+	f, stub := *p.form, *p
+	f.coding = nil
+	encode := jsonStub
+	if f.format == protobufAt {
+		encode = protobufStub
+	}
+	stub.form, stub.data = &f, string(encode(p.parts()))
+	return k.Unpack(&stub)
+}
+
+// unpacker is the memory that decoding one object needs.
+type unpacker struct {
+	data, decoded []byte
+	wire          wireplan.Reader
+	json          jsonplan.Reader
+	outline       scan.Outline
+}
+
+// maxKeptBytes is the size of the largest buffer that is used again.
+const maxKeptBytes = 256 << 10
+
+func (k *packer) unpack(p *Packed) (any, error) {
+	u, _ := k.unpackers.Get().(*unpacker)
+	if u == nil {
+		u = &unpacker{wire: wireplan.NewReader(k.d.target.strings, never), json: jsonplan.NewReader(k.d.target.strings, never)}
+		u.wire.Remember()
+	}
+	b, err := p.plain(u)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := k.d.readers[p.form.format].unpack(u, b)
+	if max(cap(u.data), cap(u.decoded)) <= maxKeptBytes {
+		k.unpackers.Put(u)
+	}
+	if err == nil {
+		k.d.target.complete(obj, p.form.apiVersion, p.form.kind, p.form.overwrite)
+	}
+	return obj, err
+}
+
+func never() error { return nil }
+
+func (o *protobufObject) pack(drop bool) (string, int, error) {
+	if err := o.plan.Check(&o.r, o.raw, drop); err != nil || !drop {
+		return string(o.raw), protobufAt, err
+	}
+	o.packed = wireplan.AppendWithoutManagedFields(o.packed[:0], o.raw)
+	return string(o.packed), protobufAt, nil
+}
+
+func (c *protobufCodec) unpack(u any, b []byte) (any, error) {
+	return c.plan.Decode(&u.(*unpacker).wire, b, false)
+}
+
+// protobufStub returns the message of an object that has only an identity.
+func protobufStub(id identity) []byte {
+	var metadata []byte
+	metadata = appendField(metadata, metaName, id.name)
+	metadata = appendField(metadata, metaNamespace, id.namespace)
+	metadata = appendField(metadata, metaUID, id.uid)
+	metadata = appendField(metadata, metaResourceVersion, id.version)
+	return appendField(nil, protowire.Number(wireplan.ObjectMetadata), metadata)
+}
+
+func (o *jsonObject) pack(drop bool) (string, int, error) {
+	c := o.outline.At(o.b)
+	err := o.plan.Check(&o.r, c, drop)
+	switch {
+	case err != nil:
+		return "", jsonAt, err
+	case !drop:
+		return string(c.Raw()), jsonAt, nil
+	}
+	o.packed = jsonplan.AppendWithoutManagedFields(o.packed[:0], c)
+	return string(o.packed), jsonAt, nil
+}
+
+func (c *jsonCodec) unpack(to any, b []byte) (any, error) {
+	u := to.(*unpacker)
+	if err := u.outline.Scan(b); err != nil {
+		return nil, err
+	}
+	return c.plan.Decode(&u.json, u.outline.At(b), false)
+}
+
+// jsonStub is protobufStub in JSON.
+func jsonStub(id identity) []byte {
+	var b bytes.Buffer
+	_ = json.NewEncoder(&b).Encode(map[string]any{"metadata": map[string]string{ // strings can always be encoded
+		"name": string(id.name), "namespace": string(id.namespace), "uid": string(id.uid), "resourceVersion": string(id.version),
+	}})
+	return b.Bytes()
+}
