@@ -24,7 +24,7 @@
 //  4. The order of All depends only on the keys.
 //  5. After every commit, an index agrees with its function. A panic of the function removes one object from that index
 //     and has no other effect.
-//  6. Look-ups and loops over a snapshot do not allocate.
+//  6. Look-ups and loops over a snapshot do not allocate, except in a View.
 //  7. The objects must not be changed; the mutation detector names an object that was changed, and the field.
 //
 // # Concurrency

@@ -68,23 +68,36 @@ func addIndex[T api.Object, V comparable](ix *Indexer[T], f IndexFunc[T, V], has
 	if f == nil {
 		panic("cache: AddIndex needs an index function")
 	}
+	idx := &Index[T, V]{indexer: ix, of: f, hash: hash}
+	if ix.attachTo != nil {
+		idx.slot = ix.attachTo(idx)
+	} else {
+		idx.slot = ix.attach(idx)
+	}
+	return idx
+}
+
+// attach adds an index, which covers the present objects when attach returns. It returns the position of its root.
+func (ix *Indexer[T]) attach(w indexWriter[T]) (slot int) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	base := ix.current.Load()
-	idx := &Index[T, V]{indexer: ix, slot: len(ix.indexes), of: f, hash: hash}
 	ix.edits++
-	idx.begin(trie.Tree[posting[V]]{}, ix.edits)
+	w.begin(nil, ix.edits)
 	for leaf := range base.objects.Leaves() {
 		for i := range leaf {
-			idx.apply(change[T]{hash: leaf[i].Hash, new: leaf[i].Item, hasNew: true})
+			w.apply(change[T]{hash: leaf[i].Hash, new: leaf[i].Item, hasNew: true})
 		}
 	}
-	root, _ := idx.commit()
+	root, _ := w.commit()
 	next := *base
 	next.roots = append(slices.Clone(base.roots), root)
-	ix.indexes = append(ix.indexes, idx)
+	ix.indexes = append(ix.indexes, w)
 	ix.current.Store(&next)
-	return idx
+	if ix.show != nil {
+		ix.show(&next)
+	}
+	return len(ix.indexes) - 1
 }
 
 // ByIndex returns the objects of the current snapshot that have the value, in the order of Snapshot.All. The caller
@@ -118,6 +131,9 @@ func (idx *Index[T, V]) In(s *Snapshot[T], value V) iter.Seq2[api.Key, T] {
 
 // yieldID yields the objects with one hash that have the value. It reports whether the loop should go on.
 func (idx *Index[T, V]) yieldID(s *Snapshot[T], id uint64, value V, yield func(api.Key, T) bool) bool {
+	if s.from != nil {
+		return idx.yieldCopies(s, s.from.viewFind(id), value, yield)
+	}
 	entries := s.objects.Find(id)
 	for i := range entries {
 		object := entries[i].Item
@@ -125,6 +141,20 @@ func (idx *Index[T, V]) yieldID(s *Snapshot[T], id uint64, value V, yield func(a
 			continue
 		}
 		if !yield(api.KeyOf(object), object) {
+			return false
+		}
+	}
+	return true
+}
+
+// yieldCopies is yieldID for the objects of a view.
+func (idx *Index[T, V]) yieldCopies(s *Snapshot[T], found []api.Object, value V, yield func(api.Key, T) bool) bool {
+	for _, held := range found {
+		object := s.from.viewUnpack(held).(T)
+		if len(found) > 1 && !idx.Has(object, value) {
+			continue
+		}
+		if !yield(api.KeyOf(held), object) {
 			return false
 		}
 	}
@@ -149,11 +179,29 @@ func (idx *Index[T, V]) Has(object T, value V) bool {
 // corresponds to IndexKeys of client-go.
 func (idx *Index[T, V]) Keys(value V) []api.Key {
 	s := idx.indexer.Snapshot()
-	keys := make([]api.Key, 0, idx.find(s, value).len())
-	for key := range idx.In(s, value) {
-		keys = append(keys, key)
+	p := idx.find(s, value)
+	keys := make([]api.Key, 0, p.len())
+	if p != nil {
+		for id := range p.ids() {
+			keys = idx.appendKeys(keys, s, id, value)
+		}
 	}
 	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
+// appendKeys appends the keys with one hash whose objects have the value. It unpacks an object of a view only if
+// another key has the same hash.
+func (idx *Index[T, V]) appendKeys(keys []api.Key, s *Snapshot[T], id uint64, value V) []api.Key {
+	if s.from != nil {
+		if found := s.from.viewFind(id); len(found) == 1 {
+			return append(keys, api.KeyOf(found[0]))
+		}
+	}
+	idx.yieldID(s, id, value, func(key api.Key, _ T) bool {
+		keys = append(keys, key)
+		return true
+	})
 	return keys
 }
 

@@ -15,10 +15,13 @@ import (
 type Indexer[T api.Object] struct {
 	current atomic.Pointer[Snapshot[T]]
 	hash    func(api.Key) uint64
+	// attachTo adds an index to the Indexer behind a view; otherwise it is nil. The argument is an indexWriter[T].
+	attachTo func(writer any) (slot int)
 
 	mu      sync.Mutex // the writer holds it from Begin to Commit or Abort; guards the fields below
 	edits   uint64     // number of transactions so far; each has its own id
 	indexes []indexWriter[T]
+	show    func(*Snapshot[T]) // publishes a snapshot in the view; nil without one
 }
 
 // New returns an empty Indexer.

@@ -12,6 +12,7 @@ const fewValues = 16
 
 // indexWriter is the part of an Index that a transaction uses. It hides the type of the values.
 type indexWriter[T any] interface {
+	// begin begins a transaction. root is nil for a new index.
 	begin(root any, edit uint64)
 	apply(change[T])
 	commit() (root any, changed bool)
@@ -29,6 +30,9 @@ type indexEdit[V comparable] struct {
 }
 
 func (idx *Index[T, V]) begin(root any, edit uint64) {
+	if root == nil {
+		root = trie.Tree[posting[V]]{}
+	}
 	idx.edit = indexEdit[V]{id: edit, before: root, values: root.(trie.Tree[posting[V]]).Edit(edit)}
 }
 

@@ -94,8 +94,11 @@ func (t *Txn[T]) index(c change[T]) {
 // Commit publishes the new state and its resource version by one atomic store, and returns the new snapshot.
 func (t *Txn[T]) Commit(resourceVersion string) *Snapshot[T] {
 	ix := t.open()
-	s := &Snapshot[T]{indexer: ix, objects: t.objects.Tree(), version: resourceVersion, roots: t.roots()}
+	s := &Snapshot[T]{indexer: ix, objects: t.objects.Tree(), count: t.objects.Len(), version: resourceVersion, roots: t.roots()}
 	ix.current.Store(s)
+	if ix.show != nil {
+		ix.show(s)
+	}
 	t.end()
 	return s
 }

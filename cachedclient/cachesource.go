@@ -81,6 +81,9 @@ func (v *cacheView[T]) get(key api.Key) (T, bool) {
 	return v.informer.Snapshot().Get(key)
 }
 
+// copies reports whether reads return copies already: the informer keeps packed objects, and no overlay has others.
+func (v *cacheView[T]) copies() bool { return v.overlay == nil && v.informer.Snapshot().Copies() }
+
 // snapshot returns the cache, and the objects that reads show instead of those in it.
 func (v *cacheView[T]) snapshot() (*cache.Snapshot[T], map[api.Key]override[T]) {
 	if v.overlay != nil {

@@ -101,8 +101,8 @@ func showsDelete[T api.Object](s *cache.Snapshot[T], w write) bool {
 // be decoded raises the version of the cache and leaves the object behind. No cache catches up with an empty version.
 func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, version string) (same, caughtUp bool) {
 	have := s.ResourceVersion()
-	if object, found := s.Get(key); found && object.GetUID() == uid {
-		same, have = true, object.GetResourceVersion()
+	if cached, cachedVersion, found := s.Identity(key); found && cached == uid {
+		same, have = true, cachedVersion
 	}
 	return same, version != "" && reached(have, version)
 }
@@ -111,7 +111,9 @@ func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, ver
 // the informer nothing.
 func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
 	t.subscribe.Do(func() {
-		_, err := t.informer.Subscribe(func(api.Change[T]) { t.notifyWaiters() }, informer.HandlerOptions{Name: "cachedclient gate"})
+		_, err := t.informer.Subscribe(func(api.Change[T]) { t.notifyWaiters() }, informer.HandlerOptions{
+			Name: "cachedclient gate", IdentityOnly: true, NonBlocking: true,
+		})
 		t.subscribeFailed = err != nil
 	})
 	if t.subscribeFailed || runstate.IsClosed(t.informer.Stopped()) {

@@ -3,6 +3,7 @@ package cachedclient
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,7 +27,7 @@ type GateOptions struct {
 
 // GateWait describes one reconcile that a Gate delayed.
 type GateWait struct {
-	Key      api.Key
+	Key      any // of the controller: an api.Key, unless NewKeyedGate made the gate
 	Took     time.Duration
 	TimedOut bool // the wait ended although a cache did not show every write
 }
@@ -44,7 +45,11 @@ type GateWait struct {
 //
 // It corresponds to the consistency store of kube-controller-manager (KEP-5647), which fails a sync that comes too
 // early.
-type Gate struct {
+type Gate = KeyedGate[api.Key]
+
+// KeyedGate is a Gate for a controller whose keys have another type, for instance because it reconciles the objects of
+// several clusters. Make one with NewKeyedGate.
+type KeyedGate[K comparable] struct {
 	timeout time.Duration
 	onWait  func(GateWait)
 	log     atomic.Pointer[zap.Logger]
@@ -52,9 +57,15 @@ type Gate struct {
 	ownLogger bool
 
 	mu      sync.Mutex // guards the fields below, and every unseenWrites
-	unseen  map[api.Key]*unseenWrites
+	unseen  map[K]*keyedWrites[K]
 	sweepAt int // the number of keys at which record calls sweep
 	stats   GateStats
+}
+
+// keyedWrites are the writes of one key.
+type keyedWrites[K comparable] struct {
+	unseenWrites
+	key K
 }
 
 // GateStats are the counters of a Gate.
@@ -69,19 +80,22 @@ type GateStats struct {
 const sweepFrom = 64
 
 // NewGate returns a Gate that has recorded no write.
-func NewGate(o GateOptions) *Gate {
+func NewGate(o GateOptions) *Gate { return NewKeyedGate[api.Key](o) }
+
+// NewKeyedGate returns a gate for keys of any type that has recorded no write.
+func NewKeyedGate[K comparable](o GateOptions) *KeyedGate[K] {
 	if o.Timeout <= 0 {
 		o.Timeout = defaultGateTimeout
 	}
-	g := &Gate{
-		timeout: o.Timeout, onWait: o.OnWait, ownLogger: o.Logger != nil, unseen: map[api.Key]*unseenWrites{}, sweepAt: sweepFrom,
+	g := &KeyedGate[K]{
+		timeout: o.Timeout, onWait: o.OnWait, ownLogger: o.Logger != nil, unseen: map[K]*keyedWrites[K]{}, sweepAt: sweepFrom,
 	}
 	g.log.Store(cmp.Or(o.Logger, zap.NewNop()))
 	return g
 }
 
 // UseLogger sets the logger if GateOptions.Logger is nil. A controller with this gate calls it.
-func (g *Gate) UseLogger(log *zap.Logger) {
+func (g *KeyedGate[K]) UseLogger(log *zap.Logger) {
 	if !g.ownLogger {
 		g.log.Store(log)
 	}
@@ -89,7 +103,7 @@ func (g *Gate) UseLogger(log *zap.Logger) {
 
 // Ready reports whether the caches show what reconciles of the key have written. If not, Ready calls again once, on any
 // goroutine, when they do or when the timeout is over.
-func (g *Gate) Ready(key api.Key, again func()) bool {
+func (g *KeyedGate[K]) Ready(key K, again func()) bool {
 	g.mu.Lock()
 	ready, callbacks := g.ready(key, again)
 	g.mu.Unlock()
@@ -101,7 +115,7 @@ func (g *Gate) Ready(key api.Key, again func()) bool {
 
 // ready does the work of Ready with the mutex held. It also returns the callbacks of earlier callers if their wait has
 // ended.
-func (g *Gate) ready(key api.Key, again func()) (ready bool, callbacks []func()) {
+func (g *KeyedGate[K]) ready(key K, again func()) (ready bool, callbacks []func()) {
 	u := g.unseen[key]
 	if u == nil {
 		return true, nil
@@ -123,7 +137,7 @@ func (g *Gate) ready(key api.Key, again func()) (ready bool, callbacks []func())
 }
 
 // recheck ends the wait of a key if the caches show all its writes. It runs when a cache has changed.
-func (g *Gate) recheck(u *unseenWrites) {
+func (g *KeyedGate[K]) recheck(u *keyedWrites[K]) {
 	g.mu.Lock()
 	var callbacks []func()
 	if u.isWaiting() && u.removeSeen() {
@@ -137,7 +151,7 @@ func (g *Gate) recheck(u *unseenWrites) {
 
 // timeOut ends the wait of a key although caches do not show all its writes. It forgets these writes, so that a cache
 // that is stuck costs each key one timeout and not one for each reconcile.
-func (g *Gate) timeOut(u *unseenWrites) {
+func (g *KeyedGate[K]) timeOut(u *keyedWrites[K]) {
 	g.mu.Lock()
 	var callbacks []func()
 	if u.isWaiting() {
@@ -154,16 +168,16 @@ func (g *Gate) timeOut(u *unseenWrites) {
 }
 
 // logTimeout logs one of the writes that the caches do not show.
-func (g *Gate) logTimeout(u *unseenWrites) {
+func (g *KeyedGate[K]) logTimeout(u *keyedWrites[K]) {
 	w := u.anyWrite()
 	g.log.Load().Warn("reconcile begins before the cache shows the writes of the previous one",
-		zap.String("key", api.FormatKey(u.key)), zap.Duration("timeout", g.timeout), zap.Int("count", len(u.writes)),
+		zap.String("key", formatKey(u.key)), zap.Duration("timeout", g.timeout), zap.Int("count", len(u.writes)),
 		zap.Stringer("resource", w.target.resource()), zap.String("object", api.FormatKey(w.key)),
 		zap.String("rv", w.version), zap.String("cached", w.target.version()))
 }
 
 // endWait forgets the writes of a key, and returns the functions to call without the mutex if callers wait for them.
-func (g *Gate) endWait(u *unseenWrites, timedOut bool) []func() {
+func (g *KeyedGate[K]) endWait(u *keyedWrites[K], timedOut bool) []func() {
 	delete(g.unseen, u.key)
 	u.unsubscribe()
 	if !u.isWaiting() {
@@ -185,12 +199,12 @@ func (g *Gate) endWait(u *unseenWrites, timedOut bool) []func() {
 }
 
 // Begin returns the context for a reconcile of the key. Writes with this context are recorded for the key.
-func (g *Gate) Begin(ctx context.Context, key api.Key) context.Context {
-	return context.WithValue(ctx, gateKey{}, gateContext{g, key})
+func (g *KeyedGate[K]) Begin(ctx context.Context, key K) context.Context {
+	return context.WithValue(ctx, gateKey{}, gateContext[K]{g, key})
 }
 
 // Stats returns the counters.
-func (g *Gate) Stats() GateStats {
+func (g *KeyedGate[K]) Stats() GateStats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := g.stats
@@ -201,29 +215,39 @@ func (g *Gate) Stats() GateStats {
 // gateKey is the key of the gateContext in a context.
 type gateKey struct{}
 
-// gateContext is what the context of a reconcile carries: its Gate and its key.
-type gateContext struct {
-	gate *Gate
-	key  api.Key
+// gateContext is what the context of a reconcile carries: its gate and its key.
+type gateContext[K comparable] struct {
+	gate *KeyedGate[K]
+	key  K
 }
+
+func (c gateContext[K]) record(w write) { c.gate.record(c.key, w) }
 
 // hasGate reports whether a context comes from Gate.Begin.
 func hasGate(ctx context.Context) bool { return ctx.Value(gateKey{}) != nil }
 
-// record passes a write to the Gate of a context, if there is one.
+// record passes a write to the gate of a context, if there is one.
 func record(ctx context.Context, w write) {
-	if c, ok := ctx.Value(gateKey{}).(gateContext); ok {
-		c.gate.record(c.key, w)
+	if c, ok := ctx.Value(gateKey{}).(interface{ record(w write) }); ok {
+		c.record(w)
 	}
 }
 
-func (g *Gate) record(key api.Key, w write) {
+// formatKey formats a key for the log.
+func formatKey[K comparable](key K) string {
+	if k, ok := any(key).(api.Key); ok {
+		return api.FormatKey(k)
+	}
+	return fmt.Sprint(key)
+}
+
+func (g *KeyedGate[K]) record(key K, w write) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	u := g.unseen[key]
 	if u == nil {
 		g.sweep()
-		u = &unseenWrites{key: key, writes: map[objectID]write{}, subscribed: map[writeTarget]struct{}{}}
+		u = &keyedWrites[K]{unseenWrites{writes: map[objectID]write{}, subscribed: map[writeTarget]struct{}{}}, key}
 		g.unseen[key] = u
 	}
 	u.add(w)
@@ -234,7 +258,7 @@ func (g *Gate) record(key api.Key, w write) {
 
 // sweep forgets the keys whose writes the caches show, because such a key may never be reconciled again. It looks at
 // all keys, so it runs only when their number has doubled.
-func (g *Gate) sweep() {
+func (g *KeyedGate[K]) sweep() {
 	if len(g.unseen) < g.sweepAt {
 		return
 	}

@@ -81,7 +81,7 @@ func TestGateWaitsForEveryKindOfWrite(t *testing.T) {
 			return err
 		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
 		{"apply", nil, func(ctx context.Context, r *rig) error {
-			o := apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}}
+			o := apiclient.ApplyOptions{FieldManager: "test"}
 			_, err := r.widgets.Apply(ctx, alpha, map[string]any{"spec": map[string]any{"size": 2}}, o)
 			return err
 		}, func(w *widget, found bool) bool { return found && w.Spec.Size == 2 }},
@@ -175,7 +175,7 @@ func TestGateDoesNotWaitWithoutReason(t *testing.T) {
 			w.Spec.Size = 2
 			_, errUpdate := r.widgets.Update(ctx, w, metav1.UpdateOptions{DryRun: dry})
 			_, errCreate := r.widgets.Create(ctx, named("beta", 1), metav1.CreateOptions{DryRun: dry})
-			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": nil}), apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{DryRun: dry}})
+			_, errPatch := r.widgets.Patch(ctx, alpha, mustMerge(r.T, map[string]any{"spec": nil}), apiclient.PatchOptions{DryRun: dry})
 			return errors.Join(errUpdate, errCreate, errPatch, r.widgets.Delete(ctx, alpha, metav1.DeleteOptions{DryRun: dry}))
 		}},
 		{"delete of a collection without cached objects", setting{have: []*widget{named("alpha", 1), elsewhere}}, func(ctx context.Context, r *rig) error {
@@ -458,7 +458,7 @@ func TestDeleteCollectionOfPartialObjects(t *testing.T) {
 		ctx := g.Begin(r.Context(), owner)
 		resume := r.stallEvents()
 		_, err := parts.Apply(ctx, api.Key{Namespace: "default", Name: "gamma"}, map[string]any{},
-			apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}})
+			apiclient.ApplyOptions{FieldManager: "test"})
 		require.NoError(r, err)
 		require.NoError(r, parts.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
 		a := callReady(g, owner)
@@ -748,7 +748,7 @@ func TestDryRunsWithANewVersion(t *testing.T) {
 		body, err := json.Marshal(at("u1", "1000000", 2))
 		require.NoError(r, err)
 		r.answer("patch", string(body))
-		dry := apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}}
+		dry := apiclient.PatchOptions{DryRun: []string{metav1.DryRunAll}}
 		w, err := r.widgets.Patch(g.Begin(r.Context(), owner), alpha, mustMerge(r.T, map[string]any{}), dry)
 		require.NoError(r, err)
 		require.Equal(r, "1000000", w.ResourceVersion)
@@ -768,7 +768,7 @@ func TestSelectorsOfPartialObjects(t *testing.T) {
 		g := cachedclient.NewGate(cachedclient.GateOptions{})
 		resume := r.stallEvents()
 		_, err := c.Apply(g.Begin(r.Context(), owner), alpha, map[string]any{"spec": map[string]any{"node": "n1"}},
-			apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "test"}})
+			apiclient.ApplyOptions{FieldManager: "test"})
 		require.NoError(r, err)
 		a := callReady(g, owner)
 		require.False(r, a.ready)

@@ -119,7 +119,8 @@ func (p *Partial[T]) List(ctx context.Context, o ListOptions, where ...Selection
 	}
 	snapshot, overrides := v.snapshot()
 	selected := selectFrom(snapshot, overrides, o, where)
-	return p.newList(selected, snapshot.ResourceVersion(), o.Limit, o.Shared), nil
+	// Without a limit, no other page shares the objects.
+	return p.newList(selected, snapshot.ResourceVersion(), o.Limit, o.Shared || o.Limit == 0 && v.copies()), nil
 }
 
 // waitListable blocks until the cache has its first list. It fails if the cache cannot evaluate the options.

@@ -106,7 +106,7 @@ func (p *Partial[T]) Resource() api.Resource { return p.live.Resource() }
 // client.Reader.Get of controller-runtime.
 func (p *Partial[T]) Get(ctx context.Context, key api.Key) (T, error) {
 	object, err := p.Peek(ctx, key)
-	if err != nil || p.source.current() == nil {
+	if v := p.source.current(); err != nil || v == nil || v.copies() {
 		return object, err
 	}
 	return api.Clone(object), nil

@@ -18,7 +18,6 @@ type objectID struct {
 // unseenWrites are the writes of one key's reconciles that caches do not show yet, and the callers that wait for them.
 // The mutex of its Gate guards it.
 type unseenWrites struct {
-	key    api.Key
 	writes map[objectID]write // the last write of each object
 
 	subscribed map[writeTarget]struct{} // the caches that report their changes

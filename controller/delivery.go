@@ -7,7 +7,7 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// delivery is one subscription of a source. It turns changes into keys, on one goroutine.
+// delivery is one subscription of a source. It turns changes into keys, on one goroutine at a time.
 type delivery[T api.Object, K comparable] struct {
 	source  InformerSource[T, K]
 	sink    *Sink[K]

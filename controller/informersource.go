@@ -42,6 +42,8 @@ type InformerSource[T api.Object, K comparable] struct {
 	filter     filter[api.Change[T]]
 	priority   func(api.Change[T]) int // nil means the default; see Prioritized
 	regardless bool                    // ignores Options.When
+	// identityOnly says that keys and left read only the identity of objects, nonBlocking that they return at once.
+	identityOnly, nonBlocking bool
 }
 
 // readiness is the part of an informer that does not depend on its type.
@@ -60,6 +62,8 @@ func For[T api.Object](objects Informer[T]) InformerSource[T, api.Key] {
 		name:     objects.Resource().String(),
 		resource: objects.Resource(),
 		keys:     objectKey[T],
+
+		identityOnly: true, nonBlocking: true,
 	}
 }
 
@@ -82,6 +86,34 @@ func Map[T api.Object, K comparable](objects Informer[T], f func(T) []K) Informe
 		name:     objects.Resource().String() + " (mapped)",
 		keys:     func(dst []K, n api.Change[T]) []K { return append(dst, f(n.Object)...) },
 		left:     func(dst []K, n api.Change[T]) []K { return append(dst, f(n.Old)...) },
+	}
+}
+
+// Keyed returns the source with keys of another type: those that convert returns for the keys of objects. A controller
+// of several clusters needs such keys. It fits For, Owns and OwnsAny, and keeps their predicates:
+//
+//	controller.Keyed(controller.Owns(jobs, pods), func(k api.Key) ClusterKey { return ClusterKey{"eu", k} })
+func Keyed[T api.Object, K comparable](s InformerSource[T, api.Key], convert func(api.Key) K) InformerSource[T, K] {
+	if convert == nil {
+		panic("controller: Keyed needs a function")
+	}
+	return InformerSource[T, K]{
+		informer: s.informer, owners: s.owners, name: s.name, resource: s.resource,
+		keys: converting(s.keys, convert), left: converting(s.left, convert),
+		filter: s.filter, priority: s.priority, regardless: s.regardless, identityOnly: s.identityOnly,
+	}
+}
+
+// converting returns f with other keys; nil stays nil.
+func converting[T api.Object, K comparable](f func([]api.Key, api.Change[T]) []api.Key, convert func(api.Key) K) func([]K, api.Change[T]) []K {
+	if f == nil {
+		return nil
+	}
+	return func(dst []K, n api.Change[T]) []K {
+		for _, key := range f(nil, n) {
+			dst = append(dst, convert(key))
+		}
+		return dst
 	}
 }
 
@@ -144,7 +176,12 @@ func (s InformerSource[T, K]) String() string { return s.name }
 // share of it, ends more than a second earlier.
 func (s InformerSource[T, K]) Run(ctx context.Context, sink *Sink[K]) error {
 	d := newDelivery(s, sink)
-	r, err := s.informer.Subscribe(d.handle, informer.HandlerOptions{Name: sink.controller.name + ": " + s.name})
+	// Predicates and priorities may read everything, and they may block.
+	own := s.priority == nil && len(s.filter) == 0 && len(d.all.filter) == 0
+	r, err := s.informer.Subscribe(d.handle, informer.HandlerOptions{
+		Name:         sink.controller.name + ": " + s.name,
+		IdentityOnly: own && s.identityOnly, NonBlocking: own && s.nonBlocking,
+	})
 	if err != nil {
 		return err
 	}

@@ -35,37 +35,59 @@ type Getter[T any] interface {
 }
 
 // Objects returns a Reconciler that gives r a deep copy of the object (see api.Clone), which r may change. If there is
-// no object, it calls r.Deleted if r is a Deleter, and does nothing otherwise. It corresponds to AsReconciler of
-// controller-runtime.
+// no object, it calls r.Deleted if r is a Deleter, and does nothing otherwise. KeyedObjects is for keys of other types.
+// It corresponds to AsReconciler of controller-runtime.
 func Objects[T any](from Getter[T], r ObjectReconciler[T]) Reconciler[api.Key] {
-	return newObjects(from, r, api.Clone[T])
+	return newObjects(getOf(from), r, api.Clone[T])
 }
 
 // SharedObjects does the same as Objects without the copy: r must not change the object.
 func SharedObjects[T any](from Getter[T], r ObjectReconciler[T]) Reconciler[api.Key] {
-	return newObjects(from, r, func(object T) T { return object })
+	return newObjects(getOf(from), r, shared[T])
 }
 
-type objects[T any] struct {
-	from Getter[T]
+// KeyedObjects does the same as Objects for keys of any type. get finds the object of a key, for instance in the cache
+// of its cluster. For a key without an object, the reconciler calls the method Deleted(context.Context, K) (Result,
+// error) of r, if it exists.
+func KeyedObjects[K comparable, T any](get func(K) (T, bool), r ObjectReconciler[T]) Reconciler[K] {
+	return newObjects(get, r, api.Clone[T])
+}
+
+func shared[T any](object T) T { return object }
+
+// getOf returns the method Get of a cache, or nil.
+func getOf[T any](from Getter[T]) func(api.Key) (T, bool) {
+	if from == nil {
+		return nil
+	}
+	return from.Get
+}
+
+type objects[K comparable, T any] struct {
+	get  func(K) (T, bool)
 	r    ObjectReconciler[T]
 	copy func(T) T
 }
 
-func newObjects[T any](from Getter[T], r ObjectReconciler[T], copy func(T) T) Reconciler[api.Key] {
-	if from == nil || r == nil {
+func newObjects[K comparable, T any](get func(K) (T, bool), r ObjectReconciler[T], copy func(T) T) Reconciler[K] {
+	if get == nil || r == nil {
 		panic("controller: Objects needs a cache and a reconciler")
 	}
-	return &objects[T]{from: from, r: r, copy: copy}
+	return &objects[K, T]{get: get, r: r, copy: copy}
 }
 
 // Reconcile looks up the object and calls the ObjectReconciler.
-func (o *objects[T]) Reconcile(ctx context.Context, key api.Key) (Result, error) {
-	if object, found := o.from.Get(key); found {
+func (o *objects[K, T]) Reconcile(ctx context.Context, key K) (Result, error) {
+	if object, found := o.get(key); found {
 		return o.r.Reconcile(ctx, o.copy(object))
 	}
-	if d, ok := o.r.(Deleter); ok {
+	if d, ok := o.r.(deleter[K]); ok {
 		return d.Deleted(ctx, key)
 	}
 	return Result{}, nil
+}
+
+// deleter is a Deleter for keys of any type.
+type deleter[K comparable] interface {
+	Deleted(ctx context.Context, key K) (Result, error)
 }

@@ -29,8 +29,8 @@ type Owned interface {
 // additions. Owns does not compare UIDs in tombstones and for the old owner in an update, because there the reference
 // may have changed without an event.
 //
-// The source is synced only when the owners' cache is synced too. It corresponds to EnqueueRequestForOwner with
-// OnlyControllerOwner of controller-runtime, which does not compare UIDs.
+// Keyed gives the source keys of another type. The source is synced only when the owners' cache is synced too. It
+// corresponds to EnqueueRequestForOwner with OnlyControllerOwner of controller-runtime, which does not compare UIDs.
 func Owns[O api.Object, T Owned](owners Informer[O], owned Informer[T]) InformerSource[T, api.Key] {
 	return owns(owners, owned, false)
 }
@@ -64,6 +64,7 @@ func owns[O api.Object, T Owned](owners Informer[O], owned Informer[T], every bo
 		left: func(dst []api.Key, n api.Change[T]) []api.Key {
 			return m.left(dst, n.Old, n.Object)
 		},
+		nonBlocking: true,
 	}
 }
 

@@ -14,10 +14,13 @@ import (
 type DeltaFIFO[T api.Object] struct {
 	// known has every object as it will be after the next Pop. Only the producer uses it.
 	known      map[api.Key]knownObject[T]
-	generation uint32 // of the last Replace
-	listed     bool   // Replace was called
+	generation uint32    // of the last Replace
+	listed     bool      // Replace was called
+	flushes    bool      // the producer calls Flush, so that Put need not wake the consumer
+	flushed    time.Time // when the last Flush of a change ended
 
-	changed chan struct{} // has one element when there may be something to pop
+	changed    chan struct{} // has one element when there may be something to pop
+	processing sync.Mutex    // held while a batch is processed, and after Close
 
 	mu      sync.Mutex // guards the fields below
 	buffer  *changeBuffer[T]
@@ -67,6 +70,7 @@ func (q *DeltaFIFO[T]) Put(object T, version string) {
 	defer q.mu.Unlock()
 	q.put(object, false)
 	q.advance(version)
+	q.added()
 }
 
 // Delete records the deletion of an object, with its last state. If the object is not known, only the version advances.
@@ -84,6 +88,7 @@ func (q *DeltaFIFO[T]) Delete(object T, version string) {
 		q.recordDeletion(key, old, object, unknown)
 	}
 	q.advance(version)
+	q.added()
 }
 
 // DeleteKey records the deletion of an object whose last state the producer has not received. The change has the known
@@ -95,6 +100,7 @@ func (q *DeltaFIFO[T]) DeleteKey(key api.Key, version string) {
 		q.recordDeletion(key, old, old.object, true)
 	}
 	q.advance(version)
+	q.added()
 }
 
 // Bookmark records a version of the collection without a change. Only the producer may call it.
@@ -102,6 +108,7 @@ func (q *DeltaFIFO[T]) Bookmark(version string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.advance(version)
+	q.added()
 }
 
 // Resync makes handlers get every object again. Several calls before a Pop have the effect of one. It may be called on
@@ -111,19 +118,18 @@ func (q *DeltaFIFO[T]) Resync() {
 	defer q.mu.Unlock()
 	q.resync = true
 	q.markDirty()
+	q.signal()
 }
 
-// Pop waits for a change, takes all changes, and calls process with them, without a lock. It returns nil after that, or
-// the error of ctx. Only one goroutine may call it.
+// Pop waits for a change, takes all changes, and calls process with them. The producer need not wait for process. It
+// returns nil after that, or the error of ctx. Only one goroutine may call it.
 func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 	for {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		batch, taken := q.take()
-		if taken != nil {
-			process(batch)
-			q.recycle(taken)
+		q.processing.Lock()
+		if q.pop(process) {
 			return nil
 		}
 		select {
@@ -131,6 +137,19 @@ func (q *DeltaFIFO[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// pop calls process with all changes, if there are any. It releases the processing lock, which the caller has taken,
+// even if process ends the goroutine.
+func (q *DeltaFIFO[T]) pop(process func(Batch[T])) bool {
+	defer q.processing.Unlock()
+	batch, taken := q.take()
+	if taken == nil {
+		return false
+	}
+	process(batch)
+	q.recycle(taken)
+	return true
 }
 
 // take replaces the buffer and returns the old one, or nil if there is nothing to pop.
@@ -207,7 +226,13 @@ func (q *DeltaFIFO[T]) markDirty() {
 	if !q.dirty {
 		q.dirty, q.since = true, time.Now()
 	}
-	q.signal()
+}
+
+// added wakes the consumer, unless a Flush will follow.
+func (q *DeltaFIFO[T]) added() {
+	if !q.flushes {
+		q.signal()
+	}
 }
 
 func (q *DeltaFIFO[T]) signal() {

@@ -33,10 +33,11 @@
 //
 // # Concurrency
 //
-// One goroutine may produce (Put, Delete, DeleteKey, Bookmark, Replace, Get, Lookup, KnownLen) and one may consume
-// (Pop). Resync may be called on any goroutine. Only Pop blocks, at most until its context ends. One mutex guards the
-// changes. It is not held while a batch is processed, so the producer does not wait for the consumer, and the function
-// that Pop calls may use the queue, except Pop.
+// One goroutine may produce (Put, Delete, DeleteKey, Bookmark, Replace, Flush, Get, Lookup, KnownLen) and one may
+// consume (Pop, then Close). Resync may be called on any goroutine. Pop blocks, at most until its context ends, and
+// Close blocks until no batch is processed. One mutex guards the changes. It is not held while a batch is processed, so
+// the producer does not wait for the consumer, and the function that processes a batch may use the queue, except Pop,
+// Flush and Close. Two batches are never processed at once.
 //
 // # Differences from client-go
 //

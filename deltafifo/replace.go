@@ -30,6 +30,7 @@ func (q *DeltaFIFO[T]) Replace(list []T, version string) {
 	}
 	q.version = version
 	q.markDirty()
+	q.signal()
 }
 
 // dropMissing deletes the known objects that are not in the list. It marks objects of the list with the number of this

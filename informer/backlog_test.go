@@ -336,12 +336,13 @@ func TestFullBacklogKeepsOneResync(t *testing.T) {
 func TestPendingDoesNotDropDuringTake(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener("handler", func(api.Change[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
+			l := newProcessListener(HandlerOptions{Coalesce: coalesce}, func(api.Change[*thing]) {}, newWatchdog(-1, nil), zap.NewNop())
+			l.start(t.Context(), nil)
 			l.push(groupOf(added(one(1))))
 			require.Equal(t, 1, l.pending())
 			l.swap()
 			require.Equal(t, 1, l.pending())
-			require.True(t, l.deliver(t.Context(), groupOf(added(one(1)))))
+			require.True(t, l.deliver(groupOf(added(one(1)))))
 			require.Zero(t, l.pending())
 		})
 	}

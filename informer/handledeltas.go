@@ -12,6 +12,7 @@ import (
 func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	i.mutations.observe(batch)
 	snapshot := i.handleDeltas(batch)
+	i.deliverReady()
 	i.mutations.checkIfDue()
 	if i.o.OnBatch != nil {
 		i.o.OnBatch(batch, snapshot)
@@ -30,7 +31,12 @@ type Stored struct {
 
 // ObserveBatches calls f with every later batch of changes when it is in the cache, for metrics and traces. Bookmarks
 // and resyncs are not batches of changes. The next batch waits for f. The returned function ends the calls.
-func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) { return i.batches.Add(f) }
+func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) {
+	if i.held != nil {
+		return i.held.ObserveBatches(f)
+	}
+	return i.batches.Add(f)
+}
 
 // handleDeltas applies a batch to the cache, publishes it and appends its changes to the backlogs. It is the only
 // writer of the cache. It holds the informer's lock throughout, so that a handler that joins at the same time gets the
@@ -144,10 +150,32 @@ func (i *Informer[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch de
 	}
 }
 
+// broadcast appends a group to all backlogs. It collects the handlers that process can call itself.
 func (i *Informer[T]) broadcast(g *group[T]) {
 	for _, l := range i.listeners {
-		l.push(g)
+		if pending := l.push(g); l.nonBlocking && pending <= fewNotifications {
+			i.ready = append(i.ready, l)
+		} else {
+			l.wakeUp()
+		}
 	}
+}
+
+// fewNotifications is the largest backlog that process delivers itself. A longer one would delay the next batch.
+const fewNotifications = 16
+
+// deliverReady calls the handlers that do not block, without a lock. If the goroutine of such a handler is delivering,
+// it delivers the new changes too.
+func (i *Informer[T]) deliverReady() {
+	for _, l := range i.ready {
+		if l.pending() <= fewNotifications && l.delivery.TryLock() { // a resync may have followed
+			l.deliverAll()
+		} else {
+			l.wakeUp()
+		}
+	}
+	clear(i.ready)
+	i.ready = i.ready[:0]
 }
 
 // notifyResync appends a resync to the backlogs of the handlers that are due. It skips the keys that are in notified.
@@ -158,6 +186,7 @@ func (i *Informer[T]) notifyResync(snapshot *cache.Snapshot[T], notified map[api
 		if l.resync.due(now) {
 			l.resync.advance(now)
 			l.push(g)
+			l.wakeUp()
 		}
 	}
 }

@@ -51,10 +51,12 @@ type Options[T api.Object] struct {
 	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. The call
 	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
 	StuckAfter time.Duration
+	// CrashOnPanic lets a panic of a handler end the process. Otherwise it is counted and logged.
+	CrashOnPanic bool
 
 	// OnMutation turns the mutation detector on. It is called with each cached object that was changed by user code.
 	// The detector checks the objects from time to time and when Run ends. It costs a copy of every object and is meant
-	// for tests. The informer handles no batch until OnMutation returns.
+	// for tests. The informer handles no batch until OnMutation returns. It has no effect together with Hold.
 	OnMutation func(cache.Mutation)
 
 	// OnBatch is called with every batch of changes that has reached the cache, and with the snapshot after it, for
@@ -64,6 +66,10 @@ type Options[T api.Object] struct {
 
 	// Logger receives the log entries. A nil Logger means no log.
 	Logger *zap.Logger
+
+	// Hold decides how the informer holds the objects in memory. Package packed has implementations that keep bytes.
+	// Nil keeps the decoded objects.
+	Hold Holding[T]
 
 	reflector.Tuning
 }
@@ -80,6 +86,7 @@ type Informer[T api.Object] struct {
 	mutations *mutations[T]
 	batches   hooks.Set[Stored]
 	watchdog  *watchdog
+	held      held // works for this informer if Options.Hold is set; see View
 
 	synced  chan struct{}  // closed when the cache holds the first list
 	stopped chan struct{}  // closed when the cache does not change any more
@@ -89,22 +96,31 @@ type Informer[T api.Object] struct {
 	state         runstate.State
 	startListener func(*processListener[T]) // starts the goroutine of a listener; nil unless Run is active
 	listeners     []*processListener[T]
-	resyncCheck   time.Duration // the period of the resync ticker; fixed when Run begins; 0 means no ticker
+	ready         []*processListener[T] // those that process calls itself; only process and its callees use it
+	resyncCheck   time.Duration         // the period of the resync ticker; fixed when Run begins; 0 means no ticker
 	waiters       []*waiter
 	heardAt       time.Time // when the newest state in the cache was received: a change, a version or the first list
 }
 
 // New returns an informer of the objects that lw lists. It sends no request before Run.
 func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
-	fifo := deltafifo.New[T]()
+	if o.Hold != nil {
+		i := &Informer[T]{lw: lw, o: o}
+		o.Hold.HoldObjects(i)
+		return i
+	}
 	i := &Informer[T]{
-		lw: lw, o: o, fifo: fifo,
-		reflector: reflector.New(lw, fifo, o.reflector()),
+		lw: lw, o: o, fifo: deltafifo.New[T](),
 		indexer:   cache.New[T](),
 		mutations: newMutations[T](o.OnMutation),
 		synced:    make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
+	ro := o.reflector()
+	if o.OnBatch == nil && o.OnMutation == nil { // these may block, and must not block the reflector
+		ro.OnWait = func(more bool) { i.fifo.Flush(i.process, more) }
+	}
+	i.reflector = reflector.New(lw, i.fifo, ro)
 	i.log = i.reflector.Logger()
 	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
 	return i
@@ -113,6 +129,10 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 // UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. After the start of Run it
 // has no effect.
 func (i *Informer[T]) UseLogger(log *zap.Logger) {
+	if i.held != nil {
+		i.held.UseLogger(log)
+		return
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.state != runstate.Created {
@@ -145,6 +165,16 @@ func (i *Informer[T]) Options() Options[T] { return i.o }
 // Cache returns a reader of the cache. Each of its methods reads the newest snapshot.
 func (i *Informer[T]) Cache() cache.Reader[T] { return i.indexer }
 
+// Indexer returns the cache itself, for tests and adapters that write to it. A write calls no handler, but the object
+// is in the replays that follow. Run does not know it: a later change of the object replaces it, and a relist does not
+// undo it. Indexer returns nil if Options.Hold is set, because such a cache is only for reading.
+func (i *Informer[T]) Indexer() *cache.Indexer[T] {
+	if i.held != nil {
+		return nil
+	}
+	return i.indexer
+}
+
 // Snapshot returns the current content of the cache, with its version. A snapshot never changes.
 func (i *Informer[T]) Snapshot() *cache.Snapshot[T] { return i.indexer.Snapshot() }
 
@@ -161,7 +191,12 @@ func (i *Informer[T]) Stopped() <-chan struct{} { return i.stopped }
 
 // Undecodable returns the objects whose newest state is not in the cache because it could not be decoded or
 // transformed.
-func (i *Informer[T]) Undecodable() []*api.UndecodableError { return i.reflector.Undecodable() }
+func (i *Informer[T]) Undecodable() []*api.UndecodableError {
+	if i.held != nil {
+		return i.held.Undecodable()
+	}
+	return i.reflector.Undecodable()
+}
 
 // AddIndex adds an index to the informer's cache, before or during Run. It corresponds to AddIndexers of client-go. The
 // returned value reads the index, so an index has no name, and its values have a type.
@@ -173,6 +208,9 @@ func AddIndex[T api.Object, V comparable](i *Informer[T], f cache.IndexFunc[T, V
 // and for all its goroutines, drops the pending notifications and returns nil. An error of OnUndecodable also ends Run,
 // and Run returns it. Run can be called once; the next call returns ErrRunning.
 func (i *Informer[T]) Run(ctx context.Context) error {
+	if i.held != nil {
+		return i.held.heldRun(ctx)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if err := i.begin(ctx); err != nil {
@@ -188,6 +226,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	}
 	for i.fifo.Pop(ctx, i.process) == nil {
 	}
+	i.fifo.Close()
 	i.end()
 	i.active.Wait()
 	i.watchdog.stop()
@@ -208,9 +247,10 @@ func (i *Informer[T]) begin(ctx context.Context) error {
 	i.state = runstate.Running
 	i.startListener = func(l *processListener[T]) {
 		l.resync.start(time.Now())
+		l.start(ctx, i.takeBacklog)
 		i.active.Go(func() {
 			defer i.removeEnded(ctx, l)
-			l.run(ctx, i.takeBacklog)
+			l.run(ctx)
 		})
 	}
 	i.resyncCheck = resyncPeriod(i.o.ResyncPeriod, 0, false)

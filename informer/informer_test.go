@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -177,6 +178,59 @@ func TestStuckHandlerDelaysNothingElse(t *testing.T) {
 		require.Zero(t, stuck.Pending())
 		stop()
 	})
+}
+
+// TestSingleChange changes an object after a pause. The goroutine that received the change must store it and call the
+// handlers that do not block before it waits for the next change. Other handlers keep their own goroutines.
+func TestSingleChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &announcing{source: newSource(), waits: make(chan struct{}), proceed: make(chan struct{})}
+		i := informer.New(s, informer.Options[*widget]{})
+		quick, slow := newHistoryChecker(t), newHistoryChecker(t)
+		coalescing := newHistoryChecker(t)
+		release := make(chan struct{})
+		subscribe(t, i, quick.handle, informer.HandlerOptions{NonBlocking: true})
+		subscribe(t, i, coalescing.handle, informer.HandlerOptions{NonBlocking: true, Coalesce: true})
+		subscribe(t, i, func(n api.Change[*widget]) { <-release; slow.handle(n) }, informer.HandlerOptions{})
+		stop := running(t, i)
+		<-s.waits // for the first change
+		key := api.Key{Namespace: "default", Name: "a"}
+		for size := range 100 {
+			<-time.After(time.Second)
+			version := s.set("a", size)
+			s.proceed <- struct{}{}
+			<-s.waits
+			stored, _ := i.Cache().Get(key)
+			require.Equal(t, version, stored.ResourceVersion)
+			require.Same(t, stored, quick.state[key])
+			require.Same(t, stored, coalescing.state[key])
+			require.Empty(t, slow.state)
+		}
+		close(release)
+		synctest.Wait()
+		require.Equal(t, quick.state, slow.state)
+		close(s.proceed)
+		stop()
+	})
+}
+
+// announcing is a source that stops after each call of OnWait.
+type announcing struct {
+	*source
+	waits, proceed chan struct{}
+}
+
+func (s *announcing) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[api.Event[*widget], error] {
+	onWait := o.OnWait
+	o.OnWait = func() {
+		onWait()
+		select {
+		case s.waits <- struct{}{}:
+			<-s.proceed
+		case <-ctx.Done():
+		}
+	}
+	return s.source.Watch(ctx, o)
 }
 
 func TestCoalescingBacklogIsBounded(t *testing.T) {
@@ -600,7 +654,7 @@ func TestHandlersJoinAndLeaveConcurrently(t *testing.T) {
 				defer func() { finished <- struct{}{} }()
 				for n := range 50 {
 					b := newHistoryChecker(t)
-					r, err := i.Subscribe(b.handle, informer.HandlerOptions{Coalesce: n%2 == 0})
+					r, err := i.Subscribe(b.handle, informer.HandlerOptions{Coalesce: n%2 == 0, NonBlocking: n%5 < 2})
 					if err != nil {
 						return
 					}

@@ -17,12 +17,17 @@ import (
 // notifications. The name is that of client-go's processorListener, which needs two goroutines and channels between
 // them.
 type processListener[T api.Object] struct {
-	name       string
-	handle     func(api.Change[T])
-	log        *zap.Logger
-	coalesce   bool
-	newBacklog func() backlog[T]
-	resync     resyncTimer // guarded by the informer's lock
+	name        string
+	handle      func(api.Change[T])
+	log         *zap.Logger
+	coalesce    bool
+	crash       bool // see Options.CrashOnPanic
+	nonBlocking bool // process may call the handler, instead of the listener's goroutine
+	newBacklog  func() backlog[T]
+	resync      resyncTimer // guarded by the informer's lock
+	// take empties the backlog. ended reports whether no call may start. Both are set when the listener starts.
+	take  func(*processListener[T]) []*group[T]
+	ended func() bool
 
 	wake    chan struct{} // has one element when the backlog may have grown
 	stop    chan struct{} // closed by remove
@@ -36,21 +41,23 @@ type processListener[T api.Object] struct {
 	mu      sync.Mutex // guards the field below
 	backlog backlog[T]
 
-	sampler callSampler // of the delivering goroutine
+	delivery sync.Mutex // held while the handler may be called, and when the listener has ended
+	// The fields below belong to the goroutine that holds delivery.
+	sampler callSampler
 	current currentCall
 }
 
 func newProcessListener[T api.Object](
-	name string, handle func(api.Change[T]), coalesce bool, dog *watchdog, log *zap.Logger,
+	o HandlerOptions, handle func(api.Change[T]), dog *watchdog, log *zap.Logger,
 ) *processListener[T] {
 	l := &processListener[T]{
-		name: name, handle: handle,
-		coalesce: coalesce, newBacklog: func() backlog[T] { return newBacklog[T](coalesce) },
+		name: o.Name, handle: handle, nonBlocking: o.NonBlocking,
+		coalesce: o.Coalesce, newBacklog: func() backlog[T] { return newBacklog[T](o.Coalesce) },
 		wake: make(chan struct{}, 1), stop: make(chan struct{}), synced: make(chan struct{}), done: make(chan struct{}),
-		backlog: newBacklog[T](coalesce), current: currentCall{watchdog: dog},
+		backlog: newBacklog[T](o.Coalesce), current: currentCall{watchdog: dog},
 	}
 	l.useLogger(log)
-	l.current.reportLong, l.current.reportReturn = l.logStuck, l.logReturn
+	l.current.report = l.reportLong
 	return l
 }
 
@@ -59,11 +66,17 @@ func (l *processListener[T]) useLogger(log *zap.Logger) {
 	l.log = log.With(zap.String("handler", l.name))
 }
 
-// push appends a group to the backlog. The informer's lock is held, so that all listeners get the groups in one order.
-func (l *processListener[T]) push(g *group[T]) {
+// push appends a group to the backlog and returns the length of the backlog. The informer's lock is held, so that all
+// listeners get the groups in one order.
+func (l *processListener[T]) push(g *group[T]) (pending int) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.backlog.push(g)
-	l.mu.Unlock()
+	return l.backlog.len()
+}
+
+// wakeUp makes the listener's goroutine deliver the backlog.
+func (l *processListener[T]) wakeUp() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -98,14 +111,16 @@ func (l *processListener[T]) remove() {
 	}
 }
 
-func (l *processListener[T]) ended(ctx context.Context) bool {
-	return l.removed.Load() || ctx.Err() != nil
+// start sets what run and deliverAll need, until ctx ends.
+func (l *processListener[T]) start(ctx context.Context, take func(*processListener[T]) []*group[T]) {
+	l.take = take
+	l.ended = func() bool { return l.removed.Load() || ctx.Err() != nil }
 }
 
-// run delivers notifications until the listener is removed or ctx ends. It calls take to empty the backlog.
-func (l *processListener[T]) run(ctx context.Context, take func(*processListener[T]) []*group[T]) {
+// run delivers notifications until the listener is removed or ctx ends.
+func (l *processListener[T]) run(ctx context.Context) {
 	defer close(l.done)
-	defer l.current.end()
+	defer l.delivery.Lock() // waits for a call by process, and prevents the next
 	for {
 		select {
 		case <-l.wake:
@@ -114,21 +129,29 @@ func (l *processListener[T]) run(ctx context.Context, take func(*processListener
 		case <-ctx.Done():
 			return
 		}
-		groups := take(l)
-		for i, g := range groups {
-			if !l.deliver(ctx, g) {
-				return
-			}
-			groups[i] = nil // the garbage collector may free a delivered group before the others are delivered
-		}
-		l.current.end()
+		l.delivery.Lock()
+		l.deliverAll()
 	}
 }
 
-// deliver calls the handler for each notification of g. It reports whether run should continue.
-func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
+// deliverAll takes the backlog and delivers it. It releases the delivery lock, which the caller has taken, even if a
+// handler ends the goroutine.
+func (l *processListener[T]) deliverAll() {
+	defer l.delivery.Unlock()
+	defer l.current.end()
+	groups := l.take(l)
+	for i, g := range groups {
+		if !l.deliver(g) {
+			return
+		}
+		groups[i] = nil // the garbage collector may free a delivered group before the others are delivered
+	}
+}
+
+// deliver calls the handler for each notification of g. It reports whether the listener goes on.
+func (l *processListener[T]) deliver(g *group[T]) bool {
 	for n := range g.all() {
-		if l.ended(ctx) {
+		if l.ended() {
 			return false
 		}
 		l.current.next()
@@ -138,15 +161,19 @@ func (l *processListener[T]) deliver(ctx context.Context, g *group[T]) bool {
 			l.measure(pending)
 		}
 	}
-	if g.completes && !l.ended(ctx) {
+	if g.completes && !l.ended() {
 		close(l.synced)
 	}
 	return true
 }
 
-// call calls the handler and recovers its panic. The notification counts as delivered.
+// call calls the handler and recovers its panic, unless the panic is to end the process. The notification counts as
+// delivered.
 func (l *processListener[T]) call(n api.Change[T]) {
 	defer func() {
+		if l.crash {
+			return
+		}
 		if p := recover(); p != nil {
 			l.panics.Add(1)
 			l.log.Error("handler panicked", zap.Any("panic", p), zap.String("key", api.FormatKey(api.KeyOf(n.Object))),
@@ -163,14 +190,9 @@ func (l *processListener[T]) measure(pending int64) {
 	}
 }
 
-// logStuck logs that a call takes longer than StuckAfter.
-func (l *processListener[T]) logStuck(took time.Duration) {
-	l.log.Warn("handler takes long", zap.Duration("took", took), zap.Int("pending", l.pending()))
-}
-
-// logReturn logs that such a call has returned.
-func (l *processListener[T]) logReturn(took time.Duration) {
-	l.log.Warn("handler has returned", zap.Duration("took", took))
+// reportLong logs that a call takes longer than StuckAfter, or that such a call has returned.
+func (l *processListener[T]) reportLong(what string, took time.Duration) {
+	l.log.Warn(what, zap.Duration("took", took), zap.Int("pending", l.pending()))
 }
 
 // takeBacklog empties the backlog of l and returns its groups.

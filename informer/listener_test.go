@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,7 +13,8 @@ import (
 // counter returns a listener whose handler only counts, and a group with that number of notifications.
 func counter(notifications int) (*processListener[*thing], *group[*thing]) {
 	counted := 0
-	l := newProcessListener("counter", func(api.Change[*thing]) { counted++ }, false, newWatchdog(0, nil), zap.NewNop())
+	l := newProcessListener(HandlerOptions{}, func(api.Change[*thing]) { counted++ }, newWatchdog(0, nil), zap.NewNop())
+	l.start(context.Background(), nil)
 	g := &group[*thing]{}
 	for range notifications {
 		g.changes = append(g.changes, added(&thing{name: "a"}))
@@ -22,7 +24,27 @@ func counter(notifications int) (*processListener[*thing], *group[*thing]) {
 
 func TestDeliveringDoesNotAllocate(t *testing.T) {
 	l, g := counter(1000)
-	require.Zero(t, testing.AllocsPerRun(100, func() { l.deliver(t.Context(), g) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { l.deliver(g) }))
+}
+
+// unknown is a ListerWatcher that does not know its resource. It is never listed.
+type unknown struct{ api.ListerWatcher[*thing] }
+
+func (unknown) Resource() api.Resource { return api.Resource{} }
+
+// TestCrashOnPanic calls the function that a listener's goroutine calls, because a panic there would end the process.
+func TestCrashOnPanic(t *testing.T) {
+	for _, crash := range []bool{false, true} {
+		i := New(unknown{}, Options[*thing]{CrashOnPanic: crash})
+		_, err := i.Subscribe(func(api.Change[*thing]) { panic("a bug") }, HandlerOptions{})
+		require.NoError(t, err)
+		call := func() { i.listeners[0].call(added(&thing{name: "a"})) }
+		if crash {
+			require.PanicsWithValue(t, "a bug", call)
+		} else {
+			require.NotPanics(t, call)
+		}
+	}
 }
 
 // BenchmarkDeliver delivers 1,000 notifications at a time.
@@ -30,7 +52,7 @@ func BenchmarkDeliver(b *testing.B) {
 	l, g := counter(1000)
 	b.ReportAllocs()
 	for b.Loop() {
-		l.deliver(b.Context(), g)
+		l.deliver(g)
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/1000, "ns/delivery")
 }

@@ -29,7 +29,7 @@ func requireCollected(t *testing.T, p weak.Pointer[thing], reason string) {
 func TestRemovedHandlerHoldsNoObject(t *testing.T) {
 	for name, coalesce := range map[string]bool{"full": false, "coalescing": true} {
 		t.Run(name, func(t *testing.T) {
-			l := newProcessListener("stuck", func(api.Change[*thing]) {}, coalesce, newWatchdog(-1, nil), zap.NewNop())
+			l := newProcessListener(HandlerOptions{Coalesce: coalesce}, func(api.Change[*thing]) {}, newWatchdog(-1, nil), zap.NewNop())
 			object := &thing{name: "a"}
 			p := weak.Make(object)
 			l.push(groupOf(added(object)))
@@ -45,17 +45,19 @@ func TestRemovedHandlerHoldsNoObject(t *testing.T) {
 // TestDeliveredGroupsAreReleased has a handler that is stuck in the second of two groups, which it took together.
 func TestDeliveredGroupsAreReleased(t *testing.T) {
 	stuck, release := make(chan struct{}), make(chan struct{})
-	l := newProcessListener("stuck", func(n api.Change[*thing]) {
+	l := newProcessListener(HandlerOptions{}, func(n api.Change[*thing]) {
 		if n.Object.name == "second" {
 			close(stuck)
 			<-release
 		}
-	}, false, newWatchdog(-1, nil), zap.NewNop())
+	}, newWatchdog(-1, nil), zap.NewNop())
 	delivered := &thing{name: "first"}
 	p := weak.Make(delivered)
 	l.push(groupOf(added(delivered)))
 	l.push(groupOf(added(&thing{name: "second"})))
-	go l.run(t.Context(), func(l *processListener[*thing]) []*group[*thing] { return l.swap().groups(nil, time.Time{}) })
+	l.wakeUp()
+	l.start(t.Context(), func(l *processListener[*thing]) []*group[*thing] { return l.swap().groups(nil, time.Time{}) })
+	go l.run(t.Context())
 	<-stuck
 	requireCollected(t, p, "through the groups that were taken")
 	l.remove()

@@ -26,6 +26,13 @@ type HandlerOptions struct {
 	// the number of objects. The handler may miss intermediate states, and objects that were created and deleted
 	// meanwhile. Handlers that count changes, such as expectations, must not use it.
 	Coalesce bool
+	// IdentityOnly says that the handler reads only the keys, the UIDs and the versions of the objects. If the informer
+	// keeps packed objects (Options.Hold), it does not decode them for the handler, and their other fields are empty.
+	IdentityOnly bool
+	// NonBlocking says that the handler always returns at once: it does not wait, and it does not end its goroutine.
+	// The informer may then call it on the goroutine that applies a small batch, which saves the time to wake another
+	// goroutine. While such a handler runs, the informer receives nothing.
+	NonBlocking bool
 }
 
 // Registration is a handler of an informer. AddEventHandler and Subscribe return one. Its methods may be called on any
@@ -96,11 +103,15 @@ func (i *Informer[T]) Subscribe(f func(api.Change[T]), o HandlerOptions) (Regist
 	if o.Name == "" {
 		o.Name = handlerName(f)
 	}
+	if i.held != nil {
+		return i.held.heldSubscribe(f, o)
+	}
 	desired := o.ResyncPeriod
 	if desired == 0 {
 		desired = i.o.ResyncPeriod
 	}
-	l := newProcessListener(o.Name, f, o.Coalesce, i.watchdog, i.log)
+	l := newProcessListener(o, f, i.watchdog, i.log)
+	l.crash = i.o.CrashOnPanic
 	if err := i.addListener(l, desired); err != nil {
 		return nil, fmt.Errorf("add handler %s of %s: %w", o.Name, i.Resource(), err)
 	}
@@ -118,6 +129,7 @@ func (i *Informer[T]) addListener(l *processListener[T], desiredResync time.Dura
 	i.listeners = append(i.listeners, l)
 	if runstate.IsClosed(i.synced) {
 		l.push(&group[T]{replay: i.indexer.Snapshot(), at: time.Now(), completes: true})
+		l.wakeUp()
 	}
 	if i.state == runstate.Running {
 		i.startListener(l)

@@ -206,6 +206,9 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
 		OnMutation:   func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
 	}
+	if seed%4 >= 2 {
+		wanted.OnMutation = nil // so that the reflector's goroutine processes single changes
+	}
 	if seed%2 == 1 {
 		s.first = &simulatedFaults[int(seed/2)%len(simulatedFaults)]
 		switch s.first.list {
@@ -413,6 +416,7 @@ func (s *simulation) join() {
 	h := &simulatedHandler{s: s, state: map[api.Key]*simulated{}}
 	o := HandlerOptions{Name: fmt.Sprint("handler", len(s.handlers)), Coalesce: s.coin()}
 	slow := s.rand.IntN(3) == 0
+	o.NonBlocking = !slow && len(s.handlers)%2 == 0
 	pauses := rand.New(rand.NewPCG(s.rand.Uint64(), 0))
 	registration, err := s.informer.Subscribe(func(n api.Change[*simulated]) {
 		if slow {

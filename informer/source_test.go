@@ -144,6 +144,9 @@ func (s *source) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[ap
 					return
 				}
 			}
+			if o.OnWait != nil {
+				o.OnWait()
+			}
 			select {
 			case <-changed:
 			case <-ctx.Done():

@@ -46,6 +46,9 @@ type HandlerStatus struct {
 
 // Status returns the state of the informer. It may be called on any goroutine, before, during and after Run.
 func (i *Informer[T]) Status() Status {
+	if i.held != nil {
+		return i.held.heldStatus().(Status)
+	}
 	snapshot := i.indexer.Snapshot()
 	s := Status{
 		Name:            i.reflector.Name(),

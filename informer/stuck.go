@@ -84,7 +84,7 @@ func (w *watchdog) stop() {
 func (w *watchdog) check() {
 	defer w.running.Done()
 	for _, c := range w.findLong() {
-		c.reportLong(c.took)
+		c.report("handler takes long", c.took)
 	}
 }
 
@@ -124,12 +124,11 @@ func (w *watchdog) findLong() (long []longCall) {
 	return long
 }
 
-// currentCall is the recorded time of one listener's call. All fields except startedAt belong to the listener's
-// goroutine.
+// currentCall is the recorded time of one listener's call. All fields except startedAt belong to the goroutine
+// that delivers.
 type currentCall struct {
-	watchdog     *watchdog
-	reportLong   func(took time.Duration) // reports a call that takes long,
-	reportReturn func(took time.Duration) // and its return
+	watchdog *watchdog
+	report   func(what string, took time.Duration) // of a call that takes long, and of its return
 
 	seenChecks int64        // the number of checks when the time was recorded
 	startedAt  atomic.Int64 // recorded time of the call in flight; 0 without a call, negative if it is reported
@@ -155,7 +154,7 @@ func (c *currentCall) end() { c.setStart(0) }
 // setStart replaces the recorded time. If the previous call was reported, its return is reported too.
 func (c *currentCall) setStart(at int64) {
 	if before := c.startedAt.Swap(at); before < 0 {
-		c.reportReturn(time.Since(c.watchdog.time(before)))
+		c.report("handler has returned", time.Since(c.watchdog.time(before)))
 	}
 }
 

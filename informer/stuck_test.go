@@ -79,17 +79,17 @@ func TestStuckHandlerIsReported(t *testing.T) {
 		after time.Duration
 		want  []string
 	}{
-		{"default", 0, []string{"6m0s: takes long, took 5m0s, pending 2", "1h1m0s: has returned, took 1h0m0s"}},
+		{"default", 0, []string{"6m0s: takes long, took 5m0s, pending 2", "1h1m0s: has returned, took 1h0m0s, pending 2"}},
 		{"chosen", 7 * time.Second, []string{
-			"1m7s: takes long, took 7s, pending 2", "1h1m0s: has returned, took 1h0m0s",
-			"1h1m7s: takes long, took 7s, pending 1", "1h5m0s: has returned, took 4m0s",
+			"1m7s: takes long, took 7s, pending 2", "1h1m0s: has returned, took 1h0m0s, pending 2",
+			"1h1m7s: takes long, took 7s, pending 1", "1h5m0s: has returned, took 4m0s, pending 1",
 		}},
 		{"chosen, no whole number of checks", 6*time.Minute + 7, []string{
-			"7m0.000000007s: takes long, took 6m0.000000007s, pending 2", "1h1m0s: has returned, took 1h0m0s",
+			"7m0.000000007s: takes long, took 6m0.000000007s, pending 2", "1h1m0s: has returned, took 1h0m0s, pending 2",
 		}},
 		{"so short that the first check is too early", 1, []string{
-			"1m0.000000002s: takes long, took 2ns, pending 0", "1h1m0s: has returned, took 1h0m0s",
-			"1h1m0.000000002s: takes long, took 2ns, pending 1", "1h5m0s: has returned, took 4m0s",
+			"1m0.000000002s: takes long, took 2ns, pending 0", "1h1m0s: has returned, took 1h0m0s, pending 2",
+			"1h1m0.000000002s: takes long, took 2ns, pending 1", "1h5m0s: has returned, took 4m0s, pending 1",
 		}},
 		{"never", -1, nil},
 	} {
@@ -164,8 +164,8 @@ func TestStuckInTheMiddleOfABacklog(t *testing.T) {
 		}
 		b.pass(2 * time.Hour)
 		require.Equal(t, []string{
-			"6m1s: takes long, took 5m0s, pending 101", "31m1s: has returned, took 30m0s",
-			"36m1s: takes long, took 5m0s, pending 100", "1h1m1s: has returned, took 30m0s",
+			"6m1s: takes long, took 5m0s, pending 101", "31m1s: has returned, took 30m0s, pending 101",
+			"36m1s: takes long, took 5m0s, pending 100", "1h1m1s: has returned, took 30m0s, pending 100",
 		}, b.lines())
 	})
 }
@@ -187,7 +187,7 @@ func TestStuckHandlerIsRemoved(t *testing.T) {
 				leave(b)
 				require.Zero(t, b.handler.StuckSince())
 				require.Len(t, b.lines(), 2)
-				require.Equal(t, "1h0m0s: has returned, took 1h0m0s", b.lines()[1])
+				require.Equal(t, "1h0m0s: has returned, took 1h0m0s, pending 0", b.lines()[1])
 			})
 		})
 	}
@@ -199,7 +199,7 @@ func TestEndWaitsForAStuckHandler(t *testing.T) {
 	runStuckTest(t, 0, []int{3600}, func(b *stuckTest) {
 		b.pass(time.Minute)
 		b.stop()
-		require.Equal(t, []string{"5m0s: takes long, took 5m0s, pending 0", "1h0m0s: has returned, took 1h0m0s"}, b.lines())
+		require.Equal(t, []string{"5m0s: takes long, took 5m0s, pending 0", "1h0m0s: has returned, took 1h0m0s, pending 0"}, b.lines())
 	})
 }
 

@@ -19,6 +19,9 @@ type waiter struct {
 // returns the error of ctx, or ErrStopped if the informer ends first. A version that is not a decimal number must be
 // reached exactly, because it cannot be compared.
 func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
+	if i.held != nil {
+		return i.held.WaitFor(ctx, version)
+	}
 	w := i.addWaiter(version)
 	if w == nil {
 		return nil

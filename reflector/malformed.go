@@ -29,13 +29,14 @@ var (
 
 // scope says which keys the objects of a collection can have.
 type scope struct {
-	namespaced bool
-	namespace  string // the only namespace of the collection; empty for all
+	namespaced, clusterScoped bool   // not both; neither if the resource is unknown
+	namespace                 string // the only namespace of the collection; empty for all
 }
 
 // scopeOf returns the scope of a ListerWatcher. Without a method Namespace, it may return objects of any namespace.
 func scopeOf[T any](lw api.ListerWatcher[T]) scope {
-	c := scope{namespaced: lw.Resource().Namespaced}
+	resource := lw.Resource()
+	c := scope{namespaced: resource.Namespaced, clusterScoped: !resource.Namespaced && resource.Plural != ""}
 	if confined, ok := lw.(interface{ Namespace() string }); ok {
 		c.namespace = confined.Namespace()
 	}
@@ -49,12 +50,12 @@ func (c scope) check(key api.Key) error {
 		return errNoName
 	case !isClean(key.Name):
 		return errBadName
-	case !c.namespaced && key.Namespace != "":
-		return errClusterScoped
-	case !c.namespaced || key.Namespace == c.namespace && key.Namespace != "":
-		return nil
-	case key.Namespace == "":
+	case key.Namespace == "" && c.namespaced:
 		return errNoNamespace
+	case key.Namespace == c.namespace || key.Namespace == "":
+		return nil
+	case c.clusterScoped:
+		return errClusterScoped
 	case !isClean(key.Namespace):
 		return errBadNamespace
 	case c.namespace != "":

@@ -10,7 +10,8 @@ import (
 )
 
 func TestScope(t *testing.T) {
-	cluster, all, confined := scope{}, scope{namespaced: true}, scope{namespaced: true, namespace: "default"}
+	cluster, all, confined := scope{clusterScoped: true}, scope{namespaced: true}, scope{namespaced: true, namespace: "default"}
+	unknown := scope{}
 	for _, c := range []struct {
 		of   scope
 		key  api.Key
@@ -36,6 +37,10 @@ func TestScope(t *testing.T) {
 		{confined, api.Key{Namespace: "default/x", Name: "a"}, errBadNamespace},
 		{confined, api.Key{Name: "a"}, errNoNamespace},
 		{confined, api.Key{Namespace: "default"}, errNoName},
+		{unknown, api.Key{Name: "a"}, nil},
+		{unknown, api.Key{Namespace: "default", Name: "a"}, nil},
+		{unknown, api.Key{Namespace: "a/b", Name: "a"}, errBadNamespace},
+		{unknown, api.Key{Namespace: "default"}, errNoName},
 	} {
 		require.Equal(t, c.want, c.of.check(c.key), "%+v %+v", c.of, c.key)
 		require.Zero(t, testing.AllocsPerRun(10, func() { _ = c.of.check(c.key) }), "%+v", c.key)

@@ -57,7 +57,7 @@ func (a arrows) String() string {
 var boxes = map[verb]string{watchList: "WatchList", page: "Page", watch: "Watch", probe: "Probe"}
 
 // arrowsOf returns the arrows that next takes from every state with this version.
-func arrowsOf(l limits, version string) arrows {
+func arrowsOf(l *limits, version string) arrows {
 	found := arrows{}
 	for _, s := range statesWith(version) {
 		for _, res := range allResults(s.do, version) {

@@ -53,6 +53,9 @@ type Options[T any] struct {
 	OnError func(error)
 	// OnRequest is called after every request, on the reflector's goroutine.
 	OnRequest func(Request)
+	// OnWait is called with true on the reflector's goroutine before a watch waits for its next event, if its source
+	// calls api.Options.OnWait. It is then called with false when the watch has ended.
+	OnWait func(more bool)
 	// Logger may be nil; then nothing is logged.
 	Logger *zap.Logger
 
@@ -106,7 +109,7 @@ type Reflector[T api.Object] struct {
 	lw     api.ListerWatcher[T]
 	store  Store[T]
 	o      Options[T]
-	limits limits
+	limits *limits
 	log    *zap.Logger
 	rand   func() float64
 
@@ -182,9 +185,9 @@ func (r *Reflector[T]) Name() string {
 	return name
 }
 
-func newLimits(watchLists bool, backoffBase, backoffMax time.Duration) limits {
+func newLimits(watchLists bool, backoffBase, backoffMax time.Duration) *limits {
 	backoffMax = orDefault(backoffMax, 30*time.Second)
-	return limits{
+	return &limits{
 		watchList:      watchLists,
 		watchListPause: 10 * time.Minute,
 		backoffBase:    orDefault(backoffBase, 800*time.Millisecond),

@@ -120,7 +120,10 @@ const (
 )
 
 // first returns the state before the first request, which is for a list.
-func (l limits) first(now time.Time) state { return l.chooseList(state{}, now) }
+func (l *limits) first(now time.Time) (s state) {
+	l.chooseList(&s, now)
+	return s
+}
 
 // next is the whole policy of a reflector. From the state and the result of the last request it returns the next state
 // and the pause before the next request, without jitter. It reads no clock and has no side effect.
@@ -128,47 +131,50 @@ func (l limits) first(now time.Time) state { return l.chooseList(state{}, now) }
 // No server can make a reflector send requests forever without a pause. A request follows at once only if something has
 // changed that cannot change forever: a page brought new objects, a watch lasted, or one way to get the state is used
 // up.
-func (l limits) next(s state, res result) (state, time.Duration) {
+func (l *limits) next(s state, res result) (state, time.Duration) {
 	s.spread = 0
 	if res.synced {
 		s.version = res.version
 	}
+	var wait time.Duration
 	switch {
 	case s.do == page:
-		return l.afterPage(s, res)
+		wait = l.afterPage(&s, &res)
 	case s.do == probe:
-		return l.afterProbe(s, res)
+		wait = l.afterProbe(&s, &res)
 	case !res.synced: // a watch begins with a complete state
-		return l.afterIncompleteWatchList(s, res)
-	}
-	s, wait := l.afterWatch(s, res)
-	if !s.resumable() {
-		s = l.chooseList(s, res.at) // without a version, a new watch would miss deletions
+		wait = l.afterIncompleteWatchList(&s, &res)
+	default:
+		wait = l.afterWatch(&s, &res)
+		if !s.resumable() {
+			l.chooseList(&s, res.at) // without a version, a new watch would miss deletions
+		}
 	}
 	return s, wait
 }
 
 // afterPage requests the next page, watches after the last one, or begins the list again.
-func (l limits) afterPage(s state, res result) (state, time.Duration) {
+func (l *limits) afterPage(s *state, res *result) time.Duration {
 	s.serverPages = s.serverPages || res.paged
 	isLater := s.list.token != ""
 	switch res.outcome {
 	case done:
 		if res.synced {
-			return s.listed(), 0
+			s.listed()
+			return 0
 		}
 		s.list.token = res.token
 		if res.items == 0 {
-			return s, l.backoffBase // a selector may have matched nothing on it, but empty pages may also have no end
+			return l.backoffBase // a selector may have matched nothing on it, but empty pages may also have no end
 		}
-		return s, 0
+		return 0
 	case busy, unreachable:
 		if isLater {
 			return l.retry(s, res, true) // the token is still valid
 		}
 	case expired, tooLarge, backwards, rolledBack:
 		lost := isLater && res.outcome == expired && !s.list.unlimited // the token has expired, not the version
-		s, repeated := s.requireConsistent(res.outcome)
+		repeated := s.requireConsistent(res.outcome)
 		s.list.unlimited = s.list.unlimited || lost
 		s.list.token = ""
 		return l.retry(s, res, repeated && !lost)
@@ -176,23 +182,25 @@ func (l limits) afterPage(s state, res result) (state, time.Duration) {
 		s.list.unlimited = s.list.unlimited || isLater
 	}
 	s.list.token = ""
-	return l.retry(l.chooseList(s, res.at), res, true)
+	l.chooseList(s, res.at)
+	return l.retry(s, res, true)
 }
 
 // afterIncompleteWatchList requests another WatchList, or a list in pages.
-func (l limits) afterIncompleteWatchList(s state, res result) (state, time.Duration) {
+func (l *limits) afterIncompleteWatchList(s *state, res *result) time.Duration {
 	switch res.outcome {
 	case busy, unreachable:
 		return l.retry(s, res, true)
 	case expired, tooLarge, backwards, rolledBack:
-		s, repeated := s.requireConsistent(res.outcome)
+		repeated := s.requireConsistent(res.outcome)
 		return l.retry(s, res, repeated)
 	case rejected, deadline, noWatchList:
-		return l.giveUpWatchList(s, res.at), res.retryAfter
+		l.giveUpWatchList(s, res.at)
+		return res.retryAfter
 	}
 	s.watchList.failures++
 	if s.watchList.failures >= maxWatchListFailures {
-		s = l.giveUpWatchList(s, res.at)
+		l.giveUpWatchList(s, res.at)
 	}
 	return l.retry(s, res, true)
 }
@@ -203,12 +211,12 @@ func (l limits) afterIncompleteWatchList(s state, res result) (state, time.Durat
 // A silent watch may be a watch from a version that the server has not reached: a server that was restored from a
 // backup sends nothing until it has reached that version again. A probe finds out. kube-apiserver sends a bookmark each
 // minute, so a watch that ends after a minute without an event or a bookmark leads to a probe.
-func (l limits) afterWatch(s state, res result) (state, time.Duration) {
+func (l *limits) afterWatch(s *state, res *result) time.Duration {
 	silence := s.watches.silence + res.lasted
 	if res.events > 0 || res.confirmed {
 		silence = 0
 	}
-	s = s.listed()
+	s.listed()
 	s.watches.silence = silence
 	if res.events > 0 {
 		s.watches.failures = 0
@@ -218,9 +226,9 @@ func (l limits) afterWatch(s state, res result) (state, time.Duration) {
 		if res.events > 0 || res.lasted >= l.shortWatch {
 			s.watches.failures = 0
 			if silence >= l.maxSilence {
-				s = s.probeIfOrdered()
+				s.probeIfOrdered()
 			}
-			return s, max(0, l.shortWatch-res.lasted) // a server may end each watch after its first event
+			return max(0, l.shortWatch-res.lasted) // a server may end each watch after its first event
 		}
 	case expired:
 		return l.relist(s, res)
@@ -228,14 +236,15 @@ func (l limits) afterWatch(s state, res result) (state, time.Duration) {
 		s.list.need = consistentRead
 		return l.relist(s, res)
 	case busy, unreachable:
-		return l.retry(s.probeIfOrdered(), res, true) // a restore from a backup begins with a stop of the server
+		s.probeIfOrdered()
+		return l.retry(s, res, true) // a restore from a backup begins with a stop of the server
 	}
 	if res.events == 0 {
 		s.watches.failures++
 	}
 	if s.watches.failures >= maxEmptyWatches {
 		s.watches = watchState{}
-		s = l.chooseList(s, res.at)
+		l.chooseList(s, res.at)
 	}
 	return l.retry(s, res, true)
 }
@@ -245,12 +254,12 @@ func (l limits) afterWatch(s state, res result) (state, time.Duration) {
 // connection. A busy probe is repeated once, because a server that starts refuses every request for a moment. After any
 // other failure of the probe, the watch may still succeed. The price: the version is not checked before the next
 // silence.
-func (l limits) afterProbe(s state, res result) (state, time.Duration) {
+func (l *limits) afterProbe(s *state, res *result) time.Duration {
 	tried := s.watches.busyProbes
-	s = s.listed()
+	s.listed()
 	switch res.outcome {
 	case done:
-		return s, 0
+		return 0
 	case rolledBack:
 		s.list.need = acceptRollback
 		return l.relist(s, res)
@@ -261,39 +270,37 @@ func (l limits) afterProbe(s state, res result) (state, time.Duration) {
 			s.do, s.watches.busyProbes = probe, tried+1
 		}
 	case rejected:
-		return s, res.retryAfter
+		return res.retryAfter
 	}
 	return l.retry(s, res, true)
 }
 
 // probeIfOrdered makes the next request a probe if versions have an order.
-func (s state) probeIfOrdered() state {
+func (s *state) probeIfOrdered() {
 	s.watches.silence = 0
 	if _, decimal := api.CompareVersions("1", s.version); decimal {
 		s.do = probe
 	}
-	return s
 }
 
-// listed returns s after a complete list: the next request is a watch.
-func (s state) listed() state {
+// listed sets the state after a complete list: the next request is a watch.
+func (s *state) listed() {
 	s.do, s.list = watch, listState{}
 	s.watchList.failures = 0
 	s.watches = watchState{failures: s.watches.failures}
-	return s
 }
 
 // requireConsistent makes the next list a consistent read, because the version reached was refused or contradicted. If
 // a consistent read was older, the next one is accepted. repeated reports whether the last list had the same
 // requirement.
-func (s state) requireConsistent(o outcome) (required state, repeated bool) {
+func (s *state) requireConsistent(o outcome) (repeated bool) {
 	need := consistentRead
 	if o == rolledBack {
 		need = acceptRollback
 	}
 	repeated = s.list.need >= need
 	s.list.need = max(s.list.need, need)
-	return s, repeated
+	return repeated
 }
 
 // resumable reports whether a watch can continue from the version reached. "" and "0" do not name a state: with them a
@@ -301,19 +308,17 @@ func (s state) requireConsistent(o outcome) (required state, repeated bool) {
 func (s state) resumable() bool { return s.version != "" && s.version != "0" }
 
 // chooseList makes the next request a WatchList, or a page while WatchLists are off.
-func (l limits) chooseList(s state, now time.Time) state {
+func (l *limits) chooseList(s *state, now time.Time) {
 	s.do = page
 	if l.watchList && !now.Before(s.watchList.after) {
 		s.do = watchList
 	}
-	return s
 }
 
 // giveUpWatchList makes the next request a page, and turns WatchLists off for limits.watchListPause.
-func (l limits) giveUpWatchList(s state, now time.Time) state {
+func (l *limits) giveUpWatchList(s *state, now time.Time) {
 	s.do = page
 	s.watchList = watchListState{after: now.Add(l.watchListPause)}
-	return s
 }
 
 // relist requests the whole state again: at once if it is the first failure in a long time, and after a backoff
@@ -323,39 +328,39 @@ func (l limits) giveUpWatchList(s state, now time.Time) state {
 // reflector has already waited during the outage. All clients of a server come back at the same time, so they spread
 // their lists over five seconds: 5,000 clients send 1,000 lists a second. Their pauses during a short outage spread
 // them over one second only. The price: the cache stays old for another 2.5 seconds on average.
-func (l limits) relist(s state, res result) (state, time.Duration) {
+func (l *limits) relist(s *state, res *result) time.Duration {
 	s.watches = watchState{}
 	isFirst := s.failures.outage && !s.failures.relisted
-	s = l.failed(l.chooseList(s, res.at), res)
+	l.chooseList(s, res.at)
+	l.failed(s, res)
 	s.failures.relisted = true
 	if isFirst && s.failures.count > 1 {
 		s.spread = l.relistSpread
-		return s, res.retryAfter
+		return res.retryAfter
 	}
-	return s, max(l.backoff(s.failures.count-1), res.retryAfter)
+	return max(l.backoff(s.failures.count-1), res.retryAfter)
 }
 
-// retry returns s and the pause before its request: the one that the server asked for, and the backoff if wait is set.
-func (l limits) retry(s state, res result, wait bool) (state, time.Duration) {
+// retry returns the pause before the next request: the one that the server asked for, and the backoff if wait is set.
+func (l *limits) retry(s *state, res *result, wait bool) time.Duration {
 	if !wait {
-		return s, res.retryAfter
+		return res.retryAfter
 	}
-	s = l.failed(s, res)
-	return s, max(l.backoff(s.failures.count), res.retryAfter)
+	l.failed(s, res)
+	return max(l.backoff(s.failures.count), res.retryAfter)
 }
 
 // failed counts a failure.
-func (l limits) failed(s state, res result) state {
+func (l *limits) failed(s *state, res *result) {
 	if res.at.Sub(s.failures.at) > l.backoffReset {
 		s.failures = failureState{}
 	}
 	s.failures.count++
 	s.failures.at, s.failures.outage = res.at, res.outcome == busy || res.outcome == unreachable
-	return s
 }
 
 // backoff returns the pause after a number of failures in a row. It doubles from the base to the maximum.
-func (l limits) backoff(failures int) time.Duration {
+func (l *limits) backoff(failures int) time.Duration {
 	if failures <= 0 {
 		return 0
 	}

@@ -22,7 +22,7 @@ const (
 	longest = 30 * time.Second
 )
 
-func testLimits() limits { return newLimits(true, 0, 0) }
+func testLimits() *limits { return newLimits(true, 0, 0) }
 
 // row is a row of the transition table: the next state and the pause after a state and a result. The request ended at
 // noon. It took half a second if the result does not set lasted.
@@ -510,13 +510,15 @@ func TestNextHonoursRetryAfter(t *testing.T) {
 
 func TestWatchListReturnsAfterItsPause(t *testing.T) {
 	l := testLimits()
-	s := l.giveUpWatchList(state{version: "7"}, noon)
+	s := state{version: "7"}
+	l.giveUpWatchList(&s, noon)
+	s.listed()
 	for after, want := range map[time.Duration]verb{0: page, 10*time.Minute - 1: page, 10 * time.Minute: watchList, time.Hour: watchList} {
-		s, _ := l.next(s.listed(), result{outcome: expired, synced: true, version: "7", at: noon.Add(after)})
+		s, _ := l.next(s, result{outcome: expired, synced: true, version: "7", at: noon.Add(after)})
 		require.Equal(t, want, s.do, after)
 	}
 	l.watchList = false
-	s, _ = l.next(s.listed(), result{outcome: expired, synced: true, version: "7", at: noon.Add(time.Hour)})
+	s, _ = l.next(s, result{outcome: expired, synced: true, version: "7", at: noon.Add(time.Hour)})
 	require.Equal(t, page, s.do)
 }
 
@@ -569,7 +571,7 @@ func TestBackoffMaximumIsKept(t *testing.T) {
 // hostile is a server with random answers and its own clock. It has one to three answers for each verb and repeats
 // them, because a fault that repeats forever is worse than one that changes.
 type hostile struct {
-	l        limits
+	l        *limits
 	s        state
 	now      time.Time
 	waits    []time.Duration

@@ -29,7 +29,14 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 		w.version, w.ordered = s.version, s.resumable()
 	}
 	o.OnUndecodable, o.OnOpen = w.undecodable, r.status.open
+	waits := false
+	if r.o.OnWait != nil {
+		o.OnWait = func() { waits = true; r.o.OnWait(true) }
+	}
 	err := w.consume(r.lw.Watch(ctx, o))
+	if waits {
+		r.o.OnWait(false) // for the events after the last wait
+	}
 	switch {
 	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
 	case w.staged != nil:

@@ -66,6 +66,13 @@ func (q *Queue[K]) ShutDownWithDrain(ctx context.Context) error {
 	return &DrainError{Ready: q.ready.length, Processing: q.inWork, Err: reason}
 }
 
+// ShuttingDown reports whether ShutDown or ShutDownWithDrain was called.
+func (q *Queue[K]) ShuttingDown() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed
+}
+
 // close makes the queue ignore adds, drops the delayed keys and wakes the waiting Gets.
 func (q *Queue[K]) close() {
 	q.closed = true

@@ -297,3 +297,13 @@ func TestShutDownLeavesNothingBehind(t *testing.T) {
 		require.Zero(t, time.Since(start)) // the bubble ends here and fails if a goroutine is left
 	})
 }
+
+func TestShuttingDown(t *testing.T) {
+	q := workqueue.New[string](workqueue.Options{})
+	require.False(t, q.ShuttingDown())
+	q.ShutDown()
+	require.True(t, q.ShuttingDown())
+	q = workqueue.New[string](workqueue.Options{})
+	require.NoError(t, q.ShutDownWithDrain(t.Context()))
+	require.True(t, q.ShuttingDown())
+}

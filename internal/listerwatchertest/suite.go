@@ -38,6 +38,7 @@ func Run[T api.Object](t *testing.T, o Options, make Make[T]) {
 		{"watch/from a version", nil, watchFromVersion[T]},
 		{"watch/history", nil, watchHistory[T]},
 		{"watch/open", func(o *testserver.Options) { o.BookmarkInterval = -1 }, watchOpen[T]},
+		{"watch/wait", func(o *testserver.Options) { o.BookmarkInterval = -1 }, watchWait[T]},
 		{"watch/from nothing", nil, watchFromNothing[T]},
 		{"watch/selector", nil, watchSelector[T]},
 		{"watch/bookmarks", nil, watchBookmarks[T]},

@@ -213,6 +213,30 @@ func watchOpen[T api.Object](b *bench[T]) {
 	require.Equal(b, 1, opened)
 }
 
+// watchWait checks that OnWait is called before each wait, if it is called at all.
+func watchWait[T api.Object](b *bench[T]) {
+	version := b.create("a")
+	waits := 0
+	o := api.Options[T]{ListOptions: metav1.ListOptions{ResourceVersion: version}, OnWait: func() { waits++ }}
+	next, stop := b.pull(b.subject.Watch(b.Context(), o))
+	defer stop()
+	for i := range 3 {
+		before := waits
+		event := make(chan string)
+		go func() { event <- next() }()
+		synctest.Wait()
+		if i > 0 && before > 0 {
+			require.Greater(b, waits, before, "the watch waits")
+		}
+		name := string(rune('b' + i))
+		require.Equal(b, "ADDED "+name+" "+b.create(name), <-event)
+	}
+	before := waits
+	_, err := b.subject.List(b.Context(), o, func(T) error { return nil })
+	require.NoError(b, err)
+	require.Equal(b, before, waits)
+}
+
 func watchExpired[T api.Object](b *bench[T]) {
 	version := b.create("a")
 	b.create("b")

@@ -60,6 +60,7 @@ func (i *Informer[T]) Printed() <-chan struct{} { return i.first }
 
 // Subscribe is informer.Informer.Subscribe for a handler whose notifications are printed.
 func (i *Informer[T]) Subscribe(f func(api.Change[T]), o informer.HandlerOptions) (informer.Registration, error) {
+	o.NonBlocking = false // await blocks
 	return i.Informer.Subscribe(func(n api.Change[T]) {
 		i.await(n)
 		i.printer.Line("handler", i.Resource().Plural, "%s", notification(n))

@@ -1,0 +1,252 @@
+package packed
+
+import (
+	"context"
+	"iter"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/informer"
+)
+
+// Train returns two functions that encode and decode the bytes of objects like the samples. Both append to dst and must
+// not keep src. decode must be safe for concurrent use; encode is called on one goroutine. An error means that the
+// samples do not suffice; the objects then stay plain.
+type Train = func(samples [][]byte) (encode func(dst, src []byte) []byte, decode func(dst, src []byte) ([]byte, error), err error)
+
+// Coded returns a Holding that keeps each object as the bytes in which it arrived, encoded by what train has returned
+// for objects of the same collection: a compression with a dictionary of its own. Package zstd of the module
+// github.com/leatproject/leat/packed/zstd has one.
+//
+// The first objects of the first list are the samples. When newer objects compress much worse than the samples did,
+// train is called again with newer samples. Objects that are cached keep their encoding.
+func Coded[T api.Object](train Train) informer.Holding[T] {
+	if train == nil {
+		panic("packed: Coded needs a function that trains")
+	}
+	return &coded[T]{train}
+}
+
+// coded is a pointer, so that two users share an informer only if they use one value.
+type coded[T api.Object] struct{ train Train }
+
+// HoldObjects implements informer.Holding.
+func (c *coded[T]) HoldObjects(i *informer.Informer[T]) {
+	e := &encoder{train: c.train}
+	added := e.add
+	if i.Options().Transform != nil {
+		added = nil // the object is decoded once more, so it is encoded after that
+	}
+	source, k := sourceOf(i.ListerWatcher(), added)
+	if added != nil {
+		source = &encodingSource{source, e}
+	}
+	informer.View(i, formOf(source, k, e.add))
+}
+
+const (
+	// enoughSamples is the number of objects that are trained with.
+	enoughSamples = 512
+	// fewestSamples is the number of objects that suffices at the end of the first list.
+	fewestSamples = 32
+	// keptSamples is the number of objects that are kept plain for the next training.
+	keptSamples = 128
+	// worse is the factor by which new objects compress worse than the samples before the encoder trains again.
+	worse = 1.3
+	// window is the number of objects between two decisions whether to train again.
+	window = 1024
+)
+
+// encoder encodes objects as they arrive. It belongs to the goroutine of the reflector.
+type encoder struct {
+	train  Train
+	coding *codec.Coding // nil before the first training
+
+	waiting []*codec.Packed // objects of the first list that no one else has yet
+	holding bool            // new objects wait for the first training
+
+	samples      []string // plain bytes for the next training
+	plain, coded int      // bytes of the objects since the last decision
+	objects      int      // their number
+	ratio        float64  // of coded to plain bytes, right after the training; 0 before the first decision
+}
+
+// add encodes a new object, or keeps it until the encoder is trained.
+func (e *encoder) add(p *codec.Packed) {
+	data, ok := p.Data()
+	if !ok {
+		return
+	}
+	e.sample(data)
+	if e.coding == nil {
+		if e.holding {
+			e.waiting = append(e.waiting, p)
+			return
+		}
+		if e.retrain(enoughSamples); e.coding == nil {
+			return
+		}
+	}
+	e.encode(p)
+}
+
+// sample keeps plain bytes for the next training: the first objects before the first training, and later objects that
+// are spread over the last window.
+func (e *encoder) sample(data string) {
+	const every = window / keptSamples
+	switch {
+	case e.coding == nil && len(e.samples) < enoughSamples, e.coding != nil && len(e.samples) < keptSamples:
+		e.samples = append(e.samples, data)
+	case e.coding != nil && e.objects%every == 0:
+		e.samples[e.objects/every%keptSamples] = data
+	}
+}
+
+func (e *encoder) encode(p *codec.Packed) {
+	before := p.Len()
+	e.coding.Encode(p)
+	e.plain, e.coded, e.objects = e.plain+before, e.coded+p.Len(), e.objects+1
+	if e.objects < window {
+		return
+	}
+	ratio := float64(e.coded) / float64(e.plain)
+	e.plain, e.coded, e.objects = 0, 0, 0
+	switch {
+	case e.ratio == 0:
+		e.ratio = ratio
+	case ratio > worse*e.ratio:
+		e.retrain(fewestSamples)
+	}
+}
+
+// retrain trains with the samples if there are enough.
+func (e *encoder) retrain(enough int) {
+	if len(e.samples) < enough {
+		return
+	}
+	samples := make([][]byte, len(e.samples))
+	for i, s := range e.samples {
+		samples[i] = []byte(s)
+	}
+	e.samples, e.ratio = nil, 0
+	if encode, decode, err := e.train(samples); err == nil {
+		e.coding = codec.NewCoding(encode, decode)
+	}
+}
+
+// release trains and encodes the waiting objects. They stay plain if they are too few.
+func (e *encoder) release(enough int) {
+	e.retrain(enough)
+	if e.coding != nil {
+		for _, p := range e.waiting {
+			e.encode(p)
+		}
+	}
+	e.waiting = nil
+}
+
+// encodingSource holds the first objects of the first list back until the encoder is trained, so that they are encoded
+// too.
+type encodingSource struct {
+	api.ListerWatcher[*codec.Packed]
+	encoder *encoder
+}
+
+// Namespace returns the namespace that the source is confined to, or "" for all.
+func (s *encodingSource) Namespace() string {
+	if confined, ok := s.ListerWatcher.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
+}
+
+// List lists the source. The objects that wait for a training are passed on together.
+func (s *encodingSource) List(ctx context.Context, o api.Options[*codec.Packed], each func(*codec.Packed) error) (metav1.ListMeta, error) {
+	h := holder[*codec.Packed]{encoder: s.encoder, pass: each}
+	h.begin()
+	defer h.end()
+	meta, err := s.ListerWatcher.List(ctx, o, h.add)
+	if flushErr := h.flush(fewestSamples); err == nil {
+		err = flushErr
+	}
+	return meta, err
+}
+
+// Watch watches the source. The initial objects of a WatchList wait as those of a list.
+func (s *encodingSource) Watch(ctx context.Context, o api.Options[*codec.Packed]) iter.Seq2[api.Event[*codec.Packed], error] {
+	if o.SendInitialEvents == nil || !*o.SendInitialEvents {
+		return s.ListerWatcher.Watch(ctx, o)
+	}
+	return func(yield func(api.Event[*codec.Packed], error) bool) {
+		stopped := false
+		h := holder[api.Event[*codec.Packed]]{encoder: s.encoder, pass: func(e api.Event[*codec.Packed]) error {
+			if !yield(e, nil) {
+				stopped = true
+				return context.Canceled
+			}
+			return nil
+		}}
+		h.begin()
+		defer h.end()
+		for event, err := range s.ListerWatcher.Watch(ctx, o) {
+			switch {
+			case err != nil:
+				if h.flush(fewestSamples) == nil {
+					yield(event, err)
+				}
+				return
+			case event.InitialEventsEnd:
+				_ = h.flush(fewestSamples)
+				h.end()
+			}
+			if !stopped {
+				_ = h.add(event)
+			}
+			if stopped {
+				return
+			}
+		}
+		_ = h.flush(fewestSamples)
+	}
+}
+
+// holder holds the elements of a list back while the encoder has no Coding.
+type holder[E any] struct {
+	encoder *encoder
+	pass    func(E) error
+	held    []E
+}
+
+func (h *holder[E]) begin() { h.encoder.holding = h.encoder.coding == nil }
+
+func (h *holder[E]) end() { h.encoder.holding, h.encoder.waiting = false, nil }
+
+// add passes an element on, or holds it back.
+func (h *holder[E]) add(element E) error {
+	if !h.encoder.holding {
+		return h.pass(element)
+	}
+	h.held = append(h.held, element)
+	if len(h.encoder.waiting) < enoughSamples {
+		return nil
+	}
+	return h.flush(enoughSamples)
+}
+
+// flush trains and passes on what was held back. Later elements are held back only if the training failed.
+func (h *holder[E]) flush(enough int) error {
+	if h.encoder.holding {
+		h.encoder.release(enough)
+		h.encoder.holding = h.encoder.coding == nil
+	}
+	held := h.held
+	h.held = nil
+	for _, element := range held {
+		if err := h.pass(element); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,49 @@
+package packed
+
+import (
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+	"github.com/leatproject/leat/informer"
+)
+
+// Bytes returns a Holding that keeps each object as the bytes in which it arrived, without managedFields unless
+// informer.Options.KeepManagedFields is set.
+func Bytes[T api.Object]() informer.Holding[T] { return plain[T]{} }
+
+type plain[T api.Object] struct{}
+
+// HoldObjects implements informer.Holding.
+func (plain[T]) HoldObjects(i *informer.Informer[T]) {
+	source, k := sourceOf(i.ListerWatcher(), nil)
+	informer.View(i, formOf(source, k, nil))
+}
+
+// formOf returns the form of objects that k packs and unpacks. added may be nil.
+func formOf[T api.Object](source api.ListerWatcher[*codec.Packed], k *codec.Packer[T], added func(*codec.Packed)) informer.Form[T, *codec.Packed] {
+	recent := &recent[T]{unpack: unpacked(k.Unpack)}
+	return informer.Form[T, *codec.Packed]{
+		Source:   source,
+		Unpack:   recent.unpack,
+		Share:    recent.get,
+		Identity: unpacked(k.UnpackIdentity),
+		Pack: func(object T) (*codec.Packed, error) {
+			p, err := k.Pack(object)
+			if err == nil && added != nil {
+				added(p)
+			}
+			return p, err
+		},
+	}
+}
+
+// unpacked returns a function without an error. The codec has checked that each object can be decoded before it was
+// cached, so an error is a bug, or broken memory.
+func unpacked[T any](unpack func(*codec.Packed) (T, error)) func(*codec.Packed) T {
+	return func(p *codec.Packed) T {
+		object, err := unpack(p)
+		if err != nil {
+			panic(err)
+		}
+		return object
+	}
+}

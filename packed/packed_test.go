@@ -1,0 +1,214 @@
+package packed_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/listerwatchertest"
+	"github.com/leatproject/leat/packed"
+	"github.com/leatproject/leat/testserver"
+)
+
+// counting is a coding that counts its calls.
+type counting struct {
+	trainings, samples int
+	encoded            atomic.Int64
+	decoded            atomic.Int64
+	fail               bool
+}
+
+func (c *counting) train(samples [][]byte) (encode func(dst, src []byte) []byte, decode func(dst, src []byte) ([]byte, error), err error) {
+	c.trainings++
+	c.samples = len(samples)
+	if c.fail {
+		return nil, nil, errors.New("no dictionary")
+	}
+	inner, back, err := flatten(samples)
+	encode = func(dst, src []byte) []byte {
+		c.encoded.Add(1)
+		return inner(dst, src)
+	}
+	decode = func(dst, src []byte) ([]byte, error) {
+		c.decoded.Add(1)
+		return back(dst, src)
+	}
+	return encode, decode, err
+}
+
+// with runs f in a bubble, with an informer of pods over protobuf that is synced.
+func with(t *testing.T, count int, o informer.Options[*corev1.Pod], f func(*testserver.Server, *informer.Informer[*corev1.Pod])) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(testserver.Options{})
+		for n := range count {
+			_, err := server.Create(pods, named(fmt.Sprintf("pod-%04d", n), "registry.example.com/image:v1"))
+			require.NoError(t, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { _ = server.Run(ctx) })
+		client, err := apiclient.New(apiclient.Config{
+			Host: server.URL(), Transport: listerwatchertest.Protobuf(server.Client().Transport),
+		})
+		require.NoError(t, err)
+		i := informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), o)
+		running.Go(func() { _ = i.Run(ctx) })
+		synctest.Wait()
+		require.Equal(t, count, i.Snapshot().Len())
+		f(server, i)
+		cancel()
+		running.Wait()
+	})
+}
+
+func named(name, image string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: name, Annotations: map[string]string{"note": strings.Repeat("all pods have this ", 20)},
+		},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: image}}},
+	}
+}
+
+// TestIdentityOnlyDecodesNothing counts the decodings for handlers that read only identities, for handlers that read
+// objects, and for readers.
+func TestIdentityOnlyDecodesNothing(t *testing.T) {
+	c := &counting{}
+	with(t, 100, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+		require.Equal(t, 1, c.trainings)
+		require.EqualValues(t, 100, c.encoded.Load())
+		got := 0
+		_, err := i.Subscribe(func(n api.Change[*corev1.Pod]) {
+			require.NotEmpty(t, n.Object.Name+n.Object.ResourceVersion+string(n.Object.UID))
+			require.Empty(t, n.Object.Spec.Containers)
+			got++
+		}, informer.HandlerOptions{IdentityOnly: true})
+		require.NoError(t, err)
+		_, err = server.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.Equal(t, 101, got)
+		require.Zero(t, c.decoded.Load())
+		require.Len(t, i.Snapshot().List(), 100)
+		require.EqualValues(t, 100, c.decoded.Load())
+	})
+}
+
+// TestHandlersOfOneChangeShareItsObjects has three handlers, which decode the old and the new state once.
+func TestHandlersOfOneChangeShareItsObjects(t *testing.T) {
+	c := &counting{}
+	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+		var mu sync.Mutex
+		seen := map[*corev1.Pod]int{}
+		for range 3 {
+			_, err := i.Subscribe(func(n api.Change[*corev1.Pod]) {
+				mu.Lock()
+				defer mu.Unlock()
+				seen[n.Object]++
+			}, informer.HandlerOptions{})
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		require.EqualValues(t, 40, c.decoded.Load())
+		_, err := server.Update(pods, named("pod-0001", "registry.example.com/image:v2"))
+		require.NoError(t, err)
+		synctest.Wait()
+		require.EqualValues(t, 41, c.decoded.Load(), "the old state was decoded before")
+		require.Len(t, seen, 41)
+		for _, times := range seen {
+			require.Equal(t, 3, times)
+		}
+		mine, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "pod-0001"})
+		require.Zero(t, seen[mine], "a reader owns its object")
+	})
+}
+
+// TestTrainsOnTheFirstList has lists of several lengths.
+func TestTrainsOnTheFirstList(t *testing.T) {
+	for _, tc := range []struct{ objects, trainings, samples int }{{0, 0, 0}, {31, 0, 0}, {32, 1, 32}, {511, 1, 511}, {1500, 1, 512}} {
+		c := &counting{}
+		o := informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}
+		with(t, tc.objects, o, func(_ *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+			require.Equal(t, tc.trainings, c.trainings, tc.objects)
+			require.Equal(t, tc.samples, c.samples)
+			require.EqualValues(t, tc.objects*tc.trainings, c.encoded.Load(), "every object of the list is encoded")
+			require.Len(t, i.Snapshot().List(), tc.objects)
+		})
+	}
+}
+
+// TestTrainsAgainWhenItStopsPaying changes all objects to something that the samples did not have.
+func TestTrainsAgainWhenItStopsPaying(t *testing.T) {
+	c := &counting{}
+	with(t, 1600, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+		require.Equal(t, 1, c.trainings)
+		update := func(image func(n int) string) {
+			for n := range 1600 {
+				_, err := server.Update(pods, named(fmt.Sprintf("pod-%04d", n), image(n)))
+				require.NoError(t, err)
+				if n%100 == 99 {
+					synctest.Wait()
+				}
+			}
+		}
+		update(func(int) string { return "registry.example.com/image:v1 " })
+		require.Equal(t, 1, c.trainings, "similar objects")
+		random := rand.New(rand.NewPCG(1, 1))
+		for range 2 {
+			// Only a dictionary that has the text can compress it.
+			text := make([]byte, 600)
+			for i := range text {
+				text[i] = byte('!' + random.IntN(90))
+			}
+			update(func(int) string { return string(text) })
+			for _, p := range i.Snapshot().List() {
+				require.Equal(t, string(text), p.Spec.Containers[0].Image)
+			}
+		}
+		require.Greater(t, c.trainings, 1)
+		require.Less(t, c.trainings, 6)
+	})
+}
+
+// TestTrainingMayFail keeps plain bytes.
+func TestTrainingMayFail(t *testing.T) {
+	c := &counting{fail: true}
+	with(t, 1300, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(_ *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+		require.Positive(t, c.trainings)
+		require.Zero(t, c.encoded.Load())
+		require.Len(t, i.Snapshot().List(), 1300)
+	})
+}
+
+// TestUsersShareEqualHoldings shares informers through a factory.
+func TestUsersShareEqualHoldings(t *testing.T) {
+	server := testserver.New(testserver.Options{})
+	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+	require.NoError(t, err)
+	f := informer.NewFactory(informer.FactoryOptions{})
+	share := func(hold informer.Holding[*corev1.Pod]) error {
+		_, err := informer.Shared(f, apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{Hold: hold})
+		return err
+	}
+	require.NoError(t, share(packed.Bytes[*corev1.Pod]()))
+	require.NoError(t, share(packed.Bytes[*corev1.Pod]()))
+	var conflict *informer.ConflictError
+	require.ErrorAs(t, share(nil), &conflict)
+	require.Equal(t, "Hold", conflict.Option)
+	require.ErrorAs(t, share(packed.Coded[*corev1.Pod](flatten)), &conflict)
+	require.Panics(t, func() { packed.Coded[*corev1.Pod](nil) })
+}

@@ -1,0 +1,123 @@
+package packed
+
+import (
+	"context"
+	"iter"
+	"reflect"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// packer is a ListerWatcher that can keep the bytes of its answers. The clients of apiclient and of
+// apiclient/websocket implement it.
+type packer interface {
+	Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
+}
+
+// typed is a ListerWatcher whose objects have a type that is known only at run time. apiclient.PartialOf implements it.
+type typed interface{ ObjectType() reflect.Type }
+
+// packerOf returns the Packer of the objects of lw.
+func packerOf[T api.Object](lw api.ListerWatcher[T], o codec.Options) *codec.Packer[T] {
+	if t, ok := lw.(typed); ok {
+		return codec.NewPackerOf[T](t.ObjectType(), o)
+	}
+	return codec.NewPacker[T](o)
+}
+
+// sourceOf returns the objects of lw as bytes, and the Packer that unpacks them. added is called with each new object.
+func sourceOf[T api.Object](lw api.ListerWatcher[T], added func(*codec.Packed)) (source api.ListerWatcher[*codec.Packed], k *codec.Packer[T]) {
+	if p, ok := lw.(packer); ok {
+		source = p.Packed(func(o codec.Options) *codec.Codec[*codec.Packed] {
+			k = packerOf(lw, o)
+			return k.Codec(added)
+		})
+		return source, k
+	}
+	k = packerOf(lw, codec.Options{})
+	if added == nil {
+		added = func(*codec.Packed) {}
+	}
+	return &encoding[T]{lw, k, added}, k
+}
+
+// encoding packs the objects of a ListerWatcher that decodes them itself. It is for sources that are not an API server.
+type encoding[T api.Object] struct {
+	lw     api.ListerWatcher[T]
+	packer *codec.Packer[T]
+	added  func(*codec.Packed)
+}
+
+// Resource returns the resource of the source.
+func (e *encoding[T]) Resource() api.Resource { return e.lw.Resource() }
+
+// Namespace returns the namespace that the source is confined to, or "" for all.
+func (e *encoding[T]) Namespace() string {
+	if confined, ok := e.lw.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
+}
+
+// options returns the options for the source. It has no Known, because the source could only return decoded objects.
+func (e *encoding[T]) options(o api.Options[*codec.Packed]) api.Options[T] {
+	return api.Options[T]{
+		ListOptions: o.ListOptions, DropManagedFields: o.DropManagedFields, OnUndecodable: o.OnUndecodable,
+		OnOpen: o.OnOpen, OnWait: o.OnWait,
+	}
+}
+
+// List lists the source and packs each object.
+func (e *encoding[T]) List(ctx context.Context, o api.Options[*codec.Packed], each func(*codec.Packed) error) (metav1.ListMeta, error) {
+	return e.lw.List(ctx, e.options(o), func(object T) error {
+		p, err := e.pack(object, "", o.OnUndecodable)
+		if p == nil || err != nil {
+			return err
+		}
+		return each(p)
+	})
+}
+
+// Watch watches the source and packs the object of each event.
+func (e *encoding[T]) Watch(ctx context.Context, o api.Options[*codec.Packed]) iter.Seq2[api.Event[*codec.Packed], error] {
+	return func(yield func(api.Event[*codec.Packed], error) bool) {
+		for event, err := range e.lw.Watch(ctx, e.options(o)) {
+			packed := api.Event[*codec.Packed]{
+				Type: event.Type, ResourceVersion: event.ResourceVersion, InitialEventsEnd: event.InitialEventsEnd,
+			}
+			switch event.Type {
+			case watch.Added, watch.Modified, watch.Deleted:
+				if err == nil {
+					packed.Object, err = e.pack(event.Object, event.Type, o.OnUndecodable)
+					if packed.Object == nil && err == nil {
+						continue
+					}
+				}
+			}
+			if !yield(packed, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// pack packs an object. If that fails, it reports the object as undecodable and returns nil.
+func (e *encoding[T]) pack(object T, event watch.EventType, report func(*api.UndecodableError) error) (*codec.Packed, error) {
+	p, err := e.packer.Pack(object)
+	if err == nil {
+		e.added(p)
+		return p, nil
+	}
+	undecodable := &api.UndecodableError{
+		Resource: e.Resource(), Key: api.KeyOf(object), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Type: event, Err: err,
+	}
+	if report == nil {
+		return nil, undecodable
+	}
+	return nil, report(undecodable)
+}
