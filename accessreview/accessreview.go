@@ -21,7 +21,7 @@ import (
 const (
 	defaultTimeout = 10 * time.Second
 	defaultKeep    = time.Minute
-	// maxKept limits the memory of the answers. A new one removes all others when it is reached.
+	// maxKept limits each of the two sets of answers. A new answer empties its set when the limit is reached.
 	maxKept = 1000
 	// maxToken is larger than every token of Kubernetes.
 	maxToken = 64 << 10
@@ -50,8 +50,10 @@ type Filter struct {
 	tokens   *apiclient.TypedClient[*tokenReview]
 	accesses *apiclient.TypedClient[*accessReview]
 
-	mu   sync.Mutex // guards kept
-	kept map[question]answer
+	mu sync.Mutex // guards the fields below
+	// allowed and refused hold the answers that are used again. They are separate, because anybody can send requests
+	// that are refused; such requests must not remove the answers of clients that are allowed.
+	allowed, refused answers
 }
 
 // question identifies the reviews of a request by hashes of its token, and of its verb and path. So the memory of the
@@ -64,6 +66,16 @@ type answer struct {
 	until time.Time
 }
 
+type answers map[question]answer
+
+// keep adds an answer.
+func (a answers) keep(q question, new answer) {
+	if len(a) >= maxKept {
+		clear(a)
+	}
+	a[q] = new
+}
+
 // New returns a Filter. The error says which option is missing.
 func New(o Options) (*Filter, error) {
 	if o.Client == nil {
@@ -74,7 +86,7 @@ func New(o Options) (*Filter, error) {
 		o.Logger = zap.NewNop()
 	}
 	return &Filter{
-		o: o, kept: map[question]answer{},
+		o: o, allowed: answers{}, refused: answers{},
 		tokens:   apiclient.NewTyped[*tokenReview](o.Client, tokenReviews, ""),
 		accesses: apiclient.NewTyped[*accessReview](o.Client, accessReviews, ""),
 	}, nil
@@ -146,7 +158,10 @@ func (f *Filter) isMine(audience string) bool { return slices.Contains(f.o.Audie
 func (f *Filter) recall(q question) (int, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	a, ok := f.kept[q]
+	a, ok := f.allowed[q]
+	if !ok {
+		a, ok = f.refused[q]
+	}
 	return a.code, ok && time.Now().Before(a.until)
 }
 
@@ -156,10 +171,14 @@ func (f *Filter) keep(q question, code int) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.kept) >= maxKept {
-		clear(f.kept)
+	a := answer{code, time.Now().Add(f.o.Keep)}
+	if code == http.StatusOK {
+		delete(f.refused, q)
+		f.allowed.keep(q, a)
+		return
 	}
-	f.kept[q] = answer{code, time.Now().Add(f.o.Keep)}
+	delete(f.allowed, q)
+	f.refused.keep(q, a)
 }
 
 // The reviews, in their JSON.

@@ -143,10 +143,25 @@ func TestAnswersAreKept(t *testing.T) {
 		for n := range 2000 {
 			reviews(0, fmt.Sprint("Bearer forged", n))
 		}
-		require.Equal(t, 2, reviews(0, "Bearer scraper"), "the number of answers has a limit")
+		require.Equal(t, 1, reviews(0, "Bearer forged"), "the number of answers has a limit")
 
 		f, _ = newFilter(t, s, accessreview.Options{Keep: -1})
 		require.Equal(t, 2, reviews(0, "Bearer scraper"))
 		require.Equal(t, 2, reviews(0, "Bearer scraper"))
 	})
+}
+
+// TestRefusedRequestsDoNotRemoveAnswers sends more unknown tokens, and more paths that a user may not read, than
+// answers are kept. The answer of the client that is allowed stays.
+func TestRefusedRequestsDoNotRemoveAnswers(t *testing.T) {
+	s := &server{}
+	f, _ := newFilter(t, s, accessreview.Options{Keep: time.Hour})
+	require.Equal(t, http.StatusTeapot, get(f, "GET", "/metrics", "Bearer scraper"))
+	for n := range 1500 {
+		require.Equal(t, http.StatusUnauthorized, get(f, "GET", "/metrics", fmt.Sprint("Bearer forged", n)))
+		require.Equal(t, http.StatusForbidden, get(f, "GET", fmt.Sprint("/", n), "Bearer stranger"))
+	}
+	before := len(s.reviews)
+	require.Equal(t, http.StatusTeapot, get(f, "GET", "/metrics", "Bearer scraper"))
+	require.Len(t, s.reviews, before)
 }

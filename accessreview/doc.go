@@ -16,7 +16,8 @@
 //  1. A request without a valid token gets 401, and one whose user lacks the permission gets 403. Both reviews are
 //     those of the API server.
 //  2. If the API server does not answer, the request gets 503. It is never admitted without a review.
-//  3. An answer is used again for a minute; a failure is not. The memory of kept answers has a limit.
+//  3. An answer is used again for a minute; a failure is not. The memory of kept answers has a limit, and requests that
+//     are refused do not remove the answers of others.
 //  4. A token is neither logged nor kept.
 //
 // # Concurrency

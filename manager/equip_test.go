@@ -3,6 +3,8 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -153,4 +155,67 @@ func TestANewThatFailsLeavesNoMetrics(t *testing.T) {
 	})
 	require.Error(t, err)
 	require.Empty(t, r.names)
+}
+
+// talkative is a runnable and a MetricsRegistry that uses the manager in each method that the manager calls.
+type talkative struct {
+	m     *manager.Manager
+	calls *[]string
+}
+
+func (r *talkative) use(method string) {
+	*r.calls = append(*r.calls, method)
+	_ = r.m.Readyz().Add(method, func(context.Context) error { return nil })
+	r.m.AdminHandler(manager.AdminOptions{}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/readyz", nil))
+}
+
+func (r *talkative) Run(ctx context.Context) error {
+	<-ctx.Done()
+	return nil
+}
+
+func (r *talkative) UseLogger(*zap.Logger) { r.use("UseLogger") }
+
+func (r *talkative) Register(string, any) (remove func(), err error) {
+	r.use("Register")
+	return func() { r.use("remove") }, nil
+}
+
+// TestNoLockIsHeldForUserCode adds a runnable that runs, one that is removed before it runs, and one that is added
+// within UseLogger while the manager ends.
+func TestNoLockIsHeldForUserCode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &talkative{calls: new([]string)}
+		r.m = newManager(t, manager.Options{Metrics: r, Logger: zap.NewNop()})
+		early, err := r.m.AddWith(r, manager.Placement{Name: "early"})
+		require.NoError(t, err)
+		early.Remove()
+		<-early.Done()
+		require.NoError(t, r.m.Add(r), "it is not a member any more")
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- r.m.Run(ctx) }()
+		<-r.m.Elected()
+		synctest.Wait()
+		late := &ending{stop: func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}}
+		require.ErrorIs(t, r.m.Add(late), manager.ErrStopped)
+		require.False(t, late.ran)
+		require.Equal(t, []string{"UseLogger", "Register", "remove", "UseLogger", "Register", "remove", "Register", "remove"}, *r.calls)
+	})
+}
+
+// ending is a runnable whose UseLogger ends the manager.
+type ending struct {
+	stop func()
+	ran  bool
+}
+
+func (e *ending) UseLogger(*zap.Logger) { e.stop() }
+
+func (e *ending) Run(context.Context) error {
+	e.ran = true
+	return nil
 }

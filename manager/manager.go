@@ -88,7 +88,9 @@ func New(o Options) (*Manager, error) {
 		if err != nil {
 			return nil, err
 		}
-		m.members = append(m.members, newRegistration(m, admin, admin.Name(), Servers))
+		member := newRegistration(m, admin, admin.Name(), Servers)
+		member.equipped = true
+		m.members = append(m.members, member)
 	}
 	if o.Elector != nil { // last, because an error after it would leave the metrics registered
 		remove, err := m.equip("election", o.Elector)
@@ -96,7 +98,7 @@ func New(o Options) (*Manager, error) {
 			return nil, err
 		}
 		member := newRegistration(m, Func(m.elect), "election", election)
-		member.unregister = remove
+		member.equipped, member.unregister = true, remove
 		m.members = append(m.members, member)
 	}
 	return m, nil
@@ -169,6 +171,20 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error
 	if _, ok := r.(WarmUpRunnable); p.Group == WarmUp && !ok {
 		return nil, fmt.Errorf("manager: %T has no method RunHeld, which the group warm-up needs; use the group elected", r)
 	}
+	member, err := m.reserve(r, p)
+	if err != nil {
+		return nil, err
+	}
+	remove, err := m.equip(member.name, r)
+	if !m.admit(member, remove, err == nil) {
+		m.dispose(member)
+		return nil, cmp.Or(err, ErrStopped)
+	}
+	return member, nil
+}
+
+// reserve adds a runnable that does not start yet. Its name is taken from now on.
+func (m *Manager) reserve(r Runnable, p Placement) (*RunnableRegistration, error) {
 	name, given := nameOf(r, p.Name)
 	member := newRegistration(m, r, name, p.Group)
 	m.mu.Lock()
@@ -187,19 +203,29 @@ func (m *Manager) AddWith(r Runnable, p Placement) (*RunnableRegistration, error
 	if !given {
 		member.name = m.numbered(name)
 	}
-	remove, err := m.equip(member.name, r)
-	if err != nil {
-		return nil, err
-	}
-	member.unregister = remove
 	m.members = append(m.members, member)
-	if m.started[member.group] {
-		m.launch(member)
-	}
 	return member, nil
 }
 
-// equip gives a runnable the logger and the metrics of the manager. The returned function ends the metrics.
+// admit lets a runnable start after equip, which ran without the lock because it calls code of the user. It reports
+// whether the runnable may start; it may not if equip has failed or the manager is ending.
+func (m *Manager) admit(r *RunnableRegistration, unregister func(), ok bool) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r.unregister = unregister
+	if !ok || r.over || m.life >= runstate.Ending {
+		r.over = true
+		return false
+	}
+	r.equipped = true
+	if m.started[r.group] {
+		m.launch(r)
+	}
+	return true
+}
+
+// equip gives a runnable the logger and the metrics of the manager. The returned function ends the metrics. The caller
+// does not hold the lock.
 func (m *Manager) equip(name string, r any) (remove func(), err error) {
 	if user, ok := r.(LoggerUser); ok && m.o.Logger != nil {
 		user.UseLogger(m.o.Logger)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -23,6 +24,8 @@ type RunnableRegistration struct {
 
 	cancel     context.CancelFunc // nil before the start
 	unregister func()             // ends the metrics; may be nil
+	equipped   bool               // it has the logger and the metrics of the manager; before that it does not start
+	over       bool               // it will never start
 	removed    bool
 	err        error // the error of Run, if the runnable failed
 }
@@ -40,10 +43,17 @@ func (r *RunnableRegistration) Group() Group { return r.group }
 // Remove ends the runnable. It does not wait for the end, so a runnable may remove itself; see Done. A later error of
 // the runnable is logged and does not end the manager. A second Remove does nothing.
 func (r *RunnableRegistration) Remove() {
+	if r.remove() {
+		r.manager.dispose(r)
+	}
+}
+
+// remove does what Remove does with the lock held. It returns the result of end.
+func (r *RunnableRegistration) remove() bool {
 	r.manager.mu.Lock()
 	defer r.manager.mu.Unlock()
 	r.removed = true
-	r.end()
+	return r.end()
 }
 
 // Done returns a channel that is closed when the runnable's Run has returned, or will never be called.
@@ -56,14 +66,32 @@ func (r *RunnableRegistration) Err() error {
 	return r.err
 }
 
-// end stops a runnable. A runnable that has not started will never start. The caller holds the lock.
-func (r *RunnableRegistration) end() {
+// end stops a runnable. A runnable that has not started will never start; then end returns true, and the caller
+// disposes of it. The caller holds the lock.
+func (r *RunnableRegistration) end() bool {
 	if r.cancel != nil {
 		r.cancel()
-		return
+		return false
 	}
-	if r.manager.forget(r) {
-		close(r.done)
+	first := !r.over
+	r.over = true
+	return first && r.equipped // otherwise AddWith is still at work, and disposes of it
+}
+
+// dispose removes a runnable that has not started and never will.
+func (m *Manager) dispose(r *RunnableRegistration) {
+	r.endMetrics()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.forget(r)
+	close(r.done)
+}
+
+// endMetrics removes the metrics while the name of the runnable is still taken. The caller does not hold the lock,
+// because this calls code of the user.
+func (r *RunnableRegistration) endMetrics() {
+	if r.unregister != nil {
+		r.unregister()
 	}
 }
 
@@ -89,6 +117,7 @@ func call(ctx context.Context, r *RunnableRegistration) (err error) {
 
 // settle handles the end of a runnable. told is true if the manager had stopped it.
 func (m *Manager) settle(r *RunnableRegistration, err error, told bool) {
+	r.endMetrics()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -117,19 +146,9 @@ func (m *Manager) settle(r *RunnableRegistration, err error, told bool) {
 	close(r.done)
 }
 
-// forget removes a runnable, and reports whether it was a member. The caller holds the lock.
-func (m *Manager) forget(r *RunnableRegistration) bool {
-	if r.unregister != nil {
-		r.unregister()
-		r.unregister = nil
-	}
-	for i, other := range m.members {
-		if other == r {
-			m.members = append(m.members[:i], m.members[i+1:]...)
-			return true
-		}
-	}
-	return false
+// forget removes a runnable from the members. The caller holds the lock.
+func (m *Manager) forget(r *RunnableRegistration) {
+	m.members = slices.DeleteFunc(m.members, func(other *RunnableRegistration) bool { return other == r })
 }
 
 // fail records an error that Run will return, and makes Run end. The caller holds the lock.

@@ -86,7 +86,7 @@ func (m *Manager) startGroup(ctx context.Context, g Group) bool {
 	}
 	m.started[g] = true
 	for _, r := range m.members {
-		if r.group == g {
+		if r.group == g && r.equipped && !r.over {
 			m.launch(r)
 		}
 	}
@@ -236,23 +236,33 @@ func (m *Manager) leads() bool {
 
 // tell stops all runnables of some groups.
 func (m *Manager) tell(groups ...Group) {
+	for _, r := range m.markTold(groups) {
+		m.dispose(r)
+	}
+}
+
+// markTold stops the runnables of some groups, and returns those that have not started.
+func (m *Manager) markTold(groups []Group) (unstarted []*RunnableRegistration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, g := range groups {
 		m.told[g] = true
 	}
-	for _, r := range slices.Clone(m.members) { // a copy, because end may remove a member
-		if slices.Contains(groups, r.group) {
-			r.end()
+	for _, r := range m.members {
+		if slices.Contains(groups, r.group) && r.end() {
+			unstarted = append(unstarted, r)
 		}
 	}
+	return unstarted
 }
 
 // awaitEnd waits until no runnable of some groups is left. It reports whether this is so; otherwise the time is up.
 func (m *Manager) awaitEnd(over <-chan struct{}, groups ...Group) bool {
 	for {
 		expired := runstate.IsClosed(over)
-		left := m.membersWhere(func(r *RunnableRegistration) bool { return slices.Contains(groups, r.group) })
+		left := m.membersWhere(func(r *RunnableRegistration) bool {
+			return slices.Contains(groups, r.group) && (r.equipped || !r.over) // AddWith refuses the others
+		})
 		if len(left) == 0 {
 			return true
 		}

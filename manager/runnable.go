@@ -119,8 +119,8 @@ type OptionsReporter interface {
 
 // LoggerUser is a runnable that logs, and may have been made without a logger.
 type LoggerUser interface {
-	// UseLogger sets the logger if the runnable has no logger of its own. The manager calls it when the runnable is
-	// added, unless Options.Logger is nil.
+	// UseLogger sets the logger if the runnable has no logger of its own. The manager calls it without a lock when the
+	// runnable is added, unless Options.Logger is nil.
 	UseLogger(log *zap.Logger)
 }
 
@@ -150,7 +150,7 @@ type CheckedElector interface {
 // MetricsRegistry registers the metrics of runnables. *metrics.Metrics implements it.
 type MetricsRegistry interface {
 	// Register registers the metrics of r until the returned function is called. A value without metrics is no error,
-	// and neither is one whose metrics are registered already; the function then does nothing. Neither function may use
-	// the manager.
+	// and neither is one whose metrics are registered already; the function then does nothing. The manager holds no
+	// lock while it calls them.
 	Register(name string, r any) (remove func(), err error)
 }

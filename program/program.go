@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -23,9 +24,12 @@ import (
 	"github.com/leatproject/leat/recorder"
 )
 
+// loadTimeout limits the time that the file system may take for the kubeconfig. A network file system may hang.
+const loadTimeout = time.Minute
+
 // Options configures a Program. Name is required.
 type Options struct {
-	// Name identifies the program in Events.
+	// Name identifies the program in Events, and as the field manager of its writes unless Config names another one.
 	Name string
 	// Client is used if it is not nil, and Config is ignored. Its requests have no metrics, unless the client has them.
 	Client *apiclient.Client
@@ -43,8 +47,8 @@ type Options struct {
 	// Manager has the options of the manager. An empty Logger, Metrics, Elector and Admin.Metrics are filled in.
 	Manager manager.Options
 
-	// Logger receives the log entries of all parts. Nil means lines of JSON on standard error, from level info on. Use
-	// zap.NewNop for none.
+	// Logger receives the log entries of all parts; package zapslog makes one for slog or logr. Nil means lines of JSON
+	// on standard error, from level info on. Use zap.NewNop for none.
 	Logger *zap.Logger
 	// Registry has the metrics of all parts. Nil means a new registry, which also has those of the process.
 	Registry *prometheus.Registry
@@ -104,10 +108,13 @@ func (p *Program) makeClient() (err error) {
 	}
 	c := p.o.Config
 	if c.Host == "" {
-		if c, _, err = kubeconfig.Load(kubeconfig.Options{}); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), loadTimeout)
+		defer cancel()
+		if c, _, err = kubeconfig.Load(ctx, kubeconfig.Options{}); err != nil {
 			return err
 		}
 	}
+	c.FieldManager = cmp.Or(c.FieldManager, p.o.Name)
 	if c.OnRequest == nil {
 		c.OnRequest = p.Metrics.OnRequest
 	}

@@ -154,3 +154,20 @@ func TestTwoPrograms(t *testing.T) {
 	require.NoError(t, first.Err())
 	require.NoError(t, second.Err())
 }
+
+// TestTheFieldManager writes with the client that a program makes. The server knows the writer by the program's name.
+func TestTheFieldManager(t *testing.T) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		config := apiclient.Config{Host: k.Server.URL(), Transport: k.Server.Client().Transport}
+		for _, manager := range []string{"mill", "baker"} {
+			config.FieldManager = map[string]string{"baker": "baker"}[manager]
+			p, err := program.New(program.Options{Name: "mill", Config: config, Logger: zap.NewNop()})
+			require.NoError(t, err)
+			client := apiclient.NewTyped[*corev1.ConfigMap](p.Client, configMaps, "default")
+			_, err = client.Create(k.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "a-"}}, metav1.CreateOptions{})
+			require.NoError(t, err)
+			requests := k.Server.Requests()
+			require.Equal(t, manager, requests[len(requests)-1].Query.Get("fieldManager"))
+		}
+	})
+}

@@ -29,6 +29,9 @@ type Options struct {
 	Controller string
 	// Instance distinguishes this replica from others. Empty means the host's name.
 	Instance string
+	// FieldManager is the name under which the server records the fields of Events. Empty means that of the client; see
+	// apiclient.Config.
+	FieldManager string
 	// CoreV1 writes to the core API instead of events.k8s.io/v1. Each API shows the Events of both.
 	CoreV1 bool
 	// Queue is how many Events can wait to be written. 0 means 1,000.

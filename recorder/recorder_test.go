@@ -454,3 +454,23 @@ func TestLostAnswer(t *testing.T) {
 		require.Zero(t, r.Stats().Failed)
 	})
 }
+
+// TestTheFieldManager writes an Event and its series under a name of its own.
+func TestTheFieldManager(t *testing.T) {
+	for _, core := range []bool{false, true} {
+		bubble(t, recorder.Options{FieldManager: "mill", CoreV1: core}, func(t *testing.T, r *rig) {
+			for range 2 {
+				r.Normal(pods, web, "Ground", "flour")
+				synctest.Wait()
+				<-time.After(time.Minute)
+			}
+			<-time.After(time.Hour)
+			created, patched := writes(r)
+			require.Equal(t, 1, created)
+			require.NotZero(t, patched)
+			for _, q := range r.server.Requests() {
+				require.Equal(t, "mill", q.Query.Get("fieldManager"), q.Verb)
+			}
+		})
+	}
+}

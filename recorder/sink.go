@@ -65,12 +65,12 @@ func (k *eventsSink) create(ctx context.Context, s *series) error {
 	if s.count > 1 {
 		e.Series = seriesOf(s)
 	}
-	_, err := k.events.Create(ctx, e, metav1.CreateOptions{})
+	_, err := k.events.Create(ctx, e, metav1.CreateOptions{FieldManager: k.o.FieldManager})
 	return err
 }
 
 func (k *eventsSink) update(ctx context.Context, s *series) error {
-	return patch(ctx, &k.events.PartialClient, s, map[string]any{"series": seriesOf(s)})
+	return patch(ctx, &k.events.PartialClient, k.o, s, map[string]any{"series": seriesOf(s)})
 }
 
 func seriesOf(s *series) *eventSeries {
@@ -120,20 +120,20 @@ func (k *coreSink) create(ctx context.Context, s *series) error {
 		Type:               s.kind,
 		ReportingComponent: controller,
 		ReportingInstance:  instance,
-	}, metav1.CreateOptions{})
+	}, metav1.CreateOptions{FieldManager: k.o.FieldManager})
 	return err
 }
 
 func (k *coreSink) update(ctx context.Context, s *series) error {
-	return patch(ctx, &k.events.PartialClient, s, map[string]any{"count": s.count, "lastTimestamp": metav1.NewTime(s.last)})
+	return patch(ctx, &k.events.PartialClient, k.o, s, map[string]any{"count": s.count, "lastTimestamp": metav1.NewTime(s.last)})
 }
 
-func patch[T api.Object](ctx context.Context, events *apiclient.PartialClient[T], s *series, change map[string]any) error {
+func patch[T api.Object](ctx context.Context, events *apiclient.PartialClient[T], o Options, s *series, change map[string]any) error {
 	p, err := apiclient.MergePatch(change)
 	if err != nil {
 		return err
 	}
-	_, err = events.Patch(ctx, api.Key{Namespace: namespaceOf(s), Name: s.name}, p, apiclient.PatchOptions{})
+	_, err = events.Patch(ctx, api.Key{Namespace: namespaceOf(s), Name: s.name}, p, apiclient.PatchOptions{FieldManager: o.FieldManager})
 	return err
 }
 

@@ -23,8 +23,8 @@
 //  3. A request that has no valid review gets a Status that says what to correct, and one log line: an unknown version,
 //     path, kind or operation, a wrong content type, a body that is too large.
 //  4. A panic of a webhook gets 500, is logged with its stack and is counted. The server continues.
-//  5. A webhook has the time that the API server grants, less a margin for sending the answer. The number of requests
-//     and the size of their bodies have limits.
+//  5. A webhook has the time that the API server grants, less a margin for sending the answer. The number of calls and
+//     the memory of the bodies have limits. A peer that sends slowly does not delay others.
 //  6. A conversion changes no metadata except labels and annotations, and converts all objects of a review or none.
 //  7. New connections get the certificate of the newest files. Files that are incomplete or do not fit together leave
 //     the former certificate in use.

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,7 +42,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	code, start := http.StatusOK, time.Now()
 	s.o.Observer.WebhookStarted(r.URL.Path)
 	defer func() { s.o.Observer.WebhookEnded(r.URL.Path, code, time.Since(start)) }()
-	answer, err := s.handle(r, h)
+	answer, err := s.handle(w, r, h)
 	if err != nil {
 		var f *failure
 		if !errors.As(err, &f) {
@@ -53,8 +54,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	write(w, code, answer)
 }
 
-// handle reads and answers one request for a known path.
-func (s *Server) handle(r *http.Request, h hook) (any, error) {
+// handle reads and answers one request for a known path. It takes a slot after it has read the body, so a peer that
+// sends slowly occupies no slot.
+func (s *Server) handle(w http.ResponseWriter, r *http.Request, h hook) (any, error) {
 	if r.Method != http.MethodPost {
 		return nil, refuse(http.StatusMethodNotAllowed, "a webhook accepts only POST, not %s", quote.Short(r.Method, maxName))
 	}
@@ -68,15 +70,17 @@ func (s *Server) handle(r *http.Request, h hook) (any, error) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
+	part := share{all: &s.bodyBytes}
+	defer part.release()
+	body, err := s.body(ctx, w, r, h, &part)
+	if err != nil {
+		return nil, err
+	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()
 	case <-ctx.Done():
 		return nil, refuse(http.StatusTooManyRequests, "the webhook handles %d other requests, which is its limit", cap(s.slots))
-	}
-	body, err := s.body(r, h)
-	if err != nil {
-		return nil, err
 	}
 	return s.review(ctx, h, body)
 }
@@ -104,17 +108,55 @@ func (s *Server) timeout(r *http.Request, h hook) (time.Duration, error) {
 	return min(limit-min(limit/10, largestMargin), most), nil
 }
 
-// body reads a body of limited size.
-func (s *Server) body(r *http.Request, h hook) ([]byte, error) {
+// errNoMemory says that all bodies together have too many bytes.
+var errNoMemory = errors.New("the bodies of other requests have reached the limit of the webhook")
+
+// share is the part of Server.bodyBytes that one body takes.
+type share struct {
+	all   *atomic.Int64
+	taken int64
+}
+
+// take takes n bytes. It reports whether so many were left.
+func (s *share) take(n int) bool {
+	s.taken += int64(n)
+	return s.all.Add(-int64(n)) >= 0
+}
+
+func (s *share) release() { s.all.Add(s.taken) }
+
+// counted is a body whose bytes count for a share.
+type counted struct {
+	io.Reader
+	part *share
+}
+
+func (c counted) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	if !c.part.take(n) {
+		return n, errNoMemory
+	}
+	return n, err
+}
+
+// body reads a body of limited size. A body that is not complete when the time of the request is over breaks off, if
+// the connection has deadlines.
+func (s *Server) body(ctx context.Context, w http.ResponseWriter, r *http.Request, h hook, part *share) ([]byte, error) {
 	limit := s.o.Limits.MaxAdmissionBytes
 	if h.conversion {
 		limit = s.o.Limits.MaxConversionBytes
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, limit))
+	connection := http.NewResponseController(w)
+	end, _ := ctx.Deadline()
+	_ = connection.SetReadDeadline(end)                            // a connection without deadlines ends with its server
+	defer func() { _ = connection.SetReadDeadline(time.Time{}) }() // otherwise it ends the context of the request
+	body, err := io.ReadAll(counted{http.MaxBytesReader(nil, r.Body, limit), part})
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
 		return nil, refuse(http.StatusRequestEntityTooLarge, "the body has more than %d bytes, which is the limit of this webhook", limit)
+	case errors.Is(err, errNoMemory):
+		return nil, refuse(http.StatusTooManyRequests, "%w", err)
 	case err != nil:
 		return nil, refuse(http.StatusBadRequest, "cannot read the body: %w", err)
 	}

@@ -157,6 +157,41 @@ func TestRequestsWaitForAFreeSlot(t *testing.T) {
 	})
 }
 
+// TestSlowBodiesOccupyNoSlot has a request whose body does not end. Another request is answered, although only one
+// webhook is called at once. What the first body has taken of the memory is missing until its request ends.
+func TestSlowBodiesOccupyNoSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		create := review(`"operation":"CREATE","object":` + object(""))
+		large := int64(len(create) + 200)
+		r := newRig(t, webhook.Options{Limits: webhook.Limits{MaxRequests: 1, MaxAdmissionBytes: large, MaxConversionBytes: 1}})
+		r.Handle("/validate", allowAll())
+		body, rest := io.Pipe()
+		slow := make(chan int, 1)
+		go func() {
+			request := httptest.NewRequest(http.MethodPost, "/validate", body)
+			request.Header.Set("Content-Type", "application/json")
+			w := httptest.NewRecorder()
+			r.ServeHTTP(w, request)
+			slow <- w.Code
+		}()
+		send := func(text string) {
+			_, err := rest.Write([]byte(text))
+			require.NoError(t, err)
+			synctest.Wait()
+		}
+		send(create[:100])
+		require.Equal(t, http.StatusOK, r.post("/validate", create).Code)
+		send(create[100:300])
+		w := r.post("/validate", create)
+		require.Equal(t, http.StatusTooManyRequests, w.Code)
+		require.Equal(t, "the bodies of other requests have reached the limit of the webhook", failureOf(t, w).Message)
+		send(create[300:])
+		require.NoError(t, rest.Close())
+		require.Equal(t, http.StatusOK, <-slow)
+		require.Equal(t, http.StatusOK, r.post("/validate", create).Code, "the memory is free again")
+	})
+}
+
 // failingReader is a body whose connection breaks.
 type failingReader struct{}
 

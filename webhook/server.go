@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/graceful"
 	"github.com/leatproject/leat/internal/runstate"
 )
@@ -75,18 +77,20 @@ type Limits struct {
 	// server sends the parameter; a tenth of it, and at most a second, is reserved for the answer. The default is 10 s
 	// without the parameter and 30 s with it.
 	Timeout time.Duration
-	// MaxRequests is the number of requests that are handled at once. Others wait until their time is over, and then
-	// get 429. The default is 100.
+	// MaxRequests is the number of webhooks that are called at once. Other requests wait until their time is over, and
+	// then get 429. A request whose body has not arrived does not count. The default is 100.
 	MaxRequests int
 	// MaxAdmissionBytes limits the body of an AdmissionReview, which has at most two objects. A larger one gets 413.
 	// The default is 8 MiB.
 	MaxAdmissionBytes int64
 	// MaxConversionBytes limits the body of a ConversionReview. It may have all objects of a list. The default is 64
-	// MiB.
+	// MiB. All bodies together may have MaxRequests times the larger one of both limits; a request beyond that gets
+	// 429.
 	MaxConversionBytes int64
 }
 
-// CertificateSource provides the serving certificate. It must be safe for concurrent use.
+// CertificateSource provides the serving certificate. It must be safe for concurrent use. It may also have a method
+// NotSynced() error, which says why there is no certificate yet; see Server.NotSynced.
 type CertificateSource interface {
 	// Run keeps the certificate up to date until ctx ends. It returns nil then. An error ends the server.
 	Run(ctx context.Context) error
@@ -128,6 +132,8 @@ type Server struct {
 	log   *zap.Logger
 	slots chan struct{} // one element for each request that is being handled
 
+	bodyBytes atomic.Int64 // how many bytes the bodies of further requests may have
+
 	ran    atomic.Bool
 	addr   net.Addr      // written before synced is closed
 	synced chan struct{} // closed when it listens with a certificate
@@ -142,10 +148,12 @@ func New(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{
+	s := &Server{
 		o: o, log: o.Logger.With(zap.String("server", "webhook")), slots: make(chan struct{}, o.Limits.MaxRequests),
 		synced: make(chan struct{}), hooks: map[string]hook{},
-	}, nil
+	}
+	s.bodyBytes.Store(o.Limits.allBytes())
+	return s, nil
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -177,6 +185,15 @@ func (o Options) withDefaults() (Options, error) {
 		o.Certificates = &files{cert: o.CertFile, key: o.KeyFile, observer: o.Observer, log: o.Logger}
 	}
 	return o, errors.Join(wrong...)
+}
+
+// allBytes returns how many bytes all bodies together may have.
+func (l Limits) allBytes() int64 {
+	each := max(l.MaxAdmissionBytes, l.MaxConversionBytes)
+	if each > math.MaxInt64/int64(l.MaxRequests) {
+		return math.MaxInt64
+	}
+	return each * int64(l.MaxRequests)
 }
 
 func setDefault[T comparable](value *T, fallback T) {
@@ -212,6 +229,20 @@ func (s *Server) Name() string { return "webhook" }
 // Synced returns a channel that is closed when the server listens and has a certificate.
 func (s *Server) Synced() <-chan struct{} { return s.synced }
 
+// NotSynced returns the reason why the server does not listen yet: it waits for a certificate. It returns nil if the
+// server listens.
+func (s *Server) NotSynced() error {
+	if runstate.IsClosed(s.synced) {
+		return nil
+	}
+	if source, ok := s.o.Certificates.(interface{ NotSynced() error }); ok {
+		if err := source.NotSynced(); err != nil {
+			return fmt.Errorf("webhook: there is no certificate yet: %w", err)
+		}
+	}
+	return errors.New("webhook: there is no certificate yet")
+}
+
 // Addr returns the address of the listener. It is nil before Synced is closed.
 func (s *Server) Addr() net.Addr {
 	if !runstate.IsClosed(s.synced) {
@@ -234,7 +265,7 @@ func (s *Server) Run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	var keeper sync.WaitGroup
 	keeper.Go(func() {
-		if err := s.o.Certificates.Run(certificates); err != nil {
+		if err := s.keep(certificates); err != nil {
 			stop(fmt.Errorf("webhook: keep the certificate: %w", err))
 		}
 		end() // without a certificate the server cannot serve
@@ -246,6 +277,17 @@ func (s *Server) Run(ctx context.Context) error {
 		return cause
 	}
 	return err
+}
+
+// keep runs the source of the certificate and turns a panic into an error. Without that, a panic would end the process,
+// because no function of the caller is below it on this goroutine.
+func (s *Server) keep(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = api.Recovered(v)
+		}
+	}()
+	return s.o.Certificates.Run(ctx)
 }
 
 // serve listens and serves until ctx ends.

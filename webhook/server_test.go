@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap/zapcore"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/webhook"
 )
@@ -24,6 +25,7 @@ var _ interface {
 	manager.Runnable
 	manager.Named
 	manager.SyncNotifier
+	manager.SyncExplainer
 	manager.ServerRunnable
 } = (*webhook.Server)(nil)
 
@@ -171,6 +173,42 @@ func TestASourceThatFailsEndsTheServer(t *testing.T) {
 	cancel()
 	r = newRig(t, webhook.Options{Address: "127.0.0.1:0", Certificates: source{}})
 	require.NoError(t, r.Run(ctx), "the end of the context is not a failure")
+}
+
+// panickingSource is a CertificateSource whose Run panics, and which has no certificate.
+type panickingSource struct{ source }
+
+func (panickingSource) Run(context.Context) error { panic("no source") }
+
+func TestASourceThatPanicsEndsTheServer(t *testing.T) {
+	r := newRig(t, webhook.Options{Address: "127.0.0.1:0", Certificates: panickingSource{}})
+	err := r.Run(t.Context())
+	require.ErrorContains(t, err, "webhook: keep the certificate: panic: no source")
+	var p *api.PanicError
+	require.ErrorAs(t, err, &p)
+	require.Contains(t, string(p.Stack), "panickingSource")
+}
+
+// TestTheServerSaysWhyItIsNotSynced asks a server without a certificate, and one that listens.
+func TestTheServerSaysWhyItIsNotSynced(t *testing.T) {
+	r := newRig(t, webhook.Options{Address: "127.0.0.1:0", Certificates: source{}})
+	require.EqualError(t, r.NotSynced(), "webhook: there is no certificate yet")
+	require.NoError(t, start(t, onLoopback()).NotSynced())
+}
+
+// TestASlowBodyEnds sends a part of a body. The request ends when its time is over.
+func TestASlowBodyEnds(t *testing.T) {
+	o := onLoopback()
+	o.Limits.Timeout = 50 * time.Millisecond
+	s := start(t, o)
+	s.Handle("/validate", allowAll())
+	body, rest := io.Pipe()
+	defer rest.Close()
+	answer, err := s.client(&tls.Config{RootCAs: s.pool}).Post(s.url+"/validate", "application/json", body)
+	require.NoError(t, err)
+	defer answer.Body.Close()
+	require.Equal(t, http.StatusBadRequest, answer.StatusCode)
+	require.Contains(t, s.refusals()[0], "400: cannot read the body: ")
 }
 
 func TestAnAddressThatIsTaken(t *testing.T) {

@@ -4,8 +4,9 @@
 //
 // # Example
 //
-//	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{}) // $KUBECONFIG or ~/.kube/config, or the pod's
+//	cfg, namespace, err := kubeconfig.Load(ctx, kubeconfig.Options{}) // $KUBECONFIG or ~/.kube/config, or the pod's
 //	client, err := apiclient.New(cfg)
+//	cfg, namespace, err = kubeconfig.Parse(secret.Data["kubeconfig"], kubeconfig.Options{})
 //
 // See Example.
 //
@@ -17,13 +18,13 @@
 //  4. An error is one line that names the file and the field, or the option, and shows no credential.
 //  5. A user with a plugin needs no code. The plugin does not run if the file or an option has other credentials.
 //  6. Only regular files of at most 4 MiB are read, and nothing in them makes an error long.
-//  7. The service account of the pod is used only if no file and no option names a server.
+//  7. The service account of the pod is used only if no file and no option names a server, and never by Parse.
 //  8. Load reads back the file that Write writes, and only its owner can read it.
 //
 // # Concurrency
 //
-// The package has only functions. They block on the file system. If two writers write one file, one of the two wins,
-// and the file is complete.
+// The package has only functions. Parse does not block. The others block on the file system, and Load returns when its
+// context ends. If two writers write one file, one of the two wins, and the file is complete.
 //
 // # Differences from client-go
 //

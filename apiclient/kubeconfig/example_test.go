@@ -1,6 +1,7 @@
 package kubeconfig_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,10 +24,10 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	cfg, namespace, err := kubeconfig.Load(context.Background(), kubeconfig.Options{Path: path})
 	fmt.Println(cfg.Host, cfg.BearerToken.Reveal() == "abc", namespace, err)
 
-	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "prod"})
+	_, _, err = kubeconfig.Load(context.Background(), kubeconfig.Options{Path: path, Context: "prod"})
 	fmt.Println(filepath.Base(path), "names contexts:", err != nil)
 	// Output:
 	// https://127.0.0.1:6443 true shop <nil>

@@ -23,7 +23,7 @@ func FuzzLoad(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "config") // a worker has a process, and so a folder, of its own
 	f.Fuzz(func(t *testing.T, content []byte, context string) {
 		require.NoError(t, os.WriteFile(path, content, 0o600))
-		cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path, Context: context})
+		cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Context: context})
 		if err != nil {
 			var typed *kubeconfig.Error
 			require.ErrorAs(t, err, &typed)

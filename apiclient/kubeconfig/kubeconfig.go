@@ -1,6 +1,7 @@
 package kubeconfig
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -17,20 +18,65 @@ const DefaultNamespace = "default"
 // program runs in a pod, it returns those of the pod. An error in a file is an *Error that names the file and the
 // field. apiclient.New opens the files of certificates and tokens, and the first request runs a plugin. Load
 // corresponds to clientcmd.NewNonInteractiveDeferredLoadingClientConfig of client-go.
-func Load(o Options) (apiclient.Config, string, error) {
-	cfg, namespace, err := o.load()
+//
+// Load returns the error of ctx when ctx ends. A file system may not answer, for instance over a network, and no
+// context ends a read of a file. So the files are read on a goroutine that ends when they are read.
+func Load(ctx context.Context, o Options) (apiclient.Config, string, error) {
+	return until(ctx, func() (apiclient.Config, string, error) {
+		m, err := readAll(o.Path)
+		if err != nil {
+			return apiclient.Config{}, "", err
+		}
+		return o.load(m)
+	})
+}
+
+// Parse returns what Load returns for a file with the given content, for instance from a Secret. It reads no file and
+// never uses the service account of the pod. Errors name the file "content". Relative paths in it are relative to the
+// current folder. Options.Path must be empty. Content that others may write can name a plugin, which is a program that
+// leat runs; Options.Plugins can forbid that. It corresponds to clientcmd.RESTConfigFromKubeConfig of client-go.
+func Parse(content []byte, o Options) (apiclient.Config, string, error) {
+	if o.Path != "" {
+		return apiclient.Config{}, "", &Error{Field: "Options.Path", Err: errors.New("Parse reads no file; use Load")}
+	}
+	m := newMerged()
+	m.named = true
+	err := m.addContent(content)
+	if err != nil {
+		return apiclient.Config{}, "", err
+	}
+	return o.load(m)
+}
+
+// until returns the results of load, or the error of ctx if ctx ends earlier.
+func until(ctx context.Context, load func() (apiclient.Config, string, error)) (apiclient.Config, string, error) {
+	var cfg apiclient.Config
+	var namespace string
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		cfg, namespace, err = load()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		return cfg, namespace, err
+	case <-ctx.Done(): // cfg is not read, because load may still write it
+		return apiclient.Config{}, "", &Error{Err: fmt.Errorf("read the files: %w", context.Cause(ctx))}
+	}
+}
+
+// load returns the configuration that the options select from the files.
+func (o *Options) load(m *merged) (apiclient.Config, string, error) {
+	cfg, namespace, err := o.fill(m)
 	if err != nil {
 		return apiclient.Config{}, "", err
 	}
 	return cfg, namespace, nil
 }
 
-func (o *Options) load() (apiclient.Config, string, error) {
+func (o *Options) fill(m *merged) (apiclient.Config, string, error) {
 	var cfg apiclient.Config
-	m, err := readAll(o.Path)
-	if err != nil {
-		return cfg, "", err
-	}
 	c, err := m.choose(o)
 	if err != nil {
 		return cfg, "", err
@@ -76,7 +122,7 @@ func (m *merged) choose(o *Options) (choice, error) {
 			return c, m.errorf("", "there is no context %q; the contexts are %s", c.contextName, names(m.contexts))
 		}
 	} else if o.Server == "" && o.Cluster == "" {
-		if o.Path != "" { // a named file must not lead to the account of the pod
+		if m.named { // a named file must not lead to the account of the pod
 			return c, m.errorf("current-context", "it is empty; the contexts are %s", names(m.contexts))
 		}
 		c.inCluster = true

@@ -1,6 +1,7 @@
 package kubeconfig_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,7 +89,7 @@ func TestLoadReadsEveryField(t *testing.T) {
 	path := write(t, filepath.Join(home, ".kube", "config"), whole)
 	dir := filepath.Dir(path)
 
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{})
+	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "shop", namespace)
 	require.Equal(t, apiclient.Config{
@@ -106,7 +107,7 @@ func TestLoadReadsEveryField(t *testing.T) {
 		},
 	}, cfg)
 
-	cfg, namespace, err = kubeconfig.Load(kubeconfig.Options{Context: "dev"})
+	cfg, namespace, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Context: "dev"})
 	require.NoError(t, err)
 	require.Equal(t, "default", namespace)
 	require.Equal(t, apiclient.Config{
@@ -114,12 +115,12 @@ func TestLoadReadsEveryField(t *testing.T) {
 		TLS: apiclient.TLS{Insecure: true},
 	}, cfg)
 
-	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "basic"})
+	cfg, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Context: "basic"})
 	require.NoError(t, err)
 	require.Equal(t, "joe", cfg.Username)
 	require.Equal(t, secret, cfg.Password.Reveal())
 
-	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Context: "nobody"})
+	cfg, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Context: "nobody"})
 	require.NoError(t, err)
 	require.Equal(t, apiclient.Config{Host: "http://127.0.0.1:8080", TLS: apiclient.TLS{Insecure: true}}, cfg)
 }
@@ -128,7 +129,7 @@ func TestOptionsOverride(t *testing.T) {
 	home := alone(t)
 	path := write(t, filepath.Join(home, "config"), whole)
 
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{
+	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{
 		Path: path, Namespace: "other", Server: "https://else.example", Token: apiclient.NewSecret(secret), CAFile: "/ca.pem",
 	})
 	require.NoError(t, err)
@@ -137,16 +138,16 @@ func TestOptionsOverride(t *testing.T) {
 	require.Equal(t, secret, cfg.BearerToken.Reveal())
 	require.Equal(t, apiclient.TLS{CAFile: "/ca.pem"}, cfg.TLS, "the client certificate and the name of the old server are removed")
 
-	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Insecure: true})
+	cfg, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Insecure: true})
 	require.NoError(t, err)
 	require.True(t, cfg.TLS.Insecure)
 	require.Empty(t, cfg.TLS.CAFile)
 
-	cfg, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "cloud", Token: apiclient.NewSecret(secret)})
+	cfg, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Context: "cloud", Token: apiclient.NewSecret(secret)})
 	require.NoError(t, err, "a token replaces a plugin")
 	require.Equal(t, secret, cfg.BearerToken.Reveal())
 
-	cfg, namespace, err = kubeconfig.Load(kubeconfig.Options{Server: "http://127.0.0.1:1234"})
+	cfg, namespace, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Server: "http://127.0.0.1:1234"})
 	require.NoError(t, err, "a server is enough")
 	require.Equal(t, apiclient.Config{Host: "http://127.0.0.1:1234"}, cfg)
 	require.Equal(t, "default", namespace)
@@ -170,7 +171,7 @@ contexts:
 	list := strings.Join([]string{"", filepath.Join(home, "missing"), first, second, first}, string(filepath.ListSeparator))
 	t.Setenv("KUBECONFIG", list)
 
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{})
+	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.NoError(t, err)
 	require.Equal(t, "first", namespace)
 	require.Equal(t, apiclient.Config{
@@ -179,7 +180,7 @@ contexts:
 		TLS:             apiclient.TLS{CAFile: filepath.Join(home, "b", "ca.crt")},
 	}, cfg, "the first file that has an entry wins, and paths are relative to their file")
 
-	_, namespace, err = kubeconfig.Load(kubeconfig.Options{Context: "two"})
+	_, namespace, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Context: "two"})
 	require.NoError(t, err)
 	require.Equal(t, "default", namespace)
 }
@@ -220,7 +221,7 @@ func TestErrorsNameFileAndField(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			write(t, path, c.content)
-			_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Context: c.context})
+			_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Context: c.context})
 			require.Error(t, err)
 			var typed *kubeconfig.Error
 			require.ErrorAs(t, err, &typed)
@@ -236,15 +237,15 @@ func TestErrorsNameFileAndField(t *testing.T) {
 func TestMissingFiles(t *testing.T) {
 	home := alone(t)
 	path := filepath.Join(home, "none")
-	_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	require.EqualError(t, err, "kubeconfig "+path+": "+errno(err))
 
-	_, _, err = kubeconfig.Load(kubeconfig.Options{})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.ErrorContains(t, err, filepath.Join(home, ".kube", "config"))
 	require.ErrorContains(t, err, "the program does not run in a pod")
 
-	_, _, err = kubeconfig.Load(kubeconfig.Options{Context: "prod"})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Context: "prod"})
 	require.ErrorContains(t, err, `there is no context "prod"; the contexts are none`)
 }
 
@@ -261,7 +262,7 @@ func TestInAPodWithoutAToken(t *testing.T) {
 	alone(t)
 	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
-	_, _, err := kubeconfig.Load(kubeconfig.Options{})
+	_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.ErrorContains(t, err, "the pod has no token of a service account")
 }
 
@@ -279,14 +280,14 @@ func TestWriteIsReadBack(t *testing.T) {
 	}
 	require.NoError(t, kubeconfig.Write(path, apiclient.Config{Host: "http://old"}, ""))
 	require.NoError(t, kubeconfig.Write(path, cfg, "shop"))
-	got, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	got, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	require.Equal(t, "shop", namespace)
 	require.Equal(t, cfg, got)
 
 	basic := apiclient.Config{Host: "https://127.0.0.1:6443", Username: "joe", Password: apiclient.NewSecret(secret), TLS: apiclient.TLS{Insecure: true}}
 	require.NoError(t, kubeconfig.Write(path, basic, ""))
-	got, _, err = kubeconfig.Load(kubeconfig.Options{Path: path})
+	got, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	require.Equal(t, basic, got)
 
@@ -318,4 +319,53 @@ func TestOptionsHideTheToken(t *testing.T) {
 		require.NotContains(t, fmt.Sprintf(verb, &o), secret, verb)
 	}
 	require.Contains(t, fmt.Sprint(o), "https://s")
+}
+
+// TestParse reads a kubeconfig from memory, in a pod.
+func TestParse(t *testing.T) {
+	alone(t)
+	t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+	t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+	cfg, namespace, err := kubeconfig.Parse([]byte(overridden), kubeconfig.Options{})
+	require.NoError(t, err)
+	require.Equal(t, "shop", namespace)
+	path := write(t, filepath.Join(t.TempDir(), "config"), overridden)
+	fromFile, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
+	require.NoError(t, err)
+	require.Equal(t, fromFile.Host, cfg.Host)
+	_, namespace, err = kubeconfig.Parse([]byte(overridden), kubeconfig.Options{Namespace: "other"})
+	require.NoError(t, err)
+	require.Equal(t, "other", namespace)
+
+	for content, want := range map[string]string{
+		"":                                     "kubeconfig content: current-context: it is empty; the contexts are none",
+		"current-context: a":                   `kubeconfig content: there is no context "a"; the contexts are none`,
+		"a: &a [*a]":                           "kubeconfig content: ",
+		strings.Repeat(" ", 4<<20+1):           "kubeconfig content: it is larger than 4 MiB",
+		"users: [{name: u, user: {token: 1}}]": "kubeconfig content: users[u].token: ",
+	} {
+		_, _, err := kubeconfig.Parse([]byte(content), kubeconfig.Options{})
+		require.ErrorContains(t, err, want)
+	}
+	_, _, err = kubeconfig.Parse([]byte(overridden), kubeconfig.Options{Path: "config"})
+	require.EqualError(t, err, "kubeconfig: Options.Path: Parse reads no file; use Load")
+}
+
+// TestLoadEndsWithItsContext has a file system that does not answer.
+func TestLoadEndsWithItsContext(t *testing.T) {
+	answers := make(chan struct{})
+	defer close(answers)
+	ctx, cancel := context.WithCancel(t.Context())
+	hung := make(chan struct{})
+	go func() {
+		<-hung
+		cancel()
+	}()
+	_, _, err := kubeconfig.Until(ctx, func() (apiclient.Config, string, error) {
+		close(hung)
+		<-answers
+		return apiclient.Config{}, "late", nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.EqualError(t, err, "kubeconfig: read the files: context canceled")
 }

@@ -11,21 +11,28 @@ import (
 	"strings"
 
 	"github.com/leatproject/leat/internal/quote"
+	"github.com/leatproject/leat/internal/regularfile"
 )
 
 // merged has the entries of a list of files. If two files have an entry of one name, the first file wins.
 type merged struct {
 	paths          []string // of the files that were read
+	named          bool     // the caller has named the file
 	currentContext string
 	clusters       map[string]cluster
 	users          map[string]user
 	contexts       map[string]contextInfo
 }
 
+func newMerged() *merged {
+	return &merged{clusters: map[string]cluster{}, users: map[string]user{}, contexts: map[string]contextInfo{}}
+}
+
 // readAll reads one file, or the files of the list that exist. If no file exists, the result has no paths.
 func readAll(path string) (*merged, error) {
-	m := &merged{clusters: map[string]cluster{}, users: map[string]user{}, contexts: map[string]contextInfo{}}
+	m := newMerged()
 	if path != "" {
+		m.named = true
 		return m, m.add(path)
 	}
 	for _, p := range defaultPaths() {
@@ -60,7 +67,27 @@ func (m *merged) add(path string) error {
 	if err != nil {
 		return &Error{Path: path, Err: err}
 	}
-	f, err := read(path)
+	data, err := regularfile.Read(path)
+	if err != nil {
+		return &Error{Path: path, Err: bare(err)}
+	}
+	return m.merge(path, data)
+}
+
+// contentName stands for the file in errors of Parse. Its folder is the current one.
+const contentName = "content"
+
+// addContent merges the content that Parse gets.
+func (m *merged) addContent(data []byte) error {
+	if len(data) > regularfile.MaxBytes {
+		return &Error{Path: contentName, Err: fmt.Errorf("it is larger than %d MiB", regularfile.MaxBytes>>20)}
+	}
+	return m.merge(contentName, data)
+}
+
+// merge adds the entries of one file.
+func (m *merged) merge(path string, data []byte) error {
+	f, err := parse(path, data)
 	if err != nil {
 		return err
 	}

@@ -78,7 +78,7 @@ func TestEveryOptionOverrides(t *testing.T) {
 			}
 			c.change(&want)
 			c.o.Path = path
-			cfg, namespace, err := kubeconfig.Load(c.o)
+			cfg, namespace, err := kubeconfig.Load(t.Context(), c.o)
 			require.NoError(t, err)
 			require.Equal(t, "shop", namespace)
 			require.Equal(t, want, cfg)
@@ -86,7 +86,7 @@ func TestEveryOptionOverrides(t *testing.T) {
 	}
 
 	write(t, path, overridden[len("\ncurrent-context: one"):])
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path, Cluster: "b", User: "basic"})
+	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Cluster: "b", User: "basic"})
 	require.NoError(t, err, "a cluster and a user make a context")
 	require.Equal(t, apiclient.Config{Host: "https://b", Username: "u", Password: hidden("p"), TLS: apiclient.TLS{Insecure: true}}, cfg)
 	require.Equal(t, "default", namespace)
@@ -100,7 +100,7 @@ current-context: c
 clusters: [{name: c, cluster: {server: "https://s"}}]
 users: [{name: u, user: {auth-provider: {name: gcp}, client-key-data: "*", as: jane}}]
 contexts: [{name: c, context: {cluster: c, user: u}}]`)
-	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Token: apiclient.NewSecret("t")})
+	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Token: apiclient.NewSecret("t")})
 	require.NoError(t, err)
 	require.Equal(t, apiclient.Config{
 		Host: "https://s", BearerToken: apiclient.NewSecret("t"), Impersonate: apiclient.Impersonate{UserName: "jane"},
@@ -125,7 +125,7 @@ func TestErrorsNameTheOption(t *testing.T) {
 		`Options.Impersonate: it is empty, but other fields of Impersonate are set`: {User: "basic", Impersonate: apiclient.Impersonate{Groups: []string{"g"}}},
 	} {
 		o.Path = path
-		_, _, err := kubeconfig.Load(o)
+		_, _, err := kubeconfig.Load(t.Context(), o)
 		require.ErrorContains(t, err, "kubeconfig: "+want)
 		require.NotContains(t, err.Error(), secret)
 	}
@@ -152,7 +152,7 @@ func TestErrorsOfAConfigurationNameTheField(t *testing.T) {
 		{"server: 'https://c'", "auth-provider: {name: oidc, config: {id-token: " + secret + "}}", `users[u].auth-provider: leat does not have the auth provider "oidc"`},
 	} {
 		write(t, path, "current-context: c\nclusters: [{name: c, cluster: {"+c.cluster+"}}]\nusers: [{name: u, user: {"+c.user+"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]")
-		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 		require.ErrorContains(t, err, "kubeconfig "+path+": "+c.want)
 		require.NotContains(t, err.Error(), secret)
 		require.NotContains(t, err.Error(), "\n")
@@ -180,7 +180,7 @@ func TestOddFiles(t *testing.T) {
 		"an unused dead end": plain + "- name: d\n  context: {cluster: gone, user: gone}\n",
 	} {
 		write(t, path, content)
-		cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 		require.NoError(t, err, name)
 		require.Equal(t, apiclient.Config{Host: "https://s"}, cfg, name)
 		require.Equal(t, "shop", namespace, name)
@@ -200,7 +200,7 @@ func TestOddFiles(t *testing.T) {
 		"current-context: [c]":                "current-context: a list stands where text belongs",
 	} {
 		write(t, path, content)
-		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 		require.ErrorContains(t, err, "kubeconfig "+path+": ")
 		require.ErrorContains(t, err, want)
 	}
@@ -211,12 +211,12 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	missing, dir := filepath.Join(home, "missing"), filepath.Join(home, "dir")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	t.Setenv("KUBECONFIG", missing+string(filepath.ListSeparator)+dir)
-	_, _, err := kubeconfig.Load(kubeconfig.Options{})
+	_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.EqualError(t, err, "kubeconfig "+dir+": it is a directory, not a regular file")
 
 	empty := write(t, filepath.Join(home, "empty"), "")
 	t.Setenv("KUBECONFIG", empty+string(filepath.ListSeparator)+empty)
-	_, _, err = kubeconfig.Load(kubeconfig.Options{Context: "c"})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Context: "c"})
 	require.EqualError(t, err, "kubeconfig "+empty+`: there is no context "c"; the contexts are none`, "each file is read once")
 
 	large := filepath.Join(home, "large")
@@ -224,11 +224,11 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Truncate(1<<30))
 	require.NoError(t, f.Close())
-	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: large})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: large})
 	require.EqualError(t, err, "kubeconfig "+large+": it is larger than 4 MiB")
 
 	t.Setenv("KUBECONFIG", missing)
-	_, _, err = kubeconfig.Load(kubeconfig.Options{})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.EqualError(t, err, "kubeconfig "+missing+": there is no such file, and the program does not run in a pod: name a kubeconfig or a server")
 }
 
@@ -237,12 +237,12 @@ func TestComplexFilesAreRefused(t *testing.T) {
 	home := alone(t)
 	for _, content := range []string{strings.Repeat("\n", 250_001), "a: [" + strings.Repeat("a,", 300_000) + "]", strings.Repeat("- - - -\n", 60_000)} {
 		path := write(t, filepath.Join(home, "config"), content)
-		_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+		_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 		require.EqualError(t, err, "kubeconfig "+path+": it is too complex: it has more than 250000 YAML indicators and line breaks; "+
 			"split it, and list the parts in KUBECONFIG")
 	}
 	path := write(t, filepath.Join(home, "config"), strings.Repeat("\n", 250_000))
-	_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.ErrorContains(t, err, "current-context: it is empty")
 }
 
@@ -255,10 +255,10 @@ func TestErrorsAreShort(t *testing.T) {
 		fmt.Fprintf(&many, "- {name: ctx-%04d, context: {cluster: c}}\n", i)
 	}
 	path := write(t, filepath.Join(home, "many"), many.String())
-	_, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Context: "none"})
+	_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Context: "none"})
 	require.EqualError(t, err, "kubeconfig "+path+`: there is no context "none"; the contexts are "ctx-0000", "ctx-0001", "ctx-0002", `+
 		`"ctx-0003", "ctx-0004", "ctx-0005", "ctx-0006", "ctx-0007", "ctx-0008", "ctx-0009" and 1990 more`)
-	_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path, Context: "ctx-1999"})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Context: "ctx-1999"})
 	require.NoError(t, err)
 
 	long := strings.Repeat("x", 1<<16)
@@ -271,7 +271,7 @@ func TestErrorsAreShort(t *testing.T) {
 		"cluster":         "current-context: a\ncontexts: [{name: a, context: {cluster: " + long + "}}]",
 	} {
 		path = write(t, filepath.Join(home, name), content)
-		_, _, err = kubeconfig.Load(kubeconfig.Options{Path: path})
+		_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 		require.ErrorContains(t, err, "kubeconfig "+path+": ")
 		require.Less(t, len(err.Error()), len(path)+2048, name)
 	}
@@ -291,19 +291,19 @@ func TestAPodIsTheLastResort(t *testing.T) {
 		`there is no context "two"`:    {Context: "two"},
 		`there is no cluster "x"`:      {Cluster: "x"},
 	} {
-		_, _, err := kubeconfig.Load(o)
+		_, _, err := kubeconfig.Load(t.Context(), o)
 		require.ErrorContains(t, err, want)
 	}
 	for _, o := range []kubeconfig.Options{{Server: "https://x"}, {Cluster: "b"}, {Context: "one"}} {
-		_, _, err := kubeconfig.Load(o)
+		_, _, err := kubeconfig.Load(t.Context(), o)
 		require.NoError(t, err)
 	}
 	require.NoError(t, os.Remove(path))
-	_, _, err := kubeconfig.Load(kubeconfig.Options{})
+	_, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.ErrorContains(t, err, inPod)
 
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	write(t, path, "contexts: [{name: a, context: {}}]")
-	_, _, err = kubeconfig.Load(kubeconfig.Options{})
+	_, _, err = kubeconfig.Load(t.Context(), kubeconfig.Options{})
 	require.EqualError(t, err, "kubeconfig "+path+`: current-context: it is empty, and the program does not run in a pod; the contexts are "a"`)
 }

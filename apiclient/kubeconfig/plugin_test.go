@@ -102,7 +102,7 @@ func TestPluginsAreCalled(t *testing.T) {
 		},
 	} {
 		c.o.Path = withPlugin(t, "https://s", c.fields)
-		cfg, _, err := kubeconfig.Load(c.o)
+		cfg, _, err := kubeconfig.Load(t.Context(), c.o)
 		require.NoError(t, err)
 		require.Equal(t, "jane", cfg.Impersonate.UserName)
 		credentials, err := cfg.Credentials.Credentials(t.Context())
@@ -128,7 +128,7 @@ func TestAUserWithAPlugin(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(filepath.Dir(path), "bin"), 0o700))
 	require.NoError(t, os.Symlink(self, filepath.Join(filepath.Dir(path), "bin", "plugin")))
 
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	client, err := apiclient.New(cfg)
 	require.NoError(t, err)
@@ -167,7 +167,7 @@ func TestOptionsThatWinOverAPlugin(t *testing.T) {
 				c.fields = "    client-certificate: /c\n    client-key: /k"
 			}
 			c.o.Path = withPlugin(t, "https://s", c.fields)
-			cfg, _, err := kubeconfig.Load(c.o)
+			cfg, _, err := kubeconfig.Load(t.Context(), c.o)
 			require.NoError(t, err)
 			require.Nil(t, cfg.Credentials)
 			c.want.TLS.CAData, c.want.TLS.ServerName, c.want.Host = []byte("ca"), "tls", "https://s"
@@ -184,7 +184,7 @@ func TestPluginErrorsNameTheField(t *testing.T) {
 		write(t, path, "current-context: c\nclusters: [{name: c, cluster: {server: 'https://s', extensions: [{name: client.authentication.k8s.io/exec, extension: 1}, {name: client.authentication.k8s.io/exec, extension: 2}]}}]\n"+
 			"contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {exec: {"+fields+"}}}]")
 		o.Path = path
-		_, _, err := kubeconfig.Load(o)
+		_, _, err := kubeconfig.Load(t.Context(), o)
 		return err
 	}
 	const good = "apiVersion: client.authentication.k8s.io/v1, command: c, interactiveMode: Never"
@@ -208,13 +208,13 @@ func TestPluginErrorsNameTheField(t *testing.T) {
 	require.ErrorContains(t, err, "kubeconfig: Options.Plugins: exec: Options.Terms.Policy: the allow-list is empty")
 
 	require.NoError(t, load("apiVersion: client.authentication.k8s.io/v1, command: ./c, interactiveMode: Never, installHint: make it", kubeconfig.Options{}))
-	missing, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	missing, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	_, err = missing.Credentials.Credentials(t.Context())
 	require.ErrorContains(t, err, "there is no such command: "+filepath.Join(home, "c")+"; to install it: make it")
 
 	require.NoError(t, load(good, kubeconfig.Options{Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}}))
-	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path, Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}})
+	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path, Plugins: exec.Terms{Policy: exec.Policy{Type: exec.DenyAll}}})
 	require.NoError(t, err)
 	_, err = cfg.Credentials.Credentials(t.Context())
 	require.ErrorIs(t, err, exec.ErrNotAllowed)

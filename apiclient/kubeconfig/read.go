@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/leatproject/leat/internal/quote"
-	"github.com/leatproject/leat/internal/regularfile"
 )
 
 const (
@@ -52,12 +51,8 @@ type outline struct {
 	Contexts       []json.RawMessage `json:"contexts"`
 }
 
-// read parses one file. If the file does not exist, errors.Is finds os.ErrNotExist in the error.
-func read(path string) (*file, error) {
-	data, err := regularfile.Read(path)
-	if err != nil {
-		return nil, &Error{Path: path, Err: bare(err)}
-	}
+// parse parses the content of one file.
+func parse(path string, data []byte) (*file, error) {
 	if indicators(data) > maxIndicators {
 		return nil, &Error{Path: path, Err: fmt.Errorf(
 			"it is too complex: it has more than %d YAML indicators and line breaks; split it, and list the parts in KUBECONFIG", maxIndicators,

@@ -48,7 +48,7 @@ func (c Command) Run(ctx context.Context, args []string, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "%s: %s\n", c.Name, OneLine(err))
 		return 2
 	}
-	p, err := o.program(c.Name, stderr)
+	p, err := o.program(ctx, c.Name, stderr)
 	if err == nil {
 		err = c.Work(ctx, p)
 	}
@@ -117,8 +117,8 @@ func parseLease(text string) (api.Key, error) {
 }
 
 // program makes the program. It sends no request.
-func (o options) program(name string, stderr io.Writer) (*program.Program, error) {
-	config, _, err := kubeconfig.Load(o.connection)
+func (o options) program(ctx context.Context, name string, stderr io.Writer) (*program.Program, error) {
+	config, _, err := kubeconfig.Load(ctx, o.connection)
 	if err != nil {
 		return nil, err
 	}

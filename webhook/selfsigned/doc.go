@@ -20,7 +20,8 @@
 //     expired.
 //  2. Replicas that start or renew at the same moment agree on one certificate. An older authority is never written
 //     over a newer one.
-//  3. What others undo is repaired at the next check: a configuration, a Secret that is deleted or damaged.
+//  3. What others undo is repaired at the next check: a configuration, a Secret that is deleted or damaged. A Secret
+//     with the data of another program is not changed.
 //  4. A failure is logged once and repeated, with a growing pause. A configuration that is missing does not hinder the
 //     others.
 //  5. The key of an authority is not stored. An authority signs one certificate.

@@ -41,7 +41,8 @@ var secrets = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Nam
 // Options configure a Source. Client, Secret and Hosts are required.
 type Options struct {
 	Client *apiclient.Client
-	// Secret holds the certificate for all replicas. The Source creates it.
+	// Secret holds the certificate for all replicas. The Source creates it, or uses one without data. It does not
+	// change a Secret with other data, because another program may need that.
 	Secret api.Key
 	// Hosts are the names or IP addresses under which API servers reach the webhooks: "SERVICE.NAMESPACE.svc".
 	Hosts []string
@@ -77,6 +78,8 @@ type Source struct {
 	published time.Time // since when all targets have the bundle of a renewal; zero if they have not
 	bundle    string    // the bundle that published is about
 	failed    string    // the last failure, so that it is logged once
+
+	failure atomic.Pointer[error] // why the last round failed; nil if it has not
 }
 
 // secret is a Secret. Merge patches change no other field of it.
@@ -127,6 +130,14 @@ func (s *Source) Certificate(ctx context.Context) (*tls.Certificate, error) {
 	}
 }
 
+// NotSynced returns the reason why there is no certificate yet, or nil. webhook.Server adds it to its own.
+func (s *Source) NotSynced() error {
+	if err := s.failure.Load(); err != nil && s.current.Load() == nil {
+		return *err
+	}
+	return nil
+}
+
 // Run reads or creates the Secret, renews the certificate, and writes its authority into the configurations, until ctx
 // ends. A failure is logged and repeated; so is the work that others have undone. Run returns nil.
 func (s *Source) Run(ctx context.Context) error {
@@ -137,6 +148,7 @@ func (s *Source) Run(ctx context.Context) error {
 		case err == nil || ctx.Err() != nil:
 			retry, s.failed = firstRetry, ""
 		default:
+			s.failure.Store(&err)
 			s.logFailure(err)
 			pause = min(retry, pause)
 			retry = min(2*retry, s.o.Interval)
@@ -192,6 +204,10 @@ func (s *Source) update(ctx context.Context, all []found, complete bool) (state,
 		if missing {
 			held = &secret{Type: "Opaque", ObjectMeta: metav1.ObjectMeta{Namespace: s.o.Secret.Namespace, Name: s.o.Secret.Name}}
 		}
+		if len(held.Data) > 0 && !isOurs(held.Data) {
+			return state{}, fmt.Errorf("selfsigned: the Secret %s has data that this package did not write; delete it or use another name",
+				api.FormatKey(s.o.Secret))
+		}
 		before := stateOf(held.Data)
 		after, taken, err := before.advance(s.o.Hosts, time.Now(), s.o.Lifetime, s.isPublished(before.bundle, all, complete))
 		if err != nil {
@@ -240,7 +256,7 @@ func (s *Source) store(ctx context.Context, held *secret, after state, missing b
 	if err != nil {
 		return err
 	}
-	_, err = s.secrets.Patch(ctx, s.o.Secret, patch, apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{FieldManager: fieldManager}})
+	_, err = s.secrets.Patch(ctx, s.o.Secret, patch, apiclient.PatchOptions{FieldManager: fieldManager})
 	return err
 }
 

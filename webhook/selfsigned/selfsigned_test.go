@@ -238,6 +238,29 @@ func TestWhatOthersUndoIsRepaired(t *testing.T) {
 	})
 }
 
+// TestTheSecretOfAnotherProgramStays names a Secret that cert-manager may have made, and then one without data.
+func TestTheSecretOfAnotherProgramStays(t *testing.T) {
+	inWorld(t, func(w world) {
+		data := map[string]any{"tls.crt": "AAAA", "tls.key": "AAAA", "ca.crt": "AAAA"}
+		testkit.Create(w.Kit, secrets, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": secretKey.Namespace, "name": secretKey.Name}, "data": data,
+		}})
+		s := w.replica(w.options())
+		w.Pass(10 * time.Minute)
+		const text = "selfsigned: the Secret default/webhook has data that this package did not write; delete it or use another name"
+		require.EqualError(w, s.NotSynced(), text)
+		require.Len(w, w.secret(), 3)
+		server, err := webhook.New(webhook.Options{Certificates: s})
+		require.NoError(w, err)
+		require.EqualError(w, server.NotSynced(), "webhook: there is no certificate yet: "+text)
+
+		testkit.Edit(w.Kit, secrets, secretKey, func(u *unstructured.Unstructured) { delete(u.Object, "data") })
+		w.Pass(time.Minute)
+		w.serves(s)
+		require.NoError(w, s.NotSynced())
+	})
+}
+
 // TestOtherHostsNeedAnotherCertificate starts a new version of the program, with another name.
 func TestOtherHostsNeedAnotherCertificate(t *testing.T) {
 	inWorld(t, func(w world) {

@@ -16,6 +16,13 @@ const (
 	nextCAKey   = "next.ca.crt"
 )
 
+// isOurs reports whether this package has written the data of a Secret. Secrets of cert-manager have other keys only.
+func isOurs(data map[string][]byte) bool {
+	_, has := data[currentKey]
+	_, staged := data[nextCAKey]
+	return has || staged
+}
+
 // state is the content of the Secret.
 type state struct {
 	current pair   // what all replicas serve

@@ -102,6 +102,6 @@ func (f found) write(ctx context.Context, bundle []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.client.Patch(ctx, api.Key{Name: f.Name}, patch, apiclient.PatchOptions{PatchOptions: metav1.PatchOptions{FieldManager: fieldManager}})
+	_, err = f.client.Patch(ctx, api.Key{Name: f.Name}, patch, apiclient.PatchOptions{FieldManager: fieldManager})
 	return err
 }

@@ -77,8 +77,23 @@ type reconciler struct {
 	cachedSets        cache.Reader[*appsv1.ReplicaSet]
 }
 
+// conflictRetry is the time after a conflict until the next reconcile, if no event comes earlier.
+const conflictRetry = 5 * time.Second
+
 // Reconcile takes the next steps of one Deployment's rollout.
+//
+// A conflict is not an error that people must see: the newer state is on its way to the cache and causes another
+// reconcile. But a conflict can also come from something else, such as a quota. Then no event follows, so the
+// Deployment is reconciled again after a while.
 func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
+	result, err := r.reconcile(ctx, key)
+	if apierrors.IsConflict(err) {
+		return controller.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return result, err
+}
+
+func (r *reconciler) reconcile(ctx context.Context, key api.Key) (controller.Result, error) {
 	d, err := r.deployments.Peek(ctx, key)
 	switch {
 	case apierrors.IsNotFound(err):
@@ -107,10 +122,9 @@ func (r *reconciler) Reconcile(ctx context.Context, key api.Key) (controller.Res
 	return controller.Result{RequeueAfter: todo.after}, nil
 }
 
-// settled returns nil for errors that need no retry. After a conflict, the newer state is on its way to the cache and
-// causes another reconcile. In a terminating namespace nothing can be created.
+// settled returns nil for errors that need no retry: in a terminating namespace nothing can be created.
 func settled(err error) error {
-	if apierrors.IsConflict(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}
 	return err

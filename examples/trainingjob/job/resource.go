@@ -50,7 +50,7 @@ func Install(ctx context.Context, c *apiclient.Client) error {
 	}
 	definitions := apiclient.NewPartial[*metav1.PartialObjectMetadata](c, Definitions, "")
 	_, err := definitions.Apply(ctx, api.Key{Name: definitionName}, intent, apiclient.ApplyOptions{
-		ApplyOptions: metav1.ApplyOptions{FieldManager: fieldManager, Force: true},
+		FieldManager: fieldManager, Force: true,
 	})
 	return err
 }

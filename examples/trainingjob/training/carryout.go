@@ -95,6 +95,9 @@ func deleteAll[T, W metav1.Object](ctx context.Context, r *reconciler, j *job.Tr
 				return
 			}
 			r.expected.Deleted(b, o.GetUID())
+			if apierrors.IsConflict(err) {
+				return // the UID belongs to another object by now
+			}
 			if errs[i] = settled(err); errs[i] != nil {
 				r.tell(j, recorder.Warning, "FailedDelete"+c.resource.Kind, "Error deleting: "+err.Error())
 			}

@@ -86,8 +86,23 @@ func newReconciler(o Options) *reconciler {
 	}
 }
 
+// conflictRetry is the time after a conflict until the next reconcile, if no event comes earlier.
+const conflictRetry = 5 * time.Second
+
 // Reconcile takes the next steps of one job. The job is a copy and may be changed.
+//
+// A conflict is not an error that people must see: the newer state is on its way to the cache and causes another
+// reconcile. But a conflict can also come from something else, such as a quota. Then no event follows, so the job is
+// reconciled again after a while.
 func (r *reconciler) Reconcile(ctx context.Context, j *job.TrainingJob) (controller.Result, error) {
+	result, err := r.reconcile(ctx, j)
+	if apierrors.IsConflict(err) {
+		return controller.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return result, err
+}
+
+func (r *reconciler) reconcile(ctx context.Context, j *job.TrainingJob) (controller.Result, error) {
 	job.SetDefaults(j)
 	// Check this before reading the caches. An object that arrives in between is in the cache and is no longer
 	// expected.
@@ -121,10 +136,9 @@ func sooner(a, b time.Duration) time.Duration {
 	return min(a, b)
 }
 
-// settled returns nil for errors that need no retry. After a conflict, the newer state is on its way to the cache and
-// causes another reconcile. A deleted job needs no write.
+// settled returns nil if the object of a write no longer exists: it needs no write.
 func settled(err error) error {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	return err
