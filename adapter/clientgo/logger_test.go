@@ -1,0 +1,39 @@
+package clientgo_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/adapter/clientgo"
+)
+
+func TestLogger(t *testing.T) {
+	var lines []string
+	sink := func(verbosity int) funcr.Options { return funcr.Options{Verbosity: verbosity} }
+	logger := func(verbosity int) *zap.Logger {
+		return clientgo.Logger(funcr.New(func(prefix, args string) { lines = append(lines, prefix+" "+args) }, sink(verbosity)))
+	}
+	take := func() []string {
+		defer func() { lines = nil }()
+		return lines
+	}
+	log := logger(0).Named("reflector").With(zap.String("resource", "pods"))
+	log.Debug("hidden")
+	log.Info("started", zap.Int("attempt", 2))
+	log.Warn("slow", zap.NamedError("err", errors.New("late")))
+	log.Error("failed", zap.Error(errors.New("no")), zap.Stringer("key", key("a")))
+	require.Equal(t, []string{
+		`reflector "level"=0 "msg"="started" "resource"="pods" "attempt"=2`,
+		`reflector "level"=0 "msg"="slow" "resource"="pods" "err"="late"`,
+		`reflector "msg"="failed" "error"="no" "resource"="pods" "key"="default/a"`,
+	}, take())
+	logger(4).Debug("shown")
+	require.Equal(t, []string{` "level"=4 "msg"="shown"`}, take())
+	require.NoError(t, log.Sync())
+	require.NotContains(t, fmt.Sprint(take()), "hidden")
+}

@@ -1,0 +1,315 @@
+package leatcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	leat "github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
+)
+
+// collection has the objects of one kind in one form, in one or more scopes. It implements Informer of
+// controller-runtime.
+type collection struct {
+	key      collectionKey
+	resource api.Resource
+	scopes   []*scope        // ordered by namespace
+	removed  context.Context // ends when the informer is removed
+	remove   context.CancelFunc
+	synced   func() <-chan struct{}
+
+	ran atomic.Bool // the informers were started
+
+	mu     sync.Mutex // guards the field below
+	fields map[string]*fieldIndex
+}
+
+var _ ctrlcache.Informer = (*collection)(nil)
+
+// scope is the part of a collection that one informer has.
+type scope struct {
+	namespace   string // "" for all namespaces without a scope of their own
+	confined    bool   // all objects are in namespace
+	share       bool   // reads return the cached objects
+	informer    *informer.Informer[client.Object]
+	byNamespace *leat.Index[client.Object, string] // nil if keys are cheaper
+}
+
+func newCollection(c *Cache, key collectionKey, r api.Resource) *collection {
+	of := &collection{key: key, resource: r, fields: map[string]*fieldIndex{}}
+	of.removed, of.remove = context.WithCancel(context.Background())
+	source := apiclient.NewPartialOf[client.Object](c.client, r, "", key.object)
+	configs := c.scopesOf(key.gvk, r.Namespaced)
+	for _, namespace := range slices.Sorted(maps.Keys(configs)) {
+		of.scopes = append(of.scopes, newScope(c, key, source, namespace, configs[namespace]))
+	}
+	of.synced = sync.OnceValue(func() <-chan struct{} {
+		each := make([]<-chan struct{}, len(of.scopes))
+		for i, s := range of.scopes {
+			each[i] = s.informer.Synced()
+		}
+		return all(each, of.removed.Done())
+	})
+	return of
+}
+
+func newScope(c *Cache, key collectionKey, source *apiclient.PartialOf[client.Object], namespace string, config ctrlcache.Config) *scope {
+	s := &scope{namespace: namespace, confined: namespace != ""}
+	s.share = config.UnsafeDisableDeepCopy != nil && *config.UnsafeDisableDeepCopy
+	in := namespace
+	if config.FieldSelector != nil && in == "" && source.Resource().Namespaced {
+		in, _ = config.FieldSelector.RequiresExactMatch("metadata.namespace") // a user may only list there
+	}
+	s.informer = informer.New(source.In(in), c.informerOptions(key, config))
+	if c.own.Hold == nil && !s.confined && source.Resource().Namespaced {
+		s.byNamespace = informer.AddIndex(s.informer, leat.ByNamespace[client.Object])
+	}
+	return s
+}
+
+// informerOptions returns the options of the informer of a scope.
+func (c *Cache) informerOptions(key collectionKey, config ctrlcache.Config) informer.Options[client.Object] {
+	o := informer.Options[client.Object]{
+		KeepManagedFields: !c.own.DropManagedFields, Hold: c.own.Hold, Logger: c.own.Logger,
+		ResyncPeriod: resyncPeriod(config.SyncPeriod), CrashOnPanic: true,
+	}
+	if config.LabelSelector != nil {
+		o.Selector.Labels = config.LabelSelector.String()
+	}
+	if config.FieldSelector != nil {
+		o.Selector.Fields = config.FieldSelector.String()
+	}
+	if config.Transform != nil {
+		o.Transform = transform(config.Transform)
+	}
+	report := func(error) {}
+	if c.own.Logger == nil {
+		report = func(err error) { logger.Error(err, "list or watch failed", "kind", key.gvk.String()) }
+		o.OnUndecodable = func(e *api.UndecodableError) error {
+			logger.Error(e.Err, "object not cached", "kind", key.gvk.String(), "object", e.Key.String())
+			return nil
+		}
+	}
+	if handle := c.o.DefaultWatchErrorHandler; handle != nil {
+		// The handler reads the name of the reflector. This one is never run.
+		r := cache.NewReflectorWithOptions(&cache.ListWatch{}, nil, nil, cache.ReflectorOptions{
+			Name: "leatcache", TypeDescription: key.gvk.String(),
+		})
+		report = func(err error) { handle(context.Background(), r, err) }
+	}
+	o.OnError = report
+	return o
+}
+
+// transform calls f, whose result must be of the same type.
+func transform(f cache.TransformFunc) func(client.Object) (client.Object, error) {
+	return func(object client.Object) (client.Object, error) {
+		changed, err := f(object)
+		if err != nil {
+			return object, err
+		}
+		result, ok := changed.(client.Object)
+		if !ok || fmt.Sprintf("%T", result) != fmt.Sprintf("%T", object) {
+			return object, fmt.Errorf("leatcache: the transform returned a %T for a %T", changed, object)
+		}
+		return result, nil
+	}
+}
+
+// wait waits for the first list of each scope.
+func (of *collection) wait(ctx context.Context) error {
+	for _, s := range of.scopes {
+		if s.hasSynced() {
+			continue
+		}
+		select {
+		case <-s.informer.Synced():
+		case <-ctx.Done():
+			return errTimeout(of.key)
+		case <-s.informer.Stopped():
+			return of.errStopped()
+		case <-of.removed.Done():
+			return of.errStopped()
+		}
+	}
+	return nil
+}
+
+func (of *collection) errStopped() error {
+	return fmt.Errorf("leatcache: the informer of %s has ended", of.key.gvk)
+}
+
+func (s *scope) hasSynced() bool { return isClosed(s.informer.Synced()) }
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// all returns a channel that is closed when all of each are closed. It gives up when end is closed.
+func all(each []<-chan struct{}, end <-chan struct{}) <-chan struct{} {
+	if len(each) == 1 {
+		return each[0]
+	}
+	done := make(chan struct{})
+	go func() {
+		for _, c := range each {
+			select {
+			case <-c:
+			case <-end:
+				return
+			}
+		}
+		close(done)
+	}()
+	return done
+}
+
+// HasSynced reports whether the cache holds the first list.
+func (of *collection) HasSynced() bool {
+	return !slices.ContainsFunc(of.scopes, func(s *scope) bool { return !s.hasSynced() })
+}
+
+// HasSyncedChecker returns the channel that is closed when HasSynced becomes true.
+func (of *collection) HasSyncedChecker() cache.DoneChecker {
+	return checker{"leatcache " + of.resource.String(), of.synced()}
+}
+
+// IsStopped reports whether the informer has ended: it was removed, or the cache ends.
+func (of *collection) IsStopped() bool {
+	if !of.ran.Load() {
+		return of.removed.Err() != nil
+	}
+	return !slices.ContainsFunc(of.scopes, func(s *scope) bool { return !isClosed(s.informer.Stopped()) })
+}
+
+// AddIndexers refuses indexes of client-go, because an Informer of controller-runtime has no method that reads them.
+func (of *collection) AddIndexers(cache.Indexers) error {
+	return errors.New("leatcache: AddIndexers is not supported, because nothing could read the indexes; use IndexField of the cache")
+}
+
+// checker is a DoneChecker.
+type checker struct {
+	name string
+	done <-chan struct{}
+}
+
+// Name returns the name of what is waited for.
+func (c checker) Name() string { return c.name }
+
+// Done returns the channel.
+func (c checker) Done() <-chan struct{} { return c.done }
+
+// AddEventHandler adds a handler with the resync period of the informer.
+func (of *collection) AddEventHandler(h cache.ResourceEventHandler) (cache.ResourceEventHandlerRegistration, error) {
+	return of.subscribe(h, 0)
+}
+
+// AddEventHandlerWithResyncPeriod adds a handler with its own resync period; 0 means no resyncs.
+func (of *collection) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	if period <= 0 {
+		period = -1
+	}
+	return of.subscribe(h, period)
+}
+
+// AddEventHandlerWithOptions adds a handler. The Logger of the options is not used.
+func (of *collection) AddEventHandlerWithOptions(h cache.ResourceEventHandler, o cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
+	if o.ResyncPeriod == nil {
+		return of.AddEventHandler(h)
+	}
+	return of.AddEventHandlerWithResyncPeriod(h, *o.ResyncPeriod)
+}
+
+func (of *collection) subscribe(h cache.ResourceEventHandler, period time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	if of.removed.Err() != nil {
+		return nil, of.errStopped()
+	}
+	r := &registration{of: of}
+	for _, s := range of.scopes {
+		one, err := s.informer.Subscribe(func(c api.Change[client.Object]) { deliver(h, c) }, informer.HandlerOptions{
+			Name: fmt.Sprintf("%T", h), ResyncPeriod: period,
+		})
+		if err != nil {
+			r.remove()
+			return nil, fmt.Errorf("leatcache: %w", err)
+		}
+		r.each = append(r.each, one)
+	}
+	r.synced = sync.OnceValue(func() <-chan struct{} {
+		each, ended := make([]<-chan struct{}, len(r.each)), make([]<-chan struct{}, len(r.each))
+		for i, one := range r.each {
+			each[i], ended[i] = one.Synced(), one.Done()
+		}
+		return all(each, ended[0])
+	})
+	return r, nil
+}
+
+// deliver calls the handler for a change.
+func deliver(h cache.ResourceEventHandler, c api.Change[client.Object]) {
+	switch {
+	case c.Type == api.Added:
+		h.OnAdd(c.Object, c.InitialList)
+	case c.Type == api.Updated:
+		h.OnUpdate(c.Old, c.Object)
+	case c.FinalStateUnknown:
+		h.OnDelete(cache.DeletedFinalStateUnknown{Key: api.FormatKey(api.KeyOf(c.Object)), Obj: c.Object})
+	default:
+		h.OnDelete(c.Object)
+	}
+}
+
+// RemoveEventHandler removes a handler. Removing it again has no effect.
+func (of *collection) RemoveEventHandler(handle cache.ResourceEventHandlerRegistration) error {
+	r, ok := handle.(*registration)
+	if !ok || r.of != of {
+		return fmt.Errorf("leatcache: the registration is not one of the informer of %s", of.key.gvk)
+	}
+	r.remove()
+	return nil
+}
+
+// registration is a handler in all scopes of a collection.
+type registration struct {
+	of     *collection
+	each   []informer.Registration
+	synced func() <-chan struct{}
+}
+
+func (r *registration) remove() {
+	for _, one := range r.each {
+		one.Remove()
+	}
+}
+
+// HasSynced reports whether the handler has processed the first list.
+func (r *registration) HasSynced() bool {
+	return !slices.ContainsFunc(r.each, func(one informer.Registration) bool { return !isClosed(one.Synced()) })
+}
+
+// HasSyncedChecker returns the channel that is closed when HasSynced becomes true.
+func (r *registration) HasSyncedChecker() cache.DoneChecker {
+	names := make([]string, len(r.each))
+	for i, one := range r.each {
+		names[i] = one.Name()
+	}
+	return checker{"leatcache " + r.of.resource.String() + " " + strings.Join(slices.Compact(names), ", "), r.synced()}
+}
