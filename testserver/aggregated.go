@@ -7,14 +7,15 @@ import (
 	"net/http"
 
 	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
-// aggregatedType is the media type of aggregated discovery. Kubernetes 1.35 removed v2beta1.
-const aggregatedType = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+// aggregatedForm are the parameters of the media type of aggregated discovery. Kubernetes 1.35 removed v2beta1.
+const aggregatedForm = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 // serveAggregated answers /api or /apis with the whole document, or with 304 if the client already has it.
-func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, root string) {
-	body, err := json.Marshal(registry.AggregatedList(s.store.Definitions(), root))
+func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, root, mediaType string) {
+	body, err := json.Marshal(registry.AggregatedList(s.store.Definitions(), s.remoteGroups(), root))
 	if err != nil {
 		fail(w, fmt.Errorf("testserver: encode a discovery document: %w", err))
 		return
@@ -27,6 +28,9 @@ func (s *Server) serveAggregated(w http.ResponseWriter, r *http.Request, root st
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	w.Header().Set("Content-Type", aggregatedType)
-	_, _ = w.Write(append(body, '\n')) // an error means that the client has gone
+	if body, err = wire.FromJSON(mediaType, append(body, '\n')); err != nil {
+		fail(w, fmt.Errorf("testserver: encode a discovery document: %w", err))
+		return
+	}
+	wire.Write(w, mediaType+aggregatedForm, http.StatusOK, body)
 }

@@ -17,7 +17,7 @@ const (
 	everyDiscovery = aggregatedV2 + ",application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json"
 )
 
-// TestAggregatedDiscovery compares with the answers of kube-apiserver 1.36. There, built-in resources omit the group
+// TestAggregatedDiscovery compares with the answers of kube-apiserver 1.37. There, built-in resources omit the group
 // and version of their own kind.
 func TestAggregatedDiscovery(t *testing.T) {
 	inBubble(t, testserver.Options{}, func(b *bench) {

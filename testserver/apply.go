@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
@@ -18,7 +19,7 @@ import (
 // different value is a conflict, unless the request sets force. Without schemas, lists are merged by the keys of the
 // built-in types (see listKeys); other lists have one owner as a whole.
 func (x *call) apply() error {
-	w, err := x.write()
+	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
@@ -37,14 +38,29 @@ func (x *call) apply() error {
 	if len(object.SliceAt(object.Metadata(config), "managedFields")) > 0 {
 		return apierrors.NewBadRequest("metadata.managedFields must be nil")
 	}
-	if gvk := schema.FromAPIVersionAndKind(object.StringAt(config, "apiVersion"), object.StringAt(config, "kind")); gvk != x.def.In(x.request.Version).GroupVersionKind() {
+	if gvk := schema.FromAPIVersionAndKind(object.StringAt(config, "apiVersion"), object.StringAt(config, "kind")); gvk != x.kind() {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid object type: %v", gvk))
 	}
-	x.store.Lock()
-	r, created, err := x.writer.Apply(x.c, x.key(), config, w, wire.BoolParam(q, "force"))
-	x.store.Unlock()
+	if x.def.Schema != nil {
+		return x.submitApply(w, config, wire.BoolParam(q, "force"))
+	}
+	r, created, err := x.applied(config, w, wire.BoolParam(q, "force"))
 	if err != nil {
 		return err
 	}
 	return x.respond(codeOf(created), r)
+}
+
+func (x *call) applied(config object.Tree, w writer.Write, force bool) (*store.Record, bool, error) {
+	x.store.Lock()
+	defer x.store.Unlock()
+	return x.writer.Apply(x.c, x.key(), config, w, force)
+}
+
+// kind returns the kind of what the request is about: an object, or a subresource of another kind.
+func (x *call) kind() schema.GroupVersionKind {
+	if kind, version := x.def.SubresourceKind(x.request.Subresource); kind != "" {
+		return schema.FromAPIVersionAndKind(version, kind)
+	}
+	return x.def.In(x.request.Version).GroupVersionKind()
 }

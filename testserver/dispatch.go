@@ -5,7 +5,6 @@ import (
 
 	"github.com/leatproject/leat/testserver/faults"
 	"github.com/leatproject/leat/testserver/internal/disturb"
-	"github.com/leatproject/leat/testserver/internal/wire"
 )
 
 // frame is one event of a watch before it is sent, or one item of a list.
@@ -32,18 +31,18 @@ func (w *watcher) dispatch(f frame) bool {
 	if !w.plan.Busy() && len(w.delayed) == 0 {
 		return w.sink.Send(f.body) == nil
 	}
-	if e, i := disturb.OfFrame[faults.EndWatch](&w.plan, w.target(), f.Frame); i != nil {
+	if e, i := disturb.OfFrame[faults.EndWatch](w.plan, w.target(), f.Frame); i != nil {
 		w.finish(ending{injection: i, status: e.Error, abrupt: e.Abrupt})
 		return false
 	}
-	if _, i := disturb.OfFrame[faults.StallEvents](&w.plan, w.target(), f.Frame); i != nil && !w.stall(i) {
+	if _, i := disturb.OfFrame[faults.StallEvents](w.plan, w.target(), f.Frame); i != nil && !w.stall(i) {
 		return false
 	}
-	if _, i := disturb.OfFrame[faults.Drop](&w.plan, w.target(), f.Frame); i != nil {
+	if _, i := disturb.OfFrame[faults.Drop](w.plan, w.target(), f.Frame); i != nil {
 		i.CountSeen()
 		return true
 	}
-	if e, i := disturb.OfFrame[faults.Hold](&w.plan, w.target(), f.Frame); i != nil {
+	if e, i := disturb.OfFrame[faults.Hold](w.plan, w.target(), f.Frame); i != nil {
 		i.CountSeen()
 		w.delayed = append(w.delayed, delayedFrame{body: bytes.Clone(f.body), left: e.Frames, injection: i})
 		return true
@@ -56,19 +55,19 @@ func (w *watcher) dispatch(f frame) bool {
 
 // deliver writes a frame after the faults that mangle, cut or repeat it. It returns false if the watch has ended.
 func (w *watcher) deliver(f frame) bool {
-	if mangled, i := w.plan.Malformed(w.target(), f.Frame, wire.ObjectOf(f.body)); i != nil {
+	if mangle, i := w.plan.Malformed(w.target(), f.Frame, w.shape.Type); i != nil {
 		i.CountSeen()
-		f.body = wire.ReplaceObject(f.body, mangled)
+		f.body = w.shape.ReplaceObject(f.body, mangle(w.shape.ObjectOf(f.body)))
 	}
-	if e, i := disturb.OfFrame[faults.CutFrame](&w.plan, w.target(), f.Frame); i != nil {
-		w.sink.Cut(f.body[:min(max(e.At, 0), len(f.body))])
+	if e, i := disturb.OfFrame[faults.CutFrame](w.plan, w.target(), f.Frame); i != nil {
+		w.sink.Cut(f.body, e.At)
 		w.finish(ending{injection: i, abrupt: e.Abrupt})
 		return false
 	}
 	if w.sink.Send(f.body) != nil {
 		return false
 	}
-	if _, i := disturb.OfFrame[faults.Duplicate](&w.plan, w.target(), f.Frame); i != nil {
+	if _, i := disturb.OfFrame[faults.Duplicate](w.plan, w.target(), f.Frame); i != nil {
 		i.CountSeen()
 		return w.sink.Send(f.body) == nil
 	}

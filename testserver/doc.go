@@ -1,6 +1,6 @@
-// Package testserver is a Kubernetes API server in memory. Tests use it instead of a cluster; `leat demo` and
-// `leat serve` run it. It speaks HTTP, HTTP/2, TLS and WebSocket, also in a testing/synctest bubble, and it misbehaves
-// on demand. A test can change and read the state without HTTP: see Create, Update, Edit, Delete, Get, List, Snapshot.
+// Package testserver is a Kubernetes API server in memory. Tests use it instead of a cluster; `leat demo` and `leat
+// serve` run it. It speaks HTTP, HTTP/2, TLS and WebSocket, also in a testing/synctest bubble, and it misbehaves on
+// demand. A test can change and read the state without HTTP: see Create, Update, Edit, Delete, Get, List, Snapshot.
 //
 // Read options.go and server.go for the server, handler.go for the way of a request, and watch.go for watches. Package
 // faults says what can go wrong. The packages below internal have the rest: internal/store keeps versions and history,
@@ -34,17 +34,18 @@
 //
 // # Fidelity
 //
-// Answers follow kube-apiserver 1.36 and were compared with a real one: status codes, reasons, causes, resource
+// Answers follow kube-apiserver 1.37 and were compared with a real one: status codes, reasons, causes, resource
 // versions, selectors, pagination, bookmarks, WatchLists, finalizers, grace periods, server-side apply, and the order
 // of fields in JSON. docs/fidelity.md counts the requests that both answer in the same way, and e2e/compare lists every
 // difference.
 //
 // Controllers do not run. Their work happens at once: a CustomResourceDefinition is established when it is created, and
-// its resource ends with it; a deleted namespace takes its objects along. Containers log what AppendLog writes.
+// its resource ends with it; a deleted namespace takes its objects along, unless Options.NamespaceLifecycle is set.
+// Containers log what AppendLog writes.
 //
 // These things are missing: schemas, and with them defaults, strategic merge patches (415) and validation beyond
-// metadata; protobuf and CBOR; columns of a Table except Name and Age, and watches of Tables; admission; OpenAPI;
-// garbage collection.
+// metadata; protobuf and CBOR; columns of a Table except Name and Age; admission; OpenAPI; garbage collection. The
+// module testserver/cluster adds them, for the price of Kubernetes' dependencies.
 //
 // # Concurrency
 //

@@ -677,3 +677,25 @@ func TestServeReportsBrokenListeners(t *testing.T) {
 }
 
 var errBroken = errors.New("broken")
+
+func TestProbability(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		affected := func(seed uint64) (out []int) {
+			i := b.Inject(faults.Fault{Skip: 5, Times: 20, Probability: 0.5, Seed: seed, Effect: faults.Fail{}})
+			defer i.Remove()
+			for n := range 200 {
+				if b.do(http.MethodGet, podsPath, nil).code != 200 {
+					out = append(out, n)
+				}
+			}
+			require.Equal(b, len(out), i.Seen())
+			return out
+		}
+		first := affected(1)
+		require.Len(b, first, 20, "Times counts what was affected")
+		require.GreaterOrEqual(b, first[0], 5)
+		require.InDelta(b, 45, first[19], 20, "about every second one")
+		require.Equal(b, first, affected(1))
+		require.NotEqual(b, first, affected(2))
+	})
+}

@@ -4,15 +4,15 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/disturb"
+	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
@@ -26,6 +26,8 @@ type call struct {
 	request Request
 	c       *store.Collection
 	def     *registry.Definition // the definition of c when the request arrived
+	user    registry.User
+	plan    *disturb.Plan // the faults that affect the request
 	media   wire.Media
 
 	stale        *disturb.Injection // not nil if a Stale fault affects the request
@@ -36,8 +38,12 @@ type call struct {
 // handle answers a request. Its steps are authentication, faults, documents, authorization and resources.
 func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 	request := parseRequest(r)
-	user, known := s.authenticate(r)
-	request.User = user
+	if inside(r) {
+		s.answer(w, r, request, insider)
+		return
+	}
+	user, unknown := s.authenticate(r)
+	request.User = user.Name
 	s.log.add(request)
 	w = s.plan.Disturb(w, request.target(r))
 	if w == nil {
@@ -48,38 +54,65 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	if !known && !public(request.Path) {
-		fail(w, wire.Error(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized"))
-		return
-	}
-	if request.Resource == "" {
-		s.document(w, r, request)
-		return
-	}
-	if s.options.Authorize != nil {
-		if err := s.options.Authorize(request); err != nil {
-			fail(w, forbidden(request, err))
-			return
+	if unknown != nil && (s.extension.Authenticate != nil || !public(request.Path)) {
+		if !apierrors.IsUnauthorized(unknown) {
+			w.Header().Set("X-Content-Type-Options", "nosniff") // about impersonation
 		}
+		fail(w, unknown)
+		return
 	}
-	s.serveResource(w, r, request)
+	if err := s.authorize(r, request, user); err != nil {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		fail(w, err)
+		return
+	}
+	s.answer(w, r, request, user)
 }
 
-// authenticate returns the user of a request. known is false if the request must be rejected.
-func (s *Server) authenticate(r *http.Request) (user string, known bool) {
-	if len(s.options.Tokens) == 0 {
-		return "", true
+// answer answers a request that may be sent.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, request Request, user registry.User) {
+	switch {
+	case s.extension.Proxy != nil && s.extension.Proxy(w, r):
+	case request.Resource != "":
+		s.serveResource(w, r, request, user)
+	case s.extension.Documents == nil || !s.extension.Documents(w, r, user):
+		s.document(w, r, request)
 	}
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if !strings.EqualFold(scheme, "Bearer") {
-		return "", false
-	}
-	for have, name := range s.options.Tokens {
-		if subtle.ConstantTimeCompare([]byte(have), []byte(token)) == 1 {
-			return name, true
+}
+
+// authorize returns an error, which is the answer, if the user may not send this request.
+func (s *Server) authorize(r *http.Request, request Request, user registry.User) error {
+	if request.Resource != "" && s.options.Authorize != nil {
+		if err := s.options.Authorize(request); err != nil {
+			return forbidden(request, err)
 		}
 	}
-	return "", false
+	if s.extension.Authorize == nil {
+		return nil
+	}
+	a := &extension.Attributes{
+		Group: request.Group, Served: request.Version, Plural: request.Resource, Subresource: request.Subresource,
+		Verb: request.Verb, Key: api.Key{Namespace: request.Namespace, Name: request.Name}, User: user, Path: request.Path,
+	}
+	_, a.Resource, _ = s.store.Find(request.Group, request.Version, request.Resource)
+	return s.extension.Authorize(r.Context(), a)
+}
+
+// authenticate returns the user of a request, or the error that rejects the request.
+func (s *Server) authenticate(r *http.Request) (registry.User, error) {
+	if s.extension.Authenticate != nil {
+		return s.extension.Authenticate(r)
+	}
+	token := wire.BearerToken(r)
+	for have, name := range s.options.Tokens {
+		if token != "" && subtle.ConstantTimeCompare([]byte(have), []byte(token)) == 1 {
+			return registry.User{Name: name}, nil
+		}
+	}
+	if len(s.options.Tokens) == 0 {
+		return registry.User{}, nil
+	}
+	return registry.User{}, wire.Error(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 }
 
 // checkTimeout rejects a malformed parameter "timeout". kube-apiserver ignores it in requests without a time limit,
@@ -112,24 +145,24 @@ func forbidden(r Request, why error) error {
 }
 
 // serveResource finds the resource and the handler of a request, and runs the handler.
-func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request Request) {
+func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request Request, user registry.User) {
 	c, def, ok := s.store.Find(request.Group, request.Version, request.Resource)
 	if !ok || !rightScope(def, request) {
 		s.notFound(w, request)
 		return
 	}
-	x := &call{Server: s, w: w, http: r, request: request, c: c, def: def}
+	x := &call{Server: s, w: w, http: r, request: request, c: c, def: def, user: user, plan: &s.plan}
+	if inside(r) {
+		x.plan = &s.calm
+	}
+	warn(w, def.WarningsIn(request.Version))
 	handler := x.handler()
 	if handler == nil {
 		x.unhandled()
 		return
 	}
 	var err error
-	if x.media, err = wire.Negotiate(r.Header.Get("Accept"), s.options.DropFields, def.Custom, x.otherKinds()...); err == nil {
-		if request.Verb != "watch" {
-			err = x.media.CheckListKind(request.Verb == "list" || request.Verb == "deletecollection")
-		}
-	}
+	x.media, err = x.offer().Negotiate(r.Header.Get("Accept"))
 	if err == nil && x.media.As == wire.Table {
 		x.media.Include, err = wire.IncludePolicy(request.Query.Get("includeObject"))
 	}
@@ -140,8 +173,24 @@ func (s *Server) serveResource(w http.ResponseWriter, r *http.Request, request R
 		if r.Context().Err() != nil {
 			panic(http.ErrAbortHandler) // the client has gone
 		}
-		fail(w, err)
+		x.fail(err)
 	}
+}
+
+// offer returns what the request can be answered with.
+func (x *call) offer() wire.Offer {
+	o := wire.Offer{
+		Types: []string{wire.JSON}, Kinds: x.otherKinds(), Watch: x.request.Verb == "watch", Route: !x.def.Custom,
+		Text: x.request.Subresource == "log", Custom: x.def.Custom, DropFields: x.options.DropFields,
+	}
+	o.Streams = o.Watch || x.request.Verb == "list"
+	if x.def.Schema != nil {
+		o.Types = x.def.Schema.MediaTypes()
+		if x.def.Custom {
+			o.Types = append(o.Types, wire.Protobuf) // for metadata
+		}
+	}
+	return o
 }
 
 // unhandled answers a request that has no handler. The answers differ because kube-apiserver serves custom resources
@@ -186,6 +235,12 @@ func (x *call) handler() func() error {
 	if x.request.Subresource != "" {
 		return x.subresource()
 	}
+	if x.def.Act != nil {
+		return x.acting()
+	}
+	if x.def.IsBinding() {
+		return x.binding()
+	}
 	named := x.request.Name != ""
 	switch x.request.Verb {
 	case "get":
@@ -226,12 +281,19 @@ func (x *call) shape() wire.Shape {
 
 // respond writes one object.
 func (x *call) respond(code int, r *store.Record) error {
-	x.writeJSON(code, x.shape().AppendObject(nil, r))
+	if err := x.media.CheckListKind(false, x.def.TypeName(x.def.Kind)); err != nil {
+		return err
+	}
+	body, err := x.shape().Object(r)
+	if err != nil {
+		return err
+	}
+	x.write(code, body)
 	return nil
 }
 
-// writeJSON writes an answer that is no stream. kube-apiserver compresses large ones.
-func (x *call) writeJSON(code int, body []byte) {
+// write writes an answer that is no stream, in the media type of the request. kube-apiserver compresses large ones.
+func (x *call) write(code int, body []byte) {
 	w := x.w
 	if x.options.Compress && len(body) > wire.CompressFrom {
 		if g, ok := wire.Compress(x.w, x.http); ok {
@@ -239,16 +301,15 @@ func (x *call) writeJSON(code int, body []byte) {
 			defer g.Finish()
 		}
 	}
-	wire.WriteJSON(w, code, body)
+	wire.Write(w, x.media.Type, code, body)
 }
 
 // notFound answers a path that the server does not serve: with a Status below known roots and the groups of built-in
 // resources, otherwise with plain text.
 func (s *Server) notFound(w http.ResponseWriter, r Request) {
 	parts := splitPath(r.Path)
-	builtin := func(d *registry.Definition) bool { return !d.Custom && d.Group == parts[1] }
 	if parts[0] == "api" || parts[0] == "version" ||
-		parts[0] == "apis" && len(parts) > 1 && slices.ContainsFunc(s.store.Definitions(), builtin) {
+		parts[0] == "apis" && len(parts) > 1 && s.hasBuiltins(parts[1]) {
 		err := wire.Error(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource")
 		err.ErrStatus.Details = &metav1.StatusDetails{}
 		fail(w, err)
@@ -265,13 +326,18 @@ func fail(w http.ResponseWriter, err error) {
 	wire.WriteStatus(w, wire.StatusOf(err))
 }
 
-// otherKinds returns the kinds, besides metadata, into which this request can convert its objects. Watches of tables
-// are not supported.
+// otherKinds returns the kinds, besides metadata, into which this request can convert its objects.
 func (x *call) otherKinds() []string {
-	if x.request.Verb == "watch" || x.request.Subresource != "" && x.request.Subresource != "status" {
-		return nil
+	if x.request.Subresource == "" && x.def.Act == nil || x.request.Subresource == "status" || x.part().Columns != nil {
+		return []string{wire.Table}
 	}
-	return []string{wire.Table}
+	return nil
+}
+
+// fail answers with an error as a Status in the media type of the request.
+func (x *call) fail(err error) {
+	status := wire.StatusOf(err)
+	wire.WriteStatusAs(x.w, x.media.Errors, int(status.Code), status)
 }
 
 // target returns what faults see of the request.

@@ -111,7 +111,7 @@ func (s *Server) refuses() bool {
 func (x *call) staleView() (store.View, bool) {
 	if !x.staleDecided {
 		x.staleDecided = true
-		e, i := disturb.Request[faults.Stale](&x.plan, x.target())
+		e, i := disturb.Request[faults.Stale](x.plan, x.target())
 		if i != nil {
 			x.stale, x.staleState = i, snapshotOf(e.At).state
 			x.store.Lock()

@@ -45,7 +45,7 @@ func (x *call) get() error {
 	}
 	r := v.Get(x.key())
 	if r == nil {
-		return apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
+		return x.def.NotFound(x.request.Name)
 	}
 	x.plan.CountPast(v.Version)
 	return x.respond(http.StatusOK, r)
@@ -93,7 +93,7 @@ func (x *call) list() error {
 	if err := wire.CheckListOptions(o); err != nil {
 		return err
 	}
-	sel, err := store.NewSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, o.LabelSelector, o.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (p page) collect() (items []*store.Record, next string) {
 
 func (x *call) writeList(p page) error {
 	items, next := p.collect()
-	if next != "" && disturb.Answer[faults.IgnoreLimit](&x.plan, x.target()) {
+	if next != "" && disturb.Answer[faults.IgnoreLimit](x.plan, x.target()) {
 		p.limit = 0
 		items, next = p.collect()
 	}
@@ -201,6 +201,18 @@ func (x *call) writeList(p page) error {
 // writeItems streams a list, so that the server never holds a whole encoded list in memory.
 func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 	sh := x.shape()
+	sh.Empty = len(items) == 0
+	if err := x.media.CheckListKind(true, x.def.TypeName(x.def.ListKindName())); err != nil {
+		return err
+	}
+	if x.media.Type != wire.JSON {
+		return x.writeWhole(sh, meta, items)
+	}
+	for _, r := range items {
+		if err := sh.Check(r); err != nil {
+			return err
+		}
+	}
 	out, tail, err := sh.ListParts(meta)
 	if err != nil {
 		return fmt.Errorf("testserver: encode list metadata: %w", err)
@@ -233,18 +245,44 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 	target := x.target()
 	for _, r := range items {
 		buffer = sh.AppendItem(buffer[:0], r)
-		for _, item := range x.plan.Items(target, r.Key, buffer) {
-			if !put(item) {
-				return nil // the client has gone, or a fault cut the answer
-			}
+		if !x.plan.Items(target, r.Key, wire.JSON, buffer, put) {
+			return nil // the client has gone, or a fault cut the answer
 		}
 	}
-	for endless := len(items) > 0 && disturb.Answer[faults.EndlessList](&x.plan, target); endless; {
+	for endless := len(items) > 0 && disturb.Answer[faults.EndlessList](x.plan, target); endless; {
 		if !put(buffer) {
 			return nil // as above
 		}
 	}
 	_, _ = w.Write(append(out, tail...)) // an error means that the client has gone
+	return nil
+}
+
+// writeWhole writes a list in a media type that cannot be streamed.
+func (x *call) writeWhole(sh wire.Shape, meta metav1.ListMeta, items []*store.Record) error {
+	var encoded [][]byte
+	var last []byte
+	for _, r := range items {
+		item, err := sh.Item(r)
+		if err != nil {
+			return err
+		}
+		x.plan.Items(x.target(), r.Key, x.media.Type, item, func(item []byte) bool {
+			encoded = append(encoded, item)
+			return true
+		})
+		last = item
+	}
+	body, err := sh.List(meta, encoded)
+	if err != nil {
+		return err
+	}
+	x.write(http.StatusOK, body)
+	if len(last) > 0 && disturb.Answer[faults.EndlessList](x.plan, x.target()) {
+		for err == nil { // the client has the whole list, but not the end of the answer
+			_, err = x.w.Write(last)
+		}
+	}
 	return nil
 }
 

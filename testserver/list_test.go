@@ -281,6 +281,11 @@ func TestFieldsOfKinds(t *testing.T) {
 			require.Equal(b, []string{name}, b.list(row.path, "fieldSelector="+row.fields).names(), row.fields)
 		}
 		require.Len(b, b.list("/api/v1/namespaces", "fieldSelector=status.phase=Active").Items, 4)
+
+		const jobs = "/apis/batch/v1/namespaces/default/jobs"
+		b.ok(http.MethodPost, jobs, doc{"metadata": meta("j")})
+		b.ok(http.MethodPatch, jobs+"/j/status", `{"status":{"succeeded":3}}`, "Content-Type", mergePatch)
+		require.Equal(b, []string{"j"}, b.list(jobs, "fieldSelector=status.successful=3").names())
 	})
 }
 
@@ -363,8 +368,8 @@ func TestAccept(t *testing.T) {
 			"text/html, */*;q=.1":                 200,
 			"application/vnd.kubernetes.protobuf": 406,
 			"application/vnd.kubernetes.protobuf,application/json":                       200,
-			"application/json;as=Table;g=meta.k8s.io;v=v1beta1":                          406,
-			"application/json;as=Table;g=meta.k8s.io;v=v1beta1,application/json":         200,
+			"application/json;as=Table;g=meta.k8s.io;v=v7":                               406,
+			"application/json;as=Table;g=meta.k8s.io;v=v7,application/json":              200,
 			"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v7":               406,
 			"application/json;stream=watch":                                              200,
 			"application/json;drop=metadata.managedFields":                               200,
@@ -435,11 +440,23 @@ func TestCompression(t *testing.T) {
 		require.Equal(b, "gzip", one.header.Get("Content-Encoding"))
 		require.Less(b, len(one.body), 100<<10)
 
-		w := b.watch(mapsPath, "fieldSelector=metadata.name=m00")
+		w := b.watch(mapsPath)
 		defer w.close()
-		require.True(b, w.res.Uncompressed)
-		w.expect("ADDED m00@101")
-		b.ok(http.MethodDelete, mapsPath+"/m00", nil)
-		w.expect("DELETED m00@122")
+		require.False(b, w.res.Uncompressed, "kube-apiserver compresses no watch")
+		w.expect("ADDED big@121")
+	})
+}
+
+func TestCompressedWatches(t *testing.T) {
+	inBubble(t, testserver.Options{CompressWatches: true}, func(b *bench) {
+		_, err := b.Create(configMaps, configMap("m", "text", strings.Repeat("x", 200<<10)))
+		require.NoError(b, err)
+		require.Empty(b, b.do(http.MethodGet, mapsPath, nil, "Accept-Encoding", "gzip").header.Get("Content-Encoding"))
+		w := b.watch(mapsPath)
+		defer w.close()
+		require.True(b, w.res.Uncompressed, "the client's transport decompresses")
+		w.expect("ADDED m@101")
+		b.ok(http.MethodDelete, mapsPath+"/m", nil)
+		w.expect("DELETED m@102")
 	})
 }

@@ -14,6 +14,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
@@ -47,32 +49,51 @@ type logOptions struct {
 	limit      int64 // bytes; negative means no limit
 }
 
-func parseLogOptions(q url.Values) (logOptions, error) {
+func parseLogOptions(pod string, q url.Values) (logOptions, error) {
 	o := logOptions{
 		container: q.Get("container"), follow: wire.BoolParam(q, "follow"), timestamps: wire.BoolParam(q, "timestamps"),
 		tail: -1, limit: -1,
 	}
-	seconds := int64(-1)
-	for name, into := range map[string]*int64{"tailLines": &o.tail, "limitBytes": &o.limit, "sinceSeconds": &seconds} {
-		text := q.Get(name)
+	var seconds int64
+	var errs field.ErrorList
+	for _, p := range []struct {
+		name    string
+		into    *int64
+		least   int64
+		problem string
+	}{
+		{"tailLines", &o.tail, 0, "must be greater than or equal to 0"},
+		{"limitBytes", &o.limit, 1, "must be greater than 0"},
+		{"sinceSeconds", &seconds, 1, "must be greater than 0"},
+	} {
+		text := q.Get(p.name)
 		if text == "" {
 			continue
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 || n == 0 && name != "tailLines" {
-			return o, apierrors.NewBadRequest(fmt.Sprintf("%s: invalid value %q", name, text))
+		if err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
 		}
-		*into = n
+		if n < p.least {
+			errs = append(errs, field.Invalid(field.NewPath(p.name), n, p.problem))
+		}
+		*p.into = n
+	}
+	if text := q.Get("sinceTime"); text != "" {
+		since, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return o, apierrors.NewBadRequest(err.Error())
+		}
+		if q.Get("sinceSeconds") != "" {
+			errs = append(errs, field.Forbidden(field.NewPath(""), "at most one of `sinceTime` or `sinceSeconds` may be specified"))
+		}
+		o.since = since
 	}
 	if seconds > 0 {
 		o.since = time.Now().Add(-time.Duration(seconds) * time.Second)
 	}
-	if text := q.Get("sinceTime"); text != "" {
-		since, err := time.Parse(time.RFC3339, text)
-		if err != nil || seconds > 0 {
-			return o, apierrors.NewBadRequest(fmt.Sprintf("sinceTime: invalid value %q, or sinceSeconds beside it", text))
-		}
-		o.since = since
+	if len(errs) > 0 {
+		return o, apierrors.NewInvalid(schema.GroupKind{Kind: "PodLogOptions"}, pod, errs)
 	}
 	return o, nil
 }
@@ -80,7 +101,7 @@ func parseLogOptions(q url.Values) (logOptions, error) {
 // getLog answers with the log of a container. With follow, it continues with new lines until the pod is deleted. With
 // previous, it fails, because containers do not restart here.
 func (x *call) getLog() error {
-	o, err := parseLogOptions(x.request.Query)
+	o, err := parseLogOptions(x.request.Name, x.request.Query)
 	if err != nil {
 		return err
 	}
@@ -92,6 +113,11 @@ func (x *call) getLog() error {
 	}
 	if o.container, err = containerOf(pod, o.container); err != nil {
 		return err
+	}
+	if x.def.Schema != nil { // the types include nodes, so a pod is on one of them
+		if _, err := x.nodeOf(pod); err != nil {
+			return err
+		}
 	}
 	if wire.BoolParam(x.request.Query, "previous") {
 		return apierrors.NewBadRequest(fmt.Sprintf("previous terminated container %q in pod %q not found", o.container, pod.Key.Name))

@@ -48,11 +48,17 @@ func TestPodLogs(t *testing.T) {
 		require.Equal(b, "three\n", text("?sinceSeconds=5"))
 		require.Equal(b, "three\n", text("?sinceTime=2000-01-01T00:00:05Z"))
 		require.Equal(b, "2000-01-01T00:00:10.000000Z three\n", text("?tailLines=1&timestamps=true"))
-		for _, query := range []string{
-			"?tailLines=x", "?tailLines=-1", "?limitBytes=0", "?sinceSeconds=0", "?sinceTime=noon",
-			"?sinceSeconds=1&sinceTime=2000-01-01T00:00:05Z", "?container=weir", "?previous=true",
-		} {
+		for _, query := range []string{"?tailLines=x", "?sinceTime=noon", "?container=weir", "?previous=true"} {
 			b.refused(400, http.MethodGet, path+query, nil)
+		}
+		for query, why := range map[string]string{
+			"?tailLines=-1": "tailLines: Invalid value: -1: must be greater than or equal to 0",
+			"?limitBytes=0": "limitBytes: Invalid value: 0: must be greater than 0", "?sinceSeconds=0": "sinceSeconds: Invalid value: 0: must be greater than 0",
+			"?sinceSeconds=1&sinceTime=2000-01-01T00:00:05Z": "Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
+		} {
+			status := b.refused(422, http.MethodGet, path+query, nil)
+			require.Contains(b, status.Message, `PodLogOptions "web" is invalid: `)
+			require.Contains(b, status.Message, why)
 		}
 		b.refused(406, http.MethodGet, path, nil, "Accept", "text/plain")
 		b.refused(405, http.MethodPost, path, doc{})

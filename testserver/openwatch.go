@@ -30,12 +30,14 @@ type ending struct {
 	abrupt    bool
 }
 
-func (ws *watches) add(r Request, t disturb.Target) *openWatch {
+func newOpenWatch(r Request, t disturb.Target) *openWatch {
+	return &openWatch{request: r, target: t, ended: make(chan struct{})}
+}
+
+func (ws *watches) add(w *openWatch) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
-	w := &openWatch{request: r, target: t, ended: make(chan struct{})}
 	ws.open = append(ws.open, w)
-	return w
 }
 
 func (ws *watches) remove(w *openWatch) {

@@ -12,6 +12,10 @@ type Options struct {
 	// FirstVersion is the resource version of the server before the first write. The four namespaces that New creates
 	// have the versions up to it. Zero means 100; the smallest possible value is 4.
 	FirstVersion uint64
+	// ClockVersions begins with at least the microseconds since 1970, so that a server has newer versions than the one
+	// that it replaces. Clients of the earlier server then get 410 and list again, instead of waiting for a version
+	// that the new server has not reached. Versions are not reproducible, except in a synctest bubble.
+	ClockVersions bool
 	// Seed determines UIDs and generated names. Equal seeds and equal requests give equal objects.
 	Seed uint64
 	// History is the number of changes that are kept of each resource. Older watches, exact lists and continue tokens
@@ -31,6 +35,10 @@ type Options struct {
 
 	// StrictNamespaces rejects new objects in namespaces that do not exist, with 404.
 	StrictNamespaces bool
+	// NamespaceLifecycle deletes a namespace as kube-apiserver does: it stays in the phase Terminating until a
+	// controller has deleted its contents and removed the finalizers of its spec. Without it, the server deletes the
+	// namespace and its contents at once.
+	NamespaceLifecycle bool
 	// ManagedFields records in metadata.managedFields which manager wrote which fields, as kube-apiserver does. Without
 	// it, only server-side apply records them, and entries that clients send are kept.
 	ManagedFields bool
@@ -50,9 +58,12 @@ type Options struct {
 	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it, the server ignores
 	// the parameter, as older servers do.
 	DropFields bool
-	// Compress gzips watches, and other answers of more than 128 KiB, for clients that accept it. kube-apiserver
-	// compresses no watches, but a proxy in front of it may.
+	// Compress gzips answers of more than 128 KiB for clients that accept it, as kube-apiserver does. It does not
+	// affect watches.
 	Compress bool
+	// CompressWatches gzips watches for clients that accept it. kube-apiserver never does, but a proxy in front of it
+	// may.
+	CompressWatches bool
 
 	// TLS serves over TLS, in memory and on listeners. New creates the certificate; clients need Server.CA to trust it.
 	TLS bool
@@ -93,6 +104,9 @@ const (
 
 func (o Options) withDefaults() Options {
 	o.FirstVersion = max(cmp.Or(o.FirstVersion, defaultFirstVersion), uint64(len(firstNamespaces)))
+	if o.ClockVersions {
+		o.FirstVersion = max(o.FirstVersion, uint64(time.Now().UnixMicro()))
+	}
 	o.History = max(cmp.Or(o.History, defaultHistory), 1)
 	o.BookmarkInterval = cmp.Or(o.BookmarkInterval, defaultBookmarks)
 	o.WatchTimeout = cmp.Or(o.WatchTimeout, defaultWatchTimeout)

@@ -2,17 +2,23 @@ package testserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
 	"github.com/leatproject/leat/testserver/internal/wire"
 	"github.com/leatproject/leat/testserver/internal/writer"
@@ -21,49 +27,147 @@ import (
 // maxPatchOperations is the largest number of operations that kube-apiserver accepts in a JSON patch.
 const maxPatchOperations = 10_000
 
-// patch applies a JSON patch, a merge patch or server-side apply. Strategic merge patches need the schemas of the
-// built-in types. The server has no schemas, so it answers 415, as kube-apiserver does for custom resources.
+// patch applies a JSON patch, a merge patch, a strategic merge patch or server-side apply. Strategic merge patches need
+// the schemas of the built-in types. Without them the server answers 415, as kube-apiserver does for custom resources.
 func (x *call) patch() error {
-	kind := types.PatchType(wire.ContentType(x.http))
+	kind, err := x.patchType()
+	if err != nil {
+		return err
+	}
 	if kind == types.ApplyYAMLPatchType {
 		return x.apply()
 	}
-	w, err := x.write()
+	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
-	if x.request.Query.Has("force") {
-		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "",
-			field.ErrorList{field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch")})
-	}
-	body, err := wire.ReadBody(x.http)
+	p, err := x.readPatch(kind)
 	if err != nil {
 		return err
 	}
-	change, err := changeOf(kind, body)
-	if err != nil {
-		return err
+	if x.def.Schema != nil {
+		return x.submitPatch(w, p)
 	}
-	r, err := x.patched(w, change)
+	r, err := x.patched(w, p)
 	if err != nil {
 		return err
 	}
 	return x.respond(http.StatusOK, r)
 }
 
+// patchType returns the kind of patch that a request sends. kube-apiserver words the answer to an unknown one
+// differently for built-in and for custom resources, because other code serves them.
+func (x *call) patchType() (types.PatchType, error) {
+	kind := types.PatchType(wire.ContentType(x.http))
+	known := []types.PatchType{types.JSONPatchType, types.MergePatchType, types.ApplyYAMLPatchType}
+	switch {
+	case slices.Contains(known, kind), kind == types.StrategicMergePatchType && x.strategic() != nil:
+		return kind, nil
+	case kind != types.StrategicMergePatchType && !x.def.Custom:
+		err := wire.Error(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType, "415: Unsupported Media Type")
+		err.ErrStatus.Details = &metav1.StatusDetails{}
+		return "", err
+	}
+	return "", wire.Unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType))
+}
+
+// strategic returns the strategic merge patches of what the request changes, or nil.
+func (x *call) strategic() registry.MergePatch {
+	switch {
+	case x.request.Subresource != scaleSubresource:
+		return x.def.StrategicMerge
+	case x.def.Scaling == nil || x.def.Custom:
+		return nil
+	}
+	return x.def.Scaling.Merge
+}
+
+// patch is a change in the body of a request.
+type patch struct {
+	change   func(before object.Tree) (object.Tree, error)
+	problems []string // members that occur twice, and unknown ones
+	// shown returns the text of the result in the errors about it.
+	shown func(before, after object.Tree) string
+}
+
+// readPatch reads a patch, except for server-side apply.
+func (x *call) readPatch(kind types.PatchType) (*patch, error) {
+	if x.request.Query.Has("force") {
+		return nil, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("PatchOptions").GroupKind(), "",
+			field.ErrorList{field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch")})
+	}
+	body, err := wire.ReadBody(x.http)
+	if err != nil {
+		return nil, err
+	}
+	if !json.Valid(body) {
+		return nil, apierrors.NewBadRequest("invalid JSON patch")
+	}
+	checked := x.request.Query.Get("fieldValidation") != metav1.FieldValidationIgnore
+	p := &patch{shown: x.patchedText}
+	if checked {
+		p.problems = wire.Duplicates(body)
+	}
+	switch kind {
+	case types.JSONPatchType:
+		var unknown []string
+		p.change, unknown, err = jsonPatch(body, checked)
+		for i, text := range p.problems {
+			p.problems[i] = "json patch " + text
+		}
+		p.problems = append(p.problems, unknown...)
+	case types.MergePatchType:
+		p.change, err = mergePatch(body)
+	default:
+		err = x.strategicPatch(p, body)
+	}
+	return p, err
+}
+
+// strategicPatch reads a strategic merge patch. Its errors show the patch instead of the result.
+func (x *call) strategicPatch(p *patch, body []byte) error {
+	change, err := object.Decode(body)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	merge := x.strategic()
+	p.change = func(before object.Tree) (object.Tree, error) { return merge(x.request.Version, before, change) }
+	p.shown = func(object.Tree, object.Tree) string { return fmt.Sprintf("%+v", change) }
+	return nil
+}
+
+// patchedText returns the JSON of a patched object as kube-apiserver shows it. The members of a Go type keep their
+// order where the patch has changed nothing.
+func (x *call) patchedText(before, after object.Tree) string {
+	if x.def.Schema == nil || x.def.Custom {
+		return string(object.EncodeLike(nil, after)) // in alphabetical order
+	}
+	encoded, err := x.def.Schema.Encode(wire.JSON, before)
+	if err != nil {
+		encoded = nil // the order is only for the eye
+	}
+	return string(object.EncodeLike(encoded, after))
+}
+
 // patched applies change to the stored object. It holds the lock from read to write, so there is nothing to retry. A
 // resource version in the patch is checked as in an update.
-func (x *call) patched(w writer.Write, change func(object.Tree) (object.Tree, error)) (*store.Record, error) {
+func (x *call) patched(w writer.Write, p *patch) (*store.Record, error) {
 	x.store.Lock()
 	defer x.store.Unlock()
 	old, err := x.existing()
 	if err != nil {
 		return nil, err
 	}
-	after, err := change(x.typed(old))
+	before := x.typed(old)
+	after, err := p.change(runtime.DeepCopyJSON(before))
 	if err != nil {
 		return nil, err
 	}
+	warnings, err := x.report(p, nil, before, after)
+	if err != nil {
+		return nil, err
+	}
+	warn(x.w, warnings)
 	if err := writer.CheckPatched(x.def, x.request.Version, old, after); err != nil {
 		return nil, err
 	}
@@ -79,29 +183,63 @@ func (x *call) typed(r *store.Record) object.Tree {
 	return tree
 }
 
-// changeOf returns the change of a patch of the given type.
-func changeOf(kind types.PatchType, body []byte) (func(object.Tree) (object.Tree, error), error) {
-	switch kind {
-	case types.JSONPatchType:
-		return jsonPatch(body)
-	case types.MergePatchType:
-		return mergePatch(body)
-	}
-	return nil, wire.Unsupported(string(types.JSONPatchType), string(types.MergePatchType), string(types.ApplyYAMLPatchType))
+// patchOperation has the members that kube-apiserver expects in an operation of a JSON patch.
+type patchOperation struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	From  string `json:"from"`
+	Value any    `json:"value"`
 }
 
 // jsonPatch returns the change of an RFC 6902 patch. A malformed patch is a 400, and one that cannot be applied is a
-// 422.
-func jsonPatch(body []byte) (func(object.Tree) (object.Tree, error), error) {
-	patch, err := jsonpatch.DecodePatch(body)
-	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+// 422. If the patch is checked, unknown are the members that no operation has.
+func jsonPatch(body []byte, checked bool) (change func(object.Tree) (object.Tree, error), unknown []string, err error) {
+	if checked {
+		var operations []patchOperation
+		if err := json.Unmarshal(body, &operations); err != nil {
+			text := strings.ReplaceAll(err.Error(), "[]testserver.patchOperation", "[]handlers.jsonPatchOp")
+			text = strings.ReplaceAll(text, "patchOperation.", "jsonPatchOp.")
+			return nil, nil, apierrors.NewBadRequest("error decoding patch: " + text)
+		}
+		unknown = unknownMembers(body)
+	}
+	var patch jsonpatch.Patch // without DecodePatch, which would reject unknown operations earlier than kube-apiserver does
+	if err := json.Unmarshal(body, &patch); err != nil {
+		return nil, nil, apierrors.NewBadRequest(err.Error())
 	}
 	if len(patch) > maxPatchOperations {
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
+		return nil, nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf(
 			"The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
 	}
-	return objectChange(patch.Apply), nil
+	return objectChange(func(before []byte) ([]byte, error) {
+		if slices.ContainsFunc(patch, lacksDocument) {
+			return nil, errors.New("an operation on the whole document needs a value")
+		}
+		return patch.Apply(before)
+	}), unknown, nil
+}
+
+// lacksDocument reports whether an operation replaces the whole document by nothing. The library would panic.
+func lacksDocument(o jsonpatch.Operation) bool {
+	path, err := o.Path()
+	return err == nil && path == "" && o["value"] == nil && slices.Contains([]string{"add", "replace", "test"}, o.Kind())
+}
+
+// unknownMembers returns a message for each member of a JSON patch that operations do not have.
+func unknownMembers(body []byte) []string {
+	var operations []map[string]any
+	if json.Unmarshal(body, &operations) != nil {
+		return nil // an operation is null
+	}
+	var out []string
+	for i, o := range operations {
+		for _, name := range slices.Sorted(maps.Keys(o)) {
+			if !slices.Contains([]string{"op", "path", "from", "value"}, name) {
+				out = append(out, fmt.Sprintf("json patch unknown field \"[%d].%s\"", i, name))
+			}
+		}
+	}
+	return out
 }
 
 // mergePatch returns the change of an RFC 7386 patch.
@@ -129,6 +267,24 @@ func objectChange(change func([]byte) ([]byte, error)) func(object.Tree) (object
 		}
 		return after, nil
 	}
+}
+
+// report treats the problems of a patch and of its result as the parameter fieldValidation says: they are warnings, an
+// error, or nothing.
+func (x *call) report(p *patch, problems []string, before, after object.Tree) (warnings []string, err error) {
+	problems = slices.Concat(p.problems, problems)
+	switch directive := x.request.Query.Get("fieldValidation"); {
+	case len(problems) == 0 || directive == metav1.FieldValidationIgnore:
+		return nil, nil
+	case directive == metav1.FieldValidationStrict:
+		return nil, unpatchable(p.shown(before, after), "strict decoding error: "+strings.Join(problems, ", "))
+	}
+	return problems, nil
+}
+
+// unpatchable returns the 422 for a patch whose result is not an object of its kind.
+func unpatchable(result, why string) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), result, why)})
 }
 
 // unappliable returns the 422 for a patch that cannot be applied to the object.

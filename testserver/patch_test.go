@@ -53,6 +53,9 @@ func TestPatchRefusals(t *testing.T) {
 			{jsonPatch, `[{"op":"test","path":"/data/k","value":"w"}]`, 422},
 			{jsonPatch, `[{"op":"remove","path":"/data/zz"}]`, 422},
 			{jsonPatch, `[{"op":"replace","path":"","value":7}]`, 422},
+			{jsonPatch, `[{"op":"add","path":""}]`, 422},
+			{jsonPatch, `[{"op":"replace","path":"","value":null}]`, 422},
+			{jsonPatch, `[{"op":"test","path":""}]`, 422},
 			{jsonPatch, `[{"op":"replace","path":"/metadata/name","value":"b"}]`, 400},
 			{jsonPatch, `[{"op":"replace","path":"/metadata","value":"b"}]`, 422},
 			{jsonPatch, "[" + strings.Repeat(`{"op":"test","path":"/kind","value":"ConfigMap"},`, 10_000) + `{"op":"test","path":"/kind","value":"ConfigMap"}]`, 413},
@@ -70,6 +73,42 @@ func TestPatchRefusals(t *testing.T) {
 		b.refused(404, http.MethodPatch, mapsPath+"/zz", `{}`, "Content-Type", mergePatch)
 		b.refused(422, http.MethodPatch, mapsPath+"/a?force=true", `{}`, "Content-Type", mergePatch)
 		require.Equal(b, "101", b.ResourceVersion())
+	})
+}
+
+// TestErrorsOfPatches has the words of kube-apiserver.
+func TestErrorsOfPatches(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a", "k", "v"))
+		for _, row := range []struct {
+			path, kind, body string
+			code             int
+			message          string
+		}{
+			{"", jsonPatch, `[{"op":"jump","path":"/data"}]`, 422, "the server rejected our request due to an error in our request"},
+			{"", jsonPatch, `{}`, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"},
+			{"", jsonPatch, `[{"op":7}]`, 400, "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"},
+			{"", jsonPatch, `[{`, 400, "invalid JSON patch"},
+			{"", "text/plain", `{}`, 415, "415: Unsupported Media Type"},
+			{"", applyPatch, `a: [`, 400, "error encoding patch: yaml: line 1: did not find expected node content"},
+			{
+				"?fieldValidation=Strict", mergePatch, `{"data":{"k":"1","k":"2"}}`, 422,
+				` "" is invalid: patch: Invalid value: "{\"apiVersion\":\"v1\",\"data\":{\"k\":\"2\"},\"kind\":\"ConfigMap\",`,
+			},
+			{"?fieldValidation=Strict", jsonPatch, `[{"op":"test","path":"/data/k","value":"v","more":1}]`, 422, `: strict decoding error: json patch unknown field "[0].more"`},
+		} {
+			query := row.path
+			if row.kind == applyPatch {
+				query = "?fieldManager=m"
+			}
+			status := b.refused(row.code, http.MethodPatch, mapsPath+"/a"+query, row.body, "Content-Type", row.kind)
+			require.Contains(b, status.Message, row.message)
+		}
+		answer := b.do(http.MethodPatch, mapsPath+"/a", `{"data":{"k":"1","k":"2"}}`, "Content-Type", mergePatch)
+		require.Equal(b, 200, answer.code)
+		require.Equal(b, `299 - "duplicate field \"data.k\""`, answer.header.Get("Warning"))
+		answer = b.do(http.MethodPatch, mapsPath+"/a?fieldValidation=Ignore", `{"data":{"k":"1","k":"3"}}`, "Content-Type", mergePatch)
+		require.Empty(b, answer.header.Get("Warning"))
 	})
 }
 

@@ -87,6 +87,9 @@ func (r *Request) parseTarget(parts []string) {
 	}
 	if len(parts) > 2 {
 		r.Subresource = strings.Join(parts[2:], "/")
+		if parts[2] == proxySubresource {
+			r.Subresource = proxySubresource // the rest is a path behind it
+		}
 	}
 }
 

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver"
@@ -51,8 +53,8 @@ func TestDiscovery(t *testing.T) {
 		require.Equal(b, "Mill", beta[0].(doc)["kind"])
 		require.Equal(b, []any{"ml"}, beta[0].(doc)["shortNames"])
 
-		require.Equal(b, "v1.36.3", get("/version")["gitVersion"])
-		require.Equal(b, "36", get("/version")["minor"])
+		require.Equal(b, "v1.37.2", get("/version")["gitVersion"])
+		require.Equal(b, "37", get("/version")["minor"])
 		require.Equal(b, "0.0.0.0/0", get("/api")["serverAddressByClientCIDRs"].([]any)[0].(doc)["clientCIDR"])
 		for _, path := range []string{"/healthz", "/livez", "/readyz", "/readyz/ping"} {
 			require.Equal(b, "ok", string(b.do(http.MethodGet, path, nil).body))
@@ -84,7 +86,30 @@ func TestDiscovery(t *testing.T) {
 		for _, path := range []string{"/apis", "/apis/apps"} {
 			require.Equal(b, 200, b.do(http.MethodDelete, path, nil).code, path)
 		}
-		b.refused(406, http.MethodGet, "/apis", nil, "Accept", "application/vnd.kubernetes.protobuf")
+		b.refused(406, http.MethodGet, "/apis", nil, "Accept", "application/cbor")
+	})
+}
+
+func TestDiscoveryInOtherMediaTypes(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		a := b.do(http.MethodGet, "/apis/apps/v1", nil, "Accept", "application/yaml")
+		require.Equal(b, "application/yaml", a.header.Get("Content-Type"))
+		require.Contains(b, string(a.body), "\nkind: APIResourceList\n")
+
+		a = b.do(http.MethodGet, "/apis/apps", nil, "Accept", "application/vnd.kubernetes.protobuf")
+		require.Equal(b, "application/vnd.kubernetes.protobuf", a.header.Get("Content-Type"))
+		var envelope runtime.Unknown
+		require.NoError(b, envelope.Unmarshal([]byte(strings.TrimPrefix(string(a.body), "k8s\x00"))))
+		require.Equal(b, runtime.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, envelope.TypeMeta)
+		var group metav1.APIGroup
+		require.NoError(b, group.Unmarshal(envelope.Raw))
+		require.Equal(b, "apps", group.Name)
+
+		require.NotContains(b, b.do(http.MethodGet, "/api/v1", nil).json(t), "apiVersion", "as in kube-apiserver")
+		require.Equal(b, "v1", b.do(http.MethodGet, "/apis/apps/v1", nil).json(t)["apiVersion"])
+		a = b.do(http.MethodGet, "/apis", nil, "Accept", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")
+		require.Equal(b, "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", a.header.Get("Content-Type"))
+		require.Contains(b, string(a.body), "kind: APIGroupDiscoveryList")
 	})
 }
 
@@ -174,9 +199,10 @@ func TestCustomResourceDefinitions(t *testing.T) {
 		require.Equal(b, 404, b.do(http.MethodGet, wheelsPath+"/big/status", nil).code)
 		require.Len(b, b.list(wheelsPath).Items, 2)
 
-		// Deleting the definition deletes the objects and ends the watches.
+		// Deleting the definition deletes the objects. Watches show this, and then end.
 		w := b.watch(wheelsPath, "resourceVersion="+b.ResourceVersion())
 		b.ok(http.MethodDelete, crdPath+"/wheels.leat.example", nil)
+		w.expect("DELETED big@108", "DELETED small@109")
 		w.expectEnd()
 		require.Equal(b, 404, b.do(http.MethodGet, wheelsPath, nil).code)
 		b.ok(http.MethodPost, crdPath, crd(doc{"name": "v1", "served": true, "storage": true}))
@@ -236,15 +262,19 @@ func TestSubresources(t *testing.T) {
 		b.refused(405, http.MethodPost, deploymentsPath+"/d/scale", doc{})
 
 		b.ok(http.MethodPost, podsPath, pod("p"))
-		a := b.do(http.MethodPost, podsPath+"/p/binding", doc{"target": doc{"name": "n1"}})
+		a := b.do(http.MethodPost, podsPath+"/p/binding", doc{"metadata": meta("p"), "target": doc{"name": "n1"}})
 		require.Equal(b, 201, a.code, "%s", a.body)
-		b.refused(409, http.MethodPost, podsPath+"/p/binding", doc{"target": doc{"name": "n2"}})
-		b.refused(404, http.MethodPost, podsPath+"/zz/binding", doc{})
+		b.refused(409, http.MethodPost, podsPath+"/p/binding", doc{"metadata": meta("p"), "target": doc{"name": "n2"}})
+		b.refused(404, http.MethodPost, podsPath+"/zz/binding", doc{"metadata": meta("zz"), "target": doc{"name": "n2"}})
+		status := b.refused(400, http.MethodPost, podsPath+"/p/binding", doc{"target": doc{"name": "n2"}})
+		require.Equal(b, "name in URL does not match name in Binding object", status.Message)
+		status = b.refused(500, http.MethodPost, podsPath+"/p/binding", doc{"metadata": meta("p")})
+		require.Equal(b, "target.name: Required value", status.Message)
 		require.Equal(b, []string{"p"}, b.list(podsPath, "fieldSelector=spec.nodeName=n1").names())
-		b.refused(400, http.MethodPost, podsPath+"/p/eviction", doc{"deleteOptions": 7})
+		b.refused(400, http.MethodPost, podsPath+"/p/eviction", doc{"metadata": meta("p"), "deleteOptions": 7})
 		a = b.do(http.MethodPost, podsPath+"/p/eviction", doc{"metadata": meta("p"), "deleteOptions": doc{"gracePeriodSeconds": 0}})
 		require.Equal(b, 201, a.code, "%s", a.body)
-		b.refused(404, http.MethodPost, podsPath+"/p/eviction", doc{})
+		b.refused(404, http.MethodPost, podsPath+"/p/eviction", doc{"metadata": meta("p")})
 
 		const accounts = "/api/v1/namespaces/default/serviceaccounts"
 		b.ok(http.MethodPost, accounts, doc{"metadata": meta("s")})

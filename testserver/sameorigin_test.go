@@ -129,7 +129,7 @@ func TestServeAnswersPrograms(t *testing.T) {
 	s := onLoopback(t, testserver.Options{AllowedHosts: []string{"localhost:9000"}})
 	for name, header := range map[string]http.Header{
 		"curl":    {"Content-Type": {"application/json"}, "User-Agent": {"curl/8.5.0"}},
-		"no-type": {"User-Agent": {"kubectl/v1.36.3"}}, // kubectl create --raw
+		"no-type": {"User-Agent": {"kubectl/v1.37.2"}}, // kubectl create --raw
 	} {
 		code, text := s.send("POST", mapsPath, "", header, `{"metadata":{"name":"`+name+`"}}`)
 		require.Equal(t, 201, code, text)

@@ -15,6 +15,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/internal/sameorigin"
 	"github.com/leatproject/leat/testserver/internal/disturb"
+	"github.com/leatproject/leat/testserver/internal/extension"
 	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/pipe"
 	"github.com/leatproject/leat/testserver/internal/registry"
@@ -36,13 +37,15 @@ var firstNamespaces = []string{"default", "kube-node-lease", "kube-public", "kub
 // Server is a Kubernetes API server in memory. It corresponds to the control plane of envtest in controller-runtime,
 // but it needs no processes and works with the clock of a synctest bubble.
 type Server struct {
-	options Options
-	store   *store.Store
-	writer  *writer.Writer
-	plan    disturb.Plan
-	watches watches
-	log     requestLog
-	cert    *certificate // nil without TLS
+	options   Options
+	extension extension.Extension
+	store     *store.Store
+	writer    *writer.Writer
+	plan      disturb.Plan
+	calm      disturb.Plan // has no faults; for requests of the control plane
+	watches   watches
+	log       requestLog
+	cert      *certificate // nil without TLS
 
 	mu      sync.Mutex // guards the fields below
 	pipe    *pipe.Listener
@@ -53,31 +56,70 @@ type Server struct {
 
 // New creates a server with the built-in resources and the namespaces of every cluster. It serves requests after Run or
 // Serve is called.
-func New(o Options) *Server {
+func New(o Options) *Server { return NewExtended(o, extension.Extension{}) }
+
+// NewExtended creates a server with what an extension adds. Only modules below testserver can use it.
+func NewExtended(o Options, e extension.Extension) *Server {
 	o = o.withDefaults()
-	s := &Server{options: o, pipe: pipe.Listen(), conns: map[net.Conn]struct{}{}}
+	if e.Resources == nil {
+		e.Resources = registry.Builtins()
+	}
+	s := &Server{options: o, extension: e, pipe: pipe.Listen(), conns: map[net.Conn]struct{}{}}
 	s.store = store.New(o.FirstVersion-uint64(len(firstNamespaces)), o.History, o.Seed)
 	s.writer = writer.New(s.store, writer.Options{
 		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
+		NamespaceLifecycle: o.NamespaceLifecycle,
+		Definition:         e.Definition,
+		Settle:             e.Settle,
 	})
 	s.log.limit = o.RequestLog
 	if o.TLS {
 		s.cert = newCertificate()
 	}
-	s.store.Lock()
-	defer s.store.Unlock()
-	for _, d := range registry.Builtins() {
-		s.store.Define(d)
+	namespaces := s.define(e.Resources)
+	if e.Connect != nil {
+		e.Connect(s.store)
 	}
-	namespaces := s.store.Collection(registry.Namespaces)
 	for _, name := range firstNamespaces {
-		tree := object.Tree{"metadata": object.Tree{"name": name}}
-		if _, err := s.writer.Create(namespaces, "", tree, writer.Write{}); err != nil {
+		if err := s.createNamespace(namespaces, name); err != nil {
 			panic(fmt.Sprintf("testserver: create namespace %s: %v", name, err))
 		}
 	}
+	s.store.Lock()
+	defer s.store.Unlock()
 	s.store.Compact()
 	return s
+}
+
+// define adds resources and returns the collection of namespaces.
+func (s *Server) define(resources []*registry.Definition) *store.Collection {
+	s.store.Lock()
+	defer s.store.Unlock()
+	for _, d := range resources {
+		s.store.Define(d)
+	}
+	return s.store.Collection(registry.Namespaces)
+}
+
+func (s *Server) createNamespace(c *store.Collection, name string) error {
+	tree := object.Tree{"metadata": object.Tree{"name": name}}
+	w := writer.Write{Served: "v1"}
+	if d := c.Definition(); d.Schema == nil || d.Managers == nil || !s.options.ManagedFields {
+		_, err := s.createDirectly(c, tree, w)
+		return err
+	}
+	// The managers of a typed resource would build its types, which takes 20 ms in the first server of a process. The
+	// result is known.
+	object.Metadata(tree)["managedFields"] = []any{object.Tree{
+		"manager": "kube-apiserver", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+		"time": time.Now().UTC().Format(time.RFC3339), "fieldsV1": object.Tree{"f:metadata": object.Tree{
+			"f:labels": object.Tree{".": object.Tree{}, "f:kubernetes.io/metadata.name": object.Tree{}},
+		}},
+	}}
+	submission := direct(c, w, "create", func(object.Tree) (object.Tree, error) { return s.decoded(c.Definition(), w, tree) })
+	submission.Applied = true
+	_, _, err := s.writer.Submit(context.Background(), submission)
+	return err
 }
 
 // Register adds custom resources with a status subresource. It panics if a resource lacks version, kind or plural name,
@@ -207,6 +249,9 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 	}
 	if s.cert != nil {
 		server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{s.cert.pair}, MinVersion: tls.VersionTLS12}
+		if s.extension.Authenticate != nil {
+			server.TLSConfig.ClientAuth = tls.RequestClientCert // Authenticate verifies it
+		}
 	}
 	return server
 }

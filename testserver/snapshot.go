@@ -52,9 +52,9 @@ func (s *Snapshot) Versions(r api.Resource) map[api.Key]string {
 	return out
 }
 
-// toUnstructured decodes a record as an object of a resource.
+// toUnstructured decodes a record as an object of a resource, in the version of the resource.
 func toUnstructured(rec *store.Record, as api.Resource) *unstructured.Unstructured {
-	u := &unstructured.Unstructured{Object: rec.Tree()}
+	u := &unstructured.Unstructured{Object: rec.TreeIn(as.Version)}
 	u.SetGroupVersionKind(as.GroupVersionKind())
 	return u
 }

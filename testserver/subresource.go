@@ -1,11 +1,11 @@
 package testserver
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,8 +21,16 @@ import (
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
-func (x *call) hasSubresource() bool {
-	return slices.ContainsFunc(x.def.Subresources(), func(s registry.Subresource) bool { return s.Name == x.request.Subresource })
+func (x *call) hasSubresource() bool { return x.part().Name != "" }
+
+// part returns the subresource of the request, or the zero value.
+func (x *call) part() registry.Subresource {
+	for _, s := range x.def.SubresourcesIn(x.request.Version) {
+		if s.Name == x.request.Subresource {
+			return s
+		}
+	}
+	return registry.Subresource{}
 }
 
 // subresource returns the handler of a request for a subresource, or nil.
@@ -31,20 +39,44 @@ func (x *call) subresource() func() error {
 		return nil
 	}
 	handlers := map[string]func() error{
-		"status get": x.get, "status update": x.update, "status patch": x.patch,
+		"status get": x.get, "status update": x.update, "status patch": x.patch, "finalize update": x.update,
 		"scale get": x.getScale, "scale update": x.updateScale, "scale patch": x.patchScale,
 		"eviction create": x.evict, "binding create": x.bind, "token create": x.token, "log get": x.getLog,
 	}
-	return handlers[x.request.Subresource+" "+x.request.Verb]
+	if connect := x.connecting(); connect != nil {
+		return connect
+	}
+	if act := x.def.Actions[x.request.Subresource]; act != nil && x.request.Verb == "create" {
+		return func() error { return x.act(act) }
+	}
+	if handler := handlers[x.request.Subresource+" "+x.request.Verb]; handler != nil || x.def.Schema == nil {
+		return handler
+	}
+	return x.typedSubresource()
+}
+
+// typedSubresource returns the handler of a subresource that is a part of its object and has no rules of its own here:
+// its Schema knows what it may change.
+func (x *call) typedSubresource() func() error {
+	part := func(s registry.Subresource) bool {
+		return s.Name == x.request.Subresource && s.OfObject() && slices.Contains(s.Verbs, x.request.Verb)
+	}
+	if !slices.ContainsFunc(x.def.SubresourcesIn(x.request.Version), part) {
+		return nil
+	}
+	return map[string]func() error{"get": x.get, "update": x.update, "patch": x.patch}[x.request.Verb]
 }
 
 // respondTree writes an object that is not stored.
 func (x *call) respondTree(code int, tree object.Tree) error {
-	body, err := json.Marshal(tree)
+	if err := x.media.CheckListKind(false, x.def.TypeName(object.StringAt(tree, "kind"))); err != nil {
+		return err
+	}
+	body, err := x.media.EncodeTree(x.def, x.part().Columns, tree)
 	if err != nil {
 		return fmt.Errorf("testserver: encode the answer: %w", err)
 	}
-	x.writeJSON(code, body)
+	x.write(code, body)
 	return nil
 }
 
@@ -57,8 +89,7 @@ func (x *call) existing() (*store.Record, error) {
 }
 
 // scaleOf converts an object into a Scale.
-func scaleOf(r *store.Record) object.Tree {
-	tree := r.Tree()
+func scaleOf(tree object.Tree) object.Tree {
 	meta, spec, status := object.Metadata(tree), object.MapAt(tree, "spec"), object.MapAt(tree, "status")
 	replicas := func(m object.Tree) int64 {
 		n, _ := object.IntAt(m, "replicas")
@@ -66,7 +97,7 @@ func scaleOf(r *store.Record) object.Tree {
 	}
 	scale := object.Tree{
 		"kind": "Scale", "apiVersion": "autoscaling/v1",
-		"metadata": object.Tree{"name": r.Key.Name, "uid": string(r.UID), "resourceVersion": strconv.FormatUint(r.Version, 10)},
+		"metadata": object.Tree{"name": meta["name"], "uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
 		"spec":     object.Tree{"replicas": replicas(spec)},
 		"status":   object.Tree{"replicas": replicas(status)},
 	}
@@ -94,14 +125,24 @@ func (x *call) getScale() error {
 	x.store.Lock()
 	r, err := x.existing()
 	x.store.Unlock()
+	if err == nil {
+		err = x.shape().Check(r)
+	}
 	if err != nil {
 		return err
 	}
-	return x.respondTree(http.StatusOK, scaleOf(r))
+	scale, err := x.existingScale(x.shape().Tree(r))
+	if err != nil {
+		return err
+	}
+	return x.respondTree(http.StatusOK, scale)
 }
 
 func (x *call) updateScale() error {
-	scale, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
+	if x.def.Schema != nil {
+		return x.submitBody()
+	}
+	scale, err := wire.ReadObject(x.w, x.http, x.def, x.into())
 	if err != nil {
 		return err
 	}
@@ -109,20 +150,33 @@ func (x *call) updateScale() error {
 }
 
 func (x *call) patchScale() error {
-	body, err := wire.ReadBody(x.http)
+	kind, err := x.patchType()
 	if err != nil {
 		return err
 	}
-	change, err := changeOf(types.PatchType(wire.ContentType(x.http)), body)
+	if kind == types.ApplyYAMLPatchType {
+		if x.def.Schema == nil {
+			return wire.Unsupported(string(types.JSONPatchType), string(types.MergePatchType))
+		}
+		return x.apply()
+	}
+	p, err := x.readPatch(kind)
 	if err != nil {
 		return err
 	}
-	return x.rescale(change)
+	if x.def.Schema == nil {
+		return x.rescale(p.change)
+	}
+	w, err := x.parameters()
+	if err != nil {
+		return err
+	}
+	return x.submitPatch(w, p)
 }
 
-// rescale changes the Scale of an object and writes its replicas into the object.
+// rescale changes the Scale of an object without a Schema and writes its replicas into the object.
 func (x *call) rescale(change func(object.Tree) (object.Tree, error)) error {
-	w, err := x.write()
+	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
@@ -133,7 +187,7 @@ func (x *call) rescale(change func(object.Tree) (object.Tree, error)) error {
 	if err != nil {
 		return err
 	}
-	scale, err := change(scaleOf(old))
+	scale, err := change(scaleOf(old.Tree()))
 	if err != nil {
 		return err
 	}
@@ -148,18 +202,32 @@ func (x *call) rescale(change func(object.Tree) (object.Tree, error)) error {
 	if err != nil {
 		return err
 	}
-	return x.respondTree(http.StatusOK, scaleOf(r))
+	return x.respondTree(http.StatusOK, scaleOf(r.Tree()))
 }
 
-// evict deletes a pod. There are no disruption budgets, so an eviction is never rejected for them.
+// evict deletes a pod if its disruption budget allows it.
 func (x *call) evict() error {
-	w, err := x.write()
+	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
-	eviction, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
+	if x.def.Schema != nil {
+		return x.actOn(w, func(_ context.Context, act registry.Act) error { return x.evictWith(act.Tree, w, act.Validate) })
+	}
+	eviction, err := wire.ReadObject(x.w, x.http, x.def, x.into())
 	if err != nil {
 		return err
+	}
+	if err := x.evictWith(eviction, w, func() error { return nil }); err != nil {
+		return err
+	}
+	return x.created()
+}
+
+// evictWith deletes the pod of an eviction that admit allows.
+func (x *call) evictWith(eviction object.Tree, w writer.Write, admit func() error) error {
+	if object.StringAt(object.Metadata(eviction), "name") != x.request.Name {
+		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
 	var o metav1.DeleteOptions
 	if options, ok := eviction["deleteOptions"]; ok {
@@ -171,32 +239,46 @@ func (x *call) evict() error {
 			return apierrors.NewBadRequest(err.Error())
 		}
 	}
-	x.store.Lock()
-	_, err = x.writer.Delete(x.c, x.key(), o, writer.Write{DryRun: w.DryRun || len(o.DryRun) > 0})
-	x.store.Unlock()
-	if err != nil {
+	if err := admit(); err != nil {
 		return err
 	}
-	return x.created()
+	w.Subresource, w.DryRun = "", w.DryRun || len(o.DryRun) > 0
+	x.store.Lock()
+	defer x.store.Unlock()
+	return x.writer.Evict(x.c, x.key(), o, w)
 }
 
 // created answers an action that returns no object.
 func (x *call) created() error {
-	x.writeJSON(http.StatusCreated, wire.EncodeStatus(metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated}))
+	wire.WriteStatusAs(x.w, x.media.Type, http.StatusCreated, metav1.Status{Status: metav1.StatusSuccess, Code: http.StatusCreated})
 	return nil
 }
 
+const bindingSubresource = "binding"
+
+// errBindingName is the answer to a binding of another pod than that in the path.
+var errBindingName = apierrors.NewBadRequest("name in URL does not match name in Binding object")
+
 // bind assigns a pod to a node. A second bind is a conflict.
 func (x *call) bind() error {
-	w, err := x.write()
+	if x.def.Schema != nil {
+		return x.bindTyped()
+	}
+	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
-	binding, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
+	binding, err := wire.ReadObject(x.w, x.http, x.def, x.into())
 	if err != nil {
 		return err
+	}
+	if object.StringAt(object.Metadata(binding), "name") != x.request.Name {
+		return errBindingName
 	}
 	node := object.StringAt(object.MapAt(binding, "target"), "name")
+	if node == "" { // kube-apiserver gives this error no reason, so its code is 500
+		return wire.Error(http.StatusInternalServerError, "", "target.name: Required value")
+	}
 	x.store.Lock()
 	defer x.store.Unlock()
 	old, err := x.existing()
@@ -207,22 +289,26 @@ func (x *call) bind() error {
 	object.SetDefault(tree, "spec", object.Tree{})
 	spec := object.MapAt(tree, "spec")
 	if have := object.StringAt(spec, "nodeName"); have != "" {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, old.Key.Name,
-			fmt.Errorf("pod %s is already assigned to node %q", old.Key.Name, have))
+		return alreadyBound(old.Key.Name, have)
 	}
 	spec["nodeName"] = node
-	if _, _, err := x.writer.Update(x.c, x.key(), tree, writer.Write{Served: x.request.Version, Subresource: "binding", DryRun: w.DryRun}); err != nil {
+	if _, _, err := x.writer.Update(x.c, x.key(), tree, writer.Write{Served: x.request.Version, Subresource: bindingSubresource, DryRun: w.DryRun}); err != nil {
 		return err
 	}
 	return x.created()
 }
 
+func alreadyBound(pod, node string) error {
+	return apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, pod,
+		fmt.Errorf("pod %s is already assigned to node %q", pod, node))
+}
+
 // token answers a TokenRequest. The token names its service account; the server does not accept it.
 func (x *call) token() error {
-	if _, err := x.write(); err != nil {
+	if _, err := x.parameters(); err != nil {
 		return err
 	}
-	request, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
+	request, err := wire.ReadObject(x.w, x.http, x.def, x.into())
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,9 @@ import (
 	"github.com/leatproject/leat/testserver"
 )
 
+const asTable = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
 func TestTables(t *testing.T) {
-	const asTable = "application/json;as=Table;g=meta.k8s.io;v=v1"
 	for _, place := range []struct {
 		path   string
 		object func(name string) doc
@@ -56,8 +57,30 @@ func TestTables(t *testing.T) {
 			require.Nil(b, one.Rows[0].Object.Raw)
 
 			b.refused(400, http.MethodGet, place.path+"?includeObject=Some", nil, "Accept", asTable)
-			b.refused(406, http.MethodGet, place.path+"?watch=1", nil, "Accept", asTable)
 			b.refused(404, http.MethodGet, place.path+"/zz", nil, "Accept", asTable)
 		})
 	}
+}
+
+func TestWatchesOfTablesHaveTheColumnsOnce(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, podsPath, pod("a"))
+		s := b.watchAs(asTable, podsPath, "sendInitialEvents=true", "resourceVersionMatch=NotOlderThan", "allowWatchBookmarks=true")
+		first, err := s.next()
+		require.NoError(b, err)
+		require.Len(b, first.Object["columnDefinitions"], 2)
+		bookmark, err := s.next()
+		require.NoError(b, err)
+		require.Equal(b, "BOOKMARK", bookmark.Type)
+		require.Equal(b, "Table", bookmark.Object["kind"])
+		row := bookmark.Object["rows"].([]any)[0].(doc)
+		require.Equal(b, []any{"", "<unknown>"}, row["cells"])
+		annotations := row["object"].(doc)["metadata"].(doc)["annotations"]
+		require.Equal(b, doc{metav1.InitialEventsAnnotationKey: "true"}, annotations)
+		b.ok(http.MethodPost, podsPath, pod("b"))
+		second, err := s.next()
+		require.NoError(b, err)
+		require.Nil(b, second.Object["columnDefinitions"])
+		require.Equal(b, []any{"b", "0s"}, second.Object["rows"].([]any)[0].(doc)["cells"])
+	})
 }

@@ -50,7 +50,7 @@ func (x *call) watch() error {
 	}
 	streaming := !x.options.NoWatchList
 	if streaming && o.SendInitialEvents != nil {
-		streaming = !disturb.Answer[faults.RefuseWatchList](&x.plan, x.target())
+		streaming = !disturb.Answer[faults.RefuseWatchList](x.plan, x.target())
 	}
 	o = wire.DefaultWatchOptions(o, streaming)
 	if err := wire.CheckWatchOptions(o, streaming); err != nil {
@@ -59,7 +59,7 @@ func (x *call) watch() error {
 	if x.request.Name != "" {
 		o.FieldSelector = "metadata.name=" + x.request.Name
 	}
-	sel, err := store.NewSelection(x.def, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, o.LabelSelector, o.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -72,9 +72,12 @@ func (x *call) watch() error {
 	if failure != nil && x.options.ExpiredStatus {
 		return failure
 	}
-	w.open = x.watches.add(x.request, x.target()) // before the client can know that the watch is open
-	defer x.watches.remove(w.open)
-	if w.sink = wire.NewSink(x.w, x.http, x.options.Compress); w.sink == nil {
+	w.open = newOpenWatch(x.request, x.target())
+	if !inside(x.http) {
+		x.watches.add(w.open) // before the client can know that the watch is open
+		defer x.watches.remove(w.open)
+	}
+	if w.sink = wire.NewSink(x.w, x.http, x.media.Type, x.options.CompressWatches); w.sink == nil {
 		return nil // the handshake failed and was answered
 	}
 	defer w.sink.Release()
@@ -135,7 +138,7 @@ func (w *watcher) run(o metav1.ListOptions) {
 	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
 		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
-	if e, i := disturb.Request[faults.ShortWatch](&w.plan, w.target()); i != nil && e.For < timeout {
+	if e, i := disturb.Request[faults.ShortWatch](w.plan, w.target()); i != nil && e.For < timeout {
 		timeout = e.For
 		w.short = ending{injection: i, abrupt: e.Abrupt}
 	}
@@ -307,7 +310,8 @@ func (w *watcher) sendObject(kind watch.EventType, r *store.Record) bool {
 		w.finish(ending{}) // kube-apiserver accepts this kind for a watch, and then fails to convert the first object
 		return false
 	}
-	w.buffer = w.shape.AppendEvent(w.buffer[:0], kind, r)
+	w.buffer = w.shape.Event(w.buffer[:0], kind, r)
+	w.shape.NoColumns = true
 	return w.dispatch(frame{disturb.Frame{Kind: kind, Key: r.Key}, w.buffer})
 }
 
@@ -316,13 +320,14 @@ func (w *watcher) sendBookmark(end bool) bool {
 	if end {
 		kind = faults.InitialEventsEnd
 	}
-	w.buffer = w.shape.AppendBookmark(w.buffer[:0], w.version, end)
+	w.buffer = w.shape.Bookmark(w.buffer[:0], w.version, end)
+	w.shape.NoColumns = true
 	return w.dispatch(frame{disturb.Frame{Kind: kind}, w.buffer})
 }
 
 // sendStatus sends an ERROR event.
 func (w *watcher) sendStatus(status *metav1.Status) {
-	w.buffer = wire.AppendErrorEvent(w.buffer[:0], *status)
+	w.buffer = append(w.buffer[:0], w.shape.ErrorEvent(*status)...)
 	if w.sink.Send(w.buffer) == nil {
 		w.sink.Flush()
 	}

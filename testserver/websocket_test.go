@@ -2,6 +2,7 @@ package testserver_test
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -108,6 +109,36 @@ func TestWebSocketHandshake(t *testing.T) {
 		_, res, err := b.dialer().DialContext(b.Context(), "ws://testserver"+podsPath+"?watch=1&timeoutSeconds=x", http.Header{"Origin": {"http://x"}})
 		require.Error(b, err)
 		require.Equal(b, 400, res.StatusCode)
+	})
+}
+
+// TestWebSocketTokens sends a token as scripts of web pages do.
+func TestWebSocketTokens(t *testing.T) {
+	inBubble(t, testserver.Options{Tokens: testserver.Tokens{"a token?>": "ann"}}, func(b *bench) {
+		bearer := "base64url.bearer.authorization.k8s.io." + base64.RawURLEncoding.EncodeToString([]byte("a token?>"))
+		for _, row := range []struct {
+			protocols string
+			code      int
+		}{
+			{"base64.binary.k8s.io, " + bearer, 101},
+			{bearer + ", base64.binary.k8s.io", 101},
+			{bearer, 401}, // no other one can be echoed
+			{bearer + ", a, b", 400},
+			{bearer + "x, a", 401},
+			{"base64url.bearer.authorization.k8s.io.!, a", 401},
+			{"a", 401},
+		} {
+			c, res, err := b.dialer().DialContext(b.Context(), "ws://testserver"+podsPath+"?watch=1",
+				http.Header{"Origin": {"http://x"}, "Sec-Websocket-Protocol": {row.protocols}})
+			require.Equal(b, row.code, res.StatusCode, row.protocols)
+			if err == nil {
+				require.Equal(b, "base64.binary.k8s.io", c.Subprotocol())
+				require.NoError(b, c.Close())
+			}
+		}
+		// Other requests have tokens only in the header Authorization.
+		a := b.do(http.MethodGet, podsPath, nil, "Sec-Websocket-Protocol", "a, "+bearer)
+		require.Equal(b, 401, a.code)
 	})
 }
 

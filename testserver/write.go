@@ -19,8 +19,8 @@ import (
 	"github.com/leatproject/leat/testserver/internal/writer"
 )
 
-// write reads the parameters that all writes have.
-func (x *call) write() (writer.Write, error) {
+// parameters reads the parameters that all writes have.
+func (x *call) parameters() (writer.Write, error) {
 	q := x.request.Query
 	w := writer.Write{Served: x.request.Version, Subresource: x.request.Subresource, Manager: q.Get("fieldManager")}
 	if w.Manager == "" {
@@ -38,6 +38,9 @@ func (x *call) write() (writer.Write, error) {
 }
 
 func (x *call) create() error {
+	if x.def.Schema != nil {
+		return x.submitBody()
+	}
 	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
 		r, err := x.writer.Create(x.c, x.request.Namespace, tree, w)
 		return r, true, err
@@ -45,6 +48,9 @@ func (x *call) create() error {
 }
 
 func (x *call) update() error {
+	if x.def.Schema != nil {
+		return x.submitBody()
+	}
 	return x.submit(func(tree object.Tree, w writer.Write) (*store.Record, bool, error) {
 		if object.StringAt(object.Metadata(tree), "name") == "" {
 			return nil, false, apierrors.NewBadRequest(fmt.Sprintf(
@@ -56,11 +62,11 @@ func (x *call) update() error {
 
 // submit reads the object in the request, calls store under the lock, and answers with the stored object.
 func (x *call) submit(store func(object.Tree, writer.Write) (r *store.Record, created bool, err error)) error {
-	w, err := x.write()
+	w, err := x.parameters()
 	if err != nil {
 		return err
 	}
-	tree, err := wire.ReadObject(x.w, x.http, x.def, x.request.Version)
+	tree, err := wire.ReadObject(x.w, x.http, x.def, x.into())
 	if err != nil {
 		return err
 	}
@@ -91,9 +97,7 @@ func (x *call) delete() error {
 	if x.def.IsNamespace() && slices.Contains(undeletable, x.request.Name) {
 		return apierrors.NewForbidden(x.def.GroupResource(), x.request.Name, errors.New("this namespace may not be deleted"))
 	}
-	x.store.Lock()
-	d, err := x.writer.Delete(x.c, x.key(), o, writer.Write{DryRun: len(o.DryRun) > 0})
-	x.store.Unlock()
+	d, err := x.removed(o)
 	if err != nil {
 		return err
 	}
@@ -103,12 +107,12 @@ func (x *call) delete() error {
 	case !d.Done || x.def.ReturnsDeleted:
 		return x.respond(http.StatusOK, d.Record)
 	}
-	x.writeJSON(http.StatusOK, wire.EncodeStatus(metav1.Status{
+	wire.WriteStatusAs(x.w, x.media.Type, http.StatusOK, metav1.Status{
 		Status: metav1.StatusSuccess,
 		Details: &metav1.StatusDetails{
 			Name: d.Record.Key.Name, Group: x.def.Group, Kind: x.def.Plural, UID: d.Record.UID,
 		},
-	}))
+	})
 	return nil
 }
 
@@ -120,7 +124,7 @@ func (x *call) deleteCollection() error {
 	if err := wire.CheckListOptions(lo); err != nil {
 		return err
 	}
-	sel, err := store.NewSelection(x.def, x.request.Namespace, lo.LabelSelector, lo.FieldSelector)
+	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, lo.LabelSelector, lo.FieldSelector)
 	if err != nil {
 		return err
 	}
@@ -128,8 +132,8 @@ func (x *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
+	items, err := x.removedAll(sel, o)
 	x.store.Lock()
-	items, err := x.writer.DeleteAll(x.c, sel, o, writer.Write{DryRun: len(o.DryRun) > 0})
 	version := x.store.Version()
 	x.store.Unlock()
 	if err != nil {

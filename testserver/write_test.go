@@ -108,7 +108,8 @@ func TestWriteRefusals(t *testing.T) {
 			{"PATCH", podsPath + "/zz", doc{}, 415, "UnsupportedMediaType", ""},
 			{"POST", podsPath + "?dryRun=Some", pod("x"), 422, "Invalid", "dryRun"},
 			{"POST", podsPath + "?fieldManager=" + strings.Repeat("x", 129), pod("x"), 422, "Invalid", "fieldManager"},
-			{"DELETE", podsPath + "/a", doc{"kind": "Pod"}, 400, "BadRequest", "DeleteOptions"},
+			{"DELETE", podsPath + "/a", doc{"kind": "Pod"}, 400, "BadRequest", `no kind "Pod" is registered for version "meta.k8s.io/v1"`},
+			{"DELETE", podsPath + "/a", `{"kind":`, 400, "BadRequest", "couldn't get version/kind; json parse error: unexpected end of JSON input"},
 			{"DELETE", podsPath + "/a", "{", 400, "BadRequest", ""},
 			{"DELETE", podsPath + "/a?gracePeriodSeconds=x", nil, 400, "BadRequest", ""},
 			{"DELETE", podsPath + "/a", doc{"propagationPolicy": "Sideways"}, 422, "Invalid", "propagationPolicy"},
@@ -127,7 +128,9 @@ func TestWriteRefusals(t *testing.T) {
 		}
 		b.refused(415, http.MethodPost, podsPath, "x", "Content-Type", "application/vnd.kubernetes.protobuf")
 		b.refused(415, http.MethodPost, podsPath, "x", "Content-Type", "broken/")
-		b.refused(415, http.MethodDelete, podsPath+"/a", "x", "Content-Type", "application/yaml")
+		b.refused(415, http.MethodDelete, podsPath+"/a", "x", "Content-Type", "text/plain")
+		b.refused(400, http.MethodDelete, podsPath+"/a", "x", "Content-Type", "application/yaml")
+		b.refused(400, http.MethodDelete, podsPath+"/a", "x", "Content-Type", "application/vnd.kubernetes.protobuf")
 		b.refused(400, http.MethodPost, podsPath, "\tx", "Content-Type", "application/yaml")
 		// None of these requests changed anything.
 		require.Equal(b, "101", b.ResourceVersion())

@@ -79,7 +79,7 @@ func connect(ctx context.Context, o kubeconfig.Options, onRequest func(apiclient
 		namespace string
 	}
 	c, err := untilInterrupted(ctx, func() (c connection, err error) {
-		cfg, namespace, err := kubeconfig.Load(o)
+		cfg, namespace, err := kubeconfig.Load(ctx, o)
 		if err != nil {
 			return c, err
 		}

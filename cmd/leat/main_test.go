@@ -81,7 +81,7 @@ var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configm
 // create makes a config map on the server of a kubeconfig.
 func create(t *testing.T, path, name string) *apiclient.TypedClient[*metav1.PartialObjectMetadata] {
 	t.Helper()
-	cfg, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	cfg, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	client, err := apiclient.New(cfg)
 	require.NoError(t, err)
@@ -180,7 +180,10 @@ func TestBadInputGetsOneClearLine(t *testing.T) {
 		{[]string{"wait", "pods/x", "--for", "create", "--kubeconfig", path, "-n", ".."}, 2, `".." cannot be the name of a namespace`},
 		{[]string{"demo", "x"}, 2, "takes no argument"},
 		{[]string{"serve", "--listen", "0.0.0.0:0"}, 2, "it needs a --token"},
-		{[]string{"serve", "--listen", "nowhere"}, 1, "--listen: "},
+		{[]string{"serve", "--listen", "nowhere"}, 2, "--listen: "},
+		{[]string{"serve", "--listen", refused.Addr().String(), "--metrics", "nowhere", "--seed", "x"}, 2, `--seed "x" is not a number`},
+		{[]string{"serve", "--fault", "explode"}, 2, `--fault: fault "explode": "explode" is not an effect`},
+		{[]string{"serve", "--admin", "0.0.0.0:0"}, 2, "it must be an address of loopback"},
 		{[]string{"serve", "--allow-host", "http://leat.example"}, 2, "--allow-host: "},
 		{[]string{"serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", "/no/such/folder/x"}, 1, "--kubeconfig-out: "},
 		{[]string{"watch", "podz", "--kubeconfig", path}, 1, `unknown resource "podz"`},
@@ -204,7 +207,7 @@ func TestBadInputGetsOneClearLine(t *testing.T) {
 
 func TestCredentialsAreMissing(t *testing.T) {
 	path := serving(t, "--token", "secret")
-	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	for _, token := range []string{"", "wrong-secret"} {
 		out, errs := newOutput(), newOutput()

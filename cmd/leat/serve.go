@@ -2,108 +2,74 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"flag"
 	"io"
-	"net"
-	"strconv"
 
 	"github.com/spf13/cobra"
 
-	"github.com/leatproject/leat/apiclient"
-	"github.com/leatproject/leat/apiclient/kubeconfig"
-	"github.com/leatproject/leat/internal/sameorigin"
+	"github.com/leatproject/leat/internal/serve"
 	"github.com/leatproject/leat/testserver"
 )
 
-// serveOptions are the flags of leat serve.
-type serveOptions struct {
-	listen       string
-	allowedHosts []string
-	kubeconfig   string
-	token        string
-	tls          bool
-	metrics      string
-}
-
 func newServe() *cobra.Command {
-	var o serveOptions
+	var o serve.Options
+	var metrics string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a Kubernetes API from memory",
 		Long: `Serve a Kubernetes API from memory until interrupted, and write a kubeconfig for it. It has the common built-in
-resources, takes CustomResourceDefinitions, speaks JSON, and forgets everything when it ends. leat watch and kubectl can
-use it, except for the few commands of kubectl that need protobuf. It refuses requests that a browser sends for a page of
-another origin.`,
+resources without their types: no defaults, little validation, no protobuf. It takes CustomResourceDefinitions and speaks
+JSON and YAML. leat watch, and clients that read and write JSON, can use it. docs/serve.md describes leat-server, which
+has the same flags and the types of Kubernetes, so that kubectl apply and clients with their defaults work.
+
+The state is forgotten at the end, unless --data names a file. The server misbehaves on demand: see --fault, and the
+requests that GET / of the admin endpoint lists. It refuses requests that a browser sends for a page of another origin.`,
 		Example: `  leat serve --listen 127.0.0.1:8080 --kubeconfig-out leat.kubeconfig
-  leat watch configmaps -A --kubeconfig leat.kubeconfig`,
+  leat watch configmaps -A --kubeconfig leat.kubeconfig
+  leat serve --fault 'watch pods: drop 10%' --fault 'outage after=1m for=5s' --seed 7
+  leat serve --admin 127.0.0.1:8081 & curl -d 'list pods: fail 503 times=3' http://127.0.0.1:8081/faults`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return o.run(cmd.Context(), cmd.OutOrStdout())
+			return runServe(cmd.Context(), cmd.OutOrStdout(), o, metrics)
 		},
 	}
-	f := cmd.Flags()
-	f.StringVar(&o.listen, "listen", "127.0.0.1:8080", "address to listen on; port 0 picks a free one")
-	f.StringArrayVar(&o.allowedHosts, "allow-host", nil, "further host or host:port that requests may name, such as that of a tunnel or a proxy; may be repeated")
-	f.StringVar(&o.kubeconfig, "kubeconfig-out", "leat.kubeconfig", "where to write a kubeconfig; empty writes none")
-	f.StringVar(&o.token, "token", "", "bearer token that clients must send")
-	f.BoolVar(&o.tls, "tls", false, "serve over TLS and HTTP/2, with a certificate of its own")
-	metricsFlag(cmd, &o.metrics)
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	o.Flags(flags)
+	cmd.Flags().AddGoFlagSet(flags)
+	metricsFlag(cmd, &metrics)
 	return cmd
 }
 
-func (o serveOptions) run(ctx context.Context, stdout io.Writer) error {
-	if _, err := sameorigin.New(o.allowedHosts); err != nil {
-		return usagef("--allow-host: %w", err)
+func runServe(ctx context.Context, stdout io.Writer, o serve.Options, metrics string) error {
+	err := o.Check()
+	var scraper *scraper
+	if err == nil {
+		scraper, err = newScraper(metrics)
 	}
-	listener, err := net.Listen("tcp", o.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	if err == nil {
+		err = serveWith(ctx, stdout, o, scraper)
 	}
-	defer listener.Close()
-	address := listener.Addr().(*net.TCPAddr)
-	if !address.IP.IsLoopback() && o.token == "" {
-		return usagef("--listen %s: others can reach it, so it needs a --token", o.listen)
+	var wrong *serve.UsageError
+	if errors.As(err, &wrong) {
+		return &usageError{err}
 	}
-	scraper, err := newScraper(o.metrics)
-	if err != nil {
-		return err
-	}
-	server := testserver.New(o.server())
-	scraper.watches(func() float64 { return float64(len(server.Watches())) })
-	cfg := o.config(server, address)
-	if o.kubeconfig != "" {
-		if err := kubeconfig.Write(o.kubeconfig, cfg, kubeconfig.DefaultNamespace); err != nil {
-			return fmt.Errorf("--kubeconfig-out: %w", err)
-		}
-	}
-	fmt.Fprintf(stdout, "serving on %s\n", cfg.Host)
-	if o.kubeconfig != "" {
-		fmt.Fprintf(stdout, "try: leat watch configmaps -A --kubeconfig %s\n", o.kubeconfig)
-	}
-	fmt.Fprint(stdout, scraper.where())
-	return scraper.during(ctx, func(ctx context.Context) error { return server.Serve(ctx, listener) })
+	return err
 }
 
-func (o serveOptions) server() testserver.Options {
-	so := testserver.Options{TLS: o.tls, HTTP2: o.tls, ManagedFields: true, ImmediateDeletion: true, AllowedHosts: o.allowedHosts}
-	if o.token != "" {
-		so.Tokens = testserver.Tokens{o.token: "admin"}
-	}
-	return so
+func serveWith(ctx context.Context, stdout io.Writer, o serve.Options, scraper *scraper) error {
+	return scraper.during(ctx, func(ctx context.Context) error {
+		return o.Run(ctx, stdout, serve.Hooks{
+			New: newUntyped,
+			Started: func(s *testserver.Server) {
+				scraper.watches(func() float64 { return float64(len(s.Watches())) })
+			},
+			Notice: scraper.where(),
+		})
+	})
 }
 
-// config returns the configuration of a client on this machine. The certificate is for loopback, so a client needs the
-// name in it if the server has another address.
-func (o serveOptions) config(server *testserver.Server, address *net.TCPAddr) apiclient.Config {
-	host := address.String()
-	if address.IP.IsUnspecified() { // a client cannot connect to it
-		host = net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port))
-	}
-	if !o.tls {
-		return apiclient.Config{Host: "http://" + host, BearerToken: apiclient.NewSecret(o.token)}
-	}
-	return apiclient.Config{
-		Host: "https://" + host, BearerToken: apiclient.NewSecret(o.token),
-		TLS: apiclient.TLS{CAData: server.CA(), ServerName: "localhost"},
-	}
+func newUntyped(o testserver.Options, _ bool) (serve.Backend, error) {
+	server := testserver.New(o)
+	return serve.Backend{Server: server, Serve: server.Serve}, nil
 }

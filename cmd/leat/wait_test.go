@@ -21,7 +21,7 @@ import (
 // podsOf returns a client of the pods on the server of a kubeconfig.
 func podsOf(t *testing.T, path string) *apiclient.TypedClient[*corev1.Pod] {
 	t.Helper()
-	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	client, err := apiclient.New(cfg)
 	require.NoError(t, err)

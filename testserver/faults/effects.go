@@ -69,7 +69,7 @@ type (
 	Hold struct{ Frames int }
 	// Malform makes an object undecodable. It replaces the object's JSON by the result of Mangle; if Mangle is nil,
 	// every field except kind, apiVersion and metadata gets a wrong type. Without Match.Frames, it affects list items
-	// and all frames except bookmarks.
+	// and all frames except bookmarks. For clients of protobuf, Mangle gets the object's message instead of its JSON.
 	Malform struct{ Mangle func([]byte) []byte }
 	// CutFrame ends the watch after this number of bytes of a frame. If Abrupt, it resets the connection.
 	CutFrame struct {

@@ -14,6 +14,10 @@ type Fault struct {
 	Skip int
 	// Times is the number of matches that are affected after that. Zero means all until the injection is removed.
 	Times int
+	// Probability is that of each match after the first Skip to be affected, between 0 and 1. Zero means 1. Equal seeds
+	// affect the same matches, counted from the first one.
+	Probability float64
+	Seed        uint64
 	// Effect is the failure itself.
 	Effect Effect
 }

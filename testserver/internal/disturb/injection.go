@@ -2,6 +2,7 @@ package disturb
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync"
 
 	"github.com/leatproject/leat/testserver/faults"
@@ -22,6 +23,7 @@ type Injection struct {
 	matched   int
 	applied   int
 	seen      int
+	random    *rand.Rand // nil without a probability
 	changed   signal.Signal
 }
 
@@ -80,6 +82,9 @@ func (i *Injection) Claim() bool {
 	defer i.mu.Unlock()
 	i.matched++
 	if i.isRemoved || i.matched <= i.Fault.Skip || i.Fault.Times > 0 && i.applied >= i.Fault.Times {
+		return false
+	}
+	if i.random != nil && i.random.Float64() >= i.Fault.Probability {
 		return false
 	}
 	i.applied++

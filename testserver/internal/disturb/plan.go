@@ -1,6 +1,7 @@
 package disturb
 
 import (
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,11 @@ type Plan struct {
 
 // New returns an injection that is not active yet.
 func (p *Plan) New(f faults.Fault) *Injection {
-	return &Injection{Fault: f, plan: p, removed: make(chan struct{})}
+	i := &Injection{Fault: f, plan: p, removed: make(chan struct{})}
+	if f.Probability > 0 {
+		i.random = rand.New(rand.NewPCG(f.Seed, f.Seed))
+	}
+	return i
 }
 
 // Add activates an injection.

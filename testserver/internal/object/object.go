@@ -1,8 +1,12 @@
 package object
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -20,6 +24,32 @@ func Decode(data []byte) (Tree, error) {
 		return nil, fmt.Errorf("expected an object, got %.40q", data)
 	}
 	return tree, nil
+}
+
+// EncodeLike encodes an object. Where it equals model, the encoding of another object, the members have the order of
+// model; elsewhere the order is alphabetical. A nil model is an empty object.
+func EncodeLike(model []byte, value any) []byte {
+	var members map[string]json.RawMessage
+	var have any
+	if utiljson.Unmarshal(model, &have) == nil && reflect.DeepEqual(have, value) {
+		return bytes.TrimSpace(model)
+	}
+	tree, ok := value.(Tree)
+	if !ok {
+		encoded, _ := json.Marshal(value) // a tree consists of JSON values
+		return encoded
+	}
+	_ = json.Unmarshal(model, &members) // if it is not an object, it has no members
+	out := []byte{'{'}
+	for i, name := range slices.Sorted(maps.Keys(tree)) {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		quoted, _ := json.Marshal(name) // as above
+		out = append(append(out, quoted...), ':')
+		out = append(out, EncodeLike(members[name], tree[name])...)
+	}
+	return append(out, '}')
 }
 
 // From converts a value that encodes to a JSON object.

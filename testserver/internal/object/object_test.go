@@ -55,3 +55,17 @@ func TestSetOrDropLeavesNothingEmpty(t *testing.T) {
 	object.SetDefault(m, "d", "new")
 	require.Equal(t, object.Tree{"c": []any{"1"}, "d": "new"}, m)
 }
+
+func TestEncodeLike(t *testing.T) {
+	model := `{"z":{"b":1,"a":[2]},"m":{"y":1,"x":2}} `
+	for _, c := range []struct{ value, want string }{
+		{`{"m":{"x":2,"y":1},"z":{"a":[2],"b":1}}`, `{"z":{"b":1,"a":[2]},"m":{"y":1,"x":2}}`},
+		{`{"z":{"a":[2],"b":1},"m":{"x":2,"y":9}}`, `{"m":{"x":2,"y":9},"z":{"b":1,"a":[2]}}`},
+		{`{"z":"text","a\"":null}`, `{"a\"":null,"z":"text"}`},
+	} {
+		tree, err := object.Decode([]byte(c.value))
+		require.NoError(t, err)
+		require.Equal(t, c.want, string(object.EncodeLike([]byte(model), tree)))
+	}
+	require.Equal(t, `{"a":{},"b":1}`, string(object.EncodeLike(nil, object.Tree{"b": int64(1), "a": object.Tree{}})))
+}

@@ -24,7 +24,7 @@ type (
 	}
 	versionDiscovery struct {
 		Version   string              `json:"version"`
-		Resources []resourceDiscovery `json:"resources"`
+		Resources []resourceDiscovery `json:"resources,omitempty"`
 		Freshness string              `json:"freshness"`
 	}
 	resourceDiscovery struct {
@@ -45,14 +45,22 @@ type (
 )
 
 // AggregatedList returns the document below a root: "api" for the core group, "apis" for the others.
-func AggregatedList(all []*Definition, root string) any {
+// Nothing is known of the resources of remote groups.
+func AggregatedList(all []*Definition, remote []RemoteGroup, root string) any {
 	list := groupDiscoveryList{Kind: "APIGroupDiscoveryList", APIVersion: "apidiscovery.k8s.io/v2", Items: []groupDiscovery{}}
 	if root == "api" {
 		list.Items = append(list.Items, aggregatedGroup(all, "", []string{"v1"}))
 		return list
 	}
 	for _, name := range Groups(all) {
-		list.Items = append(list.Items, aggregatedGroup(all, name, versionsOf(all, name)))
+		list.Items = append(list.Items, aggregatedGroup(all, name, VersionsOf(all, name)))
+	}
+	for _, r := range remote {
+		g := groupDiscovery{Metadata: object.Tree{"name": r.Name}}
+		for _, v := range r.Versions {
+			g.Versions = append(g.Versions, versionDiscovery{Version: v, Freshness: "Stale"})
+		}
+		list.Items = append(list.Items, g)
 	}
 	return list
 }

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"cmp"
+
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/testserver/internal/object"
 )
@@ -20,7 +22,7 @@ func builtin(group, version, kind, plural string, namespaced bool, shape func(*D
 	return d
 }
 
-// Builtins are the resources that every server has. Their properties follow the strategies of kube-apiserver 1.36, with
+// Builtins are the resources that every server has. Their properties follow the strategies of kube-apiserver 1.37, with
 // one difference: the Events of the two groups are separate collections, so an Event of one group is not visible in the
 // other.
 func Builtins() []*Definition {
@@ -62,7 +64,10 @@ func Builtins() []*Definition {
 		builtin("batch", "v1", "Job", "jobs", true, func(d *Definition) {
 			workload("")(d)
 			d.scale = false
-			d.Fields = selectFields("status.successful=0")
+			// The selector has another name than the field.
+			d.Fields = func(tree object.Tree) []FieldValue {
+				return []FieldValue{{"status.successful", cmp.Or(object.TextAt(tree, "status", "succeeded"), "0")}}
+			}
 		}),
 		builtin("coordination.k8s.io", "v1", "Lease", "leases", true, func(d *Definition) {
 			d.Unconditional, d.CreateOnUpdate = false, true

@@ -1,10 +1,13 @@
 package registry
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
@@ -28,19 +31,51 @@ type Settings struct {
 type Definition struct {
 	Settings
 
-	FromCRD        bool // from a CustomResourceDefinition
-	Custom         bool // items of lists contain kind and apiVersion; an update needs a version
-	Generation     bool // metadata.generation counts changes outside of metadata and status
-	Annotated      bool // generation also counts changes of annotations (deployments)
-	Unconditional  bool // an update needs no version
-	CreateOnUpdate bool // an update of a missing object creates it
-	ReturnsDeleted bool // the answer to a deletion is the object instead of a Status
-	Graceful       bool // a deletion waits for the kubelet (pods)
-	scale          bool // has a scale subresource
+	ListKind       string // empty means the kind with "List"
+	FromCRD        bool   // from a CustomResourceDefinition
+	Custom         bool   // items of lists contain kind and apiVersion; an update needs a version
+	Generation     bool   // metadata.generation counts changes outside of metadata and status
+	Annotated      bool   // generation also counts changes of annotations (deployments)
+	Unconditional  bool   // an update needs no version
+	CreateOnUpdate bool   // an update of a missing object creates it
+	ReturnsDeleted bool   // the answer to a deletion is the object instead of a Status
+	Graceful       bool   // a deletion waits for the kubelet (pods)
+	scale          bool   // has a scale subresource
 	Fields         func(object.Tree) []FieldValue
 	Prepare        func(object.Tree) // sets defaults in a new object
 	ResetStatus    func() any        // returns the status of a new object; nil means no status
 	StatusKeeps    []string          // metadata that an update of the status does not change; custom resources keep all
+
+	StoredVersion string        // of stored objects, if it is not Version
+	Unserved      []string      // further versions that stored objects of a custom resource may have
+	Verbs         metav1.Verbs  // nil means all
+	Subs          []Subresource // of a built-in resource with a Schema
+	// Alias is the resource whose objects this one shows in another form (the two APIs of Events). It is defined
+	// before this one, and both have the same stored form. The zero value means objects of its own.
+	Alias schema.GroupResource
+	// Field translates a field of a selector into a name of Fields. The error is part of the answer. nil means that
+	// selectors may use the names of Fields.
+	Field func(name, value string) (storedName, storedValue string, err error)
+
+	// Warnings are those of every answer in a served version, because the version is deprecated. Custom resources have
+	// theirs in PerVersion.
+	Warnings map[string][]string
+	// Missing is the resource in the error about an object that does not exist; empty: Plural.
+	Missing   string
+	GoPackage string // of the type in Kubernetes that errors name, such as core; empty: the type of custom resources
+
+	PerVersion     map[string]Served // what differs between served versions; nil: nothing
+	Schema         Schema            // nil: contents are stored as they are sent, in one version
+	Managers       Managers          // nil: the server's own rules, which know no types
+	Columns        Columns           // nil: the columns Name and Age
+	StrategicMerge MergePatch        // nil: the answer to a strategic merge patch is 415
+	Scaling        Scaling           // nil: a Scale has no managers
+
+	// Act answers creations of a resource whose objects are not stored. Actions do the same for subresources, by name.
+	Act     Action
+	Actions map[string]Action
+	// ActionManagers are the managers of objects that are created in subresources, by the subresource.
+	ActionManagers map[string]Managers
 }
 
 // SingularName returns the singular name.
@@ -51,9 +86,63 @@ func (d *Definition) SingularName() string {
 	return strings.ToLower(d.Kind)
 }
 
+// Stored returns the version in which objects are stored.
+func (d *Definition) Stored() string { return cmp.Or(d.StoredVersion, d.Version) }
+
+// WarningsIn returns the warnings of every answer in a served version.
+func (d *Definition) WarningsIn(served string) []string {
+	if v, ok := d.PerVersion[served]; ok {
+		return v.Warnings
+	}
+	return d.Warnings[served]
+}
+
+// NotFound returns the error about an object that does not exist.
+func (d *Definition) NotFound(name string) error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: d.Group, Resource: cmp.Or(d.Missing, d.Plural)}, name)
+}
+
+// TypeName returns the Go type of a kind of the resource in Kubernetes.
+func (d *Definition) TypeName(kind string) string {
+	switch {
+	case d.GoPackage != "":
+		return "*" + d.GoPackage + "." + kind
+	case kind == d.ListKindName():
+		return "*unstructured.UnstructuredList"
+	}
+	return "*unstructured.Unstructured"
+}
+
 // Serves reports whether the resource is served in a version.
 func (d *Definition) Serves(version string) bool {
 	return version == d.Version || slices.Contains(d.Versions, version)
+}
+
+// Stores reports whether stored objects may have a version. Only custom resources change it.
+func (d *Definition) Stores(version string) bool {
+	if d.FromCRD && d.Schema != nil {
+		return d.Serves(version) || slices.Contains(d.Unserved, version)
+	}
+	return version == d.Stored() || d.Schema == nil && d.Serves(version)
+}
+
+// Fresh returns the resource for another store, in which its objects hold nothing; see Claimer.
+func (d *Definition) Fresh() *Definition {
+	claimer, ok := d.Schema.(Claimer)
+	if !ok {
+		return d
+	}
+	out := *d
+	out.Schema = claimer.Fresh()
+	return &out
+}
+
+// Describes returns the resource in the version of an object. ok is false if the object has another kind, or a version
+// in which the resource is not served.
+func (d *Definition) Describes(tree object.Tree) (r api.Resource, ok bool) {
+	gv, err := schema.ParseGroupVersion(object.StringAt(tree, "apiVersion"))
+	ok = err == nil && gv.Group == d.Group && object.StringAt(tree, "kind") == d.Kind && d.Serves(gv.Version)
+	return d.In(gv.Version), ok
 }
 
 // served returns the versions in which the resource is served.
@@ -136,6 +225,11 @@ const crdGroup = "apiextensions.k8s.io"
 
 // IsNamespace reports whether the resource is that of namespaces.
 func (d *Definition) IsNamespace() bool { return d.GroupResource() == Namespaces }
+
+// IsBinding reports whether the resource is that of bindings, which only typed servers have.
+func (d *Definition) IsBinding() bool {
+	return d.GroupResource() == schema.GroupResource{Resource: "bindings"}
+}
 
 // IsCRD reports whether the resource is that of CustomResourceDefinitions.
 func (d *Definition) IsCRD() bool { return d.GroupResource() == CRDs }

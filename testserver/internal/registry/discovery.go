@@ -2,31 +2,66 @@ package registry
 
 import (
 	"cmp"
-	"fmt"
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/base64"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Groups returns the groups of resources except the core group, in the order of their definition.
+// Groups returns the groups of resources except the core group: the built-in ones in the order of their definition,
+// then those of custom resources in the order of the names of their APIServices, which begin with a version.
 func Groups(all []*Definition) []string {
-	var out []string
+	var out, services []string
 	for _, d := range all {
-		if g := d.Group; g != "" && !slices.Contains(out, g) {
+		switch g := d.Group; {
+		case d.Custom:
+			for _, v := range d.served() {
+				services = append(services, v+"."+g)
+			}
+		case g != "" && !slices.Contains(out, g):
+			out = append(out, g)
+		}
+	}
+	slices.Sort(services)
+	for _, s := range services {
+		if _, g, _ := strings.Cut(s, "."); g != "" && !slices.Contains(out, g) {
 			out = append(out, g)
 		}
 	}
 	return out
 }
 
+// RemoteGroup is a group that another server serves. kube-apiserver orders groups by the priorities of their
+// APIServices; here, remote groups come last.
+type RemoteGroup struct {
+	Name     string
+	Versions []string // the first one is preferred
+}
+
+// Document returns the document of the group.
+func (g RemoteGroup) Document() *metav1.APIGroup {
+	out := &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: g.Name}
+	for _, v := range g.Versions {
+		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: g.Name + "/" + v, Version: v})
+	}
+	out.PreferredVersion = out.Versions[0]
+	return out
+}
+
 // GroupList returns the document of all groups except the core group.
-func GroupList(all []*Definition) metav1.APIGroupList {
+func GroupList(all []*Definition, remote []RemoteGroup) metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
 	for _, name := range Groups(all) {
 		g := Group(all, name)
 		g.TypeMeta = metav1.TypeMeta{}
 		list.Groups = append(list.Groups, g)
+	}
+	for _, r := range remote {
+		g := r.Document()
+		g.TypeMeta = metav1.TypeMeta{}
+		list.Groups = append(list.Groups, *g)
 	}
 	return list
 }
@@ -34,15 +69,15 @@ func GroupList(all []*Definition) metav1.APIGroupList {
 // Group returns the document of one group, which has resources.
 func Group(all []*Definition, name string) metav1.APIGroup {
 	g := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
-	for _, v := range versionsOf(all, name) {
+	for _, v := range VersionsOf(all, name) {
 		g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
 	}
 	g.PreferredVersion = g.Versions[0]
 	return g
 }
 
-// versionsOf returns the versions in which any resource of a group is served.
-func versionsOf(all []*Definition, group string) []string {
+// VersionsOf returns the versions in which any resource of a group is served.
+func VersionsOf(all []*Definition, group string) []string {
 	var out []string
 	for _, d := range all {
 		if d.Group != group {
@@ -71,24 +106,54 @@ func ResourceList(all []*Definition, group, served string) (list metav1.APIResou
 
 // discovered returns the entries of a resource and its subresources.
 func (d *Definition) discovered(served string) []metav1.APIResource {
-	hash := fnv.New64a()
-	hash.Write([]byte(d.In(served).GroupVersionKind().String()))
-	verbs := metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
-	if d.IsNamespace() {
-		verbs = slices.Delete(verbs, 2, 3) // namespaces are deleted one by one
-	}
 	out := []metav1.APIResource{{
 		Name: d.Plural, SingularName: d.SingularName(), Namespaced: d.Namespaced, Kind: d.Kind,
-		Verbs:              verbs,
+		Verbs:              d.verbs(),
 		ShortNames:         d.ShortNames,
 		Categories:         d.Categories,
-		StorageVersionHash: fmt.Sprintf("%x", hash.Sum(nil)),
+		StorageVersionHash: d.storageHash(),
 	}}
-	for _, sub := range d.Subresources() {
+	subresources := slices.Clone(d.SubresourcesIn(served)) // other requests read the same definition
+	if !d.FromCRD {                                        // in the order of the paths
+		slices.SortFunc(subresources, func(a, b Subresource) int { return cmp.Compare(a.Name, b.Name) })
+	}
+	for _, sub := range subresources {
 		out = append(out, metav1.APIResource{
-			Name: d.Plural + "/" + sub.Name, Namespaced: d.Namespaced, Kind: cmp.Or(sub.kind, d.Kind),
-			Group: sub.group, Version: sub.version, Verbs: sub.verbs,
+			Name: d.Plural + "/" + sub.Name, Namespaced: d.Namespaced, Kind: cmp.Or(sub.Kind, d.Kind),
+			Group: sub.Group, Version: sub.Version, Verbs: sub.Verbs,
 		})
 	}
 	return out
 }
+
+// storageHash returns the hash of the group, version and kind in which objects are stored in etcd.
+func (d *Definition) storageHash() string {
+	group, stored := d.Group, d.Stored()
+	switch {
+	case d.Virtual():
+		return "" // nothing is stored
+	case d.Alias.Resource != "":
+		group = d.Alias.Group
+	case d.IsCRD():
+		stored = "v1beta1" // kube-apiserver has kept it although it does not serve it any more
+	}
+	hash := sha256.Sum256([]byte(group + "/" + stored + "/" + d.Kind))
+	return base64.StdEncoding.EncodeToString(hash[:8])
+}
+
+// verbs returns the verbs of a resource.
+func (d *Definition) verbs() metav1.Verbs {
+	switch {
+	case d.Verbs != nil:
+		return d.Verbs
+	case d.IsNamespace(): // namespaces are deleted one by one
+		return metav1.Verbs{"create", "delete", "get", "list", "patch", "update", "watch"}
+	case d.FromCRD: // in the order of kube-apiserver
+		return metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"}
+	default:
+		return metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"}
+	}
+}
+
+// Virtual reports whether the resource has no stored objects: it is an action, or the server computes it.
+func (d *Definition) Virtual() bool { return !slices.Contains(d.verbs(), "watch") }

@@ -10,7 +10,7 @@
 //
 // # Promises
 //
-//  1. Built-in resources have the names, subresources, selectable fields and strategies of kube-apiserver 1.36.
+//  1. Built-in resources have the names, subresources, selectable fields and strategies of kube-apiserver 1.37.
 //  2. Both forms of discovery, plain and aggregated, come from the same definitions.
 //
 // # Concurrency

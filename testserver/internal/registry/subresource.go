@@ -8,27 +8,35 @@ import (
 // Subresource is a part of an object, or an action on it, with its own path.
 type Subresource struct {
 	Name                 string
-	kind, group, version string // empty means those of the object
-	verbs                metav1.Verbs
+	Kind, Group, Version string // empty means those of the object
+	Verbs                metav1.Verbs
+	Columns              Columns // of a kind of its own; nil: it has no table
 }
 
+// OfObject reports whether the subresource has the kind of its object.
+func (s Subresource) OfObject() bool { return s.Kind == "" }
+
 var (
-	statusSubresource = Subresource{Name: "status", verbs: metav1.Verbs{"get", "patch", "update"}}
+	statusSubresource = Subresource{Name: "status", Verbs: metav1.Verbs{"get", "patch", "update"}}
 	scaleSubresource  = Subresource{
-		Name: "scale", kind: "Scale", group: "autoscaling", version: "v1", verbs: metav1.Verbs{"get", "patch", "update"},
+		Name: "scale", Kind: "Scale", Group: "autoscaling", Version: "v1", Verbs: metav1.Verbs{"get", "patch", "update"},
 	}
 	evictionSubresource = Subresource{
-		Name: "eviction", kind: "Eviction", group: "policy", version: "v1", verbs: metav1.Verbs{"create"},
+		Name: "eviction", Kind: "Eviction", Group: "policy", Version: "v1", Verbs: metav1.Verbs{"create"},
 	}
-	bindingSubresource = Subresource{Name: "binding", kind: "Binding", verbs: metav1.Verbs{"create"}}
-	logSubresource     = Subresource{Name: "log", verbs: metav1.Verbs{"get"}}
-	tokenSubresource   = Subresource{
-		Name: "token", kind: "TokenRequest", group: "authentication.k8s.io", version: "v1", verbs: metav1.Verbs{"create"},
+	bindingSubresource  = Subresource{Name: "binding", Kind: "Binding", Verbs: metav1.Verbs{"create"}}
+	logSubresource      = Subresource{Name: "log", Verbs: metav1.Verbs{"get"}}
+	finalizeSubresource = Subresource{Name: "finalize", Verbs: metav1.Verbs{"update"}}
+	tokenSubresource    = Subresource{
+		Name: "token", Kind: "TokenRequest", Group: "authentication.k8s.io", Version: "v1", Verbs: metav1.Verbs{"create"},
 	}
 )
 
 // Subresources returns the subresources of a resource.
 func (d *Definition) Subresources() []Subresource {
+	if d.Schema != nil && !d.Custom {
+		return d.Subs
+	}
 	var out []Subresource
 	if !d.NoStatus {
 		out = append(out, statusSubresource)
@@ -37,10 +45,22 @@ func (d *Definition) Subresources() []Subresource {
 		out = append(out, scaleSubresource)
 	}
 	switch d.GroupResource() {
+	case Namespaces:
+		out = append(out, finalizeSubresource)
 	case schema.GroupResource{Resource: "pods"}:
 		out = append(out, evictionSubresource, bindingSubresource, logSubresource)
 	case schema.GroupResource{Resource: "serviceaccounts"}:
 		out = append(out, tokenSubresource)
 	}
 	return out
+}
+
+// SubresourceKind returns the kind and the apiVersion of a subresource that has its own.
+func (d *Definition) SubresourceKind(name string) (kind, apiVersion string) {
+	for _, s := range d.Subresources() {
+		if s.Name == name && s.Kind != "" {
+			return s.Kind, schema.GroupVersion{Group: s.Group, Version: s.Version}.String()
+		}
+	}
+	return "", ""
 }

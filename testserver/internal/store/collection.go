@@ -2,8 +2,10 @@ package store
 
 import (
 	"iter"
+	"sync/atomic"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
 	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/signal"
 )
@@ -11,7 +13,12 @@ import (
 // Collection is one resource: its present state and the changes that led to it. The caller of its methods holds the
 // lock of the store.
 type Collection struct {
-	def *registry.Definition
+	def atomic.Pointer[registry.Definition] // changes with the lock, and may be read without it
+	*contents
+}
+
+// contents are the objects of a collection. A resource that is an alias of another one has the same contents.
+type contents struct {
 	// root is the present state. tail is the last change. base is the newest forgotten change, or a change without
 	// content. Each change from base on links to the next one. A watch is a pointer into this list, so forgetting the
 	// oldest changes takes nothing from an open watch.
@@ -38,7 +45,7 @@ type change struct {
 func (ch *change) empty() bool { return ch.after == nil && ch.deleted == nil }
 
 // Definition returns the definition of the resource.
-func (c *Collection) Definition() *registry.Definition { return c.def }
+func (c *Collection) Definition() *registry.Definition { return c.def.Load() }
 
 // Get returns the present state of an object, or nil.
 func (c *Collection) Get(key api.Key) *Record { return c.root.get(pathOf(key)) }
@@ -52,6 +59,31 @@ func (c *Collection) All(namespace string) iter.Seq[*Record] {
 func (c *Collection) Populated(namespace string) bool {
 	from, until := Selection{namespace: namespace}.bounds()
 	return c.root.rank(until) > c.root.rank(from)
+}
+
+// claim tells the schema what an object holds from now on. It returns false if another object holds it already.
+func (c *Collection) claim(before *Record, after object.Tree) bool {
+	claimer, ok := c.Definition().Schema.(registry.Claimer)
+	if !ok {
+		return true
+	}
+	var tree object.Tree
+	if before != nil {
+		tree = before.Tree()
+	}
+	return claimer.Claim(tree, after)
+}
+
+// reclaim claims what all objects hold, and nothing else.
+func (c *Collection) reclaim() {
+	claimer, ok := c.Definition().Schema.(registry.Claimer)
+	if !ok {
+		return
+	}
+	claimer.Release()
+	for r := range c.All("") {
+		claimer.Claim(nil, r.Tree())
+	}
 }
 
 // Changed returns a channel that closes at the next change of the collection.

@@ -1,11 +1,14 @@
 package store
 
+import "github.com/leatproject/leat/testserver/internal/registry"
+
 // Cursor is a place in the history of a collection: a watch. It moves when Next returns a change.
 type Cursor struct {
 	c     *Collection
 	at    *change // the last change that was looked at
 	from  uint64  // changes up to this version are skipped
 	epoch int
+	def   *registry.Definition // of the collection when the cursor was made
 }
 
 // Cursor returns the place after a version. If the history does not reach back to the version, it returns nil and the
@@ -17,7 +20,7 @@ func (s *Store) Cursor(c *Collection, version uint64) (cursor *Cursor, oldest ui
 	if !ok {
 		return nil, c.base.version
 	}
-	return &Cursor{c: c, at: at, from: version, epoch: c.epoch}, c.base.version
+	return &Cursor{c: c, at: at, from: version, epoch: c.epoch, def: c.Definition()}, c.base.version
 }
 
 // Step is what a cursor found: one change, or a channel to wait on, or its end.
@@ -28,7 +31,7 @@ type Step struct {
 	Deleted *Record // of a deletion: the last state, with the version of the deletion
 
 	Wake  <-chan struct{} // not nil if there is no change: closes at the next one
-	Ended bool            // the resource is not served any more, or the cursor is too far behind
+	Ended bool            // the cursor is too far behind, or the resource is not served any more, or not by the same rules
 	Cut   bool            // the store was restored
 }
 
@@ -41,7 +44,7 @@ func (s *Store) Next(cursor *Cursor, limit uint64, backlog int) Step {
 	if cursor.epoch != c.epoch {
 		return Step{Cut: true}
 	}
-	if c.retired || backlog > 0 && c.tail.number-cursor.at.number > uint64(backlog) {
+	if backlog > 0 && c.tail.number-cursor.at.number > uint64(backlog) {
 		return Step{Ended: true}
 	}
 	for ch := cursor.at.next; ch != nil && ch.version <= limit; ch = ch.next {
@@ -49,6 +52,9 @@ func (s *Store) Next(cursor *Cursor, limit uint64, backlog int) Step {
 		if !ch.empty() && ch.version > cursor.from {
 			return Step{Version: ch.version, Before: ch.before, After: ch.after, Deleted: ch.deleted}
 		}
+	}
+	if c.retired || c.Definition() != cursor.def && c.Definition().Schema != nil {
+		return Step{Ended: true}
 	}
 	return Step{Version: min(s.version, limit), Wake: c.wake.Wait()}
 }

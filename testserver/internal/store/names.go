@@ -1,6 +1,10 @@
 package store
 
-import "fmt"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // names generates UIDs and suffixes of names from a counter, so that equal requests in equal order give equal objects.
 type names struct {
@@ -13,7 +17,20 @@ const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func (n *names) uid() string {
 	n.counter++
-	return fmt.Sprintf("%08x-%04x-4000-8000-%012x", uint32(n.seed), uint16(n.seed>>32), n.counter)
+	return n.uidPrefix() + fmt.Sprintf("%012x", n.counter)
+}
+
+func (n *names) uidPrefix() string {
+	return fmt.Sprintf("%08x-%04x-4000-8000-", uint32(n.seed), uint16(n.seed>>32))
+}
+
+// avoid makes later UIDs differ from one that an earlier server with the same seed generated.
+func (n *names) avoid(uid string) {
+	if rest, ok := strings.CutPrefix(uid, n.uidPrefix()); ok {
+		if counter, err := strconv.ParseUint(rest, 16, 48); err == nil {
+			n.counter = max(n.counter, counter)
+		}
+	}
 }
 
 // suffix returns five characters that look random.

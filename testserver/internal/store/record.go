@@ -1,12 +1,16 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
@@ -31,6 +35,8 @@ type Record struct {
 	metaEnd int    // the metadata are body[metaStart:metaEnd]
 	digits  span   // the resource version in body
 	managed span   // `,"managedFields":…` in body, or empty
+
+	other *variants // nil without a Schema
 }
 
 // span is a part of a byte slice.
@@ -64,6 +70,9 @@ func NewRecord(d *registry.Definition, tree object.Tree, version uint64) (*Recor
 	r.Path = pathOf(r.Key)
 	if d.Fields != nil {
 		r.fields = d.Fields(tree)
+	}
+	if d.Schema != nil {
+		r.other = newVariants(d, tree)
 	}
 	if err := r.encode(d, tree, meta); err != nil {
 		return nil, err
@@ -146,11 +155,15 @@ func (e *encoder) member(name string, value any) {
 	e.out = append(append(append(e.out, key...), ':'), encoded...)
 }
 
-// Tree decodes the record without kind and apiVersion. The caller owns the result.
+// Tree decodes the record without kind and apiVersion. The caller owns the result. A custom resource with a Schema has
+// an apiVersion: the one in which it is stored.
 func (r *Record) Tree() object.Tree {
 	tree, err := object.Decode(r.body)
 	if err != nil {
 		panic(fmt.Sprintf("testserver: decode a record that this server encoded: %v", err))
+	}
+	if r.other != nil && r.other.def.FromCRD {
+		tree["apiVersion"] = r.other.def.In(r.other.version).GroupVersion().String()
 	}
 	return tree
 }
@@ -170,8 +183,34 @@ func (r *Record) AppendMembers(dst []byte, withoutManaged bool) []byte {
 	return append(r.AppendMetadata(dst, withoutManaged), r.body[r.metaEnd:]...)
 }
 
+// Equal reports whether two records have the same contents and the same version.
+func (r *Record) Equal(o *Record) bool { return bytes.Equal(r.body, o.body) }
+
 // Size returns the number of bytes of the object in JSON.
 func (r *Record) Size() int { return len(r.body) }
+
+// maxSize is the size in bytes of the largest request that etcd accepts with default settings.
+const maxSize = 3 << 19
+
+// errTooLarge is the answer to an object that does not fit into a request to etcd. It has no reason in kube-apiserver.
+var errTooLarge = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "etcdserver: request is too large",
+}}
+
+// fits reports whether an object that is too large in JSON fits into etcd. kube-apiserver stores built-in resources in
+// protobuf.
+func (r *Record) fits() bool {
+	if r.other == nil || r.other.def.Custom {
+		return false
+	}
+	d := r.other.def
+	tree, err := d.Schema.Convert(d.Version, r.Tree())
+	if err != nil {
+		return false
+	}
+	encoded, err := d.Schema.Encode("application/vnd.kubernetes.protobuf", tree)
+	return err == nil && len(encoded) <= maxSize
+}
 
 // ResourceVersion returns the version in the metadata. An object that a dry run created has no version.
 func (r *Record) ResourceVersion() string { return string(r.body[r.digits.start:r.digits.end]) }
@@ -181,6 +220,9 @@ func (r *Record) At(version uint64) *Record {
 	digits := strconv.FormatUint(version, 10)
 	moved := *r
 	moved.Version = version
+	if r.other != nil {
+		moved.other = &variants{def: r.other.def, version: r.other.version}
+	}
 	moved.body = slices.Concat(r.body[:r.digits.start], []byte(digits), r.body[r.digits.end:])
 	shift := len(digits) - (r.digits.end - r.digits.start)
 	moved.digits.end += shift

@@ -18,8 +18,8 @@ type Selection struct {
 	fields    fields.Selector
 }
 
-// NewSelection parses selectors. A field that the resource does not support is a 400.
-func NewSelection(d *registry.Definition, namespace, label, field string) (Selection, error) {
+// NewSelection parses selectors. A field that the resource does not support in a served version is a 400.
+func NewSelection(d *registry.Definition, served, namespace, label, field string) (Selection, error) {
 	s := Selection{namespace: namespace, labels: labels.Everything(), fields: fields.Everything()}
 	var err error
 	if label != "" {
@@ -33,8 +33,14 @@ func NewSelection(d *registry.Definition, namespace, label, field string) (Selec
 	if s.fields, err = fields.ParseSelector(field); err != nil {
 		return s, apierrors.NewBadRequest(err.Error())
 	}
+	if d.Field != nil {
+		if s.fields, err = s.fields.Transform(d.Field); err != nil {
+			return s, apierrors.NewBadRequest(err.Error())
+		}
+		return s, nil
+	}
 	for _, r := range s.fields.Requirements() {
-		if !d.Selectable(r.Field) {
+		if !d.SelectableIn(served, r.Field) {
 			why := fmt.Sprintf("field label not supported: %s", r.Field)
 			if d.Fields == nil && !d.Custom {
 				why = fmt.Sprintf(`%q is not a known field selector: only "metadata.name", "metadata.namespace"`, r.Field)

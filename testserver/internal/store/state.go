@@ -20,6 +20,26 @@ func (s *Store) State() *State {
 	return out
 }
 
+// Assemble returns a state of records. An alias has those of its resource. UIDs that the store generates later differ
+// from theirs. The caller holds the lock.
+func (s *Store) Assemble(version uint64, records map[schema.GroupResource][]*Record) *State {
+	out := &State{version: version, roots: map[schema.GroupResource]*node{}}
+	for gr, all := range records {
+		var root *node
+		for _, r := range all {
+			root = root.set(r)
+			s.names.avoid(string(r.UID))
+		}
+		out.roots[gr] = root
+	}
+	for gr, c := range s.collections {
+		if of := c.Definition().Alias; of.Resource != "" {
+			out.roots[gr] = out.roots[of]
+		}
+	}
+	return out
+}
+
 // Version returns the version of the state.
 func (s *State) Version() uint64 { return s.version }
 
@@ -36,6 +56,7 @@ func (s *Store) Restore(to *State) {
 		base := &change{version: to.version, root: c.root}
 		c.base, c.tail, c.kept = base, base, 0
 		c.epoch++
+		c.reclaim()
 		c.wake.Fire()
 	}
 	s.advanced.Fire()

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -37,6 +38,12 @@ func New(version uint64, history int, seed uint64) *Store {
 	}
 }
 
+// Empty returns a store without objects and resources, at the version of this one. It generates the names that this one
+// would generate next. The caller holds the lock.
+func (s *Store) Empty() *Store {
+	return &Store{version: s.version, history: s.history, names: s.names, collections: map[schema.GroupResource]*Collection{}}
+}
+
 // Lock locks the state.
 func (s *Store) Lock() { s.mu.Lock() }
 
@@ -66,15 +73,21 @@ func (s *Store) NextVersion() <-chan struct{} {
 func (s *Store) Define(d *registry.Definition) {
 	gr := d.GroupResource()
 	if c, ok := s.collections[gr]; ok {
-		c.def = d
+		c.def.Store(d)
 		if c.retired {
 			c.retired = false
 			s.order = append(s.order, c)
 		}
 		return
 	}
-	base := &change{version: s.version}
-	c := &Collection{def: d, base: base, tail: base}
+	c := &Collection{}
+	c.def.Store(d)
+	if of := s.collections[d.Alias]; of != nil {
+		c.contents = of.contents
+	} else {
+		base := &change{version: s.version}
+		c.contents = &contents{base: base, tail: base}
+	}
 	s.collections[gr] = c
 	s.order = append(s.order, c)
 }
@@ -101,10 +114,10 @@ func (s *Store) Find(group, version, plural string) (c *Collection, d *registry.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c = s.Collection(schema.GroupResource{Group: group, Resource: plural})
-	if c == nil || !c.def.Serves(version) {
+	if c == nil || !c.Definition().Serves(version) {
 		return nil, nil, false
 	}
-	return c, c.def, true
+	return c, c.Definition(), true
 }
 
 // Served returns the served collections in the order of their registration. The caller holds the lock.
@@ -116,26 +129,46 @@ func (s *Store) Definitions() []*registry.Definition {
 	defer s.mu.Unlock()
 	out := make([]*registry.Definition, len(s.order))
 	for i, c := range s.order {
-		out[i] = c.def
+		out[i] = c.Definition()
 	}
 	return out
 }
 
+// ErrClaimed is the error of Put if another object holds what the object would hold; see registry.Claimer.
+var ErrClaimed = errors.New("testserver: another object holds the same addresses or ports")
+
 // Put stores tree as the next version of its object and returns the record. before is nil for a new object. The caller
 // holds the lock.
 func (s *Store) Put(c *Collection, before *Record, tree object.Tree) (*Record, error) {
-	after, err := NewRecord(c.def, tree, s.version+1)
+	after, err := NewRecord(c.Definition(), tree, s.version+1)
 	if err != nil {
 		return nil, err
 	}
+	return s.Replace(c, before, after, tree)
+}
+
+// Replace is Put for an object that NewRecord has already encoded from tree, perhaps as another version.
+func (s *Store) Replace(c *Collection, before, encoded *Record, tree object.Tree) (*Record, error) {
+	if encoded.Size() > maxSize && !encoded.fits() {
+		return nil, errTooLarge
+	}
+	if !c.claim(before, tree) {
+		return nil, ErrClaimed
+	}
+	after := encoded.At(s.version + 1)
+	s.put(c, before, after)
+	return after, nil
+}
+
+func (s *Store) put(c *Collection, before, after *Record) {
 	c.root = c.root.set(after)
 	s.append(c, &change{before: before, after: after})
-	return after, nil
 }
 
 // Drop removes an object and returns its last state with the version of the deletion. The caller holds the lock.
 func (s *Store) Drop(c *Collection, before *Record) *Record {
 	gone := before.At(s.version + 1)
+	c.claim(before, nil)
 	c.root = c.root.remove(before.Path)
 	s.append(c, &change{before: before, deleted: gone})
 	s.logs.forget(before.UID)

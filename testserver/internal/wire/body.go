@@ -2,10 +2,12 @@ package wire
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,12 +46,15 @@ func ContentType(r *http.Request) string {
 	return kind
 }
 
-// ReadObject reads the body of a request as one object of a resource, in the version of the request. It answers with
+// ReadObject reads the body of a request as one object. It answers with
 // Warning headers about fields that occur twice.
-func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, served string) (object.Tree, error) {
+func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, to registry.Target) (object.Tree, error) {
 	body, err := ReadBody(r)
 	if err != nil {
 		return nil, err
+	}
+	if d.Schema != nil {
+		return DecodeObject(w, r, d, to, ContentType(r), body)
 	}
 	switch ContentType(r) {
 	case "application/json":
@@ -67,7 +72,22 @@ func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, 
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
 	}
-	return tree, validateFields(w, r, d.In(served), body)
+	return tree, validateFields(w, r, d.In(to.Served), body)
+}
+
+// DecodeObject decodes a body with the Schema of a resource, and treats unknown and repeated fields as the request
+// demands.
+func DecodeObject(
+	w http.ResponseWriter, r *http.Request, d *registry.Definition, to registry.Target, mediaType string, body []byte,
+) (object.Tree, error) {
+	if !slices.Contains(d.Schema.MediaTypes(), mediaType) {
+		return nil, Unsupported(d.Schema.MediaTypes()...)
+	}
+	tree, problems, err := d.Schema.Decode(to, mediaType, body)
+	if err != nil {
+		return nil, err
+	}
+	return tree, ReportFields(w, r, d.In(to.Served), problems)
 }
 
 // Unsupported returns the 415 that lists the supported types.
@@ -84,14 +104,26 @@ func ReadConfiguration(r *http.Request) (object.Tree, error) {
 	}
 	encoded, err := yaml.YAMLToJSON(body)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 	}
 	config, err := object.Decode(encoded)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
 	dropNulls(config)
 	return config, nil
+}
+
+// DecodeText parses one object in JSON or YAML.
+func DecodeText(text []byte) (object.Tree, error) {
+	if !json.Valid(text) { // JSON is YAML, but the reader of JSON is faster
+		encoded, err := yaml.YAMLToJSONStrict(text)
+		if err != nil {
+			return nil, err
+		}
+		text = encoded
+	}
+	return object.Decode(text)
 }
 
 func dropNulls(m object.Tree) {

@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -9,7 +12,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 )
 
 // queryDeleteOptions reads the options of a deletion without a body.
@@ -41,14 +46,15 @@ func ParseDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	}
 	q := r.URL.Query()
 	if len(body) > 0 {
-		if kind := ContentType(r); kind != "application/json" {
-			return o, Unsupported("application/json")
+		if err := decodeDeleteOptions(ContentType(r), body, &o); err != nil {
+			return o, err
 		}
-		if err := json.Unmarshal(body, &o); err != nil {
-			return o, apierrors.NewBadRequest(err.Error())
-		}
-		if o.Kind != "" && o.Kind != "DeleteOptions" {
-			return o, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+		if o.Kind != "" && o.Kind != "DeleteOptions" { // the scheme of kube-apiserver is named after the line that makes it
+			kind := o.GroupVersionKind()
+			if o.APIVersion == "" {
+				kind = metav1.SchemeGroupVersion.WithKind(kind.Kind)
+			}
+			return o, apierrors.NewBadRequest(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", kind).Error())
 		}
 	} else if err := queryDeleteOptions(&o, q); err != nil {
 		return o, err
@@ -60,6 +66,49 @@ func ParseDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 		return o, invalidDelete(errs)
 	}
 	return o, nil
+}
+
+// decodeDeleteOptions decodes a body in one of the formats that kube-apiserver accepts for built-in resources.
+func decodeDeleteOptions(mediaType string, body []byte, o *metav1.DeleteOptions) error {
+	var err error
+	switch mediaType {
+	case "application/yaml":
+		if body, err = yaml.YAMLToJSON(body); err == nil {
+			err = decodeJSONOptions(body, o)
+		}
+	case "application/json":
+		err = decodeJSONOptions(body, o)
+	case Protobuf:
+		err = decodeEnvelope(body, o)
+	default:
+		return Unsupported("application/json", "application/yaml", Protobuf)
+	}
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// decodeJSONOptions decodes JSON. kube-apiserver reads the kind first.
+func decodeJSONOptions(body []byte, o *metav1.DeleteOptions) error {
+	if err := json.Unmarshal(body, &metav1.TypeMeta{}); err != nil {
+		return fmt.Errorf("couldn't get version/kind; json parse error: %w", err)
+	}
+	return json.Unmarshal(body, o)
+}
+
+func decodeEnvelope(body []byte, o *metav1.DeleteOptions) error {
+	rest, ok := bytes.CutPrefix(body, protobufMagic)
+	if !ok {
+		return errors.New("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]")
+	}
+	var outer runtime.Unknown
+	err := outer.Unmarshal(rest)
+	if err == nil {
+		err = o.Unmarshal(outer.Raw)
+	}
+	o.Kind, o.APIVersion = outer.Kind, outer.APIVersion
+	return err
 }
 
 // invalidDelete returns the 422 for invalid options of a deletion.

@@ -18,19 +18,23 @@ import (
 // request; Warn, the default, sends Warning headers; Ignore uses the last value. Unknown fields always pass, because
 // the server has no schemas.
 func validateFields(w http.ResponseWriter, r *http.Request, as api.Resource, body []byte) error {
-	directive := r.URL.Query().Get("fieldValidation")
-	if directive == metav1.FieldValidationIgnore {
+	if r.URL.Query().Get("fieldValidation") == metav1.FieldValidationIgnore {
 		return nil
 	}
-	doubled := duplicates(body)
-	if len(doubled) == 0 {
+	return ReportFields(w, r, as, Duplicates(body))
+}
+
+// ReportFields treats unknown and repeated fields as the parameter fieldValidation of a request says.
+func ReportFields(w http.ResponseWriter, r *http.Request, as api.Resource, problems []string) error {
+	directive := r.URL.Query().Get("fieldValidation")
+	if len(problems) == 0 || directive == metav1.FieldValidationIgnore {
 		return nil
 	}
 	if directive == metav1.FieldValidationStrict {
 		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
-			as.Kind, as.Version, as.Kind, strings.Join(doubled, ", ")))
+			as.Kind, as.Version, as.Kind, strings.Join(problems, ", ")))
 	}
-	for _, text := range doubled {
+	for _, text := range problems {
 		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
 			w.Header().Add("Warning", header)
 		}
@@ -38,9 +42,9 @@ func validateFields(w http.ResponseWriter, r *http.Request, as api.Resource, bod
 	return nil
 }
 
-// duplicates returns a message for each field that occurs twice in one object of a JSON document. It ignores all other
+// Duplicates returns a message for each field that occurs twice in one object of a JSON document. It ignores all other
 // errors, which the decoder reports.
-func duplicates(body []byte) []string {
+func Duplicates(body []byte) []string {
 	d := duplicateFinder{tokens: json.NewDecoder(bytes.NewReader(body))}
 	d.tokens.UseNumber()
 	_ = d.value("") // the decoder reports the error

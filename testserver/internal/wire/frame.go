@@ -18,13 +18,17 @@ func (s Shape) AppendEvent(dst []byte, kind watch.EventType, r *store.Record) []
 
 // AppendBookmark appends a bookmark with a version. end marks the bookmark that ends an initial list.
 func (s Shape) AppendBookmark(dst []byte, version uint64, end bool) []byte {
-	dst = append(dst, `{"type":"BOOKMARK","object":`...)
-	dst = append(s.appendKind(dst), `,"metadata":{"resourceVersion":"`...)
-	dst = append(strconv.AppendUint(dst, version, 10), '"')
+	metadata := `{"resourceVersion":"` + strconv.FormatUint(version, 10) + `"`
 	if end {
-		dst = append(dst, `,"annotations":{"`+metav1.InitialEventsAnnotationKey+`":"true"}`...)
+		metadata += `,"annotations":{"` + metav1.InitialEventsAnnotationKey + `":"true"}`
 	}
-	return append(dst, "}}}\n"...)
+	metadata += "}"
+	dst = append(dst, `{"type":"BOOKMARK","object":`...)
+	if s.As == Table {
+		return append(s.appendBookmarkTable(dst, version, metadata), "}\n"...)
+	}
+	dst = append(append(s.appendKind(dst), `,"metadata":`...), metadata...)
+	return append(dst, "}}\n"...)
 }
 
 // AppendErrorEvent appends an ERROR event.
@@ -33,13 +37,21 @@ func AppendErrorEvent(dst []byte, status metav1.Status) []byte {
 	return append(dst, "}\n"...)
 }
 
-// ObjectOf returns the object in a frame.
-func ObjectOf(frame []byte) []byte {
+// ObjectOf returns the object in a frame: its JSON, or its message in protobuf.
+func (s Shape) ObjectOf(frame []byte) []byte {
+	if s.Type == Protobuf {
+		_, object := parseFrame(frame)
+		return object.Raw
+	}
 	return bytes.TrimSuffix(frame[objectStart(frame):], []byte(frameEnd))
 }
 
-// ReplaceObject returns a copy of a frame with another object.
-func ReplaceObject(frame, object []byte) []byte {
+// ReplaceObject returns a copy of a frame with another object, in the form of ObjectOf.
+func (s Shape) ReplaceObject(frame, object []byte) []byte {
+	if s.Type == Protobuf {
+		event, old := parseFrame(frame)
+		return protobufFrame(watch.EventType(event.Type), envelope(old.APIVersion, old.Kind, object))
+	}
 	return append(append(bytes.Clone(frame[:objectStart(frame)]), object...), frameEnd...)
 }
 

@@ -15,16 +15,43 @@ import (
 // Shape encodes records for one request.
 type Shape struct {
 	Media
+	def      *registry.Definition
 	resource api.Resource
 	custom   bool
 }
 
 // NewShape returns the encoding of objects of a resource, in a version, as a representation.
 func NewShape(m Media, d *registry.Definition, served string) Shape {
-	return Shape{Media: m, resource: d.In(served), custom: d.Custom}
+	return Shape{Media: m, def: d, resource: d.In(served), custom: d.Custom}
 }
 
-const partialPrefix = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":`
+// Check returns an error if a record cannot be converted to the version of the request. Afterwards, the record can be
+// encoded.
+func (s Shape) Check(r *store.Record) error {
+	if s.def.Schema == nil {
+		return nil
+	}
+	_, err := r.In(s.def, s.resource.Version)
+	return err
+}
+
+// in returns a record in the version of the request. A record that cannot be converted stays as it is stored.
+func (s Shape) in(r *store.Record) *store.Record {
+	if s.def.Schema == nil {
+		return r
+	}
+	converted, err := r.In(s.def, s.resource.Version)
+	if err != nil {
+		return r
+	}
+	return converted
+}
+
+// appendPartial appends the beginning of an object that has only metadata.
+func (s Shape) appendPartial(dst []byte) []byte {
+	dst = append(append(dst, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/`...), s.Version...)
+	return append(dst, `","metadata":`...)
+}
 
 // AppendObject appends a whole object, its metadata, or a table with one row.
 func (s Shape) AppendObject(dst []byte, r *store.Record) []byte {
@@ -32,9 +59,9 @@ func (s Shape) AppendObject(dst []byte, r *store.Record) []byte {
 		return s.appendTable(dst, r)
 	}
 	if s.As != "" {
-		return append(r.AppendMetadata(append(dst, partialPrefix...), s.dropManaged), '}')
+		return append(r.AppendMetadata(s.appendPartial(dst), s.dropManaged), '}')
 	}
-	return r.AppendMembers(append(s.appendKind(dst), ','), s.dropManaged)
+	return s.in(r).AppendMembers(append(s.appendKind(dst), ','), s.dropManaged)
 }
 
 // appendKind appends the opening brace, kind and apiVersion.
@@ -53,14 +80,22 @@ func (s Shape) appendKind(dst []byte) []byte {
 
 func (s Shape) kind() string {
 	if s.As != "" {
-		return "PartialObjectMetadata"
+		return partialObject
 	}
 	return s.resource.Kind
 }
 
+// listKind returns the kind of a list.
+func (s Shape) listKind() string {
+	if s.As != "" {
+		return PartialList
+	}
+	return s.def.ListKindName()
+}
+
 func (s Shape) apiVersion() string {
 	if s.As != "" {
-		return "meta.k8s.io/v1"
+		return s.metaVersion()
 	}
 	return s.resource.GroupVersion().String()
 }
@@ -73,14 +108,14 @@ func (s Shape) AppendItem(dst []byte, r *store.Record) []byte {
 	if s.As != "" || s.custom {
 		return s.AppendObject(dst, r)
 	}
-	return r.AppendMembers(append(dst, '{'), s.dropManaged)
+	return s.in(r).AppendMembers(append(dst, '{'), s.dropManaged)
 }
 
 // ListParts returns the JSON before and after the items of a list. The keys of custom resources are sorted, so a client
 // gets the kind and the version only after the last item.
 func (s Shape) ListParts(meta metav1.ListMeta) (head, tail []byte, err error) {
 	if s.As == Table {
-		return table(meta)
+		return s.table(meta)
 	}
 	if s.custom && s.As == "" {
 		members := object.Tree{"continue": meta.Continue, "resourceVersion": meta.ResourceVersion}
@@ -89,11 +124,11 @@ func (s Shape) ListParts(meta metav1.ListMeta) (head, tail []byte, err error) {
 		}
 		encoded, err := json.Marshal(members)
 		head = append(strconv.AppendQuote([]byte(`{"apiVersion":`), s.apiVersion()), `,"items":[`...)
-		tail = append(strconv.AppendQuote([]byte(`],"kind":`), s.kind()+"List"), `,"metadata":`...)
+		tail = append(strconv.AppendQuote([]byte(`],"kind":`), s.listKind()), `,"metadata":`...)
 		return head, append(append(tail, encoded...), "}\n"...), err
 	}
 	encoded, err := json.Marshal(meta)
-	head = strconv.AppendQuote([]byte(`{"kind":`), s.kind()+"List")
+	head = strconv.AppendQuote([]byte(`{"kind":`), s.listKind())
 	head = strconv.AppendQuote(append(head, `,"apiVersion":`...), s.apiVersion())
 	head = append(append(append(head, `,"metadata":`...), encoded...), `,"items":[`...)
 	return head, []byte("]}\n"), err

@@ -10,8 +10,8 @@ import (
 type Sink interface {
 	// Send writes one complete frame.
 	Send(frame []byte) error
-	// Cut writes a part of a frame. The watch ends after it.
-	Cut(part []byte)
+	// Cut writes the first bytes of a frame. The watch ends after it.
+	Cut(frame []byte, bytes int)
 	// Listed marks the end of the initial list.
 	Listed()
 	// Flush sends buffered bytes.
@@ -35,10 +35,16 @@ type httpSink struct {
 }
 
 func (h *httpSink) Send(frame []byte) error       { _, err := h.w.Write(frame); return err }
-func (h *httpSink) Cut(part []byte)               { _, _ = h.w.Write(part); h.Flush() } // the watch ends in any case
-func (h *httpSink) Flush()                        { _ = h.control.Flush() }             // if the client has gone, the next write fails
+func (h *httpSink) Flush()                        { _ = h.control.Flush() } // if the client has gone, the next write fails
 func (h *httpSink) Release()                      {}
 func (h *httpSink) Disconnected() <-chan struct{} { return h.r.Context().Done() }
+
+func (h *httpSink) Cut(frame []byte, bytes int) {
+	_, _ = h.w.Write(firstBytes(frame, bytes)) // the watch ends in any case
+	h.Flush()
+}
+
+func firstBytes(frame []byte, n int) []byte { return frame[:min(max(n, 0), len(frame))] }
 
 // Abort flushes first, so that what a client receives does not depend on buffering.
 func (h *httpSink) Abort() {
@@ -56,9 +62,9 @@ func (h *httpSink) Listed() {
 func (h *httpSink) End() { h.Listed() }
 
 // NewSink begins the answer of a watch. It returns nil if a WebSocket handshake failed and was answered.
-func NewSink(w http.ResponseWriter, r *http.Request, compressed bool) Sink {
+func NewSink(w http.ResponseWriter, r *http.Request, mediaType string, compressed bool) Sink {
 	if isWebSocket(r) {
-		return upgrade(w, r)
+		return upgrade(w, r, mediaType == Protobuf)
 	}
 	h := &httpSink{w: w, r: r}
 	if compressed {
@@ -67,7 +73,10 @@ func NewSink(w http.ResponseWriter, r *http.Request, compressed bool) Sink {
 		}
 	}
 	h.control = http.NewResponseController(h.w)
-	w.Header().Set("Content-Type", "application/json")
+	if mediaType == Protobuf {
+		mediaType += ";stream=watch"
+	}
+	w.Header().Set("Content-Type", mediaType)
 	w.WriteHeader(http.StatusOK)
 	return h
 }

@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // WriteJSON answers with a JSON document.
@@ -26,12 +27,40 @@ func NotAllowed() error {
 	return err
 }
 
-// WriteStatus answers with a Status.
+// WriteStatus answers with a Status in JSON.
 func WriteStatus(w http.ResponseWriter, status metav1.Status) {
+	setRetryAfter(w, status)
+	WriteJSON(w, int(status.Code), EncodeStatus(status))
+}
+
+func setRetryAfter(w http.ResponseWriter, status metav1.Status) {
 	if status.Details != nil && status.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(status.Details.RetryAfterSeconds)))
 	}
-	WriteJSON(w, int(status.Code), EncodeStatus(status))
+}
+
+// WriteStatusAs answers with a code and a Status in a media type.
+func WriteStatusAs(w http.ResponseWriter, mediaType string, code int, status metav1.Status) {
+	setRetryAfter(w, status)
+	switch mediaType {
+	case Protobuf:
+		Write(w, Protobuf, code, protobufStatus(status))
+	case YAML:
+		body, err := yaml.JSONToYAML(EncodeStatus(status))
+		if err != nil {
+			panic(fmt.Sprintf("testserver: encode a Status: %v", err))
+		}
+		Write(w, YAML, code, body)
+	default:
+		WriteJSON(w, code, EncodeStatus(status))
+	}
+}
+
+// Write answers with a body of a media type.
+func Write(w http.ResponseWriter, mediaType string, code int, body []byte) {
+	w.Header().Set("Content-Type", mediaType)
+	w.WriteHeader(code)
+	_, _ = w.Write(body) // an error means that the client has gone
 }
 
 // StatusOf returns the Status of an error. An error without one is an internal error.

@@ -1,8 +1,10 @@
 package wire
 
 import (
+	"encoding/base64"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,15 +29,46 @@ func wants(header, value string) bool {
 	return false
 }
 
+// bearerProtocol begins a sub-protocol that contains a bearer token in base64url. Scripts of web pages send it, because
+// they cannot set headers.
+const bearerProtocol = "base64url.bearer.authorization.k8s.io."
+
+// BearerToken returns the bearer token of a request: that of its header or, for a WebSocket, that of a sub-protocol. It
+// is empty if there is no token. A sub-protocol counts only if the client offers another one that can be echoed.
+func BearerToken(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if strings.EqualFold(scheme, "Bearer") {
+		return token
+	}
+	if !isWebSocket(r) || len(protocolsOf(r)) == 0 {
+		return ""
+	}
+	for _, p := range websocket.Subprotocols(r) {
+		if encoded, ok := strings.CutPrefix(p, bearerProtocol); ok {
+			token, err := base64.RawURLEncoding.DecodeString(encoded)
+			if err != nil {
+				return "" // a malformed token is no token
+			}
+			return string(token)
+		}
+	}
+	return ""
+}
+
+// protocolsOf returns the sub-protocols that a client offers, without its token.
+func protocolsOf(r *http.Request) []string {
+	return slices.DeleteFunc(websocket.Subprotocols(r), func(p string) bool { return strings.HasPrefix(p, bearerProtocol) })
+}
+
 // upgrade performs the handshake as kube-apiserver does. A missing or malformed Origin gets 403, and more than one
-// sub-protocol gets 400, both with an empty body. A single sub-protocol is echoed. If upgrade rejects the handshake, it
-// answers the request and returns nil.
-func upgrade(w http.ResponseWriter, r *http.Request) Sink {
+// sub-protocol besides that of a token gets 400, both with an empty body. A single sub-protocol is echoed. If upgrade
+// rejects the handshake, it answers the request and returns nil.
+func upgrade(w http.ResponseWriter, r *http.Request, binary bool) Sink {
 	if _, err := url.ParseRequestURI(r.Header.Get("Origin")); err != nil {
 		w.WriteHeader(http.StatusForbidden)
 		return nil
 	}
-	protocols := websocket.Subprotocols(r)
+	protocols := protocolsOf(r)
 	if len(protocols) > 1 {
 		w.WriteHeader(http.StatusBadRequest)
 		return nil
@@ -49,15 +82,17 @@ func upgrade(w http.ResponseWriter, r *http.Request) Sink {
 	if err != nil {
 		return nil // the upgrader has answered
 	}
-	s := &wsSink{conn: conn, done: make(chan struct{}), closed: make(chan struct{})}
+	s := &wsSink{conn: conn, binary: binary, done: make(chan struct{}), closed: make(chan struct{})}
 	s.running.Go(s.read)
 	s.running.Go(func() { s.closeOnStop(r.Context().Done()) })
 	return s
 }
 
-// wsSink sends each frame as a text message. It has two goroutines; release waits for them.
+// wsSink sends each frame as a message: JSON as text, and protobuf as binary data without its length. It has two
+// goroutines; release waits for them.
 type wsSink struct {
 	conn    *websocket.Conn
+	binary  bool
 	running sync.WaitGroup
 	done    chan struct{} // closes when the client disconnects or sends a close frame
 	closed  chan struct{} // closes when the server closes the connection
@@ -84,10 +119,19 @@ func (s *wsSink) closeOnStop(stopped <-chan struct{}) {
 }
 
 func (s *wsSink) Send(frame []byte) error {
+	if s.binary {
+		return s.conn.WriteMessage(websocket.BinaryMessage, frame[frameLength:])
+	}
 	return s.conn.WriteMessage(websocket.TextMessage, frame)
 }
 
-func (s *wsSink) Cut(part []byte)               { _ = s.Send(part) } // the watch ends in any case
+func (s *wsSink) Cut(frame []byte, bytes int) {
+	if s.binary {
+		bytes = frameLength + min(max(bytes, 0), len(frame)) // the message has no length
+	}
+	_ = s.Send(firstBytes(frame, bytes)) // the watch ends in any case
+}
+
 func (s *wsSink) Flush()                        {}
 func (s *wsSink) Listed()                       {}
 func (s *wsSink) Disconnected() <-chan struct{} { return s.done }

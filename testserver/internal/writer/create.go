@@ -3,6 +3,7 @@ package writer
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,13 +21,16 @@ func (wr *Writer) Create(c *store.Collection, namespace string, tree object.Tree
 	}
 	meta := object.Metadata(tree)
 	key := api.Key{Namespace: object.StringAt(meta, "namespace"), Name: object.StringAt(meta, "name")}
-	if c.Get(key) != nil {
-		return nil, apierrors.NewAlreadyExists(c.Definition().GroupResource(), key.Name)
+	if err := checkUnversioned(meta, w); err != nil {
+		return nil, err
+	}
+	if old := c.Get(key); old != nil {
+		return nil, alreadyExists(c.Definition(), old)
 	}
 	if wr.options.ManagedFields {
 		recordManager(c.Definition(), nil, tree, w)
 	}
-	if c.Definition().IsCRD() {
+	if c.Definition().IsCRD() && wr.options.Settle == nil {
 		if err := wr.establish(tree); err != nil {
 			return nil, err
 		}
@@ -35,6 +39,16 @@ func (wr *Writer) Create(c *store.Collection, namespace string, tree object.Tree
 		return store.NewRecord(c.Definition(), tree, 0)
 	}
 	return wr.stored(c)(wr.store.Put(c, nil, tree))
+}
+
+// checkUnversioned rejects a new object with a version. As in kube-apiserver, the storage checks this: a dry run does
+// not reach the storage, and the storage takes no notice of versions that are not numbers, or 0.
+func checkUnversioned(meta object.Tree, w Write) error {
+	version, err := strconv.ParseUint(object.StringAt(meta, "resourceVersion"), 10, 64)
+	if w.DryRun || err != nil || version == 0 {
+		return nil
+	}
+	return store.StorageError(errors.New("resourceVersion should not be set on objects to be created"))
 }
 
 // prepareNew checks tree and adds the fields that the server sets in a new object.
@@ -50,9 +64,6 @@ func (wr *Writer) prepareNew(c *store.Collection, namespace string, tree object.
 		return err
 	}
 	meta := object.Metadata(tree)
-	if object.StringAt(meta, "resourceVersion") != "" {
-		return store.StorageError(errors.New("resourceVersion should not be set on objects to be created"))
-	}
 	wr.generateName(c, meta)
 	if err := checkNames(d, meta); err != nil {
 		return err
@@ -60,9 +71,7 @@ func (wr *Writer) prepareNew(c *store.Collection, namespace string, tree object.
 	if err := wr.checkNamespace(d, namespace, object.StringAt(meta, "name")); err != nil {
 		return err
 	}
-	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
-		delete(meta, name)
-	}
+	wipe(meta)
 	meta["uid"] = wr.store.NewUID()
 	meta["creationTimestamp"] = now()
 	if d.Generation {
@@ -73,6 +82,22 @@ func (wr *Writer) prepareNew(c *store.Collection, namespace string, tree object.
 	}
 	resetStatus(d, tree, w)
 	return nil
+}
+
+// alreadyExists returns the 409 for a new object whose name is taken.
+func alreadyExists(d *registry.Definition, old *store.Record) error {
+	err := apierrors.NewAlreadyExists(d.GroupResource(), old.Key.Name)
+	if old.Deleting {
+		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
+	}
+	return err
+}
+
+// wipe removes what only a deletion sets, and what is not used any more.
+func wipe(meta object.Tree) {
+	for _, name := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"} {
+		delete(meta, name)
+	}
 }
 
 func (wr *Writer) generateName(c *store.Collection, meta object.Tree) {

@@ -16,35 +16,41 @@ import (
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
-// deletion is the result of a delete.
-type deletion struct {
+// Deletion is the result of a delete.
+type Deletion struct {
 	Record *store.Record // the last state of the object
 	Done   bool          // the object is removed; otherwise it waits for finalizers or a kubelet
 }
 
 // Delete removes an object or marks it as being deleted. The caller holds the lock.
-func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (deletion, error) {
+func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOptions, w Write) (Deletion, error) {
 	old := c.Get(key)
 	if old == nil {
-		return deletion{}, apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
+		return Deletion{}, apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
 	}
 	if err := checkDeletePreconditions(c.Definition(), old, o.Preconditions); err != nil {
-		return deletion{}, err
+		return Deletion{}, err
 	}
 	tree := old.Tree()
 	meta := object.Metadata(tree)
 	grace := wr.gracePeriod(c.Definition(), tree, o, w)
 	finalizers := deletionFinalizers(meta, o)
-	if c.Definition().IsNamespace() {
+	switch {
+	case c.Definition().IsCRD() && wr.options.Settle != nil && !old.Deleting:
+		return wr.terminateCRD(c, old, tree, w)
+	case !c.Definition().IsNamespace():
+	case !wr.options.NamespaceLifecycle:
 		return wr.terminateNamespace(c, old, tree, w)
+	case wr.held(c.Definition(), key.Name, tree) || !old.Deleting:
+		return wr.beginTermination(c, old, tree, finalizers, w)
 	}
 	done := len(finalizers) == 0 && grace == 0
 	unchanged := old.Deleting && !shortens(meta, grace) && slices.Equal(finalizers, object.SliceAt(meta, "finalizers"))
 	switch {
 	case w.DryRun, unchanged && !done:
-		return deletion{Record: old, Done: done}, nil
+		return Deletion{Record: old, Done: done}, nil
 	case done && (unchanged || !c.Definition().Graceful || wr.options.ImmediateDeletion || w.Direct):
-		return deletion{Record: wr.finish(c, old), Done: true}, nil
+		return Deletion{Record: wr.finish(c, old), Done: true}, nil
 	}
 	markDeleted(c.Definition(), meta, grace)
 	object.SetOrDropList(meta, "finalizers", finalizers)
@@ -52,7 +58,7 @@ func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOption
 	if err == nil && done {
 		r = wr.finish(c, r) // a pod is always marked first, even with no time left
 	}
-	return deletion{Record: r, Done: done}, err
+	return Deletion{Record: r, Done: done}, err
 }
 
 // finish removes an object and then its dependents: the instances of a CustomResourceDefinition, and a namespace that
@@ -60,8 +66,11 @@ func (wr *Writer) Delete(c *store.Collection, key api.Key, o metav1.DeleteOption
 func (wr *Writer) finish(c *store.Collection, old *store.Record) *store.Record {
 	d := c.Definition()
 	gone := wr.store.Drop(c, old)
-	if d.IsCRD() {
-		wr.serveCRDs()
+	switch name := d.GroupResource().String(); {
+	case d.IsCRD():
+		wr.settle(old.Key.Name)
+	case d.FromCRD && wr.terminating(name) && !hasObjects(c):
+		wr.settle(name)
 	}
 	if d.Namespaced {
 		wr.finishNamespace(old.Key.Namespace)
@@ -137,7 +146,7 @@ func shortens(meta object.Tree, grace int64) bool {
 
 func markDeleted(d *registry.Definition, meta object.Tree, grace int64) {
 	if object.StringAt(meta, "deletionTimestamp") == "" {
-		if generation, ok := object.IntAt(meta, "generation"); ok && d.Generation {
+		if generation, ok := object.IntAt(meta, "generation"); ok && (d.Generation || d.Schema != nil) {
 			meta["generation"] = generation + 1
 		}
 	}
@@ -163,16 +172,16 @@ func (wr *Writer) populated(namespace string) bool {
 
 // terminateNamespace does at once what kube-controller-manager does over time: it deletes everything in the namespace,
 // and then the namespace, unless finalizers keep something.
-func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tree object.Tree, w Write) (deletion, error) {
+func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tree object.Tree, w Write) (Deletion, error) {
 	if old.Deleting || w.DryRun {
-		return deletion{Record: old}, nil
+		return Deletion{Record: old}, nil
 	}
 	markDeleted(c.Definition(), object.Metadata(tree), 0)
 	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
 	tree["status"] = object.Tree{"phase": "Terminating"}
 	r, err := wr.store.Put(c, old, tree)
 	if err != nil {
-		return deletion{}, err
+		return Deletion{}, err
 	}
 	name := old.Key.Name
 	for _, other := range wr.store.Served() {
@@ -181,16 +190,50 @@ func (wr *Writer) terminateNamespace(c *store.Collection, old *store.Record, tre
 		}
 		for victim := range other.All(name) {
 			if _, err := wr.Delete(other, victim.Key, metav1.DeleteOptions{}, Write{Direct: true}); err != nil {
-				return deletion{}, err
+				return Deletion{}, err
 			}
 		}
 	}
 	wr.finishNamespace(name) // for a namespace without objects
-	return deletion{Record: r}, nil
+	return Deletion{Record: r}, nil
+}
+
+// beginTermination marks a namespace as being deleted. A controller deletes its contents and then removes the
+// finalizers of the spec. A second deletion changes nothing.
+func (wr *Writer) beginTermination(c *store.Collection, old *store.Record, tree object.Tree, finalizers []any, w Write) (Deletion, error) {
+	if old.Deleting {
+		return Deletion{Record: old}, nil
+	}
+	markDeleted(c.Definition(), object.Metadata(tree), 0)
+	delete(object.Metadata(tree), "deletionGracePeriodSeconds")
+	object.SetOrDropList(object.Metadata(tree), "finalizers", finalizers)
+	object.SetDefault(tree, "status", object.Tree{})
+	object.MapAt(tree, "status")["phase"] = "Terminating"
+	if w.DryRun {
+		r, err := store.NewRecord(c.Definition(), tree, old.Version)
+		return Deletion{Record: r}, err
+	}
+	r, err := wr.store.Put(c, old, tree)
+	return Deletion{Record: r}, err
+}
+
+// held reports whether an object is a namespace that must stay: its spec has finalizers or, if the server itself
+// deletes the contents of namespaces, it is not empty.
+func (wr *Writer) held(d *registry.Definition, name string, tree object.Tree) bool {
+	switch {
+	case !d.IsNamespace():
+		return false
+	case wr.options.NamespaceLifecycle:
+		return len(object.SliceAt(object.MapAt(tree, "spec"), "finalizers")) > 0
+	}
+	return wr.populated(name)
 }
 
 // finishNamespace removes a namespace that is being deleted and is empty.
 func (wr *Writer) finishNamespace(name string) {
+	if wr.options.NamespaceLifecycle {
+		return
+	}
 	c := wr.store.Collection(registry.Namespaces)
 	if ns := c.Get(api.Key{Name: name}); ns != nil && ns.Deleting && !ns.HasFinalizers && !wr.populated(name) {
 		wr.finish(c, ns)

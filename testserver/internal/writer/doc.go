@@ -6,9 +6,9 @@
 //	record, err := wr.Create(collection, "default", tree, writer.Write{})
 //	s.Unlock()
 //
-// create.go, update.go, delete.go and apply.go are the writes, validate.go checks metadata, managed.go records field
-// managers, and crd.go serves the resources of CustomResourceDefinitions. Defaults, validation by schema and admission
-// belong here, before an object is stored.
+// create.go, update.go, delete.go, evict.go and apply.go are the writes, validate.go checks metadata, managed.go
+// records field managers, and crd.go serves the resources of CustomResourceDefinitions. Defaults, validation by schema
+// and admission belong here, before an object is stored.
 //
 // # Promises
 //

@@ -102,15 +102,15 @@ func (wr *Writer) replace(c *store.Collection, old *store.Record, tree object.Tr
 		generation, _ := object.IntAt(object.MapAt(before, "metadata"), "generation")
 		meta["generation"] = generation + 1
 	}
-	if wr.options.ManagedFields {
+	if wr.options.ManagedFields && d.Schema == nil {
 		recordManager(d, before, tree, w)
 	}
-	if d.IsCRD() {
+	if d.IsCRD() && wr.options.Settle == nil {
 		if err := wr.establish(tree); err != nil {
 			return nil, err
 		}
 	}
-	last := old.Deleting && len(object.SliceAt(meta, "finalizers")) == 0 && !waitsForKubelet(meta)
+	last := old.Deleting && len(object.SliceAt(meta, "finalizers")) == 0 && !waitsForKubelet(meta) && !wr.held(d, old.Key.Name, tree)
 	if last && !w.DryRun {
 		wr.finish(c, old) // the event has the stored object, and the answer has the one that was never stored
 	}
@@ -124,7 +124,7 @@ func (wr *Writer) replace(c *store.Collection, old *store.Record, tree object.Tr
 func (wr *Writer) stored(c *store.Collection) func(*store.Record, error) (*store.Record, error) {
 	return func(r *store.Record, err error) (*store.Record, error) {
 		if err == nil && c.Definition().IsCRD() {
-			wr.serveCRDs()
+			wr.settle(r.Key.Name)
 		}
 		return r, err
 	}
@@ -140,6 +140,9 @@ func merged(d *registry.Definition, before, tree object.Tree, w Write) object.Tr
 		object.SetOrDrop(meta, name, oldMeta[name])
 	}
 	keepManagers(meta, oldMeta)
+	if d.IsNamespace() && w.Subresource != "finalize" && !w.Direct {
+		object.SetOrDrop(tree, "spec", before["spec"]) // it has only the finalizers
+	}
 	if d.NoStatus || w.Direct && w.Subresource == "" {
 		return tree
 	}

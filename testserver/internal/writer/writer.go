@@ -3,6 +3,8 @@ package writer
 import (
 	"time"
 
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
 	"github.com/leatproject/leat/testserver/internal/store"
 )
 
@@ -10,6 +12,9 @@ import (
 type Writer struct {
 	store   *store.Store
 	options Options
+
+	crds      map[*store.Record]parsedCRD // of the stored definitions
+	unsettled []string                    // definitions that settle has to look at
 }
 
 // Options are the settings of a Writer.
@@ -17,6 +22,16 @@ type Options struct {
 	StrictNamespaces  bool // new objects need an existing namespace
 	ManagedFields     bool // writes are recorded in managedFields
 	ImmediateDeletion bool // pods are deleted without waiting for a kubelet
+	// NamespaceLifecycle leaves the contents of a deleted namespace to a controller, and keeps the namespace until the
+	// controller has removed the finalizers of its spec.
+	NamespaceLifecycle bool
+
+	// Definition returns the resource of a CustomResourceDefinition with a Schema. It fails or returns nil if the
+	// resource is not served. Nil: registry.FromCRD.
+	Definition func(crd object.Tree) (*registry.Definition, error)
+	// Settle returns a CustomResourceDefinition as its controllers write it next, or nil; see extension.Extension. Nil:
+	// everything is accepted and established at once.
+	Settle func(crd object.Tree, others []object.Tree, populated bool) object.Tree
 }
 
 // New returns the rules of writes to a store.
@@ -28,7 +43,7 @@ func now() string { return time.Now().UTC().Format(time.RFC3339) }
 // Write describes how to write an object.
 type Write struct {
 	Served      string // the version of the API in which the object was sent
-	Subresource string // "", "status", or "binding", which counts no generation and records no manager
+	Subresource string // "", "status", "finalize", or "binding", which counts no generation and records no manager
 	Manager     string // field manager, for managedFields
 	DryRun      bool
 	Direct      bool // by a method in Go: status is written with the rest, and pods do not wait for a kubelet

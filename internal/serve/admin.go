@@ -1,0 +1,253 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faultplan"
+	"github.com/leatproject/leat/testserver/faults"
+)
+
+// maxBody limits what a request may send. A state is the largest.
+const maxBody = 256 << 20
+
+const help = `GET    /faults            the faults, with their numbers
+POST   /faults            inject faults: one a line, or a plan in YAML, whose seed does not count
+DELETE /faults            remove all faults
+DELETE /faults/NUMBER     remove one
+GET    /plan              the faults as a plan for --faults
+GET    /requests          the requests since the last DELETE, oldest first
+DELETE /requests          forget them
+GET    /watches           the open watches
+POST   /disconnect        reset all watches
+POST   /compact           forget the history: older versions get 410
+POST   /restart           end all connections, and begin again with the same state
+GET    /snapshots         the names and versions of the snapshots
+POST   /snapshots/NAME    take a snapshot, for which the faults "stale NAME" and "restore NAME" wait
+GET    /state             the whole state as a List in JSON
+PUT    /state             replace the state by a List in JSON or YAML
+POST   /state/save        write the file of --data
+`
+
+// adminServer returns the admin endpoint and its listener, or nil without the flag.
+func (p *process) adminServer() (*manager.Server, net.Listener, error) {
+	if p.admin == "" {
+		return nil, nil, nil
+	}
+	l, err := net.Listen("tcp", p.admin)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--admin: %w", err)
+	}
+	server, err := manager.NewServer("admin", manager.ServerOptions{Listener: l, Handler: onlyLoopback(p.adminHandler()), SameOrigin: true})
+	return server, l, err
+}
+
+// onlyLoopback refuses clients on other machines, in case that the system forwards their connections to loopback.
+func onlyLoopback(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, err := netip.ParseAddrPort(r.RemoteAddr)
+		if err != nil || !from.Addr().Unmap().IsLoopback() {
+			http.Error(w, "the admin endpoint answers only this machine", http.StatusForbidden)
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// action answers a request of the admin endpoint. A nil result is an empty answer.
+type action func(r *http.Request) (result any, err error)
+
+func (p *process) adminHandler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, act := range map[string]action{
+		"GET /{$}":               func(*http.Request) (any, error) { return help, nil },
+		"GET /faults":            func(*http.Request) (any, error) { return p.faults.List(), nil },
+		"POST /faults":           p.inject,
+		"DELETE /faults":         p.heal,
+		"DELETE /faults/{id}":    p.remove,
+		"GET /plan":              func(*http.Request) (any, error) { return string(p.faults.Plan().YAML()), nil },
+		"GET /requests":          func(*http.Request) (any, error) { return requestsOf(p.Server.Requests()), nil },
+		"DELETE /requests":       p.forget,
+		"GET /watches":           func(*http.Request) (any, error) { return requestsOf(p.Server.Watches()), nil },
+		"POST /disconnect":       p.once(faults.Disconnect{Abrupt: true}),
+		"POST /compact":          p.once(faults.Compact{}),
+		"POST /restart":          p.restartNow,
+		"GET /snapshots":         func(*http.Request) (any, error) { return p.faults.Snapshots(), nil },
+		"POST /snapshots/{name}": p.takeSnapshot,
+		"GET /state":             func(*http.Request) (any, error) { return json.RawMessage(p.Server.Dump()), nil },
+		"PUT /state":             p.loadState,
+		"POST /state/save":       p.saveState,
+	} {
+		mux.Handle(pattern, act)
+	}
+	return mux
+}
+
+// failure is an error with the code of its answer.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func (act action) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	result, err := act(r)
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		http.Error(w, f.Error(), f.code)
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	default:
+		answer(w, result)
+	}
+}
+
+// answer writes a text as it is, and other values as JSON. An error means that the client has gone.
+func answer(w http.ResponseWriter, result any) {
+	switch v := result.(type) {
+	case nil:
+		w.WriteHeader(http.StatusNoContent)
+	case string:
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, v)
+	case json.RawMessage:
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(v)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		_ = e.Encode(v)
+	}
+}
+
+// isPlan matches plans in YAML or JSON: a field stands at the start of a line, or the text is an object. No fault does.
+var isPlan = regexp.MustCompile(`^\s*\{|(?m)^["']?(seed|faults)["']?\s*:`)
+
+// inject reads a plan in YAML, whose seed is not used, or a fault in each line.
+func (p *process) inject(r *http.Request) (any, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	text := string(body)
+	var all []faultplan.Fault
+	if isPlan.MatchString(text) {
+		plan, err := faultplan.ParsePlan(body)
+		if err != nil {
+			return nil, err
+		}
+		all = plan.Faults
+	} else {
+		for line := range strings.Lines(text) {
+			if line = strings.TrimSpace(line); line == "" {
+				continue
+			}
+			f, err := faultplan.Parse(line)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, f)
+		}
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the body has no fault; write one a line, such as: watch pods: drop 10%")
+	}
+	return p.faults.InjectAll(all)
+}
+
+func (p *process) heal(*http.Request) (any, error) {
+	p.faults.RemoveAll()
+	return nil, nil
+}
+
+func (p *process) remove(r *http.Request) (any, error) {
+	id, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil || !p.faults.Remove(id) {
+		return nil, &failure{http.StatusNotFound, fmt.Errorf("there is no fault %s", r.PathValue("id"))}
+	}
+	return nil, nil
+}
+
+func (p *process) forget(*http.Request) (any, error) {
+	p.Server.ForgetRequests()
+	return nil, nil
+}
+
+// once returns an action that injects a fault that happens once.
+func (p *process) once(e faults.Effect) action {
+	return func(*http.Request) (any, error) {
+		p.Server.Inject(faults.Fault{Effect: e}).Remove()
+		return nil, nil
+	}
+}
+
+func (p *process) restartNow(r *http.Request) (any, error) {
+	done := make(chan error, 1)
+	select {
+	case p.restart <- done:
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	if err := <-done; err != nil {
+		return nil, &failure{http.StatusInternalServerError, err}
+	}
+	return nil, nil
+}
+
+func (p *process) takeSnapshot(r *http.Request) (any, error) {
+	return map[string]string{r.PathValue("name"): p.faults.TakeSnapshot(r.PathValue("name")).ResourceVersion()}, nil
+}
+
+func (p *process) loadState(r *http.Request) (any, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	return nil, p.Server.Load(body)
+}
+
+func (p *process) saveState(*http.Request) (any, error) {
+	if p.data == "" {
+		return nil, &failure{http.StatusConflict, errors.New("the server was started without --data")}
+	}
+	if err := p.save(p.Server); err != nil {
+		return nil, &failure{http.StatusInternalServerError, err}
+	}
+	return nil, nil
+}
+
+// request is an entry of the request log in JSON.
+type request struct {
+	At        string `json:"at"`
+	Verb      string `json:"verb"`
+	Path      string `json:"path"`
+	Query     string `json:"query,omitempty"`
+	User      string `json:"user,omitempty"`
+	UserAgent string `json:"userAgent,omitempty"`
+}
+
+func requestsOf(all []testserver.Request) []request {
+	out := []request{}
+	for _, r := range all {
+		out = append(out, request{
+			At: r.At.UTC().Format("2006-01-02T15:04:05.000000Z"), Verb: r.Verb, Path: r.Path, Query: r.Query.Encode(),
+			User: r.User, UserAgent: r.UserAgent,
+		})
+	}
+	return out
+}

@@ -1,0 +1,4 @@
+package serve
+
+// OnlyLoopback is for tests.
+var OnlyLoopback = onlyLoopback

@@ -1,0 +1,276 @@
+package faultplan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/testserver/faults"
+)
+
+// Fault is a fault with its times. Its effect has no snapshot yet.
+type Fault struct {
+	faults.Fault
+	Snapshot string        // the name of the snapshot of a stale or a restore; empty means the state at the injection
+	After    time.Duration // the delay of the first injection
+	For      time.Duration // the time until the removal; zero means until somebody removes it
+	Every    time.Duration // the time between two injections; zero means that there is one
+}
+
+var (
+	verbs      = []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+	frameTypes = []watch.EventType{
+		watch.Added, watch.Modified, watch.Deleted, watch.Bookmark, watch.Error, faults.InitialEventsEnd, faults.Item,
+	}
+)
+
+// Parse reads the text of one fault.
+func Parse(text string) (Fault, error) {
+	f, err := parse(text)
+	if err != nil {
+		return Fault{}, fmt.Errorf("fault %q: %w", text, err)
+	}
+	return f, nil
+}
+
+func parse(text string) (Fault, error) {
+	words, err := split(text)
+	if err != nil {
+		return Fault{}, err
+	}
+	var f Fault
+	for i, word := range words {
+		if !strings.HasSuffix(word, ":") { // never a colon in quotes, because the quote comes after it
+			continue
+		}
+		selecting := words[:i]
+		if word != ":" {
+			selecting = append(slices.Clone(selecting), strings.TrimSuffix(word, ":"))
+		}
+		if f.Match, err = parseMatch(selecting); err != nil {
+			return Fault{}, err
+		}
+		words = words[i+1:]
+		break
+	}
+	if err := f.parseEffect(words); err != nil {
+		return Fault{}, err
+	}
+	return f, f.check()
+}
+
+// split returns the words of a text. A part of a word in double quotes may contain spaces.
+func split(text string) ([]string, error) {
+	var words []string
+	start, quoted := -1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+			if start < 0 {
+				start = i
+			}
+		case !quoted && (c == ' ' || c == '\t'):
+			if start >= 0 {
+				words, start = append(words, text[start:i]), -1
+			}
+		case !quoted && (c == '\n' || c == '\r'):
+			return nil, errors.New("a fault is one line")
+		case start < 0:
+			start = i
+		}
+	}
+	if quoted {
+		return nil, errors.New("a double quote is not closed")
+	}
+	if start >= 0 {
+		words = append(words, text[start:])
+	}
+	return words, nil
+}
+
+func parseMatch(words []string) (m faults.Match, err error) {
+	for _, word := range words {
+		if name, value, named := strings.Cut(word, "="); named {
+			if value, err = unquote(value); err == nil {
+				err = setMatch(&m, name, value)
+			}
+			if err != nil {
+				return m, err
+			}
+			continue
+		}
+		if word == "*" {
+			continue
+		}
+		if parts := strings.Split(word, ","); slices.Contains(verbs, parts[0]) && len(m.Verbs) == 0 && m.Resource == "" {
+			for _, verb := range parts {
+				if !slices.Contains(verbs, verb) {
+					return m, fmt.Errorf("%q is not a verb; the verbs are %s", verb, strings.Join(verbs, ", "))
+				}
+			}
+			m.Verbs = parts
+			continue
+		}
+		if m.Resource != "" {
+			return m, fmt.Errorf("%q and %q would be two resources; verbs come first and are %s", m.Resource, word, strings.Join(verbs, ", "))
+		}
+		if strings.ContainsAny(word, `",`) {
+			return m, fmt.Errorf("%q is not a resource; write one, such as pods, deployments.apps or deployments.apps/status", word)
+		}
+		m.Resource = word
+	}
+	return m, nil
+}
+
+func setMatch(m *faults.Match, name, value string) error {
+	if value == "" {
+		return fmt.Errorf("%s= has no value", name)
+	}
+	var field *string
+	switch name {
+	case "namespace":
+		field = &m.Namespace
+	case "name":
+		field = &m.Name
+	case "agent":
+		field = &m.UserAgent
+	case "frames":
+		if m.Frames != nil {
+			return errors.New("frames= is repeated")
+		}
+		for _, text := range strings.Split(value, ",") {
+			frame := watch.EventType(strings.ToUpper(text))
+			if !slices.Contains(frameTypes, frame) {
+				return fmt.Errorf("%q is not a frame; the frames are added, modified, deleted, bookmark, error, initial-events-end and item", text)
+			}
+			m.Frames = append(m.Frames, frame)
+		}
+		return nil
+	default:
+		return fmt.Errorf("%s= does not select anything; namespace, name, agent and frames do", name)
+	}
+	if *field != "" {
+		return fmt.Errorf("%s= is repeated", name)
+	}
+	*field = value
+	return nil
+}
+
+// unquote returns a value without its double quotes, if it has some.
+func unquote(value string) (string, error) {
+	if !strings.Contains(value, `"`) {
+		return value, nil
+	}
+	text, err := strconv.Unquote(value)
+	if err != nil || value[0] != '"' {
+		return "", fmt.Errorf("%s is not a text in double quotes", value)
+	}
+	return text, nil
+}
+
+// check compares the effect with what the fault selects.
+func (f *Fault) check() error {
+	e := kindOf(f.Effect)
+	m := f.Match
+	switch {
+	case e.scope != frames && m.Frames != nil:
+		return fmt.Errorf("frames= does not fit %s, which does not affect single frames", e.name)
+	case e.scope == always && (f.Skip > 0 || f.Times > 0 || f.Probability > 0 || selects(m)):
+		return fmt.Errorf("%s affects the whole server, so it takes neither a selection nor skip, times and N%%", e.name)
+	case e.scope == watches && m.Verbs != nil && !slices.Equal(m.Verbs, []string{"watch"}):
+		return fmt.Errorf("%s affects watches, so its verb is watch", e.name)
+	case e.scope == frames && slices.Equal(m.Verbs, []string{"list"}) && m.Frames == nil:
+		f.Match.Frames = []watch.EventType{faults.Item}
+	}
+	if e.scope == frames {
+		for _, verb := range m.Verbs {
+			if verb != "list" && verb != "watch" {
+				return fmt.Errorf("%s affects frames of watches and items of lists, so its verbs are list and watch", e.name)
+			}
+		}
+		if !e.items && slices.Contains(f.Match.Frames, faults.Item) {
+			return fmt.Errorf("%s affects frames of watches, and no items of lists", e.name)
+		}
+	}
+	switch {
+	case f.Every > 0 && f.For >= f.Every:
+		return errors.New("for= must be shorter than every=, or the fault never ends")
+	case f.Every > 0 && f.For == 0 && !e.instant:
+		return fmt.Errorf("every= needs for=, because %s lasts until it is removed", e.name)
+	}
+	return nil
+}
+
+// selects reports whether a match leaves anything out.
+func selects(m faults.Match) bool {
+	return m.Verbs != nil || m.Resource != "" || m.UserAgent != "" || m.Namespace != "" || m.Name != "" || m.Frames != nil
+}
+
+// String returns the text of the fault. Functions in the match and in the effect have no text.
+func (f Fault) String() string {
+	var words []string
+	add := func(name, value string) {
+		if value != "" {
+			words = append(words, name+"="+quote(value))
+		}
+	}
+	m := f.Match
+	if m.Verbs != nil {
+		words = append(words, strings.Join(m.Verbs, ","))
+	}
+	if m.Resource != "" {
+		words = append(words, m.Resource)
+	}
+	add("namespace", m.Namespace)
+	add("name", m.Name)
+	add("agent", m.UserAgent)
+	var types []string
+	for _, frame := range m.Frames {
+		types = append(types, strings.ToLower(string(frame)))
+	}
+	add("frames", strings.Join(types, ","))
+	if len(words) > 0 {
+		words = append(words[:len(words)-1], words[len(words)-1]+":")
+	}
+	e := kindOf(f.Effect)
+	words = append(words, e.name)
+	words = append(words, e.print(f)...)
+	if f.Probability > 0 {
+		words = append(words, strconv.FormatFloat(f.Probability*100, 'f', -1, 32)+"%")
+	}
+	number := func(name string, n int) {
+		if n > 0 {
+			words = append(words, name+"="+strconv.Itoa(n))
+		}
+	}
+	number("skip", f.Skip)
+	number("times", f.Times)
+	span := func(name string, d time.Duration) {
+		if d > 0 {
+			words = append(words, name+"="+d.String())
+		}
+	}
+	span("after", f.After)
+	span("for", f.For)
+	span("every", f.Every)
+	return strings.Join(words, " ")
+}
+
+// quote returns a value as it must stand in a fault.
+func quote(value string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,", r)
+	}
+	if strings.IndexFunc(value, func(r rune) bool { return !plain(r) }) < 0 {
+		return value
+	}
+	return strconv.Quote(value)
+}

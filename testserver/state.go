@@ -1,0 +1,172 @@
+package testserver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/disturb"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/wire"
+	"github.com/leatproject/leat/testserver/internal/writer"
+)
+
+// Dump returns the whole state as a List in JSON, with UIDs and resource versions. Load reads it. The list contains
+// Secrets as they are, but neither the logs of containers nor the history.
+func (s *Server) Dump() []byte {
+	s.store.Lock()
+	version := s.store.Version()
+	definitions := s.store.Served()
+	state := make([]func() object.Tree, 0, len(definitions))
+	for _, c := range definitions {
+		d := c.Definition()
+		if d.Alias.Resource != "" {
+			continue // its objects are those of another resource
+		}
+		for r := range c.All("") {
+			state = append(state, func() object.Tree {
+				tree := r.Tree() // a custom resource has the version in which it was stored
+				tree["kind"] = d.Kind
+				object.SetDefault(tree, "apiVersion", d.In(d.Stored()).GroupVersion().String())
+				return tree
+			})
+		}
+	}
+	s.store.Unlock()
+	items := []object.Tree{}
+	for _, item := range state { // without the lock, because a state can be large
+		items = append(items, item())
+	}
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(object.Tree{
+		"kind": "List", "apiVersion": "v1", "metadata": object.Tree{"resourceVersion": strconv.FormatUint(version, 10)}, "items": items,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("testserver: encode objects that were decoded from JSON: %v", err))
+	}
+	return out.Bytes()
+}
+
+// Load replaces the state by a List in JSON or YAML, such as Dump returns, and resets every watch. Objects with a
+// resource version are restored as they are. Those without one are created, so a person can write the list. The server
+// has a newer version afterwards, so that clients of this and of the dumped server get 410. What every new server has,
+// such as the four namespaces, stays if the list lacks it. If an object is wrong, the error names it, and nothing
+// changes.
+func (s *Server) Load(list []byte) error {
+	items, version, err := parseList(list)
+	if err == nil {
+		err = s.loadItems(items, version)
+	}
+	if err != nil {
+		return fmt.Errorf("testserver: load: %w", err)
+	}
+	s.watches.end(func(disturb.Target) (ending, bool) { return ending{abrupt: true}, true })
+	return nil
+}
+
+// loadItems makes items the present state, at a version after a given one.
+func (s *Server) loadItems(items []object.Tree, version uint64) error {
+	s.store.Lock()
+	loading := s.writer.NewLoading(func(d *registry.Definition, key api.Key) bool {
+		return d.IsNamespace() && slices.Contains(firstNamespaces, key.Name) ||
+			s.extension.Keep != nil && s.extension.Keep(d.GroupResource(), key)
+	})
+	s.store.Unlock()
+	created, err := addItems(loading, items)
+	if err != nil {
+		return err
+	}
+	if err := loading.Place(version); err != nil {
+		return err
+	}
+	staged := &Server{options: s.options, store: loading.Store(), writer: loading.Writer()} // serves nothing
+	for _, i := range created {
+		name := nameOf(items[i]) // createItem changes the item
+		if err := staged.createItem(items[i]); err != nil {
+			return fmt.Errorf("items[%d], %s: %w", i, name, err)
+		}
+	}
+	s.store.Lock()
+	defer s.store.Unlock()
+	return loading.Finish()
+}
+
+// parseList returns the items of a list and the version of the list.
+func parseList(list []byte) ([]object.Tree, uint64, error) {
+	tree, err := wire.DecodeText(list)
+	if err != nil {
+		return nil, 0, err
+	}
+	if kind := object.StringAt(tree, "kind"); kind != "List" {
+		return nil, 0, fmt.Errorf("the state is a List, and not a %q", kind)
+	}
+	version := uint64(0)
+	if text := object.TextAt(tree, "metadata", "resourceVersion"); text != "" {
+		if version, err = strconv.ParseUint(text, 10, 63); err != nil {
+			return nil, 0, fmt.Errorf("metadata.resourceVersion %q is not a number", text)
+		}
+	}
+	all, ok := tree["items"].([]any)
+	if !ok && tree["items"] != nil {
+		return nil, 0, errors.New("items is not a list")
+	}
+	var items []object.Tree
+	for i, item := range all {
+		o, ok := item.(object.Tree)
+		if !ok {
+			return nil, 0, fmt.Errorf("items[%d] is not an object", i)
+		}
+		items = append(items, o)
+	}
+	return items, version, nil
+}
+
+// addItems adds the items with a resource version to a state: first the definitions, then the objects that they may
+// define. It returns the indexes of the others in the same order.
+func addItems(l *writer.Loading, items []object.Tree) (others []int, err error) {
+	for _, definitions := range []bool{true, false} {
+		for i, item := range items {
+			if (object.StringAt(item, "kind") == "CustomResourceDefinition") != definitions {
+				continue
+			}
+			if object.TextAt(item, "metadata", "resourceVersion") == "" {
+				others = append(others, i)
+				continue
+			}
+			name := nameOf(item) // Add changes the item
+			if err := l.Add(item); err != nil {
+				return nil, fmt.Errorf("items[%d], %s: %w", i, name, err)
+			}
+		}
+	}
+	return others, nil
+}
+
+// createItem creates an object without a resource version. On a strict server, its namespace must exist or stand
+// earlier in the list.
+func (s *Server) createItem(tree object.Tree) error {
+	for _, d := range s.store.Definitions() {
+		if r, ok := d.Describes(tree); ok && !d.Virtual() {
+			c, err := s.collection(r)
+			if err == nil {
+				_, err = s.createDirectly(c, tree, writer.Write{Served: r.Version, Direct: true})
+			}
+			return err
+		}
+	}
+	return writer.ErrNotServed
+}
+
+// nameOf describes an item in an error.
+func nameOf(tree object.Tree) string {
+	key := api.Key{Namespace: object.TextAt(tree, "metadata", "namespace"), Name: object.TextAt(tree, "metadata", "name")}
+	return fmt.Sprintf("%s %s", object.TextAt(tree, "kind"), api.FormatKey(key))
+}

@@ -1,0 +1,322 @@
+package testserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
+	"github.com/leatproject/leat/testserver/internal/wire"
+	"github.com/leatproject/leat/testserver/internal/writer"
+)
+
+// into says what the body of the request is.
+func (x *call) into() registry.Target {
+	return registry.Target{Served: x.request.Version, Subresource: x.request.Subresource}
+}
+
+// submission returns the write of this request to a resource with a Schema.
+func (x *call) submission(w writer.Write, change func(object.Tree) (object.Tree, error)) *writer.Submission {
+	key := x.key()
+	if x.request.Verb == "create" && x.request.Subresource == "" {
+		key.Name = ""
+	}
+	s := &writer.Submission{
+		Write: w, Collection: x.c, Key: key, User: x.user, Verb: x.request.Verb, Admission: x.extension.Admission,
+		Options: x.writeOptions(w), Change: change,
+	}
+	if w.Subresource == scaleSubresource {
+		s.View = scaleView{x}
+	}
+	return s
+}
+
+// writeOptions returns the options of a write as admission webhooks see them.
+func (x *call) writeOptions(w writer.Write) object.Tree {
+	kind := map[string]string{
+		"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions",
+		"deletecollection": "DeleteOptions",
+	}[x.request.Verb]
+	out := object.Tree{"kind": kind, "apiVersion": metav1.SchemeGroupVersion.String()}
+	if w.DryRun {
+		out["dryRun"] = []any{metav1.DryRunAll}
+	}
+	for _, name := range []string{"fieldManager", "fieldValidation"} {
+		if value := x.request.Query.Get(name); value != "" {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// submitBody creates or replaces an object with the body of the request.
+func (x *call) submitBody() error {
+	w, err := x.parameters()
+	if err != nil {
+		return err
+	}
+	body, err := wire.ReadBody(x.http)
+	if err != nil {
+		return err
+	}
+	to := x.into()
+	to.Values = &registry.Values{}
+	tree, err := wire.DecodeObject(x.w, x.http, x.def, to, wire.ContentType(x.http), body)
+	if err != nil {
+		return err
+	}
+	if x.request.Verb == "update" && object.StringAt(object.Metadata(tree), "name") == "" {
+		return apierrors.NewBadRequest(fmt.Sprintf(
+			"the name of the object (%s based on URL) was undeterminable: name must be provided", x.request.Name))
+	}
+	first := true
+	s := x.submission(w, func(object.Tree) (object.Tree, error) {
+		if first {
+			first = false
+			return tree, nil
+		}
+		again, _, err := x.def.Schema.Decode(to, wire.ContentType(x.http), body) // the first one is used up
+		return again, err
+	})
+	s.Values = to.Values
+	return x.submitted(s)
+}
+
+// submitPatch changes an object by a JSON patch, a merge patch or a strategic merge patch.
+func (x *call) submitPatch(w writer.Write, p *patch) error {
+	values := &registry.Values{}
+	reported := false
+	s := x.submission(w, func(before object.Tree) (object.Tree, error) {
+		if before == nil {
+			return nil, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name)
+		}
+		tree, warnings, err := x.patchedTree(p, before, values)
+		if !reported {
+			warn(x.w, warnings)
+			reported = true
+		}
+		return tree, err
+	})
+	s.Values = values
+	return x.submitted(s)
+}
+
+// patchedTree applies a patch and decodes the result.
+func (x *call) patchedTree(p *patch, before object.Tree, values *registry.Values) (tree object.Tree, warnings []string, err error) {
+	after, err := p.change(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	to := x.into()
+	to.Patched, to.Values = true, values
+	tree, problems, err := writer.DecodeTree(x.def, to, after)
+	if wrong := new(registry.UndecodableError); errors.As(err, &wrong) {
+		return nil, nil, unpatchable(p.shown(before, after), wrong.Error())
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	warnings, err = x.report(p, problems, before, after)
+	return tree, warnings, err
+}
+
+// submitApply merges a configuration (server-side apply).
+func (x *call) submitApply(w writer.Write, config object.Tree, force bool) error {
+	managers := x.managers()
+	if managers == nil {
+		return wire.Unsupported(string(types.JSONPatchType), string(types.MergePatchType))
+	}
+	as := x.def.In(x.request.Version)
+	to := x.into()
+	to.Patched, to.Values = true, &registry.Values{}
+	manager := registry.Manager{Name: w.Manager, Served: w.Served, Subresource: w.Subresource}
+	s := x.submission(w, func(before object.Tree) (object.Tree, error) {
+		missing := before == nil
+		if missing {
+			before = object.Tree{
+				"kind": as.Kind, "apiVersion": as.GroupVersion().String(),
+				"metadata": object.Tree{"name": x.request.Name},
+			}
+			object.SetOrDrop(object.Metadata(before), "namespace", optional(x.key().Namespace))
+		}
+		after, err := managers.Applied(manager, before, config, force)
+		if err != nil {
+			return nil, err
+		}
+		if uid := object.StringAt(object.Metadata(after), "uid"); missing && uid != "" {
+			return nil, apierrors.NewConflict(x.def.GroupResource(), x.request.Name, fmt.Errorf(
+				"uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+		}
+		tree, _, err := writer.DecodeTree(x.def, to, after)
+		return tree, err
+	})
+	s.Upsert, s.Applied, s.Values = true, true, to.Values
+	return x.submitted(s)
+}
+
+// managers returns the managers of what the request changes: an object or its Scale.
+func (x *call) managers() registry.Managers {
+	if x.request.Subresource == scaleSubresource && x.def.Scaling != nil {
+		return x.def.Scaling
+	}
+	return x.def.Managers
+}
+
+// optional returns nil for an empty text.
+func optional(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
+}
+
+// submitted performs a write and answers with the stored object.
+func (x *call) submitted(s *writer.Submission) error {
+	r, created, err := x.writer.Submit(x.http.Context(), s)
+	warn(x.w, s.Warnings)
+	switch {
+	case err != nil:
+		return err
+	case s.View != nil:
+		return x.respondScale(r)
+	}
+	return x.respond(codeOf(created), r)
+}
+
+// warn adds the Warning headers that clients show to their users.
+func warn(w http.ResponseWriter, warnings []string) {
+	for _, text := range warnings {
+		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			w.Header().Add("Warning", header)
+		}
+	}
+}
+
+// removed deletes the object of the request.
+func (x *call) removed(o metav1.DeleteOptions) (writer.Deletion, error) {
+	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
+	if x.def.Schema != nil {
+		s := x.submission(w, nil)
+		d, err := x.writer.SubmitDelete(x.http.Context(), s, o)
+		warn(x.w, s.Warnings)
+		return d, err
+	}
+	x.store.Lock()
+	defer x.store.Unlock()
+	return x.writer.Delete(x.c, x.key(), o, w)
+}
+
+// removedAll deletes the selected objects.
+func (x *call) removedAll(sel store.Selection, o metav1.DeleteOptions) ([]*store.Record, error) {
+	w := writer.Write{Served: x.request.Version, DryRun: len(o.DryRun) > 0}
+	if x.def.Schema != nil {
+		s := x.submission(w, nil)
+		items, err := x.writer.SubmitDeleteAll(x.http.Context(), s, sel, o)
+		warn(x.w, s.Warnings)
+		return items, err
+	}
+	x.store.Lock()
+	defer x.store.Unlock()
+	return x.writer.DeleteAll(x.c, sel, o, w)
+}
+
+// bindTyped assigns a pod of a typed server to a node. The binding passes admission as an object of its own.
+func (x *call) bindTyped() error {
+	w, err := x.parameters()
+	if err != nil {
+		return err
+	}
+	return x.actOn(w, func(ctx context.Context, act registry.Act) error {
+		if name := object.StringAt(object.Metadata(act.Tree), "name"); x.request.Name != "" && name != x.request.Name {
+			return errBindingName
+		}
+		if _, _, err := x.def.Schema.Create(act.Operation, act.Tree); err != nil {
+			return err
+		}
+		if err := act.Validate(); err != nil {
+			return err
+		}
+		return x.assign(ctx, w, act.Tree)
+	})
+}
+
+// actOn reads the object of an action that changes a pod, and performs the action after mutating admission.
+func (x *call) actOn(w writer.Write, do func(context.Context, registry.Act) error) error {
+	tree, err := wire.ReadObject(x.w, x.http, x.def, x.into())
+	if err == nil {
+		err = x.complete(tree)
+	}
+	if err != nil {
+		return err
+	}
+	s := x.submission(w, nil)
+	_, err = x.writer.Act(x.http.Context(), s, tree, func(ctx context.Context, act registry.Act) (object.Tree, error) {
+		return nil, do(ctx, act)
+	})
+	warn(x.w, s.Warnings)
+	if err != nil {
+		return err
+	}
+	return x.created()
+}
+
+// assign writes the target, the annotations and the labels of a binding into its pod. No rules of pods take part.
+func (x *call) assign(ctx context.Context, w writer.Write, binding object.Tree) error {
+	pods, _, _ := x.store.Find("", podResource.Version, podResource.Plural)
+	sent := object.Metadata(binding)
+	name := object.StringAt(sent, "name")
+	w.Subresource = bindingSubresource
+	_, _, err := x.writer.Submit(ctx, &writer.Submission{
+		Write: w, Collection: pods, Key: api.Key{Namespace: x.request.Namespace, Name: name}, User: x.user, Verb: "update", Applied: true,
+		Change: func(before object.Tree) (object.Tree, error) {
+			if before == nil {
+				return nil, apierrors.NewNotFound(podResource.GroupResource(), name)
+			}
+			if why := unassignable(before, name); why != "" {
+				return nil, apierrors.NewConflict(schema.GroupResource{Resource: "pods/binding"}, name, errors.New(why))
+			}
+			tree := runtime.DeepCopyJSON(before)
+			object.SetDefault(tree, "spec", object.Tree{})
+			object.MapAt(tree, "spec")["nodeName"] = object.StringAt(object.MapAt(binding, "target"), "name")
+			meta := object.Metadata(tree)
+			for _, precondition := range []string{"uid", "resourceVersion"} {
+				if text := object.StringAt(sent, precondition); text != "" {
+					meta[precondition] = text
+				}
+			}
+			for _, field := range []string{"annotations", "labels"} {
+				for key, value := range object.MapAt(sent, field) {
+					object.SetDefault(meta, field, object.Tree{})
+					object.MapAt(meta, field)[key] = value
+				}
+			}
+			return tree, nil
+		},
+	})
+	return err
+}
+
+// unassignable says why a pod cannot be assigned to a node.
+func unassignable(pod object.Tree, name string) string {
+	spec := object.MapAt(pod, "spec")
+	switch {
+	case object.StringAt(object.MapAt(pod, "metadata"), "deletionTimestamp") != "":
+		return fmt.Sprintf("pod %s is being deleted, cannot be assigned to a host", name)
+	case object.StringAt(spec, "nodeName") != "":
+		return fmt.Sprintf("pod %s is already assigned to node %q", name, object.StringAt(spec, "nodeName"))
+	case len(object.SliceAt(spec, "schedulingGates")) > 0:
+		return fmt.Sprintf("pod %s has non-empty .spec.schedulingGates", name)
+	}
+	return ""
+}
