@@ -1,0 +1,86 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	"k8s.io/client-go/rest"
+
+	"github.com/leatproject/leat/testserver/cluster/internal/admission"
+	"github.com/leatproject/leat/testserver/cluster/internal/identity"
+	"github.com/leatproject/leat/testserver/cluster/internal/informers"
+	"github.com/leatproject/leat/testserver/cluster/internal/rbac"
+	"github.com/leatproject/leat/testserver/internal/extension"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
+)
+
+// unmanned are the plugins that are off by default. They wait for controllers: one creates the default service account,
+// without which there is no pod, and the other one removes the taint of a new node. ServiceAccount also adds a volume
+// with a random name to each pod, so equal requests would not give equal objects. The envtest of controller-runtime
+// has it off too.
+var unmanned = []string{"ServiceAccount", "TaintNodesByCondition"}
+
+// admin is the user of Config.
+var admin = registry.User{Name: "kubernetes-admin", Groups: []string{"system:masters"}}
+
+// secure adds authentication, authorization and admission to an extension, and their controllers to the cluster.
+func (c *Cluster) secure(e *extension.Extension) error {
+	factory := informers.New()
+	o := identity.Options{Tokens: identity.Tokens{}, NoAnonymous: c.options.NoAnonymous}
+	for token, u := range c.options.Tokens {
+		o.Tokens[token] = registry.User{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra}
+	}
+	for token, name := range c.options.Server.Tokens {
+		o.Tokens[token], o.NoAnonymous = registry.User{Name: name}, true
+	}
+	var check func(context.Context, *extension.Attributes) error
+	if c.options.RBAC {
+		policy := rbac.New(factory)
+		o.Authorizer, o.Rules, check = policy, policy, policy.CheckEscalation
+		e.Authorize = identity.Authorize(policy)
+		c.controllers = append(c.controllers, policy.Run)
+	} else {
+		all := authorizerfactory.NewAlwaysAllowAuthorizer()
+		o.Authorizer, o.Rules = authorizer.AuthorizerFunc(all.Authorize), all
+	}
+	c.users = identity.New(factory, o)
+	c.token = c.users.NewToken(admin)
+	chain, err := admission.New(factory, admission.Options{
+		Enabled: c.options.EnableAdmissionPlugins, Disabled: c.disabled(), Authorizer: o.Authorizer, Check: check,
+		Service: c.options.WebhookService, Dial: c.options.WebhookDial,
+	})
+	if err != nil {
+		return fmt.Errorf("cluster: %w", err)
+	}
+	c.controllers = append(c.controllers, chain.Run)
+	connect := e.Connect
+	e.Connect = func(s *store.Store) {
+		connect(s)
+		factory.Connect(s)
+	}
+	e.Authenticate, e.Admission = c.users.Authenticate, chain
+	e.Resources = c.users.Resources(e.Resources)
+	return nil
+}
+
+// disabled returns the admission plugins that are off.
+func (c *Cluster) disabled() []string {
+	out := slices.Clone(c.options.DisableAdmissionPlugins)
+	for _, name := range unmanned {
+		if !slices.Contains(c.options.EnableAdmissionPlugins, name) && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// ConfigFor returns a configuration like that of Config for another user.
+func (c *Cluster) ConfigFor(u User) *rest.Config {
+	out := c.Config()
+	out.BearerToken = c.users.NewToken(registry.User{Name: u.Name, UID: u.UID, Groups: u.Groups, Extra: u.Extra})
+	return out
+}

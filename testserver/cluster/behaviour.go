@@ -1,0 +1,158 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver/cluster/internal/accounts"
+	"github.com/leatproject/leat/testserver/cluster/internal/collect"
+	"github.com/leatproject/leat/testserver/cluster/internal/disruption"
+	"github.com/leatproject/leat/testserver/cluster/internal/namespaces"
+	"github.com/leatproject/leat/testserver/cluster/internal/simulate"
+	"github.com/leatproject/leat/testserver/cluster/internal/workloads"
+)
+
+// Behaviour switches what happens around the API server. The zero value is a cluster without nodes: it collects
+// garbage, deletes the contents of namespaces, creates their service accounts, and keeps the status of disruption
+// budgets. The requests of these parts are neither in the log of the server nor subject to its faults; see
+// testserver.Server.ControlPlane.
+type Behaviour struct {
+	// NoGarbageCollection keeps dependents whose owners are gone. Owners that are deleted in the foreground, or with
+	// the policy orphan, then wait for a garbage collector outside.
+	NoGarbageCollection bool
+	// NoNamespaceDeletion leaves deleted namespaces in the phase Terminating, for a controller outside.
+	NoNamespaceDeletion bool
+	// NoServiceAccounts creates neither the service account "default" of a namespace nor its ConfigMap
+	// kube-root-ca.crt.
+	NoServiceAccounts bool
+	// NoDisruptionBudgets leaves the status of PodDisruptionBudgets to a controller outside. Evictions obey the status
+	// in any case.
+	NoDisruptionBudgets bool
+	// Workloads runs leat's own controllers of Deployments and ReplicaSets.
+	Workloads bool
+	// Nodes simulates nodes, a scheduler and kubelets, so that pods run. Nil means that pods stay as they are.
+	Nodes *Nodes
+}
+
+// Nodes are the settings of simulated nodes. The zero value has three nodes, on which everything runs at once.
+type Nodes struct {
+	// Count is the number of nodes: node-0, node-1, and so on. Zero means 3, and a negative value none. Nodes that
+	// other clients create are simulated too. A node whose condition Ready is set to another value than True does
+	// nothing.
+	Count int
+	// Capacity is what a node has. Nil means 8 CPUs, 32 GiB of memory and 110 pods.
+	Capacity corev1.ResourceList
+	// Node changes a node before it is created, for example its labels, taints or capacity.
+	Node func(index int, node *corev1.Node)
+	// Start is the time from the binding of a pod until its containers run. Stop is the time that a pod takes to
+	// terminate. The times in the status of a pod have whole seconds, so the delays are rounded.
+	Start, Stop time.Duration
+	// Complete is the time that a container runs if it may end by itself, because restartPolicy is not Always, as in
+	// the pods of Jobs.
+	Complete time.Duration
+	// Heartbeat is the pause between two renewals of a node's Lease, without which kube-controller-manager would take
+	// the node for lost. Zero means 10 seconds, and a negative value never.
+	Heartbeat time.Duration
+	// Image says what the containers of an image do. Nil means that an image with the tag "broken" cannot be pulled,
+	// and that all others run.
+	Image func(image string) Outcome
+}
+
+// Outcome is what the containers of an image do. The zero value runs, and ends only if restartPolicy allows it.
+type Outcome struct {
+	// PullError is the message of the registry if the image cannot be pulled: ErrImagePull, then ImagePullBackOff.
+	PullError string
+	// Run is the time after which the container ends. Zero means Nodes.Complete if restartPolicy is not Always, and
+	// otherwise that the container runs forever.
+	Run time.Duration
+	// ExitCode is the exit code of a container that ends.
+	ExitCode int32
+	// Unready means that the container never becomes ready.
+	Unready bool
+}
+
+// simulation returns the options of the simulation.
+func (n Nodes) simulation() simulate.Options {
+	o := simulate.Options{
+		Nodes: n.Count, Capacity: n.Capacity, Node: n.Node, Start: n.Start, Stop: n.Stop, Complete: n.Complete,
+		Heartbeat: n.Heartbeat,
+	}
+	if n.Image != nil {
+		o.Image = func(image string) simulate.Outcome { return simulate.Outcome(n.Image(image)) }
+	}
+	return o
+}
+
+// part is one part of the behaviour.
+type part struct {
+	name string // of its client, which managedFields show
+	run  func(*apiclient.Client) func(context.Context) error
+}
+
+// parts returns the parts that are switched on.
+func (b Behaviour) parts(lenient bool, ca []byte) []part {
+	const manager = "kube-controller-manager"
+	var out []part
+	if !b.NoGarbageCollection {
+		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
+			return collect.New(c, collect.Options{}).Run
+		}})
+	}
+	if !b.NoNamespaceDeletion && !lenient {
+		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
+			return namespaces.New(c, namespaces.Options{}).Run
+		}})
+	}
+	if !b.NoServiceAccounts {
+		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
+			return accounts.New(c, accounts.Options{CA: ca}).Run
+		}})
+	}
+	if !b.NoDisruptionBudgets {
+		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
+			return disruption.New(c, disruption.Options{}).Run
+		}})
+	}
+	if b.Workloads {
+		out = append(out, part{manager, func(c *apiclient.Client) func(context.Context) error {
+			return workloads.New(c, workloads.Options{}).Run
+		}})
+	}
+	if b.Nodes != nil {
+		out = append(out, part{"kubelet", func(c *apiclient.Client) func(context.Context) error {
+			return simulate.New(c, b.Nodes.simulation()).Run
+		}})
+	}
+	return out
+}
+
+// behave runs the parts until ctx ends. If the server serves several listeners, the parts run once.
+func (c *Cluster) behave(ctx context.Context) error {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	for _, run := range c.controllers {
+		all.Go(func() error { return run(ctx) })
+	}
+	for _, p := range c.options.Behaviour.parts(c.options.Lenient, c.Server.CA()) {
+		client, err := apiclient.New(apiclient.Config{
+			Host: c.Server.URL(), Transport: c.Server.ControlPlane(), UserAgent: p.name + "/v1.37.2",
+			BearerToken: apiclient.NewSecret(c.token),
+		})
+		if err != nil {
+			return fmt.Errorf("cluster: %w", err)
+		}
+		run := p.run(client)
+		all.Go(func() error { return run(ctx) })
+	}
+	return all.Wait()
+}

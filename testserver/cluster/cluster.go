@@ -1,0 +1,142 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/cluster/internal/aggregation"
+	"github.com/leatproject/leat/testserver/cluster/internal/bootstrap"
+	"github.com/leatproject/leat/testserver/cluster/internal/builtin"
+	"github.com/leatproject/leat/testserver/cluster/internal/definitions"
+	"github.com/leatproject/leat/testserver/cluster/internal/documents"
+	"github.com/leatproject/leat/testserver/cluster/internal/identity"
+	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/internal/extension"
+	"github.com/leatproject/leat/testserver/internal/registry"
+	"github.com/leatproject/leat/testserver/internal/store"
+)
+
+// Cluster is a Kubernetes API server in memory, with the behaviour of the cluster around it. Server has the faults, the
+// request log and the methods that read and change the state without HTTP.
+type Cluster struct {
+	Server *testserver.Server
+
+	options Options
+	custom  *definitions.Definitions
+	users   *identity.Identity
+	token   string // of Config
+	// controllers run beside the server and use its store.
+	controllers []func(context.Context) error
+	turn        chan struct{} // has an element while a Run runs the behaviour
+}
+
+// New creates a cluster with the built-in resources of Kubernetes. It serves requests after Run or Serve is called. It
+// fails if the CustomResourceDefinitions of o cannot be read or are invalid.
+func New(o Options) (*Cluster, error) {
+	custom, err := definitions.New(definitions.Options{Dial: o.WebhookDial, Service: o.WebhookService})
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	c := &Cluster{options: o, custom: custom, turn: make(chan struct{}, 1)}
+	var objects *store.Store
+	var installed func(schema.GroupResource, api.Key) bool
+	var schemas *openapi.Documents
+	var others *documents.Documents
+	aggregator := aggregation.New()
+	e := extension.Extension{
+		Connect: func(s *store.Store) {
+			objects, schemas, others = s, openapi.New(s.Definitions), documents.New(s.Definitions, c.users)
+			aggregator.Connect(s)
+		},
+		Resources:  append(withManagers(builtin.Resources()), custom.Resource()),
+		Definition: custom.Definition,
+		Settle:     definitions.Settle,
+		Documents: func(w http.ResponseWriter, r *http.Request, _ registry.User) bool {
+			return schemas.Serve(w, r) || others.Serve(w, r)
+		},
+		Keep:   func(resource schema.GroupResource, key api.Key) bool { return installed(resource, key) },
+		Groups: aggregator.Groups,
+		Proxy:  aggregator.Serve,
+	}
+	c.controllers = append(c.controllers, aggregator.Run)
+	if err := c.secure(&e); err != nil {
+		return nil, err
+	}
+	c.Server = testserver.NewExtended(o.server(), e)
+	if installed, err = bootstrap.Install(objects, bootstrap.Options{RBAC: o.RBAC}); err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	if err := c.installCRDs(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Start creates a cluster that runs until the test ends. It also works in a testing/synctest bubble, on fake time. The
+// test fails if the options are wrong.
+func Start(t testing.TB, o Options) *Cluster {
+	t.Helper()
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("cluster: the server ended with an error: %v", err)
+		}
+	})
+	return c
+}
+
+// Run serves the clients of Config and ClientConfig in memory, and runs the controllers of the cluster, until ctx ends.
+// It returns after all goroutines that it started have ended.
+func (c *Cluster) Run(ctx context.Context) error { return c.run(ctx, c.Server.Run) }
+
+// Serve does the same as Run for the connections that l accepts; see testserver.Server.Serve.
+func (c *Cluster) Serve(ctx context.Context, l net.Listener) error {
+	return c.run(ctx, func(ctx context.Context) error { return c.Server.Serve(ctx, l) })
+}
+
+func (c *Cluster) run(ctx context.Context, serve func(context.Context) error) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return serve(ctx) })
+	all.Go(func() error { return c.behave(ctx) })
+	err := all.Wait()
+	c.custom.Close() // the connections to conversion webhooks have goroutines
+	return err
+}
+
+// Config returns a configuration for client-go and controller-runtime, for a user who may do everything. Its clients
+// reach the server through memory.
+func (c *Cluster) Config() *rest.Config {
+	return &rest.Config{
+		Host: c.Server.URL(),
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) { return c.Server.Dial(ctx) },
+		TLSClientConfig: rest.TLSClientConfig{
+			CAData: c.Server.CA(),
+		},
+		BearerToken: c.token,
+		QPS:         -1, // a test must not wait for the limit of its own client
+	}
+}
+
+// ClientConfig returns a configuration for leat's client.
+func (c *Cluster) ClientConfig() apiclient.Config {
+	return apiclient.Config{
+		Host: c.Server.URL(), Transport: c.Server.Client().Transport, BearerToken: apiclient.NewSecret(c.token),
+	}
+}

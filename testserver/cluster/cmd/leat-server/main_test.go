@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// served runs the command until the test ends, and returns a client of its kubeconfig.
+func served(t *testing.T, flags ...string) *kubernetes.Clientset {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	ctx, cancel := context.WithCancel(t.Context())
+	out, printed := io.Pipe()
+	ended := make(chan int, 1)
+	var errs strings.Builder
+	go func() {
+		ended <- run(ctx, append(flags, "--listen", "127.0.0.1:0", "--kubeconfig-out", path), printed, &errs)
+		printed.Close()
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.Zero(t, <-ended, errs.String())
+	})
+	_, err := io.ReadFull(out, make([]byte, len("serving on http")))
+	require.NoError(t, err)
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	require.NoError(t, err)
+	client, err := kubernetes.NewForConfig(config)
+	require.NoError(t, err)
+	return client
+}
+
+func onePod() *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+	}
+}
+
+// TestClientGo runs the command, and uses its kubeconfig as client-go does.
+func TestClientGo(t *testing.T) {
+	client := served(t, "--tls", "--fault", "get secrets: fail 503")
+	created, err := client.CoreV1().Pods("default").Create(t.Context(), onePod(), metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, corev1.DNSClusterFirst, created.Spec.DNSPolicy, "a default")
+	require.Equal(t, "default", created.Spec.ServiceAccountName)
+	_, err = client.CoreV1().Pods("elsewhere").Create(t.Context(), onePod(), metav1.CreateOptions{})
+	require.True(t, apierrors.IsNotFound(err), "%v", err)
+	_, err = client.CoreV1().Secrets("default").Get(t.Context(), "x", metav1.GetOptions{})
+	require.True(t, apierrors.IsServiceUnavailable(err), "%v", err)
+}
+
+func TestWrongCommandLines(t *testing.T) {
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"--nope"}, 2, "flag provided but not defined: -nope (see leat-server --help)"},
+		{[]string{"x"}, 2, `it takes no argument, and got ["x"]`},
+		{[]string{"--fault", "explode"}, 2, `"explode" is not an effect`},
+		{[]string{"--listen", "nowhere"}, 2, "--listen: "},
+		{[]string{"--rbac", "--tls"}, 2, "--rbac: it needs --token and --tls"},
+		{[]string{"--rbac", "--token", "x"}, 2, "--rbac: it needs --token and --tls"},
+		{[]string{"--nodes", "-1"}, 2, "--nodes -1: it is a number that is not negative"},
+		{[]string{"--disable-admission-plugins", "LimitRanger,Nope"}, 2, `disable "Nope"`},
+		{[]string{"--enable-admission-plugins", "Nope"}, 2, `enable "Nope"`},
+	} {
+		var out, errs strings.Builder
+		require.Equal(t, tc.code, run(t.Context(), tc.args, &out, &errs))
+		require.Empty(t, out.String())
+		require.Contains(t, errs.String(), tc.says)
+		require.Equal(t, 1, strings.Count(errs.String(), "\n"))
+	}
+	var out, errs strings.Builder
+	require.Zero(t, run(t.Context(), []string{"--help"}, &out, &errs))
+	require.Contains(t, out.String(), "-fault")
+	require.Contains(t, out.String(), "-no-garbage-collection")
+	require.Empty(t, errs.String())
+}
+
+// TestFlagsOfTheCluster runs a cluster with nodes and controllers, in which one user may do everything and others
+// nothing.
+func TestFlagsOfTheCluster(t *testing.T) {
+	client := served(t, "--nodes", "2", "--workloads", "--rbac", "--tls", "--token", "a-token", "--no-disruption-budgets")
+	ctx := t.Context()
+	pods, err := client.CoreV1().Pods("default").Watch(ctx, metav1.ListOptions{LabelSelector: "app=web"})
+	require.NoError(t, err)
+	defer pods.Stop()
+	labels := map[string]string{"app": "web"}
+	_, err = client.AppsV1().Deployments("default").Create(ctx, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec: appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: labels},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "nginx"}}},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	for event := range pods.ResultChan() {
+		if pod := event.Object.(*corev1.Pod); pod.Status.Phase == corev1.PodRunning {
+			require.Contains(t, pod.Spec.NodeName, "node-")
+			require.Equal(t, "default", pod.Spec.ServiceAccountName, "the plugin ServiceAccount is on")
+			break
+		}
+	}
+	review, err := client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			User: "ann", ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"},
+		},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.False(t, review.Status.Allowed)
+}
+
+// TestWithoutServiceAccounts creates a pod at once, because no account is needed.
+func TestWithoutServiceAccounts(t *testing.T) {
+	for _, flags := range [][]string{{"--no-service-accounts"}, {"--lenient"}, {"--disable-admission-plugins", "ServiceAccount"}} {
+		created, err := served(t, flags...).CoreV1().Pods("default").Create(t.Context(), onePod(), metav1.CreateOptions{})
+		require.NoError(t, err)
+		require.Empty(t, created.Spec.Volumes)
+	}
+}

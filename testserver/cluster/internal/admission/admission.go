@@ -1,0 +1,165 @@
+package admission
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	apiadmission "k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/warning"
+
+	"github.com/leatproject/leat/testserver/cluster/internal/informers"
+	"github.com/leatproject/leat/testserver/internal/extension"
+)
+
+// Options are the settings of a Chain.
+type Options struct {
+	// Enabled are plugins that must exist, and Disabled those that are off, by the names of kube-apiserver. Plugins
+	// that are not disabled are on.
+	Enabled, Disabled []string
+	// Authorizer answers what expressions and plugins ask about users.
+	Authorizer authorizer.Authorizer
+	// Dial connects to webhooks. Nil means the network.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Service returns the address (host:port) of a service that a webhook names. Nil means its name in the DNS of a
+	// cluster.
+	Service func(namespace, name string, port int32) (string, error)
+	// Check is called after mutating admission: the rules that kube-apiserver has outside of admission. Nil means none.
+	Check func(context.Context, *extension.Attributes) error
+}
+
+// Chain is the admission of a server.
+type Chain struct {
+	options    Options
+	factory    *informers.Factory
+	mutating   []apiadmission.MutationInterface
+	validating []apiadmission.ValidationInterface
+	quota      *quotas // nil if it is off
+	dialer     *dialer
+}
+
+var _ extension.Admission = (*Chain)(nil)
+
+// names are the plugins in the order of kube-apiserver.
+var names = slices.Concat(builtinNames, []string{policyMutation, webhookMutation, policyValidation, webhookValidation, quotaName})
+
+// New returns the admission of a server. It fails if the options have a name that is not a plugin.
+func New(f *informers.Factory, o Options) (*Chain, error) {
+	on := slices.Clone(names)
+	for _, name := range o.Enabled {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("admission: enable %q: the plugins are %s", name, strings.Join(names, ", "))
+		}
+	}
+	for _, name := range o.Disabled {
+		n := slices.Index(on, name)
+		if n < 0 {
+			return nil, fmt.Errorf("admission: disable %q: the plugins are %s", name, strings.Join(names, ", "))
+		}
+		on = slices.Delete(on, n, n+1)
+	}
+	c := &Chain{options: o, factory: f, dialer: newDialer(o.Dial)}
+	group, err := newBuiltins(f, o, on)
+	if err != nil {
+		return nil, err
+	}
+	if group != nil {
+		c.mutating, c.validating = append(c.mutating, group), append(c.validating, group)
+	}
+	if err := c.addDynamic(on); err != nil {
+		return nil, err
+	}
+	if slices.Contains(on, quotaName) {
+		if c.quota, err = newQuotas(f); err != nil {
+			return nil, err
+		}
+		c.validating = append(c.validating, c.quota)
+	}
+	return c, nil
+}
+
+// addDynamic adds webhooks and policies.
+func (c *Chain) addDynamic(on []string) error {
+	has := func(name string) bool { return slices.Contains(on, name) }
+	if has(policyMutation) {
+		c.mutating = append(c.mutating, newMutatingPolicies(c.factory, c.options.Authorizer))
+	}
+	if has(webhookMutation) {
+		plugin, err := c.newMutatingWebhooks()
+		if err != nil {
+			return err
+		}
+		c.mutating = append(c.mutating, plugin)
+	}
+	if has(policyValidation) {
+		c.validating = append(c.validating, newValidatingPolicies(c.factory, c.options.Authorizer))
+	}
+	if has(webhookValidation) {
+		plugin, err := c.newValidatingWebhooks()
+		if err != nil {
+			return err
+		}
+		c.validating = append(c.validating, plugin)
+	}
+	return nil
+}
+
+// Mutate implements extension.Admission.
+func (c *Chain) Mutate(ctx context.Context, a *extension.Attributes) error {
+	r := c.request(a)
+	ctx = warning.WithWarningRecorder(ctx, r)
+	c.factory.Refresh()
+	err := c.admit(ctx, r)
+	if err == nil && r.Attributes.GetReinvocationContext().ShouldReinvoke() {
+		r.GetReinvocationContext().SetIsReinvoke()
+		err = c.admit(ctx, r)
+	}
+	r.finish()
+	if err == nil && c.options.Check != nil {
+		err = c.options.Check(ctx, a)
+	}
+	return err
+}
+
+func (c *Chain) admit(ctx context.Context, r *request) error {
+	for _, plugin := range c.mutating {
+		if !plugin.Handles(r.GetOperation()) {
+			continue
+		}
+		if err := plugin.Admit(ctx, r, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Validate implements extension.Admission.
+func (c *Chain) Validate(ctx context.Context, a *extension.Attributes) error {
+	r := c.request(a)
+	ctx = warning.WithWarningRecorder(ctx, r)
+	defer r.finish()
+	for _, plugin := range c.validating {
+		if !plugin.Handles(r.GetOperation()) {
+			continue
+		}
+		if err := plugin.Validate(ctx, r, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Run keeps the usage in the status of quotas until ctx ends, and then closes the connections to webhooks. It may be
+// called again.
+func (c *Chain) Run(ctx context.Context) error {
+	c.dialer.reopen()
+	defer c.dialer.close()
+	if c.quota == nil {
+		<-ctx.Done()
+		return nil
+	}
+	return c.quota.run(ctx)
+}

@@ -1,0 +1,76 @@
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+
+	"github.com/leatproject/leat/testserver/cluster/internal/openapi"
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
+
+// Strategic returns the strategic merge patches of a built-in kind. Its Go types have the keys of lists and the
+// strategies of fields.
+func Strategic(group, kind string) registry.MergePatch {
+	var metas sync.Map // of strategicpatch.LookupPatchMeta, by the version
+	return func(served string, original, patch object.Tree) (object.Tree, error) {
+		meta, ok := metas.Load(served)
+		if !ok {
+			gvk := schema.GroupVersionKind{Group: group, Version: served, Kind: kind}
+			sample, err := openapi.NewObject(gvk)
+			if err != nil {
+				return nil, fmt.Errorf("testserver: strategic merge patch of %v: %w", gvk, err)
+			}
+			if meta, err = strategicpatch.NewPatchMetaFromStruct(sample); err != nil {
+				return nil, fmt.Errorf("testserver: strategic merge patch of %v: %w", gvk, err)
+			}
+			metas.Store(served, meta)
+		}
+		// The library merges into its arguments.
+		out, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(
+			copied(original).(object.Tree), copied(patch).(object.Tree), meta.(strategicpatch.LookupPatchMeta))
+		if err != nil {
+			return nil, unmergeable(err)
+		}
+		return out, nil
+	}
+}
+
+// unmergeable returns the answer to a patch that cannot be merged.
+func unmergeable(err error) error {
+	is := func(targets ...error) bool {
+		for _, target := range targets {
+			if errors.Is(err, target) {
+				return true
+			}
+		}
+		return false
+	}
+	switch {
+	case is(mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat):
+		return apierrors.NewBadRequest(err.Error())
+	case is(mergepatch.ErrNoListOfLists, mergepatch.ErrPatchContentNotMatchRetainKeys):
+		return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", err.Error(), 0, false)
+	}
+	return unexpected(err)
+}
+
+// unexpected returns the answer of kube-apiserver to an error that it does not classify: 500 with the text, and without
+// a reason.
+func unexpected(err error) error {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+		return err
+	}
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: err.Error(),
+	}}
+}

@@ -1,0 +1,147 @@
+package identity
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/subtle"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/group"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authentication/request/bearertoken"
+	requestunion "k8s.io/apiserver/pkg/authentication/request/union"
+	"k8s.io/apiserver/pkg/authentication/request/websocket"
+	requestx509 "k8s.io/apiserver/pkg/authentication/request/x509"
+	tokenunion "k8s.io/apiserver/pkg/authentication/token/union"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/kubernetes/pkg/serviceaccount"
+
+	"github.com/leatproject/leat/testserver/cluster/internal/informers"
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
+
+// Options are the settings of an Identity.
+type Options struct {
+	// Tokens are the accepted bearer tokens, each with its user.
+	Tokens Tokens
+	// NoAnonymous rejects requests without credentials with 401. Otherwise they come from system:anonymous.
+	NoAnonymous bool
+	// Issuer is the issuer and the audience of the tokens of service accounts. Empty means the name under which pods
+	// reach the server.
+	Issuer string
+	// Authorizer decides about impersonation, and answers reviews of access.
+	Authorizer authorizer.Authorizer
+	// Rules answers reviews of a user's own rules.
+	Rules authorizer.RuleResolver
+}
+
+// Tokens maps bearer tokens to users. It never prints a token.
+type Tokens map[string]registry.User
+
+// Format prints the number of tokens.
+func (t Tokens) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d tokens", len(t)) }
+
+// Issuer is the default of Options.Issuer.
+const Issuer = "https://kubernetes.default.svc.cluster.local"
+
+// Identity authenticates the requests of a server.
+type Identity struct {
+	options     Options
+	factory     *informers.Factory
+	tokens      authenticator.Request // only bearer tokens, for TokenReviews
+	all         authenticator.Request
+	generator   serviceaccount.TokenGenerator
+	keys        serviceaccount.PublicKeysGetter
+	impersonate http.Handler
+	authority   *authority
+
+	mu     sync.Mutex // guards the field below
+	issued Tokens
+}
+
+// New returns the identities of a server. It generates the key of the tokens of service accounts.
+func New(f *informers.Factory, o Options) *Identity {
+	if o.Issuer == "" {
+		o.Issuer = Issuer
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(fmt.Sprintf("identity: generate a key: %v", err))
+	}
+	generator, err := serviceaccount.JWTTokenGenerator(o.Issuer, key)
+	if err != nil {
+		panic(fmt.Sprintf("identity: %v", err))
+	}
+	keys, err := serviceaccount.StaticPublicKeysGetter([]any{&key.PublicKey})
+	if err != nil {
+		panic(fmt.Sprintf("identity: %v", err))
+	}
+	i := &Identity{options: o, factory: f, generator: generator, keys: keys, authority: newAuthority()}
+	audiences := authenticator.Audiences{o.Issuer}
+	accounts := serviceaccount.JWTTokenAuthenticator([]string{o.Issuer}, keys, audiences, serviceaccount.NewValidator(getter{f}))
+	static := authenticator.WrapAudienceAgnosticToken(audiences, authenticator.TokenFunc(i.lookup))
+	token := tokenunion.New(static, accounts)
+	i.tokens = group.NewAuthenticatedGroupAdder(bearertoken.New(token))
+	i.all = i.authenticators(token)
+	i.impersonate = newImpersonation(o.Authorizer)
+	return i
+}
+
+// authenticators returns all ways to authenticate a request, in the order of kube-apiserver.
+func (i *Identity) authenticators(token authenticator.Token) authenticator.Request {
+	certificates := requestx509.New(x509.VerifyOptions{
+		Roots: i.authority.pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	}, requestx509.CommonNameUserConversion)
+	out := group.NewAuthenticatedGroupAdder(requestunion.New(
+		certificates, bearertoken.New(token), websocket.NewProtocolAuthenticator(token)))
+	if i.options.NoAnonymous {
+		return out
+	}
+	return requestunion.NewFailOnError(out, anonymous.NewAuthenticator(nil))
+}
+
+// NewToken returns a new bearer token of a user.
+func (i *Identity) NewToken(of registry.User) string {
+	token := rand.Text()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.issued == nil {
+		i.issued = Tokens{}
+	}
+	i.issued[token] = of
+	return token
+}
+
+// lookup finds the user of a static token, in a time that does not depend on the token.
+func (i *Identity) lookup(_ context.Context, token string) (*authenticator.Response, bool, error) {
+	var found *authenticator.Response
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, tokens := range []Tokens{i.options.Tokens, i.issued} {
+		for have, u := range tokens {
+			if subtle.ConstantTimeCompare([]byte(have), []byte(token)) == 1 {
+				found = &authenticator.Response{User: Info(u)}
+			}
+		}
+	}
+	return found, found != nil, nil
+}
+
+// Authenticate returns the user of a request: the impersonated one if there is one. The error is the answer.
+func (i *Identity) Authenticate(r *http.Request) (registry.User, error) {
+	audiences := authenticator.Audiences{i.options.Issuer}
+	// Authenticators remove the credentials that they have accepted, but testserver has not logged the request yet.
+	cleaned := r.Clone(authenticator.WithAudiences(r.Context(), audiences))
+	response, ok, err := i.all.AuthenticateRequest(cleaned)
+	if err != nil || !ok {
+		return registry.User{}, apierrors.NewUnauthorized("Unauthorized")
+	}
+	return i.impersonated(cleaned, response.User)
+}

@@ -1,0 +1,25 @@
+package identity
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
+
+// Resources returns the built-in resources of a server with the actions of this package. It does not change its
+// argument.
+func (i *Identity) Resources(all []*registry.Definition) []*registry.Definition {
+	out := slices.Clone(all)
+	actions := i.reviews()
+	for n, d := range out {
+		own := *d
+		own.Act = actions[d.GroupResource()]
+		if d.GroupResource() == (schema.GroupResource{Resource: "serviceaccounts"}) {
+			own.Actions = map[string]registry.Action{"token": i.RequestToken}
+		}
+		out[n] = &own
+	}
+	return out
+}

@@ -1,0 +1,93 @@
+package typed
+
+import (
+	"fmt"
+	"maps"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kubernetes/pkg/api/legacyscheme"
+
+	"github.com/leatproject/leat/testserver/internal/object"
+	"github.com/leatproject/leat/testserver/internal/registry"
+)
+
+// Take returns the Go value of a tree for the rules of Kubernetes. That is the value that an earlier step of the write
+// left in v, with the metadata of the tree, or else a conversion of the tree. The caller owns the value. v may be nil.
+//
+// The entries of managedFields have no fieldsV1 in the value: no rule reads these sets, and they are a large part of an
+// object. Untyped puts them back.
+func Take(v *registry.Values, kind schema.GroupVersionKind, tree object.Tree) (runtime.Object, error) {
+	meta := withoutSets(object.MapAt(tree, "metadata"))
+	if v != nil {
+		sent, ok := v.Sent.(runtime.Object)
+		v.Sent = nil
+		if ok && sent.GetObjectKind().GroupVersionKind() == kind && setMetadata(sent, meta) {
+			return sent, nil
+		}
+	}
+	out, err := legacyscheme.Scheme.New(kind)
+	if err != nil {
+		return nil, fmt.Errorf("typed: %w", err)
+	}
+	if meta != nil {
+		tree = maps.Clone(tree)
+		tree["metadata"] = meta
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out); err != nil {
+		return nil, fmt.Errorf("typed: decode a %s: %w", kind.Kind, err)
+	}
+	return out, nil
+}
+
+// withoutSets returns metadata whose managers have no sets of fields. It shares the other parts.
+func withoutSets(meta object.Tree) object.Tree {
+	entries := object.SliceAt(meta, managedFields)
+	if len(entries) == 0 {
+		return meta
+	}
+	light := make([]any, len(entries))
+	for i, e := range entries {
+		light[i] = e
+		if e, ok := e.(object.Tree); ok {
+			e = maps.Clone(e)
+			delete(e, "fieldsV1")
+			light[i] = e
+		}
+	}
+	meta = maps.Clone(meta)
+	meta[managedFields] = light
+	return meta
+}
+
+const managedFields = "managedFields"
+
+// setMetadata replaces the metadata of a value. It returns false if they have a wrong type.
+func setMetadata(value runtime.Object, meta object.Tree) bool {
+	of, ok := value.(metav1.ObjectMetaAccessor)
+	if !ok {
+		return false
+	}
+	into, ok := of.GetObjectMeta().(*metav1.ObjectMeta)
+	if !ok {
+		return false
+	}
+	*into = metav1.ObjectMeta{}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(meta, into) == nil
+}
+
+// Untyped returns the tree of a value that comes from Take for a tree. It sets the kind of the value, too. The rules of
+// Kubernetes may change everything except the entries of managedFields.
+func Untyped(value runtime.Object, kind schema.GroupVersionKind, from object.Tree) (object.Tree, error) {
+	value.GetObjectKind().SetGroupVersionKind(kind)
+	tree, err := runtime.DefaultUnstructuredConverter.ToUnstructured(value)
+	if err != nil {
+		return nil, fmt.Errorf("typed: %w", err)
+	}
+	meta := object.MapAt(tree, "metadata")
+	if entries := object.SliceAt(object.MapAt(from, "metadata"), managedFields); meta[managedFields] != nil {
+		meta[managedFields] = entries
+	}
+	return tree, nil
+}

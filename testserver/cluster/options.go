@@ -1,0 +1,72 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/leatproject/leat/testserver"
+)
+
+// Options are the options of a Cluster. The zero value is as strict as a real cluster without nodes.
+type Options struct {
+	// Server are the options of the API server. Unless Lenient is set, a cluster sets ManagedFields, StrictNamespaces
+	// and NamespaceLifecycle.
+	Server testserver.Options
+	// Lenient accepts what a real cluster refuses and tests often do not need: namespaces need not exist, managedFields
+	// are not recorded, and a deleted namespace takes its objects along at once.
+	Lenient bool
+
+	// Behaviour switches the controllers and nodes of the cluster.
+	Behaviour Behaviour
+
+	// Tokens are accepted bearer tokens, each with its user. Config and ConfigFor have tokens of their own. A request
+	// with another token gets 401.
+	Tokens Tokens
+	// NoAnonymous rejects requests without credentials. Otherwise they come from system:anonymous.
+	NoAnonymous bool
+	// RBAC authorizes requests by roles and bindings. The server then begins with the roles and bindings of a real one.
+	// Without RBAC, everyone may do everything.
+	RBAC bool
+
+	// DisableAdmissionPlugins and EnableAdmissionPlugins have the names of kube-apiserver, such as LimitRanger. The
+	// plugins that kube-apiserver enables by default are on, except those that only matter to real machines. Two more
+	// are off unless they are enabled, because they wait for controllers: ServiceAccount rejects pods until the default
+	// service account exists, and gives each pod a volume with a random name; TaintNodesByCondition taints new nodes.
+	DisableAdmissionPlugins, EnableAdmissionPlugins []string
+	// WebhookService returns the address (host:port) of a service that a webhook configuration or the conversion of a
+	// CustomResourceDefinition names. Nil means its name in the DNS of a cluster, which a test cannot resolve;
+	// configurations with a url need no service.
+	WebhookService func(namespace, name string, port int32) (string, error)
+	// WebhookDial connects to admission and conversion webhooks. Nil means the network. The certificates are those of
+	// the configurations, in caBundle.
+	WebhookDial func(ctx context.Context, network, address string) (net.Conn, error)
+
+	// CRDs are created before New returns. CRDDirectoryPaths name files and directories with more of them, in YAML or
+	// JSON; subdirectories are not read.
+	CRDs              []*apiextensionsv1.CustomResourceDefinition
+	CRDDirectoryPaths []string
+	// ErrorIfCRDPathMissing makes a path of CRDDirectoryPaths that does not exist an error.
+	ErrorIfCRDPathMissing bool
+}
+
+// server returns the options of the API server.
+func (o Options) server() testserver.Options {
+	if !o.Lenient {
+		o.Server.ManagedFields, o.Server.StrictNamespaces, o.Server.NamespaceLifecycle = true, true, true
+	}
+	return o.Server
+}
+
+// User is who sends a request: a name, a UID, groups and extra values. Authenticated users are also members of
+// system:authenticated. Members of system:masters may do everything.
+type User = user.DefaultInfo
+
+// Tokens maps bearer tokens to users. It never prints a token.
+type Tokens map[string]User
+
+// Format prints the number of tokens.
+func (t Tokens) Format(f fmt.State, _ rune) { fmt.Fprintf(f, "%d tokens", len(t)) }
