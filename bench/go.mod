@@ -6,6 +6,7 @@ go 1.26.0
 
 require (
 	github.com/leatproject/leat v0.0.0-00010101000000-000000000000
+	github.com/leatproject/leat/adapter/clientgo v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/e2e v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/zap v1.28.0
@@ -16,6 +17,11 @@ require (
 	k8s.io/client-go v0.37.2
 	k8s.io/klog/v2 v2.140.0
 	sigs.k8s.io/controller-runtime v0.25.2
+)
+
+require (
+	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/spf13/pflag v1.0.10 // indirect
 )
 
 require (
@@ -45,6 +51,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/websocket v1.5.4-0.20250319132907-e064f32e3674 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
+	github.com/leatproject/leat/packed/zstd v0.0.0-00010101000000-000000000000
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
 	github.com/modern-go/reflect2 v1.0.3-0.20250322232337-35a7c28c31ee // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
@@ -66,7 +73,7 @@ require (
 	gomodules.xyz/jsonpatch/v2 v2.4.0 // indirect
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
-	k8s.io/apiextensions-apiserver v0.37.0 // indirect
+	k8s.io/apiextensions-apiserver v0.37.2 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
 	sigs.k8s.io/json v0.0.0-20260909141634-11ed52e25bc5 // indirect
@@ -75,7 +82,16 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+// Other modules would raise these versions. The bench measures with those that users of leat get.
+replace (
+	github.com/gorilla/websocket => github.com/gorilla/websocket v1.5.3
+	go.uber.org/multierr => go.uber.org/multierr v1.10.0
+)
+
 replace (
 	github.com/leatproject/leat => ../
+	github.com/leatproject/leat/adapter/clientgo => ../adapter/clientgo
 	github.com/leatproject/leat/e2e => ../e2e
 )
+
+replace github.com/leatproject/leat/packed/zstd => ../packed/zstd

@@ -19,6 +19,17 @@ func TestProcessorTimeCounts(t *testing.T) {
 	require.Greater(t, spent.CPU, 5*time.Millisecond) // others may run too
 }
 
+func TestProcessorTimeOfAProcess(t *testing.T) {
+	for deadline := time.Now().Add(50 * time.Millisecond); time.Now().Before(deadline); {
+	}
+	own := Now().CPU
+	got, err := CPU(os.Getpid())
+	require.NoError(t, err)
+	require.InDelta(t, own.Seconds(), got.Seconds(), 0.05)
+	_, err = CPU(-1)
+	require.Error(t, err)
+}
+
 var kept [][]byte
 
 func TestAllocationsAreCounted(t *testing.T) {

@@ -35,6 +35,10 @@ var chartsOf = []chart{
 		name: "binary", title: "A program that watches pods, stripped, MB", row: "agents", metric: "binary MB",
 		entrants: []string{"leat, own struct", "leat, corev1.Pod", "client-go, corev1.Pod", "controller-runtime, corev1.Pod"},
 	},
+	{
+		name: "servers", title: "An API server for tests: 10,000 creates, processor time in s", row: "servers", metric: "10 k creates cpu s",
+		entrants: []string{"leat serve", "leat-server", "etcd and kube-apiserver"},
+	},
 }
 
 func chartTitle(name string) string {

@@ -57,6 +57,9 @@ except in *One handler that is stuck*, where only the backlog does.
 **Queues.** client-go's queue has the default rate limiter of controllers and no metrics. controller-runtime's queue
 counts its metrics, which cannot be disabled. leat's adds carry their causes, which the other queues do not have.
 
+**API servers.** Their processor time is that of their processes, as Linux counts it; the client is another process and
+does not count. The start of a process is wall time, and a busy machine makes it longer.
+
 **Programs.** The share of leat's own code is the difference to a program that is linked with the same dependencies and
 reads pods with them directly. A test compares the dependencies.
 

@@ -89,7 +89,7 @@ func TestTargetsNameWhatIsMeasured(t *testing.T) {
 			continue // its entrants are programs
 		}
 		at := -1
-		rows := runner.Rows(runner.Full)
+		rows := append(runner.Rows(runner.Full), runner.ServerRows()...)
 		for i := range rows {
 			if rows[i].Name == target.Row {
 				at = i
@@ -112,7 +112,7 @@ func TestTargetsNameWhatIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14") {
+	for _, id := range strings.Fields("P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15 P20") {
 		require.True(t, seen[id], id)
 	}
 }

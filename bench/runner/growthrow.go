@@ -6,10 +6,12 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
+var latencyColumns = []string{"p50 us", "p90 us", "p99 us", "p99.9 us", "cpu us/event", "kernel us/event"}
+
 func latencies(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Latency, Objects: z.Watched, Events: z.Latency}
 	row := Row{
-		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: z.Rounds, Columns: []string{"p50 us", "p99 us"},
+		Name: "latency", Title: "From a write to the handler", Quick: true, Rounds: z.Rounds, Columns: latencyColumns,
 		Note: "One event every two milliseconds. Time from before the server writes it until the handler is called.",
 		Entrants: []Entrant{
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""), entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
@@ -19,6 +21,19 @@ func latencies(z Sizes) Row {
 		},
 	}
 	return row.withExtras(2)
+}
+
+// reconciles measures single events of controllers.
+func reconciles(z Sizes) Row {
+	spec := subject.Spec{Work: subject.Reconcile, Objects: z.Watched, Events: z.Latency}
+	return Row{
+		Name: "reconcile", Title: "From a write to the reconcile", Quick: true, Rounds: z.Rounds, Columns: latencyColumns,
+		Note: "One event every two milliseconds. Time from before the server writes it until the reconcile begins, with one worker.",
+		Entrants: []Entrant{
+			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
+			entrant("controller-runtime, corev1.Pod", controllerRuntime, spec, subject.Full, ""),
+		},
+	}
 }
 
 // few is the smallest size of the growth rows.

@@ -192,11 +192,18 @@ func (r *run) turnWithCluster(ctx context.Context, e Entrant) (subject.Metrics, 
 
 // real measures the rows that need real servers.
 func (r *run) real(ctx context.Context, result *Result) (err error) {
+	if err := r.servers(ctx, result); err != nil {
+		return err
+	}
+	rows := r.choose(RealRows())
+	if len(rows) == 0 {
+		return nil
+	}
 	c, stop, err := r.startCluster(ctx)
 	if err != nil {
 		return fmt.Errorf("runner: real servers: %w", err)
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	r.cluster = c
-	return r.measure(ctx, r.choose(RealRows()), result)
+	return r.measure(ctx, rows, result)
 }

@@ -23,6 +23,7 @@ type Entrant struct {
 	Spec    subject.Spec
 	Env     []string
 	Single  bool // events come one by one
+	TLS     bool // of a test server of leat
 	Extra   bool // without a target: a quick run skips it
 	Rounds  int  // at most so many; 0 means the row's number
 }
@@ -83,7 +84,7 @@ var (
 func Rows(z Sizes) []Row {
 	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
 	rows = append(rows, inMemory(z)...)
-	return append(rows, latencies(z), growth(z), changes(z))
+	return append(rows, latencies(z), reconciles(z), growth(z), changes(z))
 }
 
 var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s"}
@@ -102,6 +103,8 @@ func events(z Sizes, tls bool) Row {
 			entrant("leat, corev1.Pod, protobuf", leat, spec, subject.Full, subject.Protobuf),
 			entrant("client-go, corev1.Pod, protobuf", clientGo, spec, subject.Full, subject.Protobuf),
 			entrant("leat, 8 fields, protobuf", leat, spec, subject.Struct, subject.Protobuf),
+			entrant("leat, corev1.Pod packed, protobuf", leat, spec, subject.Packed, subject.Protobuf),
+			entrant("leat, corev1.Pod compressed, protobuf", leat, spec, subject.Compressed, subject.Protobuf),
 			extra(entrant("client-go, corev1.Pod, JSON, stripped", clientGo, stripped, subject.Full, subject.JSON)),
 			extra(entrant("client-go, corev1.Pod, protobuf, stripped", clientGo, stripped, subject.Full, subject.Protobuf)),
 			extra(entrant("leat, metadata", leat, spec, subject.Metadata, "")),
@@ -154,6 +157,8 @@ func caches(z Sizes) Row {
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
+			entrant("leat, corev1.Pod packed", leat, spec, subject.Packed, ""),
+			entrant("leat, corev1.Pod compressed", leat, spec, subject.Compressed, ""),
 			extra(entrant("leat, corev1.Pod, listed", leat, listing, subject.Full, "")),
 			extra(listed(entrant("client-go, corev1.Pod, listed", clientGo, spec, subject.Full, ""))),
 			extra(listed(entrant("client-go, corev1.Pod, stripped, listed", clientGo, stripped, subject.Full, ""))),

@@ -93,8 +93,13 @@ func (r *run) build(ctx context.Context, rows []Row) error {
 }
 
 func goBuild(ctx context.Context, o Options, name, pkg string, flags ...string) error {
+	return goBuildIn(ctx, o, o.Folder, name, pkg, flags...)
+}
+
+// goBuildIn builds a program of the module in a folder.
+func goBuildIn(ctx context.Context, o Options, folder, name, pkg string, flags ...string) error {
 	cmd := exec.CommandContext(ctx, "go", slices.Concat([]string{"build", "-trimpath"}, flags, []string{"-o", filepath.Join(o.Binaries, name), pkg})...)
-	cmd.Dir, cmd.Env = o.Folder, append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("runner: build %s: %w\n%s", pkg, err, output)
 	}

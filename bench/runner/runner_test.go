@@ -55,7 +55,7 @@ func TestTurnsRotate(t *testing.T) {
 func TestRowsAreSound(t *testing.T) {
 	for _, sizes := range []Sizes{Full, Quick} {
 		names := map[string]bool{}
-		for _, row := range Rows(sizes) {
+		for _, row := range append(Rows(sizes), ServerRows()...) {
 			require.False(t, names[row.Name], row.Name)
 			names[row.Name] = true
 			require.NotEmpty(t, row.Columns, row.Name)
@@ -145,7 +145,7 @@ func TestProcessThatFails(t *testing.T) {
 func TestLatency(t *testing.T) {
 	report := &subject.Report{Metrics: subject.Metrics{}, Arrivals: map[string]int64{"1": 3000, "2": 9000, "3": 20_000, "x": 1, "9": 7}}
 	latency(report, map[uint64]int64{1: 1000, 2: 2000, 3: 1000, 9: 0})
-	require.Equal(t, subject.Metrics{"p50 us": 7, "p99 us": 19}, report.Metrics)
+	require.Equal(t, subject.Metrics{"p50 us": 7, "p90 us": 19, "p99 us": 19, "p99.9 us": 19}, report.Metrics)
 }
 
 func TestMachine(t *testing.T) {
@@ -221,7 +221,7 @@ func TestModuleVersions(t *testing.T) {
 	for _, m := range regexp.MustCompile(`(?m)^\s+(\S+) (v\S+)$`).FindAllStringSubmatch(string(content), -1) {
 		leats[m[1]] = m[2]
 	}
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Version}}{{end}}", "./cmd/...", "./agent/...")
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{with .Replace}}{{.Version}}{{else}}{{.Version}}{{end}}{{end}}", "./cmd/...", "./agent/...")
 	cmd.Dir = ".."
 	output, err := cmd.Output()
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ type Metrics map[string]float64
 // Report is the last line that a subject writes.
 type Report struct {
 	Metrics  Metrics
-	Arrivals map[string]int64 // of Latency: when the handler got each version, in nanoseconds of the wall clock
+	Arrivals map[string]int64 // of Latency and Reconcile: when the handler got each version, in nanoseconds of the wall clock
 	Error    string
 }
 
@@ -53,7 +53,7 @@ func Do(l Library, s Spec, report *Report, in io.Reader, out io.Writer) error {
 	defer cancel()
 	w := &worker{library: l, spec: s, report: report, in: bufio.NewReader(in), out: out}
 	works := map[Work]func(context.Context) error{
-		Sync: w.sync, Events: w.events, Relist: w.relist, Latency: w.latency,
+		Sync: w.sync, Events: w.events, Relist: w.relist, Latency: w.latency, Reconcile: w.latency,
 		Fanout: w.fanout, Hindered: w.hindered, Backlog: w.backlog, Stuck: w.stuck, Overhead: w.overhead,
 		Queue: w.queue, QueueContended: w.queueContended, QueuePriorities: w.queuePriorities,
 		QueueDelayed: w.queueDelayed, QueueLimited: w.queueLimited, Readers: w.readers, Finders: w.finders,

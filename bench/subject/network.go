@@ -24,7 +24,11 @@ type follower struct {
 
 // follow starts an informer and waits until its handler has received every object.
 func (w *worker) follow(ctx context.Context) (*follower, error) {
-	if w.library.Informer == nil {
+	start := w.library.Informer
+	if w.spec.Work == Reconcile {
+		start = w.library.Controller
+	}
+	if start == nil {
 		return nil, ErrUnsupported
 	}
 	f := &follower{synced: make(chan struct{}), ended: make(chan error, 1)}
@@ -34,7 +38,7 @@ func (w *worker) follow(ctx context.Context) (*follower, error) {
 		return nil, err
 	}
 	f.before = measure.Now()
-	f.Informer, err = w.library.Informer(w.spec, Hooks{Added: f.add(w.spec.Objects), Updated: func(old, new Versioned) {
+	f.Informer, err = start(w.spec, Hooks{Added: f.add(w.spec.Objects), Updated: func(old, new Versioned) {
 		if f.updated != nil {
 			f.updated(old, new)
 		}
@@ -174,7 +178,7 @@ func (w *worker) relist(ctx context.Context) error {
 	return f.stop()
 }
 
-// latency records when each change reaches the handler.
+// latency records when each change reaches the handler or the reconcile, and the processor time of these changes.
 func (w *worker) latency(ctx context.Context) error {
 	f, err := w.follow(ctx)
 	if err != nil {
@@ -184,18 +188,26 @@ func (w *worker) latency(ctx context.Context) error {
 		version string
 		at      int64
 	}
-	arrivals, done := make([]arrival, 0, w.spec.Events), make(chan struct{})
+	arrivals, done := make([]arrival, 0, w.spec.Events), make(chan measure.Usage, 1)
 	f.updated = func(_, new Versioned) {
 		arrivals = append(arrivals, arrival{new.GetResourceVersion(), time.Now().UnixNano()})
 		if len(arrivals) == w.spec.Events {
-			close(done)
+			done <- measure.Now()
 		}
 	}
 	runtime.GC()
+	stopProfile, err := w.profile()
+	if err != nil {
+		return err
+	}
+	before := measure.Now()
 	if err := w.ready(); err != nil {
 		return err
 	}
-	<-done
+	spent, events := (<-done).Since(before), float64(w.spec.Events)
+	stopProfile()
+	w.set("cpu us/event", micros(spent.CPU)/events)
+	w.set("kernel us/event", micros(spent.Kernel)/events)
 	w.report.Arrivals = make(map[string]int64, len(arrivals))
 	for _, a := range arrivals {
 		w.report.Arrivals[a.version] = a.at

@@ -11,9 +11,12 @@ import (
 // Form is the type of the objects in the cache.
 type Form string
 
-// The forms: a whole corev1.Pod, the eight fields of Pod, metadata only, and a map.
+// The forms: a whole corev1.Pod, the same as bytes or as compressed bytes, the eight fields of Pod, metadata only, and
+// a map.
 const (
 	Full         Form = "full"
+	Packed       Form = "packed"
+	Compressed   Form = "compressed"
 	Struct       Form = "struct"
 	Metadata     Form = "metadata"
 	Unstructured Form = "unstructured"
@@ -31,12 +34,14 @@ const (
 // Work is what a subject does and measures.
 type Work string
 
-// The works with a server. Sync fills a cache. Events, Relist and Latency measure what follows.
+// The works with a server. Sync fills a cache. Events, Relist, Latency and Reconcile measure what follows.
 const (
 	Sync    Work = "sync"
 	Events  Work = "events"
 	Relist  Work = "relist"
 	Latency Work = "latency"
+	// Reconcile is Latency for a controller with one worker: the time until a reconcile begins.
+	Reconcile Work = "reconcile"
 )
 
 // The works without a server.
@@ -83,6 +88,19 @@ var ErrUnsupported = errors.New("subject: this library cannot do that")
 type Hooks struct {
 	Added   func()
 	Updated func(old, new Versioned)
+}
+
+// PerObject returns hooks for reconciles, which do not know whether an object is new: Updated calls Added for as many
+// objects as there are at first.
+func (h Hooks) PerObject(objects int) Hooks {
+	seen := 0
+	return Hooks{Added: h.Added, Updated: func(old, new Versioned) {
+		if seen++; seen <= objects {
+			h.Added()
+		} else {
+			h.Updated(old, new)
+		}
+	}}
 }
 
 // Versioned is the part of an object that handlers of the bench read.
@@ -142,7 +160,9 @@ type Cache interface {
 // Library is a measured library. A nil function means that the library has no such feature.
 type Library struct {
 	Informer func(s Spec, h Hooks) (Informer, error)
-	Shared   func(s Source) Shared
-	Queue    func() Keys
-	Cache    func(indexed string) Cache // by a label; empty has no index
+	// Controller calls the hooks when a reconcile begins: Added for the first of each object, and then Updated.
+	Controller func(s Spec, h Hooks) (Informer, error)
+	Shared     func(s Source) Shared
+	Queue      func() Keys
+	Cache      func(indexed string) Cache // by a label; empty has no index
 }

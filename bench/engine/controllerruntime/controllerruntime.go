@@ -1,4 +1,4 @@
-// Package controllerruntime drives the priority queue of controller-runtime in the bench.
+// Package controllerruntime drives the priority queue and a controller of controller-runtime in the bench.
 package controllerruntime
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/leatproject/leat/bench/subject"
 )
 
-// Library is the priority queue of controller-runtime with the defaults of its controllers. Its caches are client-go's.
-func Library() subject.Library { return subject.Library{Queue: newQueue} }
+// Library is controller-runtime with its defaults: the priority queue, and a controller. Its caches are client-go's.
+func Library() subject.Library { return subject.Library{Queue: newQueue, Controller: newController} }
 
 type queue struct {
 	priorityqueue.PriorityQueue[subject.Key]

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,7 +16,10 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/bench/subject"
 	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/packed"
+	"github.com/leatproject/leat/packed/zstd"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/workqueue"
 )
@@ -24,7 +28,7 @@ var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: 
 
 // Library is leat with its defaults.
 func Library() subject.Library {
-	return subject.Library{Informer: newInformer, Shared: newShared, Queue: newQueue, Cache: newCache}
+	return subject.Library{Informer: newInformer, Controller: newController, Shared: newShared, Queue: newQueue, Cache: newCache}
 }
 
 func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
@@ -35,6 +39,10 @@ func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
 	switch s.Form {
 	case subject.Full:
 		return withHooks(apiclient.NewTyped[*corev1.Pod](client, pods, ""), s, h)
+	case subject.Packed:
+		return held(apiclient.NewTyped[*corev1.Pod](client, pods, ""), packed.Bytes[*corev1.Pod](), s, h)
+	case subject.Compressed:
+		return held(apiclient.NewTyped[*corev1.Pod](client, pods, ""), packed.Coded[*corev1.Pod](zstd.Train), s, h)
 	case subject.Struct:
 		return withHooks(apiclient.NewPartial[*subject.Pod](client, pods, ""), s, h)
 	case subject.Metadata:
@@ -54,7 +62,14 @@ func configOf(s subject.Spec) apiclient.Config {
 
 // withHooks returns an informer with one handler.
 func withHooks[T api.Object](lw api.ListerWatcher[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
-	i := inform[T]{informer.New(lw, informer.Options[T]{Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep})}
+	return held(lw, nil, s, h)
+}
+
+// held is withHooks for objects that are held in another way than decoded. The handler then needs only the versions.
+func held[T api.Object](lw api.ListerWatcher[T], hold informer.Holding[T], s subject.Spec, h subject.Hooks) (subject.Informer, error) {
+	i := inform[T]{informer.New(lw, informer.Options[T]{
+		Tuning: reflector.Tuning{NoWatchList: s.Listed}, KeepManagedFields: s.Keep, Hold: hold,
+	})}
 	return i, i.Handle(h, s.Coalesce)
 }
 
@@ -72,8 +87,39 @@ func (i inform[T]) Handle(h subject.Hooks, coalesce bool) error {
 	_, err := i.AddEventHandler(informer.HandlerFuncs[T]{
 		AddFunc:    func(T, bool) { h.Added() },
 		UpdateFunc: func(old, new T) { h.Updated(old, new) },
-	}, informer.HandlerOptions{Coalesce: coalesce})
+	}, informer.HandlerOptions{Coalesce: coalesce, IdentityOnly: i.Options().Hold != nil})
 	return err
+}
+
+// controlled is an informer with a controller that has one worker.
+type controlled struct {
+	inform[*corev1.Pod]
+	*controller.Controller[api.Key]
+}
+
+func newController(s subject.Spec, h subject.Hooks) (subject.Informer, error) {
+	client, err := apiclient.New(configOf(s))
+	if err != nil {
+		return nil, err
+	}
+	i := inform[*corev1.Pod]{informer.New(apiclient.NewTyped[*corev1.Pod](client, pods, ""), informer.Options[*corev1.Pod]{})}
+	h = h.PerObject(s.Objects)
+	reconcile := func(_ context.Context, key api.Key) (controller.Result, error) {
+		pod, _ := i.Cache().Get(key)
+		h.Updated(nil, pod)
+		return controller.Result{}, nil
+	}
+	c := controller.New("bench", controller.Func[api.Key](reconcile), controller.Options{Workers: 1})
+	c.Watch(controller.For[*corev1.Pod](i.Informer))
+	return controlled{i, c}, nil
+}
+
+// Run runs the informer and the controller.
+func (c controlled) Run(ctx context.Context) error {
+	var g errgroup.Group
+	g.Go(func() error { return c.Informer.Run(ctx) })
+	g.Go(func() error { return c.Controller.Run(ctx) })
+	return g.Wait()
 }
 
 // shared is an informer of a source in memory.
