@@ -81,7 +81,7 @@ func serveInBackground(t *testing.T) (url, path string) {
 		}
 		require.NoError(t, serve.Wait())
 	})
-	cfg, _, err := kubeconfig.Load(kubeconfig.Options{Path: path})
+	cfg, _, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: path})
 	require.NoError(t, err)
 	return cfg.Host, path
 }

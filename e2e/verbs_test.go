@@ -106,7 +106,7 @@ func exercisePatches(t *testing.T, c *apiclient.TypedClient[*appsv1.Deployment],
 	_, err = c.Patch(t.Context(), key, json, apiclient.PatchOptions{})
 	require.True(t, apierrors.IsInvalid(err), "the test of a JSON patch passed: %v", err)
 
-	mine := apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "e2e"}}
+	mine := apiclient.ApplyOptions{FieldManager: "e2e"}
 	patched, err = c.Apply(t.Context(), key, object{"metadata": object{"labels": object{"applied": "yes"}}}, mine)
 	require.NoError(t, err)
 	require.Equal(t, labelSet{"merge": "no", "applied": "yes"}, patched.Labels)
@@ -181,7 +181,7 @@ func TestKubeconfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "kubeconfig")
 			require.NoError(t, kubeconfig.Write(file, config, "kube-system"))
-			loaded, namespace, err := kubeconfig.Load(kubeconfig.Options{Path: file})
+			loaded, namespace, err := kubeconfig.Load(t.Context(), kubeconfig.Options{Path: file})
 			require.NoError(t, err)
 			require.Equal(t, "kube-system", namespace)
 			client := newClient(t, loaded)

@@ -23,18 +23,26 @@ func TestModuleVersions(t *testing.T) {
 	}
 }
 
-// required returns the versions that a go.mod requires, by module.
+// required returns the versions that a go.mod requires, by module. A version that replaces another one counts.
 func required(t *testing.T, file string) map[string]string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "mod", "edit", "-json", file).Output()
 	require.NoError(t, err)
 	var parsed struct {
 		Require []struct{ Path, Version string }
+		Replace []struct {
+			Old, New struct{ Path, Version string }
+		}
 	}
 	require.NoError(t, json.Unmarshal(out, &parsed))
 	versions := make(map[string]string, len(parsed.Require))
 	for _, r := range parsed.Require {
 		versions[r.Path] = r.Version
+	}
+	for _, r := range parsed.Replace {
+		if r.New.Version != "" {
+			versions[r.Old.Path] = r.New.Version
+		}
 	}
 	return versions
 }

@@ -101,6 +101,18 @@ func (c *Cluster) ClientCertificate(user string, groups ...string) (cert, key []
 	return c.authority.issueClient(user, groups)
 }
 
+// Processes returns the ids of the running servers.
+func (c *Cluster) Processes() (ids []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range []*process{c.etcd, c.apiServer} {
+		if p != nil {
+			ids = append(ids, p.cmd.Process.Pid)
+		}
+	}
+	return ids
+}
+
 // Log returns the last lines of kube-apiserver's log.
 func (c *Cluster) Log(lines int) string {
 	return tail(filepath.Join(c.dir, apiServerLog), lines)

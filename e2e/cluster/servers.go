@@ -111,7 +111,8 @@ func (c *Cluster) apiServerFlags() []string {
 		"--client-ca-file=" + file(caFile),
 		"--token-auth-file=" + file(tokenFile),
 		"--authorization-mode=RBAC",
-		"--service-account-issuer=https://leat.invalid",
+		"--service-account-issuer=https://kubernetes.default.svc.cluster.local", // that of kubeadm
+		"--service-account-jwks-uri=" + c.URL() + "/openid/v1/jwks",
 		"--service-account-key-file=" + file(accountKey),
 		"--service-account-signing-key-file=" + file(accountKey),
 		"--disable-admission-plugins=ServiceAccount", // pods would need service accounts, which no controller creates here

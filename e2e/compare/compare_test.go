@@ -16,6 +16,7 @@ import (
 	"github.com/leatproject/leat/e2e/cluster"
 	"github.com/leatproject/leat/e2e/compare"
 	"github.com/leatproject/leat/testserver"
+	typed "github.com/leatproject/leat/testserver/cluster"
 )
 
 var (
@@ -157,23 +158,24 @@ func (c *comparison) check(s *compare.Step, found []compare.Difference) {
 }
 
 func startTestServer(t *testing.T) *compare.Target {
-	server := testserver.New(testserver.Options{
-		HTTP2: true, ManagedFields: true, StrictNamespaces: true, Compress: true,
-		Tokens:    testserver.Tokens{compare.AdminToken: "admin", compare.RestrictedToken: cluster.RestrictedUser},
-		Authorize: authorize,
+	server, err := typed.New(typed.Options{
+		Server: testserver.Options{HTTP2: true, Compress: true},
+		RBAC:   true,
+		Tokens: typed.Tokens{
+			compare.AdminToken:      {Name: "admin", UID: "admin-uid", Groups: []string{"system:masters"}},
+			compare.RestrictedToken: {Name: cluster.RestrictedUser, UID: "restricted-uid"},
+		},
+		EnableAdmissionPlugins: []string{"TaintNodesByCondition"},
+		// kube-apiserver runs alone too.
+		Behaviour: typed.Behaviour{
+			NoGarbageCollection: true, NoNamespaceDeletion: true, NoServiceAccounts: true, NoDisruptionBudgets: true,
+		},
 	})
+	require.NoError(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	during(t, func(ctx context.Context) error { return server.Serve(ctx, listener) })
-	return start(t, &compare.Target{Name: "test server", URL: "https://" + listener.Addr().String(), CA: server.CA()})
-}
-
-// authorize forbids the restricted user everything, as RBAC does with a user who has no role.
-func authorize(r testserver.Request) error {
-	if r.User == cluster.RestrictedUser {
-		return errors.New("no role")
-	}
-	return nil
+	return start(t, &compare.Target{Name: "test server", URL: "https://" + listener.Addr().String(), CA: server.Server.CA()})
 }
 
 func startCluster(t *testing.T) *compare.Target {

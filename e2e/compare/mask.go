@@ -36,7 +36,7 @@ var patterns = []replacement{
 	{":", regexp.MustCompile(`\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)? [+-]\d{4} \w+( m=\S+)?`), "<time>"},
 	{":", regexp.MustCompile(`[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d [+-]\d{4}`), "<time>"},
 	{"too old", regexp.MustCompile(`(too old resource version: )\d+ \(\d+\)`), "${1}<version> (<version>)"},
-	{"ersion", regexp.MustCompile(`(?i)(resource ?version"?:? ?"?)\d+`), "${1}<version>"},
+	{"ersion", regexp.MustCompile(`(?i)(resource ?version\\*"?:? ?\\*"?)\d+`), "${1}<version>"},
 	{"ersion in", regexp.MustCompile(`(?i)(resource ?version in (the )?(record|object meta)[: (]+)\d+`), "${1}<version>"},
 	{"current: ", regexp.MustCompile(`(current: )\d+`), "${1}<version>"},
 	{"10.0.0.", regexp.MustCompile(`\b10\.0\.0\.\d+\b`), "<address>"},
@@ -154,8 +154,11 @@ func (m *mask) value(key string, value any) any {
 		for i, item := range v {
 			masked[i] = m.value(key, item)
 		}
-		if key == "managedFields" {
+		switch key {
+		case "managedFields":
 			sortManagers(masked)
+		case "resourceRules", "nonResourceRules": // kube-apiserver lists them in random order
+			sort.SliceStable(masked, func(i, j int) bool { return fmt.Sprint(masked[i]) < fmt.Sprint(masked[j]) })
 		}
 		return masked
 	case map[string]any:

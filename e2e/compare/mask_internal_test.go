@@ -55,7 +55,7 @@ func TestMaskTexts(t *testing.T) {
 		"a  1  13s":                          "a  1  <age>",
 		"2m5s ago":                           "<age> ago",
 		"10.0.0.17 and 10.1.0.17":            "<address> and 10.1.0.17",
-		"v1.36.3-dirty with go1.26.8":        "<git version> with <go version>",
+		"v1.37.2-dirty with go1.26.8":        "<git version> with <go version>",
 		"404 page not found, 3 replicas":     "404 page not found, 3 replicas",
 		"33333333-1111-1111-1111-111111111a": "33333333-1111-1111-1111-111111111a",
 	} {

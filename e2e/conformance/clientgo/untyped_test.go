@@ -1,0 +1,106 @@
+package clientgo_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+)
+
+// TestDynamic takes an object of each type through its life with the dynamic client, beginning with an apply.
+func TestDynamic(t *testing.T) {
+	t.Parallel()
+	c := dynamic.NewForConfigOrDie(server.Config)
+	for _, s := range allSamples(t) {
+		t.Run(s.label(), func(t *testing.T) {
+			require.NoError(t, s.missing)
+			dynamicLife(t, c.Resource(s.mapping.Resource).Namespace(s.GetNamespace()), s)
+		})
+	}
+}
+
+func dynamicLife(t *testing.T, c dynamic.ResourceInterface, s sample) {
+	t.Helper()
+	s.SetLabels(map[string]string{"by": "apply"})
+	apply := metav1.ApplyOptions{FieldManager: "conformance"}
+	first, err := c.Apply(t.Context(), s.GetName(), s.Unstructured, apply)
+	require.NoError(t, err)
+	require.Equal(t, s.GetAPIVersion(), first.GetAPIVersion())
+	require.Equal(t, s.GetKind(), first.GetKind())
+	requireRest(t, first.GetResourceVersion(), func() (metav1.Object, error) {
+		return c.Apply(t.Context(), s.GetName(), s.Unstructured, apply)
+	})
+
+	other := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": s.GetAPIVersion(), "kind": s.GetKind(),
+		"metadata": map[string]any{"name": s.GetName(), "labels": map[string]any{"by": "other"}},
+	}}
+	_, err = c.Apply(t.Context(), s.GetName(), other, metav1.ApplyOptions{FieldManager: "other"})
+	require.True(t, apierrors.IsConflict(err), "%v", err)
+	require.ErrorContains(t, err, `conflict with "conformance"`)
+	require.ErrorContains(t, err, ".metadata.labels.by")
+	forced, err := c.Apply(t.Context(), s.GetName(), other, metav1.ApplyOptions{FieldManager: "other", Force: true})
+	require.NoError(t, err)
+	require.Equal(t, "other", forced.GetLabels()["by"])
+
+	list, err := c.List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + s.GetName()})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
+	require.Equal(t, s.GetKind()+"List", list.GetKind())
+	read, err := c.Get(t.Context(), s.GetName(), metav1.GetOptions{})
+	require.NoError(t, err)
+	read.SetAnnotations(map[string]string{"by": "update"})
+	updated, err := c.Update(t.Context(), read, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.Equal(t, "update", updated.GetAnnotations()["by"])
+	dry, err := c.Patch(t.Context(), s.GetName(), types.MergePatchType, []byte(`{"metadata":{"annotations":{"by":"patch"}}}`),
+		metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+	require.NoError(t, err)
+	require.Equal(t, "patch", dry.GetAnnotations()["by"])
+	read, err = c.Get(t.Context(), s.GetName(), metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, updated.GetResourceVersion(), read.GetResourceVersion(), "a dry run stores nothing")
+	background := metav1.DeletePropagationBackground
+	require.NoError(t, c.Delete(t.Context(), s.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}))
+}
+
+// TestMetadata reads, watches, patches and deletes an object of each type, of which the client sees the metadata only.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	objects := dynamic.NewForConfigOrDie(server.Config)
+	all := metadata.NewForConfigOrDie(server.Config)
+	for _, s := range allSamples(t) {
+		t.Run(s.label(), func(t *testing.T) {
+			require.NoError(t, s.missing)
+			s.SetLabels(map[string]string{"by": "create"})
+			_, err := objects.Resource(s.mapping.Resource).Namespace(s.GetNamespace()).Create(t.Context(), s.Unstructured, metav1.CreateOptions{})
+			require.NoError(t, err)
+			c := all.Resource(s.mapping.Resource).Namespace(s.GetNamespace())
+			options := metav1.ListOptions{FieldSelector: "metadata.name=" + s.GetName()}
+			list, err := c.List(t.Context(), options)
+			require.NoError(t, err)
+			require.Len(t, list.Items, 1)
+			require.Equal(t, "create", list.Items[0].Labels["by"])
+			options.ResourceVersion = list.ResourceVersion
+			watching, err := c.Watch(t.Context(), options)
+			require.NoError(t, err)
+			defer watching.Stop()
+			for range 3 {
+				patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{"at": list.Items[0].ResourceVersion}}})
+				require.NoError(t, err)
+				patched, err := c.Patch(t.Context(), s.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+				require.NoError(t, err)
+				list.Items[0].ResourceVersion = patched.ResourceVersion
+			}
+			background := metav1.DeletePropagationBackground
+			require.NoError(t, c.Delete(t.Context(), s.GetName(), metav1.DeleteOptions{PropagationPolicy: &background}))
+			requireEnd(t, watching)
+		})
+	}
+}

@@ -1,0 +1,2 @@
+// Package clientnode tests @kubernetes/client-node, the client for JavaScript. It has only tests.
+package clientnode

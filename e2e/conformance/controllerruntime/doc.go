@@ -1,0 +1,2 @@
+// Package controllerruntime tests an API server with the client, the cache and the manager of controller-runtime.
+package controllerruntime

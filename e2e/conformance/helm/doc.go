@@ -1,0 +1,2 @@
+// Package helm tests Helm. It has only tests.
+package helm

@@ -1,0 +1,2 @@
+// Package samples holds one valid object of each built-in resource.
+package samples
