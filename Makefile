@@ -2,7 +2,7 @@
 
 GO ?= go
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-MODULES = . bench e2e e2e/servers tools
+MODULES = . adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd bench e2e e2e/conformance e2e/servers tools
 PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
 
 # How long make fuzz stays with each target, and of which packages.
@@ -14,10 +14,10 @@ SOAKTIME ?= 2m
 SOAKFLAGS ?=
 
 KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers/go.mod)
-SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kubectl
+SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-bench bench bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-cluster test-bench conformance conformance-all bench bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,11 +27,29 @@ demo: ## an API server, a controller and the whole pipeline between them, in one
 
 test: ## every test of the root module, with the race detector, and codec without unsafe
 	$(GO) test -race ./...
+	$(GO) test -C packed/zstd -race ./...
+	$(GO) test -C adapter/clientgo -race ./...
+	$(GO) test -C adapter/otel -race ./...
 	$(GO) test -tags purego -short ./codec/...
 
-# One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores.
-e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver
-	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v ./...
+# Kubernetes' own packages take minutes to build with a cold cache, and as long again with the race detector. So CI
+# tests this module without it. Use make test-cluster RACE=-race after changes that concern concurrency.
+RACE ?=
+test-cluster: ## the tests of the typed server, and of the adapter that is tested against it
+	$(GO) test -C testserver/cluster $(RACE) ./...
+	$(GO) test -C adapter/controllerruntime $(RACE) ./...
+
+# One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores. The
+# race detector leaves out the comparison, which contains Kubernetes.
+e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver, and the test server compared with it
+	$(GO) test -C e2e -race -count=1 -timeout=20m -p 1 -v $$($(GO) -C e2e list ./... | grep -v /compare)
+	$(GO) test -C e2e -count=1 -timeout=20m ./compare
+
+conformance: $(SERVERS) ## client-go, controller-runtime and kube-controller-manager with their defaults, against the typed server
+	$(GO) test -C e2e/conformance -count=1 -p 1 $$($(GO) -C e2e/conformance list ./... | grep -v -e /suites -e /helm)
+
+conformance-all: $(SERVERS) ## the same, with Helm and controller-runtime's own suites (some minutes)
+	$(GO) test -C e2e/conformance -count=1 -p 1 -timeout=20m ./...
 
 soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless heap, goroutines and descriptors are flat
 	$(GO) run -race ./internal/soak -time $(SOAKTIME) $(SOAKFLAGS)
@@ -48,7 +66,7 @@ test-bench: ## the tests of the bench itself, and of where leat meets client-go
 bench-real: $(SERVERS) ## the same against a real etcd and kube-apiserver; adds its rows to docs/benchmarks.md
 	$(GO) -C bench run ./cmd/bench -real ../e2e/bin -docs ../docs
 
-servers: $(SERVERS) ## build etcd, kube-apiserver and kubectl into e2e/bin
+servers: $(SERVERS) ## build etcd, kube-apiserver, kube-controller-manager and kubectl into e2e/bin
 
 e2e/bin/etcd: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building etcd (half a minute with a cold cache)"
@@ -63,6 +81,13 @@ e2e/bin/kube-apiserver: e2e/servers/go.mod e2e/servers/go.sum
 	@echo "building kube-apiserver $(KUBERNETES) (four to six minutes with a cold cache)"
 	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-apiserver \
 		k8s.io/kubernetes/cmd/kube-apiserver
+	@touch $@
+
+# It shares most packages with kube-apiserver, which is built first.
+e2e/bin/kube-controller-manager: e2e/servers/go.mod e2e/servers/go.sum
+	@echo "building kube-controller-manager $(KUBERNETES) (two minutes with a cold cache)"
+	@CGO_ENABLED=0 $(GO) build -C e2e/servers -trimpath -ldflags='-s -w $(VERSION_FLAGS)' -o ../bin/kube-controller-manager \
+		k8s.io/kubernetes/cmd/kube-controller-manager
 	@touch $@
 
 # Not a server, but a client that knows nothing of leat, and so a witness.
@@ -88,7 +113,7 @@ lint-tidy:
 
 lint-vet:
 	@echo "go vet"; $(GO) vet ./...
-	@set -e; for module in bench e2e; do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
+	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd bench e2e e2e/conformance; do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
 	@set -e; for platform in $(PLATFORMS); do \
 		echo "go vet for $$platform"; \
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || \
@@ -97,7 +122,7 @@ lint-vet:
 
 lint-static:
 	@echo "staticcheck"; $(TOOL) staticcheck ./...
-	@set -e; for module in bench e2e; do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
+	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd bench e2e e2e/conformance; do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
 
 vuln: ## known vulnerabilities that the code can reach (govulncheck; asks vuln.go.dev)
 	$(TOOL) govulncheck ./...

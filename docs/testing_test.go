@@ -37,7 +37,7 @@ func (m mirror) Reconcile(ctx context.Context, key api.Key) (controller.Result, 
 		return controller.Result{}, err
 	}
 	intent := map[string]any{"data": source.Data}
-	_, err := m.copies.Apply(ctx, name, intent, apiclient.ApplyOptions{ApplyOptions: metav1.ApplyOptions{FieldManager: "mirror"}})
+	_, err := m.copies.Apply(ctx, name, intent, apiclient.ApplyOptions{FieldManager: "mirror"})
 	return controller.Result{}, err
 }
 

@@ -32,7 +32,8 @@ var table = []layer{
 	{"apiclient/internal/call", "apiclient/internal/auth apiclient/internal/secret apiclient/internal/transport"},
 	{"apiclient", "api codec apiclient/internal/auth apiclient/internal/call apiclient/internal/secret apiclient/internal/transport internal/quote internal/regularfile"},
 	{"apiclient/exec", "api apiclient internal/quote internal/regularfile"},
-	{"apiclient/websocket apiclient/discovery", "api apiclient internal/quote"},
+	{"apiclient/discovery", "api apiclient internal/quote"},
+	{"apiclient/websocket", "api apiclient codec internal/quote"},
 	{"apiclient/kubeconfig", "api apiclient apiclient/exec internal/quote internal/regularfile"},
 	{"webhook", "api codec internal/graceful internal/quote internal/regularfile internal/runstate"},
 	{"webhook/selfsigned accessreview", "api apiclient"},
@@ -40,8 +41,9 @@ var table = []layer{
 	{"deltafifo", "api"},
 	{"reflector", "api"},
 	{"informer", "api cache deltafifo reflector internal/hooks internal/runstate"},
+	{"packed", "api codec informer"},
 	{"await", "api apiclient cache deltafifo informer reflector internal/quote"},
-	{"workqueue", ""},
+	{"workqueue zapslog", ""},
 	{"controller predicate", "api cache informer workqueue internal/hooks internal/runstate"},
 	{"cachedclient", "api apiclient cache informer internal/runstate"},
 	{"owner expectations status", "api"},
@@ -51,16 +53,19 @@ var table = []layer{
 	{"testserver/internal/object testserver/internal/pipe testserver/internal/signal", ""},
 	{"testserver/internal/registry", "api testserver/internal/object"},
 	{"testserver/internal/store", "api testserver/internal/object testserver/internal/registry testserver/internal/signal"},
-	{"testserver/internal/writer", "api testserver/internal/object testserver/internal/registry testserver/internal/store"},
+	{"testserver/internal/extension", "api testserver/internal/object testserver/internal/registry testserver/internal/store"},
+	{"testserver/internal/writer", "api testserver/internal/extension testserver/internal/object testserver/internal/registry testserver/internal/store"},
 	{"testserver/internal/wire", "api testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store"},
 	{"testserver/faults", ""},
 	{"testserver/internal/disturb", "api testserver/faults testserver/internal/object testserver/internal/pipe testserver/internal/signal testserver/internal/wire"},
-	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
+	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/extension testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
+	{"testserver/faultplan", "testserver testserver/faults"},
 	{"testkit", "api apiclient testserver testserver/faults"},
+	{"testkit/simulation", everything},
 	{"internal/archtest internal/mutate", ""},
 	{"internal/listerwatchertest", "api codec testserver testserver/faults"}, // for tests only
 	{"internal/trace", "api cache deltafifo informer"},
-	{"cmd/* examples/* internal/soak", everything},
+	{"cmd/* examples/* internal/soak internal/serve", everything},
 }
 
 // core are the packages that every agent links. They do not import modules that only some programs need.
@@ -79,7 +84,7 @@ var confined = []layer{
 	{"github.com/prometheus", "metrics program cmd/* examples/* internal/soak"},
 	{"github.com/spf13", "cmd/* examples/*"},
 	{"golang.org/x/term", "apiclient/exec"},
-	{"sigs.k8s.io/yaml", "apiclient/kubeconfig testserver/internal/wire cmd/* examples/*"},
+	{"sigs.k8s.io/yaml", "apiclient/kubeconfig testserver/faultplan testserver/internal/wire internal/serve cmd/* examples/*"},
 	{"go.yaml.in/yaml", ""},
 	{"gopkg.in/yaml", ""},
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
@@ -87,11 +92,11 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview zapslog testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.
-var knowsNothingOfKubernetes = strings.Fields("workqueue internal/trie internal/sameorigin internal/graceful internal/regularfile " +
+var knowsNothingOfKubernetes = strings.Fields("workqueue zapslog internal/trie internal/sameorigin internal/graceful internal/regularfile " +
 	"apiclient/internal/secret apiclient/internal/auth apiclient/internal/transport")
 
 // layerOf returns the row of a package.

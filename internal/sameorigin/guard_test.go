@@ -38,7 +38,7 @@ const firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefo
 // Programs.
 var (
 	curl       = headers{"User-Agent": "curl/8.5.0", "Accept": "*/*"}
-	probe      = headers{"User-Agent": "kube-probe/1.36", "Accept": "*/*", "Connection": "close"}
+	probe      = headers{"User-Agent": "kube-probe/1.37", "Accept": "*/*", "Connection": "close"}
 	prometheus = headers{"User-Agent": "Prometheus/3.5.0", "Accept": "text/plain;version=0.0.4;q=0.5,*/*;q=0.1", "X-Prometheus-Scrape-Timeout-Seconds": "10"}
 )
 
@@ -243,8 +243,8 @@ func TestProgramsAreAnswered(t *testing.T) {
 		for name, client := range map[string]headers{
 			"curl":               curl,
 			"curl -d":            curl.and("Content-Type", "application/x-www-form-urlencoded"),
-			"kubectl create":     {"User-Agent": "kubectl/v1.36.3 (linux/amd64)", "Content-Type": "application/json"},
-			"kubectl --raw":      {"User-Agent": "kubectl/v1.36.3 (linux/amd64)"},
+			"kubectl create":     {"User-Agent": "kubectl/v1.37.2 (linux/amd64)", "Content-Type": "application/json"},
+			"kubectl --raw":      {"User-Agent": "kubectl/v1.37.2 (linux/amd64)"},
 			"a WebSocket client": {"Origin": "http://127.0.0.1:8081"},
 		} {
 			a := send(t, at, nil, http.MethodPost, "127.0.0.1:8081", client, "{}")
