@@ -67,3 +67,52 @@ func BenchmarkGet(b *testing.B) {
 		}
 	}
 }
+
+// frames is a body that returns one frame per Read, as a connection does with events that arrive one at a time.
+type frames struct {
+	first []string // before the others
+	frame string
+	left  int
+}
+
+func (f *frames) Read(p []byte) (int, error) {
+	switch {
+	case len(f.first) > 0:
+		n := copy(p, f.first[0])
+		f.first = f.first[1:]
+		return n, nil
+	case f.left == 0:
+		return 0, io.EOF
+	}
+	f.left--
+	return copy(p, f.frame), nil
+}
+
+func (f *frames) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {jsonType}}, Body: io.NopCloser(f)}, nil
+}
+
+// BenchmarkSingleEvents has one Read per event, after two bookmarks have shown their interval. An operation is one
+// event.
+func BenchmarkSingleEvents(b *testing.B) {
+	body := &frames{frame: `{"type":"ADDED","object":` + onePod + "}\n"}
+	c, err := apiclient.New(apiclient.Config{Host: "http://h", Transport: body})
+	require.NoError(b, err)
+	r := apiclient.NewPartial[*pod](c, podResource, "")
+	b.ReportAllocs()
+	for left := 0; b.Loop(); left-- {
+		if left > 0 {
+			continue
+		}
+		left = eventsPerWatch
+		body.first, body.left = []string{bookmark(1, false), bookmark(2, false)}, eventsPerWatch
+		count := 0
+		for _, err := range r.Watch(b.Context(), bookmarked(true)) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			count++
+		}
+		require.Equal(b, eventsPerWatch+2, count)
+	}
+}

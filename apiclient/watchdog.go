@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,16 +43,25 @@ func (*WatchTimeoutError) Is(target error) bool { return target == api.ErrOverdu
 
 // watchdog ends the context of a watch if the server no longer sends bookmarks. They come regularly during a watch
 // (KEP-956); kube-apiserver sends one each minute. The watchdog learns their interval. It does not enforce
-// timeoutSeconds, because the reflector does that for every source. Only the goroutine of the watch uses it.
+// timeoutSeconds, because the reflector does that for every source.
+//
+// Rule: a Read records when it begins, and does not move the timer. The timer looks at this time when it fires, and
+// then sets itself to the end of the Read's silence. Reason: a watch has a Read per event, and the limit is minutes.
+// Price: the timer fires once per limit while events arrive. The end of a watch is still exact.
 type watchdog struct {
 	cancel context.CancelCauseFunc
 
+	// Only the goroutine of the watch uses these.
 	bookmarks    int
 	lastBookmark time.Time
 	longest      time.Duration // time between two bookmarks
+	limited      bool          // the timer runs
 
-	silence time.Duration // the limit; 0 if it is not known yet
-	timer   *time.Timer   // runs during a Read; nil if there is no limit yet
+	timer   *time.Timer
+	epoch   time.Time
+	silence atomic.Int64 // the limit, a time.Duration; it only grows
+	reading atomic.Int64 // when the Read in progress began: nanoseconds after epoch, at least 1; 0 between two Reads
+	stopped atomic.Bool
 }
 
 // newWatchdog returns a watchdog, or nil if the watch does not request bookmarks.
@@ -59,13 +70,20 @@ func newWatchdog(ctx context.Context, o metav1.ListOptions) (context.Context, *w
 		return ctx, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &watchdog{cancel: cancel}
+	d := &watchdog{cancel: cancel, epoch: time.Now()}
+	d.timer = time.AfterFunc(math.MaxInt64, d.fire)
+	d.timer.Stop()
+	return ctx, d
 }
 
+// stop ends the context and the timer. fire looks at stopped after it set the timer, so one of the two stops it.
 func (d *watchdog) stop() {
-	if d != nil {
-		d.cancel(nil)
+	if d == nil {
+		return
 	}
+	d.cancel(nil)
+	d.stopped.Store(true)
+	d.timer.Stop()
 }
 
 // saw learns the interval of bookmarks. The bookmark that ends an initial list does not count.
@@ -79,13 +97,33 @@ func (d *watchdog) saw(kind watch.EventType, initialEventsEnd bool) {
 	}
 	d.bookmarks++
 	d.lastBookmark = now
-	silence := max(shortestSilence, silentBookmarks*d.longest)
-	if d.bookmarks < bookmarksToTrust || silence == d.silence {
+	if d.bookmarks < bookmarksToTrust {
 		return
 	}
-	d.silence = silence
-	d.timer = time.AfterFunc(silence, func() { d.cancel(call.Cause{Err: &WatchTimeoutError{Silence: silence}}) })
-	d.timer.Stop()
+	silence := max(shortestSilence, silentBookmarks*d.longest)
+	d.silence.Store(int64(silence))
+	if !d.limited {
+		d.limited = true
+		d.timer.Reset(silence)
+	}
+}
+
+// fire ends the watch if a Read is as old as the limit. Otherwise it sets the timer to the earliest time at which one
+// can be.
+func (d *watchdog) fire() {
+	silence, reading := time.Duration(d.silence.Load()), d.reading.Load()
+	left := silence
+	if reading > 0 {
+		left -= time.Since(d.epoch) - time.Duration(reading)
+	}
+	if left <= 0 {
+		d.cancel(call.Cause{Err: &WatchTimeoutError{Silence: silence}})
+		return
+	}
+	d.timer.Reset(left)
+	if d.stopped.Load() {
+		d.timer.Stop()
+	}
 }
 
 // observed is a stream whose reads are announced, and limited by a watchdog. The time in which the caller handles an
@@ -100,9 +138,11 @@ func (o *observed) Read(p []byte) (int, error) {
 	if o.onWait != nil {
 		o.onWait()
 	}
-	if o.dog != nil && o.dog.timer != nil {
-		o.dog.timer.Reset(o.dog.silence)
-		defer o.dog.timer.Stop()
+	if o.dog == nil || !o.dog.limited {
+		return o.Reader.Read(p)
 	}
-	return o.Reader.Read(p)
+	o.dog.reading.Store(max(1, int64(time.Since(o.dog.epoch))))
+	n, err := o.Reader.Read(p)
+	o.dog.reading.Store(0)
+	return n, err
 }

@@ -73,6 +73,8 @@ func TestAWatchWithoutItsBookmarksEnds(t *testing.T) {
 		{"the longest time between them counts", bookmarked(true), []sent{{5, bookmark(1, false)}, {205, bookmark(2, false)}, {210, bookmark(3, false)}}, 210 + 800, 800 * time.Second},
 		{"the end of the initial list is not one of them", bookmarked(true), []sent{{1, bookmark(1, true)}, {60, bookmark(2, false)}}, day, 0},
 		{"events are not silence", bookmarked(true), append(minutely(3), sent{400, frame(9)}, sent{600, frame(10)}), 600 + 240, 4 * time.Minute},
+		{"the timer does not move with events", bookmarked(true), append(minutely(3), sent{181, frame(9)}, sent{419, frame(10)}, sent{421, frame(11)}), 421 + 240, 4 * time.Minute},
+		{"the limit grows while its timer runs", bookmarked(true), append(minutely(2), sent{220, bookmark(3, false)}), 220 + 400, 400 * time.Second},
 		{"half an event is not silence", bookmarked(true), append(minutely(3), sent{400, frame(9)[:20]}), 400 + 240, 4 * time.Minute},
 	} {
 		for how, watch := range over {
@@ -138,6 +140,29 @@ func TestASlowCallerIsNotSilence(t *testing.T) {
 			}
 		}
 		require.Equal(t, 100, count)
+	})
+}
+
+// TestSilenceAfterASlowCaller handles an event for longer than the limit. Then the server sends nothing more.
+func TestSilenceAfterASlowCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := inMemory(t, func(w http.ResponseWriter, r *http.Request) {
+			for i := range 3 {
+				flushed(w, jsonType, bookmark(i+1, false))
+				<-time.After(time.Minute)
+			}
+			<-r.Context().Done()
+		})
+		start, count := time.Now(), 0
+		var last error
+		for _, err := range apiclient.NewPartial[*pod](newClient(t, cfg), podResource, "").Watch(t.Context(), bookmarked(true)) {
+			if count++; count == 3 {
+				<-time.After(7 * time.Minute) // the timer fires in this time
+			}
+			last = err
+		}
+		require.ErrorIs(t, last, api.ErrOverdue)
+		require.Equal(t, (2+7+4)*time.Minute, time.Since(start))
 	})
 }
 
