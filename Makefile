@@ -17,7 +17,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-cluster test-bench conformance conformance-all bench bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-cluster test-bench conformance conformance-all bench bench-compare bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,17 @@ bench: ## leat and client-go, side by side; writes docs/benchmarks.md (about a q
 
 bench-quick: ## the core of that in a few minutes; fails when a target that any machine can check is missed
 	$(GO) -C bench run ./cmd/bench -quick
+	$(GO) run ./internal/benchcompare -optional -allocs -base '$(or $(BASE),HEAD^)' -rounds 6 -time 100x \
+		-bench '$(QUICKBENCH)' ./codec ./deltafifo ./apiclient
+
+# What bench-compare compares with, and of which packages. bench-quick prints allocations only, and those of these
+# benchmarks. Without BASE it compares with the commit before.
+BASE ?=
+BENCHPACKAGES ?= ./api ./apiclient ./cachedclient ./codec ./deltafifo ./informer ./reflector ./workqueue
+BENCHFLAGS ?=
+QUICKBENCH = ^Benchmark(List|Events|SingleEvents|PutPop|Lookup)$$$$
+bench-compare: ## this tree and an older commit by turns (make bench-compare BASE=HEAD~3 BENCHPACKAGES=./codec)
+	$(GO) run ./internal/benchcompare -base '$(BASE)' $(BENCHFLAGS) $(BENCHPACKAGES)
 
 test-bench: ## the tests of the bench itself, and of where leat meets client-go
 	$(GO) test -C bench -p 1 ./...
