@@ -2,6 +2,7 @@ package apiclient
 
 import (
 	"reflect"
+	"sync"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
@@ -12,14 +13,19 @@ import (
 type PartialOf[T api.Object] struct {
 	PartialClient[T]
 	object reflect.Type
+	packer func() *codec.Packer[T]
 }
 
 // NewPartialOf returns a client of one resource whose objects are decoded as object, which is a pointer to a struct. It
 // panics as NewPartial does, and if object does not implement T. Use In for further namespaces: clients that In returns
-// share the codec, which takes 120 KB.
+// share the codec, which takes 120 KB, and the Packer, which takes as much.
 func NewPartialOf[T api.Object](c *Client, r api.Resource, namespace string, object reflect.Type) *PartialOf[T] {
-	from := codec.NewOf[T](object, codec.Options{MaxObjectBytes: c.maxObjectBytes})
-	return &PartialOf[T]{PartialClient[T]{endpoint: newEndpoint(c, r, namespace), codec: from}, object}
+	o := codec.Options{MaxObjectBytes: c.maxObjectBytes}
+	return &PartialOf[T]{
+		PartialClient[T]{endpoint: newEndpoint(c, r, namespace), codec: codec.NewOf[T](object, o)},
+		object,
+		sync.OnceValue(func() *codec.Packer[T] { return codec.NewPackerOf[T](object, o) }),
+	}
 }
 
 // In returns a client of the same resource that accesses only a namespace, or all namespaces if it is empty.
@@ -29,8 +35,8 @@ func (p *PartialOf[T]) In(namespace string) *PartialOf[T] {
 	return &other
 }
 
-// ObjectType returns the type that objects are decoded as.
-func (p *PartialOf[T]) ObjectType() reflect.Type { return p.object }
+// Packer returns the Packer of the objects, which the first call makes. Package packed uses it.
+func (p *PartialOf[T]) Packer() *codec.Packer[T] { return p.packer() }
 
 // Identity tells clients apart that decode into different types; see PartialClient.Identity.
 func (p *PartialOf[T]) Identity() any {

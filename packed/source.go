@@ -3,7 +3,6 @@ package packed
 import (
 	"context"
 	"iter"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
@@ -18,13 +17,13 @@ type packer interface {
 	Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
 }
 
-// typed is a ListerWatcher whose objects have a type that is known only at run time. apiclient.PartialOf implements it.
-type typed interface{ ObjectType() reflect.Type }
-
-// packerOf returns the Packer of the objects of lw.
+// packerOf returns the Packer of the objects of lw. A ListerWatcher whose objects have a type that is known only at run
+// time has its own, such as an apiclient.PartialOf.
 func packerOf[T api.Object](lw api.ListerWatcher[T], o codec.Options) *codec.Packer[T] {
-	if t, ok := lw.(typed); ok {
-		return codec.NewPackerOf[T](t.ObjectType(), o)
+	if own, ok := lw.(interface{ Packer() *codec.Packer[T] }); ok {
+		if k := own.Packer(); k != nil {
+			return k
+		}
 	}
 	return codec.NewPacker[T](o)
 }

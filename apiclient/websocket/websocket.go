@@ -65,6 +65,14 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 	return w.source.WatchOver(ctx, o, w.keepAlive.open)
 }
 
+// Packer returns the Packer of the source, or nil if the source has none. Package packed uses it.
+func (w *ListerWatcher[T]) Packer() *codec.Packer[T] {
+	if p, ok := w.source.(interface{ Packer() *codec.Packer[T] }); ok {
+		return p.Packer()
+	}
+	return nil
+}
+
 // Packed does what Packed of the source does, and the watches of the result use a WebSocket too. The source must be a
 // client of apiclient.
 func (w *ListerWatcher[T]) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {
