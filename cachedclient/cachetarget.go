@@ -45,8 +45,12 @@ type writeTarget interface {
 	shows(write) bool
 	// version returns the version of the cache.
 	version() string
+	// connect subscribes to the cache unless that was done before. It waits for a batch of the informer, so no mutex of
+	// a gate may be held. connected reports whether it was called.
+	connect()
+	connected() bool
 	// addWaiter arranges that onChange is called after every change of the cache, until removeWaiter. It returns false
-	// if the cache will not change any more.
+	// if the cache will not change any more. The target must be connected.
 	addWaiter(u *unseenWrites, onChange func()) bool
 	removeWaiter(u *unseenWrites)
 	resource() api.Resource
@@ -55,8 +59,9 @@ type writeTarget interface {
 // cacheTarget is a cache that will show the writes of a client.
 type cacheTarget[T api.Object] struct {
 	informer        *informer.Informer[T]
-	subscribe       sync.Once // by the first waiter
-	subscribeFailed bool      // the informer had already stopped; set by subscribe
+	subscribe       sync.Once   // by the first waiter
+	subscribed      atomic.Bool // subscribe has ended
+	subscribeFailed bool        // the informer had already stopped; set by subscribe
 	waiterCount     atomic.Int32
 
 	mu      sync.Mutex // guards the field below
@@ -107,15 +112,22 @@ func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, ver
 	return same, version != "" && reached(have, version)
 }
 
-// addWaiter implements writeTarget. The first waiter subscribes to the informer, so that a client without waiters costs
+// connect implements writeTarget. The first waiter subscribes to the informer, so that a client without waiters costs
 // the informer nothing.
-func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
+func (t *cacheTarget[T]) connect() {
 	t.subscribe.Do(func() {
 		_, err := t.informer.Subscribe(func(api.Change[T]) { t.notifyWaiters() }, informer.HandlerOptions{
 			Name: "cachedclient gate", IdentityOnly: true, NonBlocking: true,
 		})
 		t.subscribeFailed = err != nil
+		t.subscribed.Store(true)
 	})
+}
+
+func (t *cacheTarget[T]) connected() bool { return t.subscribed.Load() }
+
+// addWaiter implements writeTarget.
+func (t *cacheTarget[T]) addWaiter(u *unseenWrites, onChange func()) bool {
 	if t.subscribeFailed || runstate.IsClosed(t.informer.Stopped()) {
 		return false
 	}

@@ -104,36 +104,46 @@ func (g *KeyedGate[K]) UseLogger(log *zap.Logger) {
 // Ready reports whether the caches show what reconciles of the key have written. If not, Ready calls again once, on any
 // goroutine, when they do or when the timeout is over.
 func (g *KeyedGate[K]) Ready(key K, again func()) bool {
-	g.mu.Lock()
-	ready, callbacks := g.ready(key, again)
-	g.mu.Unlock()
-	for _, callback := range callbacks {
-		callback()
+	for {
+		g.mu.Lock()
+		ready, unconnected, callbacks := g.ready(key, again)
+		g.mu.Unlock()
+		for _, callback := range callbacks {
+			callback()
+		}
+		if len(unconnected) == 0 {
+			return ready
+		}
+		for _, target := range unconnected {
+			target.connect() // without the mutex, because it waits for a batch of the informer
+		}
 	}
-	return ready
 }
 
-// ready does the work of Ready with the mutex held. It also returns the callbacks of earlier callers if their wait has
-// ended.
-func (g *KeyedGate[K]) ready(key K, again func()) (ready bool, callbacks []func()) {
+// ready does the work of Ready with the mutex held. If it returns caches that are not connected, it has not decided
+// yet. It also returns the callbacks of earlier callers if their wait has ended.
+func (g *KeyedGate[K]) ready(key K, again func()) (ready bool, unconnected []writeTarget, callbacks []func()) {
 	u := g.unseen[key]
 	if u == nil {
-		return true, nil
+		return true, nil, nil
 	}
 	if u.removeSeen() {
-		return true, g.endWait(u, false)
+		return true, nil, g.endWait(u, false)
 	}
 	if !u.isWaiting() {
+		if unconnected = u.unconnected(); len(unconnected) > 0 {
+			return false, unconnected, nil
+		}
 		// Subscribe first and look again afterwards, so that no change between the two is missed.
 		if u.subscribe(func() { g.recheck(u) }); u.removeSeen() {
-			return true, g.endWait(u, false)
+			return true, nil, g.endWait(u, false)
 		}
 		u.waitStart = time.Now()
 		u.timer = time.AfterFunc(g.timeout, func() { g.timeOut(u) })
 		g.stats.Waiting++
 	}
 	u.callbacks = append(u.callbacks, again)
-	return false, nil
+	return false, nil, nil
 }
 
 // recheck ends the wait of a key if the caches show all its writes. It runs when a cache has changed.
@@ -157,9 +167,10 @@ func (g *KeyedGate[K]) timeOut(u *keyedWrites[K]) {
 	if u.isWaiting() {
 		timedOut := !u.removeSeen()
 		if timedOut {
-			g.logTimeout(u)
+			count, w := len(u.writes), u.anyWrite()
+			callbacks = append(callbacks, func() { g.logTimeout(u.key, count, w) })
 		}
-		callbacks = g.endWait(u, timedOut)
+		callbacks = append(callbacks, g.endWait(u, timedOut)...)
 	}
 	g.mu.Unlock()
 	for _, callback := range callbacks {
@@ -168,10 +179,9 @@ func (g *KeyedGate[K]) timeOut(u *keyedWrites[K]) {
 }
 
 // logTimeout logs one of the writes that the caches do not show.
-func (g *KeyedGate[K]) logTimeout(u *keyedWrites[K]) {
-	w := u.anyWrite()
+func (g *KeyedGate[K]) logTimeout(key K, count int, w write) {
 	g.log.Load().Warn("reconcile begins before the cache shows the writes of the previous one",
-		zap.String("key", formatKey(u.key)), zap.Duration("timeout", g.timeout), zap.Int("count", len(u.writes)),
+		zap.String("key", formatKey(key)), zap.Duration("timeout", g.timeout), zap.Int("count", count),
 		zap.Stringer("resource", w.target.resource()), zap.String("object", api.FormatKey(w.key)),
 		zap.String("rv", w.version), zap.String("cached", w.target.version()))
 }
@@ -242,18 +252,32 @@ func formatKey[K comparable](key K) string {
 }
 
 func (g *KeyedGate[K]) record(key K, w write) {
+	u, waiting := g.add(key, w)
+	if !waiting {
+		return
+	}
+	// A goroutine that has outlived its reconcile made the write.
+	w.target.connect()
+	g.mu.Lock()
+	if u.isWaiting() {
+		u.subscribe(func() { g.recheck(u) })
+	}
+	g.mu.Unlock()
+	g.recheck(u)
+}
+
+// add adds a write to those of its key, and reports whether callers wait for them.
+func (g *KeyedGate[K]) add(key K, w write) (u *keyedWrites[K], waiting bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	u := g.unseen[key]
+	u = g.unseen[key]
 	if u == nil {
 		g.sweep()
 		u = &keyedWrites[K]{unseenWrites{writes: map[objectID]write{}, subscribed: map[writeTarget]struct{}{}}, key}
 		g.unseen[key] = u
 	}
 	u.add(w)
-	if u.isWaiting() { // a goroutine that has outlived its reconcile made the write
-		u.subscribe(func() { g.recheck(u) })
-	}
+	return u, u.isWaiting()
 }
 
 // sweep forgets the keys whose writes the caches show, because such a key may never be reconciled again. It looks at

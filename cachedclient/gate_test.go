@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -291,6 +292,63 @@ func TestGateTimeout(t *testing.T) {
 		require.Equal(r, "default/alpha", logs.All()[0].ContextMap()["object"])
 		require.Equal(r, "default/owner", logs.All()[0].ContextMap()["key"])
 		require.True(r, callReady(g, owner).ready)
+	})
+}
+
+// TestGateLogsWithoutItsLock: a logger is foreign code, and may ask the gate.
+func TestGateLogsWithoutItsLock(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		var g *cachedclient.Gate
+		var stats []cachedclient.GateStats
+		core, _ := observer.New(zapcore.InfoLevel)
+		log := zap.New(core, zap.Hooks(func(zapcore.Entry) error {
+			stats = append(stats, g.Stats())
+			return nil
+		}))
+		g = cachedclient.NewGate(cachedclient.GateOptions{Timeout: time.Second, Logger: log})
+		r.stallEvents()
+		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
+		callReady(g, owner)
+		<-time.After(time.Second)
+		synctest.Wait()
+		require.Equal(r, []cachedclient.GateStats{{Waits: 1, TimedOut: 1}}, stats)
+	})
+}
+
+// TestGateSubscribesWithoutItsLock keeps the informer busy with a batch, so that the first wait of the gate, which
+// subscribes to the informer, has to wait too. The gate's other methods do not.
+func TestGateSubscribesWithoutItsLock(t *testing.T) {
+	bubble(t, setting{}, func(r *rig) {
+		var busy atomic.Bool
+		entered, leave := make(chan struct{}), make(chan struct{})
+		informer.AddIndex(r.informer, func(*widget) []int {
+			if busy.CompareAndSwap(true, false) {
+				close(entered)
+				<-leave
+			}
+			return nil
+		})
+		g := cachedclient.NewGate(cachedclient.GateOptions{})
+		stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+		require.NoError(r, creates(named("alpha", 1))(g.Begin(r.Context(), owner), r))
+		busy.Store(true)
+		stall.Remove()
+		<-entered
+		asked, answered := make(chan struct{}), make(chan *readyCall)
+		go func() {
+			close(asked)
+			answered <- callReady(g, owner)
+		}()
+		<-asked
+		for range 100 { // the other goroutine may be anywhere in Ready
+			require.Equal(r, 1, g.Stats().Keys)
+			require.True(r, g.Ready(alpha, nil))
+			runtime.Gosched()
+		}
+		close(leave)
+		a := <-answered
+		synctest.Wait()
+		require.True(r, a.ready || a.calls.Load() == 1)
 	})
 }
 
