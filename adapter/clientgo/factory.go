@@ -1,6 +1,7 @@
 package clientgo
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -22,11 +23,16 @@ type Factory[F any] interface {
 
 // Preload makes a factory use an informer of leat for the type T, so that the generated informers and listers of T read
 // its cache. It must be called before the factory makes an informer for T; otherwise it returns an error. The factory
-// runs the informer, and its default resync period and its transform apply. lw must have the namespace, and o the
+// runs the informer, and its default resync period and its transform apply. A factory with an InformerName is an error,
+// because it asks for metrics of client-go, which leat does not have. lw must have the namespace, and o the
 // selector, that the factory was given, because a factory does not tell them. T is a type such as *corev1.Pod.
 func Preload[T Object, C any, F ~func(C, time.Duration) cache.SharedIndexInformer](
 	f Factory[F], lw api.ListerWatcher[T], o Options[T],
 ) (cache.SharedIndexInformer, error) {
+	if named, ok := f.(interface{ InformerName() *cache.InformerName }); ok && named.InformerName() != nil {
+		return nil, errors.New("clientgo: the factory has an InformerName, which asks for client-go's metrics; leat does not " +
+			"have them: register the informer with leat's package metrics instead")
+	}
 	var made cache.SharedIndexInformer
 	if o.Indexers = maps.Clone(o.Indexers); o.Indexers == nil {
 		o.Indexers = cache.Indexers{}

@@ -75,3 +75,15 @@ func TestPreloadComesFirst(t *testing.T) {
 		require.EqualError(k, err, "clientgo: the factory has an informer for *v1.Pod already; call Preload earlier")
 	})
 }
+
+// TestPreloadRefusesAnInformerName: the name is for metrics that leat does not publish.
+func TestPreloadRefusesAnInformerName(t *testing.T) {
+	name, err := cache.NewInformerName("test-preload")
+	require.NoError(t, err)
+	defer name.Release()
+	run(t, func(k *testkit.Kit) {
+		factory := informers.NewSharedInformerFactoryWithOptions(fake.NewClientset(), 0, informers.WithInformerName(name))
+		_, err := clientgo.Preload(factory, apiclient.NewTyped[*corev1.Pod](k.Client, pods, ""), clientgo.Options[*corev1.Pod]{})
+		require.ErrorContains(k, err, "clientgo: the factory has an InformerName")
+	})
+}

@@ -39,7 +39,7 @@ type Options[T Object] struct {
 // *apiclient.TypedClient, or anything else that leat can list and watch. It panics if two indexers conflict.
 func New[T Object](lw api.ListerWatcher[T], o Options[T]) cache.SharedIndexInformer {
 	s := &sharedInformer[T]{lw: lw, o: o, onWatchError: func(context.Context, *cache.Reflector, error) {}}
-	s.transform = o.Transform
+	s.transform, s.nowhere = o.Transform, sync.OnceValue(s.newNowhere)
 	s.build()
 	if err := s.AddIndexers(o.Indexers); err != nil {
 		panic(err)
@@ -53,6 +53,7 @@ type sharedInformer[T Object] struct {
 	o       Options[T]
 	current atomic.Pointer[core[T]]
 	stopped atomic.Bool
+	nowhere func() *cache.Reflector
 
 	mu           sync.Mutex // guards the fields below, and changes of current
 	started      bool
@@ -96,13 +97,15 @@ func (s *sharedInformer[T]) watchFailed(err error) {
 	if s.o.OnError != nil {
 		s.o.OnError(err)
 	}
-	handle(ctx, nowhere, err)
+	handle(ctx, s.nowhere(), err)
 }
 
-// nowhere is the reflector that watch error handlers get, because client-go's default handler reads its name. It never
-// runs.
-var nowhere = cache.NewReflectorWithOptions(&cache.ListWatch{}, nil, cache.NewStore(cache.MetaNamespaceKeyFunc),
-	cache.ReflectorOptions{Name: "leat", TypeDescription: "object"})
+// newNowhere returns the reflector that watch error handlers get, because they read its name and its description. It
+// never runs.
+func (s *sharedInformer[T]) newNowhere() *cache.Reflector {
+	return cache.NewReflectorWithOptions(&cache.ListWatch{}, nil, cache.NewStore(cache.MetaNamespaceKeyFunc),
+		cache.ReflectorOptions{Name: "leat", TypeDescription: s.name()})
+}
 
 func (s *sharedInformer[T]) informer() *informer.Informer[T] { return s.current.Load().informer }
 

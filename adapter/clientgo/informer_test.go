@@ -190,11 +190,13 @@ func TestTheDefaultWatchErrorHandler(t *testing.T) {
 	lw := &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 		return nil, errors.New("no")
 	}}
-	i := clientgo.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, nil)
+	i := clientgo.NewSharedIndexInformerWithOptions(lw, &corev1.Pod{}, cache.SharedIndexInformerOptions{ObjectDescription: "pods of a node"})
+	require.Equal(t, "SharedIndexInformer pods of a node", i.HasSyncedChecker().Name())
 	ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), klog.Logger{}))
 	var got error
 	require.NoError(t, i.SetWatchErrorHandlerWithContext(func(ctx context.Context, r *cache.Reflector, err error) {
 		cache.DefaultWatchErrorHandler(ctx, r, err)
+		require.Equal(t, "pods of a node", r.TypeDescription())
 		got = err
 		cancel()
 	}))

@@ -41,8 +41,8 @@ func NewSharedIndexInformerWithOptions(
 		panic("clientgo: SharedIndexInformerOptions.Identifier and InformerMetricsProvider ask for client-go's metrics, " +
 			"which leat does not have; register the informer with leat's package metrics instead")
 	}
-	source := ListerWatcher(lw, example)
-	return New(source, Options[Object]{
+	source := &listWatch{lw: cache.ToListerWatcherWithContext(lw), example: example, description: o.ObjectDescription}
+	return New[Object](source, Options[Object]{
 		Options: informer.Options[Object]{
 			ResyncPeriod: o.ResyncPeriod, KeepManagedFields: true,
 			Tuning: tuningOf(lw),
@@ -59,15 +59,19 @@ func ListerWatcher(lw cache.ListerWatcher, example runtime.Object) api.ListerWat
 
 // listWatch is a list/watcher of client-go. It does not know its resource, so objects may have a namespace or not.
 type listWatch struct {
-	lw      cache.ListerWatcherWithContext
-	example runtime.Object
+	lw          cache.ListerWatcherWithContext
+	example     runtime.Object
+	description string // replaces the type of example in texts
 }
 
 // Resource returns the zero Resource.
 func (l *listWatch) Resource() api.Resource { return api.Resource{} }
 
-// String returns the type of the objects.
+// String returns the description of the objects, or their type.
 func (l *listWatch) String() string {
+	if l.description != "" {
+		return l.description
+	}
 	if l.example == nil {
 		return "any type"
 	}

@@ -1,6 +1,9 @@
 package clientgo
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/go-logr/logr"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
@@ -9,10 +12,16 @@ import (
 // Logger returns a logger for the Logger options of leat that writes to l. Debug entries have verbosity 4, and all
 // other entries except errors have verbosity 0. The error of an entry becomes the error of logr's Error. For the other
 // direction, zapr.NewLogger of github.com/go-logr/zapr makes a logr.Logger of leat's logger.
-func Logger(l logr.Logger) *zap.Logger { return zap.New(sink{l.WithCallDepth(3)}) }
+//
+// The keys of an inlined object stand beside the others, and the keys after a zap.Namespace begin with its name and a
+// dot.
+func Logger(l logr.Logger) *zap.Logger { return zap.New(sink{log: l.WithCallDepth(3)}) }
 
 // sink writes the entries of zap to a logr.Logger.
-type sink struct{ log logr.Logger }
+type sink struct {
+	log    logr.Logger
+	prefix string // of the keys, if a namespace is open
+}
 
 const debugVerbosity = 4
 
@@ -30,11 +39,11 @@ func (c sink) Enabled(level zapcore.Level) bool {
 
 // With returns a core that adds fields to each entry.
 func (c sink) With(fields []zapcore.Field) zapcore.Core {
-	pairs, err := pairsOf(fields)
+	pairs, prefix, err := pairsOf(c.prefix, fields)
 	if err != nil {
-		pairs = append(pairs, "err", err)
+		pairs = append(pairs, c.prefix+"err", err)
 	}
-	return sink{c.log.WithValues(pairs...)}
+	return sink{c.log.WithValues(pairs...), prefix}
 }
 
 // Check adds the core to an entry that is to be written.
@@ -47,7 +56,7 @@ func (c sink) Check(e zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.Che
 
 // Write writes an entry.
 func (c sink) Write(e zapcore.Entry, fields []zapcore.Field) error {
-	pairs, err := pairsOf(fields)
+	pairs, _, err := pairsOf(c.prefix, fields)
 	log := c.log
 	if e.LoggerName != "" {
 		log = log.WithName(e.LoggerName)
@@ -56,9 +65,9 @@ func (c sink) Write(e zapcore.Entry, fields []zapcore.Field) error {
 	case e.Level >= zapcore.ErrorLevel:
 		log.Error(err, e.Message, pairs...)
 	case err != nil:
-		sink{log}.at(e.Level).Info(e.Message, append(pairs, "err", err)...)
+		sink{log: log}.at(e.Level).Info(e.Message, append(pairs, c.prefix+"err", err)...)
 	default:
-		sink{log}.at(e.Level).Info(e.Message, pairs...)
+		sink{log: log}.at(e.Level).Info(e.Message, pairs...)
 	}
 	return nil
 }
@@ -66,18 +75,22 @@ func (c sink) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync does nothing.
 func (c sink) Sync() error { return nil }
 
-// pairsOf returns fields as keys and values, and the first error among them.
-func pairsOf(fields []zapcore.Field) (pairs []any, err error) {
-	encoded := zapcore.NewMapObjectEncoder()
+// pairsOf returns fields as keys and values, the prefix of later keys, and the first error among the fields.
+func pairsOf(prefix string, fields []zapcore.Field) (pairs []any, later string, err error) {
 	for _, f := range fields {
 		if e, ok := f.Interface.(error); ok && f.Type == zapcore.ErrorType && err == nil {
 			err = e
 			continue
 		}
+		if f.Type == zapcore.NamespaceType {
+			prefix += f.Key + "."
+			continue
+		}
+		encoded := zapcore.NewMapObjectEncoder() // of one field, because an inlined object has any number of keys
 		f.AddTo(encoded)
-		if value, ok := encoded.Fields[f.Key]; ok {
-			pairs = append(pairs, f.Key, value)
+		for _, key := range slices.Sorted(maps.Keys(encoded.Fields)) {
+			pairs = append(pairs, prefix+key, encoded.Fields[key])
 		}
 	}
-	return pairs, err
+	return pairs, prefix, err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
 
 	"github.com/leatproject/leat/adapter/clientgo"
 )
@@ -32,6 +33,13 @@ func TestLogger(t *testing.T) {
 		`reflector "level"=0 "msg"="slow" "resource"="pods" "err"="late"`,
 		`reflector "msg"="failed" "error"="no" "resource"="pods" "key"="default/a"`,
 	}, take())
+	inlined := zap.Inline(zapcore.ObjectMarshalerFunc(func(e zapcore.ObjectEncoder) error {
+		e.AddString("b", "2")
+		e.AddInt("a", 1)
+		return nil
+	}))
+	logger(0).With(inlined, zap.Namespace("pod")).Info("nested", zap.String("name", "x"), zap.Error(errors.New("late")))
+	require.Equal(t, []string{` "level"=0 "msg"="nested" "a"=1 "b"="2" "pod.name"="x" "pod.err"="late"`}, take())
 	logger(4).Debug("shown")
 	require.Equal(t, []string{` "level"=4 "msg"="shown"`}, take())
 	require.NoError(t, log.Sync())
