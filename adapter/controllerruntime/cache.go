@@ -77,6 +77,11 @@ func (c *Cache) run(of *collection) {
 	of.ran.Store(true)
 	ctx, stop := context.WithCancel(c.ctx)
 	context.AfterFunc(of.removed, stop)
+	of.start = func(f func(context.Context)) { c.running.Go(func() { f(ctx) }) }
+	for _, f := range of.waiting {
+		of.start(f)
+	}
+	of.waiting = nil
 	for _, s := range of.scopes {
 		c.running.Go(func() {
 			defer stop()

@@ -31,7 +31,13 @@ type collection struct {
 	remove   context.CancelFunc
 	synced   func() <-chan struct{}
 
-	ran atomic.Bool // the informers were started
+	ran   atomic.Bool // the informers were started
+	cache *Cache
+
+	// start runs a function on a goroutine of the cache, and waiting are the functions that it will run. start is nil
+	// before the cache starts. The mutex of the cache guards both.
+	start   func(func(context.Context))
+	waiting []func(context.Context)
 
 	mu     sync.Mutex // guards the field below
 	fields map[string]*fieldIndex
@@ -49,7 +55,7 @@ type scope struct {
 }
 
 func newCollection(c *Cache, key collectionKey, r api.Resource) *collection {
-	of := &collection{key: key, resource: r, fields: map[string]*fieldIndex{}}
+	of := &collection{key: key, resource: r, cache: c, fields: map[string]*fieldIndex{}}
 	of.removed, of.remove = context.WithCancel(context.Background())
 	source := apiclient.NewPartialOf[client.Object](c.client, r, "", key.object)
 	configs := c.scopesOf(key.gvk, r.Namespaced)
@@ -61,7 +67,7 @@ func newCollection(c *Cache, key collectionKey, r api.Resource) *collection {
 		for i, s := range of.scopes {
 			each[i] = s.informer.Synced()
 		}
-		return all(each, of.removed.Done())
+		return of.all(each, nil)
 	})
 	return of
 }
@@ -163,23 +169,43 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// all returns a channel that is closed when all of each are closed. It gives up when end is closed.
-func all(each []<-chan struct{}, end <-chan struct{}) <-chan struct{} {
+// all returns a channel that is closed when all of each are closed, unless end is closed or the informers end before.
+func (of *collection) all(each []<-chan struct{}, end <-chan struct{}) <-chan struct{} {
 	if len(each) == 1 {
 		return each[0]
 	}
 	done := make(chan struct{})
-	go func() {
+	if !slices.ContainsFunc(each, func(c <-chan struct{}) bool { return !isClosed(c) }) {
+		close(done)
+		return done
+	}
+	of.whenRunning(func(ctx context.Context) {
 		for _, c := range each {
 			select {
 			case <-c:
 			case <-end:
 				return
+			case <-ctx.Done():
+				return
 			}
 		}
 		close(done)
-	}()
+	})
 	return done
+}
+
+// whenRunning runs f on a goroutine that Start of the cache waits for: at once, or when the cache starts. It does not
+// run f if the cache has ended. f gets a context that ends with the informers.
+func (of *collection) whenRunning(f func(context.Context)) {
+	of.cache.mu.Lock()
+	defer of.cache.mu.Unlock()
+	switch {
+	case of.cache.ended:
+	case of.start != nil:
+		of.start(f)
+	default:
+		of.waiting = append(of.waiting, f)
+	}
 }
 
 // HasSynced reports whether the cache holds the first list.
@@ -258,7 +284,7 @@ func (of *collection) subscribe(h cache.ResourceEventHandler, period time.Durati
 		for i, one := range r.each {
 			each[i], ended[i] = one.Synced(), one.Done()
 		}
-		return all(each, ended[0])
+		return of.all(each, ended[0])
 	})
 	return r, nil
 }

@@ -223,3 +223,34 @@ func TestStart(t *testing.T) {
 		require.False(r, c.(*leatcache.Cache).NeedLeaderElection())
 	})
 }
+
+// TestCheckersEndWithTheCache asks for channels of several scopes that are never closed. What waits for the scopes ends
+// with the cache; otherwise the bubble would not end.
+func TestCheckersEndWithTheCache(t *testing.T) {
+	run(t, func(r *rig) {
+		stall := r.cluster.Server.Inject(faults.Fault{Match: faults.Match{Resource: "pods"}, Effect: faults.Stall{}})
+		defer stall.Remove()
+		ask := func(c cache.Cache) []toolscache.DoneChecker {
+			i, err := c.GetInformer(r.Context(), &corev1.Pod{}, cache.BlockUntilSynced(false))
+			require.NoError(r, err)
+			handle, err := i.AddEventHandler(&events{})
+			require.NoError(r, err)
+			return []toolscache.DoneChecker{i.HasSyncedChecker(), handle.HasSyncedChecker()}
+		}
+		o := cache.Options{DefaultNamespaces: map[string]cache.Config{"a": {}, "b": {}}}
+		c := r.make(leatcache.Options{}, o)
+		checkers := ask(c)
+		stop := r.start(c)
+		checkers = append(checkers, ask(c)...)
+		stop()
+		checkers = append(checkers, ask(r.make(leatcache.Options{}, o))...) // it is never started
+		synctest.Wait()
+		for _, checker := range checkers {
+			select {
+			case <-checker.Done():
+				require.Fail(r, "closed without a list", checker.Name())
+			default:
+			}
+		}
+	})
+}
