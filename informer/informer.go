@@ -33,11 +33,13 @@ type Options[T api.Object] struct {
 
 	// Transform changes an object before it is cached, for example to drop fields without readers. It may change the
 	// object in place. It is called once for each state of an object, on the reflector's goroutine. If it returns an
-	// error or panics, the cache keeps the last good state of the object; see Undecodable.
+	// error or panics, the cache keeps the last good state of the object; see Undecodable. A call that blocks also
+	// delays earlier events that arrived in the same read of the connection.
 	Transform func(T) (T, error)
 	// OnUndecodable is called for each object that cannot be decoded into T, for which Transform fails, or that cannot
 	// belong to the collection (reflector.ErrMalformed). If it returns an error, Run ends with that error;
-	// reflector.Fail always does. By default such objects are counted and logged.
+	// reflector.Fail always does. By default such objects are counted and logged. A call that blocks delays the same
+	// events as one of Transform.
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with every error that ended a list or a watch. The informer receives nothing until it returns.
 	OnError func(error)

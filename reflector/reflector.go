@@ -42,11 +42,13 @@ type Options[T any] struct {
 
 	// Transform changes an object before it is stored, in place or as a copy. The reflector calls it once for each
 	// state that is stored, and for the last state that comes with a deletion. After an error, a panic, or a change of
-	// the namespace, the name, the UID or the version, the object counts as undecodable.
+	// the namespace, the name, the UID or the version, the object counts as undecodable. While a call blocks, OnWait is
+	// not called, so an informer may not have processed earlier events of the same read of the connection.
 	Transform func(T) (T, error)
 	// OnUndecodable is called for each object that cannot be decoded into T, and for each malformed object
 	// (ErrMalformed), on the reflector's goroutine. If it returns an error, Run returns that error; Fail always does.
-	// By default such an object is counted and logged. In both cases the last good state of the object stays.
+	// By default such an object is counted and logged. In both cases the last good state of the object stays. A call
+	// that blocks delays the same events as one of Transform.
 	OnUndecodable func(*api.UndecodableError) error
 	// OnError is called with the error of every failed list, watch and probe, on the reflector's goroutine. A source
 	// without WatchLists (api.ErrNoWatchList) is no failure.
