@@ -38,7 +38,7 @@ type process struct {
 	restart chan chan error
 }
 
-// Run serves until ctx ends.
+// Run serves until ctx ends. Meanwhile it decides when the process collects garbage, unless GOGC or GOMEMLIMIT do.
 func (o Options) Run(ctx context.Context, stdout io.Writer, h Hooks) (err error) {
 	if err := o.Check(); err != nil {
 		return err
@@ -47,6 +47,7 @@ func (o Options) Run(ctx context.Context, stdout io.Writer, h Hooks) (err error)
 	if err != nil {
 		return err
 	}
+	defer tuneCollections()()
 	backend, err := h.New(o.server(plan.Seed), o.lenient)
 	if err != nil {
 		return err

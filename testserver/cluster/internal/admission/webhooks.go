@@ -7,11 +7,14 @@ import (
 	"net/url"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/labels"
+	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/generic"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
 	"k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/apiserver/pkg/util/webhook"
+	admissionregistration "k8s.io/client-go/listers/admissionregistration/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/kubeapiserver/admission/exclusion"
 )
@@ -21,12 +24,27 @@ const (
 	webhookValidation = validating.PluginName
 )
 
-func (c *Chain) newMutatingWebhooks() (*mutating.Plugin, error) {
+func (c *Chain) newMutatingWebhooks() (apiadmission.MutationInterface, error) {
 	plugin, err := mutating.NewMutatingWebhook(nil)
 	if err != nil {
 		return nil, err
 	}
-	return plugin, c.prepare(plugin.Webhook)
+	configurations := c.factory.Admissionregistration().V1().MutatingWebhookConfigurations().Lister()
+	return &mutatingWebhooks{plugin, configurations}, c.prepare(plugin.Webhook)
+}
+
+// mutatingWebhooks leave a write alone if no configuration exists. The plugin would copy the object.
+type mutatingWebhooks struct {
+	*mutating.Plugin
+	configurations admissionregistration.MutatingWebhookConfigurationLister
+}
+
+// Admit implements admission.MutationInterface.
+func (m *mutatingWebhooks) Admit(ctx context.Context, a apiadmission.Attributes, o apiadmission.ObjectInterfaces) error {
+	if all, err := m.configurations.List(labels.Everything()); err == nil && len(all) == 0 {
+		return nil
+	}
+	return m.Plugin.Admit(ctx, a, o)
 }
 
 func (c *Chain) newValidatingWebhooks() (*validating.Plugin, error) {
