@@ -106,7 +106,7 @@ func (x *call) readPatch(kind types.PatchType) (*patch, error) {
 	checked := x.request.Query.Get("fieldValidation") != metav1.FieldValidationIgnore
 	p := &patch{shown: x.patchedText}
 	if checked {
-		p.problems = wire.Duplicates(body)
+		p.problems = object.Duplicates(body)
 	}
 	switch kind {
 	case types.JSONPatchType:

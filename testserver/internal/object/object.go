@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	kjson "sigs.k8s.io/json"
 )
 
 // Tree is the parsed JSON of an object: maps, slices, strings, bools, int64 and float64.
@@ -24,6 +25,35 @@ func Decode(data []byte) (Tree, error) {
 		return nil, fmt.Errorf("expected an object, got %.40q", data)
 	}
 	return tree, nil
+}
+
+// DecodeStrict does the same, and returns a message for each field that occurs twice in one object. The last value of
+// such a field counts.
+func DecodeStrict(data []byte) (tree Tree, duplicates []string, err error) {
+	found, err := kjson.UnmarshalStrict(data, &tree, kjson.DisallowDuplicateFields)
+	if err != nil {
+		return nil, nil, err
+	}
+	if tree == nil {
+		return nil, nil, fmt.Errorf("expected an object, got %.40q", data)
+	}
+	return tree, texts(found), nil
+}
+
+// Duplicates returns a message for each field that occurs twice in one object of a JSON document, and nothing if the
+// document cannot be parsed.
+func Duplicates(data []byte) []string {
+	var document any
+	found, _ := kjson.UnmarshalStrict(data, &document, kjson.DisallowDuplicateFields) // the decoder reports the error
+	return texts(found)
+}
+
+func texts(errs []error) []string {
+	var out []string
+	for _, err := range errs {
+		out = append(out, err.Error())
+	}
+	return out
 }
 
 // EncodeLike encodes an object. Where it equals model, the encoding of another object, the members have the order of

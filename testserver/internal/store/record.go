@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,7 +82,9 @@ func NewRecord(d *registry.Definition, tree object.Tree, version uint64) (*Recor
 }
 
 func (r *Record) encode(d *registry.Definition, tree, meta object.Tree) error {
-	e := encoder{out: make([]byte, 0, 512)}
+	e := encoders.Get().(*encoder)
+	defer encoders.Put(e)
+	e.out, e.err = e.out[:0], nil
 	e.raw(`{"metadata":{`)
 	for _, name := range metadataNames(d, meta) {
 		before := len(e.out)
@@ -107,9 +110,16 @@ func (r *Record) encode(d *registry.Definition, tree, meta object.Tree) error {
 		}
 	}
 	e.raw("}")
-	r.body = slices.Clip(e.out)
+	r.body = bytes.Clone(e.out) // no byte more, because the server may hold many
 	return e.err
 }
+
+// encoders keep the buffers in which records are encoded.
+var encoders = sync.Pool{New: func() any {
+	e := new(encoder)
+	e.values = json.NewEncoder(e)
+	return e
+}}
 
 // metadataNames returns the names of the metadata in the order of encoding.
 func metadataNames(d *registry.Definition, meta object.Tree) []string {
@@ -132,9 +142,16 @@ func metadataNames(d *registry.Definition, meta object.Tree) []string {
 
 // encoder appends JSON. It keeps the first error.
 type encoder struct {
-	out   []byte
-	first bool // no comma before the next member
-	err   error
+	out    []byte
+	first  bool // no comma before the next member
+	err    error
+	values *json.Encoder // writes to the encoder
+}
+
+// Write implements io.Writer.
+func (e *encoder) Write(p []byte) (int, error) {
+	e.out = append(e.out, p...)
+	return len(p), nil
 }
 
 func (e *encoder) raw(s string) {
@@ -147,12 +164,20 @@ func (e *encoder) member(name string, value any) {
 		e.out = append(e.out, ',')
 	}
 	e.first = false
-	key, _ := json.Marshal(name) // encoding a string cannot fail
-	encoded, err := json.Marshal(value)
-	if err != nil && e.err == nil {
-		e.err = fmt.Errorf("testserver: encode %s: %w", name, err)
+	e.value(name, name)
+	e.out = append(e.out, ':')
+	e.value(name, value)
+}
+
+// value appends a value of a member.
+func (e *encoder) value(name string, value any) {
+	if err := e.values.Encode(value); err != nil {
+		if e.err == nil {
+			e.err = fmt.Errorf("testserver: encode %s: %w", name, err)
+		}
+		return
 	}
-	e.out = append(append(append(e.out, key...), ':'), encoded...)
+	e.out = e.out[:len(e.out)-1] // the line break after each value
 }
 
 // Tree decodes the record without kind and apiVersion. The caller owns the result. A custom resource with a Schema has

@@ -23,14 +23,15 @@ const maxBody = 3 << 20
 
 // ReadBody reads the body of a request.
 func ReadBody(r *http.Request) ([]byte, error) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	if err != nil {
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // the buffer of most bodies never grows
+	if _, err := body.ReadFrom(io.LimitReader(r.Body, maxBody+1)); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("read the request: %v", err))
 	}
-	if len(body) > maxBody {
+	if body.Len() > maxBody {
 		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
 
 // ContentType returns the media type of a request without parameters. Without the header it is JSON.
@@ -68,11 +69,11 @@ func ReadObject(w http.ResponseWriter, r *http.Request, d *registry.Definition, 
 	if string(bytes.TrimSpace(body)) == "null" && !d.Custom {
 		return object.Tree{}, nil
 	}
-	tree, err := object.Decode(body)
+	tree, duplicates, err := object.DecodeStrict(body)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized: %v", err))
 	}
-	return tree, validateFields(w, r, d.In(to.Served), body)
+	return tree, ReportFields(w, r, d.In(to.Served), duplicates)
 }
 
 // DecodeObject decodes a body with the Schema of a resource, and treats unknown and repeated fields as the request

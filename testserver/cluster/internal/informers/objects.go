@@ -3,6 +3,7 @@ package informers
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,7 +23,8 @@ type objects struct {
 
 	factory *Factory
 	kind    schema.GroupVersionKind
-	create  func() runtime.Object // nil: values are unstructured
+	create  func() runtime.Object  // nil: values are unstructured
+	plural  atomic.Pointer[string] // name of the resource when it was found last; nil before
 
 	mu      sync.Mutex // guards the field below
 	decoded map[string]decoded
@@ -36,15 +38,23 @@ type decoded struct {
 
 // view returns the present objects. ok is false if the server does not have the resource.
 func (o *objects) view() (d *registry.Definition, v store.View, ok bool) {
-	d = o.factory.definition(o.kind)
-	if d == nil {
+	s := o.factory.source()
+	if s == nil {
 		return nil, v, false
 	}
-	s := o.factory.source()
+	if plural := o.plural.Load(); plural != nil {
+		if c, d, ok := s.Find(o.kind.Group, o.kind.Version, *plural); ok && d.Kind == o.kind.Kind {
+			return d, s.View(c), true
+		}
+	}
+	if d = o.factory.definition(o.kind); d == nil {
+		return nil, v, false
+	}
 	c, d, ok := s.Find(d.Group, o.kind.Version, d.Plural)
 	if !ok {
 		return nil, v, false
 	}
+	o.plural.Store(&d.Plural)
 	return d, s.View(c), true
 }
 
