@@ -223,9 +223,9 @@ var errTooLarge = &apierrors.StatusError{ErrStatus: metav1.Status{
 }}
 
 // fits reports whether an object that is too large in JSON fits into etcd. kube-apiserver stores built-in resources in
-// protobuf.
+// protobuf, except definitions.
 func (r *Record) fits() bool {
-	if r.other == nil || r.other.def.Custom {
+	if r.other == nil || r.other.def.Custom || r.other.def.IsCRD() {
 		return false
 	}
 	d := r.other.def

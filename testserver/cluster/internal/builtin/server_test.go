@@ -3,6 +3,7 @@ package builtin_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -186,5 +187,14 @@ func TestLargeObjectsAreMeasuredInProtobuf(t *testing.T) {
 		version := object.TextAt(b.must("GET", leases+"/b", ""), "metadata", "resourceVersion")
 		code, answer = b.send("PUT", leases+"/b", `{"metadata":{"name":"b","resourceVersion":"`+version+`"},"spec":{"holderIdentity":"`+strings.Repeat("x", 2_000_000)+`"}}`)
 		require.Equal(t, 500, code, answer)
+		const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+		definition := `{"metadata":{"name":"wheels.example.com"},"spec":{"group":"example.com","scope":"Namespaced",
+			"names":{"plural":"wheels","kind":"Wheel"},"versions":[{"name":"v1","served":true,"storage":true,
+			"schema":{"openAPIV3Schema":{"type":"object","description":"%s"}}}]}}`
+		b.must("POST", definitions, fmt.Sprintf(definition, "short"))
+		b.must("DELETE", definitions+"/wheels.example.com", "")
+		code, answer = b.send("POST", definitions, fmt.Sprintf(definition, quoted))
+		require.Equal(t, 500, code, "definitions are stored in JSON")
+		require.Equal(t, "etcdserver: request is too large", answer["message"])
 	})
 }
