@@ -24,6 +24,9 @@ type AdminOptions struct {
 	// options of the manager and of every OptionsReporter. The answers contain keys and the texts of errors, so
 	// everybody who can reach the server can read what the controllers can read.
 	Debug bool
+	// Page serves /page/, a web page with the state of all runnables, and shows what Debug allows. Nil means that there
+	// is no such path. Package livepage has one; leat does not link it.
+	Page StatePage
 	// AllowedHosts are more names under which the admin server may be reached; see ServerOptions.AllowedHosts. The
 	// admin server always has ServerOptions.SameOrigin, so a web page of another origin gets nothing from it.
 	AllowedHosts []string
@@ -44,8 +47,8 @@ func (o AdminOptions) server(h http.Handler, log *zap.Logger) ServerOptions {
 }
 
 // AdminHandler returns the handler of the admin server: /healthz, /livez and /readyz, and the paths that o turns on.
-// Use it in a server of your own, or for a second server. It uses only Metrics, Profile and Debug of o. It does not
-// reject web pages of other origins; a Server with SameOrigin does.
+// Use it in a server of your own, or for a second server. It uses only Metrics, Profile, Debug and Page of o. It
+// does not reject web pages of other origins; a Server with SameOrigin does.
 func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 	mux := http.NewServeMux()
 	for path, checks := range map[string]*Checks{"/healthz": m.healthz, "/livez": m.livez, "/readyz": m.readyz} {
@@ -62,6 +65,9 @@ func (m *Manager) AdminHandler(o AdminOptions) http.Handler {
 		mux.HandleFunc("GET /debug/controllers/", m.serveControllers)
 		mux.HandleFunc("GET /debug/why/{key...}", m.serveWhy)
 		mux.HandleFunc("GET /debug/options", m.serveOptions)
+	}
+	if o.Page != nil {
+		mux.Handle("/page/", http.StripPrefix("/page", o.Page.Handler(o.Debug)))
 	}
 	return mux
 }

@@ -92,6 +92,9 @@ func New(o Options) (*Manager, error) {
 		member.equipped = true
 		m.members = append(m.members, member)
 	}
+	if _, err := register(o.Admin.Page, "manager", m); err != nil {
+		return nil, err
+	}
 	if o.Elector != nil { // last, because an error after it would leave the metrics registered
 		remove, err := m.equip("election", o.Elector)
 		if err != nil {
@@ -224,16 +227,33 @@ func (m *Manager) admit(r *RunnableRegistration, unregister func(), ok bool) boo
 	return true
 }
 
-// equip gives a runnable the logger and the metrics of the manager. The returned function ends the metrics. The caller
-// does not hold the lock.
+// equip gives a runnable the logger of the manager, and adds it to the metrics and to the page. The returned function
+// removes it from both. The caller does not hold the lock.
 func (m *Manager) equip(name string, r any) (remove func(), err error) {
 	if user, ok := r.(LoggerUser); ok && m.o.Logger != nil {
 		user.UseLogger(m.o.Logger)
 	}
-	if m.o.Metrics == nil {
+	shown, err := register(m.o.Admin.Page, name, r)
+	if err != nil {
+		return nil, err
+	}
+	measured, err := register(m.o.Metrics, name, r)
+	if err != nil {
+		shown()
+		return nil, err
+	}
+	return func() {
+		measured()
+		shown()
+	}, nil
+}
+
+// register adds a runnable to a registry, which may be nil.
+func register(to MetricsRegistry, name string, r any) (remove func(), err error) {
+	if to == nil {
 		return func() {}, nil
 	}
-	if remove, err = m.o.Metrics.Register(name, r); err != nil {
+	if remove, err = to.Register(name, r); err != nil {
 		return nil, fmt.Errorf("manager: %s: %w", name, err)
 	}
 	return remove, nil

@@ -30,7 +30,7 @@ func TestAdminShowsOptions(t *testing.T) {
 	require.Equal(t, 200, code)
 	require.JSONEq(t, `{"Controllers": {}, "Manager": {
 		"Elector": false, "ElectionTolerance": "20s", "GracePeriod": "30s", "SyncTimeout": "2m0s", "ShowReasons": false, "Logger": false, "Metrics": false,
-		"Admin": {"Address": "", "Listener": false, "Metrics": false, "Profile": false, "Debug": false, "AllowedHosts": null,
+		"Admin": {"Address": "", "Listener": false, "Metrics": false, "Profile": false, "Debug": false, "Page": false, "AllowedHosts": null,
 			"ShutdownTimeout": "0s"}}}`, text)
 
 	m = newManager(t, manager.Options{

@@ -31,7 +31,7 @@ import (
 //	LoggerUser        UseLogger     hands on Options.Logger                    all of these but Server
 //
 // The Elector of Options may implement CheckedElector and LoggerUser; *leaderelection.Elector does. *metrics.Metrics
-// implements MetricsRegistry, for Options.Metrics.
+// implements MetricsRegistry, for Options.Metrics, and *livepage.Page implements StatePage, for AdminOptions.Page.
 type Runnable interface {
 	// Run blocks until ctx ends and all its goroutines have ended. An error ends the manager. If a runnable of the
 	// groups Servers or Caches returns nil before ctx ends, the manager ends too, because other runnables need it; any
@@ -153,4 +153,13 @@ type MetricsRegistry interface {
 	// and neither is one whose metrics are registered already; the function then does nothing. The manager holds no
 	// lock while it calls them.
 	Register(name string, r any) (remove func(), err error)
+}
+
+// StatePage is a web page that shows the manager and its runnables. *livepage.Page implements it.
+type StatePage interface {
+	// MetricsRegistry makes the page show a runnable until the returned function is called. New passes the manager and
+	// its elector too.
+	MetricsRegistry
+	// Handler returns the page. With debug, it shows keys and the texts of errors, as /debug/why/ does.
+	Handler(debug bool) http.Handler
 }

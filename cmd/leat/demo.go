@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
+	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -27,27 +28,35 @@ import (
 
 func newDemo() *cobra.Command {
 	var keepRunning bool
-	var address string
+	var address, pageAddress string
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Show the whole pipeline at work, without a cluster",
 		Long: `Start an API server in memory and a small controller that gives every ReplicaSet its pods, create, change and delete
 objects, break the connection, and print what each stage of the pipeline did. It needs nothing and ends by itself, within
-a second or so: add --keep-running to look at --metrics, or at the API, afterwards.`,
+a second or so: add --keep-running to look at --metrics, or at the API, afterwards. --page stays up too, keeps changing
+objects, and serves a page that shows the pipeline at work.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			scraper, err := newScraper(address)
 			if err != nil {
 				return err
 			}
-			fmt.Fprint(cmd.OutOrStdout(), scraper.where())
+			page, err := newPageServer(pageAddress, livepage.Options{Program: "leat demo"})
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(cmd.OutOrStdout(), scraper.where(), page.where())
 			return scraper.during(cmd.Context(), func(ctx context.Context) error {
-				return runDemo(ctx, cmd.OutOrStdout(), keepRunning, scraper)
+				return page.during(ctx, func(ctx context.Context) error {
+					return runDemo(ctx, cmd.OutOrStdout(), keepRunning, scraper, page)
+				})
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&keepRunning, "keep-running", false, "stay up in the end, and serve the API on a local port")
 	metricsFlag(cmd, &address)
+	pageFlag(cmd, &pageAddress)
 	return cmd
 }
 
@@ -62,11 +71,13 @@ type demo struct {
 }
 
 // runDemo starts the server, the informers and the controller, plays the script, and stops them.
-func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper) error {
-	d, err := newDemoWorld(trace.To(stdout, nil), scraper)
+func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper, page *pageServer) error {
+	screen := &mutable{w: stdout}
+	d, err := newDemoWorld(trace.To(screen, nil), scraper)
 	if err != nil {
 		return err
 	}
+	page.show(d.sets, d.pods, d.controller)
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the server ends last
 	defer stop()
 	served := make(chan error, 1)
@@ -82,7 +93,12 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *s
 	err = d.play(ctx)
 	if err == nil {
 		d.summary(time.Since(started))
-		if keepRunning {
+		switch {
+		case page != nil:
+			d.out.Printf("still running, with a change now and then: %s", page.where())
+			screen.mute()
+			err = d.traffic(ctx)
+		case keepRunning:
 			err = d.stay(ctx)
 		}
 	}

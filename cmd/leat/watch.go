@@ -20,6 +20,7 @@ import (
 	"github.com/leatproject/leat/apiclient/kubeconfig"
 	"github.com/leatproject/leat/apiclient/websocket"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/reflector"
 )
 
@@ -35,6 +36,8 @@ type watchOptions struct {
 	paged         bool
 	metrics       string
 	scraper       *scraper // of metrics
+	pageAddress   string
+	page          *pageServer
 }
 
 func newWatch() *cobra.Command {
@@ -72,6 +75,7 @@ Output formats: line; json, a line with the type and the object; name, only the 
 	f.BoolVar(&o.webSocket, "websocket", false, "watch over WebSocket instead of a chunked answer")
 	f.BoolVar(&o.paged, "paged", false, "take the first list in pages instead of a WatchList")
 	metricsFlag(cmd, &o.metrics)
+	pageFlag(cmd, &o.pageAddress)
 	return cmd
 }
 
@@ -83,9 +87,15 @@ func (o watchOptions) run(ctx context.Context, resource string, stdout, stderr i
 	if err != nil {
 		return err
 	}
-	o.scraper = scraper
-	fmt.Fprint(stderr, scraper.where())
-	return scraper.during(ctx, func(ctx context.Context) error { return o.watch(ctx, resource, stdout, stderr) })
+	page, err := newPageServer(o.pageAddress, livepage.Options{Program: "leat watch " + resource})
+	if err != nil {
+		return err
+	}
+	o.scraper, o.page = scraper, page
+	fmt.Fprint(stderr, scraper.where(), page.where())
+	return scraper.during(ctx, func(ctx context.Context) error {
+		return page.during(ctx, func(ctx context.Context) error { return o.watch(ctx, resource, stdout, stderr) })
+	})
 }
 
 func (o watchOptions) watch(ctx context.Context, resource string, stdout, stderr io.Writer) error {
@@ -151,6 +161,7 @@ func watchAs[T api.Object](ctx context.Context, o watchOptions, client *apiclien
 	if err := o.scraper.informer(i); err != nil {
 		return err
 	}
+	o.page.show(i)
 	written := func(err error) {
 		if err != nil {
 			cancel(fmt.Errorf("write: %w", err))

@@ -12,6 +12,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 )
@@ -63,6 +64,7 @@ func (c Command) Run(ctx context.Context, args []string, stderr io.Writer) int {
 type options struct {
 	Options
 	connection kubeconfig.Options
+	page       bool
 	verbose    bool
 }
 
@@ -83,6 +85,8 @@ func (c Command) parse(args []string, stderr io.Writer) (o options, err error) {
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case err == nil && o.Workers < 1:
 		err = fmt.Errorf("--workers is %d; it must be at least 1", o.Workers)
+	case err == nil && o.page && o.Admin == "":
+		err = errors.New("--page needs --admin, whose server serves the page")
 	}
 	return o, err
 }
@@ -105,6 +109,7 @@ func (o *options) flags(f *flag.FlagSet) {
 		return err
 	})
 	f.StringVar(&o.Admin, "admin", "", "`address` for health checks, /metrics and /debug/controllers, such as 127.0.0.1:8081 (default: none)")
+	f.BoolVar(&o.page, "page", false, "serve a live page of the pipeline at /page/ of the admin server, for this machine")
 	f.BoolVar(&o.verbose, "v", false, "log every reconcile, and why it ran")
 }
 
@@ -122,7 +127,13 @@ func (o options) program(ctx context.Context, name string, stderr io.Writer) (*p
 	if err != nil {
 		return nil, err
 	}
-	return program.New(o.Apply(program.Options{Name: name + "-controller", Config: config, Logger: NewLogger(stderr, o.verbose)}))
+	p := o.Apply(program.Options{Name: name + "-controller", Config: config, Logger: NewLogger(stderr, o.verbose)})
+	if o.page {
+		if p.Manager.Admin.Page, err = livepage.New(livepage.Options{Program: name}); err != nil {
+			return nil, err
+		}
+	}
+	return program.New(p)
 }
 
 // OneLine returns the text of an error on one line. Joined errors have several lines.

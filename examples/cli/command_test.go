@@ -29,6 +29,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		"nothing":                   {[]string{"--server", "http://127.0.0.1:1"}, works, 0, ""},
 		"unknown flag":              {[]string{"--colour"}, works, 2, "mill: flag provided but not defined: -colour\n"},
 		"argument":                  {[]string{"now"}, works, 2, "mill: unexpected argument \"now\"\n"},
+		"page without a server":     {[]string{"--page"}, works, 2, "mill: --page needs --admin, whose server serves the page\n"},
 		"no workers":                {[]string{"--workers", "0"}, works, 2, "mill: --workers is 0; it must be at least 1\n"},
 		"lease without a namespace": {[]string{"--lease", "mill"}, works, 2, "mill: invalid value \"mill\" for flag -lease: \"mill\" is not namespace/name\n"},
 		"lease with three parts":    {[]string{"--lease", "a/b/c"}, works, 2, "mill: invalid value \"a/b/c\" for flag -lease: ..."},

@@ -56,6 +56,13 @@ func TestCoreLinks(t *testing.T) {
 	}
 }
 
+// TestOnlyProgramsLinkThePage keeps the live page out of programs that do not import it.
+func TestOnlyProgramsLinkThePage(t *testing.T) {
+	for _, pkg := range []string{"program", "metrics", "testkit/simulation"} { // together they link the whole library
+		require.NotContains(t, linked(t, pkg), module+"/livepage", pkg)
+	}
+}
+
 func TestTableIsConsistent(t *testing.T) {
 	position := map[string]int{}
 	for i, l := range table {

@@ -49,6 +49,7 @@ var table = []layer{
 	{"owner expectations status", "api"},
 	{"leaderelection recorder", "api apiclient"},
 	{"manager", "api codec apiclient cache deltafifo reflector informer workqueue controller predicate cachedclient owner expectations status leaderelection recorder internal/graceful internal/quote internal/runstate internal/sameorigin"},
+	{"livepage", "api workqueue informer reflector controller cachedclient manager internal/runstate internal/sameorigin"},
 	{"metrics program", everything},
 	{"testserver/internal/object testserver/internal/pipe testserver/internal/signal", ""},
 	{"testserver/internal/registry", "api testserver/internal/object"},
@@ -90,7 +91,7 @@ var confined = []layer{
 	{"github.com/gorilla/websocket", "apiclient/websocket testserver/internal/wire"},
 	{"github.com/evanphx/json-patch", "testserver"},
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
-	{"embed", "testserver metrics manager internal/mutate cmd/* examples/*"},
+	{"embed", "testserver metrics manager livepage internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
 	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview zapslog testserver testkit cmd/* examples/* internal/soak"},
 }

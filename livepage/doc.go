@@ -1,0 +1,32 @@
+// Package livepage is a web page that shows a running program: the streams of its informers, the batches, the caches,
+// the handlers, the queues, the workers, the leader and the health checks, with charts of the last minutes. Only
+// programs that import it link it.
+//
+// # Example
+//
+//	page, err := livepage.New(livepage.Options{Program: "neighbours"})
+//	admin := manager.AdminOptions{Address: "127.0.0.1:8081", Debug: true, Page: page}
+//	m, err := manager.New(manager.Options{Admin: admin}) // http://127.0.0.1:8081/page/
+//
+// Without a manager, Register shows a part of a program, and Handler serves the page.
+//
+// # Promises
+//
+//  1. Without a viewer, the page has no goroutine and no hook in the program. A request begins the measurements, and
+//     they end 15 seconds after the last one.
+//  2. The page answers only clients on this machine, under localhost or an IP address, and never a web page of another
+//     origin.
+//  3. A browser that shows the page runs only its own files, and sends requests only to its own origin.
+//  4. Keys, the texts of errors, and the names of replicas are only in the answers of a Handler with debug.
+//  5. The page changes nothing in the program, and its memory does not grow with the time that a program runs.
+//
+// # Concurrency
+//
+// All methods may be called on any goroutine. A request calls the Status and Stats methods of the parts, and at most
+// every five seconds the health checks of the manager. A part that is measured calls the page on its own goroutine; the
+// page then takes no lock and does not allocate.
+//
+// # Differences from client-go
+//
+// client-go and controller-runtime have metrics and no page.
+package livepage

@@ -1,0 +1,331 @@
+package livepage
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cachedclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/internal/runstate"
+	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// state is the answer that the browser polls. Times are milliseconds since 1970, or zero. Counters grow from the start
+// of the program, and measurements from the first look; the browser computes rates and quantiles from two answers.
+type state struct {
+	Program     string            `json:"program"`
+	Now         int64             `json:"now"`
+	Started     int64             `json:"started"`
+	Debug       bool              `json:"debug"`
+	Heap        uint64            `json:"heap"` // bytes of live and not yet collected objects
+	Goroutines  uint64            `json:"goroutines"`
+	Leader      *leaderState      `json:"leader,omitempty"`
+	Health      []healthState     `json:"health"`
+	Informers   []informerState   `json:"informers"`
+	Controllers []controllerState `json:"controllers"`
+	Queues      []queueState      `json:"queues"`
+	Gates       []gateState       `json:"gates"`
+}
+
+// leaderState says who leads. Without an election, a program leads when all its groups have started.
+type leaderState struct {
+	Leads    bool   `json:"leads"`
+	Election bool   `json:"election"`
+	Lease    string `json:"lease,omitempty"`
+	Leader   string `json:"leader,omitempty"`
+	Identity string `json:"identity,omitempty"`
+}
+
+// healthState is the answer of one set of checks.
+type healthState struct {
+	Path   string       `json:"path"`
+	OK     bool         `json:"ok"`
+	Checks []checkState `json:"checks"`
+}
+
+type checkState struct {
+	Name string `json:"name"`
+	OK   bool   `json:"ok"`
+	Text string `json:"text,omitempty"`
+}
+
+type informerState struct {
+	Name        string             `json:"name"`
+	Resource    string             `json:"resource"`
+	Phase       reflector.Phase    `json:"phase"`
+	Running     bool               `json:"running"`
+	Synced      bool               `json:"synced"`
+	Objects     int                `json:"objects"`
+	Version     string             `json:"version"`
+	Received    int                `json:"received"`  // objects of the list in progress
+	Remaining   int64              `json:"remaining"` // objects that will follow, or -1
+	HeardAt     int64              `json:"heardAt"`
+	NextAttempt int64              `json:"nextAttempt"`
+	Attempt     int                `json:"attempt"`
+	Failing     bool               `json:"failing"`
+	Error       string             `json:"error,omitempty"` // with debug
+	LastErrorAt int64              `json:"lastErrorAt"`
+	Undecodable int                `json:"undecodable"`
+	Counters    reflector.Counters `json:"counters"`
+	Batches     uint64             `json:"batches"`
+	Changes     uint64             `json:"changes"`
+	Stored      counts             `json:"stored"`
+	Handlers    []handlerState     `json:"handlers"`
+}
+
+type handlerState struct {
+	Name       string `json:"name"`
+	Synced     bool   `json:"synced"`
+	Pending    int    `json:"pending"`
+	Panics     int64  `json:"panics"`
+	StuckSince int64  `json:"stuckSince"`
+}
+
+type controllerState struct {
+	Name     string           `json:"name"`
+	Stats    controller.Stats `json:"stats"`
+	Added    counts           `json:"added"`
+	Waited   counts           `json:"waited"`
+	Worked   counts           `json:"worked"`
+	Answered counts           `json:"answered"`
+	Running  []runningState   `json:"running"`  // with debug
+	Unsynced []unsyncedSource `json:"unsynced"` // with debug
+}
+
+// runningState is a worker's reconcile. The names are those of /debug/controllers/.
+type runningState struct {
+	Key           string
+	ID            string
+	Started       time.Time
+	Attempt       int
+	Causes        []workqueue.Cause
+	CausesOmitted int
+}
+
+type unsyncedSource struct{ Name, NotSynced string }
+
+type queueState struct {
+	Name  string          `json:"name"`
+	Stats workqueue.Stats `json:"stats"`
+}
+
+type gateState struct {
+	Name  string                 `json:"name"`
+	Stats cachedclient.GateStats `json:"stats"`
+}
+
+// members is what the page shows at one moment.
+type members struct {
+	managed     managed
+	informers   []*shownInformer
+	controllers []*shownController
+	queues      []shown[queue]
+	electors    []shown[elector]
+	gates       []shown[gate]
+}
+
+// look notes that somebody looks, and returns what the page shows.
+func (p *Page) look() members {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropStopped()
+	p.viewer.look()
+	return members{
+		p.managed, slices.Clone(p.informers), slices.Clone(p.controllers),
+		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.gates),
+	}
+}
+
+// state returns the answer for one poll. It holds no lock while it calls the parts of the program.
+func (p *Page) state(r *http.Request, debug bool) state {
+	m := p.look()
+	s := state{
+		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug,
+		Leader: m.leader(debug), Health: p.health(r, m, debug),
+		Informers: []informerState{}, Controllers: []controllerState{}, Queues: []queueState{}, Gates: []gateState{},
+	}
+	s.Heap, s.Goroutines = process()
+	for _, i := range m.informers {
+		s.Informers = append(s.Informers, i.state(debug))
+	}
+	for _, c := range m.controllers {
+		s.Controllers = append(s.Controllers, c.state(r, debug))
+	}
+	for _, q := range m.queues {
+		s.Queues = append(s.Queues, queueState{q.name, q.part.Stats()})
+	}
+	for _, g := range m.gates {
+		s.Gates = append(s.Gates, gateState{g.name, g.part.Stats()})
+	}
+	return s
+}
+
+func (m members) leader(debug bool) *leaderState {
+	switch {
+	case len(m.electors) > 0:
+		e := m.electors[0].part
+		s := &leaderState{Leads: e.Leading(), Election: true}
+		if debug {
+			s.Lease, s.Leader, s.Identity = api.FormatKey(e.Lease()), e.Leader(), e.Identity()
+		}
+		return s
+	case m.managed != nil:
+		return &leaderState{Leads: runstate.IsClosed(m.managed.Elected())}
+	}
+	return nil
+}
+
+// checkEvery is how often the page runs the checks of a manager at most. Checks are code of the user, which a probe
+// calls every few seconds.
+const checkEvery = 5 * time.Second
+
+// health returns the results of the manager's checks.
+func (p *Page) health(r *http.Request, m members, debug bool) []healthState {
+	p.checksMu.Lock()
+	defer p.checksMu.Unlock()
+	if p.checked == nil || time.Since(p.checkedAt) >= checkEvery {
+		p.checked, p.checkedAt = m.health(r), time.Now()
+	}
+	if debug {
+		return p.checked
+	}
+	bare := []healthState{}
+	for _, h := range p.checked {
+		h.Checks = slices.Clone(h.Checks)
+		for i := range h.Checks {
+			h.Checks[i].Text = ""
+		}
+		bare = append(bare, h)
+	}
+	return bare
+}
+
+// health runs the checks of the manager, as a probe would.
+func (m members) health(r *http.Request) []healthState {
+	all := []healthState{}
+	if m.managed == nil {
+		return all
+	}
+	sets := map[string]*manager.Checks{"healthz": m.managed.Healthz(), "livez": m.managed.Livez(), "readyz": m.managed.Readyz()}
+	for _, path := range slices.Sorted(maps.Keys(sets)) {
+		code, body := ask(r, sets[path], "/"+path+"?verbose")
+		h := healthState{Path: path, OK: code == http.StatusOK, Checks: []checkState{}}
+		for line := range strings.Lines(string(body)) {
+			if c, ok := parseCheck(strings.TrimSpace(line)); ok {
+				h.Checks = append(h.Checks, c)
+			}
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+// parseCheck reads a line like "[+]ping ok" or "[-]name failed: reason".
+func parseCheck(line string) (checkState, bool) {
+	text, ok := strings.CutPrefix(line, "[+]")
+	if !ok {
+		var failed bool
+		if text, failed = strings.CutPrefix(line, "[-]"); !failed {
+			return checkState{}, false
+		}
+	}
+	name, why, _ := strings.Cut(text, " ")
+	c := checkState{Name: name, OK: ok}
+	if !ok {
+		c.Text = why
+	}
+	return c, true
+}
+
+func (s *shownInformer) state(debug bool) informerState {
+	status := s.informer.Status()
+	r := status.Reflector
+	out := informerState{
+		Name: s.name, Resource: status.Resource.Plural, Phase: r.Phase, Running: status.Running, Synced: status.Synced,
+		Objects: status.Objects, Version: status.ResourceVersion, Received: r.Objects, Remaining: r.Remaining,
+		HeardAt: millis(status.HeardAt), NextAttempt: millis(r.NextAttempt), Attempt: r.Attempt, Failing: r.Err != nil,
+		LastErrorAt: millis(r.LastErrorAt), Undecodable: status.Undecodable, Counters: r.Counters,
+		Batches: s.batches.batches.Load(), Changes: s.batches.changes.Load(), Stored: s.batches.stored.read(),
+		Handlers: []handlerState{},
+	}
+	if debug && r.LastError != nil {
+		out.Error = r.LastError.Error()
+	}
+	for _, h := range status.Handlers {
+		out.Handlers = append(out.Handlers, handlerState{h.Name, h.Synced, h.Pending, h.Panics, millis(h.StuckSince)})
+	}
+	return out
+}
+
+func (s *shownController) state(r *http.Request, debug bool) controllerState {
+	t := &s.times
+	out := controllerState{
+		Name: s.name, Stats: s.controller.Stats(),
+		Added: t.added.read(), Waited: t.waited.read(), Worked: t.worked.read(), Answered: t.answered.read(),
+		Running: []runningState{}, Unsynced: []unsyncedSource{},
+	}
+	if d, ok := s.controller.(manager.Debuggable); ok && debug {
+		var shown struct {
+			Running []runningState
+			Sources []unsyncedSource
+		}
+		if code, body := ask(r, d.DebugHandler(), "/debug/controllers/"); code == http.StatusOK && json.Unmarshal(body, &shown) == nil {
+			out.Running = append(out.Running, shown.Running...)
+			out.Unsynced = append(out.Unsynced, shown.Sources...)
+		}
+	}
+	return out
+}
+
+// process returns the bytes of the heap and the number of goroutines.
+func process() (heap, goroutines uint64) {
+	samples := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/sched/goroutines:goroutines"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64(), samples[1].Value.Uint64()
+}
+
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+// executable returns the name of the program.
+func executable() string { return filepath.Base(os.Args[0]) }
+
+// ask makes a handler of this process answer a GET of a path.
+func ask(r *http.Request, h http.Handler, target string) (code int, body []byte) {
+	inner, err := http.NewRequestWithContext(r.Context(), http.MethodGet, target, nil)
+	if err != nil {
+		return http.StatusBadRequest, nil
+	}
+	w := &capture{header: http.Header{}, code: http.StatusOK}
+	h.ServeHTTP(w, inner)
+	return w.code, w.body.Bytes()
+}
+
+// capture is a ResponseWriter that stores an answer.
+type capture struct {
+	header http.Header
+	code   int
+	body   bytes.Buffer
+}
+
+// Header, WriteHeader and Write implement http.ResponseWriter.
+func (c *capture) Header() http.Header { return c.header }
+
+func (c *capture) WriteHeader(code int) { c.code = code }
+
+func (c *capture) Write(p []byte) (int, error) { return c.body.Write(p) }
