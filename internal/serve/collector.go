@@ -12,7 +12,7 @@ import (
 // small heap often, and lets a large one double. A server that begins with 20 MB and may hold a million objects wants
 // neither: a small state gets room, and a large one grows by half.
 const (
-	spareBytes = 128 << 20 // room of a small heap
+	spareBytes = 64 << 20 // room of a small heap
 	// leastPercent is the room of a large heap, in percent of it. It costs up to twice the collections of Go's default.
 	leastPercent = 50
 	mostPercent  = 1600

@@ -12,7 +12,7 @@ import (
 
 func TestPercentFor(t *testing.T) {
 	for live, want := range map[uint64]int{
-		0: 1600, 1 << 20: 1600, 32 << 20: 400, 128 << 20: 100, 200 << 20: 64, 1 << 30: 50, math.MaxUint64: 50,
+		0: 1600, 1 << 20: 1600, 32 << 20: 200, 64 << 20: 100, 100 << 20: 64, 1 << 30: 50, math.MaxUint64: 50,
 	} {
 		require.Equal(t, want, percentFor(live), "%d bytes", live)
 	}
