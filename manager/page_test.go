@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -15,16 +16,24 @@ import (
 
 // book is a StatePage that notes what it shows.
 type book struct {
+	err error
+
+	mu    sync.Mutex // guards shown
 	shown map[string]any
-	err   error
 }
 
 func (b *book) Register(name string, r any) (remove func(), err error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.shown[name] = r
-	return func() { delete(b.shown, name) }, nil
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.shown, name)
+	}, nil
 }
 
 func (b *book) Handler(debug bool) http.Handler {
