@@ -50,6 +50,19 @@ type Options[T api.Object] struct {
 	// period below a second is raised to a second.
 	ResyncPeriod time.Duration
 
+	// CheckEvery is the time between two consistency checks. 0 means no checks. Each pause is shorter or longer by at
+	// most a quarter, and a period below a minute is raised to a minute.
+	//
+	// A check compares the UIDs and versions of the server with the cache, to find a change that the server did not
+	// send. It logs the change, counts it in Status, and lists again. The list leads to a call of OnError with
+	// reflector.ErrMissed. The same difference does not lead to a second list.
+	//
+	// A check costs one consistent list of PartialObjectMetadata, with the informer's selector: a request for each 500
+	// objects, or PageSize, about 1 to 3 KB an object on the wire, and less than 200 bytes an object in memory until
+	// the check ends. It ends after at most ten minutes. Versions must be numbers. The source must have a method
+	// Metadata, as the clients of apiclient have; otherwise a warning is logged, and Status has an error.
+	CheckEvery time.Duration
+
 	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. The call
 	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
 	StuckAfter time.Duration
@@ -88,7 +101,8 @@ type Informer[T api.Object] struct {
 	mutations *mutations[T]
 	batches   hooks.Set[Stored]
 	watchdog  *watchdog
-	held      held // works for this informer if Options.Hold is set; see View
+	checker   *checker[T] // nil without Options.CheckEvery
+	held      held        // works for this informer if Options.Hold is set; see View
 
 	synced  chan struct{}  // closed when the cache holds the first list
 	stopped chan struct{}  // closed when the cache does not change any more
@@ -125,6 +139,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	i.reflector = reflector.New(lw, i.fifo, ro)
 	i.log = i.reflector.Logger()
 	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
+	i.checker = newChecker(i)
 	return i
 }
 
@@ -225,6 +240,9 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	})
 	if i.resyncCheck > 0 {
 		i.active.Go(func() { i.resyncLoop(ctx, i.resyncCheck) })
+	}
+	if i.checker != nil {
+		i.active.Go(func() { i.checker.loop(ctx) })
 	}
 	for i.fifo.Pop(ctx, i.process) == nil {
 	}

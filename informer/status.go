@@ -29,7 +29,9 @@ type Status struct {
 	Undecodable int
 	// HeardAt is the time when the newest information in the cache was received: an event, a bookmark or the end of a
 	// list. The time since then bounds how old the cache may be. It is zero before the first list.
-	HeardAt  time.Time
+	HeardAt time.Time
+	// Check describes the consistency check. It is zero without Options.CheckEvery.
+	Check    CheckStatus
 	Handlers []HandlerStatus
 }
 
@@ -58,6 +60,7 @@ func (i *Informer[T]) Status() Status {
 		Objects:         snapshot.Len(),
 		ResourceVersion: snapshot.ResourceVersion(),
 		Undecodable:     len(i.reflector.Undecodable()),
+		Check:           i.checker.read(),
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -98,6 +101,12 @@ func (s Status) String() string {
 	}
 	if s.Reflector.Counters.Malformed > 0 {
 		fmt.Fprintf(&b, ", %d malformed", s.Reflector.Counters.Malformed)
+	}
+	if s.Check.Missed > 0 {
+		fmt.Fprintf(&b, ", %d missed and found by checks", s.Check.Missed)
+	}
+	if s.Check.Err != nil {
+		fmt.Fprintf(&b, ", the last check failed: %v", s.Check.Err)
 	}
 	if s.Reflector.Unversioned {
 		b.WriteString(", objects change without a new version")

@@ -162,6 +162,11 @@ func (s *encodingSource) Namespace() string {
 	return ""
 }
 
+// Metadata returns the metadata of the source's objects, or nil if the source has none.
+func (s *encodingSource) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	return metadataOf(s.ListerWatcher)
+}
+
 // List lists the source. The objects that wait for a training are passed on together.
 func (s *encodingSource) List(ctx context.Context, o api.Options[*codec.Packed], each func(*codec.Packed) error) (metav1.ListMeta, error) {
 	h := holder[*codec.Packed]{encoder: s.encoder, pass: each}

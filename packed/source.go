@@ -62,6 +62,20 @@ func (e *encoding[T]) Namespace() string {
 	return ""
 }
 
+// Metadata returns the metadata of the source's objects, or nil if the source has none.
+func (e *encoding[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	return metadataOf(e.lw)
+}
+
+func metadataOf(lw any) api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	if s, ok := lw.(interface {
+		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
+	}); ok {
+		return s.Metadata()
+	}
+	return nil
+}
+
 // options returns the options for the source. It has no Known, because the source could only return decoded objects.
 func (e *encoding[T]) options(o api.Options[*codec.Packed]) api.Options[T] {
 	return api.Options[T]{

@@ -31,6 +31,8 @@ var (
 	// ErrEndlessList is the error of a list with more than Options.MaxListObjects objects, or of a list in pages that
 	// took an hour.
 	ErrEndlessList = errors.New("reflector: the list does not end")
+	// ErrMissed is the error of a watch that Relist ended.
+	ErrMissed = errors.New("reflector: the watch did not bring a change that a list shows")
 	// ErrUnknownEvent is the error of a watch event whose type the protocol does not define.
 	ErrUnknownEvent = errors.New("reflector: the server sent an event of an unknown type")
 
@@ -49,6 +51,8 @@ func classify(err error) outcome {
 		return rolledBack
 	case errors.Is(err, ErrBackwards):
 		return backwards
+	case errors.Is(err, ErrMissed):
+		return missed
 	case errors.Is(err, api.ErrNoWatchList):
 		return noWatchList
 	case isTooLarge(err):

@@ -118,6 +118,7 @@ type Reflector[T api.Object] struct {
 	status          *sharedStatus
 	undecodable     *undecodables
 	started         atomic.Bool
+	watching        atomic.Pointer[watchdog] // of the watch in progress, after its initial state; otherwise nil
 	scope           scope
 	versions        versionUse // this and the fields below belong to the goroutine of Run
 	malformedLogged int        // malformed objects of the list or watch in progress that were logged
@@ -216,6 +217,18 @@ func (r *Reflector[T]) Status() Status { return r.status.read() }
 // Undecodable returns the objects whose newest state could not be decoded, in no order. It may be called on
 // any goroutine.
 func (r *Reflector[T]) Undecodable() []*api.UndecodableError { return r.undecodable.list() }
+
+// Relist ends the watch in progress with ErrMissed, so that a consistent list follows: at once, or after a backoff if
+// other failures came before. Use it if the store misses a change that the server has. Relist returns false, and does
+// nothing, while no watch is in progress: a list follows, or is in progress. It may be called on any goroutine.
+func (r *Reflector[T]) Relist() bool {
+	dog := r.watching.Load()
+	if dog == nil {
+		return false
+	}
+	dog.cancel(ErrMissed)
+	return true
+}
 
 // Run lists and watches until ctx ends, and returns nil then. It also returns if OnUndecodable returns an error, with
 // that error. Run panics if it is called twice.

@@ -9,7 +9,7 @@ type Request struct {
 	Verb string
 	// Outcome is "done" for a request without an error. Otherwise it is the class of Err, on which the next request
 	// depends: "expired", "too large", "unreachable", "busy", "rejected", "deadline", "backwards", "rolled back",
-	// "no watchlist" or "broken".
+	// "missed", "no watchlist" or "broken".
 	Outcome string
 	// Complete reports whether the request completed a list, so that the store got a whole state.
 	Complete bool
@@ -26,7 +26,7 @@ var verbNames = map[verb]string{watchList: "watchlist", page: "list", watch: "wa
 
 var outcomeNames = map[outcome]string{
 	done: "done", expired: "expired", tooLarge: "too large", unreachable: "unreachable", busy: "busy", rejected: "rejected",
-	deadline: "deadline", backwards: "backwards", rolledBack: "rolled back", noWatchList: "no watchlist",
+	deadline: "deadline", backwards: "backwards", rolledBack: "rolled back", missed: "missed", noWatchList: "no watchlist",
 	broken: "broken",
 }
 

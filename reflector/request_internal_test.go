@@ -145,6 +145,7 @@ func TestClassify(t *testing.T) {
 		{"stalled", ErrStalled, deadline},
 		{"backwards", ErrBackwards, backwards},
 		{"rolled back", errRolledBack, rolledBack},
+		{"missed", ErrMissed, missed},
 		{"no WatchList", api.ErrNoWatchList, noWatchList},
 	} {
 		require.Equal(t, c.want, classify(c.err), c.name)

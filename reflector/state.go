@@ -81,6 +81,7 @@ const (
 	deadline                   // the request made no progress in time
 	backwards                  // the answer is older than the version reached
 	rolledBack                 // and it is a consistent read, so the server was restored from a backup
+	missed                     // the owner of the store found a change that the watch did not bring
 	noWatchList                // the source does not support WatchLists
 	broken                     // anything else: a reset, a 5xx, a frame that cannot be decoded
 )
@@ -232,7 +233,7 @@ func (l *limits) afterWatch(s *state, res *result) time.Duration {
 		}
 	case expired:
 		return l.relist(s, res)
-	case backwards, rolledBack:
+	case backwards, rolledBack, missed:
 		s.list.need = consistentRead
 		return l.relist(s, res)
 	case busy, unreachable:

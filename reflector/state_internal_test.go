@@ -12,7 +12,7 @@ import (
 var (
 	allVerbs    = []verb{watchList, page, watch, probe}
 	allOutcomes = []outcome{
-		done, expired, tooLarge, unreachable, busy, rejected, deadline, backwards, rolledBack, noWatchList, broken,
+		done, expired, tooLarge, unreachable, busy, rejected, deadline, backwards, rolledBack, missed, noWatchList, broken,
 	}
 	noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
@@ -46,10 +46,13 @@ type combination struct {
 
 // possible reports whether a request can have this result. A page has no events, and a page that failed is not the last
 // one. A WatchList counts events only after its initial state is complete, and cannot end with ErrNoWatchList then. A
-// watch begins with a complete state. A probe has neither state nor events.
+// watch misses a change only after that. It begins with a complete state. A probe has neither state nor events.
 func (c combination) possible() bool {
-	if c.outcome == noWatchList {
+	switch c.outcome {
+	case noWatchList:
 		return c.do == watchList && !c.synced && !c.events
+	case missed:
+		return (c.do == watchList || c.do == watch) && c.synced
 	}
 	switch c.do {
 	case page:
@@ -339,13 +342,13 @@ func table() []row {
 		},
 		{
 			"the server contradicts itself: a consistent read at once", established, watching.with(func(s *state) { s.watches.failures = 2 }),
-			[]outcome{backwards, rolledBack},
+			[]outcome{backwards, rolledBack, missed},
 			result{synced: true, version: "7"},
 			relisted(state{version: "7", list: listState{need: consistentRead}}), 0,
 		},
 		{
 			"the server contradicts itself after events: a consistent read at once", established, watching,
-			[]outcome{backwards, rolledBack},
+			[]outcome{backwards, rolledBack, missed},
 			result{synced: true, version: "9", events: 1},
 			relisted(state{version: "9", list: listState{need: consistentRead}}), 0,
 		},

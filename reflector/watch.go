@@ -19,7 +19,7 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
 	dog.after(time.Duration(*o.TimeoutSeconds)*time.Second + watchGrace)
-	w := &openWatch[T]{r: r, s: s}
+	w := &openWatch[T]{r: r, s: s, dog: dog}
 	if s.do == watchList {
 		w.beginInitialList(dog)
 		if r.asksKnown(s) {
@@ -27,7 +27,9 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 		}
 	} else {
 		w.version, w.ordered = s.version, s.resumable()
+		r.watching.Store(dog)
 	}
+	defer r.watching.Store(nil)
 	o.OnUndecodable, o.OnOpen = w.undecodable, r.status.open
 	waits := false
 	if r.o.OnWait != nil {
@@ -38,6 +40,8 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 		r.o.OnWait(false) // for the events after the last wait
 	}
 	switch {
+	case errors.Is(context.Cause(ctx), ErrMissed):
+		err = ErrMissed
 	case !stalled(ctx) && !errors.Is(err, api.ErrOverdue):
 	case w.staged != nil:
 		err = ErrStalled
@@ -52,6 +56,8 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 type openWatch[T api.Object] struct {
 	r *Reflector[T]
 	s state
+	// dog ends the watch.
+	dog *watchdog
 
 	staged *staging[T] // the initial objects that have arrived; nil in a watch, and after the initial state is complete
 	// version is the version reached. ordered means that versions only grow from here on. The initial objects of a
@@ -179,6 +185,7 @@ func (w *openWatch[T]) endInitialList() error {
 		return err
 	}
 	w.staged, w.confirmed = nil, true
+	w.r.watching.Store(w.dog)
 	return nil
 }
 

@@ -20,6 +20,16 @@ type transforming[T Object] struct {
 // Namespace returns the namespace that the source is confined to, or "" for all.
 func (s *transforming[T]) Namespace() string { return namespaceOf(s.ListerWatcher) }
 
+// Metadata returns the metadata of the source's objects, or nil if a transform may change the identities.
+func (s *transforming[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	if source, ok := s.ListerWatcher.(interface {
+		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
+	}); ok && s.transform == nil {
+		return source.Metadata()
+	}
+	return nil
+}
+
 func namespaceOf(lw any) string {
 	if confined, ok := lw.(interface{ Namespace() string }); ok {
 		return confined.Namespace()

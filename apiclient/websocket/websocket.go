@@ -73,6 +73,16 @@ func (w *ListerWatcher[T]) Packer() *codec.Packer[T] {
 	return nil
 }
 
+// Metadata returns the metadata of the source's objects, or nil if the source has none. Its watches use HTTP.
+func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	if s, ok := w.source.(interface {
+		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
+	}); ok {
+		return s.Metadata()
+	}
+	return nil
+}
+
 // Packed does what Packed of the source does, and the watches of the result use a WebSocket too. The source must be a
 // client of apiclient.
 func (w *ListerWatcher[T]) Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed] {

@@ -66,6 +66,16 @@ func (t traced[T]) Namespace() string {
 	return ""
 }
 
+// Metadata is that of the ListerWatcher beneath, or nil.
+func (t traced[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	if s, ok := t.ListerWatcher.(interface {
+		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
+	}); ok {
+		return s.Metadata()
+	}
+	return nil
+}
+
 func (t traced[T]) line(format string, args ...any) {
 	t.printer.Line("apiclient", t.Resource().Plural, format, args...)
 }
