@@ -58,7 +58,13 @@ func (c *Cluster) startEtcd(ctx context.Context) error {
 
 func (c *Cluster) startAPIServer(ctx context.Context, flags []string) error {
 	c.admin.CloseIdleConnections() // connections to the earlier server are useless
-	ready := func(ctx context.Context) error { return probe(ctx, c.admin, c.URL()+"/readyz") }
+	ready := func(ctx context.Context) error {
+		if err := probe(ctx, c.admin, c.URL()+"/readyz"); err != nil {
+			return err
+		}
+		// A busy server creates the Service of its API after it has become ready.
+		return probe(ctx, c.admin, c.URL()+"/api/v1/namespaces/default/services/kubernetes")
+	}
 	all := slices.Concat(c.apiServerFlags(), c.o.Flags, flags)
 	return c.launch(ctx, &c.apiServer, "kube-apiserver", apiServerLog, all, ready)
 }
