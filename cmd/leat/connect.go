@@ -74,6 +74,11 @@ func (f extraFlag) Type() string   { return "key=value" }
 // connect returns a client and the namespace for the flags. It returns when ctx ends, even while it reads files.
 // onRequest may be nil.
 func connect(ctx context.Context, o kubeconfig.Options, onRequest func(apiclient.Request)) (*apiclient.Client, string, error) {
+	return connectWith(ctx, o, func(cfg *apiclient.Config) { cfg.OnRequest = onRequest })
+}
+
+// connectWith is connect with a function that changes the configuration.
+func connectWith(ctx context.Context, o kubeconfig.Options, configure func(*apiclient.Config)) (*apiclient.Client, string, error) {
 	type connection struct {
 		client    *apiclient.Client
 		namespace string
@@ -86,7 +91,7 @@ func connect(ctx context.Context, o kubeconfig.Options, onRequest func(apiclient
 		if wrong := validation.IsDNS1123Label(namespace); len(wrong) > 0 { // an informer would ask for it again and again
 			return c, usagef("%q cannot be the name of a namespace: %s", namespace, wrong[0])
 		}
-		cfg.OnRequest = onRequest
+		configure(&cfg)
 		client, err := apiclient.New(cfg)
 		return connection{client, namespace}, err
 	})

@@ -42,6 +42,7 @@ var table = []layer{
 	{"reflector", "api"},
 	{"informer", "api cache deltafifo reflector internal/hooks internal/runstate"},
 	{"packed", "api codec informer"},
+	{"recording", "api codec internal/quote"},
 	{"await", "api apiclient cache deltafifo informer reflector internal/quote"},
 	{"workqueue zapslog", ""},
 	{"controller predicate", "api cache informer workqueue internal/hooks internal/runstate"},

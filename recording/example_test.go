@@ -1,0 +1,61 @@
+package recording_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/leatproject/leat/recording"
+)
+
+// A client whose transport is tapped lists pods. The recording has the list, and the pods in it.
+func Example() {
+	var file bytes.Buffer
+	recorder, err := recording.New(&file, recording.Options{})
+	if err != nil {
+		panic(err)
+	}
+	transport := recorder.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { // usually that of an apiclient.Client
+		return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(`{"kind":"PodList","apiVersion":"v1",
+			"metadata":{"resourceVersion":"8"},"items":[{"metadata":{"name":"web","namespace":"shop","uid":"1","resourceVersion":"7"}}]}`))}, nil
+	}))
+	get, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
+	if err != nil {
+		panic(err)
+	}
+	list, err := transport.RoundTrip(get)
+	if err != nil {
+		panic(err)
+	}
+	_, _ = io.Copy(io.Discard, list.Body)
+	ended, end := context.WithCancel(context.Background())
+	end()
+	if err := recorder.Run(ended); err != nil { // writes what was recorded, and ends with its context
+		panic(err)
+	}
+
+	r, err := recording.NewReader(bytes.NewReader(file.Bytes()), int64(file.Len()), recording.ReadOptions{})
+	if err != nil {
+		panic(err)
+	}
+	for rec, err := range r.Records(nil) {
+		fmt.Println(rec.Kind, rec.Stream.Resource(), len(rec.Data), err)
+	}
+	timeline, err := recording.Load[*corev1.Pod](r, nil)
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range timeline.Changes() {
+		fmt.Println(c.Type, c.Resource, c.Key, c.ResourceVersion)
+	}
+	// Output:
+	// opened pods 0 <nil>
+	// data pods 164 <nil>
+	// ended pods 0 <nil>
+	// ADDED pods shop/web 7
+}

@@ -1,0 +1,352 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"hash"
+)
+
+// Mark is the beginning of every text that stands for a redacted one. The whole text is valid base64, so that it can
+// also stand for the bytes of a Secret: decoded, it is "redacted:" and twelve bytes of a keyed hash.
+const Mark = "cmVkYWN0ZWQ6" // base64 of "redacted:"
+
+// hashedBytes are the bytes of a hash in a text. Equal texts have equal hashes; different texts have equal ones
+// with a chance of 2^-96.
+const hashedBytes = 12
+
+// filter copies JSON and replaces the values at some paths by keyed hashes. It reads a stream piece by piece and keeps
+// nothing but the name of the current member. It belongs to one goroutine.
+type filter struct {
+	mac   hash.Hash
+	out   []byte
+	stack []level
+	err   error
+
+	state   filterState
+	escape  bool // the last byte of a string was a backslash
+	name    []byte
+	literal []byte
+	value   matched // of the value that comes next, or that is being read
+}
+
+// level is an object or an array that is open.
+type level struct {
+	array bool
+	matched
+}
+
+// matched says which paths lead to a value.
+type matched struct {
+	fields             []*field
+	hash, remove, mark bool
+}
+
+type filterState byte
+
+const (
+	atValue   filterState = iota // before a value
+	inString                     // inside of a text that is a value
+	inLiteral                    // inside of a number, true, false or null
+	atName                       // before the name of a member
+	inName                       // inside of it
+	atColon                      // behind it
+	behind                       // behind a value
+)
+
+// errJSON means that an answer is not JSON, so that nothing can be redacted in it.
+var errJSON = errors.New("the answer is not JSON")
+
+const maxDepth = 1000
+
+// newFilter returns a filter of a list or of a watch, whose objects have the paths below roots.
+func newFilter(watch bool, roots []*field, mac hash.Hash) *filter {
+	paths := [][]string{{"items"}, {"rows", "object"}}
+	if watch {
+		paths = [][]string{{"object"}, {"object", "rows", "object"}}
+	}
+	f := &filter{mac: mac}
+	for _, root := range roots {
+		for _, path := range paths {
+			top := &field{}
+			end := top.at(path[:len(path)-1])
+			end.below = map[string]*field{path[len(path)-1]: root}
+			f.value.fields = append(f.value.fields, top)
+		}
+	}
+	f.stack = append(f.stack, level{array: true, matched: f.value}) // the stream, as if it were an array of values
+	return f
+}
+
+// copy returns the redacted form of the next piece. It is valid until the next call.
+func (f *filter) copy(piece []byte) ([]byte, error) {
+	f.out = f.out[:0]
+	for len(piece) > 0 && f.err == nil {
+		if n := f.run(piece); n > 0 {
+			f.some(piece[:n])
+			piece = piece[n:]
+			continue
+		}
+		f.step(piece[0])
+		piece = piece[1:]
+	}
+	return f.out, f.err
+}
+
+// run returns the number of bytes that belong to the text that is being read and do not change the state.
+func (f *filter) run(piece []byte) int {
+	if f.state != inString || f.escape {
+		return 0
+	}
+	n := 0
+	for n < len(piece) && piece[n] != '"' && piece[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+// some reads bytes of a text.
+func (f *filter) some(b []byte) {
+	switch {
+	case f.value.remove:
+	case f.value.hash:
+		_, _ = f.mac.Write(b) // a hash does not fail
+	default:
+		f.out = append(f.out, b...)
+	}
+}
+
+// step reads one byte.
+func (f *filter) step(c byte) {
+	switch f.state {
+	case inString:
+		f.text(c)
+		return
+	case inName:
+		f.nameByte(c)
+		return
+	case inLiteral:
+		if isLiteral(c) {
+			f.literalByte(c)
+			return
+		}
+		f.endLiteral()
+	}
+	if c == ' ' || c == '\n' || c == '\r' || c == '\t' {
+		f.emit(c)
+		return
+	}
+	switch f.state {
+	case atValue:
+		f.begin(c)
+	case atName:
+		f.beginName(c)
+	case atColon:
+		f.require(c == ':')
+		f.emit(c)
+		f.state = atValue
+	case behind:
+		f.separator(c)
+	}
+}
+
+// emit copies a byte, unless it belongs to a value that is removed.
+func (f *filter) emit(c byte) {
+	if !f.top().remove {
+		f.out = append(f.out, c)
+	}
+}
+
+func (f *filter) top() *level { return &f.stack[len(f.stack)-1] }
+
+func (f *filter) require(ok bool) {
+	if !ok && f.err == nil {
+		f.err = errJSON
+	}
+}
+
+// begin reads the first byte of a value.
+func (f *filter) begin(c byte) {
+	if c == ']' && f.top().array && len(f.stack) > 1 { // an empty array, or one that ends with a comma
+		f.end(c)
+		return
+	}
+	if f.value.remove && !f.top().remove {
+		f.out = append(f.out, "null"...)
+	}
+	hidden := f.value.remove
+	switch {
+	case c == '{' || c == '[':
+		f.require(len(f.stack) < maxDepth)
+		if !hidden {
+			f.out = append(f.out, c)
+		}
+		f.stack = append(f.stack, level{array: c == '[', matched: f.value})
+		if f.state = atName; c == '[' {
+			f.state = atValue
+		}
+	case c == '"':
+		f.state = inString
+		if f.value.hash {
+			f.mac.Reset()
+		} else if !hidden {
+			f.out = append(f.out, c)
+		}
+	case isLiteral(c):
+		f.state, f.literal = inLiteral, f.literal[:0]
+		f.literalByte(c)
+	default:
+		f.require(false)
+	}
+}
+
+// text reads a byte of a text.
+func (f *filter) text(c byte) {
+	if c == '"' && !f.escape {
+		switch {
+		case f.value.remove:
+		case f.value.hash:
+			sum := f.mac.Sum(nil)
+			if f.value.mark && bytes.Equal(sum, f.hashOf("true")) {
+				f.out = append(f.out, `"true"`...)
+				break
+			}
+			f.out = append(f.out, '"')
+			f.out = base64.StdEncoding.AppendEncode(f.out, append([]byte("redacted:"), sum[:hashedBytes]...))
+			f.out = append(f.out, '"')
+		default:
+			f.out = append(f.out, c)
+		}
+		f.state = behind
+		return
+	}
+	f.escape = c == '\\' && !f.escape
+	f.some([]byte{c})
+}
+
+func (f *filter) hashOf(text string) []byte {
+	f.mac.Reset()
+	_, _ = f.mac.Write([]byte(text)) // as above
+	return f.mac.Sum(nil)
+}
+
+func isLiteral(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '+' || c == '.'
+}
+
+// maxLiteral bounds a number that is redacted. Those of objects have at most 20 digits.
+const maxLiteral = 1 << 10
+
+func (f *filter) literalByte(c byte) {
+	switch {
+	case f.value.remove:
+	case f.value.hash:
+		f.require(len(f.literal) < maxLiteral)
+		f.literal = append(f.literal, c)
+	default:
+		f.out = append(f.out, c)
+	}
+}
+
+// endLiteral replaces a number by another one, and a truth value by false.
+func (f *filter) endLiteral() {
+	f.state = behind
+	if !f.value.hash || f.value.remove {
+		return
+	}
+	switch text := string(f.literal); text {
+	case "null":
+		f.out = append(f.out, text...)
+	case "true", "false":
+		f.out = append(f.out, "false"...)
+	default:
+		n := binary.BigEndian.Uint32(f.hashOf(text)) >> 1
+		b, _ := json.Marshal(n) // a number can always be encoded
+		f.out = append(f.out, b...)
+	}
+}
+
+// beginName reads the quote before a name, or the end of an empty object.
+func (f *filter) beginName(c byte) {
+	if c == '}' {
+		f.end(c)
+		return
+	}
+	f.require(c == '"')
+	f.emit(c)
+	f.state, f.name = inName, append(f.name[:0], '"')
+}
+
+// maxName bounds the names that are compared with paths. A longer name is in no path.
+const maxName = 64 << 10
+
+func (f *filter) nameByte(c byte) {
+	f.emit(c)
+	if len(f.name) < maxName {
+		f.name = append(f.name, c)
+	}
+	if c == '"' && !f.escape {
+		f.state = atColon
+		f.value = f.top().member(f.name)
+		return
+	}
+	f.escape = c == '\\' && !f.escape
+}
+
+// member returns which paths lead to a member, whose name is in quotes.
+func (l *level) member(quoted []byte) matched {
+	m := matched{hash: l.hash, remove: l.remove}
+	if len(l.fields) == 0 {
+		return m
+	}
+	name := string(quoted[1 : len(quoted)-1])
+	for _, c := range quoted {
+		if c == '\\' {
+			_ = json.Unmarshal(quoted, &name) // otherwise the name is in no path
+			break
+		}
+	}
+	keep := false
+	for _, f := range l.fields {
+		for _, wanted := range []string{name, "*"} {
+			if below := f.below[wanted]; below != nil {
+				m.fields = append(m.fields, below)
+				m.hash, m.remove, m.mark = m.hash || below.hash, m.remove || below.remove, m.mark || below.mark
+				keep = keep || below.keep
+			}
+		}
+	}
+	m.hash = m.hash && !keep
+	return m
+}
+
+// separator reads the byte behind a value: another value follows, or the object or array ends.
+func (f *filter) separator(c byte) {
+	switch {
+	case c == '}' || c == ']':
+		f.end(c)
+	case len(f.stack) == 1: // the next frame
+		f.value, f.state = f.top().matched, atValue
+		f.begin(c)
+	default:
+		f.require(c == ',')
+		f.emit(c)
+		if f.state = atName; f.top().array {
+			f.value, f.state = f.top().matched, atValue
+		}
+	}
+}
+
+// end reads the end of an object or array.
+func (f *filter) end(c byte) {
+	f.require(len(f.stack) > 1 && f.top().array == (c == ']'))
+	if f.err != nil {
+		return
+	}
+	f.emit(c)
+	f.stack = f.stack[:len(f.stack)-1]
+	f.state = behind
+	f.value = matched{}
+}

@@ -1,0 +1,165 @@
+package recording
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// redacted passes a text through a filter, in pieces of n bytes.
+func redacted(t testing.TB, watch bool, text string, n int, paths ...string) (string, error) {
+	t.Helper()
+	var all []Redaction
+	for _, p := range paths {
+		all = append(all, Redaction{"things", p})
+	}
+	compiled, err := compileRedactions(all)
+	require.NoError(t, err)
+	f := newFilter(watch, compiled.of("things"), hmac.New(sha256.New, []byte("key")))
+	var out strings.Builder
+	for text != "" {
+		n := min(n, len(text))
+		piece, err := f.copy([]byte(text[:n]))
+		out.Write(piece)
+		if err != nil {
+			return out.String(), err
+		}
+		text = text[n:]
+	}
+	return out.String(), nil
+}
+
+// TestFilter lists what the filter makes of objects. H stands for a hash.
+func TestFilter(t *testing.T) {
+	for _, c := range []struct {
+		watch    bool
+		path     string
+		in, want string
+	}{
+		{true, "data", `{"type":"ADDED","object":{"data":{"a":"x","b":["y",{"c":"z"}]},"kept":"x"}}`, `{"type":"ADDED","object":{"data":{"a":H,"b":[H,{"c":H}]},"kept":"x"}}`},
+		{true, "data", `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":"in"}}`, `{"type":"ADDED","data":"outside"}` + "\n" + `{"object":{"data":H}}`},
+		{true, "d.*.x", `{"object":{"d":{"a":{"x":"1","y":"2"},"b":{"x":"3"}}}}`, `{"object":{"d":{"a":{"x":H,"y":"2"},"b":{"x":H}}}}`},
+		{true, "l[*].v", `{"object":{"l":[{"v":"1","n":"a"},{"v":"2"}]}}`, `{"object":{"l":[{"v":H,"n":"a"},{"v":H}]}}`},
+		{true, "data", `{"object":{"d\u0061ta":"x"}}`, `{"object":{"d\u0061ta":H}}`},
+		{true, "data", `{"object":{"data":"with \" and \\"}}`, `{"object":{"data":H}}`},
+		{true, "data", `{"object":{"data":[null,true,false]}}`, `{"object":{"data":[null,false,false]}}`},
+		{true, "data", `{"object":{"data":{},"more":[]}}`, `{"object":{"data":{},"more":[]}}`},
+		{true, "data", `{"object":{"metadata":{"managedFields":[{"a":{"b":["}"]}}],"name":"n"}}}`, `{"object":{"metadata":{"managedFields":null,"name":"n"}}}`},
+		{true, "data", `{"object":{"metadata":{"managedFields":"x","name":1}}}`, `{"object":{"metadata":{"managedFields":null,"name":1}}}`},
+		{true, "data", `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{}","b":"c"}}}}`, `{"object":{"metadata":{"annotations":{"kubectl.kubernetes.io/last-applied-configuration":H,"b":"c"}}}}`},
+		{true, "metadata", `{"object":{"metadata":{"name":"n","labels":{"name":"l"},"annotations":{"k8s.io/initial-events-end":"true"}}}}`, `{"object":{"metadata":{"name":"n","labels":{"name":H},"annotations":{"k8s.io/initial-events-end":"true"}}}}`},
+		{true, "metadata", `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":"secret"}}}}`, `{"object":{"metadata":{"annotations":{"k8s.io/initial-events-end":H}}}}`},
+		{false, "data", `{"kind":"List", "items":[ {"data":"a"} , {"data":"b","x":"c"}],"data":"d"}`, `{"kind":"List", "items":[ {"data":H} , {"data":H,"x":"c"}],"data":"d"}`},
+		{false, "data", `{"rows":[{"cells":["a"],"object":{"data":"b"}}]}`, `{"rows":[{"cells":["a"],"object":{"data":H}}]}`},
+	} {
+		for n := 1; n <= len(c.in); n++ {
+			got, err := redacted(t, c.watch, c.in, n, c.path)
+			require.NoError(t, err, c.in)
+			for strings.Contains(got, `"`+Mark) {
+				at := strings.Index(got, `"`+Mark)
+				got = got[:at] + "H" + got[at+2+28:]
+			}
+			require.Equal(t, c.want, got)
+		}
+	}
+	got, err := redacted(t, true, `{"object":{"data":[12,-3.5e7,12]}}`, 5, "data")
+	require.NoError(t, err)
+	var numbers struct{ Object struct{ Data []uint32 } }
+	require.NoError(t, json.Unmarshal([]byte(got), &numbers))
+	require.Equal(t, numbers.Object.Data[0], numbers.Object.Data[2])
+	require.NotEqual(t, numbers.Object.Data[0], numbers.Object.Data[1])
+	require.NotEqual(t, uint32(12), numbers.Object.Data[0])
+}
+
+// TestFilterRefuses what is not JSON, because it cannot know where the values are.
+func TestFilterRefuses(t *testing.T) {
+	for _, text := range []string{`}`, `{"a":}`, `{a:1}`, `{"a" 1}`, `[1 2]`, `{"a":1]`, `<html>`, strings.Repeat("[", maxDepth+1)} {
+		_, err := redacted(t, true, text, 3, "data")
+		require.ErrorIs(t, err, errJSON, text)
+	}
+}
+
+// FuzzFilter filters any JSON. The result is JSON with the same names, does not depend on the pieces, and has no text
+// of a redacted path.
+func FuzzFilter(f *testing.F) {
+	f.Add(`{"object":{"data":{"a":"needle"},"b":[1,2,"c"]}}`, 3)
+	f.Add(`{"object":{"data":"needle\\\" \u0041"}}{"object":null}`, 1)
+	f.Fuzz(func(t *testing.T, text string, n int) {
+		n = max(1, min(n, 100))
+		whole, err := redacted(t, true, text, len(text)+1, "*")
+		parts, errParts := redacted(t, true, text, n, "*")
+		require.Equal(t, err, errParts)
+		if err != nil || !json.Valid([]byte(text)) {
+			return
+		}
+		require.Equal(t, whole, parts)
+		require.True(t, json.Valid([]byte(whole)), "%q became %q", text, whole)
+		var frame map[string]any
+		if json.Unmarshal([]byte(whole), &frame) == nil {
+			if object, ok := frame["object"].(map[string]any); ok {
+				for _, name := range []string{"metadata", "kind", "apiVersion"} { // have parts that stay
+					delete(object, name)
+				}
+				requireHashed(t, object)
+			}
+		}
+	})
+}
+
+func requireHashed(t *testing.T, v any) {
+	switch v := v.(type) {
+	case string:
+		require.True(t, strings.HasPrefix(v, Mark), "%q", v)
+	case bool:
+		require.False(t, v)
+	case map[string]any:
+		for _, below := range v {
+			requireHashed(t, below)
+		}
+	case []any:
+		for _, below := range v {
+			requireHashed(t, below)
+		}
+	}
+}
+
+// TestFramer divides streams into whole frames, whatever the pieces are.
+func TestFramer(t *testing.T) {
+	frames := map[bool][]string{
+		false: {"{\"a\":1}\n", "{}\n", strings.Repeat("x", 100) + "\n"},
+		true:  {"\x00\x00\x00\x03abc", "\x00\x00\x00\x00", "\x00\x00\x00\x0a0123456789"},
+	}
+	for protobuf, all := range frames {
+		stream := strings.Join(all, "")
+		for n := 1; n <= len(stream); n++ {
+			f := framer{watch: true, protobuf: protobuf}
+			var out bytes.Buffer
+			for at := 0; at < len(stream); at += n {
+				whole, err := f.add([]byte(stream[at:min(at+n, len(stream))]))
+				require.NoError(t, err)
+				out.Write(whole)
+				end := 0
+				for _, frame := range all {
+					if end += len(frame); end == out.Len() || out.Len() == 0 {
+						end = -1
+						break
+					}
+				}
+				require.Equal(t, -1, end, "%d bytes are not whole frames", out.Len())
+			}
+			require.Equal(t, stream, out.String())
+			require.EqualValues(t, len(all), f.frames)
+			require.Empty(t, f.rest())
+		}
+	}
+	huge := framer{watch: true, protobuf: true}
+	_, err := huge.add([]byte("\x7f\xff\xff\xff"))
+	require.NoError(t, err)
+	_, err = huge.add(make([]byte, maxRecord))
+	require.ErrorIs(t, err, errLargeFrame)
+}

@@ -1,0 +1,451 @@
+package recording
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leatproject/leat/internal/quote"
+)
+
+// ReadOptions are the options of a Reader. The zero value is useful.
+type ReadOptions struct {
+	// Compressions are methods besides Plain and Flate.
+	Compressions []Compression
+}
+
+// Reader reads a recording. A damaged recording is read as far as possible: see Problems. It is safe for concurrent
+// use.
+type Reader struct {
+	from    io.ReaderAt
+	size    int64
+	methods methods
+
+	created  time.Time
+	complete bool // with a trailer
+	blocks   []indexedBlock
+	streams  map[uint64]*Stream
+
+	mu       sync.Mutex // guards the field below
+	problems []Problem  // by offset
+}
+
+// Problem is a part of a recording that cannot be read.
+type Problem struct {
+	Offset, Size int64 // in bytes
+	// From and To are the times of the records before and after the part. To is zero at the end of the file.
+	From, To time.Time
+	Err      error
+}
+
+// Error describes the part and the time of its records.
+func (p Problem) Error() string {
+	text := fmt.Sprintf("bytes %d to %d: %v", p.Offset, p.Offset+p.Size, p.Err)
+	switch {
+	case p.From.IsZero():
+		return text
+	case p.To.IsZero():
+		return text + "; nothing after " + p.From.Format(problemTime)
+	default:
+		return fmt.Sprintf("%s; changes between %s and %s may be missing", text, p.From.Format(problemTime), p.To.Format(problemTime))
+	}
+}
+
+// Unwrap returns the cause.
+func (p Problem) Unwrap() error { return p.Err }
+
+const problemTime = "15:04:05.000"
+
+// Open opens a file. The caller closes it with Close.
+func Open(path string, o ReadOptions) (*File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is not a regular file")
+	}
+	var r *Reader
+	if err == nil {
+		r, err = newReader(f, info.Size(), o)
+	}
+	if err != nil {
+		_ = f.Close() // the other error says more
+		return nil, fmt.Errorf("recording: %s: %w", quote.Short(path, maxPath), err)
+	}
+	return &File{Reader: r, f: f}, nil
+}
+
+// maxPath is the number of bytes of a path in an error.
+const maxPath = 512
+
+// File is a recording in a file.
+type File struct {
+	*Reader
+	f *os.File
+}
+
+// Close closes the file. The Reader cannot be used afterwards.
+func (f *File) Close() error { return f.f.Close() }
+
+// NewReader returns a reader of the recording in the first size bytes of from. The error is ErrNotRecording or a
+// *VersionError, wrapped, or that of from. Damage is not an error: see Problems.
+func NewReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
+	r, err := newReader(from, size, o)
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	return r, nil
+}
+
+func newReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
+	r := &Reader{from: from, size: size, methods: append(methods{Plain(), Flate()}, o.Compressions...), streams: map[uint64]*Stream{}}
+	head, err := r.read(0, min(size, headerSize))
+	if err != nil {
+		return nil, err
+	}
+	r.created, err = parseHeader(head)
+	switch {
+	case errors.Is(err, errDamagedHeader):
+		r.problem(Problem{Size: int64(len(head)), Err: err})
+	case err != nil:
+		return nil, err
+	}
+	if !r.readIndex() {
+		if err := r.scan(); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// Created returns the time at which the recording was begun. It is zero if the header is damaged.
+func (r *Reader) Created() time.Time { return r.created }
+
+// Complete reports whether the recorder ended the file. If not, it was interrupted, or it still runs.
+func (r *Reader) Complete() bool { return r.complete }
+
+// Problems returns the parts that cannot be read and were found so far, by offset. Opening finds where a file was cut;
+// reading finds damaged blocks.
+func (r *Reader) Problems() []Problem {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.problems)
+}
+
+// Span returns the times of the first and the last record; both are zero if the recording is empty.
+func (r *Reader) Span() (first, last time.Time) {
+	if len(r.blocks) == 0 {
+		return first, last
+	}
+	from, to := r.blocks[0].First, r.blocks[0].Last
+	for _, b := range r.blocks {
+		from, to = min(from, b.First), max(to, b.Last)
+	}
+	return time.Unix(0, from), time.Unix(0, to)
+}
+
+// Streams returns the lists and watches, in the order of their beginning.
+func (r *Reader) Streams() []*Stream {
+	out := make([]*Stream, 0, len(r.streams))
+	for _, s := range r.streams {
+		out = append(out, s)
+	}
+	slices.SortFunc(out, func(a, b *Stream) int { return cmp.Compare(a.ID, b.ID) })
+	return out
+}
+
+func (r *Reader) read(offset, n int64) ([]byte, error) {
+	b := make([]byte, n)
+	if _, err := io.ReadFull(io.NewSectionReader(r.from, offset, n), b); err != nil {
+		return nil, fmt.Errorf("read: %w", err)
+	}
+	return b, nil
+}
+
+// problem notes a problem once.
+func (r *Reader) problem(p Problem) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, found := slices.BinarySearchFunc(r.problems, p.Offset, func(p Problem, offset int64) int {
+		return cmp.Compare(p.Offset, offset)
+	})
+	if !found {
+		r.problems = slices.Insert(r.problems, at, p)
+	}
+}
+
+// readIndex reads the chain of indexes. It reports whether there is a complete one.
+func (r *Reader) readIndex() bool {
+	if r.size < headerSize+trailerSize {
+		return false
+	}
+	b, err := r.read(r.size-trailerSize, trailerSize)
+	if err != nil {
+		return false
+	}
+	offset, ok := parseTrailer(b)
+	if !ok {
+		return false
+	}
+	var chain []index
+	for before := r.size; offset != 0; {
+		if offset < headerSize || offset >= before {
+			return false // a chain only goes back
+		}
+		before = offset
+		h, payload, err := r.block(offset)
+		var x index
+		if err != nil || h.kind != indexBlock || json.Unmarshal(payload, &x) != nil || !x.valid(offset) {
+			return false
+		}
+		chain = append(chain, x)
+		offset = x.Previous
+	}
+	for _, x := range slices.Backward(chain) {
+		r.blocks = append(r.blocks, x.Blocks...)
+		for _, s := range x.Streams {
+			r.streams[s.ID] = s
+		}
+	}
+	r.complete = true
+	return true
+}
+
+// valid reports whether the blocks of an index are in front of it, in order.
+func (x *index) valid(offset int64) bool {
+	end := int64(headerSize)
+	for _, b := range x.Blocks {
+		if b.Offset < end || b.Size < blockHeaderSize || b.Size > blockHeaderSize+maxBlock || b.Offset > offset-b.Size {
+			return false
+		}
+		end = b.Offset + b.Size
+	}
+	return !slices.ContainsFunc(x.Streams, func(s *Stream) bool { return s == nil || s.Plural == "" || s.Version == "" })
+}
+
+// block returns the header and the decompressed payload of the block at an offset.
+func (r *Reader) block(offset int64) (h blockHeader, payload []byte, err error) {
+	if r.size-offset < blockHeaderSize {
+		return h, nil, errCut
+	}
+	head, err := r.read(offset, blockHeaderSize)
+	if err != nil {
+		return h, nil, err
+	}
+	h, ok := parseBlockHeader(head)
+	switch {
+	case !ok:
+		return h, nil, errDamaged
+	case int64(h.stored) > r.size-offset-blockHeaderSize:
+		return h, nil, errCut
+	}
+	stored, err := r.read(offset+blockHeaderSize, int64(h.stored))
+	if err != nil {
+		return h, nil, err
+	}
+	if checksum(stored) != h.crc {
+		return h, nil, errDamaged
+	}
+	method, err := r.methods.find(h.method)
+	if err != nil {
+		return h, nil, &methodError{err}
+	}
+	payload, err = method.Decompress(nil, stored, int(h.raw))
+	if err == nil && len(payload) != int(h.raw) {
+		err = errDamaged
+	}
+	return h, payload, err
+}
+
+var (
+	errDamaged = errors.New("damaged")
+	errCut     = errors.New("the file is cut off")
+)
+
+// methodError means that a good block cannot be decompressed.
+type methodError struct{ error }
+
+// scan finds the blocks of a file without an index. It fails if no block can be decompressed for want of the method.
+func (r *Reader) scan() error {
+	offset := int64(min(headerSize, r.size))
+	for last := int64(0); offset < r.size; {
+		h, payload, err := r.block(offset)
+		var method *methodError
+		switch {
+		case errors.As(err, &method):
+			return err
+		case err == nil:
+			last = h.last
+			r.scanned(offset, h, payload)
+			offset += blockHeaderSize + int64(h.stored)
+			continue
+		}
+		if b, e := r.read(offset, min(trailerSize, r.size-offset)); e == nil {
+			if _, ok := parseTrailer(b); ok && offset+trailerSize == r.size {
+				r.complete = true
+				return nil
+			}
+		}
+		next, h := r.next(offset + 1)
+		p := Problem{Offset: offset, Size: next - offset, Err: err}
+		if last != 0 {
+			p.From = time.Unix(0, last)
+		}
+		if next < r.size {
+			p.Err, p.To = errDamaged, time.Unix(0, h.first)
+		} else if errors.Is(err, errDamaged) && r.size-offset >= blockHeaderSize+4 {
+			p.Err = errors.New("damaged, or the file is cut off")
+		}
+		r.problem(p)
+		offset = next
+	}
+	return nil
+}
+
+// scanned adds a block that the scan found.
+func (r *Reader) scanned(offset int64, h blockHeader, payload []byte) {
+	if h.kind != dataBlock {
+		return
+	}
+	b := indexedBlock{
+		Offset: offset, Size: blockHeaderSize + int64(h.stored), First: h.first, Last: h.last, Records: h.records, Number: h.number,
+	}
+	for len(payload) > 0 {
+		e, rest, err := parseEntry(payload, h.first)
+		if err != nil {
+			r.problem(Problem{Offset: offset, Size: b.Size, From: time.Unix(0, h.first), To: time.Unix(0, h.last), Err: err})
+			break
+		}
+		if s, err := parseStream(e); (e.kind == Opened || e.kind == again) && err == nil && r.streams[e.stream] == nil {
+			r.streams[e.stream] = s
+		}
+		if !slices.Contains(b.Streams, e.stream) {
+			b.Streams = append(b.Streams, e.stream)
+		}
+		payload = rest
+	}
+	r.blocks = append(r.blocks, b)
+}
+
+// next returns the offset of the next good header at or after offset, or the size of the file.
+func (r *Reader) next(offset int64) (int64, blockHeader) {
+	const window = 1 << 20
+	for offset < r.size {
+		b, err := r.read(offset, min(window, r.size-offset))
+		if err != nil {
+			break
+		}
+		for at := 0; ; at++ {
+			found := bytes.Index(b[at:], []byte(blockMarker))
+			if found < 0 {
+				break
+			}
+			at += found
+			head, err := r.read(offset+int64(at), min(blockHeaderSize, r.size-offset-int64(at)))
+			if err != nil {
+				break
+			}
+			if h, ok := parseBlockHeader(head); ok {
+				return offset + int64(at), h
+			}
+		}
+		if len(b) < window {
+			break
+		}
+		offset += window - int64(len(blockMarker)-1)
+	}
+	return r.size, blockHeader{}
+}
+
+// Records yields the records of the streams that want selects, in the order in which they were written. A nil want
+// selects all. Damaged blocks are skipped and added to Problems. If a block is compressed by a method that the Reader
+// does not have, the error is the last element.
+func (r *Reader) Records(want func(*Stream) bool) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		p := pass{Reader: r, want: want, numbers: map[uint64]uint64{}, yield: yield}
+		for i, b := range r.blocks {
+			if slices.ContainsFunc(b.Streams, p.selected) && !p.block(i) {
+				return
+			}
+		}
+	}
+}
+
+// pass is one pass over the records.
+type pass struct {
+	*Reader
+	want    func(*Stream) bool
+	numbers map[uint64]uint64 // of the last record of each stream that began
+	yield   func(Record, error) bool
+}
+
+// selected reports whether the caller wants a stream. A stream whose beginning is lost has no description.
+func (p *pass) selected(id uint64) bool {
+	s := p.streams[id]
+	return s != nil && (p.want == nil || p.want(s))
+}
+
+// block yields the records of a block. It returns false if the caller wants no more.
+func (p *pass) block(i int) bool {
+	h, payload, err := p.Reader.block(p.blocks[i].Offset)
+	var method *methodError
+	if errors.As(err, &method) {
+		p.yield(Record{}, fmt.Errorf("recording: %w", err))
+		return false
+	}
+	for err == nil && len(payload) > 0 {
+		var e entry
+		if e, payload, err = parseEntry(payload, h.first); err == nil && p.selected(e.stream) && !p.entry(e) {
+			return false
+		}
+	}
+	if err != nil {
+		p.damaged(i, err)
+	}
+	return true
+}
+
+// entry yields the record of an entry.
+func (p *pass) entry(e entry) bool {
+	last, began := p.numbers[e.stream]
+	if e.kind == again && began {
+		return true
+	}
+	p.numbers[e.stream] = e.number
+	rec := Record{Kind: e.kind, Stream: p.streams[e.stream], Time: time.Unix(0, e.at)}
+	switch e.kind {
+	case Opened:
+		return p.yield(rec, nil)
+	case again:
+		rec.Kind, rec.Gap = Opened, e.number > 0
+		return p.yield(rec, nil)
+	}
+	if !began {
+		opened := rec
+		opened.Kind = Opened
+		if !p.yield(opened, nil) {
+			return false
+		}
+	}
+	rec.Data, rec.Gap = e.data, e.number != last+1
+	return p.yield(rec, nil)
+}
+
+// damaged notes that the block of an index cannot be read.
+func (r *Reader) damaged(i int, err error) {
+	b := r.blocks[i]
+	if !errors.Is(err, errCut) {
+		err = errDamaged
+	}
+	r.problem(Problem{Offset: b.Offset, Size: b.Size, From: time.Unix(0, b.First), To: time.Unix(0, b.Last), Err: err})
+}

@@ -1,0 +1,133 @@
+package recording
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
+)
+
+// Redaction names values that must not reach the disk.
+type Redaction struct {
+	// Resource is the plural name with its group, such as "configmaps" or "deployments.apps"; "*" is every resource.
+	Resource string
+	// Path leads from the object to a field: "data", "spec.template.spec.containers.env.value",
+	// "metadata.annotations['example.com/token']". "*" is every field of an object. The items of a list need no
+	// mention; [*] is allowed. All values below the field are replaced, except the kind and the identity of the object.
+	Path string
+}
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// secretPaths are always redacted. Tools copy the data of a Secret into its annotations.
+var secretPaths = []Redaction{
+	{"secrets", "data"}, {"secrets", "stringData"}, {"secrets", "metadata.annotations"},
+}
+
+// identity are the fields without which a recording cannot be read. They are never redacted.
+var identity = []string{
+	"apiVersion", "kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion",
+}
+
+// redactions are compiled paths by resource.
+type redactions map[string]*field
+
+// field is a node of the tree of paths.
+type field struct {
+	below  map[string]*field
+	hash   bool // the values below are replaced by their hashes
+	remove bool // the value is replaced by null
+	keep   bool // the value stays, also below a field whose values are replaced
+	mark   bool // a value "true" stays
+}
+
+// compileRedactions checks the paths and adds those of Secrets. A resource with a redaction also loses what may repeat
+// its values: the annotation that kubectl apply writes, and managedFields, which contain keys of lists.
+func compileRedactions(all []Redaction) (redactions, error) {
+	out := redactions{}
+	for _, r := range append(append([]Redaction(nil), secretPaths...), all...) {
+		if r.Resource == "" || strings.ContainsAny(r.Resource, "/ ") {
+			return nil, fmt.Errorf("recording: redaction of %s: the resource is a plural name with its group, such as deployments.apps",
+				quote.Short(fmt.Sprintf("%q", r.Resource), maxPath))
+		}
+		path, err := parsePath(r.Path)
+		if err != nil {
+			return nil, fmt.Errorf("recording: redaction of %s: %s: %w", r.Resource, quote.Short(fmt.Sprintf("%q", r.Path), maxPath), err)
+		}
+		root := out[r.Resource]
+		if root == nil {
+			root = &field{}
+			out[r.Resource] = root
+			root.at([]string{"metadata", "annotations", lastApplied}).hash = true
+			root.at([]string{"metadata", "managedFields"}).remove = true
+			root.at([]string{"metadata", "annotations", api.InitialEventsEndAnnotation}).mark = true
+			for _, name := range identity {
+				root.at(strings.Split(name, ".")).keep = true
+			}
+		}
+		root.at(path).hash = true
+	}
+	return out, nil
+}
+
+// of returns the paths of a resource; empty if nothing is redacted.
+func (r redactions) of(resource string) (roots []*field) {
+	for _, name := range []string{resource, "*"} {
+		if f := r[name]; f != nil {
+			roots = append(roots, f)
+		}
+	}
+	return roots
+}
+
+// at returns the field at a path, and makes it if it does not exist.
+func (f *field) at(path []string) *field {
+	for _, name := range path {
+		if f.below == nil {
+			f.below = map[string]*field{}
+		}
+		if f.below[name] == nil {
+			f.below[name] = &field{}
+		}
+		f = f.below[name]
+	}
+	return f
+}
+
+// parsePath splits a path into names.
+func parsePath(text string) (names []string, err error) {
+	rest := text
+	for rest != "" {
+		var name string
+		switch {
+		case strings.HasPrefix(rest, "[*]"):
+			rest = rest[len("[*]"):]
+		case strings.HasPrefix(rest, "['"):
+			var ok bool
+			if name, rest, ok = strings.Cut(rest[2:], "']"); !ok {
+				return nil, fmt.Errorf("a bracket has no end")
+			}
+			names = append(names, name)
+		default:
+			end := strings.IndexAny(rest, ".[")
+			if end < 0 {
+				end = len(rest)
+			}
+			name, rest = rest[:end], rest[end:]
+			if name == "" {
+				return nil, fmt.Errorf("write it as spec.containers.env.value")
+			}
+			names = append(names, name)
+		}
+		if strings.HasPrefix(rest, ".") {
+			if rest = rest[1:]; rest == "" {
+				return nil, fmt.Errorf("it ends with a dot")
+			}
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("it is empty")
+	}
+	return names, nil
+}

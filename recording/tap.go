@@ -1,0 +1,192 @@
+package recording
+
+import (
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+)
+
+// Wrap returns a RoundTripper that sends requests with next and records the answers to lists and watches of
+// collections. It is for apiclient.Config.WrapTransport, which gives it requests without credentials. No header of a
+// request is recorded, and neither is the body of an answer that is not successful. A watch over WebSocket is noted
+// without data. Compressed lists are recorded, and passed on, decompressed.
+func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper { return &tapping{r, next} }
+
+// tapping is the RoundTripper of Wrap.
+type tapping struct {
+	recorder *Recorder
+	next     http.RoundTripper
+}
+
+// RoundTrip sends a request, and taps its answer.
+func (t *tapping) RoundTrip(req *http.Request) (*http.Response, error) {
+	s, ok := streamOf(req)
+	if !ok {
+		return t.next.RoundTrip(req)
+	}
+	hidden := t.recorder.redact.of(s.Resource().String())
+	sent := req
+	if len(hidden) > 0 || t.recorder.o.JSON || s.Watch && req.Header.Get("Accept-Encoding") != "" {
+		sent = req.Clone(req.Context())
+		if len(hidden) > 0 || t.recorder.o.JSON {
+			sent.Header.Set("Accept", acceptJSON(req.Header.Get("Accept")))
+		}
+		if s.Watch {
+			sent.Header.Del("Accept-Encoding") // kube-apiserver never compresses a watch
+		}
+	}
+	resp, err := t.next.RoundTrip(sent)
+	if err != nil {
+		return resp, err
+	}
+	t.recorder.tap(s, resp, hidden)
+	return resp, nil
+}
+
+// tap records an answer.
+func (r *Recorder) tap(s *Stream, resp *http.Response, hidden []*field) {
+	s.ID, s.Code, s.ContentType = r.streams.Add(1), resp.StatusCode, mediaType(resp.Header.Get("Content-Type"))
+	encoding := resp.Header.Get("Content-Encoding")
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		s.Note = "a watch over WebSocket is not recorded"
+	case resp.StatusCode != http.StatusOK:
+		s.Note = "the answer is not successful"
+	case len(hidden) > 0 && s.ContentType != typeJSON:
+		s.Note = "the server did not answer in JSON, so its values cannot be redacted"
+	case encoding != "" && (encoding != "gzip" || s.Watch):
+		s.Note = "the answer is compressed"
+	}
+	t := &tap{recorder: r, Stream: s, framer: framer{watch: s.Watch, protobuf: s.ContentType == typeProtobuf}}
+	if len(hidden) > 0 {
+		t.filter = newFilter(s.Watch, hidden, r.hash())
+	}
+	if !r.add(Opened, t, nil) || s.Note != "" {
+		return
+	}
+	body := &tappedBody{ReadCloser: resp.Body, tap: t}
+	if encoding == "gzip" {
+		body.ReadCloser = &inflated{body: resp.Body}
+		resp.Header = resp.Header.Clone()
+		resp.Header.Del("Content-Encoding")
+		resp.Header.Del("Content-Length")
+		resp.ContentLength, resp.Uncompressed = -1, true
+	}
+	resp.Body = body
+}
+
+// inflated is the body of a compressed list.
+type inflated struct {
+	body io.ReadCloser
+	gz   *gzip.Reader
+}
+
+func (f *inflated) Read(p []byte) (n int, err error) {
+	if f.gz == nil {
+		if f.gz, err = gzip.NewReader(f.body); err != nil {
+			return 0, err
+		}
+	}
+	return f.gz.Read(p)
+}
+
+func (f *inflated) Close() error { return f.body.Close() }
+
+// tappedBody copies what its reader reads.
+type tappedBody struct {
+	io.ReadCloser
+	tap  *tap
+	over atomic.Bool
+}
+
+func (b *tappedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && !b.over.Load() && !b.tap.recorder.add(Data, b.tap, p[:n]) {
+		b.over.Store(true)
+	}
+	switch {
+	case err == nil:
+	case err == io.EOF:
+		b.end(Ended)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		b.end(Closed)
+	default:
+		b.end(Broken)
+	}
+	return n, err
+}
+
+// Close ends the stream. A reader that has all objects of a list need not read the end of the answer.
+func (b *tappedBody) Close() error {
+	b.end(Closed)
+	return b.ReadCloser.Close()
+}
+
+func (b *tappedBody) end(kind RecordKind) {
+	if !b.over.Swap(true) {
+		b.tap.recorder.add(kind, b.tap, nil)
+	}
+}
+
+// tap is a stream that is being recorded. Apart from the Stream, it belongs to the goroutine of Run.
+type tap struct {
+	*Stream
+	recorder *Recorder
+	filter   *filter // nil if nothing is redacted
+	framer   framer
+	ended    bool
+}
+
+// write passes an entry of the backlog to the sink.
+func (t *tap) write(e tapped, data []byte) {
+	r := t.recorder
+	switch {
+	case t.ended:
+	case e.kind == Opened:
+		t.At = e.at
+		r.sink.opened(t.Stream)
+		if t.Note != "" {
+			t.end(Ended, e)
+		}
+	case e.kind == Data:
+		r.bytes.Add(uint64(len(data)))
+		if err := t.add(e, data); err != nil {
+			t.end(Lost, e)
+		}
+	default:
+		if rest := t.framer.rest(); len(rest) > 0 {
+			r.sink.data(t.ID, e.at, rest)
+		}
+		t.end(e.kind, e)
+	}
+}
+
+// add redacts data and passes the frames that are complete to the sink.
+func (t *tap) add(e tapped, data []byte) (err error) {
+	if t.filter != nil {
+		if data, err = t.filter.copy(data); err != nil {
+			return err
+		}
+	}
+	before := t.framer.frames
+	if data, err = t.framer.add(data); err != nil {
+		return err
+	}
+	t.recorder.events.Add(t.framer.frames - before)
+	if len(data) > 0 {
+		t.recorder.sink.data(t.ID, e.at, data)
+	}
+	return nil
+}
+
+func (t *tap) end(kind RecordKind, e tapped) {
+	t.ended = true
+	if kind == Lost {
+		t.recorder.lost.Add(1)
+	}
+	t.recorder.sink.ended(kind, t.ID, e.at)
+	t.filter, t.framer = nil, framer{}
+}

@@ -1,0 +1,424 @@
+package recording
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// Timeline is what a recording says about objects: their changes, in the order in which the client learned of them. It
+// holds the objects as bytes, and decodes an object when the caller wants it. It never changes after Load.
+type Timeline[T api.Object] struct {
+	first, last time.Time
+	changes     []Change[T]
+	resources   []api.Resource
+	notes       []string
+}
+
+// Change is one change of one object.
+type Change[T api.Object] struct {
+	// Time is when the client received the change; for an object of a list, the time of the list's end.
+	Time     time.Time
+	Resource api.Resource
+	Type     watch.EventType // Added, Modified or Deleted
+	Key      api.Key
+	// ResourceVersion is that of the object, or that of the deletion.
+	ResourceVersion string
+	// Initial reports that the object came with the first list of its informer.
+	Initial bool
+	// FinalStateUnknown reports a deletion that a later list showed. The object may have had states after Object.
+	FinalStateUnknown bool
+
+	packer   *codec.Packer[T]
+	new, old *codec.Packed
+}
+
+// Object decodes the state after the change; of a deletion, the last state. The caller owns it.
+func (c Change[T]) Object() (T, error) { return c.packer.Unpack(c.new) }
+
+// Before decodes the state before a change of type Modified. ok is false for other types.
+func (c Change[T]) Before() (object T, ok bool, err error) {
+	if c.old == nil {
+		return object, false, nil
+	}
+	object, err = c.packer.Unpack(c.old)
+	return object, true, err
+}
+
+// Load reads the changes of the streams that want selects; a nil want selects all. It holds all versions of their
+// objects in memory. Damaged parts are skipped; see Reader.Problems and Notes. T is a pointer to a struct, or
+// *unstructured.Unstructured, which cannot be decoded from protobuf.
+func Load[T api.Object](r *Reader, want func(*Stream) bool) (*Timeline[T], error) {
+	l := &loader[T]{
+		packer: codec.NewPacker[T](codec.Options{MaxObjectBytes: maxRecord}), streams: map[uint64]*decoding[T]{},
+		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{},
+	}
+	l.codec = l.packer.Codec(nil)
+	l.timeline.first, l.timeline.last = r.Span()
+	defer l.stop()
+	for rec, err := range r.Records(want) {
+		if err != nil {
+			return nil, err
+		}
+		l.record(rec)
+	}
+	for _, k := range l.order {
+		l.timeline.resources = append(l.timeline.resources, k.resource)
+	}
+	for i := range l.timeline.changes {
+		c := &l.timeline.changes[i]
+		c.Resource = l.kinds[c.Resource].resource
+	}
+	return &l.timeline, nil
+}
+
+// Span returns the times of the first and last record of the recording.
+func (t *Timeline[T]) Span() (first, last time.Time) { return t.first, t.last }
+
+// Changes returns all changes. The caller does not change the slice.
+func (t *Timeline[T]) Changes() []Change[T] { return t.changes }
+
+// Resources returns the recorded resources in the order of their first request. The kind is empty if the recording has
+// no object and no list of the resource.
+func (t *Timeline[T]) Resources() []api.Resource { return t.resources }
+
+// Notes says what the changes do not show, one line each: lost parts of watches, and objects that cannot be decoded.
+func (t *Timeline[T]) Notes() []string { return t.notes }
+
+// At returns the last change of each object of a resource that existed at a time, ordered by key.
+func (t *Timeline[T]) At(r api.Resource, at time.Time) []Change[T] {
+	state := map[api.Key]Change[T]{}
+	for _, c := range t.changes {
+		switch {
+		case c.Resource != r:
+		case c.Time.After(at):
+		case c.Type == watch.Deleted:
+			delete(state, c.Key)
+		default:
+			state[c.Key] = c
+		}
+	}
+	out := make([]Change[T], 0, len(state))
+	for _, c := range state {
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b Change[T]) int {
+		return cmp.Or(strings.Compare(a.Key.Namespace, b.Key.Namespace), strings.Compare(a.Key.Name, b.Key.Name))
+	})
+	return out
+}
+
+// loader builds a Timeline.
+type loader[T api.Object] struct {
+	packer   *codec.Packer[T]
+	codec    *codec.Codec[*codec.Packed]
+	timeline Timeline[T]
+	streams  map[uint64]*decoding[T]
+	scopes   map[scope]*scopeState
+	kinds    map[api.Resource]*kind[T] // by the resource without its kind
+	order    []*kind[T]
+}
+
+// kind is what the loader knows of a resource.
+type kind[T api.Object] struct {
+	resource api.Resource
+	scopes   []*scopeState
+	merged   map[api.Key]*codec.Packed // the newest state of all scopes
+}
+
+// scopeState is what the streams of one scope say. An informer has one; two informers of one scope agree.
+type scopeState struct {
+	objects map[api.Key]*codec.Packed
+	version string // all changes up to it are known
+	synced  bool
+	pages   []*codec.Packed // of a list that is not complete
+}
+
+func (l *loader[T]) note(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(l.timeline.notes, text) {
+		l.timeline.notes = append(l.timeline.notes, text)
+	}
+}
+
+const noteTime = "15:04:05"
+
+// record reads one record.
+func (l *loader[T]) record(rec Record) {
+	d := l.streams[rec.Stream.ID]
+	if rec.Kind == Opened && d == nil {
+		l.open(rec)
+		return
+	}
+	if d == nil || d.over {
+		return
+	}
+	d.now = rec.Time
+	if rec.Gap && !d.broken {
+		d.broken = true
+		if rec.Stream.Watch {
+			l.note("changes of %s before %s are missing, because the file is damaged", rec.Stream.Resource(), rec.Time.Format(noteTime))
+		} else {
+			l.note("a list of %s at %s is not complete, because the file is damaged", rec.Stream.Resource(), rec.Time.Format(noteTime))
+			d.end(errBrokenList)
+			return
+		}
+	}
+	switch rec.Kind {
+	case Data:
+		d.feed(rec.Data)
+	case Ended:
+		d.end(nil)
+	case Lost:
+		l.note("the recorder lost the rest of a request for %s at %s", rec.Stream.Resource(), rec.Time.Format(noteTime))
+		d.end(errBrokenList)
+	case Closed, Broken:
+		d.end(errBrokenList)
+	}
+}
+
+// errBrokenList ends the reader of a list that is not complete.
+var errBrokenList = errors.New("the answer is not complete")
+
+func (l *loader[T]) open(rec Record) {
+	s := rec.Stream
+	if s.Note != "" {
+		if s.Code == 200 || s.Code == 101 {
+			l.note("a request for %s has no data: %s", s.Resource(), s.Note)
+		}
+		return
+	}
+	k := l.kinds[s.Resource()]
+	if k == nil {
+		k = &kind[T]{resource: s.Resource(), merged: map[api.Key]*codec.Packed{}}
+		l.kinds[s.Resource()] = k
+		l.order = append(l.order, k)
+	}
+	k.resource.Namespaced = k.resource.Namespaced || s.Namespace != ""
+	sc := l.scopes[s.scope()]
+	if sc == nil {
+		sc = &scopeState{objects: map[api.Key]*codec.Packed{}}
+		l.scopes[s.scope()] = sc
+		k.scopes = append(k.scopes, sc)
+	}
+	d := &decoding[T]{loader: l, stream: s, kind: k, scope: sc, now: rec.Time, broken: rec.Gap}
+	d.initial = s.Watch && s.Options["sendInitialEvents"] == "true"
+	l.streams[s.ID] = d
+	d.start()
+}
+
+// stop ends the streams that have no end.
+func (l *loader[T]) stop() {
+	for _, d := range l.streams {
+		d.end(errBrokenList)
+	}
+}
+
+// event applies an event of a watch.
+func (d *decoding[T]) event(e api.Event[*codec.Packed]) {
+	sc := d.scope
+	if e.Type == watch.Bookmark {
+		if e.InitialEventsEnd && d.initial {
+			d.initial = false
+			d.list(sc.pages, e.ResourceVersion)
+			sc.pages = nil
+		}
+		sc.reached(e.ResourceVersion)
+		return
+	}
+	if d.initial {
+		sc.pages = append(sc.pages, e.Object)
+		return
+	}
+	if order, ok := api.CompareVersions(e.ResourceVersion, sc.version); ok && order <= 0 && sc.synced {
+		return // another watch of the scope was faster
+	}
+	sc.reached(e.ResourceVersion)
+	key := api.KeyOf(e.Object)
+	if e.Type == watch.Deleted {
+		delete(sc.objects, key)
+	} else {
+		sc.objects[key] = e.Object
+	}
+	d.merge(key, Change[T]{ResourceVersion: e.ResourceVersion, new: e.Object})
+}
+
+func (s *scopeState) reached(version string) {
+	if order, ok := api.CompareVersions(version, s.version); !ok || order > 0 {
+		s.version = version
+	}
+}
+
+// list applies a complete list. An old list from the cache of a server is ignored. An old list that is
+// consistent counts, because the server may have been restored from a backup.
+func (d *decoding[T]) list(items []*codec.Packed, version string) {
+	sc := d.scope
+	consistent := d.stream.Options["resourceVersion"] == ""
+	if order, ok := api.CompareVersions(version, sc.version); ok && order < 0 && sc.synced && !consistent {
+		return
+	}
+	before := sc.objects
+	sc.objects = make(map[api.Key]*codec.Packed, len(items))
+	initial := !sc.synced
+	sc.version, sc.synced = version, true
+	for _, o := range items {
+		sc.objects[api.KeyOf(o)] = o
+	}
+	var gone []api.Key
+	for key := range before {
+		if sc.objects[key] == nil {
+			gone = append(gone, key)
+		}
+	}
+	slices.SortFunc(gone, func(a, b api.Key) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range gone {
+		d.merge(key, Change[T]{ResourceVersion: version, new: before[key], FinalStateUnknown: true})
+	}
+	for _, o := range items {
+		d.merge(api.KeyOf(o), Change[T]{ResourceVersion: o.GetResourceVersion(), new: o, Initial: initial})
+	}
+}
+
+// merge adds a change, if the newest state of all scopes has changed. c has what the change of the scope says.
+func (d *decoding[T]) merge(key api.Key, c Change[T]) {
+	var newest *codec.Packed
+	for _, sc := range d.kind.scopes {
+		if o := sc.objects[key]; o != nil && (newest == nil || newer(o, newest)) {
+			newest = o
+		}
+	}
+	old := d.kind.merged[key]
+	c.Time, c.Resource, c.Key, c.packer = d.now, d.kind.resource, key, d.loader.packer
+	c.Resource.Kind, c.Resource.Namespaced = "", false // the key of kinds; Load completes it
+	add := func(c Change[T]) { d.loader.timeline.changes = append(d.loader.timeline.changes, c) }
+	switch {
+	case newest == nil && old == nil:
+	case newest == nil:
+		delete(d.kind.merged, key)
+		c.Type = watch.Deleted
+		add(c)
+	case old != nil && old.GetUID() != newest.GetUID():
+		gone := c
+		gone.Type, gone.new, gone.FinalStateUnknown, gone.Initial = watch.Deleted, old, true, false
+		add(gone)
+		fallthrough
+	case old == nil:
+		d.kind.merged[key] = newest
+		d.kind.resource.Namespaced = d.kind.resource.Namespaced || key.Namespace != ""
+		c.Type, c.new, c.ResourceVersion = watch.Added, newest, newest.GetResourceVersion()
+		c.FinalStateUnknown = false
+		add(c)
+	case old.GetResourceVersion() != newest.GetResourceVersion():
+		d.kind.merged[key] = newest
+		c.Type, c.new, c.old, c.ResourceVersion = watch.Modified, newest, old, newest.GetResourceVersion()
+		c.FinalStateUnknown, c.Initial = false, false
+		add(c)
+	}
+}
+
+// newer reports whether a is a later state than b.
+func newer(a, b *codec.Packed) bool {
+	order, ok := api.CompareVersions(a.GetResourceVersion(), b.GetResourceVersion())
+	return ok && order > 0
+}
+
+var jsonKind = regexp.MustCompile(`"kind"\s*:\s*"([A-Za-z0-9]+)"`)
+
+// sniff finds the kind of a resource in the first bytes of an answer.
+func (k *kind[T]) sniff(s *Stream, b []byte) {
+	if k.resource.Kind != "" {
+		return
+	}
+	b = b[:min(len(b), 4096)]
+	var name string
+	if s.ContentType == typeProtobuf {
+		name = protobufKind(b)
+	} else if m := jsonKind.FindSubmatch(b); m != nil {
+		name = string(m[1])
+	}
+	if !s.Watch {
+		var ok bool
+		if name, ok = strings.CutSuffix(name, "List"); !ok {
+			return
+		}
+	}
+	if name != "Status" {
+		k.resource.Kind = name
+	}
+}
+
+// protobufKind returns the kind in the first envelope: the magic number, and the message Unknown, which begins with a
+// message of the version and the kind.
+func protobufKind(b []byte) string {
+	_, b, ok := bytes.Cut(b, []byte("k8s\x00\n"))
+	if !ok || len(b) < 3 || b[1] != '\n' || len(b) < 3+int(b[2])+2 {
+		return ""
+	}
+	b = b[3+int(b[2]):]
+	if b[0] != 0x12 || len(b) < 2+int(b[1]) {
+		return ""
+	}
+	return string(b[2 : 2+int(b[1])])
+}
+
+// decode reads the stream to its end, or to an error.
+func (d *decoding[T]) decode() error {
+	ctx := context.Background() // a recording is read without waiting
+	o := api.Options[*codec.Packed]{OnUndecodable: func(e *api.UndecodableError) error {
+		d.loader.note("%v", e)
+		return nil
+	}}
+	resource := d.stream.Resource()
+	if d.stream.Watch {
+		events, err := d.loader.codec.NewEventReader(ctx, d, d.stream.ContentType, resource, o)
+		if err != nil {
+			return err
+		}
+		for {
+			e, err := events.Next()
+			var unknown *codec.UnknownEventError
+			switch {
+			case errors.As(err, &unknown):
+			case err != nil:
+				return err
+			default:
+				d.event(e)
+			}
+		}
+	}
+	if d.stream.Options["continue"] == "" {
+		d.scope.pages = nil
+	}
+	var items []*codec.Packed
+	meta, err := d.loader.codec.DecodeList(ctx, d, d.stream.ContentType, resource, o, func(p *codec.Packed) error {
+		items = append(items, p)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return d.page(items, meta)
+}
+
+// page adds a page of a list. The last one completes the list.
+func (d *decoding[T]) page(items []*codec.Packed, meta metav1.ListMeta) error {
+	all := append(d.scope.pages, items...)
+	if meta.Continue != "" {
+		d.scope.pages = all
+		return nil
+	}
+	d.scope.pages = nil
+	d.list(all, meta.ResourceVersion)
+	return nil
+}
