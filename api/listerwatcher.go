@@ -34,6 +34,10 @@ type Options[T any] struct {
 	// may ask the server to omit them.
 	DropManagedFields bool
 
+	// ShareParts means that nobody changes the objects. A decoder may then let objects share slices, maps and pointers
+	// whose encoded content is equal, such as the spec of two states of an object, or the containers of replicas.
+	ShareParts bool
+
 	// Known returns the object that the caller already holds. If its UID and version are equal (see SameVersion), a
 	// decoder may skip the rest of the item and return this object. Known runs on the goroutine of List or Watch; the
 	// slices are valid only during the call. If it is nil, every object is decoded.

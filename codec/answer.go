@@ -31,7 +31,7 @@ type answer struct {
 	strict bool
 
 	// These are the fields of api.Options, with any in place of T. known and onUndecodable may be nil.
-	drop          bool
+	drop, share   bool
 	known         func(namespace, name []byte) (any, bool)
 	onUndecodable func(*api.UndecodableError) error
 

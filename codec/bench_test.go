@@ -3,6 +3,8 @@ package codec_test
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,6 +102,51 @@ func BenchmarkEvents(b *testing.B) {
 	b.Run("type=unstructured/media=json", func(b *testing.B) {
 		benchmarkEvents(b, unstructuredCodec, asJSON, api.Options[*unstructured.Unstructured]{DropManagedFields: true})
 	})
+}
+
+// BenchmarkStatusUpdates has updates that change only the version and the status, with the last state of each pod in
+// memory, as in a cache.
+func BenchmarkStatusUpdates(b *testing.B) {
+	const objects, states = 50, 40
+	for _, media := range []string{asJSON, asProtobuf} {
+		var stream []byte
+		for s := range states {
+			for i := range objects {
+				pod := newPod(i)
+				pod.ResourceVersion = strconv.Itoa(200_000 + s*objects + i)
+				pod.Status.ContainerStatuses[0].RestartCount = int32(s)
+				pod.Status.Conditions[2].Message = "containers were restarted " + strconv.Itoa(s) + " times"
+				stream = append(stream, frameOf(media, "MODIFIED", pod)...)
+			}
+		}
+		for _, share := range []bool{false, true} {
+			b.Run(fmt.Sprintf("media=%s/share=%v", map[string]string{asJSON: "json", asProtobuf: "protobuf"}[media], share), func(b *testing.B) {
+				benchmarkUpdates(b, stream, media, podOptions{DropManagedFields: true, ShareParts: share}, objects)
+			})
+		}
+	}
+}
+
+func benchmarkUpdates(b *testing.B, stream []byte, media string, o podOptions, objects int) {
+	r, err := codec.New[*corev1.Pod](codec.Options{}).NewEventReader(context.Background(), &around{b: stream}, media, pods, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	held := make([]*corev1.Pod, objects)
+	next := func(i int) {
+		event, err := r.Next()
+		if err != nil {
+			b.Fatal(err)
+		}
+		held[i%objects] = event.Object
+	}
+	for i := range objects {
+		next(i)
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		next(i)
+	}
 }
 
 func BenchmarkFor(b *testing.B) {

@@ -52,6 +52,22 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	return func(b []byte) (any, error) { return p.Decode(&r, b, false) }
 }
 
+// SharedMessages returns a function that makes decoders like that of DecodeMessage, whose objects share parts. It
+// returns nil if the package would not do so.
+func SharedMessages(typ reflect.Type) func() func(b []byte) (any, error) {
+	p, parts := wireplan.Compile(typ), wireplan.NewParts()
+	if p == nil || !p.ByNumbers() || parts == nil {
+		return nil
+	}
+	interner := plan.NewInterner()
+	return func() func(b []byte) (any, error) {
+		r := wireplan.NewReader(interner, func() error { return nil })
+		r.Remember()
+		r.Share(parts)
+		return func(b []byte) (any, error) { return p.Decode(&r, b, false) }
+	}
+}
+
 // Limit returns the largest size of an object in bytes.
 func Limit[T any](c *Codec[T]) int { return c.d.limit }
 

@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"sync"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
@@ -23,7 +25,9 @@ func (*protobufFormat) compile(t *target) reader {
 	if plan == nil {
 		return nil
 	}
-	return &protobufCodec{plan: *plan, strings: t.strings}
+	c := &protobufCodec{plan: *plan, strings: t.strings}
+	c.parts = sync.OnceValue(wireplan.NewParts)
+	return c
 }
 
 func (*protobufFormat) status(body []byte) *metav1.Status {
@@ -39,6 +43,7 @@ func (*protobufFormat) status(body []byte) *metav1.Status {
 type protobufCodec struct {
 	plan    wireplan.Plan
 	strings *plan.Interner
+	parts   func() *wireplan.Parts // the table of parts that objects share; it may return nil
 }
 
 func (c *protobufCodec) object(a *answer) (any, error) {
@@ -72,6 +77,9 @@ func (c *protobufCodec) newObjects(a *answer) protobufObject {
 	o := c.newObject(a)
 	if c.plan.ByNumbers() {
 		o.r.Remember()
+		if a.share {
+			o.r.Share(c.parts())
+		}
 	}
 	return o
 }

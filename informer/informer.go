@@ -30,6 +30,12 @@ type Options[T api.Object] struct {
 	Selector api.Selector
 	// KeepManagedFields caches metadata.managedFields. The default drops them.
 	KeepManagedFields bool
+	// ShareParts lets the cached objects share equal parts, so that they take less memory, and an update that changes
+	// only the status costs what decoding the status costs: the spec of the previous state is used again, and replicas
+	// have one slice of containers. It works for typed objects from protobuf. A change to a cached object, which is
+	// always wrong, would show in other objects too; use OnMutation in tests. It has no effect together with Transform
+	// or Hold.
+	ShareParts bool
 
 	// Transform changes an object before it is cached, for example to drop fields without readers. It may change the
 	// object in place. It is called once for each state of an object, on the reflector's goroutine. If it returns an
@@ -164,7 +170,7 @@ func (i *Informer[T]) UseLogger(log *zap.Logger) {
 
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
-		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields,
+		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, ShareParts: o.ShareParts,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
 		Logger: o.Logger, Tuning: o.Tuning,
 	}

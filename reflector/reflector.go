@@ -39,6 +39,9 @@ type Options[T any] struct {
 	Selector api.Selector
 	// KeepManagedFields keeps metadata.managedFields. The default drops them.
 	KeepManagedFields bool
+	// ShareParts lets objects share equal parts (api.Options.ShareParts). It has no effect together with Transform,
+	// which may change objects in place.
+	ShareParts bool
 
 	// Transform changes an object before it is stored, in place or as a copy. The reflector calls it once for each
 	// state that is stored, and for the last state that comes with a deletion. After an error, a panic, or a change of
@@ -339,7 +342,7 @@ func (r *Reflector[T]) options(s state) api.Options[T] {
 	timeout := max(time.Second, r.o.MinWatchTimeout+time.Duration(r.rand()*float64(r.o.MinWatchTimeout)))
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
 	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, r.o.Selector.Fields
-	o.DropManagedFields = !r.o.KeepManagedFields
+	o.DropManagedFields, o.ShareParts = !r.o.KeepManagedFields, r.o.ShareParts && r.o.Transform == nil
 	if s.do == page && r.asksKnown(s) {
 		o.Known = r.store.Lookup
 	}

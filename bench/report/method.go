@@ -49,6 +49,9 @@ compare with that. Or it uses an informer of metadata, which lacks node, phase a
 leat gains more from this than client-go. The opposite case, single events, is in *Growth: single updates* and *From a
 write to the handler*.
 
+**Shared.** "shared" is ` + "`informer.Options.ShareParts`" + `, which is off by default. Events change a message and the version
+of a pod, and not its spec.
+
 **In memory.** The source of the fan-out sends updates that already exist. client-go receives them through a channel,
 like those of its watches, with room for 1,024 updates, which is more than a real watch has. leat receives them in a
 loop, like those of its watches. Handlers count and return. The bench keeps a reference to all delivered objects,

@@ -91,8 +91,8 @@ var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s
 
 func events(z Sizes, tls bool) Row {
 	spec := subject.Spec{Work: subject.Events, Objects: z.Watched, Events: z.Events}
-	stripped := spec
-	stripped.Strip = true
+	stripped, shared := spec, spec
+	stripped.Strip, shared.Share = true, true
 	row := Row{
 		Name: "events", Title: "Events of a watch", Quick: true, TLS: tls, Columns: eventColumns, Rounds: z.Rounds,
 		Note: "Processor time from before the first event is sent until the handler has the last one. The pods are already cached, and the events come as fast as the client reads them.",
@@ -103,6 +103,7 @@ func events(z Sizes, tls bool) Row {
 			entrant("leat, corev1.Pod, protobuf", leat, spec, subject.Full, subject.Protobuf),
 			entrant("client-go, corev1.Pod, protobuf", clientGo, spec, subject.Full, subject.Protobuf),
 			entrant("leat, 8 fields, protobuf", leat, spec, subject.Struct, subject.Protobuf),
+			entrant("leat, corev1.Pod shared, protobuf", leat, shared, subject.Full, subject.Protobuf),
 			entrant("leat, corev1.Pod packed, protobuf", leat, spec, subject.Packed, subject.Protobuf),
 			entrant("leat, corev1.Pod compressed, protobuf", leat, spec, subject.Compressed, subject.Protobuf),
 			extra(entrant("client-go, corev1.Pod, JSON, stripped", clientGo, stripped, subject.Full, subject.JSON)),
@@ -143,8 +144,8 @@ func listed(e Entrant) Entrant {
 // caches measures the memory of a cache, and the work to fill it.
 func caches(z Sizes) Row {
 	spec := subject.Spec{Work: subject.Sync, Objects: z.Cached}
-	stripped := spec
-	stripped.Strip = true
+	stripped, shared := spec, spec
+	stripped.Strip, shared.Share = true, true
 	kept := spec
 	kept.Keep = true
 	listing := spec
@@ -157,6 +158,7 @@ func caches(z Sizes) Row {
 			entrant("leat, corev1.Pod", leat, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod", clientGo, spec, subject.Full, ""),
 			entrant("client-go, corev1.Pod, stripped", clientGo, stripped, subject.Full, ""),
+			entrant("leat, corev1.Pod shared", leat, shared, subject.Full, ""),
 			entrant("leat, corev1.Pod packed", leat, spec, subject.Packed, ""),
 			entrant("leat, corev1.Pod compressed", leat, spec, subject.Compressed, ""),
 			extra(entrant("leat, corev1.Pod, listed", leat, listing, subject.Full, "")),

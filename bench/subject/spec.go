@@ -71,6 +71,7 @@ type Spec struct {
 	Listed   bool // a list instead of a WatchList
 	Strip    bool // a transform drops managedFields after decoding, and the informer has no default index
 	Keep     bool // managedFields are kept even if the library drops them by default
+	Share    bool // objects share equal parts
 	Coalesce bool
 	Objects  int
 	Events   int

@@ -28,7 +28,10 @@ type messageField struct {
 	path   fieldPath // in the struct of the plan
 	typ    reflect.Type
 	kind   fieldKind
-	set    setWire
+	share  shareKind
+	// keepFirst keeps a shared part when it comes for the first time.
+	keepFirst bool
+	set       setWire
 	// message is the plan of the field's message or messages.
 	message *messagePlan
 	elem    reflect.Type // the type that a pointer refers to
@@ -61,6 +64,7 @@ func compileMessage(elem reflect.Type) *messagePlan {
 	if metadata := p.field(ObjectMetadata); err != nil || metadata == nil || metadata.name != "metadata" {
 		return nil // the numbers have another meaning
 	}
+	p.shareStructs(elem)
 	return p
 }
 
@@ -143,6 +147,7 @@ func (c *compiler) field(p *messagePlan, f reflect.StructField, number protowire
 	}
 	field.set = set
 	c.shorten(field, f.Type, repeat)
+	field.share = c.shareOf(field, f.Type)
 	return nil
 }
 
@@ -208,6 +213,7 @@ func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
 		if n < 0 {
 			return ErrWire
 		}
+		tagged := b
 		b = b[n:]
 		f := p.field(number)
 		if f == nil {
@@ -218,6 +224,14 @@ func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
 			continue
 		}
 		to := to.field(f.path)
+		if r.parts != nil && f.share != shareNothing && typ == protowire.BytesType {
+			size, err := f.decodeShared(r, to, tagged)
+			if err != nil {
+				return plan.Within(f.name, err)
+			}
+			b = tagged[size:]
+			continue
+		}
 		if f.kind != fieldOther && typ == protowire.BytesType {
 			if content, n := consumeBytes(b); n > 0 {
 				b = b[n:]

@@ -89,3 +89,35 @@ func (p place) extend(size uintptr) place {
 
 // moveSlice moves the slice in from to p. The slice has no elements, but room for some.
 func (p place) moveSlice(from place) { *in[header](p), *in[header](from) = *in[header](from), header{} }
+
+// canShare reports whether objects can share parts.
+const canShare = true
+
+// isUnset reports whether the slice, the map or the pointer in p is nil.
+func (p place) isUnset() bool { return *in[unsafe.Pointer](p) == nil }
+
+// part returns what objects may share of the field in p: the address, and the number of the elements of a slice.
+func (p place) part(f *messageField) (at *byte, n int) {
+	switch f.share {
+	case shareStruct:
+		return (*byte)(p.at), 1
+	case shareSlice:
+		h := in[header](p)
+		return (*byte)(h.first), h.len
+	default:
+		return *in[*byte](p), 1
+	}
+}
+
+// takePart sets the field in p to what part returned for another object. A slice has no room for more elements, so that
+// an append to it makes a copy.
+func (p place) takePart(f *messageField, at *byte, n int) {
+	switch f.share {
+	case shareStruct:
+		p.value(f.typ).Set(place{unsafe.Pointer(at)}.value(f.typ))
+	case shareSlice:
+		*in[header](p) = header{unsafe.Pointer(at), n, n}
+	default:
+		*in[*byte](p) = at
+	}
+}

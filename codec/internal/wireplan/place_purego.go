@@ -68,3 +68,10 @@ func (p place) moveSlice(from place) {
 	p.v.Set(from.v)
 	from.v.SetZero()
 }
+
+// Without unsafe, a weak pointer needs the static type of its target. So objects share nothing.
+const canShare = false
+
+func (p place) isUnset() bool                      { return p.v.IsZero() }
+func (place) part(*messageField) (at *byte, n int) { return nil, 0 }
+func (place) takePart(*messageField, *byte, int)   {}

@@ -1,6 +1,7 @@
 package wireplan
 
 import (
+	"errors"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,9 +56,16 @@ func (p *Plan) Decode(r *Reader, b []byte, drop bool) (any, error) {
 	case drop:
 		w = p.bare
 	}
-	r.depth = 0
+	r.depth, r.structs = 0, 0
 	r.breaks.begin(b)
-	return obj, w.decode(r, placeOf(v), b)
+	err := w.decode(r, placeOf(v), b)
+	if r.parts != nil && errors.Is(err, errRepeated) {
+		parts := r.parts
+		r.parts = nil
+		obj, err = p.Decode(r, b, drop)
+		r.parts = parts
+	}
+	return obj, err
 }
 
 // ByNumbers reports whether the plan decodes messages by the numbers of fields, and not with the type's Unmarshal.

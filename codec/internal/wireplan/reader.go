@@ -9,7 +9,13 @@ type Reader struct {
 	scratch plan.Scratch
 	depth   int
 	breaks  breaks
-	checked any // see Plan.Check; only that names the type, so that other programs do not link it
+	parts   *Parts // nil if objects share nothing; the fields below are of no use then
+	hasher  *hasher
+	structs uint64 // the structs of the object that were set, by the numbers of their fields
+	// quantities counts the quantities that a program can refer to. Objects do not share them: their String stores what
+	// it returns.
+	quantities int
+	checked    any // see Plan.Check; only that names the type, so that other programs do not link it
 }
 
 // NewReader returns a Reader. It calls ended while it decodes a large message, and stops with the error that ended

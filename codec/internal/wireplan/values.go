@@ -60,6 +60,7 @@ func setQuantity(r *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
+	r.quantities++
 	text, ok := quantityText(x.bytes)
 	if !ok {
 		if len(x.bytes) > plan.MaxQuantity || in[resource.Quantity](to).Unmarshal(x.bytes) != nil {

@@ -1,0 +1,257 @@
+package codec_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/encoding/protowire"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/leatproject/leat/codec"
+)
+
+// decoders returns a function that makes decoders of pods that share parts.
+func decoders(t testing.TB) func() func(b []byte) (any, error) {
+	made := codec.SharedMessages(reflect.TypeFor[corev1.Pod]())
+	if made == nil {
+		t.Skip("built without unsafe")
+	}
+	return made
+}
+
+type marshaler interface{ Marshal() ([]byte, error) }
+
+func wireOf(t testing.TB, v marshaler) []byte {
+	b, err := v.Marshal()
+	require.NoError(t, err)
+	return b
+}
+
+// TestSharedPartsLikeOthers decodes random sequences of messages of every kind of k8s.io/api, with and without shared
+// parts. Messages come several times. Some are cut off, and some have all their fields twice, from two messages.
+func TestSharedPartsLikeOthers(t *testing.T) {
+	decoders(t)
+	planned := 0
+	for _, typ := range kinds(t) {
+		v, ok := newMessage(typ)
+		decode := codec.DecodeMessage(typ)
+		if !ok || decode == nil {
+			continue
+		}
+		planned++
+		random := rand.New(rand.NewPCG(1, uint64(planned)))
+		var messages [][]byte
+		for seed := range uint64(3) {
+			newFiller(seed, float64(seed%4)/4).fill(v.Elem(), 0)
+			b := wireOf(t, v.Interface().(marshaler))
+			first := slices.Clone(append(messages, b)[0])
+			messages = append(messages, b, b[:random.IntN(len(b)+1)], append(first, b...))
+			v.Elem().SetZero()
+		}
+		shared := codec.SharedMessages(typ)()
+		for range 16 {
+			b := messages[random.IntN(len(messages))]
+			want, wantErr := decode(b)
+			got, err := shared(b)
+			require.Equal(t, wantErr, err, typ)
+			if err == nil {
+				require.True(t, reflect.DeepEqual(want, got), "%s\nwant %+v\ngot  %+v", typ, want, got)
+			}
+		}
+	}
+	require.Greater(t, planned, 100)
+}
+
+func TestRandomUpdatesShareParts(t *testing.T) {
+	shared := decoders(t)()
+	plain := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
+	random := rand.New(rand.NewPCG(1, 2))
+	pods := make([]*corev1.Pod, 20)
+	for i := range pods {
+		pods[i] = newPod(i)
+	}
+	var kept []any // the objects of which later ones have parts
+	var states []*corev1.Pod
+	for step := range 600 {
+		pod := pods[random.IntN(len(pods))]
+		pod.ResourceVersion = fmt.Sprint(step)
+		switch c := &pod.Spec.Containers[random.IntN(len(pod.Spec.Containers))]; random.IntN(8) {
+		case 0:
+			c.Image = fmt.Sprintf("registry.example.com/team/app:v%d", random.IntN(4))
+		case 1:
+			c.Env = append(c.Env[:2:2], corev1.EnvVar{Name: "RELEASE", Value: fmt.Sprint(random.IntN(3))})
+		case 2:
+			pod.Labels["pod-template-hash"] = fmt.Sprint(random.IntN(5))
+		case 3:
+			pod.Spec.Tolerations = pod.Spec.Tolerations[:random.IntN(len(pod.Spec.Tolerations)+1)]
+		case 4:
+			size := resource.MustParse("1Gi")
+			pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}
+		default:
+			pod.Status.Conditions[0].Message = fmt.Sprint(random.IntN(1000))
+		}
+		b := wireOf(t, pod)
+		want, err := plain(b)
+		require.NoError(t, err)
+		got, err := shared(b)
+		require.NoError(t, err)
+		require.True(t, reflect.DeepEqual(want, got))
+		kept, states = append(kept, got), append(states, want.(*corev1.Pod))
+	}
+	for i := range kept {
+		require.True(t, reflect.DeepEqual(states[i], kept[i]), "an older object has changed")
+	}
+}
+
+// TestWhatIsShared has two states of a pod, and a replica of it.
+func TestWhatIsShared(t *testing.T) {
+	shared := decoders(t)()
+	decode := func(pod *corev1.Pod) *corev1.Pod {
+		obj, err := shared(wireOf(t, pod))
+		require.NoError(t, err)
+		return obj.(*corev1.Pod)
+	}
+	const first, replica, other = 1, 2, 3
+	old := decode(newPod(first))
+	state := newPod(first)
+	state.ResourceVersion, state.Status.Conditions[0].Message = "200001", "changed"
+	updated := decode(state)
+	require.Same(t, &old.Spec.Containers[0], &updated.Spec.Containers[0], "the spec of the previous state")
+	require.Same(t, &old.Spec.Tolerations[0], &updated.Spec.Tolerations[0])
+	require.Equal(t, "changed", updated.Status.Conditions[0].Message)
+
+	decode(newPod(replica)) // the second time that its parts come
+	a, b := decode(newPod(other)), decode(newPod(other+1))
+	require.NotEqual(t, a.Spec.NodeName, b.Spec.NodeName)
+	require.Same(t, &a.Spec.Containers[0], &b.Spec.Containers[0], "the containers of a replica")
+	require.Same(t, &a.OwnerReferences[0], &b.OwnerReferences[0])
+	require.NotEqual(t, a.Labels, b.Labels)
+	require.Equal(t, len(a.Spec.Containers), cap(a.Spec.Containers), "an append makes a copy")
+	a.Spec.Containers[0].Resources.Requests["probe"] = resource.Quantity{}
+	require.Contains(t, b.Spec.Containers[1].Resources.Requests, corev1.ResourceName("probe"), "equal maps are one map")
+}
+
+// TestQuantitiesAreNotShared has a quantity to which a program can refer. Its String changes it.
+func TestQuantitiesAreNotShared(t *testing.T) {
+	shared := decoders(t)()
+	size, pod := resource.MustParse("1Gi"), newPod(1)
+	pod.Spec.Volumes[0].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: &size}}
+	var all []*corev1.Pod
+	for range 4 {
+		obj, err := shared(wireOf(t, pod))
+		require.NoError(t, err)
+		all = append(all, obj.(*corev1.Pod))
+	}
+	require.Same(t, &all[2].Spec.Containers[0], &all[3].Spec.Containers[0])
+	require.NotSame(t, all[2].Spec.Volumes[0].EmptyDir.SizeLimit, all[3].Spec.Volumes[0].EmptyDir.SizeLimit)
+	require.Same(t, all[2].Spec.Volumes[1].Projected, all[3].Spec.Volumes[1].Projected)
+}
+
+// TestOneObjectIsNotShared has an answer with one object, which its caller owns, between watches that share parts.
+func TestOneObjectIsNotShared(t *testing.T) {
+	decoders(t)
+	o := podOptions{DropManagedFields: true, ShareParts: true}
+	c := codec.New[*corev1.Pod](codec.Options{})
+	stream := streamOf(asProtobuf, "ADDED", newPod(1), "MODIFIED", newPod(1))
+	all, _ := events(t, c, stream, asProtobuf, pods, o)
+	require.Same(t, &all[0].Object.Spec.Containers[0], &all[1].Object.Spec.Containers[0])
+	body, err := codec.Marshal(newPod(1), asProtobuf, pods)
+	require.NoError(t, err)
+	own, err := c.DecodeObject(context.Background(), bytes.NewReader(body), asProtobuf, pods)
+	require.NoError(t, err)
+	require.NotSame(t, &all[0].Object.Spec.Containers[0], &own.Spec.Containers[0])
+	o.ShareParts = false
+	others, _ := events(t, c, stream, asProtobuf, pods, o)
+	require.NotSame(t, &others[0].Object.Spec.Containers[0], &others[1].Object.Spec.Containers[0])
+}
+
+// selfDecoded decodes itself.
+type selfDecoded struct{ Text string }
+
+func (o *selfDecoded) Unmarshal(b []byte) error {
+	o.Text = string(b)
+	return nil
+}
+
+// TestTypesWithCodeAreNotShared has a slice whose elements decode themselves, and one whose elements do not.
+func TestTypesWithCodeAreNotShared(t *testing.T) {
+	type object struct {
+		Metadata struct {
+			Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+		} `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
+		Own    []selfDecoded `json:"own" protobuf:"bytes,2,rep,name=own"`
+		Plain  []string      `json:"plain" protobuf:"bytes,3,rep,name=plain"`
+		Within struct {
+			Own   selfDecoded `json:"own" protobuf:"bytes,2,rep,name=own"`
+			Plain []string    `json:"plain" protobuf:"bytes,3,rep,name=plain"`
+		} `json:"within" protobuf:"bytes,4,opt,name=within"`
+	}
+	decoders(t)
+	shared := codec.SharedMessages(reflect.TypeFor[object]())()
+	text := func(b []byte, field protowire.Number) []byte {
+		return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), "a text that is long enough to be shared")
+	}
+	b := text(text(nil, 2), 3)
+	b = protowire.AppendBytes(protowire.AppendTag(slices.Clone(b), 4, protowire.BytesType), b)
+	var all []*object
+	for range 4 {
+		obj, err := shared(b)
+		require.NoError(t, err)
+		all = append(all, obj.(*object))
+	}
+	require.Equal(t, all[2], all[3])
+	require.NotSame(t, &all[2].Own[0], &all[3].Own[0])
+	require.Same(t, &all[2].Plain[0], &all[3].Plain[0])
+	require.Same(t, &all[2].Within.Plain[0], &all[3].Within.Plain[0])
+}
+
+// TestReadersOfSharedParts reads objects while other goroutines decode objects that share their parts.
+func TestReadersOfSharedParts(t *testing.T) {
+	made := decoders(t)
+	var messages [][]byte
+	for i := range 8 {
+		for restarts := range 3 {
+			pod := newPod(i)
+			pod.Status.ContainerStatuses[0].RestartCount = int32(restarts)
+			messages = append(messages, wireOf(t, pod))
+		}
+	}
+	decoded := make(chan *corev1.Pod)
+	var deciders, readers sync.WaitGroup
+	for g := range 4 {
+		shared := made()
+		deciders.Go(func() {
+			for i := range 200 {
+				obj, err := shared(messages[(i*7+g*5)%len(messages)])
+				if err != nil {
+					panic(err)
+				}
+				decoded <- obj.(*corev1.Pod)
+			}
+		})
+	}
+	for range 4 {
+		readers.Go(func() {
+			for pod := range decoded {
+				copied := pod.DeepCopy()
+				copied.Spec.Containers[0].Env[0].Name = "mine"
+				copied.Labels["mine"] = "yes"
+				if _, err := json.Marshal(pod); err != nil || pod.Spec.Containers[0].Env[0].Name != "POD_NAME" {
+					panic("an object was changed")
+				}
+			}
+		})
+	}
+	deciders.Wait()
+	close(decoded)
+	readers.Wait()
+}
