@@ -19,106 +19,31 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 	logs "go.uber.org/zap/zaptest/observer"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/e2e/cluster"
+	"github.com/leatproject/leat/examples/trainingjob/hooks"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/webhook/selfsigned"
 )
 
-// oldJob is version v1alpha1 of a TrainingJob. Its replicas have the names of a TFJob, and the policies stand in a
-// structure of their own. It has no successPolicy.
-type oldJob struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-
-	Spec struct {
-		TFReplicaSpecs map[string]job.ReplicaSpec `json:"tfReplicaSpecs"`
-		RunPolicy      struct {
-			Suspend      bool   `json:"suspend,omitempty"`
-			BackoffLimit *int32 `json:"backoffLimit,omitempty"`
-		} `json:"runPolicy,omitzero"`
-	} `json:"spec"`
-	Status job.Status `json:"status,omitzero"`
+// observedRules are the rules of TrainingJobs. They panic for one name, and note which requests were dry runs.
+type observedRules struct {
+	hooks.Rules
+	dryRuns *[]bool
 }
 
-// keptSpec is the annotation with the fields of v1 that v1alpha1 lacks.
-const keptSpec = "training.leat.example/v1-spec"
-
-var oldNames = map[string]job.ReplicaType{"Chief": job.Chief, "Master": job.Master, "PS": job.PS, "Worker": job.Worker, "Evaluator": job.Evaluator}
-
-func toV1(old *oldJob) (*job.TrainingJob, error) {
-	j := &job.TrainingJob{ObjectMeta: old.ObjectMeta, Status: old.Status}
-	if kept, ok := j.Annotations[keptSpec]; ok {
-		if err := json.Unmarshal([]byte(kept), &j.Spec); err != nil {
-			return nil, fmt.Errorf("the annotation %s is damaged: %w", keptSpec, err)
-		}
-		delete(j.Annotations, keptSpec)
-	}
-	j.Spec.Suspend, j.Spec.BackoffLimit = old.Spec.RunPolicy.Suspend, old.Spec.RunPolicy.BackoffLimit
-	j.Spec.Replicas = map[job.ReplicaType]job.ReplicaSpec{}
-	for name, r := range old.Spec.TFReplicaSpecs {
-		t, known := oldNames[name]
-		if !known {
-			return nil, fmt.Errorf("spec.tfReplicaSpecs: %s is not the type of a replica", name)
-		}
-		j.Spec.Replicas[t] = r
-	}
-	return j, nil
-}
-
-func toV1alpha1(j *job.TrainingJob) (*oldJob, error) {
-	old := &oldJob{ObjectMeta: j.ObjectMeta, Status: j.Status}
-	old.Spec.RunPolicy.Suspend, old.Spec.RunPolicy.BackoffLimit = j.Spec.Suspend, j.Spec.BackoffLimit
-	old.Spec.TFReplicaSpecs = map[string]job.ReplicaSpec{}
-	for name, t := range oldNames {
-		if r, ok := j.Spec.Replicas[t]; ok {
-			old.Spec.TFReplicaSpecs[name] = r
-		}
-	}
-	kept := j.Spec
-	kept.Replicas, kept.Suspend, kept.BackoffLimit = nil, false, nil
-	text, err := json.Marshal(kept)
-	if err != nil {
-		return nil, err
-	}
-	metav1.SetMetaDataAnnotation(&old.ObjectMeta, keptSpec, string(text))
-	return old, nil
-}
-
-// jobRules are the defaults and the validation of TrainingJobs.
-type jobRules struct{ dryRuns *[]bool }
-
-func (jobRules) Default(_ context.Context, j *job.TrainingJob) error {
+func (r observedRules) Default(ctx context.Context, j *job.TrainingJob) error {
 	if j.Name == "panic" {
 		panic("no such job")
 	}
-	job.SetDefaults(j)
-	return nil
+	return r.Rules.Default(ctx, j)
 }
 
-func (r jobRules) ValidateCreate(ctx context.Context, j *job.TrainingJob) (warnings []string, err error) {
+func (r observedRules) ValidateCreate(ctx context.Context, j *job.TrainingJob) (warnings []string, err error) {
 	*r.dryRuns = append(*r.dryRuns, webhook.RequestFrom(ctx).DryRun)
-	if j.Spec.BackoffLimit == nil {
-		warnings = append(warnings, "spec.backoffLimit: a job without a limit may restart forever")
-	}
-	return warnings, job.Validate(j)
-}
-
-func (r jobRules) ValidateUpdate(_ context.Context, old, j *job.TrainingJob) ([]string, error) {
-	if old.Spec.SuccessPolicy != j.Spec.SuccessPolicy {
-		return nil, errors.New("the success policy cannot change")
-	}
-	return nil, job.Validate(j)
-}
-
-func (jobRules) ValidateDelete(_ context.Context, j *job.TrainingJob) ([]string, error) {
-	if j.Labels["keep"] == "yes" {
-		return nil, errors.New("the job has the label keep=yes")
-	}
-	return nil, nil
+	return r.Rules.ValidateCreate(ctx, j)
 }
 
 // loopback is a CertificateSource with the certificate of package httptest, which is its own authority.
@@ -142,8 +67,8 @@ func (loopback) Run(ctx context.Context) error {
 
 func (l loopback) Certificate(context.Context) (*tls.Certificate, error) { return &l.pair, nil }
 
-// hooks is a webhook server of TrainingJobs that the API server reaches on loopback.
-type hooks struct {
+// hookServer is a webhook server of TrainingJobs that the API server reaches on loopback.
+type hookServer struct {
 	*lab
 	url     string
 	ca      []byte
@@ -153,21 +78,17 @@ type hooks struct {
 
 // startHooks starts the server with a certificate that belongs to the authority ca. If ca is nil, the source tells the
 // API server.
-func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.CertificateSource) *hooks {
+func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.CertificateSource) *hookServer {
 	t.Helper()
 	core, logged := logs.New(zap.DebugLevel)
-	h := &hooks{lab: newLab(t), ca: ca, logs: logged}
+	h := &hookServer{lab: newLab(t), ca: ca, logs: logged}
 	s, err := webhook.New(webhook.Options{
 		Address: "127.0.0.1:0", Certificates: certificates(h.lab), Logger: zap.New(core),
 		Limits: webhook.Limits{MaxAdmissionBytes: 64 << 10},
 	})
 	require.NoError(t, err)
-	rules := jobRules{&h.dryRuns}
-	s.Handle("/mutate", webhook.Admission[*job.TrainingJob]{Resource: job.Resource, Default: rules})
-	s.Handle("/validate", webhook.Admission[*job.TrainingJob]{Resource: job.Resource, Validate: rules})
-	s.Handle("/convert", webhook.Conversion[*job.TrainingJob]{
-		Hub: job.Resource, Spokes: []webhook.Spoke[*job.TrainingJob]{webhook.NewSpoke("v1alpha1", toV1, toV1alpha1)},
-	})
+	rules := observedRules{dryRuns: &h.dryRuns}
+	hooks.Add(s, rules, rules)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -181,7 +102,7 @@ func startHooks(t *testing.T, ca []byte, certificates func(*lab) webhook.Certifi
 }
 
 // convertible adds the version v1alpha1 to the definition, with the conversion webhook.
-func (h *hooks) convertible(t *testing.T) {
+func (h *hookServer) convertible(t *testing.T) {
 	t.Helper()
 	answer, err := server.Must(t.Context(), http.MethodGet, trainingDefinition, nil)
 	require.NoError(t, err)
@@ -193,7 +114,7 @@ func (h *hooks) convertible(t *testing.T) {
 	old["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}}
 	spec["versions"] = append(spec["versions"].([]any), old)
 	spec["conversion"] = map[string]any{"strategy": "Webhook", "webhook": map[string]any{
-		"conversionReviewVersions": []string{"v1"}, "clientConfig": h.clientConfig("/convert"),
+		"conversionReviewVersions": []string{"v1"}, "clientConfig": h.clientConfig(hooks.ConvertPath),
 	}}
 	body, err := json.Marshal(definition)
 	require.NoError(t, err)
@@ -205,12 +126,12 @@ func (h *hooks) convertible(t *testing.T) {
 	}))
 }
 
-func (h *hooks) clientConfig(path string) map[string]any {
+func (h *hookServer) clientConfig(path string) map[string]any {
 	return map[string]any{"url": h.url + path, "caBundle": h.ca}
 }
 
 // configure creates a configuration with one webhook, and deletes it with the test.
-func (h *hooks) configure(t *testing.T, kind, path string, edit func(webhook map[string]any)) {
+func (h *hookServer) configure(t *testing.T, kind, path string, edit func(webhook map[string]any)) {
 	t.Helper()
 	hook := map[string]any{
 		"name": strings.ToLower(kind) + ".training.leat.example", "clientConfig": h.clientConfig(path), "sideEffects": "None",
@@ -240,12 +161,12 @@ func (h *hooks) configure(t *testing.T, kind, path string, edit func(webhook map
 func unedited(map[string]any) {}
 
 // old returns a path of version v1alpha1.
-func (h *hooks) old(name ...string) string {
+func (h *hookServer) old(name ...string) string {
 	return strings.Replace(h.path(name...), "/v1/", "/v1alpha1/", 1)
 }
 
 // send sends an object and returns the answer with its code and its warnings.
-func (h *hooks) send(t *testing.T, method, path string, object any) (code int, warnings []string, answer map[string]any) {
+func (h *hookServer) send(t *testing.T, method, path string, object any) (code int, warnings []string, answer map[string]any) {
 	t.Helper()
 	body, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -263,7 +184,7 @@ func (h *hooks) send(t *testing.T, method, path string, object any) (code int, w
 }
 
 // refused requires that a new job is refused with a code and a part of a message.
-func (h *hooks) refused(t *testing.T, j map[string]any, code int, message string) {
+func (h *hookServer) refused(t *testing.T, j map[string]any, code int, message string) {
 	t.Helper()
 	got, _, answer := h.send(t, http.MethodPost, h.path(), j)
 	require.Equal(t, code, got, "%v", answer)
@@ -284,7 +205,7 @@ func TestWebhooks(t *testing.T) {
 }
 
 // converts writes a job in one version and reads it in the other.
-func (h *hooks) converts(t *testing.T) {
+func (h *hookServer) converts(t *testing.T) {
 	h.submit(t, "new", training{"successPolicy": "AllWorkers", "backoffLimit": 3, "replicas": replicas{"chief": 1, "worker": 2}})
 	code, _, old := h.send(t, http.MethodGet, h.old("new"), nil)
 	require.Equal(t, http.StatusOK, code, "%v", old)
@@ -312,8 +233,8 @@ func (h *hooks) converts(t *testing.T) {
 	require.Contains(t, answer["message"], "convert "+h.namespace+"/boss from training.leat.example/v1alpha1 TrainingJob to v1: spec.tfReplicaSpecs: Boss is not")
 }
 
-func (h *hooks) defaults(t *testing.T) {
-	h.configure(t, "Mutating", "/mutate", unedited)
+func (h *hookServer) defaults(t *testing.T) {
+	h.configure(t, "Mutating", hooks.MutatePath, unedited)
 	require.NoError(t, eventually(t.Context(), func() error { // until the API server has read the configuration
 		code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", trainingJob("try", training{"replicas": replicas{"worker": 1}}))
 		if code != http.StatusCreated || answer["spec"].(map[string]any)["successPolicy"] != "Leader" {
@@ -335,9 +256,9 @@ func (h *hooks) defaults(t *testing.T) {
 	h.refused(t, trainingJob("odd", training{"replicas": 7}), http.StatusBadRequest, "the webhook cannot decode the object: ")
 }
 
-func (h *hooks) validates(t *testing.T) {
-	h.configure(t, "Mutating", "/mutate", unedited)
-	h.configure(t, "Validating", "/validate", unedited)
+func (h *hookServer) validates(t *testing.T) {
+	h.configure(t, "Mutating", hooks.MutatePath, unedited)
+	h.configure(t, "Validating", hooks.ValidatePath, unedited)
 	leaderless := trainingJob("leaderless", training{"replicas": replicas{"ps": 1}})
 	var answer map[string]any
 	require.NoError(t, eventually(t.Context(), func() (err error) {
@@ -371,7 +292,7 @@ func (h *hooks) validates(t *testing.T) {
 }
 
 // fails has configurations and requests that a user has to correct. The API server shows what the webhook said.
-func (h *hooks) fails(t *testing.T) {
+func (h *hookServer) fails(t *testing.T) {
 	valid := trainingJob("fails", training{"replicas": replicas{"worker": 1}})
 	for name, c := range map[string]struct {
 		edit    func(webhook map[string]any)
@@ -396,7 +317,7 @@ func (h *hooks) fails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h.logs.TakeAll()
-			h.configure(t, "Validating", "/validate", c.edit)
+			h.configure(t, "Validating", hooks.ValidatePath, c.edit)
 			require.NoError(t, eventually(t.Context(), func() error {
 				code, _, answer := h.send(t, http.MethodPost, h.path()+"?dryRun=All", valid)
 				if message, _ := answer["message"].(string); !strings.Contains(message, c.message) {
@@ -413,7 +334,7 @@ func (h *hooks) fails(t *testing.T) {
 		})
 	}
 	t.Run("a large object", func(t *testing.T) {
-		h.configure(t, "Validating", "/validate", unedited)
+		h.configure(t, "Validating", hooks.ValidatePath, unedited)
 		large := trainingJob("large", training{"replicas": replicas{"worker": 1}})
 		large["metadata"] = map[string]any{"name": "large", "annotations": map[string]any{"a": strings.Repeat("x", 100<<10)}}
 		require.NoError(t, eventually(t.Context(), func() error {
@@ -432,7 +353,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 	h := startHooks(t, nil, func(l *lab) webhook.CertificateSource {
 		certificates, err := selfsigned.New(selfsigned.Options{
 			Client: client, Secret: api.Key{Namespace: l.namespace, Name: "webhooks"}, Hosts: []string{"127.0.0.1"}, Interval: time.Second,
-			Mutating: []string{l.namespace + "-mutate"}, Validating: []string{l.namespace + "-validate"},
+			Mutating: []string{l.namespace + strings.ReplaceAll(hooks.MutatePath, "/", "-")}, Validating: []string{l.namespace + strings.ReplaceAll(hooks.ValidatePath, "/", "-")},
 			CustomResources: []string{"trainingjobs.training.leat.example"},
 		})
 		require.NoError(t, err)
@@ -441,8 +362,8 @@ func TestSelfSignedCertificates(t *testing.T) {
 	h.define(t)
 	h.convertible(t)
 	defer h.undefine(t)
-	h.configure(t, "Mutating", "/mutate", unedited)
-	h.configure(t, "Validating", "/validate", unedited)
+	h.configure(t, "Mutating", hooks.MutatePath, unedited)
+	h.configure(t, "Validating", hooks.ValidatePath, unedited)
 	leaderless := trainingJob("leaderless", training{"tfReplicaSpecs": map[string]any{"PS": map[string]any{"template": map[string]any{}}}})
 	leaderless["apiVersion"] = "training.leat.example/v1alpha1"
 	refused := func() error {
@@ -454,7 +375,7 @@ func TestSelfSignedCertificates(t *testing.T) {
 	}
 	require.NoError(t, eventually(t.Context(), refused), "all three webhooks are trusted")
 
-	validating := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/" + h.namespace + "-validate"
+	validating := "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/" + h.namespace + strings.ReplaceAll(hooks.ValidatePath, "/", "-")
 	bundle := func() []byte {
 		var c struct {
 			Webhooks []struct{ ClientConfig struct{ CABundle []byte } }

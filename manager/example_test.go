@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -14,52 +15,42 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
-	"github.com/leatproject/leat/leaderelection"
 	"github.com/leatproject/leat/manager"
+	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testserver"
 )
 
-// A program has a controller that works on one replica at a time.
+// A program makes the manager and gives it the parts. Its controller works on one replica at a time.
 func Example() {
 	server := testserver.New(testserver.Options{})
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go func() { _ = server.Run(ctx) }()
-	client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	maps := apiclient.NewTyped[*corev1.ConfigMap](client, api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}, "")
-	if _, err := maps.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mill"}}, metav1.CreateOptions{}); err != nil {
+	configMaps := api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+	mill := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "mill"}}
+	if _, err := server.Create(configMaps, mill); err != nil {
 		fmt.Println(err)
 		return
 	}
 
-	elector, err := leaderelection.New(client, leaderelection.Options{Namespace: "default", Name: "greeter"})
+	p, err := program.New(program.Options{ // and Manager.Admin: manager.AdminOptions{Address: ":8081"}
+		Name: "greeter", Lease: api.Key{Namespace: "default", Name: "greeter"}, Logger: zap.NewNop(),
+		Config: apiclient.Config{Host: server.URL(), Transport: server.Client().Transport},
+	})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	m, err := manager.New(manager.Options{Elector: elector}) // and Admin: manager.AdminOptions{Address: ":8081"}
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	inf := informer.New(maps, informer.Options[*corev1.ConfigMap]{})
-	greeter := controller.New("greeter", controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+	maps := program.Typed(p, configMaps, informer.Options[*corev1.ConfigMap]{})
+	greet := controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
 		ready := httptest.NewRecorder()
-		m.Readyz().ServeHTTP(ready, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
+		p.Manager.Readyz().ServeHTTP(ready, httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil))
 		fmt.Print("hello, ", key.Name, "\n", ready.Body)
 		stop()
 		return controller.Result{}, nil
-	}), controller.Options{})
-	greeter.Watch(controller.For(inf))
-	if err := m.Add(inf, greeter); err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(manager.UntilSignal(ctx, m.Run))
+	})
+	program.Controller(p, "greeter", greet, controller.For(maps.Informer()))
+	fmt.Println(manager.UntilSignal(ctx, p.Run))
 	// Output:
 	// hello, mill
 	// [+]ping ok

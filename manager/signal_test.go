@@ -21,13 +21,13 @@ const actAs = "LEAT_MANAGER_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if how := os.Getenv(actAs); how != "" {
-		os.Exit(program(how))
+		os.Exit(signalled(how))
 	}
 	os.Exit(m.Run())
 }
 
-// program waits for signals. The stubborn one does not end with the first.
-func program(how string) int {
+// signalled waits for signals. The stubborn one does not end with the first.
+func signalled(how string) int {
 	err := manager.UntilSignal(context.Background(), func(ctx context.Context) error {
 		fmt.Println("ready")
 		<-ctx.Done()

@@ -13,8 +13,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/trainingjob/job"
+	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
 )
@@ -185,4 +187,17 @@ func TestEndsWhileItInstalls(t *testing.T) {
 		w.start(func(o *options) { o.install = true })
 		w.program.Stop()
 	})
+}
+
+// TestWebhooksNeedACertificate: without files, the program does not start.
+func TestWebhooksNeedACertificate(t *testing.T) {
+	p, err := program.New(program.Options{Name: name, Logger: zap.NewNop(), Config: apiclient.Config{Host: "http://localhost"}})
+	require.NoError(t, err)
+	o := options{Program: p}
+	require.NoError(t, o.addWebhooks(), "none are wanted")
+	o.webhooks.Address = "127.0.0.1:0"
+	require.ErrorContains(t, o.addWebhooks(), "CertFile")
+	o.webhooks.CertFile, o.webhooks.KeyFile = "tls.crt", "tls.key"
+	require.NoError(t, o.addWebhooks())
+	require.NoError(t, p.Err())
 }

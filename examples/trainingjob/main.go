@@ -18,6 +18,9 @@ func command() cli.Command {
 		Flags: func(f *flag.FlagSet) {
 			f.BoolVar(&o.install, "install-crd", false, "create or update the CustomResourceDefinition first")
 			f.BoolVar(&o.simulate, "simulate", false, "simulate nodes that run the Pods; only for servers without nodes")
+			f.StringVar(&o.webhooks.Address, "webhooks", "", "`address` for the webhooks, such as :9443 (default: none); see README.md")
+			f.StringVar(&o.webhooks.CertFile, "webhook-cert", "tls.crt", "`file` with the certificate of the webhooks; it is read again when it changes")
+			f.StringVar(&o.webhooks.KeyFile, "webhook-key", "tls.key", "`file` with the private key of the webhooks")
 			f.DurationVar(&o.kubelet.Start, "pod-start", 0, "time until a simulated Pod is ready")
 			f.DurationVar(&o.kubelet.Stop, "pod-stop", 0, "time that a simulated Pod takes to terminate")
 		},

@@ -9,6 +9,7 @@ import (
 	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/examples/deployment/kubelet"
 	"github.com/leatproject/leat/examples/deployment/workload"
+	"github.com/leatproject/leat/examples/trainingjob/hooks"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/plan"
 	"github.com/leatproject/leat/examples/trainingjob/training"
@@ -16,6 +17,7 @@ import (
 	"github.com/leatproject/leat/manager"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/recorder"
+	"github.com/leatproject/leat/webhook"
 	"github.com/leatproject/leat/workqueue"
 )
 
@@ -25,6 +27,7 @@ type options struct {
 	install  bool // create or update the definition first
 	simulate bool // simulate nodes, with the times of kubelet
 	kubelet  kubelet.Options
+	webhooks webhook.Options // no webhooks without an Address
 
 	counts     *training.Counts
 	onMutation func(cache.Mutation) // for tests: called after a change of an object in a cache
@@ -44,6 +47,9 @@ func serve(ctx context.Context, o options) error {
 		return err
 	}
 	o.Add(events)
+	if err := o.addWebhooks(); err != nil {
+		return err
+	}
 	w := &waiter{
 		client: o.Client, namespace: o.Options().Namespace, log: o.Logger, patience: o.Options().Manager.SyncTimeout,
 		then: func() error { return o.addControllers(events) },
@@ -62,6 +68,23 @@ func serve(ctx context.Context, o options) error {
 		return err
 	}
 	return o.Run(ctx)
+}
+
+// addWebhooks adds the webhooks if they have an address. They serve before the definition exists, because a definition
+// with a conversion needs them.
+func (o options) addWebhooks() error {
+	if o.webhooks.Address == "" {
+		return nil
+	}
+	settings := o.webhooks
+	settings.Logger, settings.Observer = o.Logger, o.Metrics
+	s, err := webhook.New(settings)
+	if err != nil {
+		return err
+	}
+	hooks.Add(s, hooks.Rules{}, hooks.Rules{})
+	o.Add(s)
+	return nil
 }
 
 // addControllers adds the caches and the controllers to a running program.
