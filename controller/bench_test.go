@@ -106,7 +106,7 @@ func BenchmarkHistory(b *testing.B) {
 			b.ReportAllocs()
 			i := 0
 			for b.Loop() {
-				c.history.note(attempts[i%len(attempts)], Succeeded, Result{}, nil)
+				c.history.note(attempts[i%len(attempts)], Succeeded, Result{}, time.Time{}, nil)
 				i++
 			}
 			require.Len(b, c.history.keys, max(bench.limit, 0))

@@ -27,6 +27,7 @@ type Controller[K comparable] struct {
 	gates      heldKeys[K]
 	history    history[K]
 	times      hooks.Set[Times]
+	reports    hooks.Set[Report]
 	counters   counters
 
 	synced chan struct{}  // closed when every source is synced

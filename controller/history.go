@@ -41,13 +41,14 @@ type past struct {
 	work            workqueue.Work[struct{}] // without the key; the causes are copies
 	started         time.Time
 	took, requeue   time.Duration
+	next            time.Time
 	outcome         Outcome
 	failed, timeout bool
 	err             string
 }
 
 // note records a reconcile that has returned.
-func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
+func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, next time.Time, err error) {
 	if h.limit <= 0 {
 		return
 	}
@@ -57,7 +58,7 @@ func (h *history[K]) note(a *attempt[K], outcome Outcome, r Result, err error) {
 	p := h.open(a.work.Key).next()
 	p.id, p.number, p.started, p.took = a.id, a.number, a.started, a.took
 	p.outcome, p.timeout, p.failed, p.err = outcome, a.timedOut, err != nil, text
-	p.requeue = r.after(outcome)
+	p.requeue, p.next = r.after(outcome), next
 	w := &p.work
 	w.Causes = append(w.Causes[:0], a.work.Causes...)
 	w.CausesOmitted, w.Priority, w.Added, w.Ready = a.work.CausesOmitted, a.work.Priority, a.work.Added, a.work.Ready
@@ -159,7 +160,7 @@ func (p *past) report(controller, key string) Report {
 		Controller: controller, Key: key, ID: formatID(p.id), Attempt: p.number, Priority: p.work.Priority,
 		Causes: slices.Clone(p.work.Causes), CausesOmitted: p.work.CausesOmitted,
 		Added: p.work.Added, Ready: p.work.Ready, Started: p.started, Took: p.took,
-		Outcome: p.outcome, RequeueAfter: p.requeue, TimedOut: p.timeout,
+		Outcome: p.outcome, RequeueAfter: p.requeue, Next: p.next, TimedOut: p.timeout,
 	}
 	if p.failed {
 		r.Err = errors.New(p.err)

@@ -32,7 +32,7 @@ func TestCrashOnPanic(t *testing.T) {
 func TestHistoryUsesItsRoomAgain(t *testing.T) {
 	c := New("test", Func[int](func(context.Context, int) (Result, error) { return Result{}, nil }), Options{Tuning: Tuning{History: 2}})
 	note := func(key int, err error) {
-		c.history.note(c.newAttempt(workqueue.Work[int]{Key: key, Causes: []workqueue.Cause{{Source: "pods"}}}), Succeeded, Result{}, err)
+		c.history.note(c.newAttempt(workqueue.Work[int]{Key: key, Causes: []workqueue.Cause{{Source: "pods"}}}), Succeeded, Result{}, time.Time{}, err)
 	}
 	for range pastReconciles {
 		note(1, errors.New("no luck"))
@@ -50,12 +50,12 @@ func TestHistoryUsesItsRoomAgain(t *testing.T) {
 	}
 
 	a := c.newAttempt(workqueue.Work[int]{Key: 3, Causes: []workqueue.Cause{{Source: "pods"}}})
-	require.Zero(t, testing.AllocsPerRun(100, func() { c.history.note(a, Succeeded, Result{}, nil) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { c.history.note(a, Succeeded, Result{}, time.Time{}, nil) }))
 	b := c.newAttempt(workqueue.Work[int]{Key: 2, Causes: []workqueue.Cause{{Source: "pods"}}})
 	require.Zero(t, testing.AllocsPerRun(100, func() {
 		a.work.Key, b.work.Key = a.work.Key+2, b.work.Key+2
-		c.history.note(a, Succeeded, Result{}, nil)
-		c.history.note(b, Succeeded, Result{}, nil)
+		c.history.note(a, Succeeded, Result{}, time.Time{}, nil)
+		c.history.note(b, Succeeded, Result{}, time.Time{}, nil)
 	}), "no allocation for other keys either")
 	require.Len(t, c.history.keys, 2)
 }

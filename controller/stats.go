@@ -46,17 +46,20 @@ type Report struct {
 
 	Outcome      Outcome
 	RequeueAfter time.Duration // for Requeued
-	Err          error
-	TimedOut     bool // Options.ReconcileTimeout passed
+	// Next is when the key is due again because this reconcile failed or requested another one. It is zero otherwise,
+	// and if an event has made the key ready already.
+	Next     time.Time
+	Err      error
+	TimedOut bool // Options.ReconcileTimeout passed
 }
 
-func (a *attempt[K]) report(outcome Outcome, r Result, err error) Report {
+func (a *attempt[K]) report(outcome Outcome, r Result, next time.Time, err error) Report {
 	return Report{
 		Controller: a.controller.name, Key: formatKey(a.work.Key), ID: a.reconcileID(),
 		Attempt: a.number, Priority: a.work.Priority,
 		Causes: a.work.Causes, CausesOmitted: a.work.CausesOmitted,
 		Added: a.work.Added, Ready: a.work.Ready, Started: a.started, Took: a.took,
-		Outcome: outcome, RequeueAfter: r.after(outcome), Err: err, TimedOut: a.timedOut,
+		Outcome: outcome, RequeueAfter: r.after(outcome), Next: next, Err: err, TimedOut: a.timedOut,
 	}
 }
 

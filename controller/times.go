@@ -19,6 +19,10 @@ type Times struct {
 // set before New.
 func (c *Controller[K]) ObserveTimes(f func(Times)) (stop func()) { return c.times.Add(f) }
 
+// ObserveReports is ObserveTimes with everything that Options.OnReconcile gets. Each reconcile then costs the memory of
+// a Report.
+func (c *Controller[K]) ObserveReports(f func(Report)) (stop func()) { return c.reports.Add(f) }
+
 func (a *attempt[K]) times() Times {
 	t := Times{Ready: a.work.Ready, Started: a.started, Done: a.started.Add(a.took)}
 	for i := range a.work.Causes {

@@ -95,3 +95,37 @@ func TestTimesWithoutObserversCostNothing(t *testing.T) {
 	told := allocations(func(c *controller.Controller[string]) { c.ObserveTimes(func(controller.Times) {}) })
 	require.Equal(t, nobody, told)
 }
+
+func TestObserveReports(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		results := []error{errors.New("no"), nil, controller.TerminalError(errors.New("never")), nil}
+		ctl := controller.New("test", reconcileFunc(func(context.Context, string) (controller.Result, error) {
+			err := results[0]
+			results = results[1:]
+			return controller.Result{RequeueAfter: time.Hour}, err
+		}), controller.Options{})
+		seen := make(chan controller.Report, 9)
+		stop := ctl.ObserveReports(func(r controller.Report) {
+			r.Causes = nil // they belong to the queue
+			seen <- r
+		})
+		start(t, ctl.Run)
+		ctl.Add("a", workqueue.Item{})
+		synctest.Wait()
+		require.Equal(t, began.Add(5*time.Millisecond), (<-seen).Next, "the retry of a failure")
+		pass(time.Second)
+		second := <-seen
+		require.Equal(t, controller.Requeued, second.Outcome)
+		require.Equal(t, began.Add(5*time.Millisecond+time.Hour), second.Next)
+		require.Equal(t, second.Next, ctl.Why("a")[0].Next)
+		pass(2 * time.Hour)
+		third := <-seen
+		require.Equal(t, controller.Terminal, third.Outcome)
+		require.Zero(t, third.Next)
+		stop()
+		ctl.Add("a", workqueue.Item{})
+		synctest.Wait()
+		require.Empty(t, seen)
+	})
+}

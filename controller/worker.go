@@ -123,10 +123,17 @@ func (c *Controller[K]) settle(a *attempt[K], r Result, err error, ending bool) 
 		c.queue.AddWith(a.work.Key, again)
 	}
 	c.counters.count(outcome, a.timedOut, err)
-	c.history.note(a, outcome, r, err)
+	var next time.Time
+	if outcome == Requeued || outcome == Failed {
+		next = c.queue.DueAt(a.work.Key)
+	}
+	c.history.note(a, outcome, r, next, err)
 	a.log(outcome, r, err)
 	if c.o.OnReconcile != nil {
-		c.o.OnReconcile(a.report(outcome, r, err))
+		c.o.OnReconcile(a.report(outcome, r, next, err))
+	}
+	if !c.reports.Empty() {
+		c.reports.Tell(a.report(outcome, r, next, err))
 	}
 	if !c.times.Empty() {
 		c.times.Tell(a.times())

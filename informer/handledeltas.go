@@ -19,6 +19,7 @@ func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
 	}
 	if len(batch.Objects) > 0 {
 		i.batches.Tell(Stored{Objects: len(batch.Objects), Received: batch.Since})
+		i.changes.Tell(batch)
 	}
 }
 

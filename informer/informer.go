@@ -106,6 +106,7 @@ type Informer[T api.Object] struct {
 	indexer   *cache.Indexer[T]
 	mutations *mutations[T]
 	batches   hooks.Set[Stored]
+	changes   hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
 	watchdog  *watchdog
 	checker   *checker[T] // nil without Options.CheckEvery
 	held      held        // works for this informer if Options.Hold is set; see View

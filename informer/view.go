@@ -39,6 +39,7 @@ type held interface {
 	WaitFor(ctx context.Context, version string) error
 	Undecodable() []*api.UndecodableError
 	ObserveBatches(f func(Stored)) (stop func())
+	heldObserveChanges(wanted func(api.Key) bool, f func(api.Change[api.Object])) (stop func())
 	heldStatus() any // a Status
 	// heldSubscribe is Subscribe. f is a func(api.Change[T]).
 	heldSubscribe(f any, o HandlerOptions) (Registration, error)

@@ -1,6 +1,7 @@
 // Package livepage is a web page that shows a running program: the streams of its informers, the batches, the caches,
-// the handlers, the queues, the workers, the leader and the health checks, with charts of the last minutes. Only
-// programs that import it link it.
+// the handlers, the queues, the workers, the leader and the health checks, with charts of the last minutes. It also
+// shows one object: its states, what changed, and its reconciles with their causes. Only programs that import the
+// package link it.
 //
 // # Example
 //
@@ -17,14 +18,17 @@
 //  2. The page answers only clients on this machine, under localhost or an IP address, and never a web page of another
 //     origin.
 //  3. A browser that shows the page runs only its own files, and sends requests only to its own origin.
-//  4. Keys, the texts of errors, and the names of replicas are only in the answers of a Handler with debug.
+//  4. Keys, objects, the texts of errors, and the names of replicas are only in the answers of a Handler with debug.
+//     The values of Secrets are in no answer.
 //  5. The page changes nothing in the program, and its memory does not grow with the time that a program runs.
+//  6. The page remembers at most 16 objects, with at most 256 KiB of states and 64 reconciles each: those that somebody
+//     looks at, and up to 8 that somebody pinned.
 //
 // # Concurrency
 //
 // All methods may be called on any goroutine. A request calls the Status and Stats methods of the parts, and at most
 // every five seconds the health checks of the manager. A part that is measured calls the page on its own goroutine; the
-// page then takes no lock and does not allocate.
+// page then takes no lock and does not allocate. While an object is remembered, it takes a lock for each change.
 //
 // # Differences from client-go
 //

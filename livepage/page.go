@@ -35,6 +35,8 @@ type Page struct {
 	guard   *sameorigin.Guard
 	started time.Time
 
+	follower follower
+
 	mu          sync.Mutex // guards the fields below
 	managed     managed    // nil without a manager
 	informers   []*shownInformer
@@ -97,6 +99,7 @@ func New(o Options) (*Page, error) {
 	}
 	p := &Page{o: o, guard: guard, started: time.Now()}
 	p.viewer.page = p
+	p.follower = follower{page: p, objects: map[place]*followed{}}
 	return p, nil
 }
 
@@ -189,11 +192,13 @@ func (p *Page) showInformer(i informer.Any, transient bool) (remove func()) {
 	if p.viewer.looks {
 		s.attach()
 	}
+	p.follower.renew()
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.detach()
 		p.informers = slices.DeleteFunc(p.informers, func(other *shownInformer) bool { return other == s })
+		p.follower.renew()
 	}
 }
 
@@ -219,23 +224,31 @@ func (p *Page) showController(c reconciling) (remove func()) {
 	if p.viewer.looks {
 		s.attach()
 	}
+	p.follower.renew()
 	return func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		s.detach()
 		p.controllers = slices.DeleteFunc(p.controllers, func(other *shownController) bool { return other == s })
+		p.follower.renew()
 	}
 }
 
 // Handler returns the page as a handler for the root of a path, so use http.StripPrefix below another path. With debug,
 // the page also shows what /debug/controllers/ and /debug/why/ of package manager show: keys of objects, and the texts
-// of errors. Without it, the page shows only numbers, names of resources and states.
+// of errors. It also shows the fields of an object that somebody searches for, without the values of Secrets. Without
+// debug, the page shows only numbers, names of resources and states.
 //
 // The handler rejects requests of web pages of other origins, clients on other machines unless Options.OtherMachines is
 // set, and methods that it does not know.
 func (p *Page) Handler(debug bool) http.Handler {
 	mux := http.NewServeMux()
 	serveAssets(mux)
+	if debug {
+		p.serveObjects(mux)
+	} else {
+		refuseObjects(mux)
+	}
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, p.state(r, debug)) })
 	return p.guarded(mux)
 }

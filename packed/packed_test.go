@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -105,6 +106,26 @@ func TestIdentityOnlyDecodesNothing(t *testing.T) {
 		require.Zero(t, c.decoded.Load())
 		require.Len(t, i.Snapshot().List(), 100)
 		require.EqualValues(t, 100, c.decoded.Load())
+	})
+}
+
+// TestObservedChangesAreUnpacked observes one of two pods that change.
+func TestObservedChangesAreUnpacked(t *testing.T) {
+	c := &counting{}
+	with(t, 40, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+		var seen []api.Change[api.Object]
+		defer i.ObserveChanges(func(key api.Key) bool { return key.Name == "pod-0001" }, func(n api.Change[api.Object]) { seen = append(seen, n) })()
+		for _, name := range []string{"pod-0001", "pod-0002"} {
+			_, err := server.Update(pods, named(name, "registry.example.com/image:v2"))
+			require.NoError(t, err)
+		}
+		synctest.Wait()
+		require.Len(t, seen, 1)
+		require.Equal(t, "registry.example.com/image:v2", seen[0].Object.(*corev1.Pod).Spec.Containers[0].Image)
+		require.NotEqual(t, "registry.example.com/image:v2", seen[0].Old.(*corev1.Pod).Spec.Containers[0].Image)
+		require.EqualValues(t, 2, c.decoded.Load())
+		require.Len(t, slices.Collect(i.Keys()), 40)
+		require.EqualValues(t, 2, c.decoded.Load(), "keys are not decoded")
 	})
 }
 

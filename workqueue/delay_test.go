@@ -147,6 +147,26 @@ func TestDelayDuringProcessing(t *testing.T) {
 	})
 }
 
+func TestDueAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := workqueue.New[string](workqueue.Options{})
+		require.Zero(t, q.DueAt("a"), "unknown")
+		q.AddAfter("a", time.Minute)
+		require.Equal(t, time.Now().Add(time.Minute), q.DueAt("a"))
+		q.AddAfter("a", time.Second)
+		require.Equal(t, time.Now().Add(time.Second), q.DueAt("a"), "the earlier delay counts")
+		q.Add("a")
+		require.Zero(t, q.DueAt("a"), "ready")
+		work, err := q.Get(t.Context())
+		require.NoError(t, err)
+		q.AddAfter("a", time.Hour)
+		require.Equal(t, time.Now().Add(time.Hour), q.DueAt("a"), "delayed while it is processed")
+		q.Done(work.Key)
+		require.True(t, q.Cancel("a"))
+		require.Zero(t, q.DueAt("a"), "cancelled")
+	})
+}
+
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := workqueue.New[string](workqueue.Options{})

@@ -188,6 +188,17 @@ func (q *Queue[K]) Cancel(key K) bool {
 	return true
 }
 
+// DueAt returns when the delay of a key ends. It is zero if the key is not delayed. client-go has nothing like it.
+func (q *Queue[K]) DueAt(key K) time.Time {
+	hash := q.hash(key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if e := q.table.find(key, hash); e != nil && e.pending == delayed {
+		return q.base.Add(e.ready)
+	}
+	return time.Time{}
+}
+
 // Get blocks until a key is ready and hands it out. The caller must give it back with Done. The key with the highest
 // priority goes first; within a priority, the key that entered it first. At least every eighth time, it is the key that
 // has been ready the longest. Get returns the context's error when the context has ended. It returns ErrShutDown when

@@ -1,5 +1,6 @@
 // The view Live: the pipeline with its numbers, the charts, the informers and the controllers.
 import { el, text, attr, show, Rows, number, rate, duration, ago, plural } from "./dom.js";
+import { objectLink } from "./object.js";
 import { Charts } from "./charts.js";
 
 const sum = (list, f) => list.reduce((n, x) => n + f(x), 0);
@@ -311,7 +312,8 @@ class ControllerCard {
     show(this.unsynced, missing.length > 0);
     text(this.unsynced, missing.map((u) => `${u.Name}: ${u.NotSynced}`).join(" · "));
     const running = c.running.slice(0, 12);
-    this.rows.update(running, s);
+    const source = s.informers.find((i) => c.stats.Sources?.some((x) => x.Name === i.name));
+    this.rows.update(running, s, source?.name);
     const free = c.stats.Workers - c.stats.ActiveWorkers;
     const more = c.running.length - running.length;
     text(this.idle, [more > 0 ? `and ${number(more)} more at work` : "", !s.debug && c.stats.ActiveWorkers > 0 ? `${plural(c.stats.ActiveWorkers, "worker")} at work` : "", `${plural(free, "worker")} idle`].filter(Boolean).join(", "));
@@ -326,8 +328,10 @@ class WorkerRow {
     this.node = el("li", {}, this.key, this.since, this.cause);
   }
 
-  update(w, s) {
+  update(w, s, informer) {
+    this.informer = informer;
     text(this.key, w.Key);
+    attr(this.key, "href", this.informer ? objectLink(this.informer, w.Key) : null);
     text(this.since, duration((s.now - Date.parse(w.Started)) / 1000));
     const c = w.Causes?.[0];
     text(this.cause, `${w.Attempt > 1 ? `attempt ${w.Attempt}, ` : ""}${c ? `${c.Source} ${c.Event} ${c.Object}` : ""}`);

@@ -1,0 +1,263 @@
+// The view One object: its states with what changed, the way of each change through the stages, and its reconciles.
+import { el, text, attr, show, Rows, duration, ago, plural } from "./dom.js";
+
+const EVERY = 1000;
+
+export const objectLink = (informer, key) => `#/object/${encodeURIComponent(informer)}/${encodeURIComponent(key)}`;
+
+// micros reads a time of Go in RFC 3339, to the microsecond. Date has milliseconds only.
+function micros(text) {
+  if (!text || text.startsWith("0001-")) return 0;
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  return Date.parse(text.replace(/\.\d+/, "")) * 1000 + Number(fraction.padEnd(6, "0").slice(0, 6));
+}
+
+// flatten returns the leaves of an object by path.
+function flatten(value, path = "", into = new Map()) {
+  if (value !== null && typeof value === "object" && Object.keys(value).length > 0) {
+    for (const [k, v] of Object.entries(value)) flatten(v, Array.isArray(value) ? `${path}[${k}]` : path ? `${path}.${k}` : k, into);
+  } else into.set(path, JSON.stringify(value));
+  return into;
+}
+
+// difference lists the leaves that differ: [path, before, after].
+function difference(before, after) {
+  const a = flatten(before ?? {}), b = flatten(after ?? {});
+  const paths = [...new Set([...a.keys(), ...b.keys()])].filter((p) => p !== "").sort();
+  return paths.filter((p) => a.get(p) !== b.get(p)).map((p) => [p, a.get(p), b.get(p)]);
+}
+
+const states = { success: "ok", requeue_after: "wait", error: "bad", terminal: "bad", dropped: "bad", cancelled: "idle" };
+const outcomes = { success: "succeeded", requeue_after: "requeued", error: "failed", terminal: "failed for good", dropped: "dropped", cancelled: "cancelled" };
+
+export class OneObject {
+  constructor(root) {
+    this.search = el("input", { type: "search", id: "find", placeholder: "namespace/name, or a part of it", autocomplete: "off", spellcheck: false, oninput: () => this.find() });
+    this.results = el("ul", { className: "results", "aria-label": "Found objects" });
+    this.found = new Rows(this.results, (f) => `${f.informer} ${f.key}`, (f) => {
+      return { node: el("li", {}, el("a", { href: objectLink(f.informer, f.key), className: "key" }, f.key), el("span", { className: "muted" }, f.informer)) };
+    });
+    this.count = el("p", { className: "muted", role: "status" });
+    this.dot = el("i", { className: "dot", "aria-hidden": "true" });
+    this.title = el("h2");
+    this.where = el("span", { className: "muted" });
+    this.pin = el("button", { type: "button", "aria-pressed": "false", onclick: () => this.togglePin() }, "Pin");
+    this.error = el("p", { className: "error-text", role: "alert", hidden: true });
+    this.axis = el("div", { className: "axis" });
+    const versions = el("ol", { className: "versions" });
+    this.versions = new Rows(versions, (v) => v.sequence, (v) => {
+      const button = el("button", { type: "button", onclick: () => this.select(v.sequence) });
+      return {
+        node: el("li", {}, button),
+        update: (v) => {
+          attr(button, "aria-current", v.sequence === this.shown ? "true" : null);
+          text(button, `${v.type} · version ${v.version} · ${ago((this.state.now - v.stored) / 1e6)} · ${plural(v.changes.length, "field")}`);
+        },
+      };
+    });
+    this.journey = el("div", { className: "journey" });
+    this.diff = el("tbody");
+    this.diffNote = el("p", { className: "muted", hidden: true });
+    this.reconcileBody = el("tbody");
+    this.reconciles = new Rows(this.reconcileBody, (r) => r.ID, () => new ReconcileRow());
+    this.body = el("div", { className: "object-body", hidden: true },
+      el("header", { className: "title-row" }, el("div", { className: "object-title" }, this.dot, this.title, this.where), this.pin),
+      el("section", { className: "panel pad", "aria-label": "Time axis" }, this.axis),
+      el("div", { className: "split" },
+        el("section", { className: "panel pad", "aria-labelledby": "versions-title" }, el("h3", { id: "versions-title" }, "States, newest first"), versions),
+        el("section", { className: "panel pad", "aria-labelledby": "journey-title" }, el("h3", { id: "journey-title" }, "Journey of this change"), this.journey,
+          el("h3", {}, "Changed fields"), this.diffNote,
+          el("div", { className: "table-wrap", tabIndex: 0, role: "region", "aria-label": "Changed fields" }, el("table", { className: "diff" }, el("thead", {}, el("tr", {}, ...["Field", "Before", "After"].map((h) => el("th", { scope: "col" }, h)))), this.diff)))),
+      el("section", { "aria-labelledby": "reconciles-title" }, el("h2", { id: "reconciles-title" }, "Reconciles, newest first"),
+        el("div", { className: "panel table-wrap", tabIndex: 0, role: "region", "aria-labelledby": "reconciles-title" }, el("table", {}, el("thead", {}, el("tr", {}, ...["Started", "Key", "Outcome", "Took", "Waited", "Attempt", "Causes", "Next"].map((h, n) => el("th", { scope: "col", className: [3, 4, 5].includes(n) ? "num" : "" }, h)))), this.reconcileBody))));
+    root.append(el("h1", { className: "visually-hidden" }, "One object"),
+      el("div", { className: "finder" }, el("label", { htmlFor: "find" }, "Find an object"), this.search, this.count), this.results, this.error, this.body);
+  }
+
+  enter(hash) {
+    const [, , informer, key] = hash.split("/").map(decodeURIComponent);
+    clearTimeout(this.timer);
+    this.at = informer && key ? { informer, key } : null;
+    this.all = [];
+    this.state = null;
+    this.shown = null;
+    show(this.body, false);
+    show(this.error, false);
+    show(this.results, !this.at);
+    if (this.at) this.poll(this.at);
+    else {
+      this.find();
+      this.search.focus();
+    }
+  }
+
+  leave() { clearTimeout(this.timer); }
+
+  update() {}
+
+  async find() {
+    show(this.results, true);
+    const wanted = this.search.value;
+    const answer = await fetch(`keys?q=${encodeURIComponent(wanted)}`);
+    if (wanted !== this.search.value) return;
+    if (!answer.ok) return this.fail((await answer.json()).error);
+    const found = await answer.json();
+    this.found.update(found);
+    text(this.count, found.length === 0 ? "no object has this text in its key" : found.length === 50 ? "the first 50" : plural(found.length, "object"));
+  }
+
+  fail(message) {
+    show(this.error, true);
+    text(this.error, message);
+  }
+
+  async poll(at) {
+    clearTimeout(this.timer);
+    if (at !== this.at) return;
+    if (!document.hidden) {
+      try {
+        const query = new URLSearchParams({ ...at, after: this.all.at(-1)?.sequence ?? 0 });
+        const answer = await fetch(`object?${query}`);
+        const body = await answer.json();
+        if (at !== this.at) return;
+        if (!answer.ok) throw new Error(body.error);
+        show(this.error, false);
+        this.take(body);
+      } catch (err) {
+        this.fail(err.message);
+        if (!this.state) return;
+      }
+    }
+    this.timer = setTimeout(() => this.poll(at), EVERY);
+  }
+
+  take(body) {
+    for (const v of body.versions) {
+      const last = this.all.at(-1);
+      if (last?.type === "Cached" && last.version === v.version) this.all.pop();
+      const before = this.all.at(-1);
+      v.changes = v.type === "Deleted" || !before ? [] : difference(before.object, v.object);
+      this.all.push(v);
+    }
+    this.all = this.all.slice(-32);
+    const follows = this.shown === null || this.shown === this.state?.newest;
+    this.state = { ...body, newest: this.all.at(-1)?.sequence };
+    if (follows || !this.all.some((v) => v.sequence === this.shown)) this.shown = this.state.newest;
+    show(this.body, true);
+    attr(this.dot, "data-state", body.working.some((w) => w.Running) ? "wait" : body.cached ? "ok" : "idle");
+    text(this.title, body.key);
+    const work = body.working.map((w) => (w.Running ? `${w.Controller} is at work` : `the gate of ${w.Controller} holds it back`)).join(", ");
+    text(this.where, [body.informer, body.cached ? "cached" : "deleted", work].filter(Boolean).join(" · "));
+    attr(this.pin, "aria-pressed", String(body.pinned));
+    text(this.pin, body.pinned ? "Pinned" : "Pin");
+    this.render();
+  }
+
+  select(sequence) {
+    this.shown = sequence;
+    this.render();
+  }
+
+  render() {
+    const s = this.state;
+    this.versions.update([...this.all].reverse());
+    this.reconciles.update([...s.Reconciles ?? s.reconciles].reverse(), s);
+    const v = this.all.find((x) => x.sequence === this.shown);
+    this.axis.replaceChildren(overview(this.all, s, v, (n) => this.select(n)));
+    if (!v) return;
+    const answers = s.reconciles.filter((r) => r.Causes?.some((c) => c.Object === s.key && c.Version === v.version));
+    this.journey.replaceChildren(journey(v, answers));
+    const before = this.all[this.all.indexOf(v) - 1];
+    const note = v.omitted || (v.type === "Cached" ? "The page began to follow the object with this state." : v.type === "Deleted" ? "The object was deleted. Its last state has the version above." : !before ? "The state before is not remembered." : v.changes.length === 0 ? "No field differs." : "");
+    show(this.diffNote, note !== "");
+    text(this.diffNote, note);
+    this.diff.replaceChildren(...v.changes.map(([path, a, b]) => el("tr", {}, el("th", { scope: "row", className: "key" }, path),
+      el("td", { className: "before" }, a ?? "–"), el("td", { className: "after" }, b ?? "–"))));
+    show(this.diff.parentElement, v.changes.length > 0);
+  }
+
+  async togglePin() {
+    const answer = await fetch(`pin?${new URLSearchParams(this.at)}`, { method: this.state.pinned ? "DELETE" : "POST" });
+    if (!answer.ok) this.fail((await answer.json()).error);
+    this.poll(this.at);
+  }
+}
+
+const svg = (tag, attributes, ...children) => {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [k, v] of Object.entries(attributes)) node.setAttribute(k, v);
+  node.append(...children);
+  return node;
+};
+
+// overview draws states and reconciles on one time axis.
+function overview(versions, s, shown, select) {
+  const W = 1000, H = 84, left = 90, right = 12;
+  const times = [...versions.map((v) => v.stored), ...s.reconciles.map((r) => micros(r.Started))].filter(Boolean);
+  const to = s.now, from = Math.min(to - 10e6, ...times);
+  const x = (t) => left + ((t - from) / (to - from)) * (W - left - right);
+  const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${plural(versions.length, "state")} and ${plural(s.reconciles.length, "reconcile")} in the last ${duration((to - from) / 1e6)}`, preserveAspectRatio: "none" });
+  for (const [y, label] of [[20, "states"], [48, "reconciles"]]) {
+    g.append(svg("line", { x1: left, x2: W - right, y1: y, y2: y, class: "lane" }), svg("text", { x: 0, y: y + 4, class: "tick" }, label));
+  }
+  for (let i = 0; i <= 4; i++) {
+    const t = from + ((to - from) * i) / 4;
+    g.append(svg("text", { x: x(t), y: 78, class: "tick", "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, i === 4 ? "now" : ago((to - t) / 1e6)));
+  }
+  for (const r of s.reconciles) {
+    const a = micros(r.Started), width = Math.max(3, x(a + r.Took / 1000) - x(a));
+    g.append(svg("rect", { x: x(a) - 1, y: 41, width, height: 14, rx: 2, class: `bar ${states[r.Outcome] ?? "idle"}` }, svg("title", {}, `${r.Controller} ${r.Key}: ${outcomes[r.Outcome] ?? r.Outcome}, ${duration(r.Took / 1e9)}`)));
+  }
+  for (const v of versions) {
+    const mark = svg("circle", { cx: x(v.stored), cy: 20, r: v === shown ? 7 : 5, class: `mark ${v.type}${v === shown ? " shown" : ""}` }, svg("title", {}, `${v.type} ${v.version}`));
+    mark.addEventListener("click", () => select(v.sequence));
+    g.append(mark);
+  }
+  return g;
+}
+
+// journey draws the stages of one change, each with its time since the change was received.
+function journey(v, reconciles) {
+  const steps = [["received", v.received, "the reflector received the event"], ["stored", v.stored, "the batch with it is in the cache, and handlers get it"]];
+  const r = reconciles[0];
+  if (r) {
+    const ready = micros(r.Ready) || micros(r.Added);
+    if (ready) steps.push(["added", ready, `a handler added ${r.Key} to the queue`]);
+    steps.push(["reconcile starts", micros(r.Started), `a worker of ${r.Controller} took it`], ["reconcile ends", micros(r.Started) + r.Took / 1000, outcomes[r.Outcome] ?? r.Outcome]);
+  }
+  if (v.type === "Cached") return el("p", { className: "muted" }, "The change happened before somebody looked.");
+  steps.sort((a, b) => a[1] - b[1]);
+  const start = steps[0][1], end = Math.max(steps.at(-1)[1], start + 1);
+  const list = el("ol", { className: "steps" }, ...steps.map(([name, at, why], n) => {
+    const bar = svg("svg", { viewBox: "0 0 100 10", preserveAspectRatio: "none", "aria-hidden": "true", class: "step-bar" });
+    const from = n === 0 ? start : steps[n - 1][1];
+    bar.append(svg("rect", { x: ((from - start) / (end - start)) * 99, y: 2, width: Math.max(1, ((at - from) / (end - start)) * 99), height: 6, class: n === 0 ? "bar" : "bar ok" }));
+    return el("li", {}, el("b", {}, name), el("span", { className: "num" }, n === 0 ? "0" : `+${duration((at - start) / 1e6)}`), bar, el("span", { className: "muted" }, why));
+  }));
+  if (!r) list.append(el("li", { className: "muted" }, "No reconcile names this version as a cause. It may have been merged with another event, or no predicate passed it."));
+  return list;
+}
+
+class ReconcileRow {
+  constructor() {
+    this.dot = el("i", { className: "dot", "aria-hidden": "true" });
+    this.outcome = el("span");
+    this.cells = Array.from({ length: 8 }, (_, n) => el("td", { className: [3, 4, 5].includes(n) ? "num" : n === 6 ? "causes" : "" }));
+    this.cells[2].append(this.dot, this.outcome);
+    this.error = el("div", { className: "error-text" });
+    this.cells[2].append(this.error);
+    this.node = el("tr", {}, ...this.cells);
+  }
+
+  update(r, s) {
+    attr(this.dot, "data-state", states[r.Outcome] ?? "idle");
+    text(this.outcome, outcomes[r.Outcome] ?? r.Outcome);
+    text(this.error, r.Err ?? "");
+    const next = micros(r.Next);
+    const waited = micros(r.Ready) ? (micros(r.Started) - micros(r.Ready)) / 1e6 : null;
+    const values = { 0: ago((s.now - micros(r.Started)) / 1e6), 1: `${r.Controller}: ${r.Key}`, 3: duration(r.Took / 1e9), 4: duration(waited), 5: r.Attempt,
+      6: [...(r.Causes ?? []).map((c) => `${c.Source} ${c.Event} ${c.Object}${c.Version ? ` @${c.Version}` : ""}`), r.CausesOmitted ? `and ${r.CausesOmitted} more` : ""].filter(Boolean).join("\n"),
+      7: next > s.now ? `in ${duration((next - s.now) / 1e6)}` : next ? "was due" : "–" };
+    for (const [n, v] of Object.entries(values)) text(this.cells[n], v);
+  }
+}

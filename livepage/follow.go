@@ -1,0 +1,328 @@
+package livepage
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/workqueue"
+)
+
+// The bounds of what the page remembers of objects: at most 16 × 256 KiB of states.
+const (
+	mostFollowed   = 16
+	mostPinned     = 8
+	mostVersions   = 32
+	mostBytes      = 256 << 10 // of all states of one object
+	mostReconciles = 64
+	mostFound      = 50
+)
+
+// inspectable is the part of an informer that shows objects. *informer.Informer[T] implements it.
+type inspectable interface {
+	Keys() iter.Seq[api.Key]
+	Lookup(key api.Key) (api.Object, bool)
+	ObserveChanges(wanted func(api.Key) bool, f func(api.Change[api.Object])) (stop func())
+}
+
+// place names an object: the name of its informer on the page, and its key.
+type place struct {
+	informer string
+	key      api.Key
+}
+
+// follower remembers the objects that somebody looks at or has pinned. Without such an object it has no hook.
+type follower struct {
+	page *Page
+
+	mu      sync.Mutex // guards the fields below; taken after the lock of the page
+	objects map[place]*followed
+	timer   *time.Timer // ends the memory of objects; nil without objects
+	stops   []func()    // the hooks, if attached
+	hooked  bool
+}
+
+// followed is the memory of one object.
+type followed struct {
+	place
+	resource api.Resource
+	readers  map[string]bool // controllers whose keys are those of the informer's objects
+	pinned   bool
+	lookedAt time.Time
+
+	sequence   int
+	versions   []version // oldest first
+	bytes      int
+	reconciles []reconcile // oldest first
+}
+
+// version is a state of an object, in JSON.
+type version struct {
+	Sequence int             `json:"sequence"`
+	Type     string          `json:"type"` // Cached, Added, Updated or Deleted
+	Version  string          `json:"version"`
+	Received int64           `json:"received"` // microseconds since 1970, as Stored
+	Stored   int64           `json:"stored"`
+	Unknown  bool            `json:"finalStateUnknown,omitempty"`
+	Object   json.RawMessage `json:"object,omitempty"`
+	Omitted  string          `json:"omitted,omitempty"` // why there is no object
+}
+
+// reconcile is a reconcile of the object, or one that it caused. The names are those of /debug/why/.
+type reconcile struct {
+	Controller    string
+	Key           string
+	ID            string
+	Attempt       int
+	Priority      int
+	Causes        []workqueue.Cause
+	CausesOmitted int
+	Added, Ready  time.Time
+	Started       time.Time
+	Took          time.Duration
+	Outcome       controller.Outcome
+	RequeueAfter  time.Duration
+	Next          time.Time
+	Err           string
+}
+
+var (
+	errPins    = fmt.Errorf("livepage: %d objects are pinned already; release one", mostPinned)
+	errUnknown = errors.New("livepage: the informer does not hold this object, and the page has not seen it")
+)
+
+// follow returns the memory of an object, and makes one if the object is in the cache.
+func (f *follower) follow(s *shownInformer, key api.Key, readers map[string]bool) (*followed, error) {
+	inspect, ok := s.informer.(inspectable)
+	if !ok {
+		return nil, fmt.Errorf("livepage: informer %s does not show objects", s.name)
+	}
+	at := place{s.name, key}
+	object, cached := inspect.Lookup(key)
+	resource := s.informer.Status().Resource
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.objects[at]
+	if o == nil {
+		if !cached {
+			return nil, errUnknown
+		}
+		o = &followed{place: at, resource: resource}
+		f.makeRoom()
+		f.objects[at] = o
+		o.seen(object)
+	}
+	o.lookedAt, o.readers = time.Now(), readers
+	if f.timer == nil {
+		f.timer = time.AfterFunc(patience, f.forget)
+	}
+	return o, nil
+}
+
+// makeRoom drops the object that was looked at the longest ago, if there are too many. Pinned ones stay; there are
+// fewer. The caller holds the lock.
+func (f *follower) makeRoom() {
+	for len(f.objects) >= mostFollowed {
+		var oldest *followed
+		for _, o := range f.objects {
+			if !o.pinned && (oldest == nil || o.lookedAt.Before(oldest.lookedAt)) {
+				oldest = o
+			}
+		}
+		delete(f.objects, oldest.place)
+	}
+}
+
+// pin keeps an object without a viewer, or ends that. The error says that the object is not followed, or that too many
+// are pinned.
+func (f *follower) pin(at place, yes bool) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := f.objects[at]
+	if o == nil {
+		return errUnknown
+	}
+	pins := 0
+	for _, other := range f.objects {
+		if other.pinned {
+			pins++
+		}
+	}
+	if yes && !o.pinned && pins >= mostPinned {
+		return errPins
+	}
+	o.pinned = yes
+	return nil
+}
+
+// forget drops the objects that have no viewer any more, and then the hooks if no object is left.
+func (f *follower) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for at, o := range f.objects {
+		if !o.pinned && time.Since(o.lookedAt) >= patience {
+			delete(f.objects, at)
+		}
+	}
+	if len(f.objects) > 0 {
+		f.timer.Reset(patience)
+		return
+	}
+	f.timer = nil
+	f.detach()
+}
+
+// attach adds the hooks to informers and controllers that have none. The caller holds the lock of the page.
+func (f *follower) attach(informers []*shownInformer, controllers []*shownController) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.hooked || len(f.objects) == 0 {
+		return
+	}
+	f.hooked = true
+	for _, s := range informers {
+		if i, ok := s.informer.(inspectable); ok {
+			f.stops = append(f.stops, i.ObserveChanges(
+				func(key api.Key) bool { return f.follows(place{s.name, key}) },
+				func(c api.Change[api.Object]) { f.changed(s.name, c) },
+			))
+		}
+	}
+	for _, s := range controllers {
+		c, ok := s.controller.(interface {
+			ObserveReports(f func(controller.Report)) (stop func())
+		})
+		if ok {
+			f.stops = append(f.stops, c.ObserveReports(func(r controller.Report) { f.reconciled(s.name, r) }))
+		}
+	}
+}
+
+// detach removes the hooks. The caller holds the lock.
+func (f *follower) detach() {
+	for _, stop := range f.stops {
+		stop()
+	}
+	f.stops, f.hooked = nil, false
+}
+
+// renew attaches the hooks again after a change of the parts. The caller holds the lock of the page.
+func (f *follower) renew() {
+	f.mu.Lock()
+	f.detach()
+	f.mu.Unlock()
+	f.attach(f.page.informers, f.page.controllers)
+}
+
+func (f *follower) follows(at place) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.objects[at] != nil
+}
+
+// changed notes a change of a followed object. It runs on a goroutine of the informer.
+func (f *follower) changed(informer string, c api.Change[api.Object]) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if o := f.objects[place{informer, api.KeyOf(c.Object)}]; o != nil {
+		o.add(version{
+			Type: c.Type.String(), Version: c.Object.GetResourceVersion(), Unknown: c.FinalStateUnknown,
+			Received: c.At.UnixMicro(), Stored: time.Now().UnixMicro(),
+		}, c.Object)
+	}
+}
+
+// seen notes a state that was in the cache when somebody looked.
+func (o *followed) seen(object api.Object) {
+	now := time.Now().UnixMicro()
+	o.add(version{Type: typeCached, Version: object.GetResourceVersion(), Received: now, Stored: now}, object)
+}
+
+// typeCached is the type of a state whose change the page has not seen.
+const typeCached = "Cached"
+
+// refresh notes a change that came before the hooks.
+func (f *follower) refresh(o *followed, s *shownInformer) (cached bool) {
+	object, cached := s.informer.(inspectable).Lookup(o.key)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if cached && o.versions[len(o.versions)-1].Version != object.GetResourceVersion() {
+		o.seen(object)
+	}
+	return cached
+}
+
+// add appends a state, and drops the oldest ones beyond the bounds.
+func (o *followed) add(v version, object api.Object) {
+	o.sequence++
+	v.Sequence = o.sequence
+	if n := len(o.versions) - 1; n >= 0 && o.versions[n].Type == typeCached && o.versions[n].Version == v.Version {
+		o.bytes -= len(o.versions[n].Object) // now the page knows how the state came
+		o.versions = o.versions[:n]
+	}
+	text, err := render(o.resource, object)
+	switch {
+	case err != nil:
+		v.Omitted = "the object has no JSON form"
+	case len(text) > mostBytes:
+		v.Omitted = fmt.Sprintf("the object has %d bytes; the page keeps at most %d", len(text), mostBytes)
+	default:
+		v.Object = text
+	}
+	o.versions = append(o.versions, v)
+	o.bytes += len(v.Object)
+	for len(o.versions) > mostVersions || len(o.versions) > 1 && o.bytes > mostBytes {
+		o.bytes -= len(o.versions[0].Object)
+		o.versions = slices.Delete(o.versions, 0, 1)
+	}
+}
+
+// reconciled notes a reconcile that concerns a followed object. It runs on a worker of the controller.
+func (f *follower) reconciled(name string, r controller.Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, o := range f.objects {
+		if o.concerns(name, r.Key, r.Causes) {
+			o.note(reconcileOf(r))
+		}
+	}
+}
+
+// concerns reports whether a reconcile is of the object, or was caused by it.
+func (o *followed) concerns(name, key string, causes []workqueue.Cause) bool {
+	own := api.FormatKey(o.key)
+	return key == own && o.readers[name] || slices.ContainsFunc(causes, func(c workqueue.Cause) bool {
+		return c.Object == own && readsResource(c.Source, o.resource)
+	})
+}
+
+// note appends a reconcile, unless it is known.
+func (o *followed) note(r reconcile) {
+	if slices.ContainsFunc(o.reconciles, func(known reconcile) bool { return known.ID == r.ID }) {
+		return
+	}
+	o.reconciles = append(o.reconciles, r)
+	slices.SortStableFunc(o.reconciles, func(a, b reconcile) int { return cmp.Compare(a.Started.UnixNano(), b.Started.UnixNano()) })
+	if extra := len(o.reconciles) - mostReconciles; extra > 0 {
+		o.reconciles = slices.Delete(o.reconciles, 0, extra)
+	}
+}
+
+func reconcileOf(r controller.Report) reconcile {
+	out := reconcile{
+		Controller: r.Controller, Key: r.Key, ID: r.ID, Attempt: r.Attempt, Priority: r.Priority,
+		Causes: slices.Clone(r.Causes), CausesOmitted: r.CausesOmitted, Added: r.Added, Ready: r.Ready, Started: r.Started,
+		Took: r.Took, Outcome: r.Outcome, RequeueAfter: r.RequeueAfter, Next: r.Next,
+	}
+	if r.Err != nil {
+		out.Err = short(r.Err.Error())
+	}
+	return out
+}

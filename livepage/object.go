@@ -1,0 +1,260 @@
+package livepage
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/manager"
+)
+
+// longError is the longest text of an error that the page remembers, in bytes.
+const longError = 2048
+
+func short(text string) string {
+	if len(text) > longError {
+		return strings.ToValidUTF8(text[:longError], "") + "…"
+	}
+	return text
+}
+
+// failure is the answer to a request that has no other.
+type failure struct {
+	Error string `json:"error"`
+}
+
+// foundKey is a result of a search.
+type foundKey struct {
+	Informer string `json:"informer"`
+	Key      string `json:"key"`
+}
+
+// objectState is the answer about one object.
+type objectState struct {
+	Now        int64       `json:"now"` // microseconds since 1970
+	Informer   string      `json:"informer"`
+	Key        string      `json:"key"`
+	Cached     bool        `json:"cached"`
+	Pinned     bool        `json:"pinned"`
+	Versions   []version   `json:"versions"` // those after the request's sequence number
+	Reconciles []reconcile `json:"reconciles"`
+	Working    []working   `json:"working"`
+}
+
+// working is what controllers do with the key now. The fields are those of /debug/why/.
+type working struct {
+	Controller string
+	Running    *reconcile
+	Gated      *reconcile
+}
+
+// serveObjects adds the paths that show objects.
+func (p *Page) serveObjects(mux *http.ServeMux) {
+	mux.HandleFunc("GET /keys", p.serveKeys)
+	mux.HandleFunc("GET /object", p.serveObject)
+	mux.HandleFunc("POST /pin", func(w http.ResponseWriter, r *http.Request) { p.servePin(w, r, true) })
+	mux.HandleFunc("DELETE /pin", func(w http.ResponseWriter, r *http.Request) { p.servePin(w, r, false) })
+}
+
+// refuseObjects answers for a handler without debug.
+func refuseObjects(mux *http.ServeMux) {
+	for _, pattern := range []string{"GET /keys", "GET /object", "POST /pin", "DELETE /pin"} {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+			writeJSON(w, http.StatusForbidden, failure{"livepage: this page shows no keys and no objects; see AdminOptions.Debug"})
+		})
+	}
+}
+
+// serveKeys finds keys that contain a text. It stops after 50, in an order that does not change.
+func (p *Page) serveKeys(w http.ResponseWriter, r *http.Request) {
+	text := strings.ToLower(strings.TrimSpace(r.URL.Query().Get("q")))
+	found := []foundKey{}
+	for _, s := range p.look().informers {
+		inspect, ok := s.informer.(inspectable)
+		if !ok {
+			continue
+		}
+		for key := range inspect.Keys() {
+			name := api.FormatKey(key)
+			if !strings.Contains(strings.ToLower(s.name+" "+name), text) {
+				continue
+			}
+			if found = append(found, foundKey{s.name, name}); len(found) == mostFound {
+				writeJSON(w, http.StatusOK, found)
+				return
+			}
+		}
+	}
+	writeJSON(w, http.StatusOK, found)
+}
+
+// asked returns the object that a request names.
+func (p *Page) asked(r *http.Request, m members) (*shownInformer, api.Key, error) {
+	query := r.URL.Query()
+	key, err := api.ParseKey(query.Get("key"))
+	if err != nil {
+		return nil, key, fmt.Errorf("livepage: key: %w", err)
+	}
+	i := slices.IndexFunc(m.informers, func(s *shownInformer) bool { return s.name == query.Get("informer") })
+	if i < 0 {
+		return nil, key, errors.New("livepage: there is no informer of this name")
+	}
+	return m.informers[i], key, nil
+}
+
+func (p *Page) serveObject(w http.ResponseWriter, r *http.Request) {
+	m := p.look()
+	s, key, err := p.asked(r, m)
+	if err != nil {
+		writeJSON(w, http.StatusNotFound, failure{err.Error()})
+		return
+	}
+	resource := s.informer.Status().Resource
+	readers := map[string]bool{}
+	for _, c := range m.controllers {
+		readers[c.name] = slices.ContainsFunc(c.controller.Stats().Sources, func(source controller.SourceStats) bool {
+			return source.Name == resourceName(resource)
+		})
+	}
+	o, err := p.follower.follow(s, key, readers)
+	if err != nil {
+		writeJSON(w, http.StatusNotFound, failure{err.Error()})
+		return
+	}
+	p.mu.Lock()
+	p.follower.attach(p.informers, p.controllers)
+	p.mu.Unlock()
+	now, past := m.why(r, readers, key)
+	after, _ := strconv.Atoi(r.URL.Query().Get("after")) // a wrong number is like none
+	cached := p.follower.refresh(o, s)
+	writeJSON(w, http.StatusOK, p.follower.state(o, cached, past, now, after))
+}
+
+// state returns the answer about an object.
+func (f *follower) state(o *followed, cached bool, past []reconcile, now []working, after int) objectState {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range past {
+		o.note(r)
+	}
+	out := objectState{
+		Now: time.Now().UnixMicro(), Informer: o.informer, Key: api.FormatKey(o.key), Cached: cached, Pinned: o.pinned,
+		Versions: []version{}, Reconciles: slices.Clone(o.reconciles), Working: now,
+	}
+	for _, v := range o.versions {
+		if v.Sequence > after {
+			out.Versions = append(out.Versions, v)
+		}
+	}
+	return out
+}
+
+// why returns what the controllers say about a key: what they do now, and the reconciles that they remember.
+func (m members) why(r *http.Request, readers map[string]bool, key api.Key) (now []working, past []reconcile) {
+	now = []working{}
+	for _, c := range m.controllers {
+		d, ok := c.controller.(manager.Debuggable)
+		if !ok || !readers[c.name] {
+			continue
+		}
+		code, body := ask(r, d.DebugHandler(), "/debug/why/"+api.FormatKey(key))
+		var said struct {
+			Running, Gated *reconcile
+			Reconciles     []reconcile
+		}
+		if code != http.StatusOK || json.Unmarshal(body, &said) != nil {
+			continue
+		}
+		past = append(past, said.Reconciles...)
+		if said.Running != nil || said.Gated != nil {
+			now = append(now, working{c.name, said.Running, said.Gated})
+		}
+	}
+	return now, past
+}
+
+func (p *Page) servePin(w http.ResponseWriter, r *http.Request, yes bool) {
+	s, key, err := p.asked(r, p.look())
+	if err == nil {
+		err = p.follower.pin(place{s.name, key}, yes)
+	}
+	switch {
+	case errors.Is(err, errPins):
+		writeJSON(w, http.StatusConflict, failure{err.Error()})
+	case err != nil:
+		writeJSON(w, http.StatusNotFound, failure{err.Error()})
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// resourceName is the name that a source of a controller has by default.
+func resourceName(r api.Resource) string { return r.String() }
+
+// readsResource reports whether a source reads a resource: by its default name, or as the owned objects of Owns.
+func readsResource(source string, r api.Resource) bool {
+	name := resourceName(r)
+	return source == name || strings.HasPrefix(source, name+" ")
+}
+
+// render returns an object in JSON, without managedFields. Of a Secret it has only the names and the sizes of the
+// values, with a hash that shows whether a value has changed.
+func render(r api.Resource, object api.Object) (json.RawMessage, error) {
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	fields := map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&fields); err != nil {
+		return nil, err
+	}
+	meta, _ := fields["metadata"].(map[string]any)
+	delete(meta, "managedFields")
+	if r.Group == "" && r.Plural == "secrets" {
+		hideSecret(fields, meta)
+	}
+	return json.Marshal(fields)
+}
+
+// hidingKey makes the hashes of a process useless for guesses at a value.
+var hidingKey = func() []byte {
+	key := make([]byte, 32)
+	_, _ = rand.Read(key) // it never fails
+	return key
+}()
+
+func hideSecret(fields, meta map[string]any) {
+	for _, name := range []string{"data", "stringData"} {
+		values, ok := fields[name].(map[string]any)
+		if !ok {
+			delete(fields, name)
+			continue
+		}
+		for k, v := range values {
+			text := fmt.Sprint(v)
+			mac := hmac.New(sha256.New, hidingKey)
+			_, _ = mac.Write([]byte(text)) // it never fails
+			values[k] = fmt.Sprintf("hidden: %d bytes, %s", len(text), hex.EncodeToString(mac.Sum(nil)[:4]))
+		}
+	}
+	if annotations, ok := meta["annotations"].(map[string]any); ok {
+		const applied = "kubectl.kubernetes.io/last-applied-configuration"
+		if _, ok := annotations[applied]; ok {
+			annotations[applied] = "hidden, because it has the values"
+		}
+	}
+}
