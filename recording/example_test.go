@@ -7,11 +7,40 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/recording"
 )
+
+// A test runs an informer against what production sent. Time in the bubble is fake, so an hour takes no time, and every
+// run gives the same events.
+func ExampleNewSource() {
+	_ = func(t *testing.T) { // TestAgainstProduction
+		file, err := recording.Open("testdata/production.rec", recording.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		timeline, err := recording.Load[*corev1.Pod](file.Reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Test(t, func(t *testing.T) {
+			source := recording.NewSource(timeline, pods, "")
+			i := informer.New(source, informer.Options[*corev1.Pod]{})
+			ctx, cancel := context.WithDeadline(t.Context(), source.End().Add(time.Minute))
+			defer cancel()
+			if err := i.Run(ctx); err != nil { // beside the controller that is tested
+				t.Error(err)
+			}
+		})
+	}
+}
 
 // A client whose transport is tapped lists pods. The recording has the list, and the pods in it.
 func Example() {

@@ -22,6 +22,7 @@ import (
 // holds the objects as bytes, and decodes an object when the caller wants it. It never changes after Load.
 type Timeline[T api.Object] struct {
 	first, last time.Time
+	listed      time.Time // of the last initial change; that of the first record if there is no such change
 	changes     []Change[T]
 	resources   []api.Resource
 	notes       []string
@@ -43,6 +44,7 @@ type Change[T api.Object] struct {
 
 	packer   *codec.Packer[T]
 	new, old *codec.Packed
+	epoch    int // number of times that the server went back to older versions
 }
 
 // Object decodes the state after the change; of a deletion, the last state. The caller owns it.
@@ -77,8 +79,15 @@ func Load[T api.Object](r *Reader, want func(*Stream) bool) (*Timeline[T], error
 	for _, k := range l.order {
 		l.timeline.resources = append(l.timeline.resources, k.resource)
 	}
+	slices.SortFunc(l.timeline.resources, func(a, b api.Resource) int {
+		return cmp.Or(strings.Compare(a.String(), b.String()), strings.Compare(a.Version, b.Version))
+	})
+	l.timeline.listed = l.timeline.first
 	for i := range l.timeline.changes {
 		c := &l.timeline.changes[i]
+		if c.Initial {
+			l.timeline.listed = c.Time
+		}
 		c.Resource = l.kinds[c.Resource].resource
 	}
 	return &l.timeline, nil
@@ -90,7 +99,33 @@ func (t *Timeline[T]) Span() (first, last time.Time) { return t.first, t.last }
 // Changes returns all changes. The caller does not change the slice.
 func (t *Timeline[T]) Changes() []Change[T] { return t.changes }
 
-// Resources returns the recorded resources in the order of their first request. The kind is empty if the recording has
+// Ordered returns all changes in the order in which the server made them, as far as their versions tell it: a client
+// that watches several resources receives them in another order. Initial changes come first. The time of a change is
+// never before that of an earlier one.
+func (t *Timeline[T]) Ordered() []Change[T] {
+	all := slices.Clone(t.changes)
+	slices.SortStableFunc(all, func(a, b Change[T]) int {
+		if a.Initial != b.Initial {
+			if a.Initial {
+				return -1
+			}
+			return 1
+		}
+		order, ok := api.CompareVersions(a.ResourceVersion, b.ResourceVersion)
+		if !ok {
+			order = 0
+		}
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), order)
+	})
+	for i := range all[min(1, len(all)):] {
+		if earlier := all[i].Time; all[i+1].Time.Before(earlier) && !all[i].Initial {
+			all[i+1].Time = earlier
+		}
+	}
+	return all
+}
+
+// Resources returns the recorded resources, ordered by name. The kind is empty if the recording has
 // no object and no list of the resource.
 func (t *Timeline[T]) Resources() []api.Resource { return t.resources }
 
@@ -129,6 +164,7 @@ type loader[T api.Object] struct {
 	scopes   map[scope]*scopeState
 	kinds    map[api.Resource]*kind[T] // by the resource without its kind
 	order    []*kind[T]
+	epoch    int
 }
 
 // kind is what the loader knows of a resource.
@@ -265,8 +301,11 @@ func (s *scopeState) reached(version string) {
 func (d *decoding[T]) list(items []*codec.Packed, version string) {
 	sc := d.scope
 	consistent := d.stream.Options["resourceVersion"] == ""
-	if order, ok := api.CompareVersions(version, sc.version); ok && order < 0 && sc.synced && !consistent {
-		return
+	if order, ok := api.CompareVersions(version, sc.version); ok && order < 0 && sc.synced {
+		if !consistent {
+			return
+		}
+		d.loader.epoch++
 	}
 	before := sc.objects
 	sc.objects = make(map[api.Key]*codec.Packed, len(items))
@@ -299,7 +338,7 @@ func (d *decoding[T]) merge(key api.Key, c Change[T]) {
 		}
 	}
 	old := d.kind.merged[key]
-	c.Time, c.Resource, c.Key, c.packer = d.now, d.kind.resource, key, d.loader.packer
+	c.Time, c.Resource, c.Key, c.packer, c.epoch = d.now, d.kind.resource, key, d.loader.packer, d.loader.epoch
 	c.Resource.Kind, c.Resource.Namespaced = "", false // the key of kinds; Load completes it
 	add := func(c Change[T]) { d.loader.timeline.changes = append(d.loader.timeline.changes, c) }
 	switch {

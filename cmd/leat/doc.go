@@ -4,6 +4,7 @@
 //	leat serve           serve a Kubernetes API from memory
 //	leat watch           list and watch a resource of a cluster, and print a line for each event
 //	leat record          record what a server sends about resources, to a file
+//	leat replay          serve a recording as a Kubernetes API
 //	leat show            show what a recording has
 //	leat wait            wait until objects exist, are gone, are Ready, or have a field
 //	leat api-resources   list the resources of a cluster

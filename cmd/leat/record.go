@@ -260,8 +260,8 @@ func (r *recordJob) follow(client *apiclient.Client, resource api.Resource, name
 	return i
 }
 
-// recordProgress is the time between two lines of progress.
-const recordProgress = 5 * time.Second
+// recordProgress is the time between two lines of progress. Tests shorten it.
+var recordProgress = 5 * time.Second
 
 // progress prints a line when all resources are listed, and then when something has changed. It returns a channel that
 // closes after the last line.

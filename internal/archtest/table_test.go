@@ -61,6 +61,7 @@ var table = []layer{
 	{"testserver/faults", ""},
 	{"testserver/internal/disturb", "api testserver/faults testserver/internal/object testserver/internal/pipe testserver/internal/signal testserver/internal/wire"},
 	{"testserver", "api internal/sameorigin testserver/faults testserver/internal/disturb testserver/internal/extension testserver/internal/object testserver/internal/pipe testserver/internal/registry testserver/internal/store testserver/internal/wire testserver/internal/writer"},
+	{"recording/replay", "api recording testserver"},
 	{"testserver/faultplan", "testserver testserver/faults"},
 	{"testkit", "api apiclient testserver testserver/faults"},
 	{"testkit/simulation", everything},

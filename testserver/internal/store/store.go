@@ -53,6 +53,9 @@ func (s *Store) Unlock() { s.mu.Unlock() }
 // Version returns the version of the last change. The caller holds the lock.
 func (s *Store) Version() uint64 { return s.version }
 
+// Reach sets the version, unless the store has reached it already. The caller holds the lock and makes a change next.
+func (s *Store) Reach(version uint64) { s.version = max(s.version, version) }
+
 // Logs returns the logs of containers.
 func (s *Store) Logs() *Logs { return &s.logs }
 
