@@ -1,0 +1,106 @@
+//go:build !purego
+
+package wireplan
+
+import (
+	"encoding/binary"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// value is a part of an object.
+type value [4]*byte
+
+// store keeps a value for a number.
+func store(p *Parts, f *messageField, h *hasher, n int) *value {
+	v := &value{new(byte)}
+	p.keep(f, h.of(p, binary.BigEndian.AppendUint64(nil, uint64(n))), v[0], 1)
+	return v
+}
+
+func look(p *Parts, f *messageField, h *hasher, n int) (at *byte, keep bool) {
+	at, _, keep = p.find(f, h.of(p, binary.BigEndian.AppendUint64(nil, uint64(n))))
+	return at, keep
+}
+
+func TestPartsAreFoundUntilTheyAreCollected(t *testing.T) {
+	p, f, h := NewParts(), &messageField{}, &hasher{}
+	const n = 5_000 // the table grows
+	values := make([]*value, n)
+	for i := range values {
+		values[i] = store(p, f, h, i)
+	}
+	found := 0
+	for i, v := range values {
+		if at, _ := look(p, f, h, i); at != nil {
+			found++
+			require.Same(t, v[0], at)
+		}
+	}
+	require.Greater(t, found, n*9/10)
+	at, _ := look(p, &messageField{}, h, 1)
+	require.Nil(t, at, "another field has another type")
+	at, _ = look(NewParts(), f, h, 1)
+	require.Nil(t, at, "another table has another key")
+	runtime.KeepAlive(values)
+	clear(values)
+	for range 3 {
+		runtime.GC()
+	}
+	alive := 0
+	for i := range n {
+		if at, _ := look(p, f, h, i); at != nil {
+			alive++
+		}
+	}
+	require.Less(t, alive, n/100, "the table keeps no value alive")
+}
+
+// TestPartsAreBounded has more values than the table takes.
+func TestPartsAreBounded(t *testing.T) {
+	p, f, h := NewParts(), &messageField{}, &hasher{}
+	const n = 2 * partShards * maxParts
+	values := make([]*value, n)
+	for i := range values {
+		values[i] = store(p, f, h, i)
+	}
+	for i := range p.shards {
+		require.Len(t, p.shards[i].parts, maxParts)
+	}
+	recent := 0
+	for i := n - 1_000; i < n; i++ {
+		if at, _ := look(p, f, h, i); at != nil {
+			recent++
+		}
+	}
+	require.Greater(t, recent, 900, "new values replace old ones")
+	runtime.KeepAlive(values)
+}
+
+// TestDeadPartsMakeRoom stores values that nobody holds. The table does not grow for them.
+func TestDeadPartsMakeRoom(t *testing.T) {
+	p, f, h := NewParts(), &messageField{}, &hasher{}
+	for i := range 100 {
+		for j := range partShards * firstParts / 4 {
+			store(p, f, h, i*1_000_000+j)
+		}
+		runtime.GC()
+	}
+	for i := range p.shards {
+		require.LessOrEqual(t, len(p.shards[i].parts), 4*firstParts)
+	}
+}
+
+// TestKeepingBeginsWithTheSecondTime has a field whose parts are kept at once, and one whose are not.
+func TestKeepingBeginsWithTheSecondTime(t *testing.T) {
+	p, h := NewParts(), &hasher{}
+	_, keep := look(p, &messageField{keepFirst: true}, h, 1)
+	require.True(t, keep)
+	f := &messageField{}
+	_, keep = look(p, f, h, 2)
+	require.False(t, keep)
+	_, keep = look(p, f, h, 2)
+	require.True(t, keep)
+}
