@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 )
 
 // PeakRSS returns the largest resident memory of this process, in bytes. It does not use rusage, whose figure is
@@ -31,4 +33,20 @@ func status(process, field string) (uint64, error) {
 		return kilobytes << 10, nil
 	}
 	return 0, fmt.Errorf("measure: process %s has no %s", process, field)
+}
+
+// Sockets returns the number of sockets that this process has open. It needs Linux.
+func Sockets() (n int, err error) {
+	const folder = "/proc/self/fd"
+	files, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, fmt.Errorf("measure: %w", err)
+	}
+	for _, f := range files {
+		target, err := os.Readlink(filepath.Join(folder, f.Name()))
+		if err == nil && strings.HasPrefix(target, "socket:") {
+			n++
+		} // otherwise the file is not open any more
+	}
+	return n, nil
 }

@@ -63,28 +63,29 @@ const (
 
 // Sizes are the numbers of objects and events.
 type Sizes struct {
-	Cached   int // pods in the rows about memory
-	Watched  int // pods in the rows about events
-	Events   int
-	Relisted int
-	Latency  int // events
-	Largest  int // pods in the growth rows
-	Keys     int // keys in the rows about contended queues
-	Rounds   int
-	Phase    time.Duration // duration of a phase of a writer beside readers
+	Cached    int // pods in the rows about memory
+	Watched   int // pods in the rows about events
+	Events    int
+	Relisted  int
+	Latency   int // events
+	Largest   int // pods in the growth rows
+	Resources int // custom resources
+	Keys      int // keys in the rows about contended queues
+	Rounds    int
+	Phase     time.Duration // duration of a phase of a writer beside readers
 }
 
 // Full and Quick are the sizes of a whole and of a quick run.
 var (
-	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Keys: 300_000, Rounds: 5, Phase: 750 * time.Millisecond}
-	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
+	Full  = Sizes{Cached: 50_000, Watched: 5_000, Events: 10_000, Relisted: 30_000, Latency: 1_500, Largest: 1_000_000, Resources: 500, Keys: 300_000, Rounds: 5, Phase: 750 * time.Millisecond}
+	Quick = Sizes{Cached: 10_000, Watched: 2_000, Events: 5_000, Relisted: 10_000, Latency: 400, Largest: 200_000, Resources: 100, Keys: 60_000, Rounds: 2, Phase: 350 * time.Millisecond}
 )
 
 // Rows returns all rows, in the order of the targets.
 func Rows(z Sizes) []Row {
 	rows := []Row{events(z, false), eventsOverTLS(z), caches(z), syncs(z), relists(z)}
 	rows = append(rows, inMemory(z)...)
-	return append(rows, latencies(z), reconciles(z), growth(z), changes(z))
+	return append(rows, latencies(z), reconciles(z), growth(z), changes(z), resources(z))
 }
 
 var eventColumns = []string{"cpu us/event", "allocs/event", "B/event", "events/s"}

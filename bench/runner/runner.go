@@ -206,6 +206,9 @@ func (r *run) turn(ctx context.Context, row *Row, e Entrant, last bool) (subject
 		}
 		return report.Metrics, nil
 	}
+	if e.Spec.Work == subject.Resources {
+		return r.turnWithResources(ctx, e)
+	}
 	if r.cluster != nil {
 		return r.turnWithCluster(ctx, e)
 	}

@@ -42,6 +42,8 @@ const (
 	Latency Work = "latency"
 	// Reconcile is Latency for a controller with one worker: the time until a reconcile begins.
 	Reconcile Work = "reconcile"
+	// Resources is Sync for many custom resources with an informer each.
+	Resources Work = "resources"
 )
 
 // The works without a server.
@@ -62,24 +64,25 @@ const (
 
 // Spec describes one work. The zero value of each field is the library's default.
 type Spec struct {
-	Work     Work
-	URL      string // of the server
-	CA       []byte // of its authority, in PEM
-	Token    string
-	Form     Form
-	Wire     Wire
-	Listed   bool // a list instead of a WatchList
-	Strip    bool // a transform drops managedFields after decoding, and the informer has no default index
-	Keep     bool // managedFields are kept even if the library drops them by default
-	Share    bool // objects share equal parts
-	Coalesce bool
-	Objects  int
-	Events   int
-	Handlers int
-	Pause    time.Duration // time of the slow handler for each update; 0 means that it never returns
-	Lasts    time.Duration // duration of each phase of a writer beside readers
-	Profile  string        // a file for the processor profile of the measurement
-	Heap     string        // a file for the profile of the live heap
+	Work      Work
+	URL       string // of the server
+	CA        []byte // of its authority, in PEM
+	Token     string
+	Form      Form
+	Wire      Wire
+	Listed    bool // a list instead of a WatchList
+	Strip     bool // a transform drops managedFields after decoding, and the informer has no default index
+	Keep      bool // managedFields are kept even if the library drops them by default
+	Share     bool // objects share equal parts
+	Coalesce  bool
+	Objects   int // of each custom resource, if there are several
+	Resources int
+	Events    int
+	Handlers  int
+	Pause     time.Duration // time of the slow handler for each update; 0 means that it never returns
+	Lasts     time.Duration // duration of each phase of a writer beside readers
+	Profile   string        // a file for the processor profile of the measurement
+	Heap      string        // a file for the profile of the live heap
 }
 
 // ErrUnsupported is the error of a library that cannot do a work.
@@ -136,6 +139,15 @@ type Shared interface {
 	Version() string
 }
 
+// Many is the informers of many resources.
+type Many interface {
+	Run(ctx context.Context) error
+	// Synced waits until every informer has its objects, or until ctx ends.
+	Synced(ctx context.Context) error
+	// Len is the number of objects in all caches.
+	Len() int
+}
+
 // Keys is a workqueue of object keys.
 type Keys interface {
 	Add(key Key)
@@ -163,7 +175,9 @@ type Library struct {
 	Informer func(s Spec, h Hooks) (Informer, error)
 	// Controller calls the hooks when a reconcile begins: Added for the first of each object, and then Updated.
 	Controller func(s Spec, h Hooks) (Informer, error)
-	Shared     func(s Source) Shared
-	Queue      func() Keys
-	Cache      func(indexed string) Cache // by a label; empty has no index
+	// Many returns an informer of each custom resource of the spec.
+	Many   func(s Spec) (Many, error)
+	Shared func(s Source) Shared
+	Queue  func() Keys
+	Cache  func(indexed string) Cache // by a label; empty has no index
 }

@@ -10,7 +10,9 @@ import (
 )
 
 // Library is controller-runtime with its defaults: the priority queue, and a controller. Its caches are client-go's.
-func Library() subject.Library { return subject.Library{Queue: newQueue, Controller: newController} }
+func Library() subject.Library {
+	return subject.Library{Queue: newQueue, Controller: newController, Many: newMany}
+}
 
 type queue struct {
 	priorityqueue.PriorityQueue[subject.Key]

@@ -28,7 +28,7 @@ var pods = api.Resource{Version: "v1", Kind: "Pod", Plural: "pods", Namespaced: 
 
 // Library is leat with its defaults.
 func Library() subject.Library {
-	return subject.Library{Informer: newInformer, Controller: newController, Shared: newShared, Queue: newQueue, Cache: newCache}
+	return subject.Library{Informer: newInformer, Controller: newController, Many: newMany, Shared: newShared, Queue: newQueue, Cache: newCache}
 }
 
 func newInformer(s subject.Spec, h subject.Hooks) (subject.Informer, error) {

@@ -2,15 +2,17 @@ package plan
 
 import (
 	"hash/maphash"
+	"sync"
 	"sync/atomic"
 )
 
 const (
-	// internSlots is the largest number of strings that are kept, and maxInterned the largest length of each, in bytes.
-	internSlots = 4096
+	// firstSlots and maxSlots are the numbers of strings that are kept at first and at most. The table grows when half
+	// of its places are taken, so that a program with hundreds of resources does not take 112 KB for each.
+	firstSlots = 1 << 7
+	maxSlots   = 1 << 12
+	// maxInterned is the largest length of a kept string, in bytes.
 	maxInterned = 256
-	// seenSlots is the number of strings that the interner remembers as seen once.
-	seenSlots = 8192
 )
 
 // used is a bit of a mark. It is set if the string was looked up since another string last tried to take its place.
@@ -20,20 +22,35 @@ const used = 1
 // images, and constants. It keeps a string when it sees it for the second time. So names and UIDs of objects, which
 // come once, replace nothing. A kept string is replaced by another repeated string with the same places, unless it was
 // looked up in the meantime. So if there are more repeated strings than places, the most frequent ones stay. The
-// interner never holds more than internSlots strings, and none of them aliases an answer.
+// interner never holds more than maxSlots strings, and none of them aliases an answer.
 //
-// All answers of a codec share one interner, on any goroutine. A look-up costs a hash and one or two atomic loads.
+// All answers of a codec share one interner, on any goroutine. A look-up costs a hash and two or three atomic loads.
 type Interner struct {
-	seed maphash.Seed
-	// Each string has two possible places, side by side. The marks are stored apart from the strings, so that a look-up
-	// of a missing string reads only a mark. A mark contains a part of the hash, and used.
-	marks [internSlots]atomic.Uint32
-	kept  [internSlots]atomic.Value // a string, in the interface that Box returns
-	seen  [seenSlots]atomic.Uint32  // strings that were seen once: a part of the hash, at a place that the rest of the hash gives
+	seed    maphash.Seed
+	table   atomic.Pointer[table]
+	growing sync.Mutex // one goroutine makes a larger table
 }
 
-// NewInterner returns an empty Interner.
-func NewInterner() *Interner { return &Interner{seed: maphash.MakeSeed()} }
+// table is the content of an interner. Its slices have powers of two as lengths.
+type table struct {
+	// Each string has two possible places, side by side. The marks are stored apart from the strings, so that a look-up
+	// of a missing string reads only a mark. A mark contains a part of the hash, and used.
+	marks []atomic.Uint32
+	kept  []atomic.Value  // a string, in the interface that Box returns
+	seen  []atomic.Uint32 // strings that were seen once: a part of the hash, at a place that the rest of the hash gives
+	taken atomic.Int32    // places with a string
+}
+
+// NewInterner returns an empty Interner. It takes 4 KB, and 112 KB when it has grown.
+func NewInterner() *Interner {
+	n := &Interner{seed: maphash.MakeSeed()}
+	n.table.Store(newTable(firstSlots))
+	return n
+}
+
+func newTable(slots int) *table {
+	return &table{marks: make([]atomic.Uint32, slots), kept: make([]atomic.Value, slots), seen: make([]atomic.Uint32, 2*slots)}
+}
 
 // Intern returns b as a string. A nil interner keeps nothing.
 func (n *Interner) Intern(b []byte) string {
@@ -65,53 +82,94 @@ func (n *Interner) Box(b []byte) any {
 
 // find returns the kept string that is equal to b, or nil.
 func (n *Interner) find(b []byte) any {
-	h := maphash.Bytes(n.seed, b)
-	at, mark := h%internSlots, uint32(h>>32)|used
-	if kept := n.at(at, mark, b); kept != nil {
+	h, t := maphash.Bytes(n.seed, b), n.table.Load()
+	at, mark := t.place(h)
+	if kept := t.at(at, mark, b); kept != nil {
 		return kept
 	}
-	if kept := n.at(at^1, mark, b); kept != nil {
+	if kept := t.at(at^1, mark, b); kept != nil {
 		return kept
 	}
-	before := &n.seen[h>>16%seenSlots]
+	before := &t.seen[h>>16&uint64(len(t.seen)-1)]
 	if before.Load() != mark {
 		before.Store(mark)
 		return nil
 	}
-	return n.keep(at, mark, b)
+	kept := t.keep(at, mark, b)
+	if int(t.taken.Load()) > len(t.marks)/2 && len(t.marks) < maxSlots {
+		n.grow(t)
+	}
+	return kept
+}
+
+// grow replaces t by a larger table with the same strings. A string that another goroutine stores in t meanwhile is
+// lost, and kept again when it comes twice more. Two strings that have the same places in the larger table had the same
+// places in t, so each string finds a place.
+func (n *Interner) grow(t *table) {
+	n.growing.Lock()
+	defer n.growing.Unlock()
+	if n.table.Load() != t {
+		return // another goroutine has done it
+	}
+	larger := newTable(min(4*len(t.marks), maxSlots))
+	for i := range t.kept {
+		text, ok := t.kept[i].Load().(string)
+		if !ok {
+			continue
+		}
+		at, mark := larger.place(maphash.String(n.seed, text))
+		if larger.marks[at].Load() != 0 {
+			at ^= 1
+		}
+		larger.put(at, mark&^used|t.marks[i].Load()&used, t.kept[i].Load())
+	}
+	n.table.Store(larger)
+}
+
+// place returns the first place of a string and its mark. The second place is beside the first.
+func (t *table) place(hash uint64) (at uint64, mark uint32) {
+	return hash & uint64(len(t.marks)-1), uint32(hash>>32) | used
 }
 
 // at returns the string at a place if it is equal to b.
-func (n *Interner) at(place uint64, mark uint32, b []byte) any {
-	is := n.marks[place].Load()
+func (t *table) at(place uint64, mark uint32, b []byte) any {
+	is := t.marks[place].Load()
 	if is|used != mark {
 		return nil
 	}
-	kept := n.kept[place].Load()
+	kept := t.kept[place].Load()
 	if text, ok := kept.(string); !ok || text != string(b) {
 		return nil // another string with the same mark, or one that is being stored right now
 	}
 	if is != mark {
-		n.marks[place].Store(mark)
+		t.marks[place].Store(mark)
 	}
 	return kept
 }
 
 // keep stores b in one of its places, if possible in a free one. It returns nil if both places are in use. If another
 // goroutine overwrites the mark at the same time, a later look-up finds nothing; that is the only price.
-func (n *Interner) keep(at uint64, mark uint32, b []byte) any {
-	if n.marks[at].Load() != 0 && n.marks[at^1].Load() == 0 {
+func (t *table) keep(at uint64, mark uint32, b []byte) any {
+	if t.marks[at].Load() != 0 && t.marks[at^1].Load() == 0 {
 		at ^= 1
 	}
 	for _, place := range [...]uint64{at, at ^ 1} {
-		is := n.marks[place].Load()
+		is := t.marks[place].Load()
 		if is&used == 0 {
 			var kept any = string(b)
-			n.kept[place].Store(kept)
-			n.marks[place].Store(mark &^ used)
+			t.put(place, mark&^used, kept)
 			return kept
 		}
-		n.marks[place].Store(is &^ used)
+		t.marks[place].Store(is &^ used)
 	}
 	return nil
+}
+
+// put stores a string, in an interface, at a place.
+func (t *table) put(place uint64, mark uint32, kept any) {
+	if t.kept[place].Load() == nil {
+		t.taken.Add(1)
+	}
+	t.kept[place].Store(kept)
+	t.marks[place].Store(mark)
 }

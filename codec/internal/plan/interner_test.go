@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"unsafe"
 
@@ -14,9 +15,9 @@ func sameMemory(a, b string) bool { return unsafe.StringData(a) == unsafe.String
 
 // held returns the number of strings that n keeps.
 func held(n *Interner) int {
-	held := 0
-	for i := range n.kept {
-		if n.kept[i].Load() != nil {
+	held, t := 0, n.table.Load()
+	for i := range t.kept {
+		if t.kept[i].Load() != nil {
 			held++
 		}
 	}
@@ -50,6 +51,7 @@ func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
 // A string whose first place is taken has a second one.
 func TestInternerHasTwoPlaces(t *testing.T) {
 	n := NewInterner()
+	n.table.Store(newTable(maxSlots)) // a table that grows loses some
 	for i := range 2000 {
 		for range 2 {
 			n.Intern(fmt.Appendf(nil, "label-%d", i))
@@ -88,6 +90,49 @@ func TestInternerIsBounded(t *testing.T) {
 	n.Intern(last)
 	n.Intern(last)
 	require.True(t, sameMemory(n.Intern(last), n.Intern(last)))
+}
+
+// The table grows, with all strings, when half of it is taken.
+func TestInternerGrows(t *testing.T) {
+	n := NewInterner()
+	var kept []string
+	for i := range 2_000 {
+		b := fmt.Appendf(nil, "label-%d", i)
+		n.Intern(b)
+		before, size := held(n), len(n.table.Load().marks)
+		kept = append(kept, n.Intern(b))
+		if len(n.table.Load().marks) > size {
+			require.Equal(t, before+1, held(n))
+		}
+		if size := len(n.table.Load().marks); size < maxSlots {
+			require.LessOrEqual(t, held(n), size/2)
+		}
+	}
+	same := 0
+	for i, text := range kept {
+		if sameMemory(text, n.Intern(fmt.Appendf(nil, "label-%d", i))) {
+			same++
+		}
+	}
+	require.Greater(t, same, 1_500)
+	require.Len(t, n.table.Load().marks, maxSlots)
+}
+
+// Strings are kept and found while the table grows.
+func TestInternerGrowsBesideReaders(t *testing.T) {
+	n := NewInterner()
+	var g sync.WaitGroup
+	for range 4 {
+		g.Go(func() {
+			for i := range 3_000 {
+				text := fmt.Sprint("label-", i/2)
+				if n.Intern([]byte(text)) != text {
+					panic(text)
+				}
+			}
+		})
+	}
+	g.Wait()
 }
 
 // BenchmarkInterner looks up repeated strings, from one goroutine and from as many as there are processors. The ratio

@@ -1,0 +1,59 @@
+package leat
+
+import (
+	"context"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/bench/load"
+	"github.com/leatproject/leat/bench/subject"
+	"github.com/leatproject/leat/informer"
+)
+
+// many is the informers of custom resources. They share one client.
+type many []*informer.Informer[*unstructured.Unstructured]
+
+func newMany(s subject.Spec) (subject.Many, error) {
+	client, err := apiclient.New(configOf(s))
+	if err != nil {
+		return nil, err
+	}
+	var all many
+	for i := range s.Resources {
+		r := api.Resource{Group: load.CustomGroup, Version: load.CustomVersion, Kind: load.CustomKind(i), Plural: load.CustomPlural(i), Namespaced: true}
+		all = append(all, informer.New(apiclient.NewTyped[*unstructured.Unstructured](client, r, ""), informer.Options[*unstructured.Unstructured]{}))
+	}
+	return all, nil
+}
+
+// Run runs the informers until ctx ends.
+func (m many) Run(ctx context.Context) error {
+	var g errgroup.Group
+	for _, i := range m {
+		g.Go(func() error { return i.Run(ctx) })
+	}
+	return g.Wait()
+}
+
+// Synced waits for every informer.
+func (m many) Synced(ctx context.Context) error {
+	for _, i := range m {
+		select {
+		case <-i.Synced():
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// Len is the number of objects in all caches.
+func (m many) Len() (n int) {
+	for _, i := range m {
+		n += i.Cache().Len()
+	}
+	return n
+}
