@@ -1,0 +1,38 @@
+// Package warmstart keeps the collection of an informer in a file, so that an agent that starts again continues its
+// watch instead of listing. The first list then costs the server one watch, and the network no objects. It is for agents
+// that restart often on the same machine, such as node agents during an upgrade. client-go has no such thing.
+//
+// A ListerWatcher stands between a client and an informer. Its file is a log (log.go): a whole list, and each change
+// since. A change is written before the informer sees it, so the file is never behind what a handler saw. After the end
+// of the process, also by kill -9, the next process reads the log (replay.go), lists from it, and watches from its
+// version. If the server has forgotten that version, the informer lists from the server, and decodes only what changed.
+//
+// The content of the page cache is lost when the machine stops, so a file is used only until then: it names the boot of
+// the machine (boot_id of Linux). On other systems, the package does nothing but say so.
+//
+// # Example
+//
+//	pods := apiclient.NewPartial[*Pod](client, resource, "")
+//	warm, err := warmstart.New(pods, warmstart.Options{Path: "/var/lib/agent/pods.warm", Cluster: client.Host()})
+//	if err != nil {
+//		return err
+//	}
+//	defer warm.Close()
+//	inf := informer.New(warm, informer.Options[*Pod]{Selector: api.Selector{Fields: "spec.nodeName=" + node}})
+//
+// # Promises
+//
+//  1. A process that starts again shows no state older than the one before it showed, or it lists.
+//  2. It uses a file only for the same collection: the cluster, the resource, the namespace, the selectors, the fields
+//     of T and the boot of the machine.
+//  3. A file that is cut off, damaged or of another kind leads to a list, and to one line in the log.
+//  4. A disk that is full or fails, and more writes than the limit, disturb nothing: the file is given up until the next
+//     list, with one line in the log.
+//  5. Secrets are refused without a key. With a key, AES-256-GCM encrypts every object, key and version.
+//  6. The file is at most about twice as large as the last whole state and 4 MiB.
+//
+// # Concurrency
+//
+// A ListerWatcher belongs to one informer, whose reflector calls it on one goroutine; Status and Close may be called on
+// any. List and Watch block as those of the source do, and in addition as the file system does. It starts no goroutine.
+package warmstart

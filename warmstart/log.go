@@ -1,0 +1,205 @@
+package warmstart
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/leatproject/leat/api"
+)
+
+// A file is a sequence of frames: the length of the payload (4 bytes, little endian), its CRC-32C, and the payload. The
+// payload is a record, or the header in the first frame. With a key, the payload is sealed.
+const (
+	frameHead = 8
+	maxFrame  = 64 << 20
+	// roomOfLog is the number of bytes that changes may take before a small file is rewritten.
+	roomOfLog = 4 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// kind says what a record is.
+type kind byte
+
+const (
+	put     kind = 'P' // an object in its newest state
+	deleted kind = 'D' // the key of a deleted object
+	reached kind = 'B' // a version that was reached without a change
+	whole   kind = 'E' // the end of a list
+)
+
+// record is one change of the collection.
+type record struct {
+	kind    kind
+	version string
+	key     api.Key
+	data    []byte // of a put
+}
+
+func (r record) encode() []byte {
+	out := make([]byte, 0, 1+len(r.version)+len(r.key.Namespace)+len(r.key.Name)+len(r.data)+3*binary.MaxVarintLen16)
+	out = append(out, byte(r.kind))
+	for _, text := range []string{r.version, r.key.Namespace, r.key.Name} {
+		out = binary.AppendUvarint(out, uint64(len(text)))
+		out = append(out, text...)
+	}
+	return append(out, r.data...)
+}
+
+// decodeRecord is the reverse of encode. The record shares the memory of the payload.
+func decodeRecord(payload []byte) (record, error) {
+	if len(payload) == 0 {
+		return record{}, errMalformed
+	}
+	r := record{kind: kind(payload[0])}
+	rest := payload[1:]
+	for _, field := range []*string{&r.version, &r.key.Namespace, &r.key.Name} {
+		length, n := binary.Uvarint(rest)
+		if n <= 0 || length > uint64(len(rest)-n) {
+			return record{}, errMalformed
+		}
+		*field = string(rest[n : n+int(length)])
+		rest = rest[n+int(length):]
+	}
+	r.data = rest
+	switch r.kind {
+	case put, deleted, reached, whole:
+		return r, nil
+	}
+	return record{}, errMalformed
+}
+
+// logFile is a file that is written. The methods of nil do nothing.
+type logFile struct {
+	file    *os.File
+	seal    *sealer
+	size    int64
+	whole   int64  // the size up to the end of its list
+	version string // newest version
+	frame   []byte
+}
+
+// createLog creates an empty file. Nobody but its owner can read it.
+func createLog(path string, seal *sealer) (*logFile, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &logFile{file: file, seal: seal}, nil
+}
+
+// append adds a frame. A process that dies in the middle leaves a frame that is cut off, which a reader ignores.
+func (f *logFile) append(payload []byte) error {
+	stored := f.seal.seal(payload, f.size)
+	if len(stored) > maxFrame {
+		return fmt.Errorf("an object has %d bytes", len(stored))
+	}
+	f.frame = binary.LittleEndian.AppendUint32(f.frame[:0], uint32(len(stored)))
+	f.frame = binary.LittleEndian.AppendUint32(f.frame, crc32.Checksum(stored, castagnoli))
+	f.frame = append(f.frame, stored...)
+	if _, err := f.file.WriteAt(f.frame, f.size); err != nil {
+		return err
+	}
+	f.size += int64(len(f.frame))
+	if cap(f.frame) > 1<<20 {
+		f.frame = nil
+	}
+	return nil
+}
+
+// reach notes the version of a change. It fails if the version has no order, because a reader could not tell then which
+// state of an object is the newest.
+func (f *logFile) reach(version string) error {
+	if f.version == "" {
+		f.version = version
+		return nil
+	}
+	order, ok := api.CompareVersions(version, f.version)
+	if !ok {
+		return fmt.Errorf("versions %q and %q have no order", f.version, version)
+	}
+	if order > 0 {
+		f.version = version
+	}
+	return nil
+}
+
+// moveTo renames the file.
+func (f *logFile) moveTo(path string) error { return os.Rename(f.file.Name(), path) }
+
+// invalidate makes the file useless for later processes, also on a disk that is full.
+func (f *logFile) invalidate() error {
+	if f == nil {
+		return nil
+	}
+	_, err := f.file.WriteAt([]byte{0xff, 0xff, 0xff, 0xff}, 0) // the length of the header
+	return err
+}
+
+// invalidatePath does the same to a file that is not open.
+func invalidatePath(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (f *logFile) close() error {
+	if f == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+// discard removes a file that was not completed.
+func (f *logFile) discard() {
+	if f == nil {
+		return
+	}
+	_ = f.file.Close()
+	_ = os.Remove(f.file.Name()) // the next list truncates it if it stays
+}
+
+// frames reads the frames of a file.
+type frames struct {
+	in   io.Reader
+	seal *sealer
+	at   int64 // where the next frame begins
+	head [frameHead]byte
+	body []byte
+}
+
+// next returns the payload of the next frame, which is valid until the next call, and where the frame began. The error
+// is io.EOF at the end, io.ErrUnexpectedEOF if the last frame is cut off, and errMalformed otherwise.
+func (f *frames) next() (payload []byte, at int64, err error) {
+	at = f.at
+	if _, err := io.ReadFull(f.in, f.head[:]); err != nil {
+		return nil, at, err
+	}
+	length := binary.LittleEndian.Uint32(f.head[:4])
+	if length > maxFrame {
+		return nil, at, errMalformed
+	}
+	if int(length) > cap(f.body) {
+		f.body = make([]byte, length)
+	}
+	stored := f.body[:length]
+	if _, err := io.ReadFull(f.in, stored); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, at, err
+	}
+	if crc32.Checksum(stored, castagnoli) != binary.LittleEndian.Uint32(f.head[4:]) {
+		return nil, at, errMalformed
+	}
+	if payload, err = f.seal.open(stored, at); err != nil {
+		return nil, at, errMalformed
+	}
+	f.at += frameHead + int64(length)
+	return payload, at, nil
+}

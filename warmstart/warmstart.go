@@ -1,0 +1,446 @@
+package warmstart
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec"
+)
+
+// Options are the options of a ListerWatcher.
+type Options struct {
+	// Path is the file. Its directory must exist. Two more files stand beside it: Path.lock, and Path.new during a list.
+	Path string
+	// Cluster names the API server, for instance apiclient.Client.Host. A file of another cluster is not used.
+	Cluster string
+	// Key encrypts the file. It has 32 random bytes, and must not be stored beside the file. It may be empty, except for
+	// Secrets.
+	Key []byte
+	// BytesPerMinute bounds what is written. 0 means 256 MiB.
+	BytesPerMinute int64
+	// Logger may be nil; then nothing is logged.
+	Logger *zap.Logger
+}
+
+// Status says what a ListerWatcher did.
+type Status struct {
+	// Warm says that the first list came from the file.
+	Warm bool
+	// Objects and Version are those of that list.
+	Objects int
+	Version string
+	// Cold is the reason why the first list came from the server. It is nil before the first list and if Warm is set.
+	Cold error
+	// Stopped is the reason why no file is kept at present. It is nil while one is kept, and before the first list.
+	Stopped error
+	// Bytes is the size of the file.
+	Bytes int64
+}
+
+// ListerWatcher is a source whose collection is kept in a file. It implements api.ListerWatcher.
+type ListerWatcher[T api.Object] struct {
+	source api.ListerWatcher[T]
+	o      Options
+	log    *zap.Logger
+	objects
+	seal *sealer
+	boot string
+	lock func() error // ends the lock
+
+	mu     sync.Mutex // guards the fields below
+	status Status
+	began  bool      // the first request was made
+	closed bool      // by Close
+	ready  *replayed // the state for the first list; nil: none
+	file   *logFile  // the file that is kept; nil: none
+	next   *logFile  // the list in progress; nil: none
+	budget budget
+}
+
+// New returns a source that keeps the collection of another one in a file. It fails if an option is wrong, or if
+// another process uses the file.
+func New[T api.Object](source api.ListerWatcher[T], o Options) (*ListerWatcher[T], error) {
+	r := source.Resource()
+	switch {
+	case o.Path == "":
+		return nil, errors.New("warmstart: Options.Path is empty")
+	case o.Cluster == "":
+		return nil, errors.New("warmstart: Options.Cluster is empty")
+	case r.Plural == "":
+		return nil, errors.New("warmstart: the source does not name its resource")
+	case r.Group == "" && r.Plural == "secrets" && len(o.Key) == 0:
+		return nil, errors.New("warmstart: a file of Secrets needs Options.Key")
+	case o.BytesPerMinute < 0:
+		return nil, fmt.Errorf("warmstart: Options.BytesPerMinute is %d", o.BytesPerMinute)
+	}
+	if o.BytesPerMinute == 0 {
+		o.BytesPerMinute = 256 << 20
+	}
+	seal, err := newSealer(o.Key)
+	if err != nil {
+		return nil, fmt.Errorf("warmstart: Options.Key: %w", err)
+	}
+	lock, err := lockFile(o.Path + ".lock")
+	if err != nil {
+		return nil, fmt.Errorf("warmstart: %w", err)
+	}
+	w := &ListerWatcher[T]{
+		source: source, o: o, log: o.Logger, seal: seal, boot: bootID(), lock: lock,
+		objects: newObjects[T](r), budget: budget{perMinute: o.BytesPerMinute},
+	}
+	if w.log == nil {
+		w.log = zap.NewNop()
+	}
+	w.log = w.log.With(zap.Stringer("resource", r), zap.String("path", o.Path))
+	return w, nil
+}
+
+// Close ends the use of the file, which stays for the next start. Later requests go to the source alone.
+func (w *ListerWatcher[T]) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	err := w.file.close()
+	w.next.discard()
+	w.file, w.next, w.ready = nil, nil, nil
+	return errors.Join(err, w.lock())
+}
+
+// Status returns what was done so far.
+func (w *ListerWatcher[T]) Status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := w.status
+	if w.file != nil {
+		out.Bytes = w.file.size
+	}
+	return out
+}
+
+// Resource returns the resource of the source.
+func (w *ListerWatcher[T]) Resource() api.Resource { return w.source.Resource() }
+
+// Namespace returns the namespace of the source, or "" for all.
+func (w *ListerWatcher[T]) Namespace() string {
+	if confined, ok := w.source.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
+}
+
+// List lists from the file at the first request, if the file can be used. Later it does what List of the source does.
+// It blocks while the file is read.
+func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
+	if state := w.first(o); state != nil {
+		return w.listFile(ctx, state, each)
+	}
+	if o.Continue == "" {
+		w.begin(o)
+	}
+	meta, err := w.source.List(ctx, o, func(object T) error {
+		w.add(object)
+		return each(object)
+	})
+	switch {
+	case err != nil && o.Continue == "":
+		w.cancel() // a later page may be requested again
+	case err == nil && meta.Continue == "":
+		w.complete(meta.ResourceVersion)
+	}
+	return meta, err
+}
+
+// Watch does what Watch of the source does. A WatchList answers api.ErrNoWatchList at the first request if the file can
+// be used: the list that follows is read from the file.
+func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
+	return func(yield func(api.Event[T], error) bool) {
+		initial := o.SendInitialEvents != nil && *o.SendInitialEvents
+		if initial {
+			if w.open(o) {
+				yield(api.Event[T]{}, fmt.Errorf("warmstart: the list is read from the file: %w", api.ErrNoWatchList))
+				return
+			}
+			w.begin(o)
+			defer w.cancel() // after the end of the list, there is nothing to cancel
+		}
+		for event, err := range w.source.Watch(ctx, o) {
+			if err == nil {
+				initial = w.event(event, initial)
+			}
+			if !yield(event, err) {
+				return
+			}
+		}
+	}
+}
+
+// open opens the file at the first request. It reports whether the next list will be read from it.
+func (w *ListerWatcher[T]) open(o api.Options[T]) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began || w.closed {
+		return w.ready != nil
+	}
+	w.began = true
+	err := errNoBootID
+	if w.boot != "" {
+		w.ready, err = openLog(w.o.Path, w.seal, w.header(o))
+	}
+	if err != nil {
+		w.status.Cold = err
+		if !errors.Is(err, errNoFile) {
+			w.log.Warn("warm start: the state is listed from the server", zap.NamedError("err", err))
+		}
+		return false
+	}
+	w.file = w.ready.file
+	w.status.Warm, w.status.Objects, w.status.Version = true, len(w.ready.index), w.ready.version
+	return true
+}
+
+// first returns the state for the first list, or nil for a list from the server.
+func (w *ListerWatcher[T]) first(o api.Options[T]) *replayed {
+	if !w.open(o) {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	state := w.ready
+	w.ready = nil
+	return state
+}
+
+// event writes an event. It returns whether the initial events go on.
+func (w *ListerWatcher[T]) event(e api.Event[T], initial bool) bool {
+	if initial {
+		switch {
+		case e.InitialEventsEnd:
+			w.complete(e.ResourceVersion)
+			return false
+		case e.Type == watch.Added:
+			w.add(e.Object)
+			return true
+		case e.Type == watch.Bookmark:
+			return true
+		default: // a change of an object before the end of the initial events
+			w.change(e, true)
+			return true
+		}
+	}
+	w.change(e, false)
+	return false
+}
+
+// change writes an event to the file, or to the list in progress.
+func (w *ListerWatcher[T]) change(e api.Event[T], listing bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.file
+	if listing {
+		f = w.next
+	}
+	if f == nil {
+		return
+	}
+	var err error
+	switch e.Type {
+	case watch.Bookmark:
+		err = w.write(f, record{kind: reached, version: e.ResourceVersion})
+	case watch.Deleted:
+		err = w.write(f, record{kind: deleted, version: e.ResourceVersion, key: api.KeyOf(e.Object)})
+	default:
+		err = w.put(f, e.Object, e.ResourceVersion)
+	}
+	if err == nil && !listing && f.size > 2*f.whole+roomOfLog {
+		err = w.compact()
+	}
+	if err != nil {
+		w.giveUp(err)
+	}
+}
+
+// listFile lists from the file.
+func (w *ListerWatcher[T]) listFile(ctx context.Context, state *replayed, each func(T) error) (metav1.ListMeta, error) {
+	n := 0
+	_, err := codec.New[T](codec.Options{}).DecodeList(ctx, w.list(state), w.mediaType, w.source.Resource(), api.Options[T]{}, func(object T) error {
+		n++
+		return each(object)
+	})
+	if err == nil && n != len(state.index) {
+		err = fmt.Errorf("%d of %d objects", n, len(state.index))
+	}
+	if err != nil {
+		err = fmt.Errorf("warmstart: read %s: %w", w.o.Path, err)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.giveUp(err)
+		return metav1.ListMeta{}, err
+	}
+	w.log.Info("warm start", zap.Int("objects", len(state.index)), zap.String("rv", state.version))
+	state.index = nil
+	return metav1.ListMeta{ResourceVersion: state.version}, nil
+}
+
+// begin starts another file for a list from the server.
+func (w *ListerWatcher[T]) begin(o api.Options[T]) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return
+	}
+	w.next.discard()
+	w.next = nil
+	if w.boot == "" {
+		w.status.Stopped = errNoBootID
+		return
+	}
+	next, err := createLog(w.o.Path+".new", w.seal)
+	if err == nil {
+		w.next = next
+		err = w.writeBytes(next, w.header(o).encode())
+	}
+	if err != nil {
+		w.giveUp(err)
+	}
+}
+
+// add writes an object of a list.
+func (w *ListerWatcher[T]) add(object T) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next == nil {
+		return
+	}
+	if err := w.put(w.next, object, object.GetResourceVersion()); err != nil {
+		w.giveUp(err)
+	}
+}
+
+// cancel forgets the list in progress. The file before it stays, because the informer keeps the state before it too.
+func (w *ListerWatcher[T]) cancel() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.next.discard()
+	w.next = nil
+}
+
+// complete makes the list in progress the file.
+func (w *ListerWatcher[T]) complete(version string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.next == nil {
+		return
+	}
+	if w.file != nil {
+		if order, ok := api.CompareVersions(version, w.file.version); !ok || order < 0 {
+			w.giveUp(fmt.Errorf("version %s follows %s", version, w.file.version)) // the informer decides what it believes
+			return
+		}
+	}
+	err := w.write(w.next, record{kind: whole, version: version})
+	if err == nil {
+		w.next.whole = w.next.size
+		err = w.replace(w.next)
+	}
+	if err != nil {
+		w.giveUp(err)
+		return
+	}
+	w.next = nil
+	w.status.Stopped = nil
+}
+
+// replace makes a complete file the one that is kept.
+func (w *ListerWatcher[T]) replace(f *logFile) error {
+	if err := f.moveTo(w.o.Path); err != nil {
+		return err
+	}
+	_ = w.file.close() // its name is gone, and with it its content
+	w.file = f
+	return nil
+}
+
+// compact rewrites the file without states that others have replaced.
+func (w *ListerWatcher[T]) compact() error {
+	f, err := compacted(w.file, w.o.Path+".new", func(n int64) error { return w.budget.take(time.Now(), n) })
+	if err != nil {
+		return err
+	}
+	return w.replace(f)
+}
+
+func (w *ListerWatcher[T]) put(f *logFile, object T, version string) error {
+	data, err := w.encode(object)
+	if err != nil {
+		return err
+	}
+	return w.write(f, record{kind: put, version: version, key: api.KeyOf(object), data: data})
+}
+
+func (w *ListerWatcher[T]) write(f *logFile, r record) error {
+	if f == w.file || r.kind == whole { // the versions of the objects of a list have no order
+		if err := f.reach(r.version); err != nil {
+			return err
+		}
+	}
+	return w.writeBytes(f, r.encode())
+}
+
+func (w *ListerWatcher[T]) writeBytes(f *logFile, payload []byte) error {
+	if err := w.budget.take(time.Now(), int64(len(payload))); err != nil {
+		return err
+	}
+	return f.append(payload)
+}
+
+// giveUp ends the use of both files until the next list. The one at Path must not be used by a later process, because
+// it will be older than what the informer shows.
+func (w *ListerWatcher[T]) giveUp(err error) {
+	w.log.Warn("warm start: the file is given up until the next list", zap.NamedError("err", err))
+	w.status.Stopped = err
+	w.next.discard()
+	if w.file != nil {
+		err = w.file.invalidate()
+	} else {
+		err = invalidatePath(w.o.Path)
+	}
+	if err != nil {
+		w.log.Error("warm start: remove the file by hand; it is older than what this process shows", zap.NamedError("err", err))
+	}
+	_ = w.file.close() // nothing in it matters any more
+	w.file, w.next = nil, nil
+}
+
+// budget is a token bucket of bytes.
+type budget struct {
+	perMinute int64
+	left      float64
+	at        time.Time // when left was computed
+}
+
+// take spends n bytes, or fails.
+func (b *budget) take(now time.Time, n int64) error {
+	if b.at.IsZero() {
+		b.left = float64(b.perMinute)
+	} else {
+		b.left = min(float64(b.perMinute), b.left+now.Sub(b.at).Minutes()*float64(b.perMinute))
+	}
+	b.at = now
+	if b.left < float64(n) {
+		return fmt.Errorf("more than %d bytes a minute", b.perMinute)
+	}
+	b.left -= float64(n)
+	return nil
+}

@@ -1,0 +1,481 @@
+package warmstart_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zaptest/observer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/listerwatchertest"
+	"github.com/leatproject/leat/reflector"
+	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faults"
+	"github.com/leatproject/leat/warmstart"
+)
+
+var configMaps = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
+
+type configMap struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string]string `json:"data,omitempty"`
+}
+
+// machine is a bubble with a server, and a folder that survives the processes.
+type machine struct {
+	*testing.T
+	server *testserver.Server
+	client *apiclient.Client
+	o      warmstart.Options
+	logs   *observer.ObservedLogs
+}
+
+func onMachine(t *testing.T, test func(m *machine)) {
+	t.Helper()
+	folder := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		server := testserver.New(testserver.Options{RequestLog: 100})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- server.Run(ctx) }()
+		defer func() {
+			cancel()
+			require.NoError(t, <-ended)
+		}()
+		client, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
+		require.NoError(t, err)
+		core, logs := observer.New(zap.WarnLevel)
+		test(&machine{t, server, client, warmstart.Options{
+			Path: filepath.Join(folder, "file"), Cluster: "test", Logger: zap.New(core),
+		}, logs})
+	})
+}
+
+func (m *machine) set(name, value string) {
+	m.Helper()
+	o := &configMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}, Data: map[string]string{"value": value}}
+	if _, err := m.server.Get(configMaps, api.KeyOf(o)); err != nil {
+		_, err := m.server.Create(configMaps, o)
+		require.NoError(m, err)
+		return
+	}
+	_, err := m.server.Update(configMaps, o)
+	require.NoError(m, err)
+}
+
+func (m *machine) delete(name string) {
+	m.Helper()
+	require.NoError(m, m.server.Delete(configMaps, api.Key{Namespace: "default", Name: name}))
+}
+
+// process is an agent that was started.
+type process struct {
+	*machine
+	warm *warmstart.ListerWatcher[*configMap]
+	inf  *informer.Informer[*configMap]
+	end  func()
+}
+
+// start starts an agent. It is synced, or waits for something, when start returns.
+func (m *machine) start(o informer.Options[*configMap]) *process {
+	m.Helper()
+	warm, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+	require.NoError(m, err)
+	m.server.ForgetRequests()
+	inf := informer.New(warm, o)
+	ctx, cancel := context.WithCancel(m.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- inf.Run(ctx) }()
+	synctest.Wait()
+	return &process{m, warm, inf, func() {
+		m.Helper()
+		cancel()
+		require.NoError(m, <-ended)
+		require.NoError(m, warm.Close())
+	}}
+}
+
+// values returns what the agent sees.
+func (p *process) values() map[string]string {
+	synctest.Wait()
+	out := map[string]string{}
+	for _, o := range p.inf.Cache().All() {
+		out[o.Name] = o.Data["value"]
+	}
+	return out
+}
+
+// requests returns the verbs of the requests since the start.
+func (p *process) requests() []string {
+	var out []string
+	for _, r := range p.server.Requests() {
+		verb := r.Verb
+		if strings.Contains(r.Query.Encode(), "sendInitialEvents=true") {
+			verb = "watchlist"
+		}
+		out = append(out, verb)
+	}
+	return out
+}
+
+func TestSuite(t *testing.T) {
+	listerwatchertest.Run(t, listerwatchertest.Options{SkipUndecodable: true},
+		func(t *testing.T, s *testserver.Server) api.ListerWatcher[*metav1.PartialObjectMetadata] {
+			c, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+			require.NoError(t, err)
+			w, err := warmstart.New(apiclient.NewPartial[*metav1.PartialObjectMetadata](c, listerwatchertest.Pods, ""),
+				warmstart.Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"})
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, w.Close()) })
+			return w
+		})
+}
+
+// TestWarmStart starts an agent three times. Only the first lists from the server.
+func TestWarmStart(t *testing.T) {
+	for _, tuning := range []reflector.Tuning{{}, {NoWatchList: true}} {
+		t.Run(fmt.Sprintf("NoWatchList=%v", tuning.NoWatchList), func(t *testing.T) {
+			onMachine(t, func(m *machine) {
+				o := informer.Options[*configMap]{Tuning: tuning}
+				m.set("a", "1")
+				m.set("b", "1")
+				p := m.start(o)
+				require.False(m, p.warm.Status().Warm)
+				require.ErrorContains(m, p.warm.Status().Cold, "there is no file")
+				m.set("a", "2")
+				m.set("c", "1")
+				m.delete("b")
+				require.Equal(m, map[string]string{"a": "2", "c": "1"}, p.values())
+				p.end()
+
+				m.set("a", "3") // while no agent runs
+				m.delete("c")
+				p = m.start(o)
+				require.Equal(m, map[string]string{"a": "3"}, p.values())
+				require.Equal(m, []string{"watch"}, p.requests())
+				status := p.warm.Status()
+				require.True(m, status.Warm)
+				require.Equal(m, 2, status.Objects)
+				require.NoError(m, status.Stopped)
+				p.end()
+
+				p = m.start(o)
+				require.Equal(m, map[string]string{"a": "3"}, p.values())
+				require.Equal(m, []string{"watch"}, p.requests())
+				p.end()
+				require.Empty(m, m.logs.All())
+			})
+		})
+	}
+}
+
+// named has the method Marshal of its metadata, which does not encode the rest.
+type named struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Data              map[string]string `json:"data"`
+}
+
+// TestTypes keeps objects of other types than a struct of the user with a kind.
+func TestTypes(t *testing.T) {
+	warm(t, func(o *named) string { return o.Data["value"] })
+	warm(t, func(o *unstructured.Unstructured) string {
+		out, _, _ := unstructured.NestedString(o.Object, "data", "value")
+		return out
+	})
+	warm(t, func(o *metav1.PartialObjectMetadata) string { return o.Labels["value"] })
+}
+
+func warm[T api.Object](t *testing.T, valueOf func(T) string) {
+	t.Run(fmt.Sprintf("%T", *new(T)), func(t *testing.T) {
+		onMachine(t, func(m *machine) {
+			_, err := m.server.Create(configMaps, &configMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a", Labels: map[string]string{"value": "1"}},
+				Data:       map[string]string{"value": "1"},
+			})
+			require.NoError(m, err)
+			for _, first := range []bool{true, false} {
+				w, err := warmstart.New(apiclient.NewPartial[T](m.client, configMaps, ""), m.o)
+				require.NoError(m, err)
+				var got []string
+				_, err = w.List(m.Context(), api.Options[T]{}, func(o T) error {
+					got = append(got, o.GetName()+" "+valueOf(o))
+					return nil
+				})
+				require.NoError(m, err)
+				require.Equal(m, []string{"a 1"}, got)
+				require.Equal(m, !first, w.Status().Warm)
+				require.NoError(m, w.Close())
+			}
+		})
+	})
+}
+
+// TestExpired: the server has forgotten the version, and the agent decodes only what has changed.
+func TestExpired(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		m.set("b", "1")
+		m.start(informer.Options[*configMap]{}).end()
+		m.set("b", "2")
+		m.server.Inject(faults.Fault{Effect: faults.Compact{}})
+		decoded := map[string]int{}
+		o := informer.Options[*configMap]{}
+		o.Transform = func(c *configMap) (*configMap, error) {
+			decoded[c.Name]++
+			return c, nil
+		}
+		p := m.start(o)
+		require.Equal(m, map[string]string{"a": "1", "b": "2"}, p.values())
+		require.Equal(m, []string{"watch", "list", "watch"}, p.requests())
+		require.Equal(m, map[string]int{"a": 1, "b": 2}, decoded, "a came from the file alone")
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.Equal(m, []string{"watch"}, p.requests(), "the list replaced the file")
+		require.Equal(m, map[string]string{"a": "1", "b": "2"}, p.values())
+		p.end()
+	})
+}
+
+// TestCutAnywhere kills an agent at every byte that it writes. The next one sees what the file says, and then the
+// present state.
+func TestCutAnywhere(t *testing.T) {
+	var file []byte
+	var states []map[string]string // that the agent has shown
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		states = append(states, p.values())
+		for _, do := range []func(){
+			func() { m.set("b", "1") }, func() { m.set("a", "2") }, func() { m.delete("b") }, func() { m.set("b", "3") },
+		} {
+			do()
+			states = append(states, p.values())
+		}
+		p.end()
+		var err error
+		file, err = os.ReadFile(m.o.Path)
+		require.NoError(m, err)
+	})
+	seen := 0
+	for cut := range len(file) + 1 {
+		path := filepath.Join(t.TempDir(), "file")
+		require.NoError(t, os.WriteFile(path, file[:cut], 0o600))
+		got, version, ok := readBack(t, path)
+		if !ok {
+			require.Zero(t, seen, "a longer file is not less")
+			continue
+		}
+		at := slices.IndexFunc(states, func(s map[string]string) bool { return maps.Equal(s, got) })
+		require.GreaterOrEqual(t, at, max(seen-1, 0), "%v at version %s after %d bytes", got, version, cut)
+		seen = at + 1
+	}
+	require.Equal(t, len(states), seen)
+}
+
+// TestDamage changes every byte. No agent shows a state that was never there.
+func TestDamage(t *testing.T) {
+	var file []byte
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		m.set("a", "2")
+		p.values()
+		p.end()
+		var err error
+		file, err = os.ReadFile(m.o.Path)
+		require.NoError(m, err)
+	})
+	for i := range file {
+		path := filepath.Join(t.TempDir(), "file")
+		damaged := bytes.Clone(file)
+		damaged[i] ^= 0x10
+		require.NoError(t, os.WriteFile(path, damaged, 0o600))
+		if got, _, ok := readBack(t, path); ok { // a frame that seems to be cut off
+			require.Contains(t, []string{"1", "2"}, got["a"], "byte %d", i)
+		}
+	}
+}
+
+// readBack lists from a file. The source must not be asked.
+func readBack(t *testing.T, path string) (got map[string]string, version string, ok bool) {
+	t.Helper()
+	w, err := warmstart.New(apiclient.NewPartial[*configMap](unreachable(t), configMaps, ""), warmstart.Options{Path: path, Cluster: "test"})
+	require.NoError(t, err)
+	defer w.Close()
+	got = map[string]string{}
+	meta, err := w.List(t.Context(), api.Options[*configMap]{DropManagedFields: true}, func(o *configMap) error {
+		got[o.Name] = o.Data["value"]
+		return nil
+	})
+	if !w.Status().Warm {
+		require.Error(t, err)
+		return nil, "", false
+	}
+	require.NoError(t, err)
+	return got, meta.ResourceVersion, true
+}
+
+var errUnreachable = errors.New("unreachable")
+
+func unreachable(t *testing.T) *apiclient.Client {
+	c, err := apiclient.New(apiclient.Config{Host: "http://127.0.0.1:1", Transport: refuse{}})
+	require.NoError(t, err)
+	return c
+}
+
+// TestOtherCollections changes what a file must agree with.
+func TestOtherCollections(t *testing.T) {
+	for says, change := range map[string]func(m *machine, o *informer.Options[*configMap]){
+		`its cluster is "test", and not "other"`: func(m *machine, _ *informer.Options[*configMap]) { m.o.Cluster = "other" },
+		`its labels is "", and not "app=x"`: func(_ *machine, o *informer.Options[*configMap]) {
+			o.Selector.Labels = "app=x"
+		},
+		`its fields is "", and not "metadata.name=a"`: func(_ *machine, o *informer.Options[*configMap]) {
+			o.Selector.Fields = "metadata.name=a"
+		},
+		`its noManagedFields is "true", and not "false"`: func(_ *machine, o *informer.Options[*configMap]) {
+			o.KeepManagedFields = true
+		},
+		"the file is damaged, was given up, has another key": func(m *machine, _ *informer.Options[*configMap]) {
+			m.o.Key = bytes.Repeat([]byte{1}, 32)
+		},
+	} {
+		t.Run(says, func(t *testing.T) {
+			onMachine(t, func(m *machine) {
+				m.set("a", "1")
+				m.start(informer.Options[*configMap]{}).end()
+				o := informer.Options[*configMap]{}
+				change(m, &o)
+				p := m.start(o)
+				require.ErrorContains(m, p.warm.Status().Cold, says)
+				require.Equal(m, []string{"watchlist"}, p.requests())
+				p.end()
+				require.Len(m, m.logs.All(), 1, "one line")
+				p = m.start(o)
+				require.True(m, p.warm.Status().Warm, "the new file is used")
+				p.end()
+			})
+		})
+	}
+}
+
+// TestEncryption: the file has nothing that can be read, and works with its key alone.
+func TestEncryption(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.o.Key = bytes.Repeat([]byte{7}, 32)
+		m.set("visible", "hunter2")
+		p := m.start(informer.Options[*configMap]{})
+		m.set("visible", "hunter3")
+		p.values()
+		p.end()
+		file, err := os.ReadFile(m.o.Path)
+		require.NoError(m, err)
+		for _, text := range []string{"visible", "hunter", "configmaps", "default"} {
+			require.NotContains(m, string(file), text)
+		}
+		p = m.start(informer.Options[*configMap]{})
+		require.True(m, p.warm.Status().Warm)
+		require.Equal(m, map[string]string{"visible": "hunter3"}, p.values())
+		p.end()
+	})
+}
+
+// TestTooManyWrites: the file is given up, and is no trap for the next process.
+func TestTooManyWrites(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.o.BytesPerMinute = 4_000
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		require.NoError(m, p.warm.Status().Stopped)
+		m.set("a", strings.Repeat("x", 5_000))
+		m.set("a", "2")
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		require.ErrorContains(m, p.warm.Status().Stopped, "more than 4000 bytes a minute")
+		p.end()
+		require.Len(m, m.logs.All(), 1)
+		p = m.start(informer.Options[*configMap]{})
+		require.False(m, p.warm.Status().Warm)
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		p.end()
+	})
+}
+
+// TestCompaction changes one object until the file is rewritten many times.
+func TestCompaction(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("gone", "1")
+		m.set("kept", "1")
+		p := m.start(informer.Options[*configMap]{})
+		m.delete("gone")
+		for i := range 100 {
+			m.set("a", fmt.Sprint(i, strings.Repeat("x", 200<<10)))
+			synctest.Wait()
+			require.Less(m, p.warm.Status().Bytes, int64(6<<20))
+		}
+		m.set("a", "last")
+		want := map[string]string{"kept": "1", "a": "last"}
+		require.Equal(m, want, p.values())
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.Equal(m, []string{"watch"}, p.requests())
+		require.Equal(m, want, p.values())
+		p.end()
+		require.NoFileExists(m, m.o.Path+".new")
+	})
+}
+
+func TestWrongOptions(t *testing.T) {
+	client := unreachable(t)
+	path := filepath.Join(t.TempDir(), "file")
+	source := func(r api.Resource) api.ListerWatcher[*configMap] {
+		return apiclient.NewPartial[*configMap](client, r, "")
+	}
+	secrets := api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+	for _, tc := range []struct {
+		r    api.Resource
+		o    warmstart.Options
+		says string
+	}{
+		{configMaps, warmstart.Options{Cluster: "x"}, "warmstart: Options.Path is empty"},
+		{configMaps, warmstart.Options{Path: path}, "warmstart: Options.Cluster is empty"},
+		{configMaps, warmstart.Options{Path: path, Cluster: "x", BytesPerMinute: -1}, "warmstart: Options.BytesPerMinute is -1"},
+		{configMaps, warmstart.Options{Path: path, Cluster: "x", Key: []byte("short")}, "warmstart: Options.Key: it has 5 bytes, and must have 32"},
+		{secrets, warmstart.Options{Path: path, Cluster: "x"}, "warmstart: a file of Secrets needs Options.Key"},
+		{configMaps, warmstart.Options{Path: filepath.Join(path, "none", "file"), Cluster: "x"}, "no such file or directory"},
+	} {
+		_, err := warmstart.New(source(tc.r), tc.o)
+		require.ErrorContains(t, err, tc.says)
+	}
+	o := warmstart.Options{Path: path, Cluster: "x"}
+	first, err := warmstart.New(source(configMaps), o)
+	require.NoError(t, err)
+	_, err = warmstart.New(source(configMaps), o)
+	require.ErrorContains(t, err, path+".lock: another process uses the file")
+	require.NoError(t, first.Close())
+	require.NoError(t, first.Close(), "twice")
+	second, err := warmstart.New(source(configMaps), o)
+	require.NoError(t, err)
+	require.NoError(t, second.Close())
+}
+
+// refuse is a network without a server.
+type refuse struct{}
+
+func (refuse) RoundTrip(*http.Request) (*http.Response, error) { return nil, errUnreachable }
