@@ -1,6 +1,6 @@
 // Package warmstart keeps the collection of an informer in a file, so that an agent that starts again continues its
-// watch instead of listing. The first list then costs the server one watch, and the network no objects. It is for agents
-// that restart often on the same machine, such as node agents during an upgrade. client-go has no such thing.
+// watch instead of listing. The first list then costs the server one watch, and the network no objects. It is for
+// agents that restart often on the same machine, such as node agents during an upgrade. client-go has no such package.
 //
 // A ListerWatcher stands between a client and an informer. Its file is a log (log.go): a whole list, and each change
 // since. A change is written before the informer sees it, so the file is never behind what a handler saw. After the end
@@ -11,6 +11,8 @@
 // the machine (boot_id of Linux). On other systems, the package does nothing but say so.
 //
 // # Example
+//
+// See Example, which starts an agent twice.
 //
 //	pods := apiclient.NewPartial[*Pod](client, resource, "")
 //	warm, err := warmstart.New(pods, warmstart.Options{Path: "/var/lib/agent/pods.warm", Cluster: client.Host()})
@@ -26,8 +28,8 @@
 //  2. It uses a file only for the same collection: the cluster, the resource, the namespace, the selectors, the fields
 //     of T and the boot of the machine.
 //  3. A file that is cut off, damaged or of another kind leads to a list, and to one line in the log.
-//  4. A disk that is full or fails, and more writes than the limit, disturb nothing: the file is given up until the next
-//     list, with one line in the log.
+//  4. A disk that is full or fails, and more writes than the limit, disturb nothing: the file is given up until the
+//     next list, with one line in the log.
 //  5. Secrets are refused without a key. With a key, AES-256-GCM encrypts every object, key and version.
 //  6. The file is at most about twice as large as the last whole state and 4 MiB.
 //

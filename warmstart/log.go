@@ -131,21 +131,10 @@ func (f *logFile) reach(version string) error {
 // moveTo renames the file.
 func (f *logFile) moveTo(path string) error { return os.Rename(f.file.Name(), path) }
 
-// invalidate makes the file useless for later processes, also on a disk that is full.
+// invalidate makes a file that cannot be removed useless for later processes.
 func (f *logFile) invalidate() error {
-	if f == nil {
-		return nil
-	}
 	_, err := f.file.WriteAt([]byte{0xff, 0xff, 0xff, 0xff}, 0) // the length of the header
 	return err
-}
-
-// invalidatePath does the same to a file that is not open.
-func invalidatePath(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 func (f *logFile) close() error {

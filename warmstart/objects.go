@@ -69,8 +69,8 @@ func describe(w io.Writer, t reflect.Type, seen map[reflect.Type]bool) {
 	}
 }
 
-// list is the answer of a server that lists the objects of a file. It is decoded like any other answer, so equal strings
-// are shared, and nothing is in memory twice.
+// list is the answer of a server that lists the objects of a file. It is decoded like any other answer, so equal
+// strings are shared, and nothing is in memory twice.
 type list struct {
 	all     *newest
 	json    bool
@@ -88,8 +88,8 @@ func (o *objects) list(r *replayed) io.Reader {
 		out.tail = "]}"
 		return out
 	}
-	// A message Unknown in an envelope. Its fields are the type (1) and the list (2), whose fields are the metadata (1),
-	// with the version (2), and the items (2).
+	// A message Unknown in an envelope. Its fields are the type (1) and the list (2), whose fields are the metadata
+	// (1), with the version (2), and the items (2).
 	meta := field(nil, 1, field(nil, 2, []byte(r.version)))
 	size := len(meta)
 	for _, p := range r.index {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"sync"
 	"time"
 
@@ -18,12 +19,13 @@ import (
 
 // Options are the options of a ListerWatcher.
 type Options struct {
-	// Path is the file. Its directory must exist. Two more files stand beside it: Path.lock, and Path.new during a list.
+	// Path is the file. Its directory must exist. Two more files stand beside it: Path.lock, and Path.new during a
+	// list.
 	Path string
 	// Cluster names the API server, for instance apiclient.Client.Host. A file of another cluster is not used.
 	Cluster string
-	// Key encrypts the file. It has 32 random bytes, and must not be stored beside the file. It may be empty, except for
-	// Secrets.
+	// Key encrypts the file. It has 32 random bytes, and must not be stored beside the file. It may be empty, except
+	// for Secrets.
 	Key []byte
 	// BytesPerMinute bounds what is written. 0 means 256 MiB.
 	BytesPerMinute int64
@@ -345,7 +347,8 @@ func (w *ListerWatcher[T]) complete(version string) {
 	}
 	if w.file != nil {
 		if order, ok := api.CompareVersions(version, w.file.version); !ok || order < 0 {
-			w.giveUp(fmt.Errorf("version %s follows %s", version, w.file.version)) // the informer decides what it believes
+			// The informer may refuse this list, or believe it: a later process must know neither.
+			w.giveUp(fmt.Errorf("version %s follows %s", version, w.file.version))
 			return
 		}
 	}
@@ -411,10 +414,11 @@ func (w *ListerWatcher[T]) giveUp(err error) {
 	w.log.Warn("warm start: the file is given up until the next list", zap.NamedError("err", err))
 	w.status.Stopped = err
 	w.next.discard()
-	if w.file != nil {
+	if err = os.Remove(w.o.Path); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	if err != nil && w.file != nil {
 		err = w.file.invalidate()
-	} else {
-		err = invalidatePath(w.o.Path)
 	}
 	if err != nil {
 		w.log.Error("warm start: remove the file by hand; it is older than what this process shows", zap.NamedError("err", err))

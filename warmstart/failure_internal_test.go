@@ -1,0 +1,109 @@
+package warmstart
+
+import (
+	"context"
+	"iter"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/leatproject/leat/api"
+)
+
+// TestHeaders changes each part of a header.
+func TestHeaders(t *testing.T) {
+	want := header{Format: format, Boot: "boot"}
+	require.NoError(t, want.check(want))
+	for _, tc := range []struct {
+		change func(*header)
+		is     error
+		says   string
+	}{
+		{func(h *header) { h.Format = 7 }, errMalformed, "its format is 7, and this program has format 1"},
+		{func(h *header) { h.Boot = "other" }, errRebooted, "has started since"},
+		{func(h *header) { h.Resource = "pods.v1" }, errOther, `its resource is "pods.v1", and not ""`},
+		{func(h *header) { h.Namespace = "shop" }, errOther, `its namespace is "shop"`},
+		{func(h *header) { h.MediaType = "x" }, errOther, "its mediaType"},
+		{func(h *header) { h.Type = "*main.Pod" }, errOther, `its type is "*main.Pod"`},
+		{func(h *header) { h.TypeContents = "abc" }, errOther, `its typeContents is "abc"`},
+	} {
+		have := want
+		tc.change(&have)
+		err := want.check(have)
+		require.ErrorIs(t, err, tc.is)
+		require.ErrorContains(t, err, tc.says)
+	}
+	type before struct{ A string }
+	type after struct {
+		A string `json:"b"`
+	}
+	r := api.Resource{Version: "v1", Kind: "A", Plural: "as"}
+	require.NotEqual(t, newObjects[*before](r).contents, newObjects[*after](r).contents)
+}
+
+// source is a collection with one object, which changes once in each watch.
+type source struct{}
+
+func (source) Resource() api.Resource { return api.Resource{Version: "v1", Kind: "A", Plural: "as"} }
+
+func (source) List(_ context.Context, _ api.Options[*metav1.PartialObjectMetadata], each func(*metav1.PartialObjectMetadata) error) (metav1.ListMeta, error) {
+	return metav1.ListMeta{ResourceVersion: "10"}, each(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "9"}})
+}
+
+func (source) Watch(context.Context, api.Options[*metav1.PartialObjectMetadata]) iter.Seq2[api.Event[*metav1.PartialObjectMetadata], error] {
+	return func(yield func(api.Event[*metav1.PartialObjectMetadata], error) bool) {
+		yield(api.Event[*metav1.PartialObjectMetadata]{
+			Type: watch.Modified, ResourceVersion: "12",
+			Object: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "12"}},
+		}, nil)
+	}
+}
+
+// TestADiskThatFails closes the file behind the back of its owner. The event still arrives, and no later process uses
+// the file.
+func TestADiskThatFails(t *testing.T) {
+	type object = metav1.PartialObjectMetadata
+	o := Options{Path: filepath.Join(t.TempDir(), "file"), Cluster: "test"}
+	start := func() *ListerWatcher[*object] {
+		w, err := New[*object](source{}, o)
+		require.NoError(t, err)
+		_, err = w.List(t.Context(), api.Options[*object]{}, func(*object) error { return nil })
+		require.NoError(t, err)
+		return w
+	}
+	next := func(w *ListerWatcher[*object]) (version string) {
+		for e, err := range w.Watch(t.Context(), api.Options[*object]{}) {
+			require.NoError(t, err)
+			version = e.ResourceVersion
+		}
+		return version
+	}
+	w := start()
+	require.NoError(t, w.Status().Stopped)
+	readOnly, err := os.Open(o.Path)
+	require.NoError(t, err)
+	require.NoError(t, w.file.file.Close())
+	w.file.file = readOnly
+	require.Equal(t, "12", next(w))
+	require.ErrorContains(t, w.Status().Stopped, "bad file descriptor")
+	require.NoError(t, w.Close())
+
+	w = start()
+	require.False(t, w.Status().Warm)
+	require.Equal(t, "12", next(w))
+	require.NoError(t, w.Status().Stopped)
+	require.NoError(t, w.Close())
+	w = start()
+	require.True(t, w.Status().Warm)
+	require.Equal(t, "12", w.Status().Version)
+	require.NoError(t, w.Close())
+
+	require.NoError(t, os.RemoveAll(filepath.Dir(o.Path)))
+	o.Path = filepath.Join(filepath.Dir(o.Path), "file")
+	_, err = New[*object](source{}, o)
+	require.Error(t, err)
+}
