@@ -11,7 +11,8 @@ import (
 
 // codecs holds the codecs of a client that are in use. Clients of one type and one resource share a codec, because a
 // codec takes up to 120 KB, mostly for strings that it remembers. Without sharing, informers for 10,000 namespaces
-// would take up to 1.2 GB for codecs. The references are weak: a codec is freed with the last client that uses it. Its entry stays.
+// would take up to 1.2 GB for codecs. The references are weak: a codec is freed with the last client that uses it. Its
+// entry stays.
 type codecs struct{ all sync.Map } // from codecKey to weak.Pointer[codec.Codec[T]]
 
 // codecKey identifies a codec. Two resources do not share one, because they have few strings in common.
