@@ -48,7 +48,7 @@ e2e: $(SERVERS) ## the pipeline against a real etcd and kube-apiserver, and the 
 conformance: $(SERVERS) ## client-go, controller-runtime and kube-controller-manager with their defaults, against the typed server
 	$(GO) test -C e2e/conformance -count=1 -p 1 $$($(GO) -C e2e/conformance list ./... | grep -v -e /suites -e /helm)
 
-conformance-all: $(SERVERS) ## the same, with Helm and controller-runtime's own suites (some minutes)
+conformance-all: $(SERVERS) ## the same, with Helm and controller-runtime's own suites, also on leat's cache (some minutes)
 	$(GO) test -C e2e/conformance -count=1 -p 1 -timeout=20m ./...
 
 soak: ## the whole pipeline under churn and faults for SOAKTIME; fails unless heap, goroutines and descriptors are flat
