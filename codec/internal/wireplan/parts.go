@@ -11,7 +11,7 @@ import (
 
 // Parts is a table of the parts of objects that were decoded before: it maps the encoded bytes of a part to its value.
 // All answers of a codec share one table. It holds values weakly: a value is collected with the last object that has
-// it. Decision 0027 has the reasons.
+// it. Decision 0029 has the reasons.
 type Parts struct {
 	hash   cipher.AEAD
 	shards [partShards]shard
