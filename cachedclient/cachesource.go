@@ -28,6 +28,8 @@ type cacheView[T api.Object] struct {
 	scope    scope[T]
 	target   *cacheTarget[T] // tells a Gate which writes the cache shows
 	overlay  *overlay[T]     // nil without Options.Overlay
+	scoped   bool            // the informer reads from scopes
+	parsed   sync.Map        // api.Selector to scope[T], if it does
 }
 
 // current returns the cache, or nil before there is one.
@@ -37,6 +39,7 @@ func (s *cacheSource[T]) current() *cacheView[T] { return s.view.Load() }
 func (s *cacheSource[T]) use(i *informer.Informer[T]) *cacheView[T] {
 	v := &cacheView[T]{informer: i, scope: scopeOf(i), target: newCacheTarget(i)}
 	v.scope.whole = s.whole
+	_, v.scoped = i.Selectors("")
 	if s.options.Overlay {
 		v.overlay = newOverlay(i, s.options)
 	}
@@ -95,8 +98,11 @@ func (v *cacheView[T]) snapshot() (*cache.Snapshot[T], map[api.Key]override[T]) 
 // waitReadable blocks until the cache has its first list. It fails if the cache does not have the namespace. The empty
 // namespace means all that the cache has.
 func (v *cacheView[T]) waitReadable(ctx context.Context, namespace string) error {
-	if !v.scope.includesNamespace(namespace) {
+	if !v.includesNamespace(namespace) {
 		return &NotCachedError{Resource: v.informer.Resource(), Namespace: namespace}
+	}
+	if namespace != "" && v.scoped {
+		return v.waitScopes(ctx, namespace)
 	}
 	select {
 	case <-v.informer.Synced():

@@ -43,8 +43,8 @@ func (w write) isDelete() bool { return w.absent && w.version == "" && !w.collec
 type writeTarget interface {
 	// shows reports whether the cache shows a write.
 	shows(write) bool
-	// version returns the version of the cache.
-	version() string
+	// version returns the version of the cache for the objects of a namespace.
+	version(namespace string) string
 	// connect subscribes to the cache unless that was done before. It waits for a batch of the informer, so no mutex of
 	// a gate may be held. connected reports whether it was called.
 	connect()
@@ -73,21 +73,24 @@ func newCacheTarget[T api.Object](i *informer.Informer[T]) *cacheTarget[T] {
 }
 
 func (t *cacheTarget[T]) resource() api.Resource { return t.informer.Resource() }
-func (t *cacheTarget[T]) version() string        { return t.informer.ResourceVersion() }
+
+func (t *cacheTarget[T]) version(namespace string) string {
+	return t.informer.Snapshot().VersionIn(namespace)
+}
 
 func (t *cacheTarget[T]) shows(w write) bool {
 	s := t.informer.Snapshot()
 	switch same, caughtUp := compare(s, w.key, w.uid, w.version); {
-	case wentBack(s.ResourceVersion(), w.startVersion):
+	case wentBack(s.VersionIn(w.key.Namespace), w.startVersion), removed(t.informer, s, w.key.Namespace):
 		return true
 	case same && w.collective:
 		return showsDelete(s, w)
 	case same || !w.absent:
 		return caughtUp
-	case !runstate.IsClosed(t.informer.Synced()): // the first list may still contain the object
+	case !listed(t.informer, s, w.key.Namespace): // the first list may still contain the object
 		return false
 	default:
-		return !ordered(w.minVersion) || reached(s.ResourceVersion(), w.minVersion)
+		return !ordered(w.minVersion) || reached(s.VersionIn(w.key.Namespace), w.minVersion)
 	}
 }
 
@@ -105,7 +108,7 @@ func showsDelete[T api.Object](s *cache.Snapshot[T], w write) bool {
 // version of the object. If the cache has the object, the object's own version counts, because an event that could not
 // be decoded raises the version of the cache and leaves the object behind. No cache catches up with an empty version.
 func compare[T api.Object](s *cache.Snapshot[T], key api.Key, uid types.UID, version string) (same, caughtUp bool) {
-	have := s.ResourceVersion()
+	have := s.VersionIn(key.Namespace)
 	if cached, cachedVersion, found := s.Identity(key); found && cached == uid {
 		same, have = true, cachedVersion
 	}

@@ -183,7 +183,7 @@ func (g *KeyedGate[K]) logTimeout(key K, count int, w write) {
 	g.log.Load().Warn("reconcile begins before the cache shows the writes of the previous one",
 		zap.String("key", formatKey(key)), zap.Duration("timeout", g.timeout), zap.Int("count", count),
 		zap.Stringer("resource", w.target.resource()), zap.String("object", api.FormatKey(w.key)),
-		zap.String("rv", w.version), zap.String("cached", w.target.version()))
+		zap.String("rv", w.version), zap.String("cached", w.target.version(w.key.Namespace)))
 }
 
 // endWait forgets the writes of a key, and returns the functions to call without the mutex if callers wait for them.

@@ -130,7 +130,7 @@ func (v *cacheView[T]) waitListable(ctx context.Context, o ListOptions) error {
 		return fmt.Errorf("cachedclient: ListOptions.Labels needs objects with labels, and a %T has none", none)
 	}
 	for _, namespace := range o.Namespaces {
-		if !v.scope.includesNamespace(namespace) {
+		if !v.includesNamespace(namespace) {
 			return &NotCachedError{Resource: v.informer.Resource(), Namespace: namespace}
 		}
 	}

@@ -65,7 +65,7 @@ func (v *cacheView[T]) deletesOf(namespace string, which metav1.ListOptions) (al
 		if selected.includes(object) {
 			all = append(all, write{
 				target: v.target, key: key, uid: object.GetUID(), absent: true, collective: true,
-				minVersion: object.GetResourceVersion(), startVersion: s.ResourceVersion(),
+				minVersion: object.GetResourceVersion(), startVersion: s.VersionIn(key.Namespace),
 			})
 		}
 	}
@@ -137,13 +137,13 @@ func (p *Partial[T]) Wrote(ctx context.Context, object T) {
 		p.recordDelete(ctx, api.KeyOf(object), object.GetUID(), object.GetResourceVersion())
 		return
 	}
-	selected := v.scope.includes(object)
+	selected := v.includes(object)
 	if v.overlay != nil {
 		v.overlay.write(object, !selected)
 	}
 	record(ctx, write{
 		target: v.target, key: api.KeyOf(object), uid: object.GetUID(), version: object.GetResourceVersion(),
-		absent: !selected, startVersion: v.target.version(),
+		absent: !selected, startVersion: v.target.version(object.GetNamespace()),
 	})
 }
 
@@ -172,5 +172,5 @@ func (p *Partial[T]) recordDelete(ctx context.Context, key api.Key, uid types.UI
 	if v.overlay != nil {
 		v.overlay.delete(key, uid, version)
 	}
-	record(ctx, write{target: v.target, key: key, uid: uid, absent: true, minVersion: version, startVersion: v.target.version()})
+	record(ctx, write{target: v.target, key: key, uid: uid, absent: true, minVersion: version, startVersion: v.target.version(key.Namespace)})
 }

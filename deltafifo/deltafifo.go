@@ -29,8 +29,12 @@ type DeltaFIFO[T api.Object] struct {
 	dirty   bool // there is something to pop, at least a new version
 	resync  bool
 	since   time.Time
-	initial bool // the first Replace is in buffer
+	initial bool   // the first Replace is in buffer
+	scoped  scoped // nil unless NewScopes was called
 }
+
+// scoped is a Scopes of any type.
+type scoped interface{ take() *ScopedBatch }
 
 type knownObject[T any] struct {
 	object     T
@@ -168,6 +172,9 @@ func (q *DeltaFIFO[T]) take() (batch Batch[T], taken *changeBuffer[T]) {
 		q.buffer = newChangeBuffer[T]()
 	}
 	q.dirty, q.resync, q.initial = false, false, false
+	if q.scoped != nil {
+		batch.Scoped = q.scoped.take()
+	}
 	return batch, taken
 }
 
@@ -180,16 +187,16 @@ func (q *DeltaFIFO[T]) recycle(p *changeBuffer[T]) {
 	q.spare = p
 }
 
-// put records object as the newest state of its key, and decides what kind of change that is. fromList reports that the
-// state belongs to a list and not to a watch.
-func (q *DeltaFIFO[T]) put(object T, fromList bool) {
+// put records object as the newest state of its key, and decides what kind of change that is. initial reports that the
+// state belongs to the first list.
+func (q *DeltaFIFO[T]) put(object T, initial bool) {
 	key := api.KeyOf(object)
 	old, exists := q.known[key]
 	if exists && differentUIDs(old.object, object) {
 		q.recordDeletion(key, old, old.object, true)
 		exists = false
 	}
-	change := api.Change[T]{Type: api.Added, Object: object, InitialList: fromList && q.initial}
+	change := api.Change[T]{Type: api.Added, Object: object, InitialList: initial}
 	at := old.position
 	if exists {
 		change = api.Change[T]{Type: api.Updated, Object: object, Old: old.object}

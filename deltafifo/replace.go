@@ -25,7 +25,7 @@ func (q *DeltaFIFO[T]) Replace(list []T, version string) {
 	q.dropMissing(list)
 	for _, object := range list {
 		if !q.isKnown(object) {
-			q.put(object, true)
+			q.put(object, q.initial)
 		}
 	}
 	q.version = version

@@ -155,7 +155,7 @@ func (c *checker[T]) check(ctx context.Context) (found int, err error) {
 		}
 	}
 	if found > 0 {
-		if !c.informer.reflector.Relist() {
+		if !c.informer.feed.Relist() {
 			return 0, errBusy
 		}
 		d := all[key]
@@ -174,7 +174,7 @@ func (c *checker[T]) check(ctx context.Context) (found int, err error) {
 // an older state of them.
 func (c *checker[T]) differences(ctx context.Context) (map[api.Key]difference, error) {
 	unseen, undecodable := map[api.Key]struct{}{}, map[api.Key]bool{}
-	for _, e := range c.informer.reflector.Undecodable() {
+	for _, e := range c.informer.feed.Undecodable() {
 		undecodable[e.Key] = true
 	}
 	before, all := c.informer.Snapshot(), map[api.Key]difference{}

@@ -45,11 +45,14 @@ func (i *Informer[T]) ObserveBatches(f func(Stored)) (stop func()) {
 func (i *Informer[T]) handleDeltas(batch deltafifo.Batch[T]) *cache.Snapshot[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	before := i.indexer.Snapshot().ResourceVersion()
+	var before string
+	if batch.Scoped == nil { // otherwise it would cost time in proportion to the number of scopes
+		before = i.indexer.Snapshot().ResourceVersion()
+	}
 	changes, snapshot := i.apply(batch)
 	i.notify(changes, snapshot, batch)
-	i.wakeWaiters(snapshot.ResourceVersion())
-	if len(batch.Objects) > 0 || batch.InitialList || snapshot.ResourceVersion() != before { // not a resync alone
+	i.wakeWaiters(snapshot)
+	if len(batch.Objects) > 0 || batch.InitialList || batch.Scoped == nil && snapshot.ResourceVersion() != before { // not a resync alone
 		i.heardAt = batch.Since
 	}
 	return snapshot
@@ -63,13 +66,14 @@ type changes[T api.Object] struct {
 	// notified are the keys in the snapshot that a replay must skip, because they have a change. It is nil if the batch
 	// causes no replay.
 	notified map[api.Key]struct{}
+	replays  bool // initial is set
 	at       time.Time
 	capacity int // of later, which is allocated with the first one
 }
 
 // add adds a change.
 func (c *changes[T]) add(key api.Key, n api.Change[T]) {
-	if n.InitialList {
+	if n.InitialList && c.replays {
 		c.initial = append(c.initial, n)
 	} else {
 		if c.later == nil {
@@ -91,7 +95,7 @@ func (c *changes[T]) add(key api.Key, n api.Change[T]) {
 func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapshot[T]) {
 	c := changes[T]{at: batch.Since, capacity: len(batch.Objects)}
 	if batch.InitialList {
-		c.capacity = 0 // most objects are in the replay
+		c.replays, c.capacity = true, 0 // most objects are in the replay
 	}
 	if batch.InitialList || batch.Resync {
 		c.notified = map[api.Key]struct{}{}
@@ -107,6 +111,9 @@ func (i *Informer[T]) apply(batch deltafifo.Batch[T]) (changes[T], *cache.Snapsh
 		for _, change := range object.Changes {
 			c.apply(txn, object.Key, change)
 		}
+	}
+	if batch.Scoped != nil {
+		return c, txn.CommitScopes(batch.Scoped.Scopes)
 	}
 	return c, txn.Commit(batch.ResourceVersion)
 }
@@ -131,6 +138,10 @@ func isListed[T any](object deltafifo.ObjectChanges[T]) bool {
 func (c *changes[T]) apply(txn *cache.Txn[T], key api.Key, change api.Change[T]) {
 	if change.Type == api.Deleted {
 		txn.Delete(key)
+		if change.Silent {
+			delete(c.notified, key)
+			return
+		}
 	} else {
 		txn.Set(change.Object)
 	}
@@ -145,6 +156,9 @@ func (i *Informer[T]) notify(c changes[T], snapshot *cache.Snapshot[T], batch de
 	}
 	if len(c.later) > 0 {
 		i.broadcast(&group[T]{changes: c.later, at: c.at})
+	}
+	if batch.Scoped != nil {
+		i.completeScopes(batch.Scoped, c.at)
 	}
 	if batch.Resync && !batch.InitialList { // the first list notifies of every object
 		i.notifyResync(snapshot, c.notified)

@@ -102,7 +102,9 @@ type Informer[T api.Object] struct {
 	o         Options[T]
 	log       *zap.Logger
 	fifo      *deltafifo.DeltaFIFO[T]
-	reflector *reflector.Reflector[T]
+	feed      Feed
+	scopes    func() ([]ScopeStatus, string)        // nil unless Compose made the informer
+	selectors func(namespace string) []api.Selector // as scopes
 	indexer   *cache.Indexer[T]
 	mutations *mutations[T]
 	batches   hooks.Set[Stored]
@@ -132,6 +134,16 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 		o.Hold.HoldObjects(i)
 		return i
 	}
+	i := newInformer(lw, o)
+	ro := o.reflector()
+	if o.OnBatch == nil && o.OnMutation == nil { // these may block, and must not block the reflector
+		ro.OnWait = func(more bool) { i.fifo.Flush(i.process, more) }
+	}
+	i.setFeed(reflector.New(lw, i.fifo, ro))
+	return i
+}
+
+func newInformer[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	i := &Informer[T]{
 		lw: lw, o: o, fifo: deltafifo.New[T](),
 		indexer:   cache.New[T](),
@@ -139,15 +151,14 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 		synced:    make(chan struct{}),
 		stopped:   make(chan struct{}),
 	}
-	ro := o.reflector()
-	if o.OnBatch == nil && o.OnMutation == nil { // these may block, and must not block the reflector
-		ro.OnWait = func(more bool) { i.fifo.Flush(i.process, more) }
-	}
-	i.reflector = reflector.New(lw, i.fifo, ro)
-	i.log = i.reflector.Logger()
 	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
 	i.checker = newChecker(i)
 	return i
+}
+
+func (i *Informer[T]) setFeed(f Feed) {
+	i.feed = f
+	i.log = f.Logger()
 }
 
 // UseLogger sets the logger if Options.Logger is nil. A manager calls it with its own logger. After the start of Run it
@@ -162,8 +173,8 @@ func (i *Informer[T]) UseLogger(log *zap.Logger) {
 	if i.state != runstate.Created {
 		return
 	}
-	i.reflector.UseLogger(log)
-	i.log = i.reflector.Logger()
+	i.feed.UseLogger(log)
+	i.log = i.feed.Logger()
 	for _, l := range i.listeners {
 		l.useLogger(i.log)
 	}
@@ -219,7 +230,7 @@ func (i *Informer[T]) Undecodable() []*api.UndecodableError {
 	if i.held != nil {
 		return i.held.Undecodable()
 	}
-	return i.reflector.Undecodable()
+	return i.feed.Undecodable()
 }
 
 // AddIndex adds an index to the informer's cache, before or during Run. It corresponds to AddIndexers of client-go. The
@@ -242,7 +253,7 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	}
 	var fatal error
 	i.active.Go(func() {
-		fatal = i.reflector.Run(ctx)
+		fatal = i.feed.Run(ctx)
 		cancel()
 	})
 	if i.resyncCheck > 0 {

@@ -18,7 +18,10 @@ func TestEveryOptionReachesTheReflector(t *testing.T) {
 	}
 	reflected := reflect.ValueOf(o.reflector())
 	for _, f := range reflect.VisibleFields(reflected.Type()) {
-		if f.Anonymous || f.Name == "OnWait" { // New sets OnWait
+		switch {
+		case f.Anonymous, f.Name == "OnWait": // New sets OnWait
+			continue
+		case f.Name == "BeforeList", f.Name == "NotOlderThan": // package scopes sets them
 			continue
 		}
 		field := reflected.FieldByIndex(f.Index)

@@ -127,8 +127,8 @@ func (i *Informer[T]) addListener(l *processListener[T], desiredResync time.Dura
 	}
 	l.resync.period = resyncPeriod(desiredResync, i.resyncCheck, i.state == runstate.Running)
 	i.listeners = append(i.listeners, l)
-	if runstate.IsClosed(i.synced) {
-		l.push(&group[T]{replay: i.indexer.Snapshot(), at: time.Now(), completes: true})
+	if synced := runstate.IsClosed(i.synced); synced || i.scopes != nil {
+		l.push(&group[T]{replay: i.indexer.Snapshot(), at: time.Now(), completes: synced})
 		l.wakeUp()
 	}
 	if i.state == runstate.Running {

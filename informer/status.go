@@ -33,6 +33,11 @@ type Status struct {
 	// Check describes the consistency check. It is zero without Options.CheckEvery.
 	Check    CheckStatus
 	Handlers []HandlerStatus
+	// Scopes are the scopes of an informer that Compose made, ordered by name. Reflector then describes all of them:
+	// the error of one that fails, the phase of one that is late, and the sums of their counters.
+	Scopes []ScopeStatus
+	// LateScopes says which scopes have no first list or fail, and why. It is empty if all are well.
+	LateScopes string
 }
 
 // HandlerStatus describes the state of one handler. Its fields are the results of the methods of Registration.
@@ -53,19 +58,24 @@ func (i *Informer[T]) Status() Status {
 	}
 	snapshot := i.indexer.Snapshot()
 	s := Status{
-		Name:            i.reflector.Name(),
+		Name:            i.feed.Name(),
 		Resource:        i.Resource(),
-		Reflector:       i.reflector.Status(),
+		Reflector:       i.feed.Status(),
 		Synced:          runstate.IsClosed(i.synced),
 		Objects:         snapshot.Len(),
 		ResourceVersion: snapshot.ResourceVersion(),
-		Undecodable:     len(i.reflector.Undecodable()),
+		Undecodable:     len(i.feed.Undecodable()),
 		Check:           i.checker.read(),
+	}
+	if i.scopes != nil {
+		s.Scopes, s.LateScopes = i.scopes()
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	s.Running = i.state == runstate.Running
-	if s.Synced {
+	if s.Synced && i.scopes != nil {
+		s.HeardAt = s.Reflector.CaughtUpAt
+	} else if s.Synced {
 		s.HeardAt = i.heardAt
 		if s.Reflector.ResourceVersion == s.ResourceVersion { // the cache shows everything that was received
 			s.HeardAt = latest(s.Reflector.CaughtUpAt, i.heardAt)
@@ -111,11 +121,14 @@ func (s Status) String() string {
 	if s.Reflector.Unversioned {
 		b.WriteString(", objects change without a new version")
 	}
-	if s.Reflector.Err != nil {
+	if s.Reflector.Err != nil && s.LateScopes == "" {
 		fmt.Fprintf(&b, ", after %s: %v", failures(s.Reflector.Attempt), s.Reflector.Err)
 	}
 	if s.Reflector.RetryAfter > 0 {
 		fmt.Fprintf(&b, " (the server asked for a pause of %v)", s.Reflector.RetryAfter)
+	}
+	if s.LateScopes != "" {
+		b.WriteString("; " + s.LateScopes)
 	}
 	return b.String()
 }

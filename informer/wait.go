@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/internal/runstate"
 )
 
-// waiter is one call of WaitFor.
+// waiter is one call of WaitFor or WaitForIn.
 type waiter struct {
-	version string
-	reached chan struct{} // closed when the cache has reached the version
+	version   string
+	namespace *string       // that must have reached the version; nil for all
+	reached   chan struct{} // closed when the cache has reached the version
 }
 
 // WaitFor blocks until the cache has reached a version, by changes or by bookmarks. With the version that a write
@@ -22,7 +24,21 @@ func (i *Informer[T]) WaitFor(ctx context.Context, version string) error {
 	if i.held != nil {
 		return i.held.WaitFor(ctx, version)
 	}
-	w := i.addWaiter(version)
+	return i.waitIn(ctx, nil, version)
+}
+
+// WaitForIn is WaitFor for the objects of one namespace. It differs only if the informer reads from scopes: it waits
+// for the scopes that can have objects of the namespace, and WaitFor waits for all scopes. While there is no such
+// scope, it waits. The namespace of cluster-scoped objects is empty.
+func (i *Informer[T]) WaitForIn(ctx context.Context, namespace, version string) error {
+	if i.scopes == nil {
+		return i.WaitFor(ctx, version)
+	}
+	return i.waitIn(ctx, &namespace, version)
+}
+
+func (i *Informer[T]) waitIn(ctx context.Context, namespace *string, version string) error {
+	w := i.addWaiter(namespace, version)
 	if w == nil {
 		return nil
 	}
@@ -45,13 +61,13 @@ func (i *Informer[T]) await(ctx context.Context, w *waiter) (err error) {
 }
 
 // addWaiter returns nil if the cache has already reached the version.
-func (i *Informer[T]) addWaiter(version string) *waiter {
+func (i *Informer[T]) addWaiter(namespace *string, version string) *waiter {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if runstate.IsClosed(i.synced) && hasReached(i.ResourceVersion(), version) {
+	w := &waiter{version: version, namespace: namespace, reached: make(chan struct{})}
+	if i.satisfies(i.indexer.Snapshot(), w, runstate.IsClosed(i.synced)) {
 		return nil
 	}
-	w := &waiter{version: version, reached: make(chan struct{})}
 	i.waiters = append(i.waiters, w)
 	return w
 }
@@ -62,15 +78,24 @@ func (i *Informer[T]) removeWaiter(w *waiter) {
 	i.waiters = slices.DeleteFunc(i.waiters, func(other *waiter) bool { return other == w })
 }
 
-// wakeWaiters is called under the lock with the version that the cache has reached.
-func (i *Informer[T]) wakeWaiters(version string) {
+// wakeWaiters is called under the lock with the newest state of the cache.
+func (i *Informer[T]) wakeWaiters(now *cache.Snapshot[T]) {
+	synced := i.scopes == nil || runstate.IsClosed(i.synced) // without scopes, a batch comes after a list
 	i.waiters = slices.DeleteFunc(i.waiters, func(w *waiter) bool {
-		if !hasReached(version, w.version) {
+		if !i.satisfies(now, w, synced) {
 			return false
 		}
 		close(w.reached)
 		return true
 	})
+}
+
+func (i *Informer[T]) satisfies(now *cache.Snapshot[T], w *waiter, synced bool) bool {
+	if w.namespace != nil {
+		scopes := now.Scopes()
+		return scopes != nil && scopes.Listed(*w.namespace) && hasReached(scopes.Version(*w.namespace), w.version)
+	}
+	return synced && hasReached(now.ResourceVersion(), w.version)
 }
 
 func hasReached(version, wanted string) bool {

@@ -308,6 +308,9 @@ func (s *state) requireConsistent(o outcome) (repeated bool) {
 // client requests any version.
 func (s state) resumable() bool { return s.version != "" && s.version != "0" }
 
+// beginsList reports whether the next request begins a list.
+func (s state) beginsList() bool { return s.do == watchList || s.do == page && s.list.token == "" }
+
 // chooseList makes the next request a WatchList, or a page while WatchLists are off.
 func (l *limits) chooseList(s *state, now time.Time) {
 	s.do = page

@@ -24,6 +24,7 @@ var goroutines = map[string]string{
 	"leaderelection Elector.hold":         "`Elector.Run` itself",
 	"manager Manager.begin":               "runnable of a `Manager`",
 	"manager UntilSignal":                 "`UntilSignal`",
+	"scopes Set.begin":                    "scope of a `scopes.Set`",
 	"testkit Kit.Start":                   "`testkit`, `testkit/simulation`",
 	"testkit Run":                         "`testkit`, `testkit/simulation`",
 	"testkit/simulation Simulation.start": "`testkit`, `testkit/simulation`",

@@ -44,6 +44,7 @@ var table = []layer{
 	{"packed", "api codec informer"},
 	{"warmstart", "api codec"},
 	{"recording", "api codec internal/quote"},
+	{"scopes", "api deltafifo informer reflector internal/runstate"},
 	{"await", "api apiclient cache deltafifo informer reflector internal/quote"},
 	{"workqueue zapslog", ""},
 	{"controller predicate", "api cache informer workqueue internal/hooks internal/runstate"},
@@ -96,7 +97,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager livepage internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview zapslog warmstart testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer scopes controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview zapslog warmstart testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

@@ -1,0 +1,96 @@
+package informer
+
+import (
+	"context"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/reflector"
+)
+
+// Feed fills the queue of an informer. It is a reflector, or several for an informer that Compose makes. Its methods
+// are those of reflector.Reflector. Only Run blocks.
+type Feed interface {
+	// Run fills the queue until ctx ends, and returns nil then.
+	Run(ctx context.Context) error
+	// Name describes the collection in a few words.
+	Name() string
+	// Status returns what the reflectors are doing.
+	Status() reflector.Status
+	// Undecodable returns the objects whose newest state could not be decoded.
+	Undecodable() []*api.UndecodableError
+	// Relist makes the reflectors list again, and reports whether one of them does.
+	Relist() bool
+	// UseLogger sets the logger before Run, if the options have none.
+	UseLogger(log *zap.Logger)
+	// Logger returns the logger.
+	Logger() *zap.Logger
+}
+
+var _ Feed = (*reflector.Reflector[api.Object])(nil)
+
+// Parts are the parts of an informer that reads from scopes. Package scopes makes them; most programs use that package.
+type Parts struct {
+	// Feed fills the queue. The batches of the queue have a deltafifo.ScopedBatch.
+	Feed Feed
+	// Scopes returns the state of each scope, ordered by name, and a text that says which of them are late and why.
+	Scopes func() (all []ScopeStatus, late string)
+	// Selectors returns the selector of each present scope that can have objects of a namespace.
+	Selectors func(namespace string) []api.Selector
+}
+
+// Compose returns an informer whose queue is filled by a feed. make gets the new queue, and the options of a reflector
+// that follow from o. lw tells the resource; the informer does not call its other methods. Compose panics if
+// Options.Hold is set.
+func Compose[T api.Object](
+	lw api.ListerWatcher[T], o Options[T], make func(*deltafifo.DeltaFIFO[T], reflector.Options[T]) Parts,
+) *Informer[T] {
+	if o.Hold != nil {
+		panic("informer: Compose cannot use Options.Hold; leave it nil")
+	}
+	i := newInformer(lw, o)
+	p := make(i.fifo, o.reflector())
+	i.scopes, i.selectors = p.Scopes, p.Selectors
+	i.setFeed(p.Feed)
+	return i
+}
+
+// ScopeStatus describes one scope of an informer.
+type ScopeStatus struct {
+	Name      string
+	Namespace string // empty means all
+	Selector  api.Selector
+	// Synced reports whether the cache holds the first list of the scope.
+	Synced bool
+	// Queued reports that the scope waits until fewer lists are in progress.
+	Queued          bool
+	Objects         int
+	ResourceVersion string // of the scope in the cache
+	Undecodable     int
+	Reflector       reflector.Status
+}
+
+// Selectors returns the selectors with which the informer reads objects of a namespace at present. The cache may not
+// have these objects yet; see cache.Snapshot.Scopes. scoped is false if the informer has one stream; then Options and
+// ListerWatcher say what it reads.
+func (i *Informer[T]) Selectors(namespace string) (selectors []api.Selector, scoped bool) {
+	if i.selectors == nil {
+		return nil, false
+	}
+	return i.selectors(namespace), true
+}
+
+// completeScopes notes what a batch says about scopes. The informer's lock is held. The handlers have got the objects
+// of each scope as they came, so the end of the initial list has no objects.
+func (i *Informer[T]) completeScopes(b *deltafifo.ScopedBatch, at time.Time) {
+	for _, applied := range b.Applied {
+		close(applied)
+	}
+	if b.Complete {
+		close(i.synced)
+		i.broadcast(&group[T]{at: at, completes: true})
+	}
+}

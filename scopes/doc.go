@@ -1,0 +1,51 @@
+// Package scopes is an informer that reads from many scopes: namespaces, or selectors of one resource. Each scope is
+// one list and watch stream with its own version, status and errors. Scopes can be added and removed while the informer
+// runs. All objects are in one cache, for one set of handlers:
+//
+//	ListerWatcher → Reflector → Scope ─┐
+//	ListerWatcher → Reflector → Scope ─┼→ DeltaFIFO → informer.Informer → handlers
+//	ListerWatcher → Reflector → Scope ─┘
+//
+// Read scopes.go for the set, member.go for one scope and the bound on lists, feed.go for Run and the status, and
+// follow.go for scopes that follow objects. deltafifo.Scopes decides what a change is.
+//
+// # Example
+//
+//	set := scopes.New(pods, scopes.Options[*corev1.Pod]{})
+//	err := set.Add(scopes.Scope[*corev1.Pod]{Source: apiclient.NewPartial[*corev1.Pod](client, pods, "team-a")})
+//	go set.Run(ctx)
+//	<-set.Synced()                            // every scope has its first list
+//	done := set.Remove("team-a", scopes.Notify) // handlers get a deletion of each object
+//
+// See Example and ExampleFollow. Use set.Informer for controllers and clients, and add the set to a manager.
+//
+// # Promises
+//
+//  1. What the list of a scope lacks is deleted in that scope only. A scope that fails delays and changes no other.
+//  2. An object that moves to another scope is an update, if the other scope receives it within a second.
+//  3. If scopes have common objects, the cache has the newest state of each. It deletes an object when no scope has it.
+//  4. Each handler gets a legal history of each object, also while scopes come and go. Only a Silent removal deletes
+//     objects without a notification.
+//  5. A snapshot has the version of each scope. WaitForIn, and reads, gates and overlays of package cachedclient, wait
+//     for the scopes of one namespace only.
+//  6. Status says which scopes are late and why. Synced waits for the scopes that were added before Run or that the
+//     followed objects have at first; removing a late one ends its wait.
+//  7. At most Options.MaxLists lists are in progress at once.
+//  8. A scope costs less than 30 KB besides its objects and its connection.
+//
+// # Concurrency
+//
+// Each scope has a goroutine, which calls its source and the callbacks of Options. So callbacks may run on several
+// goroutines at once. Every method may be called on any goroutine, before, during and after Run. Only Run blocks.
+//
+// # Limits
+//
+// All scopes must be of one server, because a new scope begins with a list that is not older than what the set has. Use
+// an informer for each cluster. Options.Hold must be nil, and Options.CheckEvery has no effect. Handlers get the
+// objects of a scope when its first list is complete, which may be before Synced.
+//
+// # Differences from client-go
+//
+// client-go has an informer for each namespace, each with its own indexes and handlers. controller-runtime's
+// multi-namespace cache has a fixed set of namespaces, and reads ask each of them.
+package scopes

@@ -1,0 +1,195 @@
+package scopes
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/deltafifo"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/runstate"
+	"github.com/leatproject/leat/reflector"
+)
+
+// ErrNameTaken matches the error of Add for a name that another scope of the set has.
+var ErrNameTaken = errors.New("scopes: the name is taken")
+
+// defaultMaxLists is Options.MaxLists if it is 0.
+const defaultMaxLists = 16
+
+// Scope is one list and watch stream of an informer.
+type Scope[T any] struct {
+	// Name identifies the scope in its set. The default is the namespace of the source, or "all", and the selector.
+	Name string
+	// Source lists and watches the objects. If it has a method Namespace() string that returns a namespace, the scope
+	// has objects of this namespace only.
+	Source api.ListerWatcher[T]
+	// Selector restricts which objects of the source are read.
+	Selector api.Selector
+}
+
+// Options are the options of a Set. Those of the informer hold for each scope, except Selector, which must be empty,
+// and Hold, which must be nil. Callbacks may run on several goroutines at once, one for each scope.
+type Options[T api.Object] struct {
+	informer.Options[T]
+	// MaxLists is the largest number of lists in progress at once. A WatchList counts until its initial state is
+	// complete. 0 means 16.
+	MaxLists int
+}
+
+// Set is an informer that reads from scopes. Use the Informer for caches, clients and controllers.
+type Set[T api.Object] struct {
+	*informer.Informer[T]
+
+	resource api.Resource
+	queue    *deltafifo.Scopes[T]
+	each     reflector.Options[T] // of each scope
+	lists    chan struct{}        // has an element for each list in progress
+	active   sync.WaitGroup       // the goroutines of Run
+
+	mu        sync.Mutex // guards the fields below
+	log       *zap.Logger
+	ownLogger bool
+	members   map[string]*member[T]
+	state     runstate.State
+	start     func(*member[T]) // starts the goroutine of a scope; nil unless Run is active
+	followed  []informer.Registration
+	fatal     error
+}
+
+// New returns a set without scopes, for objects of one resource. It panics if Options.Selector or Options.Hold is set.
+func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
+	if o.Selector != (api.Selector{}) {
+		panic("scopes: Options.Selector has no effect; set Scope.Selector of each scope")
+	}
+	if o.MaxLists <= 0 {
+		o.MaxLists = defaultMaxLists
+	}
+	s := &Set[T]{
+		resource: resource, lists: make(chan struct{}, o.MaxLists), members: map[string]*member[T]{},
+		log: cmp.Or(o.Logger, zap.NewNop()), ownLogger: o.Logger != nil,
+	}
+	s.Informer = informer.Compose(collection[T]{resource}, o.Options,
+		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Parts {
+			s.queue, s.each = deltafifo.NewScopes(q), each
+			return informer.Parts{Feed: feed[T]{s}, Scopes: s.status, Selectors: s.queue.Selectors}
+		})
+	return s
+}
+
+// Add adds a scope, before Run or while it runs. A scope of a running set begins with a list that is not older than
+// what the set has reached. The error matches ErrNameTaken, or informer.ErrStopped if Run is ending. The source must be
+// of the resource of the set.
+func (s *Set[T]) Add(scope Scope[T]) error {
+	if scope.Source == nil {
+		return errors.New("scopes: Scope.Source is nil; set it to a ListerWatcher")
+	}
+	if r := scope.Source.Resource(); r != s.resource {
+		return fmt.Errorf("scopes: the scope is of %s, and the set is of %s", r, s.resource)
+	}
+	named := scope.Name != ""
+	scope.Name = cmp.Or(scope.Name, defaultName(scope))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state >= runstate.Ending {
+		return fmt.Errorf("add scope %s of %s: %w", scope.Name, s.resource, informer.ErrStopped)
+	}
+	if s.members[scope.Name] != nil {
+		return fmt.Errorf("add scope %s of %s: %w", scope.Name, s.resource, ErrNameTaken)
+	}
+	m := s.newMember(scope, named)
+	s.members[scope.Name] = m
+	if s.start != nil {
+		s.start(m)
+	}
+	return nil
+}
+
+// Removal says what handlers get when a scope is removed.
+type Removal int
+
+const (
+	// Notify calls handlers with a deletion of each object, with an unknown final state.
+	Notify Removal = iota
+	// Silent calls no handler, because another process has taken the objects over.
+	Silent
+)
+
+// Remove removes a scope and its objects, except those that another scope has. It does not wait. The returned channel
+// is closed when the cache does not have the objects any more. It is nil if there is no scope of this name or if Run is
+// ending, and it is not closed if the set stops before.
+func (s *Set[T]) Remove(name string, r Removal) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.members[name]
+	if m == nil || s.state >= runstate.Ending {
+		return nil
+	}
+	delete(s.members, name)
+	m.remove(r == Silent)
+	return m.gone
+}
+
+// ScopeSynced returns a channel that is closed when the cache has the first list of a scope. It is nil if there is no
+// scope of this name. If the scope is removed before, the channel is never closed.
+func (s *Set[T]) ScopeSynced(name string) <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.members[name]; m != nil {
+		return m.store.Listed()
+	}
+	return nil
+}
+
+// Names returns the names of the scopes in ascending order.
+func (s *Set[T]) Names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.members))
+}
+
+// defaultName names a scope by its namespace and its selector.
+func defaultName[T any](s Scope[T]) string {
+	name := cmp.Or(namespaceOf(s.Source), "all")
+	if s.Selector.Labels != "" {
+		name += ", labels " + s.Selector.Labels
+	}
+	if s.Selector.Fields != "" {
+		name += ", fields " + s.Selector.Fields
+	}
+	return name
+}
+
+func namespaceOf[T any](lw api.ListerWatcher[T]) string {
+	if confined, ok := lw.(interface{ Namespace() string }); ok {
+		return confined.Namespace()
+	}
+	return ""
+}
+
+// collection is the ListerWatcher of the informer. Only the scopes have requests.
+type collection[T any] struct{ resource api.Resource }
+
+var errNoRequest = errors.New("scopes: the informer reads from scopes; use the source of a scope")
+
+// Resource implements api.ListerWatcher.
+func (c collection[T]) Resource() api.Resource { return c.resource }
+
+// List implements api.ListerWatcher. It fails.
+func (c collection[T]) List(context.Context, api.Options[T], func(T) error) (metav1.ListMeta, error) {
+	return metav1.ListMeta{}, errNoRequest
+}
+
+// Watch implements api.ListerWatcher. It fails.
+func (c collection[T]) Watch(context.Context, api.Options[T]) iter.Seq2[api.Event[T], error] {
+	return func(yield func(api.Event[T], error) bool) { yield(api.Event[T]{}, errNoRequest) }
+}
