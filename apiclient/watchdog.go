@@ -60,7 +60,7 @@ type watchdog struct {
 	timer   *time.Timer
 	epoch   time.Time
 	silence atomic.Int64 // the limit, a time.Duration; it only grows
-	reading atomic.Int64 // when the Read in progress began: nanoseconds after epoch, at least 1; 0 between two Reads
+	reading atomic.Int64 // when the Read in progress began: nanoseconds after epoch, plus 1; 0 between two Reads
 	stopped atomic.Bool
 }
 
@@ -114,7 +114,7 @@ func (d *watchdog) fire() {
 	silence, reading := time.Duration(d.silence.Load()), d.reading.Load()
 	left := silence
 	if reading > 0 {
-		left -= time.Since(d.epoch) - time.Duration(reading)
+		left -= time.Since(d.epoch) - time.Duration(reading-1)
 	}
 	if left <= 0 {
 		d.cancel(call.Cause{Err: &WatchTimeoutError{Silence: silence}})
@@ -141,7 +141,7 @@ func (o *observed) Read(p []byte) (int, error) {
 	if o.dog == nil || !o.dog.limited {
 		return o.Reader.Read(p)
 	}
-	o.dog.reading.Store(max(1, int64(time.Since(o.dog.epoch))))
+	o.dog.reading.Store(int64(time.Since(o.dog.epoch)) + 1)
 	n, err := o.Reader.Read(p)
 	o.dog.reading.Store(0)
 	return n, err
