@@ -23,6 +23,7 @@ const settleTime = time.Second
 type generation struct {
 	http        *http.Client
 	certificate *tls.Certificate // the client's; may be nil
+	opening     *opening         // nil if requests never share a connection, or if that is not known
 
 	owner    *Transports // its mutex guards the fields below
 	inFlight int         // requests whose answer is not closed
@@ -71,9 +72,13 @@ func (ts *Transports) newGeneration(rt http.RoundTripper, certificate *tls.Certi
 func (ts *Transports) generation(certificate *tls.Certificate) *generation {
 	base := newTransport(ts.o, ts.authorities.Roots(), clientCertificate{certificate, &ts.asked}, ts.sent)
 	if ts.user != nil {
-		return ts.newGeneration(&wrapped{base: base, user: ts.user}, certificate)
+		return ts.newGeneration(&wrapped{base: base, user: ts.user}, certificate) // it may hide connections
 	}
-	return ts.newGeneration(base, certificate)
+	g := ts.newGeneration(base, certificate)
+	if !ts.o.DisableHTTP2 {
+		g.opening = newOpening()
+	}
+	return g
 }
 
 // acquire returns the generation for a client certificate and the newest authorities, for one request. The caller calls

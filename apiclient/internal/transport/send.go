@@ -29,7 +29,9 @@ func (ts *Transports) Send(req *http.Request, certificate *tls.Certificate, pati
 	if ts.o.HeaderTimeout > 0 && req.Method == http.MethodGet && !patient {
 		timer = time.AfterFunc(ts.o.HeaderTimeout, func() { cancel(&HeaderTimeoutError{after: ts.o.HeaderTimeout}) })
 	}
-	resp, err := g.http.Do(req.WithContext(ctx))
+	opening, opened := g.opening.begin(ctx, req.URL.Scheme)
+	resp, err := g.http.Do(req.WithContext(opening))
+	opened()
 	if timer != nil && !timer.Stop() && err == nil {
 		err = context.Cause(ctx) // the answer arrived while the time limit ended
 		_ = resp.Body.Close()
