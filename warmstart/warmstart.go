@@ -142,6 +142,16 @@ func (w *ListerWatcher[T]) Namespace() string {
 	return ""
 }
 
+// Metadata returns the metadata of the source for consistency checks of an informer, or nil if the source has none.
+func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
+	if source, ok := w.source.(interface {
+		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
+	}); ok {
+		return source.Metadata()
+	}
+	return nil
+}
+
 // List lists from the file at the first request, if the file can be used. Later it does what List of the source does.
 // It blocks while the file is read.
 func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -24,6 +25,7 @@ import (
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/listerwatchertest"
+	"github.com/leatproject/leat/packed"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
 	"github.com/leatproject/leat/testserver/faults"
@@ -224,6 +226,25 @@ func warm[T api.Object](t *testing.T, valueOf func(T) string) {
 				require.NoError(m, w.Close())
 			}
 		})
+	})
+}
+
+// TestPackedInformer holds the objects as bytes, and checks them against the server.
+func TestPackedInformer(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		o := informer.Options[*configMap]{Hold: packed.Bytes[*configMap](), CheckEvery: time.Minute}
+		m.start(o).end()
+		m.set("a", "2")
+		p := m.start(o)
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		require.Equal(m, []string{"watch"}, p.requests())
+		<-time.After(2 * time.Minute)
+		check := p.inf.Status().Check
+		require.NotZero(m, check.Checks)
+		require.NoError(m, check.Err)
+		require.Zero(m, check.Missed)
+		p.end()
 	})
 }
 
