@@ -2,7 +2,7 @@
 
 GO ?= go
 TOOL = $(GO) tool -modfile=$(CURDIR)/tools/go.mod
-MODULES = . adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd bench e2e e2e/conformance e2e/servers tools
+MODULES = . adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance e2e/servers tools
 PLATFORMS = linux/arm linux/arm64 darwin/arm64 windows/amd64
 
 # How long make fuzz stays with each target, and of which packages.
@@ -17,7 +17,7 @@ KUBERNETES := $(shell awk '$$1 == "k8s.io/kubernetes" { print $$2 }' e2e/servers
 SERVERS = e2e/bin/etcd e2e/bin/kube-apiserver e2e/bin/kube-controller-manager e2e/bin/kubectl
 
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-cluster test-bench conformance conformance-all bench bench-compare bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
+.PHONY: help demo test test-cluster test-bench page-test conformance conformance-all bench bench-compare bench-quick bench-real e2e soak servers lint lint-format lint-vet lint-static lint-tidy vuln fuzz fuzz-quick mutate
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ RACE ?=
 test-cluster: ## the tests of the typed server, and of the adapter that is tested against it
 	$(GO) test -C testserver/cluster $(RACE) ./...
 	$(GO) test -C adapter/controllerruntime $(RACE) ./...
+
+page-test: ## the live page in a Chromium (half a minute; needs chromium, or its path in CHROMIUM)
+	$(GO) test -C livepage/browsertest -count=1 .
 
 # One package after the other (-p 1): go test then prints as it goes, and one API server is enough for two cores. The
 # race detector leaves out the comparison, which contains Kubernetes.
@@ -124,7 +127,7 @@ lint-tidy:
 
 lint-vet:
 	@echo "go vet"; $(GO) vet ./...
-	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd bench e2e e2e/conformance; do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
+	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance; do echo "go vet in $$module"; $(GO) -C $$module vet ./...; done
 	@set -e; for platform in $(PLATFORMS); do \
 		echo "go vet for $$platform"; \
 		CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/} $(GO) vet ./... || \
@@ -133,7 +136,7 @@ lint-vet:
 
 lint-static:
 	@echo "staticcheck"; $(TOOL) staticcheck ./...
-	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd bench e2e e2e/conformance; do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
+	@set -e; for module in adapter/clientgo adapter/controllerruntime adapter/otel testserver/cluster packed/zstd livepage/browsertest bench e2e e2e/conformance; do echo "staticcheck in $$module"; (cd $$module && $(TOOL) staticcheck ./...); done
 
 vuln: ## known vulnerabilities that the code can reach (govulncheck; asks vuln.go.dev)
 	$(TOOL) govulncheck ./...

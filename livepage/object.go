@@ -48,8 +48,8 @@ type objectState struct {
 	Key        string      `json:"key"`
 	Cached     bool        `json:"cached"`
 	Pinned     bool        `json:"pinned"`
-	Versions   []version   `json:"versions"` // those after the request's sequence number
-	Reconciles []reconcile `json:"reconciles"`
+	Versions   []version   `json:"versions"`   // those after the request's sequence number
+	Reconciles []reconcile `json:"reconciles"` // oldest first
 	Working    []working   `json:"working"`
 }
 

@@ -99,7 +99,7 @@ function options({ def, plot }) {
     },
     axes: [
       { ...axis, grid: { show: false }, size: 22, space: 90, values: (u, splits) => splits.map(clock) },
-      { ...axis, size: 52, space: 26, incrs: WHOLE, ...(def.log && { splits: decades }), values: (u, splits) => splits.map((v, i) => (def.log && splits.length > 4 && i % 2 ? "" : def.format(v).replace(".0", ""))) },
+      { ...axis, size: 52, space: 26, incrs: WHOLE, ...(def.log && { splits: decades, filter: (u, splits) => splits }), values: (u, splits) => splits.map((v, i) => (def.log && splits.length > 4 && i % 2 ? "" : def.format(v).replace(".0", ""))) },
     ],
     series: [{}, ...def.series.map((s) => ({ label: s.label, stroke: colour(s.colour), width: 1.5, spanGaps: true, points: { show: false } }))],
   };

@@ -161,9 +161,9 @@ export class OneObject {
   render() {
     const s = this.state;
     this.versions.update([...this.all].reverse());
-    this.reconciles.update([...s.Reconciles ?? s.reconciles].reverse(), s);
+    this.reconciles.update([...s.reconciles].reverse(), s);
     const v = this.all.find((x) => x.sequence === this.shown);
-    this.axis.replaceChildren(overview(this.all, s, v, (n) => this.select(n)));
+    this.axis.replaceChildren(overview(this.axis.clientWidth || 1000, this.all, s, v, (n) => this.select(n)));
     if (!v) return;
     const answers = s.reconciles.filter((r) => r.Causes?.some((c) => c.Object === s.key && c.Version === v.version));
     this.journey.replaceChildren(journey(v, answers));
@@ -191,18 +191,18 @@ const svg = (tag, attributes, ...children) => {
 };
 
 // overview draws states and reconciles on one time axis.
-function overview(versions, s, shown, select) {
-  const W = 1000, H = 84, left = 90, right = 12;
+function overview(W, versions, s, shown, select) {
+  const H = 84, left = 84, right = 10, ticks = W > 600 ? 4 : 2;
   const times = [...versions.map((v) => v.stored), ...s.reconciles.map((r) => micros(r.Started))].filter(Boolean);
   const to = s.now, from = Math.min(to - 10e6, ...times);
   const x = (t) => left + ((t - from) / (to - from)) * (W - left - right);
-  const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${plural(versions.length, "state")} and ${plural(s.reconciles.length, "reconcile")} in the last ${duration((to - from) / 1e6)}`, preserveAspectRatio: "none" });
+  const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${plural(versions.length, "state")} and ${plural(s.reconciles.length, "reconcile")} in the last ${duration((to - from) / 1e6)}`});
   for (const [y, label] of [[20, "states"], [48, "reconciles"]]) {
     g.append(svg("line", { x1: left, x2: W - right, y1: y, y2: y, class: "lane" }), svg("text", { x: 0, y: y + 4, class: "tick" }, label));
   }
-  for (let i = 0; i <= 4; i++) {
-    const t = from + ((to - from) * i) / 4;
-    g.append(svg("text", { x: x(t), y: 78, class: "tick", "text-anchor": i === 0 ? "start" : i === 4 ? "end" : "middle" }, i === 4 ? "now" : ago((to - t) / 1e6)));
+  for (let i = 0; i <= ticks; i++) {
+    const t = from + ((to - from) * i) / ticks;
+    g.append(svg("text", { x: x(t), y: 78, class: "tick", "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle" }, i === ticks ? "now" : ago((to - t) / 1e6)));
   }
   for (const r of s.reconciles) {
     const a = micros(r.Started), width = Math.max(3, x(a + r.Took / 1000) - x(a));
