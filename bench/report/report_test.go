@@ -140,6 +140,31 @@ func TestCharts(t *testing.T) {
 	require.NotContains(t, draw("a < b", nil), "a < b")
 }
 
+func TestWhereLeatIsWorse(t *testing.T) {
+	entrant := func(label string, figures map[string][]float64) runner.EntrantResult {
+		return runner.EntrantResult{Label: label, Rounds: figures}
+	}
+	r := &runner.Result{Rows: []runner.RowResult{{
+		Name: "row", Title: "Row", Columns: []string{"p99 us", "events/s", "B/event", "writes/s, spinning"},
+		Entrants: []runner.EntrantResult{
+			entrant("leat, A", map[string][]float64{"p99 us": {30}, "events/s": {100}, "B/event": {104}, "writes/s, spinning": {1}}),
+			entrant("leat, B", map[string][]float64{"p99 us": {900}}),
+			entrant("client-go, A", map[string][]float64{"p99 us": {20}, "events/s": {400}, "B/event": {100}, "writes/s, spinning": {9}}),
+			entrant("no library, A", map[string][]float64{"p99 us": {1}}),
+		},
+	}}}
+	r.Rows[0].Entrants = append(r.Rows[0].Entrants, runner.EntrantResult{
+		Label: "controller-runtime, A", Failure: "it failed", Rounds: map[string][]float64{"p99 us": {1}},
+	})
+	require.Equal(t, []behind{
+		{"Row", "events/s", "leat, A", "client-go, A", 100, 400, 4},
+		{"Row", "p99 us", "leat, A", "client-go, A", 30, 20, 1.5},
+	}, worse(r))
+	var b strings.Builder
+	writeWorse(&b, &runner.Result{}, nil)
+	require.Contains(t, b.String(), "In no figure of this run")
+}
+
 var rewrite = flag.Bool("rewrite", false, "write testdata/page.md again")
 
 func TestPage(t *testing.T) {

@@ -40,7 +40,10 @@ func outcome(v *Verdict) (mark, value, bound string) {
 	if v.Least != nil {
 		sign = "≥ "
 	}
-	if v.Most == nil && v.Least == nil || !v.Measured {
+	switch {
+	case !v.Measured:
+		return "not measured", "–", "–"
+	case v.Most == nil && v.Least == nil:
 		return "missed", "–", "–"
 	}
 	mark = "missed"
@@ -79,6 +82,7 @@ func Missed(verdicts []Verdict, all bool) (n int) {
 func Markdown(r *runner.Result, verdicts []Verdict, charts []string) string {
 	var b strings.Builder
 	b.WriteString(intro)
+	writeWorse(&b, r, verdicts)
 	for _, c := range charts {
 		fmt.Fprintf(&b, "![%s](benchmarks/%s.svg)\n\n", chartTitle(c), c)
 	}

@@ -1,0 +1,98 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/leatproject/leat/bench/runner"
+)
+
+// behind is a figure in which leat is worse than a peer with the same setting.
+type behind struct {
+	row, metric, subject, peer string
+	figure, peerIs             float64
+	factor                     float64 // how many times worse, above 1
+}
+
+// leastBehind is the smallest difference that counts. Medians of two runs differ by as much.
+const leastBehind = 1.05
+
+// worse returns these figures of a run, the largest factor first.
+func worse(r *runner.Result) (all []behind) {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for j := range row.Entrants {
+			for k := range row.Entrants {
+				if isPeer(row, &row.Entrants[j], &row.Entrants[k]) {
+					all = append(all, compare(row, &row.Entrants[j], &row.Entrants[k])...)
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b behind) int { return cmp.Compare(b.factor, a.factor) })
+	return all
+}
+
+// isPeer reports whether an entrant is not leat and has the setting of an entrant of leat: the part of the label behind
+// the library. In a row where others have one setting, it is the peer of all.
+func isPeer(row *runner.RowResult, own, other *runner.EntrantResult) bool {
+	library, setting, _ := strings.Cut(own.Label, ", ")
+	peer, has, _ := strings.Cut(other.Label, ", ")
+	if !strings.HasPrefix(library, "leat") || strings.HasPrefix(peer, "leat") || peer == "no library" || own.Failure+other.Failure != "" {
+		return false
+	}
+	return setting == has || row.Name == "servers" || row.Name == "server-memory"
+}
+
+func compare(row *runner.RowResult, own, other *runner.EntrantResult) (all []behind) {
+	for _, metric := range row.Columns {
+		figure, measured := own.Median(metric)
+		peerIs, has := other.Median(metric)
+		if !measured || !has || strings.HasSuffix(metric, ", spinning") {
+			continue
+		}
+		factor := figure / peerIs
+		if isRate(metric) {
+			factor = peerIs / figure
+		}
+		if factor >= leastBehind { // not if both are zero
+			all = append(all, behind{row.Title, metric, own.Label, other.Label, figure, peerIs, factor})
+		}
+	}
+	return all
+}
+
+// isRate reports whether more of a metric is better.
+func isRate(metric string) bool {
+	return metric == "of spinning" || slices.ContainsFunc([]string{"events/", "deliveries/", "writes/", "reads/"}, func(of string) bool {
+		return strings.HasPrefix(metric, of)
+	})
+}
+
+// writeWorse names what leat is worse at.
+func writeWorse(b *strings.Builder, r *runner.Result, verdicts []Verdict) {
+	b.WriteString("## Where leat is worse\n\n")
+	var missed []string
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Measured && !v.Met {
+			_, value, bound := outcome(v)
+			missed = append(missed, fmt.Sprintf("%s (%s%s: %s, and not %s)", v.ID, v.What, against(v), value, bound))
+		}
+	}
+	if len(missed) > 0 {
+		fmt.Fprintf(b, "%s\n\n", wrap("Missed targets: "+strings.Join(missed, "; ")+"."))
+	}
+	all := worse(r)
+	if len(all) == 0 {
+		b.WriteString("In no figure of this run is a peer with the same setting better by 5 % or more.\n\n")
+		return
+	}
+	fmt.Fprintf(b, "%s\n\n| | figure | leat | peer | times worse |\n|---|---|---:|---:|---:|\n",
+		wrap("A peer with the same setting is better by 5 % or more in these figures of this run:"))
+	for _, w := range all {
+		fmt.Fprintf(b, "| %s | %s | %s: %s | %s: %s | %s |\n", w.row, w.metric, w.subject, number(w.figure), w.peer, number(w.peerIs), number(w.factor))
+	}
+	b.WriteString("\n")
+}
