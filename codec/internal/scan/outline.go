@@ -27,8 +27,8 @@ const (
 
 	// MaxNoted is the largest position of a token.
 	MaxNoted = Odd - 1
-	// firstTokens is the initial capacity; it suffices for a typical object.
-	firstTokens = 1 << 10
+	// firstTokens is the initial capacity. It suffices for a small object or a bookmark: most watches are silent.
+	firstTokens = 1 << 7
 	// keptTokens is the largest capacity that an empty outline keeps.
 	keptTokens = 64 << 10
 	// bytesPerToken is the smallest number of bytes per token in a large object. Without this limit, an object that

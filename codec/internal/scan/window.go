@@ -5,7 +5,8 @@ import (
 )
 
 const (
-	firstWindow = 16 << 10  // bytes of the first read: a few objects
+	firstWindow = 2 << 10   // bytes of the first read: an event, because a program may have a thousand silent watches
+	usualWindow = 16 << 10  // a window that a read fills doubles up to this size: a few objects
 	keptWindow  = 256 << 10 // a larger buffer is released as soon as it is empty
 )
 
@@ -110,6 +111,8 @@ func (w *Window) makeRoom() error {
 		return &TooLarge{Limit: w.limit}
 	case held == 0 && (len(w.buf) == 0 || len(w.buf) > keptWindow):
 		w.buf, w.lo, w.hi = make([]byte, min(firstWindow, w.limit)), 0, 0
+	case held == 0 && w.hi == len(w.buf) && len(w.buf) < min(usualWindow, w.limit):
+		w.buf, w.lo, w.hi = make([]byte, min(2*len(w.buf), w.limit)), 0, 0
 	case held == 0:
 		w.lo, w.hi = 0, 0
 	case w.hi < len(w.buf):
