@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// firstSlots and maxSlots are the numbers of strings that are kept at first and at most. The table grows when half
-	// of its places are taken, so that a program with hundreds of resources does not take 112 KB for each.
+	// firstSlots and maxSlots are the numbers of strings that are kept at first and at most. The table grows with the
+	// strings, so that a program with hundreds of resources does not take 112 KB for each.
 	firstSlots = 1 << 7
 	maxSlots   = 1 << 12
 	// maxInterned is the largest length of a kept string, in bytes.
@@ -96,10 +96,17 @@ func (n *Interner) find(b []byte) any {
 		return nil
 	}
 	kept := t.keep(at, mark, b)
-	if int(t.taken.Load()) > len(t.marks)/2 && len(t.marks) < maxSlots {
+	if t.isTight(kept == nil) {
 		n.grow(t)
 	}
 	return kept
+}
+
+// isTight reports whether a larger table would help, after a string that found no place if lost is set. A table that is
+// an eighth full rarely has three strings with the same two places.
+func (t *table) isTight(lost bool) bool {
+	taken, size := int(t.taken.Load()), len(t.marks)
+	return size < maxSlots && (taken > size/2 || lost && taken > size/8)
 }
 
 // grow replaces t by a larger table with the same strings. A string that another goroutine stores in t meanwhile is
@@ -111,7 +118,7 @@ func (n *Interner) grow(t *table) {
 	if n.table.Load() != t {
 		return // another goroutine has done it
 	}
-	larger := newTable(min(4*len(t.marks), maxSlots))
+	larger := newTable(2 * len(t.marks))
 	for i := range t.kept {
 		text, ok := t.kept[i].Load().(string)
 		if !ok {

@@ -83,7 +83,16 @@ func (h *hasher) of(p *Parts, b []byte) tag {
 	return tag{binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])}
 }
 
-func (p *Parts) shard(t tag) *shard { return &p.shards[t[1]>>61] }
+// place returns bits that select the places of a tag. AES-GCM is linear: tags of texts that differ in a few bits differ
+// in a few patterns, and so they would crowd a few places. Multiplication is not linear.
+func (t tag) place() uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	x := t[0] * odd
+	x = (x ^ x>>32 ^ t[1]) * odd
+	return x ^ x>>32
+}
+
+func (p *Parts) shard(t tag) *shard { return &p.shards[t.place()>>61] }
 
 // find returns the value of a part. If at is nil, keep reports whether a new value should be kept.
 func (p *Parts) find(f *messageField, t tag) (at *byte, len int, keep bool) {
@@ -99,7 +108,7 @@ func (p *Parts) find(f *messageField, t tag) (at *byte, len int, keep bool) {
 			return nil, 0, true
 		}
 	}
-	seen, mark := &s.seen[t[1]&uint64(cap(s.seen)-1)], uint32(t[0]>>32)|1
+	seen, mark := &s.seen[t.place()>>20&uint64(cap(s.seen)-1)], uint32(t[0]>>32)|1
 	keep = f.keepFirst || *seen == mark
 	*seen = mark
 	return nil, 0, keep
@@ -115,7 +124,7 @@ func (p *Parts) keep(f *messageField, t tag, at *byte, len int) {
 
 // set returns the places of a tag.
 func (s *shard) set(t tag) []part {
-	at := int(t[0]) & (len(s.parts) - 1) &^ (partWays - 1)
+	at := int(t.place()) & (len(s.parts) - 1) &^ (partWays - 1)
 	return s.parts[at : at+partWays]
 }
 
