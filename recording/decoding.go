@@ -22,6 +22,7 @@ type decoding[T api.Object] struct {
 	broken  bool      // records are missing
 	over    bool
 
+	head   []byte // the beginning of the stream, until the kind is known
 	rest   []byte // of the current record
 	ended  error  // what a Read returns after the last record; nil before it
 	resume func() (struct{}, bool)
@@ -53,7 +54,7 @@ func (d *decoding[T]) reportable(err error) bool {
 
 // feed passes the data of a record to the decoder.
 func (d *decoding[T]) feed(data []byte) {
-	d.kind.sniff(d.stream, data)
+	d.sniff(data)
 	d.rest = data
 	d.resume()
 }

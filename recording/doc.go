@@ -32,6 +32,8 @@
 //     which bytes and which times are missing.
 //  6. A timeline has at every moment what an informer of the client had cached.
 //  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test.
+//  8. A ring keeps the changes of its last minutes and the state before them, within its bounds, and writes both to a
+//     file.
 //
 // # Concurrency
 //

@@ -111,7 +111,7 @@ func recordForever(path string) {
 
 // TestMemoryIsBounded records 400 MB in a stream without an end, and thousands of streams. The heap does not grow.
 func TestMemoryIsBounded(t *testing.T) {
-	r, err := recording.New(io.Discard, recording.Options{Wait: true, Compression: recording.Plain()})
+	r, err := recording.New(io.Discard, recording.Options{Wait: true, Backlog: 1 << 20, Compression: recording.Plain()})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

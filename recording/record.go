@@ -41,10 +41,10 @@ func (s *Stream) Resource() api.Resource {
 }
 
 // scope identifies what the streams of one informer have in common.
-type scope struct{ group, version, plural, namespace, labels, fields string }
+type scope struct{ group, version, plural, namespace, labels, fields, contentType string }
 
 func (s *Stream) scope() scope {
-	return scope{s.Group, s.Version, s.Plural, s.Namespace, s.Options["labelSelector"], s.Options["fieldSelector"]}
+	return scope{s.Group, s.Version, s.Plural, s.Namespace, s.Options["labelSelector"], s.Options["fieldSelector"], s.ContentType}
 }
 
 // RecordKind says what a Record is.

@@ -66,6 +66,9 @@ type Recorder struct {
 	dirty chan struct{} // has an element if there is something to write
 	much  chan struct{} // has an element if a block or more waits
 
+	writing sync.Mutex // guards sink and used; held while the backlog is written
+	used    backlog    // the last one that was written
+
 	mu      sync.Mutex // guards the fields below
 	state   recorderState
 	backlog backlog
@@ -81,7 +84,7 @@ const (
 	over
 )
 
-// sink is where a Recorder writes. It belongs to the goroutine of Run.
+// sink is where a Recorder writes. Recorder.writing guards it.
 type sink interface {
 	opened(*Stream)
 	data(id uint64, at time.Time, data []byte)
@@ -212,10 +215,12 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.backlog = backlog{}
 	r.drained.Broadcast()
 	r.mu.Unlock()
+	r.writing.Lock()
 	if err == nil {
 		r.process(rest)
 		err = r.sink.close()
 	}
+	r.writing.Unlock()
 	if err != nil && r.o.OnError != nil {
 		r.o.OnError(err)
 		<-ctx.Done()
@@ -228,7 +233,6 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) write(ctx context.Context) error {
 	timer := time.NewTimer(flushInterval)
 	defer timer.Stop()
-	var used backlog
 	for {
 		select {
 		case <-r.dirty:
@@ -244,13 +248,26 @@ func (r *Recorder) write(ctx context.Context) error {
 			case <-ctx.Done():
 				return nil
 			}
-			used = r.swap(used)
-			r.process(used)
+			r.drain()
 		}
-		if err := r.sink.flush(); err != nil {
+		if err := r.flush(); err != nil {
 			return err
 		}
 	}
+}
+
+// drain passes the backlog to the sink.
+func (r *Recorder) drain() {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	r.used = r.swap(r.used)
+	r.process(r.used)
+}
+
+func (r *Recorder) flush() error {
+	r.writing.Lock()
+	defer r.writing.Unlock()
+	return r.sink.flush()
 }
 
 // swap returns the backlog, and continues with an empty one. It takes the memory of the one that was used before.

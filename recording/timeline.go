@@ -63,11 +63,7 @@ func (c Change[T]) Before() (object T, ok bool, err error) {
 // objects in memory. Damaged parts are skipped; see Reader.Problems and Notes. T is a pointer to a struct, or
 // *unstructured.Unstructured, which cannot be decoded from protobuf.
 func Load[T api.Object](r *Reader, want func(*Stream) bool) (*Timeline[T], error) {
-	l := &loader[T]{
-		packer: codec.NewPacker[T](codec.Options{MaxObjectBytes: maxRecord}), streams: map[uint64]*decoding[T]{},
-		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{},
-	}
-	l.codec = l.packer.Codec(nil)
+	l := newLoader[T](nil)
 	l.timeline.first, l.timeline.last = r.Span()
 	defer l.stop()
 	for rec, err := range r.Records(want) {
@@ -165,6 +161,7 @@ type loader[T api.Object] struct {
 	kinds    map[api.Resource]*kind[T] // by the resource without its kind
 	order    []*kind[T]
 	epoch    int
+	only     bool // only the state of the scopes is wanted, and no change
 }
 
 // kind is what the loader knows of a resource.
@@ -180,6 +177,19 @@ type scopeState struct {
 	version string // all changes up to it are known
 	synced  bool
 	pages   []*codec.Packed // of a list that is not complete
+	paging  bool            // the next page continues it
+	stream  *Stream         // the first one
+	kind    string          // of the objects; a ring needs it
+}
+
+// newLoader returns a loader. packed may be nil; it gets each object that is read.
+func newLoader[T api.Object](packed func(*codec.Packed)) *loader[T] {
+	l := &loader[T]{
+		packer: codec.NewPacker[T](codec.Options{MaxObjectBytes: maxRecord}), streams: map[uint64]*decoding[T]{},
+		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{},
+	}
+	l.codec = l.packer.Codec(packed)
+	return l
 }
 
 func (l *loader[T]) note(format string, args ...any) {
@@ -193,8 +203,10 @@ const noteTime = "15:04:05"
 // record reads one record.
 func (l *loader[T]) record(rec Record) {
 	d := l.streams[rec.Stream.ID]
-	if rec.Kind == Opened && d == nil {
-		l.open(rec)
+	if rec.Kind == Opened {
+		if d == nil { // otherwise a later segment of a ring describes it again
+			l.open(rec)
+		}
 		return
 	}
 	if d == nil || d.over {
@@ -244,7 +256,7 @@ func (l *loader[T]) open(rec Record) {
 	k.resource.Namespaced = k.resource.Namespaced || s.Namespace != ""
 	sc := l.scopes[s.scope()]
 	if sc == nil {
-		sc = &scopeState{objects: map[api.Key]*codec.Packed{}}
+		sc = &scopeState{objects: map[api.Key]*codec.Packed{}, stream: s}
 		l.scopes[s.scope()] = sc
 		k.scopes = append(k.scopes, sc)
 	}
@@ -331,6 +343,9 @@ func (d *decoding[T]) list(items []*codec.Packed, version string) {
 
 // merge adds a change, if the newest state of all scopes has changed. c has what the change of the scope says.
 func (d *decoding[T]) merge(key api.Key, c Change[T]) {
+	if d.loader.only {
+		return
+	}
 	var newest *codec.Packed
 	for _, sc := range d.kind.scopes {
 		if o := sc.objects[key]; o != nil && (newest == nil || newer(o, newest)) {
@@ -374,26 +389,29 @@ func newer(a, b *codec.Packed) bool {
 
 var jsonKind = regexp.MustCompile(`"kind"\s*:\s*"([A-Za-z0-9]+)"`)
 
-// sniff finds the kind of a resource in the first bytes of an answer.
-func (k *kind[T]) sniff(s *Stream, b []byte) {
-	if k.resource.Kind != "" {
+// maxHead is the number of bytes in which the kind is searched.
+const maxHead = 4096
+
+// sniff finds the kind of the resource in the first bytes of the stream.
+func (d *decoding[T]) sniff(b []byte) {
+	if d.kind.resource.Kind != "" || len(d.head) >= maxHead {
 		return
 	}
-	b = b[:min(len(b), 4096)]
+	d.head = append(d.head, b[:min(len(b), maxHead-len(d.head))]...)
 	var name string
-	if s.ContentType == typeProtobuf {
-		name = protobufKind(b)
-	} else if m := jsonKind.FindSubmatch(b); m != nil {
+	if d.stream.ContentType == typeProtobuf {
+		name = protobufKind(d.head)
+	} else if m := jsonKind.FindSubmatch(d.head); m != nil {
 		name = string(m[1])
 	}
-	if !s.Watch {
+	if !d.stream.Watch {
 		var ok bool
 		if name, ok = strings.CutSuffix(name, "List"); !ok {
 			return
 		}
 	}
 	if name != "Status" {
-		k.resource.Kind = name
+		d.kind.resource.Kind = name
 	}
 }
 
@@ -419,6 +437,9 @@ func (d *decoding[T]) decode() error {
 		return nil
 	}}
 	resource := d.stream.Resource()
+	if d.stream.ContentType == typeProtobuf && d.kind.resource.Kind != "PartialObjectMetadata" {
+		resource.Kind = d.kind.resource.Kind // the bytes of an object do not have it
+	}
 	if d.stream.Watch {
 		events, err := d.loader.codec.NewEventReader(ctx, d, d.stream.ContentType, resource, o)
 		if err != nil {
@@ -438,7 +459,11 @@ func (d *decoding[T]) decode() error {
 	}
 	if d.stream.Options["continue"] == "" {
 		d.scope.pages = nil
+	} else if !d.scope.paging {
+		d.loader.note("the first pages of a list of %s at %s are missing", resource, d.now.Format(noteTime))
+		return errBrokenList
 	}
+	d.scope.paging = false
 	var items []*codec.Packed
 	meta, err := d.loader.codec.DecodeList(ctx, d, d.stream.ContentType, resource, o, func(p *codec.Packed) error {
 		items = append(items, p)
@@ -453,7 +478,7 @@ func (d *decoding[T]) decode() error {
 // page adds a page of a list. The last one completes the list.
 func (d *decoding[T]) page(items []*codec.Packed, meta metav1.ListMeta) error {
 	all := append(d.scope.pages, items...)
-	if meta.Continue != "" {
+	if d.scope.paging = meta.Continue != ""; d.scope.paging {
 		d.scope.pages = all
 		return nil
 	}

@@ -1,0 +1,270 @@
+package recording
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// RingOptions are the options of a Ring. Only Dir is required.
+type RingOptions struct {
+	// Options are those of the Recorder. Compression is that of the dumps, because the segments are not compressed.
+	Options
+	// Dir is the folder of the segments and of the dumps. It is made if it does not exist, and belongs to one process.
+	// If an earlier process was killed, NewRing makes a dump of the segments that it left. Such a dump lacks the
+	// objects that did not change in this time.
+	Dir string
+	// MaxAge is how long changes are kept at least. Zero means ten minutes.
+	MaxAge time.Duration
+	// MaxBytes bounds the segments: more changes are forgotten earlier. The state before them needs the size of its
+	// objects too, and up to as much again as garbage. Zero means 256 MiB.
+	MaxBytes int64
+	// MaxDumps is the number of dumps that are kept; the oldest are deleted. Zero means 4.
+	MaxDumps int
+}
+
+// Ring is a Recorder that keeps the last minutes, and writes them to a file when something happens: see Dump. A dump is
+// a complete recording: it begins with the state before the kept changes.
+//
+// The state is on disk too. Memory has about 300 bytes for each object.
+type Ring struct {
+	*Recorder
+	o    RingOptions
+	ring *ringSink
+
+	dumping atomic.Bool
+}
+
+// segments in a ring, if changes come at a constant rate. A ring forgets one at a time.
+const ringSegments = 10
+
+// NewRing returns a ring. The error is that of the folder, or of a wrong Redaction.
+func NewRing(o RingOptions) (*Ring, error) {
+	o.MaxAge, o.MaxBytes = cmp.Or(o.MaxAge, 10*time.Minute), cmp.Or(o.MaxBytes, 256<<20)
+	o.MaxDumps = cmp.Or(o.MaxDumps, 4)
+	if o.Compression == nil {
+		o.Compression = Flate()
+	}
+	if o.Dir == "" || o.MaxAge < 0 || o.MaxBytes < 0 || o.MaxDumps < 0 {
+		return nil, errors.New("recording: a ring needs a Dir, and no option below 0")
+	}
+	recorder, err := newRecorder(o.Options)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	r := &Ring{Recorder: recorder, o: o}
+	if err = r.salvage(); err == nil {
+		r.ring, err = newRingSink(o, &recorder.written)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("recording: %w", err)
+	}
+	recorder.sink = r.ring
+	return r, nil
+}
+
+// salvage makes a dump of the segments that a killed process left, and deletes them.
+func (r *Ring) salvage() error {
+	old, err := filepath.Glob(filepath.Join(r.o.Dir, "segment-*"))
+	if err != nil || len(old) == 0 {
+		return err
+	}
+	slices.Sort(old) // names have the number
+	path, file, err := r.create("killed-")
+	if err != nil {
+		return err
+	}
+	w := newWriter(file, r.o.Compression, time.Now())
+	for _, path := range old {
+		f, err := Open(path, ReadOptions{})
+		if err != nil {
+			continue // the file of the state, or a segment without its header
+		}
+		err = errors.Join(copyRecords(w, f.Reader), f.Close())
+		if err != nil {
+			break
+		}
+	}
+	empty := w.number == 0 && w.head.records == 0
+	err = errors.Join(w.close(), file.Close())
+	if empty {
+		err = errors.Join(err, os.Remove(path))
+	}
+	for _, path := range old {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return errors.Join(err, r.prune())
+}
+
+// create creates the file of a dump.
+func (r *Ring) create(why string) (path string, file *os.File, err error) {
+	name := filepath.Join(r.o.Dir, "dump-"+time.Now().UTC().Format("20060102T150405.000000000")+"-"+why)
+	for n := 1; ; n++ { // two dumps may begin at the same time
+		path = fmt.Sprintf("%s%03d.rec", name, n)
+		file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if !errors.Is(err, os.ErrExist) {
+			return path, file, err
+		}
+	}
+}
+
+// Dump writes what the ring has to a new file in its folder and returns the path. It may be called on any goroutine,
+// also while and after Run runs. The client does not wait for it, but data that arrive meanwhile need the backlog.
+func (r *Ring) Dump() (path string, err error) {
+	path, file, err := r.create("")
+	if err != nil {
+		return "", fmt.Errorf("recording: dump: %w", err)
+	}
+	err = r.dump(file)
+	err = errors.Join(err, file.Close())
+	if err != nil {
+		_ = os.Remove(path) // the other error says more
+		return "", fmt.Errorf("recording: dump: %w", err)
+	}
+	return path, r.prune()
+}
+
+// dump copies the state and the segments. The lock is held while the state is copied; the segments stay readable after
+// the ring has deleted them.
+func (r *Ring) dump(to *os.File) error {
+	w := newWriter(to, r.o.Compression, time.Now())
+	r.writing.Lock()
+	if r.ring.over {
+		r.writing.Unlock()
+		return errors.New("the ring has ended")
+	}
+	r.used = r.swap(r.used)
+	r.process(r.used)
+	err := r.ring.flush()
+	var segments []*File
+	if err == nil {
+		err = r.ring.base.copy(w)
+	}
+	if err == nil {
+		segments, err = r.ring.open()
+	}
+	r.writing.Unlock()
+	defer func() {
+		for _, s := range segments {
+			_ = s.Close()
+		}
+	}()
+	for _, s := range segments {
+		if err == nil {
+			err = copyRecords(w, s.Reader)
+		}
+	}
+	return errors.Join(err, w.close())
+}
+
+// copyRecords copies the records of a segment. The streams that were open at its beginning are open already, except in
+// the first segment; there, the state has their initial events.
+func copyRecords(w *writer, r *Reader) error {
+	for rec, err := range r.Records(nil) {
+		switch {
+		case err != nil:
+			return err
+		case rec.Kind == Opened && w.open[rec.Stream.ID] == nil:
+			s := *rec.Stream
+			if rec.Gap && s.Options["sendInitialEvents"] != "" {
+				options := map[string]string{}
+				for name, value := range s.Options {
+					if name != "sendInitialEvents" {
+						options[name] = value
+					}
+				}
+				s.Options = options
+			}
+			s.At = rec.Time
+			w.opened(&s)
+		case rec.Kind == Data:
+			w.data(rec.Stream.ID, rec.Time, rec.Data)
+		case rec.Kind != Opened:
+			w.ended(rec.Kind, rec.Stream.ID, rec.Time)
+		}
+	}
+	return w.err
+}
+
+// prune deletes the oldest dumps.
+func (r *Ring) prune() error {
+	all, err := filepath.Glob(filepath.Join(r.o.Dir, "dump-*.rec"))
+	slices.Sort(all) // names have the time
+	for len(all) > r.o.MaxDumps && err == nil {
+		err = os.Remove(all[0])
+		all = all[1:]
+	}
+	if err != nil {
+		return fmt.Errorf("recording: delete old dumps: %w", err)
+	}
+	return nil
+}
+
+// DumpOnPanic writes a dump if the goroutine panics, and then panics again. Defer it:
+//
+//	defer ring.DumpOnPanic()
+func (r *Ring) DumpOnPanic() {
+	if p := recover(); p != nil {
+		_, _ = r.Dump() // the panic says more
+		panic(p)
+	}
+}
+
+// DumpOnFailure returns a health check that calls check. When check fails for the first time, or after it has
+// succeeded, the health check writes a dump before it returns. dumped may be nil; it gets the result of the dump.
+func (r *Ring) DumpOnFailure(check func(context.Context) error, dumped func(path string, err error)) func(context.Context) error {
+	var failing atomic.Bool
+	return func(ctx context.Context) error {
+		err := check(ctx)
+		if failing.Swap(err != nil) || err == nil {
+			return err
+		}
+		r.report(dumped)
+		return err
+	}
+}
+
+// report writes a dump, unless another goroutine is writing one.
+func (r *Ring) report(dumped func(string, error)) {
+	if !r.dumping.CompareAndSwap(false, true) {
+		return
+	}
+	defer r.dumping.Store(false)
+	if path, err := r.Dump(); dumped != nil {
+		dumped(path, err)
+	}
+}
+
+// DumpOn writes a dump for each signal until ctx ends, and returns the error of ctx. The caller makes the channel with
+// signal.Notify. dumped may be nil; it gets the result of each dump.
+func (r *Ring) DumpOn(ctx context.Context, signals <-chan os.Signal, dumped func(path string, err error)) error {
+	for {
+		select {
+		case <-signals:
+			r.report(dumped)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// segmentName returns the name of a segment.
+func segmentName(dir string, n int) string {
+	return filepath.Join(dir, fmt.Sprintf("segment-%08d", n))
+}
+
+// isInitialEnd reports whether frames have the bookmark that ends the initial events of a watch. The annotation is text
+// in JSON and in protobuf.
+func isInitialEnd(frames []byte) bool {
+	return strings.Contains(string(frames), "k8s.io/initial-events-end")
+}

@@ -1,0 +1,186 @@
+package recording
+
+import (
+	"errors"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// ringSink writes segments, and forgets the oldest. What it forgets changes the base.
+type ringSink struct {
+	o       RingOptions
+	written *atomic.Uint64
+	base    *base
+
+	segments []*segment // the last one is being written
+	next     int
+	streams  map[uint64]*openStream // that are open
+	pending  map[uint64]bool        // lists and initial events that are not complete
+	over     bool
+	err      error
+}
+
+// segment is a file of a ring.
+type segment struct {
+	path  string
+	begin time.Time
+	end   time.Time
+	file  *os.File // nil after the segment is complete
+	w     *writer
+	size  int64
+	whole bool // no list was incomplete at its end
+}
+
+func newRingSink(o RingOptions, written *atomic.Uint64) (*ringSink, error) {
+	r := &ringSink{o: o, written: written, streams: map[uint64]*openStream{}, pending: map[uint64]bool{}}
+	var err error
+	if r.base, err = newBase(o.Dir); err == nil {
+		err = r.begin(time.Now())
+	}
+	return r, err
+}
+
+// begin begins a segment with the descriptions of the open streams.
+func (r *ringSink) begin(at time.Time) error {
+	r.next++
+	s := &segment{path: segmentName(r.o.Dir, r.next), begin: at}
+	var err error
+	if s.file, err = os.OpenFile(s.path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	s.w = newWriter(&counted{s.file, r.written}, Plain(), at)
+	for id, o := range r.streams {
+		continued := &openStream{Stream: o.Stream, records: o.records}
+		s.w.open[id] = continued
+		s.w.index.Streams = append(s.w.index.Streams, o.Stream)
+		s.w.describe(again, continued, at)
+		r.streams[id] = continued
+	}
+	r.segments = append(r.segments, s)
+	return nil
+}
+
+func (r *ringSink) current() *segment { return r.segments[len(r.segments)-1] }
+
+func (r *ringSink) opened(s *Stream) {
+	w := r.current().w
+	w.opened(s)
+	r.streams[s.ID] = w.open[s.ID]
+	if !s.Watch || s.Options["sendInitialEvents"] == "true" {
+		r.pending[s.ID] = true
+	}
+}
+
+func (r *ringSink) data(id uint64, at time.Time, data []byte) {
+	o := r.streams[id]
+	if o == nil {
+		return
+	}
+	if len(data) > maxRecord {
+		r.ended(Lost, id, at)
+		return
+	}
+	r.current().w.data(id, at, data)
+	if r.pending[id] && o.Watch && isInitialEnd(data) {
+		delete(r.pending, id)
+	}
+	r.rotate(at)
+}
+
+func (r *ringSink) ended(kind RecordKind, id uint64, at time.Time) {
+	r.current().w.ended(kind, id, at)
+	delete(r.streams, id)
+	delete(r.pending, id)
+}
+
+// rotate begins a new segment if the current one is full.
+func (r *ringSink) rotate(at time.Time) {
+	s := r.current()
+	if s.w.offset < r.o.MaxBytes/ringSegments && at.Sub(s.begin) < r.o.MaxAge/ringSegments {
+		return
+	}
+	r.fail(s.w.close())
+	r.fail(s.file.Close())
+	s.size, s.end, s.whole, s.file, s.w = s.w.offset, at, len(r.pending) == 0, nil, nil
+	r.fail(r.begin(at))
+	r.fail(r.forget(at))
+}
+
+// forget folds the oldest segments into the base: those that are too old, and those that are too many. The base needs
+// complete lists, so a list that is not complete keeps its segments.
+func (r *ringSink) forget(now time.Time) error {
+	if r.err != nil {
+		return r.err
+	}
+	total := int64(0)
+	for _, s := range r.segments {
+		total += s.size
+	}
+	n := 0
+	for i, s := range r.segments[:len(r.segments)-1] {
+		if now.Sub(s.end) <= r.o.MaxAge && total <= r.o.MaxBytes {
+			break
+		}
+		total -= s.size
+		if s.whole {
+			n = i + 1
+		}
+	}
+	for range n {
+		s := r.segments[0]
+		if err := r.base.fold(s.path); err != nil {
+			return err
+		}
+		if err := os.Remove(s.path); err != nil {
+			return err
+		}
+		r.segments = r.segments[1:]
+	}
+	if n > 0 {
+		return r.base.collect()
+	}
+	return nil
+}
+
+func (r *ringSink) fail(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// flush writes what was added. A ring also forgets when it is idle, but only when something arrives.
+func (r *ringSink) flush() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.current().w.flush()
+}
+
+// open opens the segments.
+func (r *ringSink) open() (all []*File, err error) {
+	for _, s := range r.segments {
+		f, err := Open(s.path, ReadOptions{})
+		if err != nil {
+			for _, f := range all {
+				_ = f.Close()
+			}
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// close ends the ring and deletes its files, except the dumps.
+func (r *ringSink) close() error {
+	r.over = true
+	err := r.err
+	for _, s := range r.segments {
+		if s.file != nil {
+			err = errors.Join(err, s.file.Close())
+		}
+		err = errors.Join(err, os.Remove(s.path))
+	}
+	return errors.Join(err, r.base.close())
+}
