@@ -20,7 +20,8 @@
 //  3. A browser that shows the page runs only its own files, and sends requests only to its own origin.
 //  4. Keys, objects, the texts of errors, and the names of replicas are only in the answers of a Handler with debug.
 //     The values of Secrets are in no answer.
-//  5. The page changes nothing in the program, and its memory does not grow with the time that a program runs.
+//  5. The page changes nothing in the program, except by actions that the program offers. Its memory does not grow with
+//     the time that a program runs.
 //  6. The page remembers at most 16 objects, with at most 256 KiB of states and 64 reconciles each: those that somebody
 //     looks at, and up to 8 that somebody pinned.
 //

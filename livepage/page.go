@@ -44,6 +44,7 @@ type Page struct {
 	queues      []shown[queue]
 	electors    []shown[elector]
 	gates       []shown[gate]
+	actions     []*Action
 	viewer      viewer
 
 	checksMu  sync.Mutex // guards the fields below
@@ -249,6 +250,7 @@ func (p *Page) Handler(debug bool) http.Handler {
 	} else {
 		refuseObjects(mux)
 	}
+	p.serveActions(mux)
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, p.state(r, debug)) })
 	return p.guarded(mux)
 }

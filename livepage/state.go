@@ -28,6 +28,7 @@ type state struct {
 	Now         int64             `json:"now"`
 	Started     int64             `json:"started"`
 	Debug       bool              `json:"debug"`
+	Lab         bool              `json:"lab"`  // there are actions
 	Heap        uint64            `json:"heap"` // bytes of live and not yet collected objects
 	Goroutines  uint64            `json:"goroutines"`
 	Leader      *leaderState      `json:"leader,omitempty"`
@@ -133,6 +134,7 @@ type members struct {
 	queues      []shown[queue]
 	electors    []shown[elector]
 	gates       []shown[gate]
+	lab         bool
 }
 
 // look notes that somebody looks, and returns what the page shows.
@@ -143,7 +145,7 @@ func (p *Page) look() members {
 	p.viewer.look()
 	return members{
 		p.managed, slices.Clone(p.informers), slices.Clone(p.controllers),
-		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.gates),
+		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.gates), len(p.actions) > 0,
 	}
 }
 
@@ -151,7 +153,7 @@ func (p *Page) look() members {
 func (p *Page) state(r *http.Request, debug bool) state {
 	m := p.look()
 	s := state{
-		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug,
+		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug, Lab: m.lab,
 		Leader: m.leader(debug), Health: p.health(r, m, debug),
 		Informers: []informerState{}, Controllers: []controllerState{}, Queues: []queueState{}, Gates: []gateState{},
 	}

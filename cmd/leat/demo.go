@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,13 +17,16 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/internal/trace"
 	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/reflector"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faultplan"
 	"github.com/leatproject/leat/testserver/faults"
 )
 
@@ -68,22 +72,37 @@ type demo struct {
 	sets       *trace.Informer[*replicaSet]
 	pods       *trace.Informer[*pod]
 	controller *controller.Controller[api.Key]
+
+	// The Lab of the live page changes these.
+	steps *stepper // nil without a page
+	mood  atomic.Pointer[string]
+	every atomic.Int64  // nanoseconds between two changes of the traffic; zero means no traffic
+	paced chan struct{} // gets a value when every has changed
 }
 
 // runDemo starts the server, the informers and the controller, plays the script, and stops them.
 func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *scraper, page *pageServer) error {
 	screen := &mutable{w: stdout}
-	d, err := newDemoWorld(trace.To(screen, nil), scraper)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var steps *stepper
+	if page != nil {
+		steps = newStepper(ctx.Done())
+	}
+	d, err := newDemoWorld(trace.To(screen, nil), scraper, steps)
 	if err != nil {
 		return err
 	}
-	page.show(d.sets, d.pods, d.controller)
+	if page != nil {
+		active := faultplan.NewActive(d.server, 1)
+		defer active.Close()
+		page.show(d.sets, d.pods, d.controller)
+		page.Offer(d.actions(active)...)
+	}
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx)) // the server ends last
 	defer stop()
 	served := make(chan error, 1)
 	go func() { served <- d.server.Run(serving) }()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return d.sets.Run(ctx) })
 	running.Go(func() error { return d.pods.Run(ctx) })
@@ -108,8 +127,8 @@ func runDemo(ctx context.Context, stdout io.Writer, keepRunning bool, scraper *s
 	return errors.Join(err, <-served)
 }
 
-func newDemoWorld(out *trace.Printer, scraper *scraper) (*demo, error) {
-	d := &demo{out: out, server: testserver.New(testserver.Options{ImmediateDeletion: true})}
+func newDemoWorld(out *trace.Printer, scraper *scraper, steps *stepper) (*demo, error) {
+	d := &demo{out: out, steps: steps, paced: make(chan struct{}, 1), server: testserver.New(testserver.Options{ImmediateDeletion: true})}
 	var err error
 	d.client, err = apiclient.New(apiclient.Config{
 		Host: d.server.URL(), Transport: d.server.Client().Transport, OnRequest: scraper.onRequest(),
@@ -126,7 +145,8 @@ func newDemoWorld(out *trace.Printer, scraper *scraper) (*demo, error) {
 // watchTraced returns an informer of one resource. Each stage of its pipeline prints a line for what it does.
 func watchTraced[T api.Object](d *demo, r api.Resource) *trace.Informer[T] {
 	return trace.NewInformer(d.out, apiclient.NewPartial[T](d.client, r, ""), informer.Options[T]{
-		Tuning: reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
+		OnBatch: func(deltafifo.Batch[T], *cache.Snapshot[T]) { d.steps.wait("a batch of " + r.Plural) },
+		Tuning:  reflector.Tuning{BackoffBase: 100 * time.Millisecond}, // short, because a reader waits
 	})
 }
 

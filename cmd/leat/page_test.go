@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -15,7 +17,12 @@ var pageURL = regexp.MustCompile(`live page on (http://\S+)\n`)
 func readPage(t *testing.T, named *output) string {
 	t.Helper()
 	named.await(t, "live page on ")
-	answer, err := http.Get(pageURL.FindStringSubmatch(named.String())[1] + "state")
+	return readFrom(t, pageURL.FindStringSubmatch(named.String())[1]+"state")
+}
+
+func readFrom(t *testing.T, url string) string {
+	t.Helper()
+	answer, err := http.Get(url)
 	require.NoError(t, err)
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
@@ -37,6 +44,39 @@ func TestWatchShowsAPage(t *testing.T) {
 	out, errs := inBackground(t, "watch", "configmaps", "--kubeconfig", path, "--page")
 	out.await(t, "SYNCED")
 	require.Contains(t, readPage(t, errs), `"name":"printer","synced":true`)
+}
+
+// TestLabChangesTheDemo makes reconciles fail and panic, and then lets them work.
+func TestLabChangesTheDemo(t *testing.T) {
+	out, _ := inBackground(t, "demo", "--page")
+	out.await(t, "still running")
+	url := pageURL.FindStringSubmatch(out.String())[1]
+	press := func(name, body string) (int, string) {
+		answer, err := http.Post(url+"actions/"+name, "application/json", strings.NewReader(body))
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(text)
+	}
+	for _, c := range [][3]string{
+		{"scale", `{"replicas": "many"}`, "not a number from 0 to 200"},
+		{"traffic", `{"rate": "NaN"}`, "not a number from 0 to 1000"},
+		{"resume", `{"slow": "1h"}`, "not a duration up to 1m"},
+		{"fault", `{"fault": "nonsense"}`, "nonsense"},
+		{"delete", `{"name": "nothing"}`, "not found"},
+	} {
+		code, text := press(c[0], c[1])
+		require.Equal(t, 422, code, text)
+		require.Contains(t, text, c[2])
+	}
+	for _, mood := range []string{"panic", "fail", "work"} {
+		code, text := press(mood, `{}`)
+		require.Equal(t, 200, code, text)
+	}
+	code, text := press("scale", `{"name": "mill", "replicas": "2"}`)
+	require.Equal(t, 200, code, text)
+	require.Eventually(t, func() bool { return strings.Contains(readFrom(t, url+"keys?q=mill-1"), "shop/mill-1") }, 20*time.Second, 20*time.Millisecond)
 }
 
 // A command that cannot serve its page does not start.

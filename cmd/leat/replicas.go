@@ -50,7 +50,7 @@ func newReplicas(d *demo) *controller.Controller[api.Key] {
 		sets: apiclient.NewPartial[*replicaSet](d.client, replicaSets, ""),
 		pods: apiclient.NewTyped[*unstructured.Unstructured](d.client, pods, ""),
 	}
-	c := controller.New("replicas", r, controller.Options{Workers: 2})
+	c := controller.New("replicas", d.moody(r), controller.Options{Workers: 2})
 	c.Watch(controller.For(d.sets))
 	c.Watch(controller.Owns(d.sets, d.pods))
 	return c

@@ -15,26 +15,46 @@ import (
 	"github.com/leatproject/leat/apiclient"
 )
 
-// trafficEvery is the pause between two changes of the demonstration's traffic.
-const trafficEvery = 700 * time.Millisecond
+// calmTraffic is the number of changes a second until the Lab changes it.
+const calmTraffic = 1.4
 
-// traffic changes ReplicaSets until ctx ends, so that the live page has something to show.
+// traffic changes ReplicaSets until ctx ends, so that the live page has something to show. A change that fails is
+// followed by the next, because the Lab makes requests fail.
 func (d *demo) traffic(ctx context.Context) error {
-	sets := apiclient.NewTyped[*unstructured.Unstructured](d.client, replicaSets, "shop")
-	next := time.NewTicker(trafficEvery)
-	defer next.Stop()
+	d.setTraffic(calmTraffic)
+	sets, names := d.shop(), []string{"web", "basket", "search", "mail"}
 	for {
+		var next <-chan time.Time // without traffic, it waits only for a new rate
+		if every := time.Duration(d.every.Load()); every > 0 {
+			next = time.After(every)
+		}
 		select {
-		case <-next.C:
+		case <-next:
+			key := api.Key{Namespace: "shop", Name: names[rand.IntN(len(names))]}
+			_ = change(ctx, sets, key, 1+rand.IntN(5))
+		case <-d.paced:
 		case <-ctx.Done():
 			return nil
 		}
-		names := []string{"web", "basket", "search", "mail"}
-		key := api.Key{Namespace: "shop", Name: names[rand.IntN(len(names))]}
-		if err := change(ctx, sets, key, 1+rand.IntN(5)); err != nil && ctx.Err() == nil {
-			return err
-		}
 	}
+}
+
+// setTraffic sets the number of changes a second.
+func (d *demo) setTraffic(rate float64) {
+	every := time.Duration(0)
+	if rate > 0 {
+		every = time.Duration(float64(time.Second) / rate)
+	}
+	d.every.Store(int64(every))
+	select {
+	case d.paced <- struct{}{}:
+	default: // the loop will look anyway
+	}
+}
+
+// shop returns the client of the ReplicaSets that the traffic and the Lab change.
+func (d *demo) shop() *apiclient.TypedClient[*unstructured.Unstructured] {
+	return apiclient.NewTyped[*unstructured.Unstructured](d.client, replicaSets, "shop")
 }
 
 // change scales a ReplicaSet, and creates it if it does not exist.

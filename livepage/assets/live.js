@@ -106,7 +106,7 @@ export class Live {
 }
 
 // Pipeline is the picture of the README, with numbers.
-class Pipeline {
+export class Pipeline {
   constructor() {
     const stage = (name, title, unit) => {
       const s = { name, dot: dot(), value: el("b", { className: "big" }, "–"), unit: el("span", { className: "unit" }, unit), note: el("p", { className: "note" }) };

@@ -3,12 +3,13 @@ import { el, text, attr, show, Rows, bytes, duration, plural } from "./dom.js";
 import { Samples } from "./samples.js";
 import { Live } from "./live.js";
 import { OneObject } from "./object.js";
+import { Lab } from "./lab.js";
 
 const EVERY = 1000; // milliseconds between two polls
 const $ = (id) => document.getElementById(id);
 
 const samples = new Samples();
-const views = { live: new Live($("live"), samples), object: new OneObject($("object")) };
+const views = { live: new Live($("live"), samples), object: new OneObject($("object")), lab: new Lab($("lab"), samples) };
 const badges = new Rows($("badges"), (b) => b.name, () => {
   const dot = el("i", { className: "dot", "aria-hidden": "true" });
   const label = el("span");
@@ -34,7 +35,6 @@ function route() {
   view = views[name] ? name : "live";
   for (const section of document.querySelectorAll(".view")) show(section, section.id === view);
   for (const link of document.querySelectorAll("nav a")) {
-    show(link, Boolean(views[link.dataset.view]) && (link.dataset.view === "live" || samples.latest?.debug));
     attr(link, "aria-current", link.dataset.view === view ? "page" : null);
   }
   views[view].enter?.(location.hash);
@@ -63,6 +63,7 @@ function render() {
   const s = samples.latest;
   text($("program"), s.program);
   show(document.querySelector('nav a[data-view="object"]'), s.debug);
+  show(document.querySelector('nav a[data-view="lab"]'), s.lab);
   document.title = `${s.program} · leat`;
   badges.update(badgesOf(s));
   text($("process"), `up ${duration((s.now - s.started) / 1000)} · heap ${bytes(s.heap)} · ${plural(s.goroutines, "goroutine")}`);

@@ -10,7 +10,7 @@ import (
 
 const (
 	rows  = `document.querySelectorAll(".informers > tbody > tr:not(.details)")`
-	big   = `[...document.querySelectorAll(".stage .big")].map(b => b.textContent)`
+	big   = `[...document.querySelectorAll("#live .stage .big")].map(b => b.textContent)`
 	lines = `document.querySelectorAll(".plot canvas").length`
 )
 
@@ -118,4 +118,38 @@ func TestProgramThatEnds(t *testing.T) {
 	stop()
 	p.until(`!document.querySelector("#offline").hidden`)
 	require.Contains(t, eval[string](p, `document.querySelector("#offline").textContent`), "does not answer since")
+}
+
+// TestLab presses every button of a demo of its own, and watches what follows.
+func TestLab(t *testing.T) {
+	url, stop, err := startDemo()
+	require.NoError(t, err)
+	t.Cleanup(stop)
+	p := open(t, url, "#/lab", light)
+	press := func(label string, said string) {
+		t.Helper()
+		p.until(`[...document.querySelectorAll(".action button")].some(b => b.textContent === "` + label + `")`)
+		p.run(chromedp.Evaluate(`[...document.querySelectorAll(".action button")].find(b => b.textContent === "`+label+`").click()`, nil))
+		p.until(`document.querySelector(".lab-log li")?.textContent.includes("` + label + `: ` + said + `")`)
+	}
+	stage := func(n string) string { return `document.querySelectorAll("#lab .stage")[` + n + `]` }
+	press("Traffic", "0 a second")
+	press("Scale", "shop/web wants 3")
+	press("Fail", "done")
+	press("Delete a pod", "shop/web-0")
+	p.until(stage("5") + `.querySelector(".dot").dataset.state === "bad"`)
+	press("Work", "done")
+	press("Cut connections", "done")
+	press("Drop the history", "done")
+	press("Inject", "injected delay 500ms")
+	press("Heal", "done")
+	press("Pause", "batches wait")
+	press("Delete", "shop/web")
+	press("Step", "")
+	press("Resume", "done")
+	press("Panic", "done")
+	press("Work", "done")
+	p.run(chromedp.Evaluate(`location.hash = "#/live"`, nil))
+	p.until(rows + `.length === 2 && ` + rows + `[0].cells[2].textContent === "0"`) // its pods are gone
+	require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), light.width)
 }
