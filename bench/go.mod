@@ -7,6 +7,7 @@ go 1.26.0
 require (
 	github.com/leatproject/leat v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/adapter/clientgo v0.0.0-00010101000000-000000000000
+	github.com/leatproject/leat/adapter/controllerruntime v0.0.0-00010101000000-000000000000
 	github.com/leatproject/leat/e2e v0.0.0-00010101000000-000000000000
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/zap v1.28.0
@@ -20,6 +21,7 @@ require (
 )
 
 require (
+	github.com/go-logr/zapr v1.3.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
 )
@@ -91,7 +93,9 @@ replace (
 replace (
 	github.com/leatproject/leat => ../
 	github.com/leatproject/leat/adapter/clientgo => ../adapter/clientgo
+	github.com/leatproject/leat/adapter/controllerruntime => ../adapter/controllerruntime
 	github.com/leatproject/leat/e2e => ../e2e
+	github.com/leatproject/leat/testserver/cluster => ../testserver/cluster
 )
 
 replace github.com/leatproject/leat/packed/zstd => ../packed/zstd

@@ -48,6 +48,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		}
 		result.Rows = append(result.Rows, *agents)
 	}
+	if r.wanted("operators") {
+		operators, err := r.operators(ctx)
+		if err != nil {
+			return nil, err
+		}
+		result.Rows = append(result.Rows, *operators)
+	}
 	return result, r.measure(ctx, r.rows(), result)
 }
 
