@@ -8,7 +8,7 @@ import (
 )
 
 // Metadata returns a client that lists and watches the same objects and decodes only their metadata. An informer with
-// CheckEvery uses it.
+// Check uses it.
 func (e endpoint) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
 	return &PartialClient[*metav1.PartialObjectMetadata]{
 		endpoint: e, codec: codec.New[*metav1.PartialObjectMetadata](codec.Options{MaxObjectBytes: e.client.maxObjectBytes}),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -56,18 +57,9 @@ type Options[T api.Object] struct {
 	// period below a second is raised to a second.
 	ResyncPeriod time.Duration
 
-	// CheckEvery is the time between two consistency checks. 0 means no checks. Each pause is shorter or longer by at
-	// most a quarter, and a period below a minute is raised to a minute.
-	//
-	// A check compares the UIDs and versions of the server with the cache, to find a change that the server did not
-	// send. It logs the change, counts it in Status, and lists again. The list leads to a call of OnError with
-	// reflector.ErrMissed. The same difference does not lead to a second list.
-	//
-	// A check costs one consistent list of PartialObjectMetadata, with the informer's selector: a request for each 500
-	// objects, or PageSize, about 1 to 3 KB an object on the wire, and less than 200 bytes an object in memory until
-	// the check ends. It ends after at most ten minutes. Versions must be numbers. The source must have a method
-	// Metadata, as the clients of apiclient have; otherwise a warning is logged, and Status has an error.
-	CheckEvery time.Duration
+	// Check compares the cache with the server from time to time, to find a change that the server did not send; see
+	// package consistency. Nil means no checks.
+	Check Check
 
 	// StuckAfter is how long a call of a handler may take before the log, Status and metrics report it. The call
 	// continues. The log reports the call once, and later its return. 0 means 5 minutes, a negative value means never.
@@ -98,20 +90,20 @@ type Options[T api.Object] struct {
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
 // corresponds to cache.SharedIndexInformer of client-go.
 type Informer[T api.Object] struct {
-	lw        api.ListerWatcher[T]
-	o         Options[T]
-	log       *zap.Logger
-	fifo      *deltafifo.DeltaFIFO[T]
-	feed      Feed
-	scopes    func() ([]ScopeStatus, string)        // nil unless Compose made the informer
-	selectors func(namespace string) []api.Selector // as scopes
-	indexer   *cache.Indexer[T]
-	mutations *mutations[T]
-	batches   hooks.Set[Stored]
-	changes   hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
-	watchdog  *watchdog
-	checker   *checker[T] // nil without Options.CheckEvery
-	held      held        // works for this informer if Options.Hold is set; see View
+	lw          api.ListerWatcher[T]
+	o           Options[T]
+	log         *zap.Logger
+	fifo        *deltafifo.DeltaFIFO[T]
+	feed        Feed
+	scopes      func() ([]ScopeStatus, string)        // nil unless Compose made the informer
+	selectors   func(namespace string) []api.Selector // as scopes
+	indexer     *cache.Indexer[T]
+	mutations   *mutations[T]
+	batches     hooks.Set[Stored]
+	changes     hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
+	watchdog    *watchdog
+	checkStatus atomic.Pointer[CheckStatus] // of Options.Check; nil before it has reported
+	held        held                        // works for this informer if Options.Hold is set; see View
 
 	synced  chan struct{}  // closed when the cache holds the first list
 	stopped chan struct{}  // closed when the cache does not change any more
@@ -152,7 +144,6 @@ func newInformer[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[
 		stopped:   make(chan struct{}),
 	}
 	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
-	i.checker = newChecker(i)
 	return i
 }
 
@@ -259,8 +250,8 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	if i.resyncCheck > 0 {
 		i.active.Go(func() { i.resyncLoop(ctx, i.resyncCheck) })
 	}
-	if i.checker != nil {
-		i.active.Go(func() { i.checker.loop(ctx) })
+	if i.o.Check != nil {
+		i.active.Go(func() { i.o.Check.Run(ctx, i.checked()) })
 	}
 	for i.fifo.Pop(ctx, i.process) == nil {
 	}

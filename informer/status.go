@@ -30,7 +30,7 @@ type Status struct {
 	// HeardAt is the time when the newest information in the cache was received: an event, a bookmark or the end of a
 	// list. The time since then bounds how old the cache may be. It is zero before the first list.
 	HeardAt time.Time
-	// Check describes the consistency check. It is zero without Options.CheckEvery.
+	// Check describes the consistency check. It is zero without Options.Check.
 	Check    CheckStatus
 	Handlers []HandlerStatus
 	// Scopes are the scopes of an informer that Compose made, ordered by name. Reflector then describes all of them:
@@ -65,7 +65,9 @@ func (i *Informer[T]) Status() Status {
 		Objects:         snapshot.Len(),
 		ResourceVersion: snapshot.ResourceVersion(),
 		Undecodable:     len(i.feed.Undecodable()),
-		Check:           i.checker.read(),
+	}
+	if check := i.checkStatus.Load(); check != nil {
+		s.Check = *check
 	}
 	if i.scopes != nil {
 		s.Scopes, s.LateScopes = i.scopes()

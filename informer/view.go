@@ -61,7 +61,7 @@ func heldOptions[T, H api.Object](i *Informer[T], f Form[T, H]) Options[H] {
 	held := Options[H]{
 		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields,
 		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
-		ResyncPeriod: o.ResyncPeriod, CheckEvery: o.CheckEvery, StuckAfter: o.StuckAfter, CrashOnPanic: o.CrashOnPanic, Logger: o.Logger, Tuning: o.Tuning,
+		ResyncPeriod: o.ResyncPeriod, Check: o.Check, StuckAfter: o.StuckAfter, CrashOnPanic: o.CrashOnPanic, Logger: o.Logger, Tuning: o.Tuning,
 	}
 	if o.Transform != nil {
 		held.Transform = func(h H) (H, error) {

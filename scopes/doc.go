@@ -41,7 +41,7 @@
 // # Limits
 //
 // All scopes must be of one server, because a new scope begins with a list that is not older than what the set has. Use
-// an informer for each cluster. Options.Hold must be nil, and Options.CheckEvery has no effect. Handlers get the
+// an informer for each cluster. Options.Hold must be nil, and Options.Check has no effect. Handlers get the
 // objects of a scope when its first list is complete, which may be before Synced.
 //
 // # Differences from client-go

@@ -23,6 +23,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/listerwatchertest"
 	"github.com/leatproject/leat/packed"
@@ -233,7 +234,7 @@ func warm[T api.Object](t *testing.T, valueOf func(T) string) {
 func TestPackedInformer(t *testing.T) {
 	onMachine(t, func(m *machine) {
 		m.set("a", "1")
-		o := informer.Options[*configMap]{Hold: packed.Bytes[*configMap](), CheckEvery: time.Minute}
+		o := informer.Options[*configMap]{Hold: packed.Bytes[*configMap](), Check: consistency.Every(time.Minute)}
 		m.start(o).end()
 		m.set("a", "2")
 		p := m.start(o)

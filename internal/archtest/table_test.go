@@ -42,6 +42,7 @@ var table = []layer{
 	{"reflector", "api"},
 	{"informer", "api cache deltafifo reflector internal/hooks internal/runstate"},
 	{"packed", "api codec informer"},
+	{"consistency", "api informer"},
 	{"warmstart", "api codec"},
 	{"recording", "api codec internal/quote"},
 	{"scopes", "api deltafifo informer reflector internal/runstate"},
@@ -97,7 +98,7 @@ var confined = []layer{
 	{"github.com/stretchr/testify", "internal/listerwatchertest"},
 	{"embed", "testserver metrics manager livepage internal/mutate cmd/* examples/*"},
 	{"html/template", "testserver metrics manager cmd/* examples/*"},
-	{"go.uber.org/zap", "apiclient apiclient/* reflector informer scopes controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview zapslog warmstart testserver testkit cmd/* examples/* internal/soak"},
+	{"go.uber.org/zap", "apiclient apiclient/* reflector informer scopes controller cachedclient leaderelection recorder manager metrics program webhook webhook/* accessreview zapslog warmstart consistency testserver testkit cmd/* examples/* internal/soak"},
 }
 
 // knowsNothingOfKubernetes are packages that are useful without Kubernetes.

@@ -1,4 +1,4 @@
-package informer
+package consistency
 
 import (
 	"cmp"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,33 +13,23 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
+	"github.com/leatproject/leat/informer"
 )
 
-// CheckStatus describes the consistency check of an informer; see Options.CheckEvery.
-type CheckStatus struct {
-	// Checks is the number of checks that have ended. At is the end of the last one, and Err its error or nil.
-	Checks int
-	At     time.Time
-	Err    error
-	// Missed is the number of changes that the checks found and that the cache had missed. It never decreases.
-	Missed int
-}
-
 const (
-	minimumCheckPeriod = time.Minute // shorter periods are raised to it
-	checkPageSize      = 500
-	maxCheckTime       = 10 * time.Minute
-	// checkPatience is how long a check waits for the cache to reach the version of the list. A server sends a bookmark
+	minimumPeriod = time.Minute // shorter periods are raised to it
+	pageSize      = 500
+	maxTime       = 10 * time.Minute
+	// patience is how long a check waits for the cache to reach the version of the list. A server sends a bookmark
 	// every minute.
-	checkPatience = 3 * time.Minute
+	patience = 3 * time.Minute
 )
 
 var (
-	errOldList    = errors.New("informer: the list of the consistency check is older than the cache")
-	errSamePage   = errors.New("informer: the list of the consistency check repeats a page")
-	errBusy       = errors.New("informer: the cache missed a change, and the reflector lists already")
-	errNoMetadata = errors.New("informer: Options.CheckEvery has no effect, because the source has no method Metadata")
+	errOldList    = errors.New("consistency: the list is older than the cache")
+	errSamePage   = errors.New("consistency: the list repeats a page")
+	errBusy       = errors.New("consistency: the cache missed a change, and the reflector lists already")
+	errNoMetadata = errors.New("consistency: informer.Options.Check has no effect, because the source has no method Metadata")
 )
 
 // difference is an object that the cache does not have as the server has it.
@@ -50,56 +39,46 @@ type difference struct {
 	version, cached string
 }
 
+// Every returns a check for informer.Options.Check. It compares the UIDs and versions of the server with the cache once
+// in a period, to find a change that the server did not send. Each pause is shorter or longer by at most a quarter, and
+// a period below a minute is raised to a minute.
+//
+// A check logs what it finds, counts it in the Status of the informer, and makes the reflector list again. The list
+// leads to a call of OnError with reflector.ErrMissed. The same difference does not lead to a second list.
+//
+// A check costs one consistent list of PartialObjectMetadata, with the informer's selector: a request for each 500
+// objects, or PageSize, about 1 to 3 KB an object on the wire, and less than 200 bytes an object in memory until the
+// check ends. It ends after at most ten minutes. Versions must be numbers. The source must have a method Metadata, as
+// the clients of apiclient have; otherwise a warning is logged, and the Status has an error.
+func Every(period time.Duration) informer.Check { return every(period) }
+
+type every time.Duration
+
 // checker compares the cache of an informer with lists of metadata.
-type checker[T api.Object] struct {
-	informer *Informer[T]
-	lw       api.ListerWatcher[*metav1.PartialObjectMetadata]
-	last     map[api.Key]difference // those that the last list should have mended
-
-	mu     sync.Mutex // guards the field below
-	status CheckStatus
+type checker struct {
+	informer.Checked
+	period time.Duration
+	lw     api.ListerWatcher[*metav1.PartialObjectMetadata]
+	last   map[api.Key]difference // those that the last list should have mended
 }
 
-// newChecker returns the checker of an informer, or nil without Options.CheckEvery.
-func newChecker[T api.Object](i *Informer[T]) *checker[T] {
-	if i.o.CheckEvery <= 0 {
-		return nil
-	}
-	return &checker[T]{informer: i}
-}
-
-// connect finds the source of the metadata. It reports whether there is one.
-func (c *checker[T]) connect() bool {
-	if source, ok := c.informer.lw.(interface {
+// Run implements informer.Check. It checks from the first list until ctx ends.
+func (e every) Run(ctx context.Context, i informer.Checked) {
+	c := &checker{Checked: i, period: time.Duration(e)}
+	if source, ok := i.Source.(interface {
 		Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata]
 	}); ok {
 		c.lw = source.Metadata()
 	}
+	var status informer.CheckStatus
 	if c.lw == nil {
-		c.informer.log.Warn("no consistency checks", zap.Error(errNoMetadata))
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.status.Err = errNoMetadata
-	}
-	return c.lw != nil
-}
-
-func (c *checker[T]) read() (s CheckStatus) {
-	if c == nil {
-		return s
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.status
-}
-
-// loop checks the cache once in a period, from the first list until ctx ends.
-func (c *checker[T]) loop(ctx context.Context) {
-	if !c.connect() {
+		c.Logger.Warn("no consistency checks", zap.Error(errNoMetadata))
+		status.Err = errNoMetadata
+		c.Report(status)
 		return
 	}
 	select {
-	case <-c.informer.synced:
+	case <-c.Synced:
 	case <-ctx.Done():
 		return
 	}
@@ -109,24 +88,23 @@ func (c *checker[T]) loop(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			c.informer.log.Info("the consistency check failed", zap.Error(err))
+			c.Logger.Info("the consistency check failed", zap.Error(err))
 		}
-		c.mu.Lock()
-		c.status.Checks++
-		c.status.At, c.status.Err = time.Now(), err
-		c.status.Missed += found
-		c.mu.Unlock()
+		status.Checks++
+		status.At, status.Err = time.Now(), err
+		status.Missed += found
+		c.Report(status)
 	}
 }
 
 // pause waits for the period, shorter or longer by at most a quarter, so that informers do not all check at once. It
 // reports whether ctx is still alive.
-func (c *checker[T]) pause(ctx context.Context) bool {
-	random := c.informer.o.Rand
+func (c *checker) pause(ctx context.Context) bool {
+	random := c.Rand
 	if random == nil {
 		random = rand.Float64
 	}
-	period := float64(max(c.informer.o.CheckEvery, minimumCheckPeriod))
+	period := float64(max(c.period, minimumPeriod))
 	timer := time.NewTimer(time.Duration(period * (0.75 + random()/2)))
 	defer timer.Stop()
 	select {
@@ -140,8 +118,8 @@ func (c *checker[T]) pause(ctx context.Context) bool {
 // check compares the cache with the server once. It returns the number of missed changes that it has not found before.
 // For them it makes the reflector list again. A list does not mend a difference that is not due to a lost event, so the
 // same difference does not lead to a second list.
-func (c *checker[T]) check(ctx context.Context) (found int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, maxCheckTime)
+func (c *checker) check(ctx context.Context) (found int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	all, err := c.differences(ctx)
 	if err != nil {
@@ -155,11 +133,11 @@ func (c *checker[T]) check(ctx context.Context) (found int, err error) {
 		}
 	}
 	if found > 0 {
-		if !c.informer.feed.Relist() {
+		if !c.Relist() {
 			return 0, errBusy
 		}
 		d := all[key]
-		c.informer.log.Warn("the cache missed changes; listing again", zap.Int("count", found),
+		c.Logger.Warn("the cache missed changes; listing again", zap.Int("count", found),
 			zap.String("object", api.FormatKey(key)), zap.String("change", d.change),
 			zap.String("rv", d.version), zap.String("cached", d.cached))
 	}
@@ -172,12 +150,12 @@ func (c *checker[T]) check(ctx context.Context) (found int, err error) {
 // began. An object that the list does not have was deleted, and the cache must not have it once it has reached the
 // version of the list. Newer changes are left to the next check. Undecodable objects are skipped, because the cache has
 // an older state of them.
-func (c *checker[T]) differences(ctx context.Context) (map[api.Key]difference, error) {
+func (c *checker) differences(ctx context.Context) (map[api.Key]difference, error) {
 	unseen, undecodable := map[api.Key]struct{}{}, map[api.Key]bool{}
-	for _, e := range c.informer.feed.Undecodable() {
+	for _, e := range c.Undecodable() {
 		undecodable[e.Key] = true
 	}
-	before, all := c.informer.Snapshot(), map[api.Key]difference{}
+	before, all := c.State(), map[api.Key]difference{}
 	for key := range before.Keys() {
 		unseen[key] = struct{}{}
 	}
@@ -195,7 +173,7 @@ func (c *checker[T]) differences(ctx context.Context) (map[api.Key]difference, e
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("informer: list metadata for the consistency check: %w", err)
+		return nil, fmt.Errorf("consistency: list metadata: %w", err)
 	}
 	if order, ok := api.CompareVersions(version, before.ResourceVersion()); !ok || order < 0 {
 		return nil, errOldList
@@ -207,15 +185,15 @@ func (c *checker[T]) differences(ctx context.Context) (map[api.Key]difference, e
 }
 
 // addDeleted adds the objects that a list of this version does not have and that the cache still has.
-func (c *checker[T]) addDeleted(
-	ctx context.Context, all map[api.Key]difference, before *cache.Snapshot[T], unseen map[api.Key]struct{}, version string,
+func (c *checker) addDeleted(
+	ctx context.Context, all map[api.Key]difference, before informer.Identities, unseen map[api.Key]struct{}, version string,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, checkPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if err := c.informer.WaitFor(ctx, version); err != nil {
-		return fmt.Errorf("informer: wait until the cache has the version %s of the consistency check: %w", version, err)
+	if err := c.WaitFor(ctx, version); err != nil {
+		return fmt.Errorf("consistency: wait until the cache has version %s: %w", version, err)
 	}
-	after := c.informer.Snapshot()
+	after := c.State()
 	for key := range unseen {
 		_, was, _ := before.Identity(key)
 		if uid, is, exists := after.Identity(key); exists && is == was {
@@ -227,10 +205,10 @@ func (c *checker[T]) addDeleted(
 
 // list calls each for the identity of every object of the collection. It returns the version of the first page, which
 // is the newest one at its time.
-func (c *checker[T]) list(ctx context.Context, each func(api.Key, types.UID, string)) (version string, err error) {
+func (c *checker) list(ctx context.Context, each func(api.Key, types.UID, string)) (version string, err error) {
 	o := api.Options[*metav1.PartialObjectMetadata]{DropManagedFields: true}
-	o.LabelSelector, o.FieldSelector = c.informer.o.Selector.Labels, c.informer.o.Selector.Fields
-	o.Limit = cmp.Or(c.informer.o.PageSize, checkPageSize)
+	o.LabelSelector, o.FieldSelector = c.Selector.Labels, c.Selector.Fields
+	o.Limit = cmp.Or(c.PageSize, pageSize)
 	o.OnUndecodable = func(e *api.UndecodableError) error {
 		each(e.Key, e.UID, "") // it is there, but its version is not compared
 		return nil

@@ -1,0 +1,64 @@
+package informer
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+)
+
+// Check compares the cache of an informer with the server from time to time. Package consistency has one. It is not
+// part of this package, so that programs without checks do not link it.
+type Check interface {
+	// Run checks until ctx ends. The informer calls it once, on a goroutine of its own.
+	Run(ctx context.Context, i Checked)
+}
+
+// Checked is what a Check sees and does of an informer. The functions may be called on any goroutine.
+type Checked struct {
+	Source   any // the ListerWatcher
+	Selector api.Selector
+	PageSize int64          // as in reflector.Tuning; 0 means the default
+	Rand     func() float64 // nil means math/rand/v2
+	Logger   *zap.Logger
+	Synced   <-chan struct{}
+
+	State       func() Identities // of the present snapshot
+	Undecodable func() []*api.UndecodableError
+	WaitFor     func(ctx context.Context, version string) error // blocks until the cache has the version
+	Relist      func() bool                                     // see reflector.Reflector.Relist
+	Report      func(CheckStatus)                               // sets Status.Check
+}
+
+// Identities is what a Check reads of a cache.Snapshot.
+type Identities interface {
+	// ResourceVersion returns the version of the snapshot.
+	ResourceVersion() string
+	// Keys yields the keys of all objects.
+	Keys() iter.Seq[api.Key]
+	// Identity returns the UID and the version of an object, and reports whether it is there.
+	Identity(key api.Key) (uid types.UID, version string, exists bool)
+}
+
+// CheckStatus describes the consistency check of an informer; see Options.Check.
+type CheckStatus struct {
+	// Checks is the number of checks that have ended. At is the end of the last one, and Err its error or nil.
+	Checks int
+	At     time.Time
+	Err    error
+	// Missed is the number of changes that the checks found and that the cache had missed. It never decreases.
+	Missed int
+}
+
+// checked returns what Options.Check needs.
+func (i *Informer[T]) checked() Checked {
+	return Checked{
+		Source: i.lw, Selector: i.o.Selector, PageSize: i.o.PageSize, Rand: i.o.Rand, Logger: i.log, Synced: i.synced,
+		State: func() Identities { return i.Snapshot() }, Undecodable: i.feed.Undecodable, WaitFor: i.WaitFor,
+		Relist: i.feed.Relist, Report: func(s CheckStatus) { i.checkStatus.Store(&s) },
+	}
+}
