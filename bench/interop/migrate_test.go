@@ -24,6 +24,7 @@ import (
 	_ "github.com/leatproject/leat/adapter/clientgo"
 	_ "github.com/leatproject/leat/adapter/clientgo/queue"
 	_ "github.com/leatproject/leat/adapter/clientgo/restconfig"
+	_ "github.com/leatproject/leat/adapter/controllerruntime"
 )
 
 // sides are the libraries whose code docs/migrate.md shows: the first line of each block names one. given are the
@@ -81,6 +82,7 @@ var packages = map[string]string{
 	"api": leat("api"), "apiclient": leat("apiclient"), "informer": leat("informer"), "packed": leat("packed"), "program": leat("program"),
 	"manager": leat("manager"), "owner": leat("owner"), "status": leat("status"), "cachedclient": leat("cachedclient"),
 	"leatcache": leat("cache"), "leatcontroller": leat("controller"), "leatelection": leat("leaderelection"),
+	"runtimecache": leat("adapter/controllerruntime"), "runtimeclient": "sigs.k8s.io/controller-runtime/pkg/client",
 	"clientgo": leat("adapter/clientgo"), "restconfig": leat("adapter/clientgo/restconfig"), "leatqueue": leat("adapter/clientgo/queue"),
 	"appsv1": "k8s.io/api/apps/v1", "corev1": "k8s.io/api/core/v1",
 	"metav1": "k8s.io/apimachinery/pkg/apis/meta/v1", "labels": "k8s.io/apimachinery/pkg/labels",
