@@ -46,6 +46,15 @@ func TestWatchShowsAPage(t *testing.T) {
 	require.Contains(t, readPage(t, errs), `"name":"printer","synced":true`)
 }
 
+func TestServeShowsAPage(t *testing.T) {
+	out, _ := inBackground(t, "serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", "", "--token", "secret", "--page")
+	require.Contains(t, readPage(t, out), `"lab":true`)
+	require.Eventually(t, func() bool {
+		text := readPage(t, out)
+		return strings.Count(text, `"synced":true`) == len(shownByServe) && !strings.Contains(text, "secret")
+	}, 20*time.Second, 20*time.Millisecond)
+}
+
 // TestLabChangesTheDemo makes reconciles fail and panic, and then lets them work.
 func TestLabChangesTheDemo(t *testing.T) {
 	out, _ := inBackground(t, "demo", "--page")
@@ -81,7 +90,7 @@ func TestLabChangesTheDemo(t *testing.T) {
 
 // A command that cannot serve its page does not start.
 func TestPageNeedsAnAddress(t *testing.T) {
-	for _, command := range [][]string{{"demo"}, {"watch", "pods"}} {
+	for _, command := range [][]string{{"demo"}, {"watch", "pods"}, {"serve"}} {
 		out, errs := newOutput(), newOutput()
 		require.Equal(t, 1, run(t.Context(), append(command, "--page=nowhere"), out, errs))
 		require.Contains(t, errs.String(), "leat: --page: ")

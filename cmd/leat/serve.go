@@ -7,14 +7,21 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/internal/serve"
+	"github.com/leatproject/leat/livepage"
 	"github.com/leatproject/leat/testserver"
+	"github.com/leatproject/leat/testserver/faultplan"
 )
 
 func newServe() *cobra.Command {
 	var o serve.Options
-	var metrics string
+	var metrics, page string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve a Kubernetes API from memory",
@@ -31,24 +38,29 @@ requests that GET / of the admin endpoint lists. It refuses requests that a brow
   leat serve --admin 127.0.0.1:8081 & curl -d 'list pods: fail 503 times=3' http://127.0.0.1:8081/faults`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return runServe(cmd.Context(), cmd.OutOrStdout(), o, metrics)
+			return runServe(cmd.Context(), cmd.OutOrStdout(), o, metrics, page)
 		},
 	}
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	o.Flags(flags)
 	cmd.Flags().AddGoFlagSet(flags)
 	metricsFlag(cmd, &metrics)
+	pageFlag(cmd, &page)
 	return cmd
 }
 
-func runServe(ctx context.Context, stdout io.Writer, o serve.Options, metrics string) error {
+func runServe(ctx context.Context, stdout io.Writer, o serve.Options, metrics, pageAddress string) error {
 	err := o.Check()
 	var scraper *scraper
+	var page *pageServer
 	if err == nil {
 		scraper, err = newScraper(metrics)
 	}
 	if err == nil {
-		err = serveWith(ctx, stdout, o, scraper)
+		page, err = newPageServer(pageAddress, livepage.Options{Program: "leat serve"})
+	}
+	if err == nil {
+		err = page.during(ctx, func(ctx context.Context) error { return serveWith(ctx, stdout, o, scraper, page) })
 	}
 	var wrong *serve.UsageError
 	if errors.As(err, &wrong) {
@@ -57,16 +69,50 @@ func runServe(ctx context.Context, stdout io.Writer, o serve.Options, metrics st
 	return err
 }
 
-func serveWith(ctx context.Context, stdout io.Writer, o serve.Options, scraper *scraper) error {
-	return scraper.during(ctx, func(ctx context.Context) error {
+func serveWith(ctx context.Context, stdout io.Writer, o serve.Options, scraper *scraper, page *pageServer) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var watching errgroup.Group
+	err := scraper.during(ctx, func(ctx context.Context) error {
 		return o.Run(ctx, stdout, serve.Hooks{
 			New: newUntyped,
 			Started: func(s *testserver.Server) {
 				scraper.watches(func() float64 { return float64(len(s.Watches())) })
+				if page != nil {
+					showServer(ctx, s, page, &watching)
+				}
 			},
-			Notice: scraper.where(),
+			Notice: scraper.where() + page.where(),
 		})
 	})
+	stop()
+	return errors.Join(err, watching.Wait())
+}
+
+// shownByServe are the resources that the page of leat serve shows, with informers of its own.
+var shownByServe = []api.Resource{
+	pods, replicaSets,
+	{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true},
+	{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true},
+	{Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true},
+}
+
+// showServer shows the objects of a server on the page, through informers that run until ctx ends, and offers faults.
+func showServer(ctx context.Context, s *testserver.Server, page *pageServer, running *errgroup.Group) {
+	active := faultplan.NewActive(s, 1)
+	page.Offer(serverActions(s, active)...)
+	context.AfterFunc(ctx, active.Close)
+	client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.ControlPlane(), UserAgent: "leat page"})
+	if err != nil {
+		running.Go(func() error { return err })
+		return
+	}
+	for _, r := range shownByServe {
+		i := informer.New(api.ListerWatcher[*unstructured.Unstructured](
+			apiclient.NewTyped[*unstructured.Unstructured](client, r, "")), informer.Options[*unstructured.Unstructured]{})
+		page.show(i)
+		running.Go(func() error { return i.Run(ctx) })
+	}
 }
 
 func newUntyped(o testserver.Options, _ bool) (serve.Backend, error) {
