@@ -36,8 +36,8 @@ type Options struct {
 	JSON bool
 	// Backlog bounds the bytes that wait for the disk. Zero means 16 MiB.
 	Backlog int
-	// Wait delays the client if the backlog is full. Without it, the rest of the answer is not recorded, so that a slow
-	// disk does not delay an agent.
+	// Wait delays the client if the backlog is full, also before Run is called. Without it, the rest of the answer is
+	// not recorded, so that a slow disk does not delay an agent.
 	Wait bool
 	// OnError gets the error that ended the recording, once; for example, a full disk. Run then waits for the end of
 	// its context, and requests continue. Without OnError, Run returns the error.
@@ -312,7 +312,7 @@ func (r *Recorder) add(kind RecordKind, s *tap, data []byte) bool {
 	r.mu.Lock()
 	b := &r.backlog
 	for kind == Data && b.size > 0 && b.size+len(data) > r.o.Backlog && r.state != over {
-		if !r.o.Wait || r.state == waiting {
+		if !r.o.Wait {
 			kind, data = Lost, nil
 			break
 		}

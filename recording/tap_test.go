@@ -416,6 +416,7 @@ func TestAFullDisk(t *testing.T) {
 				require.EqualError(t, <-ended, want)
 				return
 			}
+			synctest.Wait()
 			require.EqualError(t, got, want)
 			cancel()
 			require.NoError(t, <-ended)
