@@ -96,17 +96,16 @@ func (n *Interner) find(b []byte) any {
 		return nil
 	}
 	kept := t.keep(at, mark, b)
-	if t.isTight(kept == nil) {
+	for kept == nil && len(t.marks) < maxSlots { // three strings with the same two places
+		n.grow(t)
+		t = n.table.Load()
+		at, mark = t.place(h)
+		kept = t.keep(at, mark, b)
+	}
+	if size := len(t.marks); size < maxSlots && int(t.taken.Load()) > size/2 {
 		n.grow(t)
 	}
 	return kept
-}
-
-// isTight reports whether a larger table would help, after a string that found no place if lost is set. A table that is
-// an eighth full rarely has three strings with the same two places.
-func (t *table) isTight(lost bool) bool {
-	taken, size := int(t.taken.Load()), len(t.marks)
-	return size < maxSlots && (taken > size/2 || lost && taken > size/8)
 }
 
 // grow replaces t by a larger table with the same strings. A string that another goroutine stores in t meanwhile is

@@ -108,8 +108,11 @@ func (p *Parts) find(f *messageField, t tag) (at *byte, len int, keep bool) {
 			return nil, 0, true
 		}
 	}
+	if f.keepFirst {
+		return nil, 0, true
+	}
 	seen, mark := &s.seen[t.place()>>20&uint64(cap(s.seen)-1)], uint32(t[0]>>32)|1
-	keep = f.keepFirst || *seen == mark
+	keep = *seen == mark
 	*seen = mark
 	return nil, 0, keep
 }
