@@ -95,7 +95,7 @@ func build(t *testing.T, s setting) *rig {
 	c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
-	s.informer.OnMutation = func(m cache.Mutation) { t.Error(m) }
+	s.informer.Mutations = informer.DetectMutations(func(m cache.Mutation) { t.Error(m) })
 	r := &rig{
 		T: t, server: server, live: apiclient.NewTyped[*widget](c, widgets, s.live),
 		informer: informer.New(apiclient.NewTyped[*widget](c, widgets, s.namespace), s.informer),

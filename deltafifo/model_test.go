@@ -192,7 +192,7 @@ func step(t testing.TB, s *script, q *queue, m *model, c *consumer, version stri
 		m.reach(version)
 	case 4, 5:
 		o := s.object()
-		q.Delete(o, version)
+		q.DeleteLast(o, version)
 		m.delete(api.KeyOf(o), o)
 		m.reach(version)
 	case 6:
@@ -269,7 +269,7 @@ func TestLegalHistory(t *testing.T) {
 	states := []*thing{incarnation("a", "1", "1"), incarnation("a", "1", "2"), incarnation("a", "2", "3"), incarnation("a", "", "4")}
 	operations := []func(q *queue, i int){
 		func(q *queue, i int) { q.Put(states[i], "") },
-		func(q *queue, i int) { q.Delete(states[i], "") },
+		func(q *queue, i int) { q.DeleteLast(states[i], "") },
 		func(q *queue, i int) { q.DeleteKey(keyOf("a"), "") },
 		func(q *queue, i int) { q.Replace(states[i:i+1], "") },
 		func(q *queue, i int) { q.Replace(nil, "") },

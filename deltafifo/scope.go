@@ -73,8 +73,8 @@ func (s *Scope[T]) Put(object T, version string) {
 	q.signal()
 }
 
-// Delete records that an object is not in the scope any more, with its last state.
-func (s *Scope[T]) Delete(object T, version string) {
+// DeleteLast records that an object is not in the scope any more, with its last state.
+func (s *Scope[T]) DeleteLast(object T, version string) {
 	s.delete(api.KeyOf(object), object, false, version)
 }
 

@@ -59,7 +59,7 @@ func follow[T api.Object](t *testing.T, name string, c *collection, lw api.Liste
 	t.Helper()
 	f := &follower[T]{name: name, collection: c}
 	o.OnError = f.noteError
-	o.OnMutation = f.noteMutation
+	o.Mutations = informer.DetectMutations(f.noteMutation)
 	// Notice within a second that a server is back, so that tests do not wait half a minute after each restart.
 	o.BackoffBase, o.BackoffMax = 50*time.Millisecond, 500*time.Millisecond
 	f.options = o

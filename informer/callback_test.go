@@ -78,19 +78,19 @@ func TestCallbacksMayCallBack(t *testing.T) {
 	})
 }
 
-// TestOnMutationMayCallBack lets the detector find a change while batches are handled. It checks all objects after a
+// TestDetectorsMayCallBack lets the detector find a change while batches are handled. It checks all objects after a
 // certain number of them.
-func TestOnMutationMayCallBack(t *testing.T) {
+func TestDetectorsMayCallBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSource()
 		s.set("victim", 1)
 		found := 0
 		var i *informer.Informer[*widget]
-		i = informer.New(s, informer.Options[*widget]{OnMutation: func(m cache.Mutation) {
+		i = informer.New(s, informer.Options[*widget]{Mutations: informer.DetectMutations(func(m cache.Mutation) {
 			found++
 			require.Equal(t, "victim", m.Key.Name)
 			useEverything(t, i)
-		}})
+		})})
 		stop := running(t, i)
 		<-i.Synced()
 		victim, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "victim"})

@@ -10,10 +10,12 @@ import (
 
 // process handles one batch. It calls user code before and after handleDeltas, without the lock.
 func (i *Informer[T]) process(batch deltafifo.Batch[T]) {
-	i.mutations.observe(batch)
+	i.observeMutations(batch)
 	snapshot := i.handleDeltas(batch)
 	i.deliverReady()
-	i.mutations.checkIfDue()
+	if i.mutations != nil {
+		i.mutations.checkIfDue()
+	}
 	if i.o.OnBatch != nil {
 		i.o.OnBatch(batch, snapshot)
 	}

@@ -34,7 +34,7 @@ type Options[T api.Object] struct {
 	// ShareParts lets the cached objects share equal parts, so that they take less memory, and an update that changes
 	// only the status costs what decoding the status costs: the spec of the previous state is used again, and replicas
 	// have one slice of containers. It works for typed objects from protobuf. A change to a cached object, which is
-	// always wrong, would show in other objects too; use OnMutation in tests. It has no effect together with Transform
+	// always wrong, would show in other objects too; use Mutations in tests. It has no effect together with Transform
 	// or Hold.
 	ShareParts bool
 
@@ -67,10 +67,9 @@ type Options[T api.Object] struct {
 	// CrashOnPanic lets a panic of a handler end the process. Otherwise it is counted and logged.
 	CrashOnPanic bool
 
-	// OnMutation turns the mutation detector on. It is called with each cached object that was changed by user code.
-	// The detector checks the objects from time to time and when Run ends. It costs a copy of every object and is meant
-	// for tests. The informer handles no batch until OnMutation returns. It has no effect together with Hold.
-	OnMutation func(cache.Mutation)
+	// Mutations finds cached objects that user code has changed; see DetectMutations. Nil means no detector. It has no
+	// effect together with Hold.
+	Mutations Mutations
 
 	// OnBatch is called with every batch of changes that has reached the cache, and with the snapshot after it, for
 	// metrics and traces. The batch is valid only during the call. The next batch waits for the call, so OnBatch must
@@ -98,7 +97,7 @@ type Informer[T api.Object] struct {
 	scopes      func() ([]ScopeStatus, string)        // nil unless Compose made the informer
 	selectors   func(namespace string) []api.Selector // as scopes
 	indexer     *cache.Indexer[T]
-	mutations   *mutations[T]
+	mutations   mutationDetector // nil without Options.Mutations
 	batches     hooks.Set[Stored]
 	changes     hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
 	watchdog    *watchdog
@@ -128,7 +127,7 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	}
 	i := newInformer(lw, o)
 	ro := o.reflector()
-	if o.OnBatch == nil && o.OnMutation == nil { // these may block, and must not block the reflector
+	if o.OnBatch == nil && o.Mutations == nil { // these may block, and must not block the reflector
 		ro.OnWait = func(more bool) { i.fifo.Flush(i.process, more) }
 	}
 	i.setFeed(reflector.New(lw, i.fifo, ro))
@@ -138,12 +137,14 @@ func New[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 func newInformer[T api.Object](lw api.ListerWatcher[T], o Options[T]) *Informer[T] {
 	i := &Informer[T]{
 		lw: lw, o: o, fifo: deltafifo.New[T](),
-		indexer:   cache.New[T](),
-		mutations: newMutations[T](o.OnMutation),
-		synced:    make(chan struct{}),
-		stopped:   make(chan struct{}),
+		indexer: cache.New[T](),
+		synced:  make(chan struct{}),
+		stopped: make(chan struct{}),
 	}
 	i.watchdog = newWatchdog(o.StuckAfter, i.calls)
+	if o.Mutations != nil {
+		i.mutations = o.Mutations.newDetector()
+	}
 	return i
 }
 
@@ -259,7 +260,9 @@ func (i *Informer[T]) Run(ctx context.Context) error {
 	i.end()
 	i.active.Wait()
 	i.watchdog.stop()
-	i.mutations.check()
+	if i.mutations != nil {
+		i.mutations.check()
+	}
 	if fatal != nil {
 		return fmt.Errorf("informer: %w", fatal)
 	}

@@ -566,7 +566,7 @@ func TestMutationOfACachedObjectIsFound(t *testing.T) {
 		s := newSource()
 		s.set("a", 1)
 		var found []cache.Mutation
-		i := informer.New(s, informer.Options[*widget]{OnMutation: func(m cache.Mutation) { found = append(found, m) }})
+		i := informer.New(s, informer.Options[*widget]{Mutations: informer.DetectMutations(func(m cache.Mutation) { found = append(found, m) })})
 		stop := running(t, i)
 		<-i.Synced()
 		a, _ := i.Cache().Get(api.Key{Namespace: "default", Name: "a"})

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/deltafifo"
 )
 
 // requireCollected fails if an object is still reachable.
@@ -111,14 +110,3 @@ func TestReleasedShareHoldsNoHandler(t *testing.T) {
 type unlisted struct{ api.ListerWatcher[*thing] }
 
 func (*unlisted) Resource() api.Resource { return api.Resource{Version: "v1", Plural: "things"} }
-
-// TestMutationDetectorIsOffByDefault checks that the detector costs nothing in an informer without OnMutation.
-func TestMutationDetectorIsOffByDefault(t *testing.T) {
-	m := newMutations[*thing](nil)
-	batch := deltafifo.Batch[*thing]{Objects: []deltafifo.ObjectChanges[*thing]{{Changes: []api.Change[*thing]{{Object: one(1)}}}}}
-	require.Zero(t, testing.AllocsPerRun(100, func() {
-		m.observe(batch)
-		m.checkIfDue()
-		m.check()
-	}))
-}

@@ -68,10 +68,10 @@ func TestAChangeToASharedPartIsFound(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var found []string
-				c.o.OnMutation = func(m cache.Mutation) {
+				c.o.Mutations = informer.DetectMutations(func(m cache.Mutation) {
 					require.Contains(t, m.Diff, "v2")
 					found = append(found, m.Key.Name)
-				}
+				})
 				i := informer.New(replicas{codec.New[*corev1.Pod](codec.Options{})}, c.o)
 				stop := running(t, i)
 				<-i.Synced()

@@ -204,10 +204,10 @@ func newSimulation(t *testing.T, c *coverage, seed uint64) *simulation {
 			MinWatchTimeout: time.Duration(1+s.rand.IntN(10)) * time.Minute,
 		},
 		ResyncPeriod: time.Duration(s.rand.IntN(2)) * 20 * time.Second,
-		OnMutation:   func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
+		Mutations:    DetectMutations(func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) }),
 	}
 	if seed%4 >= 2 {
-		wanted.OnMutation = nil // so that the reflector's goroutine processes single changes
+		wanted.Mutations = nil // so that the reflector's goroutine processes single changes
 	}
 	if seed%2 == 1 {
 		s.first = &simulatedFaults[int(seed/2)%len(simulatedFaults)]

@@ -160,7 +160,7 @@ func (s *source) Watch(ctx context.Context, o api.Options[*widget]) iter.Seq2[ap
 // options returns the options of most tests here: with the mutation detector.
 func options(t *testing.T) informer.Options[*widget] {
 	return informer.Options[*widget]{
-		OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
+		Mutations: informer.DetectMutations(func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) }),
 	}
 }
 

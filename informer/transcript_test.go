@@ -120,8 +120,8 @@ func newScriptRun(t *testing.T) *scriptRun {
 		t: t, started: time.Now(), handlers: map[string]*scriptHandler{},
 		options: testserver.Options{FirstVersion: 10, BookmarkInterval: -1},
 		wanted: informer.Options[*widget]{
-			Tuning:     reflector.Tuning{Rand: func() float64 { return 0 }},
-			OnMutation: func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) },
+			Tuning:    reflector.Tuning{Rand: func() float64 { return 0 }},
+			Mutations: informer.DetectMutations(func(m cache.Mutation) { t.Errorf("an object of the cache was changed: %v", m) }),
 		},
 	}
 }

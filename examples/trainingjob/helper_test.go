@@ -17,6 +17,7 @@ import (
 	"github.com/leatproject/leat/examples/cli"
 	"github.com/leatproject/leat/examples/trainingjob/job"
 	"github.com/leatproject/leat/examples/trainingjob/training"
+	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testkit"
 	"github.com/leatproject/leat/testserver"
@@ -70,7 +71,7 @@ func (w *world) options(o cli.Options, log *zap.Logger) options {
 	require.NoError(w, err)
 	return options{
 		Program: p, counts: counts,
-		onMutation: func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) },
+		mutations: informer.DetectMutations(func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) }),
 	}
 }
 

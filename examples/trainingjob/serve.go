@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/leatproject/leat/api"
-	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/examples/deployment/kubelet"
 	"github.com/leatproject/leat/examples/deployment/workload"
 	"github.com/leatproject/leat/examples/trainingjob/hooks"
@@ -29,8 +28,8 @@ type options struct {
 	kubelet  kubelet.Options
 	webhooks webhook.Options // no webhooks without an Address
 
-	counts     *training.Counts
-	onMutation func(cache.Mutation) // for tests: called after a change of an object in a cache
+	counts    *training.Counts
+	mutations informer.Mutations // for tests: reports changes of objects in a cache
 }
 
 // name is the name of the controller in logs, Events and metrics.
@@ -90,9 +89,9 @@ func (o options) addWebhooks() error {
 // addControllers adds the caches and the controllers to a running program.
 func (o options) addControllers(events *recorder.Recorder) error {
 	ofJobs := api.Selector{Labels: job.LabelJob}
-	jobs := program.Typed(o.Program, job.Resource, informer.Options[*job.TrainingJob]{ResyncPeriod: resync, OnMutation: o.onMutation})
-	pods := program.Partial(o.Program, training.Pods, informer.Options[*plan.Pod]{Selector: ofJobs, OnMutation: o.onMutation})
-	services := program.Partial(o.Program, training.Services, informer.Options[*plan.Service]{Selector: ofJobs, OnMutation: o.onMutation})
+	jobs := program.Typed(o.Program, job.Resource, informer.Options[*job.TrainingJob]{ResyncPeriod: resync, Mutations: o.mutations})
+	pods := program.Partial(o.Program, training.Pods, informer.Options[*plan.Pod]{Selector: ofJobs, Mutations: o.mutations})
+	services := program.Partial(o.Program, training.Services, informer.Options[*plan.Service]{Selector: ofJobs, Mutations: o.mutations})
 	c, err := training.New(training.Options{
 		Client: o.Client, Jobs: jobs, Pods: pods.Informer(), Services: services.Informer(),
 		Recorder: events, Gate: o.Gate(name), Counts: o.counts, Controller: o.Options().Controller,
@@ -105,7 +104,7 @@ func (o options) addControllers(events *recorder.Recorder) error {
 		k := o.kubelet
 		k.Client, k.Controller = o.Client, o.Options().Controller
 		k.Controller.Queue.Bucket = workqueue.Bucket{QPS: -1}
-		k.Pods = program.Partial(o.Program, workload.Pods, informer.Options[*workload.Pod]{Selector: ofJobs, OnMutation: o.onMutation})
+		k.Pods = program.Partial(o.Program, workload.Pods, informer.Options[*workload.Pod]{Selector: ofJobs, Mutations: o.mutations})
 		o.Add(kubelet.New(k))
 	}
 	return o.Err()

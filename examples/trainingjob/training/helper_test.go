@@ -94,7 +94,7 @@ func inWorldWith(t *testing.T, change func(*reconciler), test func(*world)) {
 // informerOptions returns options with which a change of a cached object fails the test.
 func informerOptions[T api.Object](w *world) informer.Options[T] {
 	return informer.Options[T]{
-		OnMutation: func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) },
+		Mutations: informer.DetectMutations(func(m cache.Mutation) { w.Errorf("an object of a cache was changed: %s", m) }),
 	}
 }
 
