@@ -9,8 +9,8 @@ import (
 )
 
 // Blocks compresses the blocks of recordings. It implements recording.Compression, for recording.Options and for
-// recording.ReadOptions. Such recordings are a third of the size of those with the default, and cost less processor
-// time, but the command leat does not read them.
+// recording.ReadOptions. Such recordings are smaller than those with the default, but the command leat does not read
+// them.
 type Blocks struct {
 	encoder *zstd.Encoder
 
