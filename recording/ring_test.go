@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -194,7 +193,7 @@ func TestWhatMakesADump(t *testing.T) {
 		ctx, cancel := context.WithCancel(r.ctx)
 		ended := make(chan error, 1)
 		go func() { ended <- ring.DumpOn(ctx, signals, dumped) }()
-		signals <- syscall.SIGUSR1
+		signals <- os.Interrupt
 		synctest.Wait()
 		cancel()
 		require.ErrorIs(t, <-ended, context.Canceled)
