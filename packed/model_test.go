@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -275,10 +276,12 @@ type foreign[T any] struct{ api.ListerWatcher[T] }
 
 func hidden[T any](lw api.ListerWatcher[T]) api.ListerWatcher[T] { return foreign[T]{lw} }
 
+var seeds = flag.Uint64("seeds", 1, "number of runs of each kind")
+
 // TestPackedInformerIsLikeAWholeOne runs the same operations against two informers, and requires the same answers and
 // the same notifications.
 func TestPackedInformerIsLikeAWholeOne(t *testing.T) {
-	for seed := range uint64(3) {
+	for seed := range *seeds {
 		for _, protobuf := range []bool{true, false} {
 			for _, transform := range []bool{true, false} {
 				name := fmt.Sprintf("%d protobuf=%v transform=%v ", seed, protobuf, transform)

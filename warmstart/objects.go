@@ -69,8 +69,8 @@ func describe(w io.Writer, t reflect.Type, seen map[reflect.Type]bool) {
 	}
 }
 
-// list is the answer of a server that lists the objects of a file. It is decoded like any other answer, so equal
-// strings are shared, and nothing is in memory twice.
+// list is the answer of a server that lists the objects of a file. The codec decodes it, so its equal strings are
+// shared, and nothing is in memory twice.
 type list struct {
 	all     *newest
 	json    bool

@@ -21,6 +21,9 @@ import (
 type Options struct {
 	// Path is the file. Its directory must exist. Two more files stand beside it: Path.lock, and Path.new during a
 	// list.
+	//
+	// The file may have objects as the Transform of the informer left them, and the next start transforms them again.
+	// So a Transform must not change its own result, and a program whose Transform has changed needs another Path.
 	Path string
 	// Cluster names the API server, for instance apiclient.Client.Host. A file of another cluster is not used.
 	Cluster string
@@ -58,14 +61,18 @@ type ListerWatcher[T api.Object] struct {
 	boot string
 	lock func() error // ends the lock
 
-	mu     sync.Mutex // guards the fields below
-	status Status
-	began  bool      // the first request was made
-	closed bool      // by Close
-	ready  *replayed // the state for the first list; nil: none
-	file   *logFile  // the file that is kept; nil: none
-	next   *logFile  // the list in progress; nil: none
-	budget budget
+	mu      sync.Mutex // guards the fields below
+	status  Status
+	began   bool   // the first request was made
+	labels  string // the selectors of that request; a list with others is not one of the collection
+	fields  string
+	newest  string    // the newest version that the informer may have
+	watches int       // in progress
+	closed  bool      // by Close
+	ready   *replayed // the state for the first list; nil: none
+	file    *logFile  // the file that is kept; nil: none
+	next    *logFile  // the list in progress; nil: none
+	budget  budget
 }
 
 // New returns a source that keeps the collection of another one in a file. It fails if an option is wrong, or if
@@ -106,7 +113,8 @@ func New[T api.Object](source api.ListerWatcher[T], o Options) (*ListerWatcher[T
 	return w, nil
 }
 
-// Close ends the use of the file, which stays for the next start. Later requests go to the source alone.
+// Close ends the use of the file, which stays for the next start. Call it after Run of the informer has ended: during a
+// watch it removes the file, which would not have the changes that follow. Later requests go to the source alone.
 func (w *ListerWatcher[T]) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -114,6 +122,9 @@ func (w *ListerWatcher[T]) Close() error {
 		return nil
 	}
 	w.closed = true
+	if w.watches > 0 {
+		w.giveUp(errors.New("it was closed during a watch"))
+	}
 	err := w.file.close()
 	w.next.discard()
 	w.file, w.next, w.ready = nil, nil, nil
@@ -156,11 +167,15 @@ func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMet
 // It blocks while the file is read.
 func (w *ListerWatcher[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
 	if state := w.first(o); state != nil {
-		return w.listFile(ctx, state, each)
+		return w.listFile(ctx, o, state, each)
+	}
+	if !w.concerns(o) { // a probe of the reflector
+		return w.source.List(ctx, o, each)
 	}
 	if o.Continue == "" {
 		w.begin(o)
 	}
+	o.OnUndecodable = w.noting(o.OnUndecodable)
 	meta, err := w.source.List(ctx, o, func(object T) error {
 		w.add(object)
 		return each(object)
@@ -187,6 +202,9 @@ func (w *ListerWatcher[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq
 			w.begin(o)
 			defer w.cancel() // after the end of the list, there is nothing to cancel
 		}
+		o.OnUndecodable = w.noting(o.OnUndecodable)
+		w.watching(1)
+		defer w.watching(-1)
 		for event, err := range w.source.Watch(ctx, o) {
 			if err == nil {
 				initial = w.event(event, initial)
@@ -205,7 +223,7 @@ func (w *ListerWatcher[T]) open(o api.Options[T]) bool {
 	if w.began || w.closed {
 		return w.ready != nil
 	}
-	w.began = true
+	w.began, w.labels, w.fields = true, o.LabelSelector, o.FieldSelector
 	err := errNoBootID
 	if w.boot != "" {
 		w.ready, err = openLog(w.o.Path, w.seal, w.header(o))
@@ -217,9 +235,38 @@ func (w *ListerWatcher[T]) open(o api.Options[T]) bool {
 		}
 		return false
 	}
-	w.file = w.ready.file
+	w.file, w.newest = w.ready.file, w.ready.version
 	w.status.Warm, w.status.Objects, w.status.Version = true, len(w.ready.index), w.ready.version
 	return true
+}
+
+// concerns reports whether a list is one of the whole collection.
+func (w *ListerWatcher[T]) concerns(o api.Options[T]) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return o.LabelSelector == w.labels && o.FieldSelector == w.fields
+}
+
+func (w *ListerWatcher[T]) watching(change int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watches += change
+}
+
+// noting returns an OnUndecodable that gives up the file, because the file has no place for an object that cannot be
+// decoded: the next start would show an older state of it.
+func (w *ListerWatcher[T]) noting(then func(*api.UndecodableError) error) func(*api.UndecodableError) error {
+	if then == nil {
+		return nil // the error ends the request
+	}
+	return func(e *api.UndecodableError) error {
+		w.mu.Lock()
+		if w.file != nil || w.next != nil {
+			w.giveUp(e)
+		}
+		w.mu.Unlock()
+		return then(e)
+	}
 }
 
 // first returns the state for the first list, or nil for a list from the server.
@@ -262,6 +309,8 @@ func (w *ListerWatcher[T]) change(e api.Event[T], listing bool) {
 	f := w.file
 	if listing {
 		f = w.next
+	} else if order, ok := api.CompareVersions(e.ResourceVersion, w.newest); w.newest == "" || !ok || order > 0 {
+		w.newest = e.ResourceVersion
 	}
 	if f == nil {
 		return
@@ -284,25 +333,32 @@ func (w *ListerWatcher[T]) change(e api.Event[T], listing bool) {
 }
 
 // listFile lists from the file.
-func (w *ListerWatcher[T]) listFile(ctx context.Context, state *replayed, each func(T) error) (metav1.ListMeta, error) {
+func (w *ListerWatcher[T]) listFile(
+	ctx context.Context, o api.Options[T], state *replayed, each func(T) error,
+) (metav1.ListMeta, error) {
 	n := 0
-	_, err := codec.New[T](codec.Options{}).DecodeList(ctx, w.list(state), w.mediaType, w.source.Resource(), api.Options[T]{}, func(object T) error {
-		n++
-		return each(object)
-	})
+	var refused error
+	_, err := codec.New[T](codec.Options{}).DecodeList(ctx, w.list(state), w.mediaType, w.source.Resource(),
+		api.Options[T]{ShareParts: o.ShareParts}, func(object T) error {
+			n++
+			refused = each(object)
+			return refused
+		})
 	if err == nil && n != len(state.index) {
 		err = fmt.Errorf("%d of %d objects", n, len(state.index))
 	}
-	if err != nil {
+	if err == nil {
+		w.log.Info("warm start", zap.Int("objects", n), zap.String("rv", state.version))
+		state.index = nil
+		return metav1.ListMeta{ResourceVersion: state.version}, nil
+	}
+	if refused == nil && ctx.Err() == nil {
 		err = fmt.Errorf("warmstart: read %s: %w", w.o.Path, err)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.giveUp(err)
-		return metav1.ListMeta{}, err
 	}
-	w.log.Info("warm start", zap.Int("objects", len(state.index)), zap.String("rv", state.version))
-	state.index = nil
-	return metav1.ListMeta{ResourceVersion: state.version}, nil
+	return metav1.ListMeta{}, err
 }
 
 // begin starts another file for a list from the server.
@@ -355,10 +411,11 @@ func (w *ListerWatcher[T]) complete(version string) {
 	if w.next == nil {
 		return
 	}
-	if w.file != nil {
-		if order, ok := api.CompareVersions(version, w.file.version); !ok || order < 0 {
-			// The informer may refuse this list, or believe it: a later process must know neither.
-			w.giveUp(fmt.Errorf("version %s follows %s", version, w.file.version))
+	if w.newest != "" {
+		if order, ok := api.CompareVersions(version, w.newest); !ok || order < 0 {
+			// The informer may refuse this list, so it must not become the file. It may also accept it.
+			w.giveUp(fmt.Errorf("version %s follows %s", version, w.newest))
+			w.newest = version
 			return
 		}
 	}
@@ -371,7 +428,7 @@ func (w *ListerWatcher[T]) complete(version string) {
 		w.giveUp(err)
 		return
 	}
-	w.next = nil
+	w.next, w.newest = nil, version
 	w.status.Stopped = nil
 }
 

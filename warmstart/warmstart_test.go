@@ -249,6 +249,75 @@ func TestPackedInformer(t *testing.T) {
 	})
 }
 
+// TestProbesAreNoLists lists with other selectors, as a reflector does to learn the version of the server.
+func TestProbesAreNoLists(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		o := api.Options[*configMap]{}
+		o.FieldSelector = "metadata.name=none"
+		_, err := p.warm.List(m.Context(), o, func(*configMap) error { return nil })
+		require.NoError(m, err)
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.True(m, p.warm.Status().Warm)
+		p.end()
+	})
+}
+
+// TestUndecodable gives up the file when the informer keeps an older state than the server has.
+func TestUndecodable(t *testing.T) {
+	wrong := func(m *machine) {
+		o := map[string]any{"metadata": map[string]any{"namespace": "default", "name": "a"}, "data": map[string]any{"value": 7}}
+		_, err := m.server.Update(configMaps, o)
+		require.NoError(m, err)
+		m.set("b", "1")
+	}
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		wrong(m)
+		require.Equal(m, map[string]string{"a": "1", "b": "1"}, p.values())
+		require.ErrorContains(m, p.warm.Status().Stopped, "default/a")
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.False(m, p.warm.Status().Warm)
+		require.Equal(m, 1, p.inf.Status().Undecodable)
+		require.ErrorContains(m, p.warm.Status().Stopped, "default/a", "nor has a list with such an object a file")
+		p.end()
+	})
+}
+
+// TestInterruptedStart ends while the file is read. The file stays.
+func TestInterruptedStart(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		m.start(informer.Options[*configMap]{}).end()
+		w, err := warmstart.New(apiclient.NewPartial[*configMap](m.client, configMaps, ""), m.o)
+		require.NoError(m, err)
+		_, err = w.List(m.Context(), api.Options[*configMap]{DropManagedFields: true}, func(*configMap) error { return errUnreachable })
+		require.ErrorIs(m, err, errUnreachable)
+		require.NoError(m, w.Close())
+		p := m.start(informer.Options[*configMap]{})
+		require.True(m, p.warm.Status().Warm)
+		p.end()
+	})
+}
+
+func TestCloseDuringAWatch(t *testing.T) {
+	onMachine(t, func(m *machine) {
+		m.set("a", "1")
+		p := m.start(informer.Options[*configMap]{})
+		require.NoError(m, p.warm.Close())
+		m.set("a", "2")
+		require.Equal(m, map[string]string{"a": "2"}, p.values())
+		p.end()
+		p = m.start(informer.Options[*configMap]{})
+		require.False(m, p.warm.Status().Warm, "the file would be older")
+		p.end()
+	})
+}
+
 // TestExpired: the server has forgotten the version, and the agent decodes only what has changed.
 func TestExpired(t *testing.T) {
 	onMachine(t, func(m *machine) {
