@@ -151,11 +151,12 @@ func (c *checker) check(ctx context.Context) (found int, err error) {
 // version of the list. Newer changes are left to the next check. Undecodable objects are skipped, because the cache has
 // an older state of them.
 func (c *checker) differences(ctx context.Context) (map[api.Key]difference, error) {
+	// The state is read first: an object of which it has an older state is then among the undecodable ones.
+	before, all := c.State(), map[api.Key]difference{}
 	unseen, undecodable := map[api.Key]struct{}{}, map[api.Key]bool{}
 	for _, e := range c.Undecodable() {
 		undecodable[e.Key] = true
 	}
-	before, all := c.State(), map[api.Key]difference{}
 	for key := range before.Keys() {
 		unseen[key] = struct{}{}
 	}

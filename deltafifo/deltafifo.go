@@ -12,7 +12,8 @@ import (
 // corresponds to cache.DeltaFIFO of client-go. It keeps the state that it compares lists with, so it does not need the
 // consumer's cache, and a Pop takes all changes.
 type DeltaFIFO[T api.Object] struct {
-	// known has every object as it will be after the next Pop. Only the producer uses it.
+	// known has every object as it will be after the next Pop. Only the producer uses it; the producers of Scopes hold
+	// their mutex.
 	known      map[api.Key]knownObject[T]
 	generation uint32    // of the last Replace
 	listed     bool      // Replace was called

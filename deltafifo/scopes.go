@@ -14,8 +14,8 @@ const moveWait = time.Second
 // get changes in another way. Its batches have a ScopedBatch, no ResourceVersion and no InitialList.
 //
 // An object may be in several scopes, if their selectors overlap. The queue then has its newest state, and deletes it
-// when no scope has it any more. Scopes with different namespaces cannot have a common object and do not slow each
-// other down.
+// when no scope has it any more. Scopes with different namespaces cannot have a common object and do not wait for each
+// other.
 //
 // Rule: a deletion waits for at most a second while another scope of the namespace has not reached its version. Reason:
 // the object may have moved to that scope, and then the change is an update. The version of the scope that lost the

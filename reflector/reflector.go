@@ -62,8 +62,8 @@ type Options[T any] struct {
 	// OnWait is called with true on the reflector's goroutine before a watch waits for its next event, if its source
 	// calls api.Options.OnWait. It is then called with false when the watch has ended.
 	OnWait func(more bool)
-	// BeforeList is called on the reflector's goroutine before each WatchList and before the first page of each list.
-	// It may block until ctx ends, to bound the number of lists of several reflectors. OnRequest reports the end of the
+	// BeforeList is called on the reflector's goroutine before each WatchList and before each page of a list. It may
+	// block until ctx ends, to bound the number of lists of several reflectors. OnRequest reports the end of the
 	// request. The store gets Replace, or Bookmark, when the state is complete.
 	BeforeList func(ctx context.Context)
 	// NotOlderThan is the oldest version that the first list may have. The default accepts any version. Set it if the
@@ -252,7 +252,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	s.version = r.o.NotOlderThan
 	var pages listing[T]
 	for {
-		if r.o.BeforeList != nil && s.beginsList() {
+		if r.o.BeforeList != nil && s.lists() {
 			r.o.BeforeList(ctx)
 		}
 		res, err := r.perform(ctx, s, &pages)

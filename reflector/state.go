@@ -308,8 +308,8 @@ func (s *state) requireConsistent(o outcome) (repeated bool) {
 // client requests any version.
 func (s state) resumable() bool { return s.version != "" && s.version != "0" }
 
-// beginsList reports whether the next request begins a list.
-func (s state) beginsList() bool { return s.do == watchList || s.do == page && s.list.token == "" }
+// lists reports whether the next request is one of a list.
+func (s state) lists() bool { return s.do == watchList || s.do == page }
 
 // chooseList makes the next request a WatchList, or a page while WatchLists are off.
 func (l *limits) chooseList(s *state, now time.Time) {

@@ -22,7 +22,8 @@
 // # Promises
 //
 //  1. What the list of a scope lacks is deleted in that scope only. A scope that fails delays and changes no other.
-//  2. An object that moves to another scope is an update, if the other scope receives it within a second.
+//  2. An object that moves to another scope that has had its first list is an update, if that scope receives it within
+//     a second.
 //  3. If scopes have common objects, the cache has the newest state of each. It deletes an object when no scope has it.
 //  4. Each handler gets a legal history of each object, also while scopes come and go. Only a Silent removal deletes
 //     objects without a notification.
@@ -41,7 +42,7 @@
 // # Limits
 //
 // All scopes must be of one server, because a new scope begins with a list that is not older than what the set has. Use
-// an informer for each cluster. Options.Hold must be nil, and Options.Check has no effect. Handlers get the
+// an informer for each cluster. Options.Hold and Options.Check must be nil. Handlers get the
 // objects of a scope when its first list is complete, which may be before Synced.
 //
 // # Differences from client-go

@@ -95,7 +95,7 @@ func (f feed[T]) UseLogger(log *zap.Logger) {
 	}
 	s.log = log
 	for _, m := range s.members {
-		m.reflector.UseLogger(log)
+		m.reflector.UseLogger(m.logger(log))
 	}
 }
 
@@ -103,7 +103,7 @@ func (f feed[T]) UseLogger(log *zap.Logger) {
 func (f feed[T]) Logger() *zap.Logger {
 	f.set.mu.Lock()
 	defer f.set.mu.Unlock()
-	return f.set.log.With(zap.Stringer("resource", f.set.resource))
+	return cmp.Or(f.set.log, zap.NewNop()).With(zap.Stringer("resource", f.set.resource))
 }
 
 // current returns the members in the order of their names.

@@ -15,6 +15,7 @@ import (
 // member is a scope of a Set, with its reflector.
 type member[T api.Object] struct {
 	scope     Scope[T]
+	named     bool // by the user
 	store     *deltafifo.Scope[T]
 	reflector *reflector.Reflector[T]
 	lists     chan struct{} // of the Set
@@ -35,10 +36,8 @@ func (s *Set[T]) newMember(scope Scope[T], named bool) *member[T] {
 	}
 	o := s.each
 	o.Selector, o.NotOlderThan, o.BeforeList = scope.Selector, s.queue.Newest(), m.beforeList
-	o.Logger = s.log
-	if named {
-		o.Logger = s.log.With(zap.String("scope", scope.Name))
-	}
+	m.named = named
+	o.Logger = m.logger(s.log)
 	o.OnRequest = func(r reflector.Request) {
 		if r.Err != nil || r.Complete {
 			m.endList()
@@ -49,6 +48,14 @@ func (s *Set[T]) newMember(scope Scope[T], named bool) *member[T] {
 	}
 	m.reflector = reflector.New(scope.Source, reflector.Store[T](listEnd[T]{m.store, m}), o)
 	return m
+}
+
+// logger returns a logger whose entries name the scope, or nil for nil.
+func (m *member[T]) logger(log *zap.Logger) *zap.Logger {
+	if log == nil || !m.named {
+		return log
+	}
+	return log.With(zap.String("scope", m.scope.Name))
 }
 
 // beforeList waits until fewer lists are in progress.

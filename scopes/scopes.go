@@ -38,7 +38,7 @@ type Scope[T any] struct {
 }
 
 // Options are the options of a Set. Those of the informer hold for each scope, except Selector, which must be empty,
-// and Hold, which must be nil. Callbacks may run on several goroutines at once, one for each scope.
+// and Hold and Check, which must be nil. Callbacks may run on several goroutines at once, one for each scope.
 type Options[T api.Object] struct {
 	informer.Options[T]
 	// MaxLists is the largest number of lists in progress at once. A WatchList counts until its initial state is
@@ -56,8 +56,8 @@ type Set[T api.Object] struct {
 	lists    chan struct{}        // has an element for each list in progress
 	active   sync.WaitGroup       // the goroutines of Run
 
-	mu        sync.Mutex // guards the fields below
-	log       *zap.Logger
+	mu        sync.Mutex  // guards the fields below
+	log       *zap.Logger // nil before UseLogger, if Options.Logger is nil
 	ownLogger bool
 	members   map[string]*member[T]
 	state     runstate.State
@@ -66,17 +66,21 @@ type Set[T api.Object] struct {
 	fatal     error
 }
 
-// New returns a set without scopes, for objects of one resource. It panics if Options.Selector or Options.Hold is set.
+// New returns a set without scopes, for objects of one resource. It panics if Options.Selector, Options.Hold or
+// Options.Check is set.
 func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	if o.Selector != (api.Selector{}) {
 		panic("scopes: Options.Selector has no effect; set Scope.Selector of each scope")
+	}
+	if o.Check != nil {
+		panic("scopes: Options.Check has no effect, because a check compares one stream")
 	}
 	if o.MaxLists <= 0 {
 		o.MaxLists = defaultMaxLists
 	}
 	s := &Set[T]{
 		resource: resource, lists: make(chan struct{}, o.MaxLists), members: map[string]*member[T]{},
-		log: cmp.Or(o.Logger, zap.NewNop()), ownLogger: o.Logger != nil,
+		log: o.Logger, ownLogger: o.Logger != nil,
 	}
 	s.Informer = informer.Compose(collection[T]{resource}, o.Options,
 		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Parts {
