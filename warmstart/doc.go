@@ -2,10 +2,11 @@
 // watch instead of listing. The first list then costs the server one watch, and the network no objects. It is for
 // agents that restart often on the same machine, such as node agents during an upgrade. client-go has no such package.
 //
-// A ListerWatcher stands between a client and an informer. Its file is a log (log.go): a whole list, and each change
-// since. A change is written before the informer sees it, so the file is never behind what a handler saw. After the end
-// of the process, also by kill -9, the next process reads the log (replay.go), lists from it, and watches from its
-// version. If the server has forgotten that version, the informer lists from the server, and decodes only what changed.
+// A ListerWatcher stands between a client and an informer. Its file is a log (keep.go, log.go): a whole list, and each
+// change since. A change is written before the informer sees it, so the file is never behind what a handler saw. After
+// the end of the process, also by kill -9, the next process reads the log (replay.go), lists from it, and watches from
+// its version. If the server has forgotten that version, the informer lists from the server, and decodes only what
+// changed.
 //
 // The content of the page cache is lost when the machine stops, so a file is used only until then: it names the boot of
 // the machine (boot_id of Linux). On other systems, the package does nothing but say so.
