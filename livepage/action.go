@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// Action is a button of the view Lab, for programs that are made for experiments. A page without actions changes
-// nothing in the program.
+// Action is a button of the view Lab, for programs that are made for experiments. Only a Handler with debug has it. A
+// page without actions changes nothing in the program.
 type Action struct {
 	// Name is unique and is part of the URL.
 	Name string
@@ -62,9 +62,10 @@ type offered struct {
 func (p *Page) serveActions(mux *http.ServeMux) {
 	mux.HandleFunc("GET /actions", func(w http.ResponseWriter, _ *http.Request) {
 		p.mu.Lock()
-		defer p.mu.Unlock()
-		all := []offered{}
-		for _, a := range p.actions {
+		actions := slices.Clone(p.actions)
+		p.mu.Unlock()
+		all := []offered{} // written without the lock: a slow client holds nobody up
+		for _, a := range actions {
 			all = append(all, offered{a.Name, a.Group, a.Label, a.Help, append([]Field{}, a.Fields...)})
 		}
 		writeJSON(w, http.StatusOK, all)

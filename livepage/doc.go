@@ -16,10 +16,10 @@
 //  1. Without a viewer, the page has no goroutine and no hook in the program. A request begins the measurements, and
 //     they end 15 seconds after the last one.
 //  2. The page answers only clients on this machine, under localhost or an IP address, and never a web page of another
-//     origin.
+//     origin. A proxy or a sidecar on loopback counts as such a client, wherever its own clients are.
 //  3. A browser that shows the page runs only its own files, and sends requests only to its own origin.
-//  4. Keys, objects, the texts of errors, and the names of replicas are only in the answers of a Handler with debug.
-//     The values of Secrets are in no answer.
+//  4. Keys, objects, actions, the texts of errors, and the names of replicas are only in the answers of a Handler with
+//     debug. The values of the data and the annotations of Secrets are in no answer.
 //  5. The page changes nothing in the program, except by actions that the program offers. Its memory does not grow with
 //     the time that a program runs.
 //  6. The page remembers at most 16 objects, with at most 256 KiB of states and 64 reconciles each: those that somebody
@@ -28,8 +28,9 @@
 // # Concurrency
 //
 // All methods may be called on any goroutine. A request calls the Status and Stats methods of the parts, and at most
-// every five seconds the health checks of the manager. A part that is measured calls the page on its own goroutine; the
-// page then takes no lock and does not allocate. While an object is remembered, it takes a lock for each change.
+// every five seconds the health checks of the manager, each set with a limit of two seconds. A part that is measured
+// calls the page on its own goroutine; the page then takes no lock and does not allocate. While an object is
+// remembered, it takes a lock for each change.
 //
 // # Differences from client-go
 //

@@ -57,6 +57,7 @@ type followed struct {
 	pinned   bool
 	lookedAt time.Time
 
+	began      int64 // microseconds since 1970
 	sequence   int
 	versions   []version // oldest first
 	bytes      int
@@ -114,7 +115,7 @@ func (f *follower) follow(s *shownInformer, key api.Key, readers map[string]bool
 		if !cached {
 			return nil, errUnknown
 		}
-		o = &followed{place: at, resource: resource}
+		o = &followed{place: at, resource: resource, began: time.Now().UnixMicro()}
 		f.makeRoom()
 		f.objects[at] = o
 		o.seen(object)
@@ -248,15 +249,20 @@ func (o *followed) seen(object api.Object) {
 // typeCached is the type of a state whose change the page has not seen.
 const typeCached = "Cached"
 
-// refresh notes a change that came before the hooks.
+// refresh notes a change that came before the hooks. A hook may have brought a newer state since the look-up: the older
+// one is dropped. Versions without an order are noted if they differ.
 func (f *follower) refresh(o *followed, s *shownInformer) (cached bool) {
 	object, cached := s.informer.(inspectable).Lookup(o.key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if cached && o.versions[len(o.versions)-1].Version != object.GetResourceVersion() {
+	if !cached {
+		return false
+	}
+	order, ok := api.CompareVersions(object.GetResourceVersion(), o.versions[len(o.versions)-1].Version)
+	if order > 0 || !ok {
 		o.seen(object)
 	}
-	return cached
+	return true
 }
 
 // add appends a state, and drops the oldest ones beyond the bounds.

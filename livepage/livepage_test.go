@@ -409,6 +409,56 @@ func TestChecksAreNotCalledOften(t *testing.T) {
 	})
 }
 
+// TestChecksOutliveTheViewer has a viewer that leaves at once.
+func TestChecksOutliveTheViewer(t *testing.T) {
+	p := newPage(t, livepage.Options{})
+	m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
+	require.NoError(t, err)
+	require.NoError(t, m.Healthz().Add("water", func(ctx context.Context) error { return ctx.Err() }))
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	send(p, true, http.MethodGet, "/state", func(r *http.Request) { *r = *r.WithContext(gone) })
+	for _, h := range look(t, p, true).Health {
+		require.True(t, h.OK || h.Path == "readyz", "%+v", h)
+	}
+}
+
+// TestHangingChecks has a check that waits for its context, and then one that ignores it.
+func TestHangingChecks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPage(t, livepage.Options{})
+		m, err := manager.New(manager.Options{Admin: manager.AdminOptions{Page: p}})
+		require.NoError(t, err)
+		hangs := make(chan struct{})
+		stop := func(context.Context) error { return nil }
+		require.NoError(t, m.Healthz().Add("water", func(ctx context.Context) error { return stop(ctx) }))
+		health := func() answer { return look(t, p, true) }
+		require.True(t, health().Health[0].OK)
+		<-time.After(5 * time.Second)
+		stop = func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }
+		before := time.Now()
+		require.False(t, health().Health[0].OK)
+		require.Equal(t, 2*time.Second, time.Since(before))
+		<-time.After(5 * time.Second)
+		stop = func(context.Context) error { <-hangs; return nil }
+		done := make(chan answer, 1)
+		go func() { done <- health() }()
+		synctest.Wait()
+		before = time.Now()
+		require.Len(t, health().Health, 3, "the last answer")
+		require.Zero(t, time.Since(before))
+		<-time.After(7 * time.Second)
+		late := health().Health
+		require.Len(t, late, 4)
+		require.Equal(t, "checks", late[3].Path)
+		require.False(t, late[3].OK)
+		require.Contains(t, late[3].Checks[0].Text, "no answer for 7s")
+		close(hangs)
+		require.True(t, (<-done).Health[0].OK)
+		require.Len(t, health().Health, 3)
+	})
+}
+
 func TestOtherOriginsAreRefused(t *testing.T) {
 	p := newPage(t, livepage.Options{AllowedHosts: []string{"leat.example"}})
 	browser := func(r *http.Request) { r.Header.Set("Accept-Language", "en") }

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,7 +49,8 @@ type objectState struct {
 	Key        string      `json:"key"`
 	Cached     bool        `json:"cached"`
 	Pinned     bool        `json:"pinned"`
-	Versions   []version   `json:"versions"`   // those after the request's sequence number
+	Began      int64       `json:"began"`      // when the page began to remember the object; sequence numbers begin at 1
+	Versions   []version   `json:"versions"`   // those after the request's sequence number, or all after a new beginning
 	Reconciles []reconcile `json:"reconciles"` // oldest first
 	Working    []working   `json:"working"`
 }
@@ -68,12 +70,17 @@ func (p *Page) serveObjects(mux *http.ServeMux) {
 	mux.HandleFunc("DELETE /pin", func(w http.ResponseWriter, r *http.Request) { p.servePin(w, r, false) })
 }
 
-// refuseObjects answers for a handler without debug.
-func refuseObjects(mux *http.ServeMux) {
-	for _, pattern := range []string{"GET /keys", "GET /object", "POST /pin", "DELETE /pin"} {
-		mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
-			writeJSON(w, http.StatusForbidden, failure{"livepage: this page shows no keys and no objects; see AdminOptions.Debug"})
-		})
+// refuseDebug answers for a handler without debug.
+func refuseDebug(mux *http.ServeMux) {
+	for why, patterns := range map[string][]string{
+		"livepage: this page shows no keys and no objects; see AdminOptions.Debug": {"GET /keys", "GET /object", "POST /pin", "DELETE /pin"},
+		"livepage: this page has no actions; see AdminOptions.Debug":               {"GET /actions", "POST /actions/{name}"},
+	} {
+		for _, pattern := range patterns {
+			mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {
+				writeJSON(w, http.StatusForbidden, failure{why})
+			})
+		}
 	}
 }
 
@@ -121,37 +128,56 @@ func (p *Page) serveObject(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusNotFound, failure{err.Error()})
 		return
 	}
-	resource := s.informer.Status().Resource
+	readers := m.readers(s.informer.Status().Resource)
+	o, err := p.follow(s, key, readers)
+	if err != nil {
+		writeJSON(w, http.StatusNotFound, failure{err.Error()})
+		return
+	}
+	now, past := m.why(r, readers, key)
+	cached := p.follower.refresh(o, s)
+	writeJSON(w, http.StatusOK, p.follower.state(o, cached, past, now, r.URL.Query()))
+}
+
+// readers returns which controllers have the keys of a resource.
+func (m members) readers(resource api.Resource) map[string]bool {
 	readers := map[string]bool{}
 	for _, c := range m.controllers {
 		readers[c.name] = slices.ContainsFunc(c.controller.Stats().Sources, func(source controller.SourceStats) bool {
 			return source.Name == resourceName(resource)
 		})
 	}
-	o, err := p.follower.follow(s, key, readers)
-	if err != nil {
-		writeJSON(w, http.StatusNotFound, failure{err.Error()})
-		return
-	}
-	p.mu.Lock()
-	p.follower.attach(p.informers, p.controllers)
-	p.mu.Unlock()
-	now, past := m.why(r, readers, key)
-	after, _ := strconv.Atoi(r.URL.Query().Get("after")) // a wrong number is like none
-	cached := p.follower.refresh(o, s)
-	writeJSON(w, http.StatusOK, p.follower.state(o, cached, past, now, after))
+	return readers
 }
 
-// state returns the answer about an object.
-func (f *follower) state(o *followed, cached bool, past []reconcile, now []working, after int) objectState {
+// follow returns the memory of an object, and attaches the hooks.
+func (p *Page) follow(s *shownInformer, key api.Key, readers map[string]bool) (*followed, error) {
+	o, err := p.follower.follow(s, key, readers)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.follower.attach(p.informers, p.controllers)
+	return o, nil
+}
+
+// state returns the answer about an object. The query may have the last sequence number of an earlier answer, and the
+// beginning that this answer named. After a pause or a restart of the program, the memory is a new one: all is sent.
+func (f *follower) state(o *followed, cached bool, past []reconcile, now []working, query url.Values) objectState {
+	after, _ := strconv.Atoi(query.Get("after")) // a wrong number is like none
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	began := strconv.FormatInt(o.began, 10)
+	if after > o.sequence || query.Has("began") && query.Get("began") != began {
+		after = 0
+	}
 	for _, r := range past {
 		o.note(r)
 	}
 	out := objectState{
 		Now: time.Now().UnixMicro(), Informer: o.informer, Key: api.FormatKey(o.key), Cached: cached, Pinned: o.pinned,
-		Versions: []version{}, Reconciles: slices.Clone(o.reconciles), Working: now,
+		Began: o.began, Versions: []version{}, Reconciles: slices.Clone(o.reconciles), Working: now,
 	}
 	for _, v := range o.versions {
 		if v.Sequence > after {
@@ -186,7 +212,11 @@ func (m members) why(r *http.Request, readers map[string]bool, key api.Key) (now
 }
 
 func (p *Page) servePin(w http.ResponseWriter, r *http.Request, yes bool) {
-	s, key, err := p.asked(r, p.look())
+	m := p.look()
+	s, key, err := p.asked(r, m)
+	if err == nil && yes {
+		_, err = p.follow(s, key, m.readers(s.informer.Status().Resource))
+	}
 	if err == nil {
 		err = p.follower.pin(place{s.name, key}, yes)
 	}
@@ -209,8 +239,8 @@ func readsResource(source string, r api.Resource) bool {
 	return source == name || strings.HasPrefix(source, name+" ")
 }
 
-// render returns an object in JSON, without managedFields. Of a Secret it has only the names and the sizes of the
-// values, with a hash that shows whether a value has changed.
+// render returns an object in JSON, without managedFields. Of the data and the annotations of a Secret it has only
+// the names and the sizes of the values, with a hash that shows whether a value has changed.
 func render(r api.Resource, object api.Object) (json.RawMessage, error) {
 	text, err := json.Marshal(object)
 	if err != nil {
@@ -238,23 +268,22 @@ var hidingKey = func() []byte {
 }()
 
 func hideSecret(fields, meta map[string]any) {
-	for _, name := range []string{"data", "stringData"} {
-		values, ok := fields[name].(map[string]any)
-		if !ok {
-			delete(fields, name)
-			continue
-		}
-		for k, v := range values {
-			text := fmt.Sprint(v)
-			mac := hmac.New(sha256.New, hidingKey)
-			_, _ = mac.Write([]byte(text)) // it never fails
-			values[k] = fmt.Sprintf("hidden: %d bytes, %s", len(text), hex.EncodeToString(mac.Sum(nil)[:4]))
-		}
+	hideValues(fields, "data")
+	hideValues(fields, "stringData")
+	hideValues(meta, "annotations") // tools copy whole manifests into annotations
+}
+
+// hideValues replaces the values of a map in a field. It removes a field of another type.
+func hideValues(fields map[string]any, name string) {
+	values, ok := fields[name].(map[string]any)
+	if !ok {
+		delete(fields, name)
+		return
 	}
-	if annotations, ok := meta["annotations"].(map[string]any); ok {
-		const applied = "kubectl.kubernetes.io/last-applied-configuration"
-		if _, ok := annotations[applied]; ok {
-			annotations[applied] = "hidden, because it has the values"
-		}
+	for k, v := range values {
+		text := fmt.Sprint(v)
+		mac := hmac.New(sha256.New, hidingKey)
+		_, _ = mac.Write([]byte(text)) // it never fails
+		values[k] = fmt.Sprintf("hidden: %d bytes, %s", len(text), hex.EncodeToString(mac.Sum(nil)[:4]))
 	}
 }

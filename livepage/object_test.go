@@ -26,6 +26,7 @@ import (
 type object struct {
 	Error          string
 	Cached, Pinned bool
+	Began          int64
 	Versions       []struct {
 		Sequence         int
 		Type, Version    string
@@ -256,7 +257,63 @@ func TestObjectsAreBounded(t *testing.T) {
 	})
 }
 
-// TestSecretsAreHidden shows a Secret, with the annotation of kubectl apply.
+// TestMemoryBeginsAgain looks, pauses until the page has forgotten the object, and asks with the old sequence number.
+func TestMemoryBeginsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		maps := w.informer(informer.Options[*configMap]{})
+		register(t, p, "", maps)
+		start(t, maps.Run)
+		w.create(t, "one")
+		synctest.Wait()
+		ask := func(after int, began string) (o object) {
+			path := fmt.Sprintf("/object?informer=configmaps&key=default/one&after=%d%s", after, began)
+			require.NoError(t, json.Unmarshal(send(p, true, http.MethodGet, path).Body.Bytes(), &o))
+			return o
+		}
+		first := ask(0, "")
+		began := fmt.Sprintf("&began=%d", first.Began)
+		for n := range 3 {
+			w.set(t, "one", fmt.Sprint(n))
+			synctest.Wait()
+		}
+		require.Len(t, ask(1, began).Versions, 3)
+		require.Empty(t, ask(4, began).Versions)
+		<-time.After(time.Minute)
+		w.set(t, "one", "unseen")
+		synctest.Wait()
+		again := ask(4, "")
+		require.Len(t, again.Versions, 1, "a sequence number beyond the last one")
+		require.NotEqual(t, first.Began, again.Began)
+		w.set(t, "one", "seen")
+		synctest.Wait()
+		require.Len(t, ask(1, began).Versions, 2, "a number of the old memory")
+	})
+}
+
+// TestPinFollows pins an object that the page does not follow yet.
+func TestPinFollows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		maps := w.informer(informer.Options[*configMap]{})
+		register(t, p, "", maps)
+		start(t, maps.Run)
+		w.create(t, "one")
+		synctest.Wait()
+		code, o := ask(t, p, http.MethodDelete, "/pin", "configmaps", "default/one")
+		require.Equal(t, 404, code, o.Error)
+		code, o = ask(t, p, http.MethodPost, "/pin", "configmaps", "default/one")
+		require.Equal(t, 204, code, o.Error)
+		<-time.After(time.Minute)
+		w.set(t, "one", "x")
+		synctest.Wait()
+		o = see(t, p, "configmaps", "default/one")
+		require.Len(t, o.Versions, 2)
+		require.Equal(t, "Updated", o.Versions[1].Type)
+	})
+}
+
+// TestSecretsAreHidden shows a Secret, with annotations that have its values.
 func TestSecretsAreHidden(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w := newPage(t, livepage.Options{}), newWorld(t)
@@ -269,6 +326,7 @@ func TestSecretsAreHidden(t *testing.T) {
 			"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"password": "Z3Jpc3Q="}, "type": "Opaque",
 			"metadata": map[string]any{"namespace": "default", "name": "mill", "annotations": map[string]any{
 				"kubectl.kubernetes.io/last-applied-configuration": `{"data":{"password":"Z3Jpc3Q="}}`,
+				"example.com/manifest":                             `{"stringData":{"password":"grist"}}`,
 			}},
 		}}
 		_, err := w.Create(secrets, secret)

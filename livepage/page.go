@@ -25,7 +25,9 @@ type Options struct {
 	// allows any port, or "name:port". Others are localhost and IP addresses.
 	AllowedHosts []string
 	// OtherMachines lets clients on other machines read the page. By default, the page answers only clients on
-	// loopback, also if its server listens on all interfaces. A port-forward of kubectl comes from loopback.
+	// loopback, also if its server listens on all interfaces. A port-forward of kubectl comes from loopback. So does
+	// every request through a sidecar or a reverse proxy on this machine or in this pod, from any client: such a proxy
+	// must not forward the path of the page, or must check its users.
 	OtherMachines bool
 }
 
@@ -47,9 +49,10 @@ type Page struct {
 	actions     []*Action
 	viewer      viewer
 
-	checksMu  sync.Mutex // guards the fields below
-	checked   []healthState
-	checkedAt time.Time
+	checksMu   sync.Mutex // guards the fields below
+	checked    []healthState
+	checkedAt  time.Time // when the last round of checks began
+	isChecking bool      // a request runs the checks
 }
 
 // shown is a part of the program under its name on the page.
@@ -237,8 +240,8 @@ func (p *Page) showController(c reconciling) (remove func()) {
 
 // Handler returns the page as a handler for the root of a path, so use http.StripPrefix below another path. With debug,
 // the page also shows what /debug/controllers/ and /debug/why/ of package manager show: keys of objects, and the texts
-// of errors. It also shows the fields of an object that somebody searches for, without the values of Secrets. Without
-// debug, the page shows only numbers, names of resources and states.
+// of errors. It also shows the fields of an object that somebody searches for, without the values of Secrets, and has
+// the actions. Without debug, the page shows only numbers, names of resources and states.
 //
 // The handler rejects requests of web pages of other origins, clients on other machines unless Options.OtherMachines is
 // set, and methods that it does not know.
@@ -247,10 +250,10 @@ func (p *Page) Handler(debug bool) http.Handler {
 	serveAssets(mux)
 	if debug {
 		p.serveObjects(mux)
+		p.serveActions(mux)
 	} else {
-		refuseObjects(mux)
+		refuseDebug(mux)
 	}
-	p.serveActions(mux)
 	mux.HandleFunc("GET /state", func(w http.ResponseWriter, r *http.Request) { writeJSON(w, http.StatusOK, p.state(r, debug)) })
 	return p.guarded(mux)
 }

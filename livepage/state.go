@@ -2,7 +2,9 @@ package livepage
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"os"
@@ -28,7 +30,7 @@ type state struct {
 	Now         int64             `json:"now"`
 	Started     int64             `json:"started"`
 	Debug       bool              `json:"debug"`
-	Lab         bool              `json:"lab"`  // there are actions
+	Lab         bool              `json:"lab"`  // there are actions; with debug
 	Heap        uint64            `json:"heap"` // bytes of live and not yet collected objects
 	Goroutines  uint64            `json:"goroutines"`
 	Leader      *leaderState      `json:"leader,omitempty"`
@@ -153,7 +155,7 @@ func (p *Page) look() members {
 func (p *Page) state(r *http.Request, debug bool) state {
 	m := p.look()
 	s := state{
-		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug, Lab: m.lab,
+		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug, Lab: m.lab && debug,
 		Leader: m.leader(debug), Health: p.health(r, m, debug),
 		Informers: []informerState{}, Controllers: []controllerState{}, Queues: []queueState{}, Gates: []gateState{},
 	}
@@ -192,18 +194,26 @@ func (m members) leader(debug bool) *leaderState {
 // calls every few seconds.
 const checkEvery = 5 * time.Second
 
-// health returns the results of the manager's checks.
+// checkLimit ends the context of one set of checks. Three sets take less time than a browser waits for an answer.
+const checkLimit = 2 * time.Second
+
+// health returns the results of the manager's checks. One request runs them; meanwhile, others get the last results.
 func (p *Page) health(r *http.Request, m members, debug bool) []healthState {
+	if p.beginChecks() {
+		p.runChecks(r, m)
+	}
 	p.checksMu.Lock()
-	defer p.checksMu.Unlock()
-	if p.checked == nil || time.Since(p.checkedAt) >= checkEvery {
-		p.checked, p.checkedAt = m.health(r), time.Now()
+	checked := slices.Clone(p.checked)
+	if late := time.Since(p.checkedAt); p.isChecking && late > 3*checkLimit {
+		text := fmt.Sprintf("no answer for %s; a check ignores its context", late.Round(time.Second))
+		checked = append(checked, healthState{Path: "checks", Checks: []checkState{{Name: "checks", Text: text}}})
 	}
-	if debug {
-		return p.checked
-	}
+	p.checksMu.Unlock()
 	bare := []healthState{}
-	for _, h := range p.checked {
+	if debug {
+		return append(bare, checked...)
+	}
+	for _, h := range checked {
 		h.Checks = slices.Clone(h.Checks)
 		for i := range h.Checks {
 			h.Checks[i].Text = ""
@@ -213,7 +223,29 @@ func (p *Page) health(r *http.Request, m members, debug bool) []healthState {
 	return bare
 }
 
-// health runs the checks of the manager, as a probe would.
+// beginChecks reports whether the checks are due, and no request runs them. The caller then runs them.
+func (p *Page) beginChecks() bool {
+	p.checksMu.Lock()
+	defer p.checksMu.Unlock()
+	if p.isChecking || p.checked != nil && time.Since(p.checkedAt) < checkEvery {
+		return false
+	}
+	p.isChecking, p.checkedAt = true, time.Now()
+	return true
+}
+
+func (p *Page) runChecks(r *http.Request, m members) {
+	var checked []healthState
+	defer func() { // also after a panic
+		p.checksMu.Lock()
+		defer p.checksMu.Unlock()
+		p.checked, p.isChecking = checked, false
+	}()
+	checked = m.health(r)
+}
+
+// health runs the checks of the manager, as a probe would. The viewer that happens to ask may leave: the checks do not
+// get the context of its request.
 func (m members) health(r *http.Request) []healthState {
 	all := []healthState{}
 	if m.managed == nil {
@@ -221,7 +253,9 @@ func (m members) health(r *http.Request) []healthState {
 	}
 	sets := map[string]*manager.Checks{"healthz": m.managed.Healthz(), "livez": m.managed.Livez(), "readyz": m.managed.Readyz()}
 	for _, path := range slices.Sorted(maps.Keys(sets)) {
-		code, body := ask(r, sets[path], "/"+path+"?verbose")
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), checkLimit)
+		code, body := ask(r.WithContext(ctx), sets[path], "/"+path+"?verbose")
+		cancel()
 		h := healthState{Path: path, OK: code == http.StatusOK, Checks: []checkState{}}
 		for line := range strings.Lines(string(body)) {
 			if c, ok := parseCheck(strings.TrimSpace(line)); ok {

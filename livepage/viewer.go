@@ -14,13 +14,15 @@ const patience = 15 * time.Second
 // viewer knows whether somebody looks. Only then are batches and reconciles measured. It needs no goroutine: a request
 // attaches the hooks, and a timer detaches them. The lock of the page guards it.
 type viewer struct {
-	page  *Page
-	looks bool
-	timer *time.Timer
+	page     *Page
+	looks    bool
+	lookedAt time.Time
+	timer    *time.Timer
 }
 
 // look notes a request. The caller holds the lock of the page.
 func (v *viewer) look() {
+	v.lookedAt = time.Now()
 	if v.looks {
 		v.timer.Reset(patience)
 		return
@@ -39,6 +41,9 @@ func (v *viewer) look() {
 func (v *viewer) leave() {
 	v.page.mu.Lock()
 	defer v.page.mu.Unlock()
+	if time.Since(v.lookedAt) < patience {
+		return // look has set the timer again
+	}
 	v.looks = false
 	for _, s := range v.page.informers {
 		s.detach()

@@ -116,7 +116,7 @@ export class OneObject {
     if (at !== this.at) return;
     if (!document.hidden) {
       try {
-        const query = new URLSearchParams({ ...at, after: this.all.at(-1)?.sequence ?? 0 });
+        const query = new URLSearchParams({ ...at, after: this.all.at(-1)?.sequence ?? 0, ...(this.state && { began: this.state.began }) });
         const answer = await fetch(`object?${query}`);
         const body = await answer.json();
         if (at !== this.at) return;
@@ -128,12 +128,18 @@ export class OneObject {
         if (!this.state) return;
       }
     }
+    clearTimeout(this.timer); // of a poll that ran at the same time
     this.timer = setTimeout(() => this.poll(at), EVERY);
   }
 
   take(body) {
+    if (this.state && body.began !== this.state.began) { // the program forgot the object or restarted
+      this.all = [];
+      this.shown = null;
+    }
     for (const v of body.versions) {
       const last = this.all.at(-1);
+      if (last && v.sequence <= last.sequence) continue; // two polls at once
       if (last?.type === "Cached" && last.version === v.version) this.all.pop();
       const before = this.all.at(-1);
       v.changes = v.type === "Deleted" || !before ? [] : difference(before.object, v.object);

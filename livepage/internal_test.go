@@ -1,0 +1,47 @@
+package livepage
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/informer"
+)
+
+// TestLateTimer lets the timer of the viewer fire while a request comes.
+func TestLateTimer(t *testing.T) {
+	p, err := New(Options{})
+	require.NoError(t, err)
+	p.look()
+	p.viewer.leave() // the timer fired, and waited for the lock that look held
+	require.True(t, p.viewer.looks)
+}
+
+// cachesOne is an informer whose cache has one object.
+type cachesOne struct {
+	informer.Any
+	inspectable
+	object api.Object
+}
+
+func (c cachesOne) Lookup(api.Key) (api.Object, bool) { return c.object, true }
+
+// TestRefreshIgnoresOlderVersions refreshes after a hook has brought a newer state.
+func TestRefreshIgnoresOlderVersions(t *testing.T) {
+	p, err := New(Options{})
+	require.NoError(t, err)
+	at := func(version string) api.Object {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "one", ResourceVersion: version}}
+	}
+	for _, c := range []struct {
+		last, cached string
+		states       int
+	}{{"10", "9", 1}, {"10", "10", 1}, {"9", "10", 2}, {"b", "a", 2}, {"b", "b", 1}} {
+		o := &followed{}
+		o.seen(at(c.last))
+		require.True(t, p.follower.refresh(o, &shownInformer{informer: cachesOne{object: at(c.cached)}}))
+		require.Len(t, o.versions, c.states, "%s in the cache after %s", c.cached, c.last)
+	}
+}
