@@ -56,6 +56,20 @@ func TestOneObject(t *testing.T) {
 	p.until(`document.querySelector(".object-body button[aria-pressed]").textContent === "Pinned"`)
 	p.run(chromedp.Click(`.object-body button[aria-pressed]`))
 	p.until(`document.querySelector(".object-body button[aria-pressed]").textContent === "Pin"`)
+	// The page begins a new memory, as after a restart of the program: its states replace those of the old one.
+	p.run(chromedp.Evaluate(`{
+		const real = window.fetch;
+		window.fetch = async (path, options) => {
+			const answer = await real(path, options);
+			if (!path.startsWith("object?")) return answer;
+			const body = await answer.json();
+			const now = Date.now() * 1000;
+			const versions = [{ sequence: 1, type: "Cached", version: "restarted", received: now, stored: now, object: {} }];
+			return new Response(JSON.stringify({ ...body, began: 1, versions }));
+		};
+	}`, nil))
+	p.until(`document.querySelectorAll(".axis circle").length === 1`)
+	p.until(`document.querySelector(".axis circle title").textContent === "Cached restarted"`)
 }
 
 func TestUnknownObject(t *testing.T) {
