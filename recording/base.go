@@ -135,6 +135,23 @@ func (b *base) collect() error {
 	return nil
 }
 
+// keep forgets the scopes that used does not report.
+func (b *base) keep(used func(*Stream) bool) {
+	l := b.loader
+	for key, sc := range l.scopes {
+		if !used(sc.stream) {
+			delete(l.scopes, key)
+		}
+	}
+	for _, k := range l.order {
+		k.scopes = slices.DeleteFunc(k.scopes, func(sc *scopeState) bool { return l.scopes[sc.stream.scope()] != sc })
+		if len(k.scopes) == 0 {
+			delete(l.kinds, k.key)
+		}
+	}
+	l.order = slices.DeleteFunc(l.order, func(k *kind[*metav1.PartialObjectMetadata]) bool { return len(k.scopes) == 0 })
+}
+
 // each calls f with all objects.
 func (b *base) each(f func(*scopeState, *codec.Packed)) {
 	for _, sc := range b.loader.scopes {
@@ -268,5 +285,6 @@ func (e listEncoder) end(dst []byte) []byte {
 // close deletes the file.
 func (b *base) close() error {
 	b.loader.stop()
+	_ = os.Remove(b.path + "-new") // exists only if a copy failed
 	return errors.Join(b.file.Close(), os.Remove(b.path))
 }

@@ -326,8 +326,10 @@ func (r *Reader) scanned(offset int64, h blockHeader, payload []byte) {
 			r.problem(Problem{Offset: offset, Size: b.Size, From: time.Unix(0, h.first), To: time.Unix(0, h.last), Err: err})
 			break
 		}
-		if s, err := parseStream(e); (e.kind == Opened || e.kind == again) && err == nil && r.streams[e.stream] == nil {
-			r.streams[e.stream] = s
+		if (e.kind == Opened || e.kind == again) && r.streams[e.stream] == nil {
+			if s, err := parseStream(e); err == nil {
+				r.streams[e.stream] = s
+			}
 		}
 		if !slices.Contains(b.Streams, e.stream) {
 			b.Streams = append(b.Streams, e.stream)

@@ -218,7 +218,9 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.writing.Lock()
 	if err == nil {
 		r.process(rest)
-		err = r.sink.close()
+	}
+	if closed := r.sink.close(); err == nil {
+		err = closed // an earlier error says more
 	}
 	r.writing.Unlock()
 	if err != nil && r.o.OnError != nil {

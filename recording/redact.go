@@ -10,7 +10,8 @@ import (
 
 // Redaction names values that must not reach the disk.
 type Redaction struct {
-	// Resource is the plural name with its group, such as "configmaps" or "deployments.apps"; "*" is every resource.
+	// Resource is the plural name, such as "configmaps", or the plural name with its group, such as "deployments.apps".
+	// A name without a group is that of the resources of all groups. "*" is every resource.
 	Resource string
 	// Path leads from the object to a field: "data", "spec.template.spec.containers.env.value",
 	// "metadata.annotations['example.com/token']". "*" is every field of an object. The items of a list need no
@@ -48,7 +49,7 @@ func compileRedactions(all []Redaction) (redactions, error) {
 	out := redactions{}
 	for _, r := range append(append([]Redaction(nil), secretPaths...), all...) {
 		if r.Resource == "" || strings.ContainsAny(r.Resource, "/ ") {
-			return nil, fmt.Errorf("recording: redaction of %s: the resource is a plural name with its group, such as deployments.apps",
+			return nil, fmt.Errorf("recording: redaction of %s: the resource is a plural name, such as configmaps or deployments.apps",
 				quote.Short(fmt.Sprintf("%q", r.Resource), maxPath))
 		}
 		path, err := parsePath(r.Path)
@@ -73,7 +74,11 @@ func compileRedactions(all []Redaction) (redactions, error) {
 
 // of returns the paths of a resource; empty if nothing is redacted.
 func (r redactions) of(resource string) (roots []*field) {
-	for _, name := range []string{resource, "*"} {
+	names := []string{resource, "*"}
+	if plural, _, grouped := strings.Cut(resource, "."); grouped {
+		names = append(names, plural)
+	}
+	for _, name := range names {
 		if f := r[name]; f != nil {
 			roots = append(roots, f)
 		}

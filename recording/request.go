@@ -21,9 +21,10 @@ func streamOf(req *http.Request) (s *Stream, ok bool) {
 	}
 	s = &Stream{}
 	segments := strings.Split(strings.Trim(req.URL.Path, "/"), "/")
-	for i := range segments { // the server's URL may have a path
-		if ok = s.locate(segments[i:]); ok {
-			break
+	// The server's URL may have a path, which may contain api and apis: the last root counts.
+	for i := len(segments) - 1; i >= 0 && !ok; i-- {
+		if i == 0 || segments[i-1] != "namespaces" { // otherwise it is the name of a namespace
+			ok = s.locate(segments[i:])
 		}
 	}
 	if !ok {
@@ -52,7 +53,7 @@ func (s *Stream) option(name, value string) {
 // locate reads the path of a collection.
 func (s *Stream) locate(path []string) bool {
 	switch {
-	case len(path) >= 3 && path[0] == "api":
+	case len(path) >= 3 && path[0] == "api" && path[1] == "v1":
 		s.Group, s.Version, path = "", path[1], path[2:]
 	case len(path) >= 4 && path[0] == "apis":
 		s.Group, s.Version, path = path[1], path[2], path[3:]

@@ -21,7 +21,8 @@ type RingOptions struct {
 	// If an earlier process was killed, NewRing makes a dump of the segments that it left. Such a dump lacks the
 	// objects that did not change in this time.
 	Dir string
-	// MaxAge is how long changes are kept at least. Zero means ten minutes.
+	// MaxAge is how long changes are kept at least. The state of a collection that was neither listed nor watched for
+	// twice as long may be forgotten. Zero means ten minutes.
 	MaxAge time.Duration
 	// MaxBytes bounds the segments: more changes are forgotten earlier. The state before them needs the size of its
 	// objects too, and up to as much again as garbage. Zero means 256 MiB.
@@ -119,7 +120,8 @@ func (r *Ring) create(why string) (path string, file *os.File, err error) {
 }
 
 // Dump writes what the ring has to a new file in its folder and returns the path. It may be called on any goroutine,
-// also while and after Run runs. The client does not wait for it, but data that arrive meanwhile need the backlog.
+// before Run and while it runs. It fails after Run has ended or a write has failed, because Run then deletes what the
+// ring has. The client does not wait for it, but data that arrive meanwhile need the backlog.
 func (r *Ring) Dump() (path string, err error) {
 	path, file, err := r.create("")
 	if err != nil {

@@ -17,8 +17,9 @@ type ringSink struct {
 	next     int
 	streams  map[uint64]*openStream // that are open
 	pending  map[uint64]bool        // lists and initial events that are not complete
+	uses     map[scope]time.Time    // of each scope: when a request for it last began or ended
 	over     bool
-	err      error
+	err      error // the first one; nothing is written after it
 }
 
 // segment is a file of a ring.
@@ -33,7 +34,7 @@ type segment struct {
 }
 
 func newRingSink(o RingOptions, written *atomic.Uint64) (*ringSink, error) {
-	r := &ringSink{o: o, written: written, streams: map[uint64]*openStream{}, pending: map[uint64]bool{}}
+	r := &ringSink{o: o, written: written, streams: map[uint64]*openStream{}, pending: map[uint64]bool{}, uses: map[scope]time.Time{}}
 	var err error
 	if r.base, err = newBase(o.Dir); err == nil {
 		err = r.begin(time.Now())
@@ -64,9 +65,13 @@ func (r *ringSink) begin(at time.Time) error {
 func (r *ringSink) current() *segment { return r.segments[len(r.segments)-1] }
 
 func (r *ringSink) opened(s *Stream) {
+	if r.err != nil {
+		return
+	}
 	w := r.current().w
 	w.opened(s)
 	r.streams[s.ID] = w.open[s.ID]
+	r.uses[use(s)] = s.At
 	if !s.Watch || s.Options["sendInitialEvents"] == "true" {
 		r.pending[s.ID] = true
 	}
@@ -74,7 +79,7 @@ func (r *ringSink) opened(s *Stream) {
 
 func (r *ringSink) data(id uint64, at time.Time, data []byte) {
 	o := r.streams[id]
-	if o == nil {
+	if o == nil || r.err != nil {
 		return
 	}
 	if len(data) > maxRecord {
@@ -89,21 +94,35 @@ func (r *ringSink) data(id uint64, at time.Time, data []byte) {
 }
 
 func (r *ringSink) ended(kind RecordKind, id uint64, at time.Time) {
+	if r.err != nil {
+		return
+	}
+	o := r.streams[id]
+	if o == nil {
+		return
+	}
+	r.uses[use(o.Stream)] = at
 	r.current().w.ended(kind, id, at)
 	delete(r.streams, id)
 	delete(r.pending, id)
+	if o.Options["limit"] == "" && o.Options["continue"] == "" { // the next page may follow
+		r.rotate(at)
+	}
 }
 
-// rotate begins a new segment if the current one is full.
+// rotate begins a new segment if the current one is full. One that is only old waits for the end of a list.
 func (r *ringSink) rotate(at time.Time) {
 	s := r.current()
-	if s.w.offset < r.o.MaxBytes/ringSegments && at.Sub(s.begin) < r.o.MaxAge/ringSegments {
+	old := at.Sub(s.begin) >= r.o.MaxAge/ringSegments && len(r.pending) == 0
+	if s.w.offset < r.o.MaxBytes/ringSegments && !old {
 		return
 	}
 	r.fail(s.w.close())
 	r.fail(s.file.Close())
 	s.size, s.end, s.whole, s.file, s.w = s.w.offset, at, len(r.pending) == 0, nil, nil
-	r.fail(r.begin(at))
+	if r.err == nil {
+		r.fail(r.begin(at))
+	}
 	r.fail(r.forget(at))
 }
 
@@ -138,9 +157,31 @@ func (r *ringSink) forget(now time.Time) error {
 		r.segments = r.segments[1:]
 	}
 	if n > 0 {
+		r.forgetScopes(now)
 		return r.base.collect()
 	}
 	return nil
+}
+
+// forgetScopes removes the state of the scopes that no request has used for twice the age of the ring. The segments
+// have none of their records. Without it, each selector that a client ever sent would cost memory and disk.
+func (r *ringSink) forgetScopes(now time.Time) {
+	for _, o := range r.streams {
+		r.uses[use(o.Stream)] = now
+	}
+	for key, at := range r.uses {
+		if now.Sub(at) > 2*r.o.MaxAge {
+			delete(r.uses, key)
+		}
+	}
+	r.base.keep(func(s *Stream) bool { _, used := r.uses[use(s)]; return used })
+}
+
+// use returns the scope of a request, also of one that was refused: its answer may have another content type.
+func use(s *Stream) scope {
+	key := s.scope()
+	key.contentType = ""
+	return key
 }
 
 func (r *ringSink) fail(err error) {
@@ -149,7 +190,7 @@ func (r *ringSink) fail(err error) {
 	}
 }
 
-// flush writes what was added. A ring also forgets when it is idle, but only when something arrives.
+// flush writes what was added. It forgets nothing: only data that arrive make a ring forget.
 func (r *ringSink) flush() error {
 	if r.err != nil {
 		return r.err

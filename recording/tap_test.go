@@ -455,7 +455,7 @@ func TestProtobuf(t *testing.T) {
 // TestWrongRedactions refuses paths that cannot be paths.
 func TestWrongRedactions(t *testing.T) {
 	for _, c := range []struct{ resource, path, says string }{
-		{"", "data", `redaction of "": the resource is a plural name with its group`},
+		{"", "data", `redaction of "": the resource is a plural name, such as`},
 		{"secrets", "", "it is empty"},
 		{"secrets", "a..b", "write it as spec.containers.env.value"},
 		{"secrets", "a.", "it ends with a dot"},

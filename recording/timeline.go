@@ -1,12 +1,10 @@
 package recording
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -166,6 +164,7 @@ type loader[T api.Object] struct {
 
 // kind is what the loader knows of a resource.
 type kind[T api.Object] struct {
+	key      api.Resource // of loader.kinds
 	resource api.Resource
 	scopes   []*scopeState
 	merged   map[api.Key]*codec.Packed // the newest state of all scopes
@@ -249,7 +248,7 @@ func (l *loader[T]) open(rec Record) {
 	}
 	k := l.kinds[s.Resource()]
 	if k == nil {
-		k = &kind[T]{resource: s.Resource(), merged: map[api.Key]*codec.Packed{}}
+		k = &kind[T]{key: s.Resource(), resource: s.Resource(), merged: map[api.Key]*codec.Packed{}}
 		l.kinds[s.Resource()] = k
 		l.order = append(l.order, k)
 	}
@@ -385,48 +384,6 @@ func (d *decoding[T]) merge(key api.Key, c Change[T]) {
 func newer(a, b *codec.Packed) bool {
 	order, ok := api.CompareVersions(a.GetResourceVersion(), b.GetResourceVersion())
 	return ok && order > 0
-}
-
-var jsonKind = regexp.MustCompile(`"kind"\s*:\s*"([A-Za-z0-9]+)"`)
-
-// maxHead is the number of bytes in which the kind is searched.
-const maxHead = 4096
-
-// sniff finds the kind of the resource in the first bytes of the stream.
-func (d *decoding[T]) sniff(b []byte) {
-	if d.kind.resource.Kind != "" || len(d.head) >= maxHead {
-		return
-	}
-	d.head = append(d.head, b[:min(len(b), maxHead-len(d.head))]...)
-	var name string
-	if d.stream.ContentType == typeProtobuf {
-		name = protobufKind(d.head)
-	} else if m := jsonKind.FindSubmatch(d.head); m != nil {
-		name = string(m[1])
-	}
-	if !d.stream.Watch {
-		var ok bool
-		if name, ok = strings.CutSuffix(name, "List"); !ok {
-			return
-		}
-	}
-	if name != "Status" {
-		d.kind.resource.Kind = name
-	}
-}
-
-// protobufKind returns the kind in the first envelope: the magic number, and the message Unknown, which begins with a
-// message of the version and the kind.
-func protobufKind(b []byte) string {
-	_, b, ok := bytes.Cut(b, []byte("k8s\x00\n"))
-	if !ok || len(b) < 3 || b[1] != '\n' || len(b) < 3+int(b[2])+2 {
-		return ""
-	}
-	b = b[3+int(b[2]):]
-	if b[0] != 0x12 || len(b) < 2+int(b[1]) {
-		return ""
-	}
-	return string(b[2 : 2+int(b[1])])
 }
 
 // decode reads the stream to its end, or to an error.

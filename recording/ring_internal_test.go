@@ -1,0 +1,162 @@
+package recording
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type answers func(*http.Request) (*http.Response, error)
+
+func (f answers) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestARingOnABrokenDisk cannot begin its second segment. Requests continue, Run returns the error, and no segment
+// stays, neither open nor in the folder.
+func TestARingOnABrokenDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		ring, err := NewRing(RingOptions{Dir: dir, MaxAge: 10 * time.Second})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(segmentName(dir, 2), nil, 0o600)) // creating it fails
+		ended := make(chan error, 1)
+		go func() { ended <- ring.Run(t.Context()) }()
+		rt := ring.Wrap(answers(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(strings.NewReader(`{"items":[]}`))}, nil
+		}))
+		<-time.After(2 * time.Second)
+		for range 3 {
+			req, err := http.NewRequest(http.MethodGet, "https://server/api/v1/pods", nil)
+			require.NoError(t, err)
+			resp, err := rt.RoundTrip(req)
+			require.NoError(t, err)
+			_, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+		}
+		require.ErrorIs(t, <-ended, os.ErrExist)
+		require.NoFileExists(t, segmentName(dir, 1))
+		require.NoFileExists(t, filepath.Join(dir, "segment-base"))
+		_, err = ring.ring.base.file.Stat()
+		require.ErrorIs(t, err, os.ErrClosed)
+		_, err = ring.Dump()
+		require.EqualError(t, err, "recording: dump: the ring has ended")
+	})
+}
+
+// TestARingForgetsSelectors lists with a new selector every second, and keeps one watch open.
+func TestARingForgetsSelectors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const age = 10 * time.Second
+		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: age, MaxBytes: 1 << 30}, &atomic.Uint64{})
+		require.NoError(t, err)
+		send := func(id uint64, selector string, frames string) {
+			s := &Stream{ID: id, At: time.Now(), Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON, Options: map[string]string{"labelSelector": selector}}
+			if s.Watch = selector == "watched"; s.Watch {
+				s.Options["sendInitialEvents"] = "true"
+			}
+			r.opened(s)
+			r.data(id, time.Now(), []byte(frames))
+		}
+		const object = `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"web","namespace":"default","resourceVersion":"7"}}`
+		send(1, "watched", `{"type":"ADDED","object":`+object+`}
+{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":{"resourceVersion":"8","annotations":{"k8s.io/initial-events-end":"true"}}}}
+`)
+		for n := range uint64(200) {
+			send(n+2, fmt.Sprint("selector=", n), `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[`+object+`]}`)
+			r.ended(Ended, n+2, time.Now())
+			require.NoError(t, r.flush())
+			<-time.After(time.Second)
+			require.LessOrEqual(t, len(r.base.loader.scopes), 25)
+			require.LessOrEqual(t, len(r.base.places), 25)
+			require.LessOrEqual(t, len(r.uses), 40)
+		}
+		require.Greater(t, len(r.base.loader.scopes), 5)
+		watched := scope{version: "v1", plural: "pods", labels: "watched", contentType: typeJSON}
+		require.Len(t, r.base.loader.scopes[watched].objects, 1)
+		require.NoError(t, r.close())
+	})
+}
+
+// TestForgetsAResource forgets the last scope of a resource, and then learns it again.
+func TestForgetsAResource(t *testing.T) {
+	b, err := newBase(t.TempDir())
+	require.NoError(t, err)
+	s := &Stream{ID: 1, Version: "v1", Plural: "pods", Code: 200, ContentType: typeJSON}
+	for range 2 {
+		b.loader.record(Record{Kind: Opened, Stream: s})
+		b.loader.record(Record{Kind: Data, Stream: s, Data: []byte(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"9"},"items":[]}`)})
+		b.loader.record(Record{Kind: Ended, Stream: s})
+		delete(b.loader.streams, s.ID)
+		require.Len(t, b.loader.order, 1)
+		require.Equal(t, "Pod", b.loader.order[0].resource.Kind)
+		b.keep(func(*Stream) bool { return false })
+		require.Empty(t, b.loader.order)
+		require.Empty(t, b.loader.kinds)
+		require.Empty(t, b.loader.scopes)
+	}
+	require.NoError(t, b.close())
+}
+
+// TestStreamOf finds the resource behind every path of a server's URL, and takes no single object for a list.
+func TestStreamOf(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/secrets":                                  "secrets",
+		"/apis/api/v1/secrets":                             "secrets",
+		"/proxy/api/api/v1/namespaces/apis/secrets":        "secrets",
+		"/apis/apis/apps/v1/deployments":                   "deployments.apps",
+		"/k8s/apis/apps/v1/namespaces/api/deployments":     "deployments.apps",
+		"/api/v1/namespaces":                               "namespaces",
+		"/api/v1/namespaces/api/secrets/web":               "",
+		"/api/v1/namespaces/apis/pods/web/log":             "",
+		"/api/v1/namespaces/apis/status":                   "",
+		"/apis/apps/v1/namespaces/apis/deployments/web/v1": "",
+		"/api/v1": "",
+		"/apis":   "",
+	} {
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "https://server"+path, nil)
+		require.NoError(t, err)
+		s, ok := streamOf(req)
+		require.Equal(t, want != "", ok, path)
+		if ok {
+			require.Equal(t, want, s.Resource().String(), path)
+		}
+	}
+}
+
+// TestRedactionWithoutAGroup is that of the resources of all groups.
+func TestRedactionWithoutAGroup(t *testing.T) {
+	compiled, err := compileRedactions([]Redaction{{"deployments", "spec"}, {"jobs.batch", "spec"}})
+	require.NoError(t, err)
+	for resource, want := range map[string]int{
+		"deployments": 1, "deployments.apps": 1, "jobs.batch": 1, "jobs": 0, "jobs.example.com": 0, "secrets": 1, "pods": 0,
+	} {
+		require.Len(t, compiled.of(resource), want, resource)
+	}
+}
+
+// TestKindOfJSON finds the kind in lists and events.
+func TestKindOfJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"ownerReferences":[{"kind":"Job"}]}}]}`:                          "Pod",
+		`{"apiVersion":"a/v1","items":[{"apiVersion":"a/v1","kind":"AllowList","metadata":{}}],"kind":"AllowListList"}`:             "AllowList",
+		`{"apiVersion":"a/v1","items":[{"apiVersion":"a/v1","data":{"kind":"No"},"kind":"Widget"`:                                   "Widget",
+		`{"apiVersion":"a/v1","items":[],"kind":"WidgetList","metadata":{}}`:                                                        "Widget",
+		`{"kind":"Table","rows":[{"object":{"kind":"PartialObjectMetadata"}}]}`:                                                     "",
+		`{"type":"ADDED","object":{"spec":{"kind":"No"},"kind":"Widget"}}`:                                                          "Widget",
+		`{"type":"BOOKMARK","object":{"metadata":{}}}` + "\n" + `{"type":"ADDED","object":{"metadata":{},"kind":"Widget","spec":{}`: "Widget",
+		`{"kind":"Po`: "",
+		`]`:           "",
+		``:            "",
+	} {
+		require.Equal(t, want, jsonKind([]byte(text)), text)
+	}
+}
