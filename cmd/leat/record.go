@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,7 +171,7 @@ func lookupAll(ctx context.Context, client *apiclient.Client, names []string, re
 		known[r.String()] = true
 	}
 	for _, r := range redact {
-		if !known[r.Resource] {
+		if !known[r.Resource] && !slices.ContainsFunc(all, func(a api.Resource) bool { return a.Plural == r.Resource }) {
 			return nil, usagef("--redact %s:%s: the recorded resources are %v", r.Resource, r.Path, all)
 		}
 	}

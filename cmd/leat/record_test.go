@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/kubeconfig"
+	"github.com/leatproject/leat/recording"
 )
 
 // recordedFile records a config map that is created, updated and deleted, and another one that stays.
@@ -249,4 +251,44 @@ func TestMoments(t *testing.T) {
 		_, err := parseMoment(text, first, last)
 		require.Error(t, err, text)
 	}
+}
+
+// TestShowOfRefusals has a resource whose requests were all refused, and one that was never refused.
+func TestShowOfRefusals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.rec")
+	file, err := os.Create(path)
+	require.NoError(t, err)
+	recorder, err := recording.New(file, recording.Options{})
+	require.NoError(t, err)
+	rt := recorder.Wrap(refusing{})
+	for _, path := range []string{"/api/v1/pods", "/apis/coordination.k8s.io/v1/leases", "/apis/coordination.k8s.io/v1/leases?watch=true", "/apis/coordination.k8s.io/v1/leases?limit=410"} {
+		req, err := http.NewRequest(http.MethodGet, "https://server"+path, nil)
+		require.NoError(t, err)
+		resp, err := rt.RoundTrip(req)
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, recorder.Run(ctx))
+	require.NoError(t, file.Close())
+	out, _ := leat(t, 0, "show", path)
+	require.Regexp(t, `(?m)^pods +Pod +0 +0 +1 +0 +0$`, out)
+	require.Regexp(t, `(?m)^leases\.coordination\.k8s\.io +0 +0 +0 +0 +2 × 403, 1 × 410$`, out)
+}
+
+// refusing answers lists of pods, and refuses everything else.
+type refusing struct{}
+
+func (refusing) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp := &http.Response{StatusCode: http.StatusForbidden, Body: io.NopCloser(strings.NewReader("{}"))}
+	switch {
+	case req.URL.Path == "/api/v1/pods":
+		resp.StatusCode = http.StatusOK
+		resp.Body = io.NopCloser(strings.NewReader(`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`))
+	case req.URL.RawQuery == "limit=410":
+		resp.StatusCode = http.StatusGone
+	}
+	return resp, nil
 }

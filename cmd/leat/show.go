@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -158,13 +160,13 @@ func (o showOptions) summary(out *lines, file *recording.File) error {
 	}
 	out.printf("\n")
 	rows := [][]string{{"RESOURCE", "KIND", "OBJECTS", "CHANGES", "LISTS", "WATCHES", "FAILED"}}
-	for _, r := range timeline.Resources() {
-		lists, watches, failed := 0, 0, 0
+	for _, r := range withRefused(timeline.Resources(), file.Streams()) {
+		lists, watches, failed := 0, 0, map[int]int{}
 		for _, s := range file.Streams() {
 			switch {
 			case s.Group != r.Group || s.Plural != r.Plural || s.Version != r.Version:
-			case s.Code != 200:
-				failed++
+			case s.Code != http.StatusOK && s.Code != http.StatusSwitchingProtocols:
+				failed[s.Code]++
 			case s.Watch:
 				watches++
 			default:
@@ -177,10 +179,36 @@ func (o showOptions) summary(out *lines, file *recording.File) error {
 				changes++
 			}
 		}
-		rows = append(rows, []string{r.String(), r.Kind, fmt.Sprint(len(timeline.At(r, last))), fmt.Sprint(changes), fmt.Sprint(lists), fmt.Sprint(watches), fmt.Sprint(failed)})
+		rows = append(rows, []string{r.String(), r.Kind, fmt.Sprint(len(timeline.At(r, last))), fmt.Sprint(changes), fmt.Sprint(lists), fmt.Sprint(watches), failures(failed)})
 	}
 	out.table(rows)
 	return nil
+}
+
+// withRefused adds the resources of which a file has requests, but no answer with data.
+func withRefused(all []api.Resource, streams []*recording.Stream) []api.Resource {
+	all = slices.Clone(all)
+	for _, s := range streams {
+		same := func(r api.Resource) bool {
+			return r.Group == s.Group && r.Version == s.Version && r.Plural == s.Plural
+		}
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, s.Resource())
+		}
+	}
+	return all
+}
+
+// failures returns the number of requests by status code, such as "2 × 403, 1 × 410".
+func failures(counts map[int]int) string {
+	var all []string
+	for _, code := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%d × %d", counts[code], code))
+	}
+	if len(all) == 0 {
+		return "0"
+	}
+	return strings.Join(all, ", ")
 }
 
 // show prints a state, a difference or a history.
