@@ -9,7 +9,7 @@
 // changed.
 //
 // The content of the page cache is lost when the machine stops, so a file is used only until then: it names the boot of
-// the machine (boot_id of Linux). On other systems, the package does nothing but say so.
+// the machine (boot_id of Linux). On other systems, every start lists, and Status says why.
 //
 // # Example
 //
@@ -29,8 +29,8 @@
 //  2. It uses a file only for the same collection: the cluster, the resource, the namespace, the selectors, the fields
 //     of T and the boot of the machine.
 //  3. A file that is cut off, damaged or of another kind leads to a list, and to one line in the log.
-//  4. A disk that is full or fails, and more writes than the limit, disturb nothing: the file is given up until the
-//     next list, with one line in the log.
+//  4. If the disk is full or fails, or more is written than the limit, the informer goes on. The file is given up until
+//     the next list, with one line in the log.
 //  5. Secrets are refused without a key. With a key, AES-256-GCM encrypts every object, key and version.
 //  6. The file is at most about twice as large as the last whole state and 4 MiB.
 //

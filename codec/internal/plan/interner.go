@@ -15,7 +15,8 @@ const (
 	maxInterned = 256
 )
 
-// used is a bit of a mark. It is set if the string was looked up since another string last tried to take its place.
+// used is a bit of a mark. A look-up of the string sets it. Another string that tries to take the place clears it, and
+// takes the place if it was clear.
 const used = 1
 
 // Interner shares repeated strings between the objects that a codec decodes: namespaces, names of labels, nodes and

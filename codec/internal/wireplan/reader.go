@@ -15,7 +15,7 @@ type Reader struct {
 	// quantities counts the quantities that a program can refer to. Objects do not share them: their String stores what
 	// it returns.
 	quantities int
-	checked    any // see Plan.Check; only that names the type, so that other programs do not link it
+	checked    any // for Plan.Check, which alone names the type: programs that do not call it do not link the type
 }
 
 // NewReader returns a Reader. It calls ended while it decodes a large message, and stops with the error that ended

@@ -51,10 +51,10 @@ func (c *compiler) shareOf(f *messageField, t reflect.Type) shareKind {
 	}
 }
 
-// shareStructs lets objects share their structs, except their metadata, which differ in each version, but whose maps
-// and slices do not. These parts are kept when they come for the first time, because the next state of the object has
-// them too. All other parts, and the status, which is another one in most states, are kept when they come again. p is
-// the plan of the objects.
+// shareStructs lets objects share their structs. The metadata differ in each version, so only their maps and slices are
+// shared. All these parts are kept when they come for the first time, because the next state of the object has them
+// too. Other parts are kept when they come for the second time. So is the status, which most states change. p is the
+// plan of the objects.
 func (p *messagePlan) shareStructs(object reflect.Type) {
 	if metadata := p.field(ObjectMetadata).message; metadata != nil {
 		for _, f := range metadata.fields {
