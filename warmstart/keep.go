@@ -6,8 +6,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/leatproject/leat/api"
 	"go.uber.org/zap"
+
+	"github.com/leatproject/leat/api"
 )
 
 // begin starts another file for a list from the server.
