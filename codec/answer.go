@@ -32,6 +32,7 @@ type answer struct {
 
 	// These are the fields of api.Options, with any in place of T. known and onUndecodable may be nil.
 	drop, share   bool
+	keep          func(namespace, uid []byte) bool // may be nil
 	known         func(namespace, name []byte) (any, bool)
 	onUndecodable func(*api.UndecodableError) error
 
@@ -47,10 +48,15 @@ func (d *decoder) answer(ctx context.Context, r io.Reader, resource *api.Resourc
 }
 
 // item decodes one of many objects, or returns the object that the caller already holds. event is empty for an item of
-// a list. If ok is false and err is nil, the object was reported and is skipped.
+// a list. If ok is false and err is nil, the object is skipped: the caller does not want it, or knows that it cannot be
+// decoded.
 func (a *answer) item(o encoded, event watch.EventType) (obj any, version string, ok bool, err error) {
-	if a.known != nil {
-		if obj, version, ok = a.reuse(o.identity(), event); ok {
+	if a.keep != nil || a.known != nil {
+		id := o.identity()
+		if a.keep != nil && id.certain && !a.keep(id.namespace, id.uid) {
+			return nil, "", false, nil
+		}
+		if obj, version, ok = a.reuse(id, event); ok {
 			return obj, version, true, nil
 		}
 	}
@@ -105,7 +111,7 @@ func versionOf(obj any) string {
 // reuse returns the object that the caller already holds, and its version, if UID and version are equal. It never
 // reuses an object in a delete event, because the event has the last state.
 func (a *answer) reuse(id identity, event watch.EventType) (obj any, version string, ok bool) {
-	if event == watch.Deleted || !id.certain || len(id.name) == 0 || len(id.uid) == 0 || len(id.version) == 0 {
+	if a.known == nil || event == watch.Deleted || !id.certain || len(id.name) == 0 || len(id.uid) == 0 || len(id.version) == 0 {
 		return nil, "", false
 	}
 	obj, ok = a.known(id.namespace, id.name)

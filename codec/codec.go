@@ -7,6 +7,7 @@ import (
 	"reflect"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/codec/internal/plan"
 	"github.com/leatproject/leat/codec/internal/scan"
 	"github.com/leatproject/leat/internal/quote"
 )
@@ -23,6 +24,21 @@ type Options struct {
 	// much again for the positions of one object's tokens. An object is also too large if it has more than 65536 tokens
 	// and fewer than four bytes of MaxObjectBytes for each. 0 means DefaultMaxObjectBytes. The largest value is 2 GiB.
 	MaxObjectBytes int
+	// Strings keeps the repeated strings of all codecs that have it. Nil means that the codec keeps its own.
+	Strings *Strings
+}
+
+// Strings are the repeated strings in the objects of several codecs, at most 16384. They are safe for concurrent use.
+type Strings struct{ kept *plan.Interner }
+
+// NewStrings returns empty Strings. They take 4 KB at first, and 460 KB and the strings at most.
+func NewStrings() *Strings { return &Strings{plan.NewInterner(plan.MaxShared)} }
+
+func (s *Strings) interner() *plan.Interner {
+	if s == nil {
+		return nil
+	}
+	return s.kept
 }
 
 // Codec decodes bytes into objects of one Go type. T is a pointer to a struct. The codec keeps the fields that the
@@ -66,7 +82,7 @@ func (d *decoder) compile(t reflect.Type, o Options) {
 		d.limit = DefaultMaxObjectBytes
 	}
 	d.limit = min(d.limit, scan.MaxNoted)
-	d.target.compile(t)
+	d.target.compile(t, o.Strings)
 	for _, f := range formats {
 		d.readers = append(d.readers, f.compile(&d.target))
 	}

@@ -33,22 +33,24 @@
 //     and its type. It has about a kilobyte at most and quotes nothing of the object.
 //  6. An object whose UID and version the caller already holds is reused: it is not decoded and costs no allocation.
 //  7. managedFields can be skipped in every type. Repeated strings are shared; the number of kept strings has a limit.
+//     So are equal parts of objects, if api.Options.ShareParts is set.
 //  8. Objects share no memory with the stream. Slices from protobuf have no spare capacity, so an append makes a copy.
 //
 // # Concurrency
 //
-// A Codec is safe for concurrent use. It is immutable, except for the shared strings, which need no lock. All values
-// for one answer belong to one goroutine, and the callbacks of api.Options and each run on it. Reading blocks as the
-// reader blocks; close the reader to end it. The context of a call ends the part that does not wait for the reader: the
-// decoding of a large object ends within milliseconds. A type that decodes itself cannot be interrupted. This package
-// starts no goroutine.
+// A Codec is safe for concurrent use. Only its tables of strings and parts change; a look-up of a part holds a lock for
+// a moment. All values for one answer belong to one goroutine, and the callbacks of api.Options and each run on it.
+// Reading blocks as the reader blocks; close the reader to end it. The context of a call ends the part that does not
+// wait for the reader: the decoding of a large object ends within milliseconds. A type that decodes itself cannot be
+// interrupted. This package starts no goroutine.
 //
 // # Differences from client-go
 //
 // client-go reads the whole answer, then makes the whole list, then copies the items out of it; here items stream. A
 // decoder is compiled for one Go type and has no scheme. A struct that looks generated is decoded by its field numbers
-// and not by its Unmarshal. Typed objects keep their apiVersion and kind, also in a list, where servers omit them and
-// client-go clears them. So an object is the same however it arrived. Metadata has the kind of its object, not
-// PartialObjectMetadata. client-go's errors include the text of a type's own UnmarshalJSON, which may quote the value.
-// Here a quantity of more than a kilobyte is an error: parsing 16 MiB of digits takes minutes.
+// and not by its Unmarshal; LetTypesUnmarshal is for other structs. Typed objects keep their apiVersion and kind, also
+// in a list, where servers omit them and client-go clears them. So an object is the same however it arrived. Metadata
+// has the kind of its object, not PartialObjectMetadata. client-go's errors include the text of a type's own
+// UnmarshalJSON, which may quote the value. Here a quantity of more than a kilobyte is an error: parsing 16 MiB of
+// digits takes minutes.
 package codec

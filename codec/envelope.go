@@ -38,6 +38,9 @@ const (
 	rawExtensionRaw = 1
 )
 
+// These messages are not objects.
+var statusMessage, listMetaMessage wireplan.Message
+
 // envelope is a runtime.Unknown. Its slices alias the answer.
 type envelope struct {
 	apiVersion, kind, raw        []byte

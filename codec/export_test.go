@@ -11,6 +11,9 @@ import (
 	"github.com/leatproject/leat/codec/internal/wireplan"
 )
 
+// The types of the tests decode themselves. An init is called before the tests make their codecs.
+func init() { LetTypesUnmarshal() }
+
 // Protobuf reports whether T can be decoded from protobuf.
 func (c *Codec[T]) Protobuf() bool { return c.d.readers[0] != nil }
 
@@ -26,7 +29,7 @@ func Scanner() func(b []byte) error {
 // DecodeInto returns a function that decodes into new values of typ like the package. It belongs to one goroutine.
 func DecodeInto(typ reflect.Type) func(b []byte) (any, error) {
 	p := jsonplan.Compile(typ)
-	r := jsonplan.NewReader(plan.NewInterner(), nil)
+	r := jsonplan.NewReader(plan.NewInterner(plan.MaxStrings), nil)
 	var o scan.Outline
 	return func(b []byte) (any, error) {
 		if len(b) > 0 && !strings.ContainsRune("}]\" \n\t\r,:", rune(b[len(b)-1])) {
@@ -47,7 +50,7 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 	if p == nil || !p.ByNumbers() {
 		return nil
 	}
-	r := wireplan.NewReader(plan.NewInterner(), func() error { return nil })
+	r := wireplan.NewReader(plan.NewInterner(plan.MaxStrings), func() error { return nil })
 	r.Remember()
 	return func(b []byte) (any, error) { return p.Decode(&r, b, false) }
 }
@@ -55,16 +58,34 @@ func DecodeMessage(typ reflect.Type) func(b []byte) (any, error) {
 // SharedMessages returns a function that makes decoders like that of DecodeMessage, whose objects share parts. It
 // returns nil if the package would not do so.
 func SharedMessages(typ reflect.Type) func() func(b []byte) (any, error) {
-	p, parts := wireplan.Compile(typ), wireplan.NewParts()
+	p, parts := wireplan.Compile(typ), plan.NewParts()
 	if p == nil || !p.ByNumbers() || parts == nil {
 		return nil
 	}
-	interner := plan.NewInterner()
+	interner := plan.NewInterner(plan.MaxStrings)
 	return func() func(b []byte) (any, error) {
 		r := wireplan.NewReader(interner, func() error { return nil })
 		r.Remember()
 		r.Share(parts)
 		return func(b []byte) (any, error) { return p.Decode(&r, b, false) }
+	}
+}
+
+// SharedJSON is SharedMessages for JSON. With shared, the objects share parts.
+func SharedJSON(typ reflect.Type, shared bool) func() func(b []byte) (any, error) {
+	p, parts, interner := jsonplan.Compile(typ), plan.NewParts(), plan.NewInterner(plan.MaxStrings)
+	return func() func(b []byte) (any, error) {
+		r := jsonplan.NewReader(interner, func() error { return nil })
+		if shared {
+			r.Share(parts)
+		}
+		return func(b []byte) (any, error) {
+			var o scan.Outline
+			if err := o.Scan(b); err != nil {
+				return nil, err
+			}
+			return p.Decode(&r, o.At(b), false)
+		}
 	}
 }
 

@@ -59,8 +59,8 @@ type encoded interface {
 	// bookmark returns what a bookmark contains. T is not involved, because it may declare neither.
 	bookmark() (version string, initialEventsEnd bool)
 	// pack returns the bytes of the object, without managedFields if drop is set, and the index of their format in
-	// formats. It fails if decode would fail.
-	pack(drop bool) (data string, format int, err error)
+	// formats. They are valid until the next object. It fails if decode would fail.
+	pack(drop bool) (plain []byte, format int, err error)
 }
 
 // formatOf returns the index in formats of the format of a Content-Type, or -1. An empty Content-Type means JSON,

@@ -42,6 +42,7 @@ func FuzzObject(f *testing.F) {
 		if reference := map[string]any{}; sigsjson.UnmarshalCaseSensitivePreserveInts(b, &reference) == nil {
 			sameAsReference(t, b, reflect.TypeFor[corev1.Pod]())
 			sameAsReference(t, b, reflect.TypeFor[small]())
+			requireSharedAlike(t, b)
 		}
 	})
 }

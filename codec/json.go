@@ -20,7 +20,7 @@ func (*jsonFormat) mediaType() string { return MediaTypeJSON }
 func (*jsonFormat) isText() bool { return true }
 
 func (*jsonFormat) compile(t *target) reader {
-	return &jsonCodec{plan: jsonplan.Compile(t.elem), strings: t.strings, listMeta: jsonplan.Compile(reflect.TypeFor[metav1.ListMeta]())}
+	return &jsonCodec{plan: jsonplan.Compile(t.elem), strings: t.strings, parts: t.parts, listMeta: jsonplan.Compile(reflect.TypeFor[metav1.ListMeta]())}
 }
 
 func (*jsonFormat) status(body []byte) *metav1.Status {
@@ -43,6 +43,7 @@ func (*jsonFormat) status(body []byte) *metav1.Status {
 type jsonCodec struct {
 	plan     jsonplan.Plan
 	strings  *plan.Interner
+	parts    func() *plan.Parts
 	listMeta jsonplan.Plan
 }
 
@@ -84,6 +85,15 @@ type jsonObject struct {
 // newObject returns a place for the objects of an answer.
 func (c *jsonCodec) newObject(a *answer) jsonObject {
 	return jsonObject{plan: &c.plan, r: jsonplan.NewReader(c.strings, a.ended)}
+}
+
+// newObjects is newObject for many objects, which may share parts.
+func (c *jsonCodec) newObjects(a *answer) jsonObject {
+	o := c.newObject(a)
+	if a.share {
+		o.r.Share(c.parts())
+	}
+	return o
 }
 
 // set makes b the current object. The outline is that of b already.

@@ -16,7 +16,7 @@ type jsonFrames struct {
 }
 
 func (c *jsonCodec) frames(a *answer) func(*api.Event[any]) (bool, error) {
-	f := &jsonFrames{a: a, scanner: *scan.NewScanner(a.ended, &a.window), object: c.newObject(a)}
+	f := &jsonFrames{a: a, scanner: *scan.NewScanner(a.ended, &a.window), object: c.newObjects(a)}
 	return f.next
 }
 

@@ -13,7 +13,7 @@ import (
 const maxHeadBytes = maxStatusBytes
 
 func (c *jsonCodec) list(a *answer) (metav1.ListMeta, error) {
-	l := jsonList{a: a, codec: c, s: *scan.NewScanner(a.ended, &a.window), object: c.newObject(a)}
+	l := jsonList{a: a, codec: c, s: *scan.NewScanner(a.ended, &a.window), object: c.newObjects(a)}
 	return l.read()
 }
 

@@ -34,7 +34,7 @@ func (c *Codec[T]) DecodeList(
 // answerWith returns an answer with the caller's options.
 func answerWith[T any](d *decoder, ctx context.Context, r io.Reader, resource *api.Resource, o *api.Options[T]) *answer {
 	a := d.answer(ctx, r, resource)
-	a.drop, a.share, a.onUndecodable = o.DropManagedFields, o.ShareParts, o.OnUndecodable
+	a.drop, a.share, a.keep, a.onUndecodable = o.DropManagedFields, o.ShareParts, o.Keep, o.OnUndecodable
 	if known := o.Known; known != nil {
 		a.known = func(namespace, name []byte) (any, bool) { return known(namespace, name) }
 	}

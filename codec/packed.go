@@ -44,8 +44,8 @@ type Coding struct {
 	encode func(dst, src []byte) []byte
 	decode func(dst, src []byte) ([]byte, error)
 
-	forms    map[form]*form // by the plain form; this and the fields below belong to the goroutine that encodes
-	src, dst []byte
+	forms map[form]*form // by the plain form; this and the field below belong to the goroutine that encodes
+	dst   []byte
 }
 
 // NewCoding returns a Coding of two functions that append to dst. decode must be safe for concurrent use.
@@ -53,15 +53,16 @@ func NewCoding(encode func(dst, src []byte) []byte, decode func(dst, src []byte)
 	return &Coding{encode: encode, decode: decode, forms: map[form]*form{}}
 }
 
-// Encode encodes p, unless p is encoded already or would not get smaller. It changes p, so only the function that
-// Packer.Codec calls for a new p may call Encode. One goroutine may use it at a time.
-func (c *Coding) Encode(p *Packed) {
+// Encode makes p keep its plain bytes, encoded unless that would not get smaller. It does nothing if p is encoded
+// already. It changes p, so only the function that Packer.Codec calls for a new p may call Encode. One goroutine may
+// use it at a time.
+func (c *Coding) Encode(p *Packed, plain []byte) {
 	if p.form.coding != nil {
 		return
 	}
-	c.src = append(c.src[:0], p.data...)
-	c.dst = c.encode(c.dst[:0], c.src)
-	if len(c.dst) >= len(p.data) {
+	c.dst = c.encode(c.dst[:0], plain)
+	if len(c.dst) >= len(plain) {
+		p.Keep(plain)
 		return
 	}
 	f := c.forms[*p.form]
@@ -72,6 +73,13 @@ func (c *Coding) Encode(p *Packed) {
 		c.forms[*p.form] = f
 	}
 	p.data, p.form = string(c.dst), f
+}
+
+// Keep makes p keep a copy of its plain bytes. Only the function that Packer.Codec calls for a new p may call it.
+func (p *Packed) Keep(plain []byte) {
+	if p.data != string(plain) {
+		p.data = string(plain)
+	}
 }
 
 // GetNamespace returns the namespace of the object.
@@ -169,22 +177,22 @@ func NewPackerOf[T any](object reflect.Type, o Options) *Packer[T] {
 }
 
 // Codec returns a Codec that reads the answers that a Codec of T reads, and keeps their objects as bytes. An object
-// that a Codec of T would report as undecodable is reported too. added is called with each new object before the Codec
-// passes it on, but not with an object that Options.Known returned. It may be nil.
-func (k *Packer[T]) Codec(added func(*Packed)) *Codec[*Packed] {
+// that a Codec of T would report as undecodable is reported too. keep is called with each new object and its plain
+// bytes, which are valid during the call, before the Codec passes the object on. It calls Packed.Keep or Coding.Encode.
+// It is not called with an object that Options.Known returned. Nil means Packed.Keep.
+func (k *Packer[T]) Codec(keep func(p *Packed, plain []byte)) *Codec[*Packed] {
+	if keep == nil {
+		keep = (*Packed).Keep
+	}
 	c := &Codec[*Packed]{d: k.d}
 	c.d.target.pack = func(a *answer, o encoded, drop bool) (any, error) {
-		p, err := k.packEncoded(a, o, drop)
-		if err == nil && added != nil {
-			added(p)
-		}
-		return p, err
+		return k.packEncoded(a, o, drop, keep)
 	}
 	return c
 }
 
 // packEncoded packs an object of an answer.
-func (k *packer) packEncoded(a *answer, o encoded, drop bool) (*Packed, error) {
+func (k *packer) packEncoded(a *answer, o encoded, drop bool, keep func(*Packed, []byte)) (*Packed, error) {
 	id := o.identity()
 	if !id.certain {
 		obj, err := o.decode(drop)
@@ -192,13 +200,21 @@ func (k *packer) packEncoded(a *answer, o encoded, drop bool) (*Packed, error) {
 			return nil, err
 		}
 		k.d.target.complete(obj, a.apiVersion, a.kind, a.strict)
-		return k.pack(obj)
+		p, err := k.pack(obj)
+		if err == nil {
+			keep(p, []byte(p.data))
+		}
+		return p, err
 	}
-	data, at, err := o.pack(drop)
+	plain, at, err := o.pack(drop)
 	if err != nil {
 		return nil, err
 	}
-	return newPacked(k.formOf(form{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict}), id, data)
+	p, err := newPacked(k.formOf(form{format: at, apiVersion: a.apiVersion, kind: a.kind, overwrite: a.strict}), id, "")
+	if err == nil {
+		keep(p, plain)
+	}
+	return p, err
 }
 
 // Pack packs an object that was decoded, and perhaps changed since. It encodes the object in the best format that T is
@@ -271,17 +287,36 @@ type identifiable interface {
 	SetResourceVersion(version string)
 }
 
-// UnpackIdentity returns an object that has only the namespace, name, UID and version of p. It costs a fraction of
-// Unpack.
-func (k *Packer[T]) UnpackIdentity(p *Packed) (T, error) {
-	if o, ok := reflect.New(k.d.target.elem).Interface().(identifiable); ok && !k.d.target.isGeneric {
+// Identities returns a function that returns an object with only the namespace, name, UID and version of p. It costs a
+// fraction of Unpack. The function belongs to one goroutine at a time. If T has the setters of metav1.Object, the
+// function uses two objects by turns, because an empty Pod takes more than a kilobyte: a result is valid until the next
+// call but one.
+func (k *Packer[T]) Identities() func(p *Packed) (T, error) {
+	if _, ok := reflect.New(k.d.target.elem).Interface().(identifiable); !ok || k.d.target.isGeneric {
+		return k.identity
+	}
+	var objects [2]struct {
+		identifiable
+		form *form // of which the object has the apiVersion and the kind
+	}
+	turn := 0
+	return func(p *Packed) (T, error) {
+		turn = 1 - turn
+		o := &objects[turn]
+		if o.form != p.form {
+			o.identifiable, o.form = reflect.New(k.d.target.elem).Interface().(identifiable), p.form
+			k.d.target.complete(o.identifiable, p.form.apiVersion, p.form.kind, p.form.overwrite)
+		}
 		o.SetNamespace(p.GetNamespace())
 		o.SetName(p.GetName())
 		o.SetUID(p.GetUID())
 		o.SetResourceVersion(p.GetResourceVersion())
-		k.d.target.complete(o, p.form.apiVersion, p.form.kind, p.form.overwrite)
-		return o.(T), nil
+		return o.identifiable.(T), nil
 	}
+}
+
+// identity returns an object of p's identity by decoding a message that has only that.
+func (k *Packer[T]) identity(p *Packed) (T, error) {
 	f, stub := *p.form, *p
 	f.coding = nil
 	encode := jsonStub
@@ -325,12 +360,12 @@ func (k *packer) unpack(p *Packed) (any, error) {
 
 func never() error { return nil }
 
-func (o *protobufObject) pack(drop bool) (string, int, error) {
+func (o *protobufObject) pack(drop bool) ([]byte, int, error) {
 	if err := o.plan.Check(&o.r, o.raw, drop); err != nil || !drop {
-		return string(o.raw), protobufAt, err
+		return o.raw, protobufAt, err
 	}
 	o.packed = wireplan.AppendWithoutManagedFields(o.packed[:0], o.raw)
-	return string(o.packed), protobufAt, nil
+	return o.packed, protobufAt, nil
 }
 
 func (c *protobufCodec) unpack(u any, b []byte) (any, error) {
@@ -347,17 +382,17 @@ func protobufStub(id identity) []byte {
 	return appendField(nil, protowire.Number(wireplan.ObjectMetadata), metadata)
 }
 
-func (o *jsonObject) pack(drop bool) (string, int, error) {
+func (o *jsonObject) pack(drop bool) ([]byte, int, error) {
 	c := o.outline.At(o.b)
 	err := o.plan.Check(&o.r, c, drop)
 	switch {
 	case err != nil:
-		return "", jsonAt, err
+		return nil, jsonAt, err
 	case !drop:
-		return string(c.Raw()), jsonAt, nil
+		return c.Raw(), jsonAt, nil
 	}
 	o.packed = jsonplan.AppendWithoutManagedFields(o.packed[:0], c)
-	return string(o.packed), jsonAt, nil
+	return o.packed, jsonAt, nil
 }
 
 func (c *jsonCodec) unpack(to any, b []byte) (any, error) {

@@ -50,14 +50,20 @@ func requireSamePackedBy[T api.Object](t testing.TB, c *codec.Codec[T], k *codec
 	require.Equal(t, fmt.Sprint(wholeErr), fmt.Sprint(packedErr))
 	require.Equal(t, wholeBad, packedBad)
 	require.Len(t, packed, len(whole))
+	identities, last := k.Identities(), (*codec.Packed)(nil)
+	var lastStub T
 	for i, p := range packed {
 		object, err := k.Unpack(p)
 		require.NoError(t, err)
 		requireSame(t, whole[i], object)
 		requireIdentity(t, whole[i], p)
-		stub, err := k.UnpackIdentity(p)
+		stub, err := identities(p)
 		require.NoError(t, err)
 		requireIdentity(t, stub, p)
+		if last != nil {
+			requireIdentity(t, lastStub, last) // it is valid until the next call
+		}
+		last, lastStub = p, stub
 	}
 }
 
@@ -195,16 +201,18 @@ func TestCoding(t *testing.T) {
 	before := p.Len()
 	same, err := p.MarshalJSON()
 	require.NoError(t, err)
-	halves.Encode(p)
+	data, plain := p.Data()
+	require.True(t, plain)
+	halves.Encode(p, []byte(data))
 	require.Equal(t, before/2, p.Len())
-	_, plain := p.Data()
+	_, plain = p.Data()
 	require.False(t, plain)
-	halves.Encode(p)
+	halves.Encode(p, []byte(data))
 	require.Equal(t, before/2, p.Len(), "encoded twice")
 	require.Equal(t, "a", p.GetName())
 	_, err = k.Unpack(p)
 	require.Error(t, err, "two halves are no JSON")
-	stub, err := k.UnpackIdentity(p)
+	stub, err := k.Identities()(p)
 	require.NoError(t, err)
 	require.Equal(t, "a", stub.GetName())
 
@@ -213,7 +221,7 @@ func TestCoding(t *testing.T) {
 		func([]byte, []byte) ([]byte, error) { return nil, errors.New("unused") },
 	)
 	p = pack("x")
-	growing.Encode(p)
+	growing.Encode(p, []byte(data))
 	require.Equal(t, before, p.Len())
 	again, err := p.MarshalJSON()
 	require.NoError(t, err)
@@ -224,7 +232,7 @@ func TestCoding(t *testing.T) {
 func TestPackedReusesKnownObjects(t *testing.T) {
 	k := codec.NewPacker[*corev1.Pod](codec.Options{})
 	added := 0
-	c := k.Codec(func(*codec.Packed) { added++ })
+	c := k.Codec(func(p *codec.Packed, plain []byte) { added++; p.Keep(plain) })
 	read := func(o api.Options[*codec.Packed]) []*codec.Packed {
 		items, _, err := collect(c, string(podList(3, codec.MediaTypeProtobuf)), codec.MediaTypeProtobuf, pods, o)
 		require.NoError(t, err)
@@ -260,7 +268,7 @@ var benchPacked *codec.Packed
 // BenchmarkPacked measures a list item that becomes bytes, and the way back, beside a copy of the decoded object.
 func BenchmarkPacked(b *testing.B) {
 	k := codec.NewPacker[*corev1.Pod](codec.Options{})
-	c := k.Codec(func(p *codec.Packed) { benchPacked = p })
+	c := k.Codec(func(p *codec.Packed, plain []byte) { benchPacked = p; p.Keep(plain) })
 	body := podList(100, codec.MediaTypeProtobuf)
 	b.Run("pack", func(b *testing.B) {
 		b.ReportAllocs()
@@ -278,9 +286,10 @@ func BenchmarkPacked(b *testing.B) {
 		}
 	})
 	b.Run("identity", func(b *testing.B) {
+		identities := k.Identities()
 		b.ReportAllocs()
 		for b.Loop() {
-			_, _ = k.UnpackIdentity(benchPacked)
+			_, _ = identities(benchPacked)
 		}
 	})
 	b.Run("DeepCopy", func(b *testing.B) {

@@ -1,8 +1,6 @@
 package codec
 
 import (
-	"sync"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
@@ -25,9 +23,7 @@ func (*protobufFormat) compile(t *target) reader {
 	if plan == nil {
 		return nil
 	}
-	c := &protobufCodec{plan: *plan, strings: t.strings}
-	c.parts = sync.OnceValue(wireplan.NewParts)
-	return c
+	return &protobufCodec{plan: *plan, strings: t.strings, parts: t.parts}
 }
 
 func (*protobufFormat) status(body []byte) *metav1.Status {
@@ -43,7 +39,7 @@ func (*protobufFormat) status(body []byte) *metav1.Status {
 type protobufCodec struct {
 	plan    wireplan.Plan
 	strings *plan.Interner
-	parts   func() *wireplan.Parts // the table of parts that objects share; it may return nil
+	parts   func() *plan.Parts
 }
 
 func (c *protobufCodec) object(a *answer) (any, error) {
@@ -101,7 +97,7 @@ func (o *protobufObject) status() (*metav1.Status, error) {
 		return nil, nil
 	}
 	status := &metav1.Status{}
-	if err := status.Unmarshal(o.raw); err != nil {
+	if err := statusMessage.Unmarshal(status, o.raw); err != nil {
 		return nil, err
 	}
 	return status, nil

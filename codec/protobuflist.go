@@ -117,7 +117,7 @@ func (l *protobufList) listField(num protowire.Number, size int64) error {
 		return err
 	}
 	if num == listMetadata {
-		if err := l.meta.Unmarshal(b); err != nil {
+		if err := listMetaMessage.Unmarshal(&l.meta, b); err != nil {
 			return malformed(l.a.window.Offset(), "metadata of a list: %w", err)
 		}
 	} else {

@@ -74,15 +74,26 @@ func TestSharedPartsLikeOthers(t *testing.T) {
 }
 
 func TestRandomUpdatesShareParts(t *testing.T) {
-	shared := decoders(t)()
-	plain := codec.DecodeMessage(reflect.TypeFor[corev1.Pod]())
+	wire := func(pod *corev1.Pod) []byte { return wireOf(t, pod) }
+	text := func(pod *corev1.Pod) []byte { return mustJSON(pod) }
+	t.Run("protobuf", func(t *testing.T) {
+		randomUpdates(t, decoders(t)(), codec.DecodeMessage(reflect.TypeFor[corev1.Pod]()), wire)
+	})
+	for _, typ := range jsonTypes {
+		t.Run("JSON "+typ.String(), func(t *testing.T) {
+			randomUpdates(t, codec.SharedJSON(typ, true)(), codec.SharedJSON(typ, false)(), text)
+		})
+	}
+}
+
+func randomUpdates(t *testing.T, shared, plain func(b []byte) (any, error), encode func(pod *corev1.Pod) []byte) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pods := make([]*corev1.Pod, 20)
 	for i := range pods {
 		pods[i] = newPod(i)
 	}
 	var kept []any // the objects of which later ones have parts
-	var states []*corev1.Pod
+	var states []any
 	for step := range 600 {
 		pod := pods[random.IntN(len(pods))]
 		pod.ResourceVersion = fmt.Sprint(step)
@@ -101,13 +112,13 @@ func TestRandomUpdatesShareParts(t *testing.T) {
 		default:
 			pod.Status.Conditions[0].Message = fmt.Sprint(random.IntN(1000))
 		}
-		b := wireOf(t, pod)
+		b := encode(pod)
 		want, err := plain(b)
 		require.NoError(t, err)
 		got, err := shared(b)
 		require.NoError(t, err)
 		require.True(t, reflect.DeepEqual(want, got))
-		kept, states = append(kept, got), append(states, want.(*corev1.Pod))
+		kept, states = append(kept, got), append(states, want)
 	}
 	for i := range kept {
 		require.True(t, reflect.DeepEqual(states[i], kept[i]), "an older object has changed")
@@ -230,13 +241,21 @@ func TestTypesWithCodeAreNotShared(t *testing.T) {
 
 // TestReadersOfSharedParts reads objects while other goroutines decode objects that share their parts.
 func TestReadersOfSharedParts(t *testing.T) {
-	made := decoders(t)
+	t.Run("protobuf", func(t *testing.T) {
+		readShared(t, decoders(t), func(pod *corev1.Pod) []byte { return wireOf(t, pod) })
+	})
+	t.Run("JSON", func(t *testing.T) {
+		readShared(t, codec.SharedJSON(reflect.TypeFor[corev1.Pod](), true), func(pod *corev1.Pod) []byte { return mustJSON(pod) })
+	})
+}
+
+func readShared(t *testing.T, made func() func(b []byte) (any, error), encode func(pod *corev1.Pod) []byte) {
 	var messages [][]byte
 	for i := range 8 {
 		for restarts := range 3 {
 			pod := newPod(i)
 			pod.Status.ContainerStatuses[0].RestartCount = int32(restarts)
-			messages = append(messages, wireOf(t, pod))
+			messages = append(messages, encode(pod))
 		}
 	}
 	decoded := make(chan *corev1.Pod)

@@ -3,6 +3,7 @@ package codec
 import (
 	"fmt"
 	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,6 +18,7 @@ type target struct {
 	isStatus     bool // T is *metav1.Status
 	isGeneric    bool // T keeps everything, in a map
 	strings      *plan.Interner
+	parts        func() *plan.Parts // the table of parts that objects share; it may return nil
 	// pack, if not nil, returns the object as a Packed instead of decoding it. Only Packer.Codec sets it, so that other
 	// programs do not link it.
 	pack func(a *answer, o encoded, drop bool) (any, error)
@@ -25,11 +27,14 @@ type target struct {
 	apiVersion, kind []int
 }
 
-func (to *target) compile(t reflect.Type) {
+func (to *target) compile(t reflect.Type, shared *Strings) {
 	if t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
 		panic(fmt.Sprintf("codec: For needs a pointer to a struct to decode into, and %s is none.", t))
 	}
-	to.elem, to.strings = t.Elem(), plan.NewInterner()
+	to.elem, to.parts = t.Elem(), sync.OnceValue(plan.NewParts)
+	if to.strings = shared.interner(); to.strings == nil {
+		to.strings = plan.NewInterner(plan.MaxStrings)
+	}
 	to.isStatus, to.isGeneric = t == reflect.TypeFor[*metav1.Status](), jsonplan.IsGeneric(to.elem)
 	if !to.isGeneric {
 		members := jsonplan.Members(to.elem)

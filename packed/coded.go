@@ -1,6 +1,7 @@
 package packed
 
 import (
+	"bytes"
 	"context"
 	"iter"
 
@@ -67,47 +68,44 @@ type encoder struct {
 	waiting []*codec.Packed // objects of the first list that no one else has yet
 	holding bool            // new objects wait for the first training
 
-	samples      []string // plain bytes for the next training
+	samples      [][]byte // plain bytes for the next training
 	plain, coded int      // bytes of the objects since the last decision
 	objects      int      // their number
 	ratio        float64  // of coded to plain bytes, right after the training; 0 before the first decision
 }
 
-// add encodes a new object, or keeps it until the encoder is trained.
-func (e *encoder) add(p *codec.Packed) {
-	data, ok := p.Data()
-	if !ok {
+// add encodes a new object, or keeps it plain until the encoder is trained.
+func (e *encoder) add(p *codec.Packed, plain []byte) {
+	e.sample(plain)
+	if e.coding == nil && !e.holding {
+		e.retrain(enoughSamples)
+	}
+	if e.coding != nil {
+		e.encode(p, plain)
 		return
 	}
-	e.sample(data)
-	if e.coding == nil {
-		if e.holding {
-			e.waiting = append(e.waiting, p)
-			return
-		}
-		if e.retrain(enoughSamples); e.coding == nil {
-			return
-		}
+	p.Keep(plain)
+	if e.holding {
+		e.waiting = append(e.waiting, p)
 	}
-	e.encode(p)
 }
 
 // sample keeps plain bytes for the next training: the first objects before the first training, and later objects that
 // are spread over the last window.
-func (e *encoder) sample(data string) {
+func (e *encoder) sample(plain []byte) {
 	const every = window / keptSamples
 	switch {
 	case e.coding == nil && len(e.samples) < enoughSamples, e.coding != nil && len(e.samples) < keptSamples:
-		e.samples = append(e.samples, data)
+		e.samples = append(e.samples, bytes.Clone(plain))
 	case e.coding != nil && e.objects%every == 0:
-		e.samples[e.objects/every%keptSamples] = data
+		at := e.objects / every % keptSamples
+		e.samples[at] = append(e.samples[at][:0], plain...)
 	}
 }
 
-func (e *encoder) encode(p *codec.Packed) {
-	before := p.Len()
-	e.coding.Encode(p)
-	e.plain, e.coded, e.objects = e.plain+before, e.coded+p.Len(), e.objects+1
+func (e *encoder) encode(p *codec.Packed, plain []byte) {
+	e.coding.Encode(p, plain)
+	e.plain, e.coded, e.objects = e.plain+len(plain), e.coded+p.Len(), e.objects+1
 	if e.objects < window {
 		return
 	}
@@ -126,10 +124,7 @@ func (e *encoder) retrain(enough int) {
 	if len(e.samples) < enough {
 		return
 	}
-	samples := make([][]byte, len(e.samples))
-	for i, s := range e.samples {
-		samples[i] = []byte(s)
-	}
+	samples := e.samples
 	e.samples, e.ratio = nil, 0
 	if encode, decode, err := e.train(samples); err == nil {
 		e.coding = codec.NewCoding(encode, decode)
@@ -141,7 +136,8 @@ func (e *encoder) release(enough int) {
 	e.retrain(enough)
 	if e.coding != nil {
 		for _, p := range e.waiting {
-			e.encode(p)
+			plain, _ := p.Data()
+			e.encode(p, []byte(plain))
 		}
 	}
 	e.waiting = nil

@@ -18,18 +18,18 @@ func (plain[T]) HoldObjects(i *informer.Informer[T]) {
 	informer.View(i, formOf(source, k, nil))
 }
 
-// formOf returns the form of objects that k packs and unpacks. added may be nil.
-func formOf[T api.Object](source api.ListerWatcher[*codec.Packed], k *codec.Packer[T], added func(*codec.Packed)) informer.Form[T, *codec.Packed] {
+// formOf returns the form of objects that k packs and unpacks. keep may be nil; see codec.Packer.Codec.
+func formOf[T api.Object](source api.ListerWatcher[*codec.Packed], k *codec.Packer[T], keep func(*codec.Packed, []byte)) informer.Form[T, *codec.Packed] {
 	recent := &recent[T]{unpack: unpacked(k.Unpack)}
 	return informer.Form[T, *codec.Packed]{
-		Source:   source,
-		Unpack:   recent.unpack,
-		Share:    recent.get,
-		Identity: unpacked(k.UnpackIdentity),
+		Source:     source,
+		Unpack:     recent.unpack,
+		Share:      recent.get,
+		Identities: func() func(*codec.Packed) T { return unpacked(k.Identities()) },
 		Pack: func(object T) (*codec.Packed, error) {
 			p, err := k.Pack(object)
-			if err == nil && added != nil {
-				added(p)
+			if err == nil && keep != nil {
+				again(p, keep)
 			}
 			return p, err
 		},
@@ -45,5 +45,12 @@ func unpacked[T any](unpack func(*codec.Packed) (T, error)) func(*codec.Packed) 
 			panic(err)
 		}
 		return object
+	}
+}
+
+// again calls keep with an object that keeps its plain bytes already.
+func again(p *codec.Packed, keep func(*codec.Packed, []byte)) {
+	if plain, ok := p.Data(); ok {
+		keep(p, []byte(plain))
 	}
 }

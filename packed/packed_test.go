@@ -175,10 +175,10 @@ func TestTrainsOnTheFirstList(t *testing.T) {
 // TestTrainsAgainWhenItStopsPaying changes all objects to something that the samples did not have.
 func TestTrainsAgainWhenItStopsPaying(t *testing.T) {
 	c := &counting{}
-	with(t, 1600, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
+	with(t, 1100, informer.Options[*corev1.Pod]{Hold: packed.Coded[*corev1.Pod](c.train)}, func(server *testserver.Server, i *informer.Informer[*corev1.Pod]) {
 		require.Equal(t, 1, c.trainings)
 		update := func(image func(n int) string) {
-			for n := range 1600 {
+			for n := range 1100 {
 				_, err := server.Update(pods, named(fmt.Sprintf("pod-%04d", n), image(n)))
 				require.NoError(t, err)
 				if n%100 == 99 {

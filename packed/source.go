@@ -12,7 +12,7 @@ import (
 )
 
 // packer is a ListerWatcher that can keep the bytes of its answers. The clients of apiclient and of
-// apiclient/websocket implement it.
+// apiclient/websocket implement it. Packed returns nil if a ListerWatcher that wraps another cannot.
 type packer interface {
 	Packed(from func(codec.Options) *codec.Codec[*codec.Packed]) api.ListerWatcher[*codec.Packed]
 }
@@ -28,27 +28,27 @@ func packerOf[T api.Object](lw api.ListerWatcher[T], o codec.Options) *codec.Pac
 	return codec.NewPacker[T](o)
 }
 
-// sourceOf returns the objects of lw as bytes, and the Packer that unpacks them. added is called with each new object.
-func sourceOf[T api.Object](lw api.ListerWatcher[T], added func(*codec.Packed)) (source api.ListerWatcher[*codec.Packed], k *codec.Packer[T]) {
+// sourceOf returns the objects of lw as bytes, and the Packer that unpacks them. keep is called with each new object
+// and its plain bytes, and may be nil; see codec.Packer.Codec.
+func sourceOf[T api.Object](lw api.ListerWatcher[T], keep func(*codec.Packed, []byte)) (source api.ListerWatcher[*codec.Packed], k *codec.Packer[T]) {
 	if p, ok := lw.(packer); ok {
 		source = p.Packed(func(o codec.Options) *codec.Codec[*codec.Packed] {
 			k = packerOf(lw, o)
-			return k.Codec(added)
+			return k.Codec(keep)
 		})
-		return source, k
+		if source != nil {
+			return source, k
+		}
 	}
 	k = packerOf(lw, codec.Options{})
-	if added == nil {
-		added = func(*codec.Packed) {}
-	}
-	return &encoding[T]{lw, k, added}, k
+	return &encoding[T]{lw, k, keep}, k
 }
 
 // encoding packs the objects of a ListerWatcher that decodes them itself. It is for sources that are not an API server.
 type encoding[T api.Object] struct {
 	lw     api.ListerWatcher[T]
 	packer *codec.Packer[T]
-	added  func(*codec.Packed)
+	keep   func(*codec.Packed, []byte) // may be nil
 }
 
 // Resource returns the resource of the source.
@@ -79,7 +79,7 @@ func metadataOf(lw any) api.ListerWatcher[*metav1.PartialObjectMetadata] {
 // options returns the options for the source. It has no Known, because the source could only return decoded objects.
 func (e *encoding[T]) options(o api.Options[*codec.Packed]) api.Options[T] {
 	return api.Options[T]{
-		ListOptions: o.ListOptions, DropManagedFields: o.DropManagedFields, OnUndecodable: o.OnUndecodable,
+		ListOptions: o.ListOptions, DropManagedFields: o.DropManagedFields, Keep: o.Keep, OnUndecodable: o.OnUndecodable,
 		OnOpen: o.OnOpen, OnWait: o.OnWait,
 	}
 }
@@ -122,7 +122,9 @@ func (e *encoding[T]) Watch(ctx context.Context, o api.Options[*codec.Packed]) i
 func (e *encoding[T]) pack(object T, event watch.EventType, report func(*api.UndecodableError) error) (*codec.Packed, error) {
 	p, err := e.packer.Pack(object)
 	if err == nil {
-		e.added(p)
+		if e.keep != nil {
+			again(p, e.keep)
+		}
 		return p, nil
 	}
 	undecodable := &api.UndecodableError{

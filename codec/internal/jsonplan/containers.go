@@ -152,9 +152,13 @@ func (c *compiler) mapOf(t reflect.Type) decode {
 			if err := r.breaks.Pause(r.K); err != nil {
 				return err
 			}
+			quantities := r.quantities
 			err := key(r, e.Key)
 			if err == nil {
 				err = elem(r, e.Value)
+			}
+			if t.Elem() == quantityType {
+				r.quantities = quantities // a program cannot refer to a value in a map
 			}
 			if err != nil {
 				return plan.Within(plan.AnyKey, err)

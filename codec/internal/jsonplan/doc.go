@@ -3,7 +3,8 @@
 //
 // Compile makes a Plan from a type: plan.go has the plan and simple values, struct.go the fields of a struct,
 // containers.go pointers, slices, arrays and maps, known.go types such as Time and Quantity, unstructured.go maps of
-// everything. A type that decodes itself gets a copy without managedFields (prune.go).
+// everything. share.go decides which parts objects share, and part.go refers to them. A type that decodes itself gets a
+// copy without managedFields (prune.go).
 //
 // # Promises
 //

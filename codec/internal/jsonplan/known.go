@@ -59,6 +59,7 @@ var quantityType = reflect.TypeFor[resource.Quantity]()
 
 // decodeQuantity differs from UnmarshalJSON in two ways: the string is shared, and its length has a limit.
 func decodeQuantity(r *Reader, v reflect.Value) error {
+	r.quantities++
 	t := r.Tokens[r.K]
 	switch {
 	case int(t.To)-t.Start() > plan.MaxQuantity:

@@ -17,6 +17,13 @@ type Reader struct {
 	strings *plan.Interner
 	scratch *plan.Scratch
 	breaks  scan.Breaks
+	parts   *plan.Parts // nil if objects share nothing; the fields below are of no use then
+	hasher  *plan.Hasher
+	depth   int    // of parts in parts
+	structs uint64 // the structs of the object that were set, by their places
+	// quantities counts the quantities that a program can refer to. Objects do not share them: their String stores what
+	// it returns.
+	quantities int
 }
 
 // NewReader returns a Reader. It calls ended while it decodes a large object, and stops with the error that ended
@@ -65,6 +72,7 @@ func Compile(elem reflect.Type) Plan {
 	c := newCompiler()
 	p := Plan{elem: elem, whole: c.compile(elem)}
 	if s, ok := c.structs[elem]; ok && !readsItself(elem) {
+		c.shareStructs(s, elem)
 		p.bare = c.withoutManagedFields(s)
 	}
 	return p
@@ -75,6 +83,18 @@ var ErrNotAnObject = errors.New("not a JSON object")
 
 // Decode returns a pointer to a new struct with the object at c, without its managedFields if drop is set.
 func (p *Plan) Decode(r *Reader, c scan.Cursor, drop bool) (any, error) {
+	r.depth, r.structs = 0, 0
+	object, err := p.decode(r, c, drop)
+	if r.parts != nil && errors.Is(err, errRepeated) {
+		parts := r.parts
+		r.parts = nil
+		object, err = p.decode(r, c, drop)
+		r.parts = parts
+	}
+	return object, err
+}
+
+func (p *Plan) decode(r *Reader, c scan.Cursor, drop bool) (any, error) {
 	obj := reflect.New(p.elem)
 	if len(c.Tokens) == 0 || c.Kind() != '{' {
 		return obj.Interface(), ErrNotAnObject // otherwise null would decode into any type
@@ -103,12 +123,8 @@ func (p *Plan) Into(r *Reader, c scan.Cursor, v reflect.Value) error {
 
 // content decodes an object into a map.
 func (p *Plan) content(r *Reader, obj Generic, drop bool) (any, error) {
-	where := nowhere
-	if drop {
-		where = inObject
-	}
-	g := genericReader{*r}
-	content, err := g.object(where)
+	g := genericReader{*r, drop}
+	content, err := g.object(inObject)
 	if err == nil {
 		obj.SetUnstructuredContent(content)
 	}
@@ -357,12 +373,12 @@ func decodeNumber(r *Reader, v reflect.Value) error {
 
 // decodeAny decodes into an interface as for unstructured objects, with integers as int64.
 func decodeAny(r *Reader, v reflect.Value) error {
-	g := genericReader{*r}
+	g := genericReader{*r, false}
 	value, err := g.value()
 	if err != nil {
 		return err
 	}
-	r.K, r.breaks = g.K, g.breaks
+	r.K, r.breaks, r.depth = g.K, g.breaks, g.depth
 	if value == nil {
 		v.SetZero()
 	} else {

@@ -15,19 +15,25 @@ import (
 type structPlan struct {
 	fields []structField
 	table  []*structField // open addressing, by hashName
+	// quantity is set if the struct has a quantity. One that the text does not have is zero, and its String stores what
+	// it returns too.
+	quantity bool
 }
 
 // structField is a member name and the struct field that it is decoded into.
 type structField struct {
 	Member
 	decode decode
+	share  shareKind
+	part   plan.PartKind // of values that objects share
+	place  uint64        // of a struct that objects share, in Reader.structs
 }
 
 func (c *compiler) structOf(t reflect.Type) *structPlan {
-	p := &structPlan{}
+	p := &structPlan{quantity: plan.HasQuantity(t)}
 	c.structs[t] = p
 	for _, m := range members(t) {
-		p.fields = append(p.fields, structField{m, c.field(m)})
+		p.fields = append(p.fields, structField{Member: m, decode: c.field(m), share: shareOf(m)})
 	}
 	p.index()
 	return p
@@ -90,6 +96,9 @@ func (p *structPlan) decode(r *Reader, v reflect.Value) error {
 	default:
 		return r.mismatch(v.Type())
 	}
+	if p.quantity {
+		r.quantities++
+	}
 	for end := r.Enter(); r.K < end; {
 		if err := r.breaks.Pause(r.K); err != nil {
 			return err
@@ -100,7 +109,11 @@ func (p *structPlan) decode(r *Reader, v reflect.Value) error {
 			continue
 		}
 		to, err := f.of(v)
-		if err == nil {
+		switch {
+		case err != nil:
+		case r.parts != nil && f.share != shareNothing:
+			err = f.decodeShared(r, to)
+		default:
 			err = f.decode(r, to)
 		}
 		if err != nil {
@@ -114,7 +127,7 @@ func (p *structPlan) decode(r *Reader, v reflect.Value) error {
 // withoutManagedFields returns a copy of p, the plan of an object, that skips metadata.managedFields. It returns nil if
 // the metadata is not decoded into fields of its own.
 func (c *compiler) withoutManagedFields(p *structPlan) decode {
-	without := &structPlan{fields: slices.Clone(p.fields)}
+	without := &structPlan{fields: slices.Clone(p.fields), quantity: p.quantity}
 	for i := range without.fields {
 		f := &without.fields[i]
 		if f.Name != "metadata" {
@@ -128,7 +141,7 @@ func (c *compiler) withoutManagedFields(p *structPlan) decode {
 		if !ok || readsItself(t) || isPointer && f.Type.Implements(unmarshalerType) {
 			return nil
 		}
-		pruned := &structPlan{}
+		pruned := &structPlan{quantity: metadata.quantity}
 		for _, f := range metadata.fields {
 			if f.Name != "managedFields" {
 				pruned.fields = append(pruned.fields, f)

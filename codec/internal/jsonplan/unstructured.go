@@ -9,19 +9,27 @@ import (
 
 // genericReader decodes scanned JSON into maps, slices, strings, int64s, float64s, booleans and nils, as
 // sigs.k8s.io/json does. A number without a fraction or exponent is an int64 if it fits.
-type genericReader struct{ Reader }
+type genericReader struct {
+	Reader
+	drop bool // metadata.managedFields
+}
 
-// These constants tell genericReader.object where managedFields may be.
+// The maps of an object differ in what their values share.
 const (
-	nowhere = iota
+	inside = iota
 	inMetadata
 	inObject
+)
+
+var (
+	genericParts    plan.PartKind                    // parts of status, and parts of parts
+	genericPartsNow = plan.PartKind{KeepFirst: true} // as shareStructs says
 )
 
 func (r *genericReader) value() (any, error) {
 	switch r.Kind() {
 	case '{':
-		return r.object(nowhere)
+		return r.object(inside)
 	case '[':
 		return r.array()
 	case '"':
@@ -40,10 +48,40 @@ func (r *genericReader) value() (any, error) {
 	}
 }
 
-// object decodes an object. where tells whether to skip managedFields in the object or in its metadata.
+// shared is value for a map or a slice that other objects may have too.
+func (r *genericReader) shared(k *plan.PartKind) (any, error) {
+	kind := r.Kind()
+	if r.parts == nil || kind != '{' && kind != '[' {
+		return r.value()
+	}
+	t, at, n, keep := r.part(k)
+	switch {
+	case at != nil && kind == '{':
+		r.Skip()
+		return genericMap(at), nil
+	case at != nil:
+		r.Skip()
+		return genericSlice(at, n), nil
+	}
+	r.depth++
+	value, err := r.value()
+	r.depth--
+	if err == nil && keep {
+		if at, n := genericPart(value); n > 0 {
+			r.parts.Keep(k, t, at, n)
+		}
+	}
+	return value, err
+}
+
+// object decodes the map of an object, or another map in it.
 func (r *genericReader) object(where int) (map[string]any, error) {
 	end := r.Enter()
-	m := make(map[string]any, r.Count(end)/2)
+	members := r.Count(end) / 2
+	if where == inMetadata {
+		members-- // managedFields; a map of nine takes twice the memory of one of eight
+	}
+	m := make(map[string]any, max(0, members))
 	for r.K < end {
 		if err := r.breaks.Pause(r.K); err != nil {
 			return nil, err
@@ -52,13 +90,15 @@ func (r *genericReader) object(where int) (map[string]any, error) {
 		var value any
 		var err error
 		switch {
-		case where == inMetadata && name == "managedFields":
+		case where == inMetadata && name == "managedFields" && r.drop:
 			r.Skip()
 			continue
 		case where == inObject && name == "metadata" && r.Kind() == '{':
 			value, err = r.object(inMetadata)
+		case where == inMetadata && name != "managedFields", where == inObject && name != "status":
+			value, err = r.shared(&genericPartsNow)
 		default:
-			value, err = r.value()
+			value, err = r.shared(&genericParts)
 		}
 		if err != nil {
 			return nil, plan.Within(plan.AnyKey, err)
@@ -76,7 +116,7 @@ func (r *genericReader) array() ([]any, error) {
 		if err := r.breaks.Pause(r.K); err != nil {
 			return nil, err
 		}
-		value, err := r.value()
+		value, err := r.shared(&genericParts)
 		if err != nil {
 			return nil, plan.Within("["+strconv.Itoa(len(a))+"]", err)
 		}

@@ -7,10 +7,13 @@ import (
 )
 
 const (
-	// firstSlots and maxSlots are the numbers of strings that are kept at first and at most. The table grows with the
-	// strings, so that a program with hundreds of resources does not take 112 KB for each.
+	// firstSlots is the number of strings that are kept at first. The table grows with the strings.
 	firstSlots = 1 << 7
-	maxSlots   = 1 << 12
+	// MaxStrings is the largest number of strings that the interner of one codec keeps. With a larger table, fewer
+	// strings are copied, and a look-up misses the processor's cache more often.
+	MaxStrings = 1 << 12
+	// MaxShared is the largest number of strings that the interner of many codecs keeps.
+	MaxShared = 1 << 14
 	// maxInterned is the largest length of a kept string, in bytes.
 	maxInterned = 256
 )
@@ -23,11 +26,13 @@ const used = 1
 // images, and constants. It keeps a string when it sees it for the second time. So names and UIDs of objects, which
 // come once, replace nothing. A kept string is replaced by another repeated string with the same places, unless it was
 // looked up in the meantime. So if there are more repeated strings than places, the most frequent ones stay. The
-// interner never holds more than maxSlots strings, and none of them aliases an answer.
+// interner never holds more than a fixed number of strings, and none of them aliases an answer.
 //
-// All answers of a codec share one interner, on any goroutine. A look-up costs a hash and two or three atomic loads.
+// All answers of a codec share one interner, on any goroutine, and so may several codecs. A look-up costs a hash and
+// two or three atomic loads.
 type Interner struct {
 	seed    maphash.Seed
+	most    int // slots of the table, a power of two
 	table   atomic.Pointer[table]
 	growing sync.Mutex // one goroutine makes a larger table
 }
@@ -42,9 +47,10 @@ type table struct {
 	taken atomic.Int32    // places with a string
 }
 
-// NewInterner returns an empty Interner. It takes 4 KB, and 112 KB when it has grown.
-func NewInterner() *Interner {
-	n := &Interner{seed: maphash.MakeSeed()}
+// NewInterner returns an empty Interner for at most so many strings: MaxStrings or MaxShared. It takes 4 KB, and 112 or
+// 460 KB when it has grown.
+func NewInterner(most int) *Interner {
+	n := &Interner{seed: maphash.MakeSeed(), most: most}
 	n.table.Store(newTable(firstSlots))
 	return n
 }
@@ -97,13 +103,13 @@ func (n *Interner) find(b []byte) any {
 		return nil
 	}
 	kept := t.keep(at, mark, b)
-	for kept == nil && len(t.marks) < maxSlots { // three strings with the same two places
+	for kept == nil && len(t.marks) < n.most { // three strings with the same two places
 		n.grow(t)
 		t = n.table.Load()
 		at, mark = t.place(h)
 		kept = t.keep(at, mark, b)
 	}
-	if size := len(t.marks); size < maxSlots && int(t.taken.Load()) > size/2 {
+	if size := len(t.marks); size < n.most && int(t.taken.Load()) > size/2 {
 		n.grow(t)
 	}
 	return kept

@@ -25,7 +25,7 @@ func held(n *Interner) int {
 }
 
 func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
-	n := NewInterner()
+	n := NewInterner(MaxStrings)
 	for i := range 100_000 {
 		require.Equal(t, fmt.Sprint("name-", i), n.Intern(fmt.Appendf(nil, "name-%d", i)))
 	}
@@ -50,8 +50,8 @@ func TestInternerKeepsOnlyWhatRepeats(t *testing.T) {
 
 // A string whose first place is taken has a second one.
 func TestInternerHasTwoPlaces(t *testing.T) {
-	n := NewInterner()
-	n.table.Store(newTable(maxSlots)) // a table that grows loses some
+	n := NewInterner(MaxStrings)
+	n.table.Store(newTable(MaxStrings)) // a table that grows loses some
 	for i := range 2000 {
 		for range 2 {
 			n.Intern(fmt.Appendf(nil, "label-%d", i))
@@ -62,7 +62,7 @@ func TestInternerHasTwoPlaces(t *testing.T) {
 
 // A string that is looked up all the time stays, whatever other strings repeat and have its places.
 func TestInternerKeepsWhatRepeatsMost(t *testing.T) {
-	n := NewInterner()
+	n := NewInterner(MaxStrings)
 	often := []byte("IfNotPresent")
 	n.Intern(often)
 	want := n.Intern(often)
@@ -77,7 +77,7 @@ func TestInternerKeepsWhatRepeatsMost(t *testing.T) {
 
 // However many strings repeat, the number of held strings has a limit, and the last ones have their place.
 func TestInternerIsBounded(t *testing.T) {
-	n := NewInterner()
+	n := NewInterner(MaxStrings)
 	for i := range 50_000 {
 		b := fmt.Appendf(nil, "%0200d", i)
 		for range 2 {
@@ -94,7 +94,7 @@ func TestInternerIsBounded(t *testing.T) {
 
 // The table grows, with all strings, when half of it is taken.
 func TestInternerGrows(t *testing.T) {
-	n := NewInterner()
+	n := NewInterner(MaxStrings)
 	var kept []string
 	for i := range 2_000 {
 		b := fmt.Appendf(nil, "label-%d", i)
@@ -104,7 +104,7 @@ func TestInternerGrows(t *testing.T) {
 		if len(n.table.Load().marks) > size {
 			require.Equal(t, before+1, held(n))
 		}
-		if size := len(n.table.Load().marks); size < maxSlots {
+		if size := len(n.table.Load().marks); size < MaxStrings {
 			require.LessOrEqual(t, held(n), size/2)
 		}
 	}
@@ -115,12 +115,12 @@ func TestInternerGrows(t *testing.T) {
 		}
 	}
 	require.Greater(t, same, 1_500)
-	require.Len(t, n.table.Load().marks, maxSlots)
+	require.Len(t, n.table.Load().marks, MaxStrings)
 }
 
 // Strings are kept and found while the table grows.
 func TestInternerGrowsBesideReaders(t *testing.T) {
-	n := NewInterner()
+	n := NewInterner(MaxStrings)
 	var g sync.WaitGroup
 	for range 4 {
 		g.Go(func() {
@@ -139,7 +139,7 @@ func TestInternerGrowsBesideReaders(t *testing.T) {
 // is the price of sharing one table.
 func BenchmarkInterner(b *testing.B) {
 	names := make([][]byte, 500)
-	n := NewInterner()
+	n := NewInterner(MaxStrings)
 	for i := range names {
 		names[i] = fmt.Appendf(nil, "registry.example.com/team/image-%d:v1", i)
 		n.Intern(names[i])

@@ -1,6 +1,7 @@
 package wireplan
 
 import (
+	"math"
 	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,7 +20,7 @@ func (p *Plan) Check(r *Reader, b []byte, drop bool) error {
 		w = p.bare
 	}
 	if r.checked == nil {
-		r.checked = map[*messageField]checkedField{}
+		r.checked = &checked{fields: map[*messageField]checkedField{}, parts: plan.NewTags()}
 	}
 	r.depth = 0
 	r.breaks.begin(b)
@@ -34,6 +35,12 @@ func (p *messagePlan) check(r *Reader, b []byte) error {
 	for len(b) > 0 {
 		if err := r.breaks.pause(b); err != nil {
 			return err
+		}
+		if len(b) > 2 && b[0]&7 == byte(protowire.BytesType) && b[0] < 0x80 && int(b[1]) < min(len(b)-1, 0x80) {
+			if f := p.field(protowire.Number(b[0] >> 3)); f != nil && f.content == fieldText && b[0] > 7 {
+				b = b[2+int(b[1]):] // most fields are short texts
+				continue
+			}
 		}
 		number, typ, n := consumeTag(b)
 		if n < 0 {
@@ -53,12 +60,66 @@ func (p *messagePlan) check(r *Reader, b []byte) error {
 			return plan.Within(f.name, ErrWire)
 		}
 		b = b[n:]
+		if r.depth == 1 && r.checked.(*checked).passed(f, x) {
+			continue
+		}
 		if err := f.check(r, x); err != nil {
 			return plan.Within(f.name, err)
+		}
+		if r.depth == 1 {
+			r.checked.(*checked).note()
 		}
 	}
 	r.depth--
 	return nil
+}
+
+// checked is what Check remembers of an answer.
+type checked struct {
+	fields map[*messageField]checkedField
+	parts  *plan.Parts // for its tags; nil if this program has none
+	hasher plan.Hasher
+	// tags are those of structs of objects that have passed, each at a place that the other half of its tag gives. Most
+	// updates change only the status, so the spec has passed before.
+	tags  []uint64
+	noted int    // since the last growth
+	at    uint64 // of the struct that is being checked, or nowhere
+	tag   uint64
+}
+
+const (
+	// firstTags and maxTags are the numbers of remembered structs at first and at most: 8 KB to 512 KB.
+	firstTags = 1 << 10
+	maxTags   = 1 << 16
+	// minChecked is the smallest size of a remembered struct, in bytes. A smaller one is checked as fast as found.
+	minChecked = 256
+	nowhere    = math.MaxUint64
+)
+
+// passed reports whether the same bytes of a struct of the object have passed before. If not, note remembers that they
+// have passed now. Two texts have the same tag with a negligible probability, also if a user has chosen them; see
+// plan.Hasher.Of.
+func (c *checked) passed(f *messageField, x wireValue) bool {
+	c.at = nowhere
+	if c.parts == nil || f.share != shareStruct || !f.part.KeepFirst || x.typ != protowire.BytesType || len(x.bytes) < minChecked {
+		return false
+	}
+	t := c.hasher.Of(c.parts, x.bytes)
+	c.at, c.tag = t.Place(), t[0]^uint64(f.number)
+	return len(c.tags) > 0 && c.tags[c.at&uint64(len(c.tags)-1)] == c.tag
+}
+
+// note remembers the struct that passed did not know. When there have been more of them than places, the table doubles
+// and is empty again, until it has maxTags places.
+func (c *checked) note() {
+	if c.at == nowhere {
+		return
+	}
+	if c.noted >= len(c.tags) && len(c.tags) < maxTags {
+		c.tags, c.noted = make([]uint64, max(firstTags, 2*len(c.tags))), 0
+	}
+	c.noted++
+	c.tags[c.at&uint64(len(c.tags)-1)] = c.tag
 }
 
 // checkedField is what Check remembers of a field.
@@ -69,18 +130,24 @@ type checkedField struct {
 
 // check returns the error of set for a value.
 func (f *messageField) check(r *Reader, x wireValue) error {
-	if x.typ == protowire.BytesType {
-		switch {
-		case f.kind == fieldText:
+	switch {
+	case f.content == fieldNumber:
+		return x.want(f.wire)
+	case x.typ != protowire.BytesType:
+	case f.content == fieldText:
+		return nil
+	case f.content == fieldTime:
+		if _, ok := timeSeconds(x.bytes); ok {
 			return nil
-		case f.message != nil:
-			return f.message.check(r, x.bytes)
 		}
+	case f.message != nil:
+		return f.message.check(r, x.bytes)
 	}
-	c, ok := r.checked.(map[*messageField]checkedField)[f]
+	fields := r.checked.(*checked).fields
+	c, ok := fields[f]
 	if !ok {
 		c = checkedField{reflect.New(f.typ), hasStrings(f.typ)}
-		r.checked.(map[*messageField]checkedField)[f] = c
+		fields[f] = c
 	}
 	if c.strings && x.typ == protowire.BytesType {
 		if _, _, plain := plainEntry(x); plain || f.kind == fieldSlice {

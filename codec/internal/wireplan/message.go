@@ -20,6 +20,9 @@ type setWire func(r *Reader, to place, x wireValue) error
 // k8s.io/api: `protobuf:"bytes,3,opt,name=namespace"`. Fields that the struct does not declare are skipped.
 type messagePlan struct {
 	fields []*messageField // by number, up to the largest
+	// quantity is set if the struct has a quantity. One that the message does not have is zero, and its String stores
+	// what it returns too.
+	quantity bool
 }
 
 type messageField struct {
@@ -29,9 +32,13 @@ type messageField struct {
 	typ    reflect.Type
 	kind   fieldKind
 	share  shareKind
-	// keepFirst keeps a shared part when it comes for the first time.
-	keepFirst bool
-	set       setWire
+	part   plan.PartKind // of values that objects share
+	unique bool          // the text differs in each object, so the reader does not look for an equal one
+	// content is the kind of the field, or of the target of its pointer, as far as check needs it. wire is the wire
+	// type of a number.
+	content fieldKind
+	wire    protowire.Type
+	set     setWire
 	// message is the plan of the field's message or messages.
 	message *messagePlan
 	elem    reflect.Type // the type that a pointer refers to
@@ -42,8 +49,10 @@ type messageField struct {
 type fieldKind uint8
 
 const (
-	fieldOther fieldKind = iota
+	fieldOther  fieldKind = iota
+	fieldNumber           // or a boolean
 	fieldText
+	fieldTime // a metav1.Time
 	fieldMessage
 	fieldPointer // to a message
 	fieldSlice   // of anything except bytes
@@ -65,6 +74,13 @@ func compileMessage(elem reflect.Type) *messagePlan {
 		return nil // the numbers have another meaning
 	}
 	p.shareStructs(elem)
+	if m := p.field(ObjectMetadata).message; m != nil {
+		for _, number := range [...]protowire.Number{metadataName, metadataUID, metadataVersion} {
+			if f := m.field(number); f != nil {
+				f.unique = true
+			}
+		}
+	}
 	return p
 }
 
@@ -75,7 +91,7 @@ func (c *compiler) structOf(t reflect.Type, root bool) (*messagePlan, error) {
 	if p, ok := c.plans[t]; ok {
 		return p, nil
 	}
-	p := &messagePlan{}
+	p := &messagePlan{quantity: plan.HasQuantity(t)}
 	c.plans[t] = p
 	return p, c.fields(p, t, *new(fieldPath), root)
 }
@@ -94,7 +110,10 @@ func (c *compiler) fields(p *messagePlan, t reflect.Type, path fieldPath, root b
 				return err
 			}
 		case f.Anonymous && f.Type == reflect.TypeFor[metav1.TypeMeta]():
-		case f.Anonymous && f.Type.Kind() == reflect.Struct && !Owns[wire](reflect.PointerTo(f.Type)) && f.Tag.Get("json") != "-":
+		case f.Anonymous && f.Type.Kind() == reflect.Struct && !owns(f.Type) && f.Tag.Get("json") != "-":
+			if mayDecodeItself(f.Type) {
+				return errNoNumber
+			}
 			if err := c.fields(p, f.Type, at, root); err != nil {
 				return err
 			}
@@ -147,6 +166,7 @@ func (c *compiler) field(p *messagePlan, f reflect.StructField, number protowire
 	}
 	field.set = set
 	c.shorten(field, f.Type, repeat)
+	field.content, field.wire = contentOf(f.Type, encoding)
 	field.share = c.shareOf(field, f.Type)
 	return nil
 }
@@ -154,6 +174,8 @@ func (c *compiler) field(p *messagePlan, f reflect.StructField, number protowire
 // shorten selects the shorter way to the values of a field, whose setter exists already.
 func (c *compiler) shorten(f *messageField, t reflect.Type, repeat bool) {
 	switch {
+	case t == reflect.TypeFor[metav1.Time]():
+		f.kind = fieldTime
 	case ownsWire(t):
 	case t.Kind() == reflect.String:
 		f.kind = fieldText
@@ -169,6 +191,26 @@ func (c *compiler) shorten(f *messageField, t reflect.Type, repeat bool) {
 	}
 }
 
+// contentOf returns the kind of the values in a t or behind a pointer t, and their wire type.
+func contentOf(t reflect.Type, encoding string) (fieldKind, protowire.Type) {
+	if t.Kind() == reflect.Pointer && !ownsWire(t) {
+		t = t.Elem()
+	}
+	wire := wireTypeOf(t, encoding)
+	switch {
+	case t == reflect.TypeFor[metav1.Time]():
+		return fieldTime, wire
+	case ownsWire(t):
+		return fieldOther, wire
+	case wire != protowire.BytesType:
+		return fieldNumber, wire
+	case t.Kind() == reflect.String:
+		return fieldText, wire
+	default:
+		return fieldOther, wire
+	}
+}
+
 // field returns the field with a number, or nil.
 func (p *messagePlan) field(number protowire.Number) *messageField {
 	if int(number) < len(p.fields) {
@@ -177,33 +219,13 @@ func (p *messagePlan) field(number protowire.Number) *messageField {
 	return nil
 }
 
-// ownsWire reports whether values of t decode themselves: they have an Unmarshal that may do something other than the
-// tags of the fields say.
-func ownsWire(t reflect.Type) bool {
-	return Owns[wire](reflect.PointerTo(t)) && !isGenerated(t)
-}
-
-// isGenerated reports whether a struct looks as if go-to-protobuf had generated its Unmarshal: every field is exported
-// and has a number, or a tag that excludes it from JSON too.
-func isGenerated(t reflect.Type) bool {
-	if t.Kind() != reflect.Struct {
-		return false
-	}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		_, _, numbered := wireNumber(f)
-		isTypeMeta := f.Anonymous && f.Type == reflect.TypeFor[metav1.TypeMeta]()
-		if !f.IsExported() || !numbered && !isTypeMeta && (f.Tag.Get("json") != "-" || f.Tag.Get("protobuf") != "") {
-			return false
-		}
-	}
-	return t.NumField() > 0
-}
-
 // decode reads a message into the struct in a place.
 func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
 	if r.depth++; r.depth > plan.MaxDepth {
 		return plan.ErrTooDeep
+	}
+	if p.quantity {
+		r.quantities++
 	}
 	for len(b) > 0 {
 		if err := r.breaks.pause(b); err != nil {
@@ -261,8 +283,14 @@ func (p *messagePlan) decode(r *Reader, to place, b []byte) error {
 func (f *messageField) setBytes(r *Reader, to place, content, rest []byte) error {
 	switch f.kind {
 	case fieldText:
-		*in[string](to) = r.text(content)
+		if f.unique {
+			*in[string](to) = string(content)
+		} else {
+			*in[string](to) = r.text(content)
+		}
 		return nil
+	case fieldTime:
+		return setTimeOf(to, content)
 	case fieldMessage:
 		return f.message.decode(r, to, content)
 	case fieldPointer:
@@ -319,13 +347,13 @@ func (p *messagePlan) without(message, field protowire.Number) *messagePlan {
 	if outer == nil || outer.message == nil {
 		return p
 	}
-	inner := &messagePlan{fields: slices.Clone(outer.message.fields)}
+	inner := &messagePlan{fields: slices.Clone(outer.message.fields), quantity: outer.message.quantity}
 	if inner.field(field) != nil {
 		inner.fields[field] = nil
 	}
 	pruned := *outer
 	pruned.message = inner
-	q := &messagePlan{fields: slices.Clone(p.fields)}
+	q := &messagePlan{fields: slices.Clone(p.fields), quantity: p.quantity}
 	q.fields[message] = &pruned
 	return q
 }

@@ -90,9 +90,6 @@ func (p place) extend(size uintptr) place {
 // moveSlice moves the slice in from to p. The slice has no elements, but room for some.
 func (p place) moveSlice(from place) { *in[header](p), *in[header](from) = *in[header](from), header{} }
 
-// canShare reports whether objects can share parts.
-const canShare = true
-
 // isUnset reports whether the slice, the map or the pointer in p is nil.
 func (p place) isUnset() bool { return *in[unsafe.Pointer](p) == nil }
 

@@ -69,8 +69,7 @@ func (p place) moveSlice(from place) {
 	from.v.SetZero()
 }
 
-// Without unsafe, a weak pointer needs the static type of its target. So objects share nothing.
-const canShare = false
+// Objects share nothing; see plan.CanShare.
 
 func (p place) isUnset() bool                      { return p.v.IsZero() }
 func (place) part(*messageField) (at *byte, n int) { return nil, 0 }

@@ -3,6 +3,7 @@ package wireplan
 import (
 	"errors"
 	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,11 +14,12 @@ import (
 const (
 	// ObjectMetadata is the number of an object's metadata.
 	ObjectMetadata = 1
-	managedFields  = 17 // of the metadata
+	// These are fields of the metadata.
+	metadataName    = 1
+	metadataUID     = 5
+	metadataVersion = 6
+	managedFields   = 17
 )
-
-// wire is the method of a type that was generated from protobuf.
-type wire interface{ Unmarshal(b []byte) error }
 
 // Plan decodes messages into the structs of one type: by the numbers of their fields, or with their own Unmarshal. It
 // is compiled once from the type, and is immutable.
@@ -29,16 +31,16 @@ type Plan struct {
 
 // Compile returns the plan of a type, or nil if it cannot be decoded from protobuf.
 func Compile(elem reflect.Type) *Plan {
-	own := Owns[wire](reflect.PointerTo(elem))
+	own := owns(elem)
 	p := &Plan{elem: elem}
-	if !own || isGenerated(elem) {
+	if !own && !mayDecodeItself(elem) || isGenerated(elem) {
 		p.whole = compileMessage(elem)
 	}
 	switch {
 	case p.whole != nil:
 		p.bare = p.whole.without(ObjectMetadata, managedFields)
 	case own:
-		p.recursive = isRecursive(elem, map[reflect.Type]bool{})
+		p.recursive = plan.IsRecursive(elem)
 	default:
 		return nil
 	}
@@ -68,6 +70,25 @@ func (p *Plan) Decode(r *Reader, b []byte, drop bool) (any, error) {
 	return obj, err
 }
 
+// Message decodes messages of one struct of k8s.io/apimachinery that is no object, by the numbers of its fields. The
+// zero value is ready. It compiles the plan at its first use.
+type Message struct {
+	once sync.Once
+	plan *messagePlan
+}
+
+// Unmarshal decodes a message into the struct that to points to, which must always have the same type.
+func (m *Message) Unmarshal(to any, b []byte) error {
+	v := reflect.ValueOf(to)
+	m.once.Do(func() {
+		c := compiler{plans: map[reflect.Type]*messagePlan{}, lists: map[reflect.Type]sliceType{}}
+		m.plan, _ = c.structOf(v.Type().Elem(), false) // each field of these structs has a number
+	})
+	r := NewReader(nil, func() error { return nil })
+	r.breaks.begin(b)
+	return m.plan.decode(&r, placeOf(v), b)
+}
+
 // ByNumbers reports whether the plan decodes messages by the numbers of fields, and not with the type's Unmarshal.
 func (p *Plan) ByNumbers() bool { return p.whole != nil }
 
@@ -76,7 +97,7 @@ func (p *Plan) decodeItself(obj any, b []byte, drop bool) error {
 	if p.recursive && nestsTooDeep(b) {
 		return plan.ErrTooDeep
 	}
-	if obj.(wire).Unmarshal(b) != nil {
+	if own.Unmarshal(obj, b) != nil {
 		return plan.Misfit(plan.AMessage, p.elem)
 	}
 	if drop {

@@ -9,8 +9,8 @@ type Reader struct {
 	scratch plan.Scratch
 	depth   int
 	breaks  breaks
-	parts   *Parts // nil if objects share nothing; the fields below are of no use then
-	hasher  *hasher
+	parts   *plan.Parts // nil if objects share nothing; the fields below are of no use then
+	hasher  *plan.Hasher
 	structs uint64 // the structs of the object that were set, by the numbers of their fields
 	// quantities counts the quantities that a program can refer to. Objects do not share them: their String stores what
 	// it returns.

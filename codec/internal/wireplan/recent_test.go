@@ -10,7 +10,7 @@ import (
 
 // A name or a UID takes no place among the recent strings of an answer.
 func TestStringsSeenOnceAreNotKept(t *testing.T) {
-	r := NewReader(plan.NewInterner(), nil)
+	r := NewReader(plan.NewInterner(plan.MaxStrings), nil)
 	r.Remember()
 	held := func(text string) bool { return *r.recent.slot([]byte(text)) == text }
 	for _, text := range []string{"twice", "twice", "a name"} {

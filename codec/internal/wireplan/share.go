@@ -5,8 +5,8 @@ import (
 	"reflect"
 
 	"google.golang.org/protobuf/encoding/protowire"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/leatproject/leat/codec/internal/plan"
 )
 
 // shareKind says what objects share if a field has equal bytes in both.
@@ -51,24 +51,24 @@ func (c *compiler) shareOf(f *messageField, t reflect.Type) shareKind {
 	}
 }
 
-// shareStructs lets objects share their structs. The metadata differ in each version, so only their maps and slices are
-// shared. All these parts are kept when they come for the first time, because the next state of the object has them
-// too. Other parts are kept when they come for the second time. So is the status, which most states change. p is the
-// plan of the objects.
+// shareStructs lets objects share their structs. The metadata and the status differ in nearly each version, so only
+// their maps and slices are shared. The maps and slices of metadata, and the structs, are kept when they come for the
+// first time, because the next state of the object has them too. Other parts are kept when they come for the second
+// time. A struct that refers to nothing except strings is decoded faster than found. p is the plan of the objects.
 func (p *messagePlan) shareStructs(object reflect.Type) {
 	if metadata := p.field(ObjectMetadata).message; metadata != nil {
 		for _, f := range metadata.fields {
 			if f != nil {
-				f.keepFirst = f.number != managedFields
+				f.part.KeepFirst = f.number != managedFields
 			}
 		}
 	}
-	if isRecursive(object, map[reflect.Type]bool{}) {
+	if plan.IsRecursive(object) {
 		return // the plan also decodes other values, and their memory may be used again
 	}
 	for _, f := range p.fields {
-		if f != nil && f.kind == fieldMessage && f.number != ObjectMetadata && f.number < 64 && f.typ.Size() > 0 && isPlain(f.typ, map[reflect.Type]bool{}) {
-			f.share, f.keepFirst = shareStruct, f.name != "status"
+		if f != nil && f.kind == fieldMessage && f.number != ObjectMetadata && f.number < 64 && f.name != "status" && plan.HasReferences(f.typ) && isPlain(f.typ, map[reflect.Type]bool{}) {
+			f.share, f.part.KeepFirst = shareStruct, true
 		}
 	}
 }
@@ -76,7 +76,7 @@ func (p *messagePlan) shareStructs(object reflect.Type) {
 // isPlain reports whether no type within t decodes itself, except those that this package knows.
 func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
 	switch {
-	case seen[t] || t == reflect.TypeFor[resource.Quantity]() || t == reflect.TypeFor[metav1.Time]():
+	case seen[t] || isKnown(t):
 		return true
 	case ownsWire(t):
 		return false
@@ -98,9 +98,9 @@ func isPlain(t reflect.Type, seen map[reflect.Type]bool) bool {
 }
 
 // Share lets the objects that the reader decodes share parts. p may be nil.
-func (r *Reader) Share(p *Parts) {
+func (r *Reader) Share(p *plan.Parts) {
 	if r.parts = p; p != nil {
-		r.hasher = &hasher{}
+		r.hasher = &plan.Hasher{}
 	}
 }
 
@@ -114,16 +114,16 @@ func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, er
 	if !f.isFirst(r, to) {
 		return 0, errRepeated
 	}
-	var t tag
+	var t plan.Tag
 	keep := false
 	if size >= minPart && r.depth <= maxPartDepth {
-		t = r.hasher.of(r.parts, b[:size])
-		at, n, isNew := r.parts.find(f, t)
+		t = r.hasher.Of(r.parts, b[:size])
+		at, n, isNew := r.parts.Find(&f.part, t)
 		if at != nil {
 			to.takePart(f, at, n)
 			if f.share == shareStruct {
 				at, n = to.part(f)
-				r.parts.keep(f, t, at, n) // the object that had it may be collected soon
+				r.parts.Keep(&f.part, t, at, n) // the object that had it may be collected soon
 			}
 			return size, nil
 		}
@@ -135,7 +135,7 @@ func (f *messageField) decodeShared(r *Reader, to place, b []byte) (size int, er
 	}
 	if keep && r.quantities == quantities {
 		at, n := to.part(f)
-		r.parts.keep(f, t, at, n)
+		r.parts.Keep(&f.part, t, at, n)
 	}
 	return size, nil
 }

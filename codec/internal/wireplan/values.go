@@ -19,8 +19,12 @@ func (c *compiler) setter(t reflect.Type, encoding string) (setWire, error) {
 		return setQuantity, nil
 	case t == reflect.TypeFor[metav1.Time]():
 		return setTime, nil
+	case t == reflect.TypeFor[metav1.MicroTime]():
+		return setMicroTime, nil
 	case ownsWire(t):
 		return setterOfOwn(t), nil
+	case mayDecodeItself(t):
+		return nil, errNoNumber
 	}
 	switch t.Kind() {
 	case reflect.String:
@@ -48,7 +52,7 @@ func setterOfOwn(t reflect.Type) setWire {
 		if err := x.want(protowire.BytesType); err != nil {
 			return err
 		}
-		if to.value(t).Addr().Interface().(wire).Unmarshal(x.bytes) != nil {
+		if own.Unmarshal(to.value(t).Addr().Interface(), x.bytes) != nil {
 			return plan.Misfit(plan.AMessage, t) // what the method said may quote the message
 		}
 		return nil
@@ -89,15 +93,31 @@ func setTime(_ *Reader, to place, x wireValue) error {
 	if err := x.want(protowire.BytesType); err != nil {
 		return err
 	}
+	return setTimeOf(to, x.bytes)
+}
+
+// setTimeOf is setTime for the message of a time.
+func setTimeOf(to place, b []byte) error {
 	t := in[metav1.Time](to)
-	seconds, ok := timeSeconds(x.bytes)
+	seconds, ok := timeSeconds(b)
 	if !ok {
-		if t.Unmarshal(x.bytes) != nil {
+		if t.Unmarshal(b) != nil {
 			return plan.Misfit(plan.AMessage, reflect.TypeFor[metav1.Time]())
 		}
 		return nil
 	}
 	t.Time = time.Unix(seconds, 0)
+	return nil
+}
+
+// setMicroTime is for the times of leases and events.
+func setMicroTime(_ *Reader, to place, x wireValue) error {
+	if err := x.want(protowire.BytesType); err != nil {
+		return err
+	}
+	if in[metav1.MicroTime](to).Unmarshal(x.bytes) != nil {
+		return plan.Misfit(plan.AMessage, reflect.TypeFor[metav1.MicroTime]())
+	}
 	return nil
 }
 

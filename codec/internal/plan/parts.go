@@ -1,4 +1,4 @@
-package wireplan
+package plan
 
 import (
 	"crypto/aes"
@@ -21,20 +21,28 @@ const (
 	partShards = 8
 	partWays   = 4 // places of a part, side by side
 	// firstParts and maxParts are the numbers of parts in a shard, at first and at most. A place takes 48 bytes, and 4
-	// for the parts that were seen once. So a table takes 26 KB at first, and 13 MB at most.
-	firstParts = 1 << 6
+	// for the parts that were seen once. So a table takes 5 KB at first, and 13 MB at most; the runtime takes about as
+	// much again for the weak pointers of a full one. Below fewParts, a table grows as soon as a part finds no place.
+	firstParts = 1 << 3
+	fewParts   = 1 << 6
 	maxParts   = 1 << 15
 )
 
-// tag is the hash of the bytes of a part.
-type tag [2]uint64
+// Tag is the hash of the bytes of a part.
+type Tag [2]uint64
 
-// part is a place of the table. It is free if field is nil.
+// PartKind identifies values of one type in the same place of an object, such as those of one field.
+type PartKind struct {
+	// KeepFirst keeps a part when it comes for the first time. Others are kept when they come for the second time.
+	KeepFirst bool
+}
+
+// part is a place of the table. It is free if kind is nil.
 type part struct {
-	tag   tag
-	field *messageField // whose values have the same type
-	at    weak.Pointer[byte]
-	len   int // of a slice
+	tag  Tag
+	kind *PartKind
+	at   weak.Pointer[byte]
+	len  int // of a slice
 }
 
 // shard is a part of the table with its own lock, which is held for a look-up or an entry.
@@ -49,7 +57,18 @@ type shard struct {
 // NewParts returns an empty table, or nil if this program can't share parts: it was built with the tag purego, or runs
 // with GODEBUG=fips140=only, which allows no GCM with a nonce of the caller.
 func NewParts() *Parts {
-	if !canShare {
+	p := NewTags()
+	if p != nil {
+		for i := range p.shards {
+			p.shards[i].resize(firstParts)
+		}
+	}
+	return p
+}
+
+// NewTags returns a Parts that only makes tags. It keeps no part.
+func NewTags() *Parts {
+	if !CanShare {
 		return nil
 	}
 	key := make([]byte, 16)
@@ -62,72 +81,68 @@ func NewParts() *Parts {
 	if err != nil {
 		return nil
 	}
-	p := &Parts{hash: hash}
-	for i := range p.shards {
-		p.shards[i].resize(firstParts)
-	}
-	return p
+	return &Parts{hash: hash}
 }
 
-// hasher hashes for one goroutine. Its arrays keep the arguments of an interface on the heap.
-type hasher struct {
+// Hasher hashes for one goroutine. Its arrays keep the arguments of an interface on the heap.
+type Hasher struct {
 	nonce [12]byte
 	sum   [16]byte
 }
 
-// of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per table and
+// Of returns the tag of b. It is the tag of AES-GCM for a text that is only authenticated, with one key per table and
 // one nonce. No tag leaves the table. So two texts of n bytes that a user has chosen have the same tag with a
 // probability of at most n/2^131. hash/maphash has 64 bits and no such bound.
-func (h *hasher) of(p *Parts, b []byte) tag {
+func (h *Hasher) Of(p *Parts, b []byte) Tag {
 	sum := p.hash.Seal(h.sum[:0], h.nonce[:], nil, b)
-	return tag{binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])}
+	return Tag{binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])}
 }
 
-// place returns bits that select the places of a tag. AES-GCM is linear: tags of texts that differ in a few bits differ
+// Place returns bits that select the places of a tag. AES-GCM is linear: tags of texts that differ in a few bits differ
 // in a few patterns, and so they would crowd a few places. Multiplication is not linear.
-func (t tag) place() uint64 {
+func (t Tag) Place() uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	x := t[0] * odd
 	x = (x ^ x>>32 ^ t[1]) * odd
 	return x ^ x>>32
 }
 
-func (p *Parts) shard(t tag) *shard { return &p.shards[t.place()>>61] }
+func (p *Parts) shard(t Tag) *shard { return &p.shards[t.Place()>>61] }
 
-// find returns the value of a part. If at is nil, keep reports whether a new value should be kept.
-func (p *Parts) find(f *messageField, t tag) (at *byte, len int, keep bool) {
+// Find returns the value of a part. If at is nil, keep reports whether a new value should be kept.
+func (p *Parts) Find(k *PartKind, t Tag) (at *byte, len int, keep bool) {
 	s := p.shard(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	set := s.set(t)
 	for i := range set {
-		if e := &set[i]; e.tag == t && e.field == f {
+		if e := &set[i]; e.tag == t && e.kind == k {
 			if at := e.at.Value(); at != nil {
 				return at, e.len, false
 			}
 			return nil, 0, true
 		}
 	}
-	if f.keepFirst {
+	if k.KeepFirst {
 		return nil, 0, true
 	}
-	seen, mark := &s.seen[t.place()>>20&uint64(cap(s.seen)-1)], uint32(t[0]>>32)|1
+	seen, mark := &s.seen[t.Place()>>20&uint64(cap(s.seen)-1)], uint32(t[0]>>32)|1
 	keep = *seen == mark
 	*seen = mark
 	return nil, 0, keep
 }
 
-// keep stores the value of a part.
-func (p *Parts) keep(f *messageField, t tag, at *byte, len int) {
+// Keep stores the value of a part.
+func (p *Parts) Keep(k *PartKind, t Tag, at *byte, len int) {
 	s := p.shard(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.put(part{t, f, weak.Make(at), len})
+	s.put(part{t, k, weak.Make(at), len})
 }
 
 // set returns the places of a tag.
-func (s *shard) set(t tag) []part {
-	at := int(t.place()) & (len(s.parts) - 1) &^ (partWays - 1)
+func (s *shard) set(t Tag) []part {
+	at := int(t.Place()) & (len(s.parts) - 1) &^ (partWays - 1)
 	return s.parts[at : at+partWays]
 }
 
@@ -138,21 +153,25 @@ func (s *shard) put(e part) {
 		set := s.set(e.tag)
 		to := -1
 		for i := range set {
-			if is := &set[i]; is.tag == e.tag && is.field == e.field {
+			if is := &set[i]; is.tag == e.tag && is.kind == e.kind {
 				to = i
 				break
-			} else if to < 0 && (is.field == nil || is.at.Value() == nil) {
+			} else if to < 0 && (is.kind == nil || is.at.Value() == nil) {
 				to = i
 			}
 		}
 		if to < 0 {
+			if len(s.parts) < fewParts {
+				s.double()
+				continue
+			}
 			if s.used > len(s.parts)/2 && s.grow() {
 				continue
 			}
 			to = s.next % partWays
 			s.next++
 		}
-		if set[to].field == nil {
+		if set[to].kind == nil {
 			s.used++
 		}
 		set[to] = e
@@ -168,10 +187,10 @@ func (s *shard) grow() bool {
 		return false
 	}
 	for i := range old {
-		if old[i].field != nil && old[i].at.Value() == nil {
+		if old[i].kind != nil && old[i].at.Value() == nil {
 			old[i] = part{}
 		}
-		if old[i].field != nil {
+		if old[i].kind != nil {
 			live++
 		}
 	}
@@ -179,13 +198,23 @@ func (s *shard) grow() bool {
 		s.used = live
 		return true
 	}
-	s.resize(2 * len(old))
-	for i := range old {
-		if e := &old[i]; e.field != nil {
-			s.put(*e) // at most half of the places are used, so this does not grow again
-		}
-	}
+	s.double()
 	return true
 }
 
-func (s *shard) resize(n int) { s.parts, s.seen, s.used = make([]part, n), make([]uint32, n), 0 }
+// double makes a table of twice the size with the same parts.
+func (s *shard) double() {
+	parts, seen := s.parts, s.seen
+	s.resize(2 * len(parts))
+	copy(s.seen, seen)
+	copy(s.seen[len(s.seen)-len(seen):], seen) // the bit that selects the half is not known any more
+	for i := range parts {
+		if e := &parts[i]; e.kind != nil && e.at.Value() != nil {
+			s.put(*e)
+		}
+	}
+}
+
+func (s *shard) resize(n int) {
+	s.parts, s.seen, s.used = make([]part, n), make([]uint32, max(n, fewParts)), 0
+}

@@ -1,0 +1,6 @@
+//go:build !purego
+
+package plan
+
+// CanShare reports whether objects can share parts.
+const CanShare = true
