@@ -43,6 +43,12 @@ type Options[T any] struct {
 	// slices are valid only during the call. If it is nil, every object is decoded.
 	Known func(namespace, name []byte) (T, bool)
 
+	// Keep reports whether the caller wants an object with this namespace and UID. A decoder skips all others and does
+	// not decode them. A source may ignore Keep, so the caller also checks the objects that it gets. Keep runs on the
+	// goroutine of List or Watch; the slices are valid only during the call. If it is nil, the caller wants every
+	// object.
+	Keep func(namespace, uid []byte) bool
+
 	// OnUndecodable is called with an object that cannot be decoded into T, between the objects before and after it. If
 	// it returns nil, the list or watch continues with the next object; otherwise it ends with the error. If
 	// OnUndecodable is nil, the UndecodableError ends it.

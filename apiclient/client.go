@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/leatproject/leat/apiclient/internal/auth"
@@ -42,7 +43,7 @@ func New(c Config) (*Client, error) {
 		maxObjectBytes:  cmp.Or(c.MaxObjectBytes, codec.DefaultMaxObjectBytes),
 		fieldManager:    c.FieldManager,
 		onRequest:       c.OnRequest,
-		codecs:          &codecs{},
+		codecs:          &codecs{strings: sync.OnceValue(codec.NewStrings)},
 	}
 	o := c.call(client.headerTimeout)
 	o.Fail = client.fail

@@ -3,19 +3,36 @@ package apiclient
 import (
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"weak"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/codec"
 )
 
-// codecs holds the codecs of a client that are in use. Clients of one type and one resource share a codec, because a
-// codec takes up to 120 KB, mostly for strings that it remembers. Without sharing, informers for 10,000 namespaces
-// would take up to 1.2 GB for codecs. The references are weak: a codec is freed with the last client that uses it. Its
-// entry stays.
-type codecs struct{ all sync.Map } // from codecKey to weak.Pointer[codec.Codec[T]]
+// ownStrings is the number of codecs with a table of strings of their own, which is in the processor's cache while a
+// watch is busy. The codecs after them share one. Otherwise 500 resources with 20 objects take 11 MB for tables.
+const ownStrings = 16
 
-// codecKey identifies a codec. Two resources do not share one, because they have few strings in common.
+// codecOptions returns the options of a new codec.
+func (c *Client) codecOptions() codec.Options {
+	o := codec.Options{MaxObjectBytes: c.maxObjectBytes}
+	if c.codecs.made.Add(1) > ownStrings {
+		o.Strings = c.codecs.strings()
+	}
+	return o
+}
+
+// codecs holds the codecs of a client that are in use. Clients of one type and one resource share a codec, because a
+// codec takes several KB, and more with shared parts. Without sharing, informers for 10,000 namespaces would take tens
+// of MB for codecs. The references are weak: a codec is freed with the last client that uses it. Its entry stays.
+type codecs struct {
+	all     sync.Map // from codecKey to weak.Pointer[codec.Codec[T]]
+	made    atomic.Int64
+	strings func() *codec.Strings // returns those of the codecs after the first ones
+}
+
+// codecKey identifies a codec. Two resources do not share one, because they have few parts in common.
 type codecKey struct {
 	object   reflect.Type
 	resource api.Resource
@@ -30,7 +47,7 @@ func codecOf[T any](c *Client, r api.Resource) *codec.Codec[T] {
 		if shared := known.(weak.Pointer[codec.Codec[T]]).Value(); shared != nil {
 			return shared
 		}
-		made := codec.New[T](codec.Options{MaxObjectBytes: c.maxObjectBytes})
+		made := codec.New[T](c.codecOptions())
 		if c.codecs.all.CompareAndSwap(key, known, weak.Make(made)) {
 			return made
 		} // otherwise another goroutine has made one meanwhile

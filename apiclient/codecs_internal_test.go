@@ -84,3 +84,15 @@ func TestClientsAreMadeConcurrently(t *testing.T) {
 		require.Same(t, views[0].codec, v.codec)
 	}
 }
+
+// TestManyCodecsShareStrings makes codecs until they have no strings of their own.
+func TestManyCodecsShareStrings(t *testing.T) {
+	c := newClient(t)
+	for range ownStrings {
+		require.Nil(t, c.codecOptions().Strings)
+	}
+	shared := c.codecOptions().Strings
+	require.NotNil(t, shared)
+	require.Same(t, shared, c.codecOptions().Strings)
+	require.Nil(t, newClient(t).codecOptions().Strings)
+}

@@ -43,7 +43,8 @@ func (c *Client) GetDocument(ctx context.Context, path string, into any) error {
 		return err
 	}
 	if err := json.Unmarshal(d.Body, into); err != nil {
-		return c.documentRequest(path).fail(fmt.Errorf("read the answer: %w", quote.JSON(err)))
+		r := c.documentRequest(path)
+		return r.fail(fmt.Errorf("read the answer: %w", quote.JSON(err)))
 	}
 	return nil
 }

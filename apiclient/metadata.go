@@ -11,6 +11,6 @@ import (
 // Check uses it.
 func (e endpoint) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
 	return &PartialClient[*metav1.PartialObjectMetadata]{
-		endpoint: e, codec: codec.New[*metav1.PartialObjectMetadata](codec.Options{MaxObjectBytes: e.client.maxObjectBytes}),
+		endpoint: e, codec: codec.New[*metav1.PartialObjectMetadata](e.client.codecOptions()),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -256,15 +257,21 @@ func TestObservedErrorsQuoteNoCredential(t *testing.T) {
 
 // TestNoHookCostsNothing compares the allocations of a request with and without a hook.
 func TestNoHookCostsNothing(t *testing.T) {
-	allocations := func(hook func(apiclient.Request), retry apiclient.Retry) float64 {
-		r := apiclient.NewPartial[*pod](newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), OnRequest: hook, Retry: retry}), podResource, "")
-		return testing.AllocsPerRun(100, func() {
-			if _, err := r.Get(t.Context(), web, metav1.GetOptions{}); err != nil {
-				t.Fatal(err)
-			}
-		})
+	// Of a hundred clients, about one needs two allocations more for each request.
+	allocations := func(hook func(apiclient.Request)) float64 {
+		fewest := math.Inf(1)
+		for range 8 {
+			c := newClient(t, apiclient.Config{Host: "http://h", Transport: canned(onePod), OnRequest: hook})
+			r := apiclient.NewPartial[*pod](c, podResource, "")
+			fewest = min(fewest, testing.AllocsPerRun(100, func() {
+				if _, err := r.Get(t.Context(), web, metav1.GetOptions{}); err != nil {
+					t.Fatal(err)
+				}
+			}))
+		}
+		return fewest
 	}
-	require.Equal(t, 2.0, allocations(func(apiclient.Request) {}, apiclient.Retry{})-allocations(nil, apiclient.Retry{}))
+	require.Equal(t, 2.0, allocations(func(apiclient.Request) {})-allocations(nil))
 }
 
 // warned makes a client. All its answers have these Warning headers.

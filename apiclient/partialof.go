@@ -18,9 +18,9 @@ type PartialOf[T api.Object] struct {
 
 // NewPartialOf returns a client of one resource whose objects are decoded as object, which is a pointer to a struct. It
 // panics as NewPartial does, and if object does not implement T. Use In for further namespaces: clients that In returns
-// share the codec, which takes up to 120 KB, and the Packer, which takes as much.
+// share the codec, with its tables of strings and parts, and the Packer.
 func NewPartialOf[T api.Object](c *Client, r api.Resource, namespace string, object reflect.Type) *PartialOf[T] {
-	o := codec.Options{MaxObjectBytes: c.maxObjectBytes}
+	o := c.codecOptions()
 	return &PartialOf[T]{
 		PartialClient[T]{endpoint: newEndpoint(c, r, namespace), codec: codec.NewOf[T](object, o)},
 		object,

@@ -23,7 +23,7 @@ type request struct {
 }
 
 // fail wraps an error with the operation, once. It removes credentials from its text, and shortens a long text.
-func (r request) fail(err error) error {
+func (r *request) fail(err error) error {
 	if err == nil {
 		return nil
 	}

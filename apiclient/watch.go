@@ -81,27 +81,64 @@ func (p *PartialClient[T]) watchOver(
 	ctx context.Context, o api.Options[T], accept string, open func(context.Context, request, func()) (io.ReadCloser, string, error),
 ) iter.Seq2[api.Event[T], error] {
 	return func(yield func(api.Event[T], error) bool) {
-		o.Watch = true
-		r, err := p.collectionRequest("watch", http.MethodGet, &o.ListOptions)
+		ctx, w, err := p.openWatch(ctx, &o, accept, open)
+		if w != nil {
+			defer w.close()
+		}
+		if err == nil {
+			err = w.pump(ctx, yield)
+		}
+		if w != nil {
+			err = w.request.fail(err)
+		}
 		if err != nil {
 			yield(api.Event[T]{}, err)
-			return
-		}
-		r.Accept, r.Once, r.Unlimited = accept, true, true
-		ctx, dog := newWatchdog(ctx, o.ListOptions)
-		defer dog.stop()
-		o := o
-		o.OnOpen = once(o.OnOpen)
-		stream, mediaType, err := open(ctx, r, o.OnOpen)
-		if err != nil {
-			yield(api.Event[T]{}, r.fail(err))
-			return
-		}
-		defer stream.Close()
-		if err := p.pump(ctx, stream, mediaType, o, dog, yield); err != nil {
-			yield(api.Event[T]{}, r.fail(err))
 		}
 	}
+}
+
+// openWatch is a watch in progress. It has what the loop needs while it waits. Large values would stay on the stack of
+// the goroutine otherwise, and a stack of more than 3 KB in use does not shrink to 8 KB.
+type openWatch[T api.Object] struct {
+	request request
+	dog     *watchdog
+	stream  io.ReadCloser // nil if the request failed
+	events  *codec.EventReader[T]
+}
+
+// openWatch sends the request and reads the head of the answer. The returned context also ends when the watchdog ends
+// the watch. If w is not nil, the caller closes it, and wraps the error in the request.
+func (p *PartialClient[T]) openWatch(
+	ctx context.Context, from *api.Options[T], accept string, open func(context.Context, request, func()) (io.ReadCloser, string, error),
+) (_ context.Context, w *openWatch[T], err error) {
+	o := *from
+	o.Watch = true
+	w = &openWatch[T]{}
+	if w.request, err = p.collectionRequest("watch", http.MethodGet, &o.ListOptions); err != nil {
+		return ctx, nil, err
+	}
+	w.request.Accept, w.request.Once, w.request.Unlimited = accept, true, true
+	ctx, w.dog = newWatchdog(ctx, o.ListOptions)
+	o.OnOpen = once(o.OnOpen)
+	var mediaType string
+	if w.stream, mediaType, err = open(ctx, w.request, o.OnOpen); err != nil {
+		return ctx, w, err
+	}
+	var body io.Reader = w.stream
+	if o.OnWait != nil || w.dog != nil {
+		body = &observed{w.stream, o.OnWait, w.dog}
+	}
+	if w.events, err = p.codec.NewEventReader(ctx, body, mediaType, p.resource, o); err == nil {
+		o.OnOpen()
+	}
+	return ctx, w, err
+}
+
+func (w *openWatch[T]) close() {
+	if w.stream != nil {
+		_ = w.stream.Close()
+	}
+	w.dog.stop()
 }
 
 // once returns a function that calls f at its first call. f may be nil.
@@ -114,20 +151,10 @@ func once(f func()) func() {
 	}
 }
 
-// pump yields the events of a stream. It returns nil if the loop ended, or if the server ended the stream regularly.
-func (p *PartialClient[T]) pump(
-	ctx context.Context, stream io.Reader, mediaType string, o api.Options[T], dog *watchdog, yield func(api.Event[T], error) bool,
-) error {
-	if o.OnWait != nil || dog != nil {
-		stream = &observed{stream, o.OnWait, dog}
-	}
-	events, err := p.codec.NewEventReader(ctx, stream, mediaType, p.resource, o)
-	if err != nil {
-		return err
-	}
-	o.OnOpen()
+// pump yields the events of the stream. It returns nil if the loop ended, or if the server ended the stream regularly.
+func (w *openWatch[T]) pump(ctx context.Context, yield func(api.Event[T], error) bool) error {
 	for {
-		event, err := events.Next()
+		event, err := w.events.Next()
 		switch {
 		case err == io.EOF && ctx.Err() == nil:
 			return nil
@@ -136,7 +163,7 @@ func (p *PartialClient[T]) pump(
 		case err != nil:
 			return err
 		}
-		dog.saw(event.Type, event.InitialEventsEnd)
+		w.dog.saw(event.Type, event.InitialEventsEnd)
 		if !yield(event, nil) {
 			return nil
 		}

@@ -18,6 +18,7 @@ func TestAStoppedWatchdogHasNoTimer(t *testing.T) {
 			d.saw(watch.Bookmark, false)
 		}
 		<-time.After(10 * shortestSilence)
+		synctest.Wait() // the timer fires at this moment too
 		require.NoError(t, ctx.Err(), "no Read is in progress")
 		d.stop()
 		require.Error(t, ctx.Err())

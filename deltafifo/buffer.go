@@ -28,9 +28,9 @@ func newChangeBuffer[T any]() *changeBuffer[T] {
 	return &changeBuffer[T]{deleted: map[api.Key]uint32{}}
 }
 
-// grow allocates room for n more objects, instead of many steps of growth.
+// grow allocates room for n objects in an empty buffer, instead of many steps of growth.
 func (b *changeBuffer[T]) grow(n int) {
-	if len(b.objects) == 0 && n > maxKept {
+	if len(b.objects) == 0 {
 		b.objects, b.singles = make([]ObjectChanges[T], 0, n), make([]api.Change[T], 0, n)
 	}
 }

@@ -153,7 +153,9 @@ func (q *DeltaFIFO[T]) pop(process func(Batch[T])) bool {
 		return false
 	}
 	process(batch)
-	q.recycle(taken)
+	if !batch.InitialList { // later batches are smaller, and an idle queue would keep the room of its first list
+		q.recycle(taken)
+	}
 	return true
 }
 

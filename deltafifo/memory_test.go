@@ -114,6 +114,20 @@ func TestObjectsAreReleased(t *testing.T) {
 	runtime.KeepAlive(q)
 }
 
+// A program with hundreds of informers would otherwise keep the room of each first list.
+func TestBufferOfTheFirstListIsReleased(t *testing.T) {
+	q := deltafifo.New[*thing]()
+	q.Replace(many(10, "1"), "1")
+	var first weak.Pointer[deltafifo.ObjectChanges[*thing]]
+	require.NoError(t, q.Pop(t.Context(), func(b batch) {
+		require.True(t, b.InitialList)
+		first = weak.Make(&b.Objects[0])
+	}))
+	runtime.GC()
+	require.Nil(t, first.Value())
+	runtime.KeepAlive(q)
+}
+
 func TestHugeBatchDoesNotSlowLaterOnes(t *testing.T) {
 	const n = 50_000
 	ctx := t.Context()

@@ -20,7 +20,9 @@ func (q *DeltaFIFO[T]) Replace(list []T, version string) {
 	}
 	if len(q.known) == 0 {
 		q.known = make(map[api.Key]knownObject[T], len(list))
-		q.buffer.grow(len(list))
+		if q.initial || len(list) > maxKept { // the buffer is not used again
+			q.buffer.grow(len(list))
+		}
 	}
 	q.dropMissing(list)
 	for _, object := range list {

@@ -30,7 +30,7 @@ const maxListTime = time.Hour
 const defaultMaxListObjects = 5_000_000
 
 // fetchPage fetches the next page of a list into l. After the last page it gives the list to the store.
-func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (result, error) {
+func (r *Reflector[T]) fetchPage(ctx context.Context, s *state, l *listing[T], res *result) error {
 	if s.list.token == "" {
 		*l = listing[T]{staged: stagingFor[T](r.store.KnownLen()), since: time.Now()}
 		r.undecodable.beginList()
@@ -43,21 +43,23 @@ func (r *Reflector[T]) fetchPage(ctx context.Context, s state, l *listing[T]) (r
 	}
 	if err != nil {
 		l.staged.truncate(before) // the next request may be for the same page
-		return result{}, err
+		return err
 	}
 	l.version = cmp.Or(l.version, meta.ResourceVersion)
 	if meta.Continue != "" {
 		r.status.remaining(meta.RemainingItemCount)
-		return result{token: meta.Continue, items: items, paged: s.listVersion() == "0"}, nil
+		*res = result{token: meta.Continue, items: items, paged: s.listVersion() == "0"}
+		return nil
 	}
 	if err := r.commit(s, l.staged, l.version); err != nil {
-		return result{}, err
+		return err
 	}
-	return result{synced: true, version: l.version}, nil
+	*res = result{synced: true, version: l.version}
+	return nil
 }
 
 // requestPage makes the request. It fails if no new object arrives for pageIdle, and if the list takes maxListTime.
-func (r *Reflector[T]) requestPage(ctx context.Context, s state, l *listing[T]) (meta metav1.ListMeta, items int, err error) {
+func (r *Reflector[T]) requestPage(ctx context.Context, s *state, l *listing[T]) (meta metav1.ListMeta, items int, err error) {
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
 	idle := dog.after(pageIdle)
@@ -110,7 +112,7 @@ func (r *Reflector[T]) checkLen(list *staging[T]) error {
 // commit gives a complete list to the store, unless it is older than the version reached. If an older list is a
 // consistent read, errRolledBack leads to another list, without reuse: after a restore from a backup the server counts
 // up to the same versions again, with other content.
-func (r *Reflector[T]) commit(s state, staged *staging[T], version string) error {
+func (r *Reflector[T]) commit(s *state, staged *staging[T], version string) error {
 	switch {
 	case s.list.need == acceptRollback:
 		r.log.Warn("the server was restored from a backup", zap.String("rv", version), zap.String("known", s.version))
@@ -138,7 +140,7 @@ func older(a, b string) bool {
 }
 
 // stage adds an object of a list to to. The known object of the same version replaces it; any other is transformed.
-func (r *Reflector[T]) stage(object T, s state, to *staging[T]) error {
+func (r *Reflector[T]) stage(object T, s *state, to *staging[T]) error {
 	key := api.KeyOf(object)
 	if known, reused := r.reuse(key, object, s); reused {
 		object = known

@@ -33,7 +33,7 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 	for _, o := range []options{
 		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}},
 		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, KeepManagedFields: true, Tuning: reflector.Tuning{NoListReuse: true}},
-		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, ShareParts: true},
+		{Selector: api.Selector{Labels: "l=1", Fields: "f=1"}, NoSharedParts: true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := run(t, o,
@@ -44,7 +44,7 @@ func TestOptionsOfEveryRequest(t *testing.T) {
 				require.Equal(t, "l=1", got.LabelSelector)
 				require.Equal(t, "f=1", got.FieldSelector)
 				require.Equal(t, !o.KeepManagedFields, got.DropManagedFields)
-				require.Equal(t, o.ShareParts, got.ShareParts)
+				require.Equal(t, !o.NoSharedParts, got.ShareParts)
 				require.Equal(t, n == 4 && !o.NoListReuse, got.Known != nil, "only a list uses Known, and only if the store has objects")
 				require.NotNil(t, got.OnUndecodable)
 			}

@@ -15,7 +15,7 @@ const (
 
 // probe requests the version of the server with a consistent list, and uses nothing else of the answer. It returns
 // errRolledBack if the version is older than the one reached.
-func (r *Reflector[T]) probe(ctx context.Context, s state) error {
+func (r *Reflector[T]) probe(ctx context.Context, s *state) error {
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
 	dog.after(probeTimeout)

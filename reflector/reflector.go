@@ -40,9 +40,9 @@ type Options[T any] struct {
 	Selector api.Selector
 	// KeepManagedFields keeps metadata.managedFields. The default drops them.
 	KeepManagedFields bool
-	// ShareParts lets objects share equal parts (api.Options.ShareParts). It has no effect together with Transform,
-	// which may change objects in place.
-	ShareParts bool
+	// NoSharedParts decodes each object whole. By default, objects share equal parts (api.Options.ShareParts), unless
+	// there is a Transform, which may change objects in place.
+	NoSharedParts bool
 
 	// Transform changes an object before it is stored, in place or as a copy. The reflector calls it once for each
 	// state that is stored, and for the last state that comes with a deletion. After an error, a panic, or a change of
@@ -248,54 +248,69 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		panic("reflector: Run was called twice; create a new Reflector for each Run")
 	}
 	defer r.status.phase(Stopped)
-	s := r.limits.first(time.Now())
-	s.version = r.o.NotOlderThan
-	var pages listing[T]
+	t := &turn[T]{}
+	t.s = r.limits.first(time.Now())
+	t.s.version = r.o.NotOlderThan
 	for {
-		if r.o.BeforeList != nil && s.lists() {
+		if r.o.BeforeList != nil && t.s.lists() {
 			r.o.BeforeList(ctx)
 		}
-		res, err := r.perform(ctx, s, &pages)
+		err := r.perform(ctx, t)
 		if ctx.Err() != nil {
 			return nil
 		}
 		if r.fatal != nil {
 			return r.fatal
 		}
-		next, wait := r.limits.next(s, res)
-		if err == nil && !next.failures.at.Equal(s.failures.at) {
-			err = ErrEndedEarly
-		}
-		if r.o.OnRequest != nil {
-			r.o.OnRequest(newRequest(s.do, res, err, wait))
-		}
-		refused := res.outcome == rejected && (s.do == page || s.do == watch)
-		if s = next; s.list.token == "" {
-			pages = listing[T]{} // free the staged objects before the pause
-		}
-		r.report(s, res, err, wait, refused)
-		if !r.sleep(ctx, wait, s.spread) {
+		if !r.sleep(ctx, r.decide(t, err), t.s.spread) {
 			return nil
 		}
 	}
 }
 
-// perform makes the request that s describes.
-func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) (result, error) {
+// turn is a request, its result and its place between the others. It is one value on the heap, because the stack of the
+// goroutine stays small if the functions that are active during a watch pass no large values.
+type turn[T api.Object] struct {
+	s     state
+	res   result
+	pages listing[T]
+}
+
+// decide decides the next request, reports the last one and returns the pause between the two.
+func (r *Reflector[T]) decide(t *turn[T], err error) time.Duration {
+	do, res := t.s.do, &t.res
+	next, wait := r.limits.next(t.s, *res)
+	if err == nil && !next.failures.at.Equal(t.s.failures.at) {
+		err = ErrEndedEarly
+	}
+	if r.o.OnRequest != nil {
+		r.o.OnRequest(newRequest(do, *res, err, wait))
+	}
+	refused := res.outcome == rejected && (do == page || do == watch)
+	if t.s = next; t.s.list.token == "" {
+		t.pages = listing[T]{} // free the staged objects before the pause
+	}
+	r.report(&t.s, res, err, wait, refused)
+	return wait
+}
+
+// perform makes the request that the state describes.
+func (r *Reflector[T]) perform(ctx context.Context, t *turn[T]) error {
+	s, res := &t.s, &t.res
+	*res = result{}
 	r.status.begin(s)
 	if s.list.token == "" {
 		r.versions.compared, r.malformedLogged = 0, 0
 	}
 	started := time.Now()
-	var res result
 	var err error
 	switch s.do {
 	case page:
-		res, err = r.fetchPage(ctx, s, pages)
+		err = r.fetchPage(ctx, s, &t.pages, res)
 	case probe:
 		err = r.probe(ctx, s)
 	default:
-		res, err = r.watch(ctx, s)
+		err = r.watch(ctx, s, res)
 	}
 	res.outcome, res.retryAfter = classify(err), min(retryAfter(err), r.o.MaxRetryAfter)
 	if res.outcome == noWatchList && (s.do != watchList || res.synced) {
@@ -303,7 +318,7 @@ func (r *Reflector[T]) perform(ctx context.Context, s state, pages *listing[T]) 
 	}
 	res.at = time.Now()
 	res.lasted = res.at.Sub(started)
-	return res, err
+	return err
 }
 
 // sleep waits for d and a random time of up to d and spread. It reports whether ctx is still alive.
@@ -325,7 +340,7 @@ func (r *Reflector[T]) sleep(ctx context.Context, d, spread time.Duration) bool 
 
 // report updates the status, logs a failure and calls OnError. A refused list or watch is a warning, because a person
 // must correct it, for example a missing permission. Broken watches, and servers without WatchList, are normal.
-func (r *Reflector[T]) report(s state, res result, err error, wait time.Duration, refused bool) {
+func (r *Reflector[T]) report(s *state, res *result, err error, wait time.Duration, refused bool) {
 	if res.outcome == noWatchList { // neither a failure nor a success
 		r.log.Info("the source does not support WatchLists; listing in pages", zap.NamedError("err", err))
 		return
@@ -350,11 +365,11 @@ func (r *Reflector[T]) report(s state, res result, err error, wait time.Duration
 }
 
 // options returns the options of the next request.
-func (r *Reflector[T]) options(s state) api.Options[T] {
+func (r *Reflector[T]) options(s *state) api.Options[T] {
 	timeout := max(time.Second, r.o.MinWatchTimeout+time.Duration(r.rand()*float64(r.o.MinWatchTimeout)))
 	o := api.Options[T]{ListOptions: s.listOptions(r.o.PageSize, timeout)}
 	o.LabelSelector, o.FieldSelector = r.o.Selector.Labels, r.o.Selector.Fields
-	o.DropManagedFields, o.ShareParts = !r.o.KeepManagedFields, r.o.ShareParts && r.o.Transform == nil
+	o.DropManagedFields, o.ShareParts = !r.o.KeepManagedFields, !r.o.NoSharedParts && r.o.Transform == nil
 	if s.do == page && r.asksKnown(s) {
 		o.Known = r.store.Lookup
 	}

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leatproject/leat/api"
@@ -81,6 +82,9 @@ type Counters struct {
 
 // sharedStatus is the Status that the reflector's goroutine writes and other goroutines read.
 type sharedStatus struct {
+	events atomic.Int64 // Counters.Events; apart from the others, because most events change nothing else here
+	failed atomic.Bool  // Err may be set
+
 	mu sync.Mutex // guards the field below
 	s  Status
 }
@@ -92,7 +96,9 @@ func newSharedStatus() *sharedStatus {
 func (b *sharedStatus) read() Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.s
+	s := b.s
+	s.Counters.Events = int(b.events.Load())
+	return s
 }
 
 func (b *sharedStatus) update(f func(*Status)) {
@@ -104,7 +110,7 @@ func (b *sharedStatus) update(f func(*Status)) {
 func (b *sharedStatus) phase(p Phase) { b.update(func(s *Status) { s.Phase = p }) }
 
 // begin notes that a request begins.
-func (b *sharedStatus) begin(st state) {
+func (b *sharedStatus) begin(st *state) {
 	b.update(func(s *Status) {
 		s.NextAttempt = time.Time{}
 		switch st.do {
@@ -134,6 +140,7 @@ func (b *sharedStatus) end(err error, attempt int, at time.Time, retryAfter time
 			s.clearError()
 			return
 		}
+		b.failed.Store(true)
 		s.Attempt = attempt
 		s.LastError, s.Err, s.LastErrorAt, s.RetryAfter = err, err, at, retryAfter
 		switch classify(err) {
@@ -177,11 +184,13 @@ func (b *sharedStatus) received(objects int) { b.update(func(s *Status) { s.Obje
 // open notes that the server has accepted a watch. A WatchList succeeds only at the end of its initial state.
 func (b *sharedStatus) open() { b.update((*Status).clearErrorOfWatch) }
 
+// event counts an event. It is called on the reflector's goroutine, like end.
 func (b *sharedStatus) event() {
-	b.update(func(s *Status) {
-		s.Counters.Events++
-		s.clearErrorOfWatch()
-	})
+	b.events.Add(1)
+	if b.failed.Load() {
+		b.failed.Store(false)
+		b.open()
+	}
 }
 
 func (b *sharedStatus) bookmark() {

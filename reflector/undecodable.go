@@ -63,9 +63,10 @@ func (r *Reflector[T]) noteUndecodable(e *api.UndecodableError) error {
 	return err
 }
 
-// undecodables records the objects whose newest state could not be decoded.
+// undecodables records the objects whose newest state could not be decoded. Only the reflector's goroutine changes it,
+// so that goroutine reads it without the lock.
 type undecodables struct {
-	mu      sync.Mutex // guards the fields below
+	mu      sync.Mutex // held to change the fields below, and to read them on another goroutine
 	current map[api.Key]*api.UndecodableError
 	// previous are the objects from before the list in progress. The end of the list removes those that it did not
 	// confirm.
@@ -90,8 +91,6 @@ func (u *undecodables) add(e *api.UndecodableError) {
 
 // version returns the version of the state of a key that could not be decoded.
 func (u *undecodables) version(key api.Key) (version string, ok bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
 	if e, ok := u.current[key]; ok {
 		return e.ResourceVersion, true
 	}
@@ -101,6 +100,9 @@ func (u *undecodables) version(key api.Key) (version string, ok bool) {
 // resolved removes a key whose object was decoded or deleted. The key stays in previous, because the store gets the
 // list in progress only at its end.
 func (u *undecodables) resolved(key api.Key) {
+	if _, known := u.current[key]; !known {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.current, key)

@@ -54,7 +54,7 @@ func (r *Reflector[T]) ignoreVersions(key api.Key) {
 }
 
 // reuse returns the known object that replaces an object of a list, and whether it does.
-func (r *Reflector[T]) reuse(key api.Key, object T, s state) (known T, reused bool) {
+func (r *Reflector[T]) reuse(key api.Key, object T, s *state) (known T, reused bool) {
 	known, exists := r.store.Get(key)
 	if !exists || !r.reuses(s) || !api.SameVersion(known, object) {
 		return known, false
@@ -68,7 +68,7 @@ func (r *Reflector[T]) reuse(key api.Key, object T, s state) (known T, reused bo
 
 // asksKnown reports whether a decoder is to ask for known objects. It costs a look at the metadata of each object, and
 // of each event that follows a WatchList, so an empty store is not worth it.
-func (r *Reflector[T]) asksKnown(s state) bool { return r.reuses(s) && r.store.KnownLen() > 0 }
+func (r *Reflector[T]) asksKnown(s *state) bool { return r.reuses(s) && r.store.KnownLen() > 0 }
 
 // reuses reports whether known objects may replace objects of the same UID and version.
-func (r *Reflector[T]) reuses(s state) bool { return r.versions.reuse && s.list.need < acceptRollback }
+func (r *Reflector[T]) reuses(s *state) bool { return r.versions.reuse && s.list.need < acceptRollback }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,29 +15,13 @@ import (
 
 // watch opens a watch or a WatchList and applies it to the store. The initial objects of a WatchList are staged until
 // they are complete.
-func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
-	o := r.options(s)
+func (r *Reflector[T]) watch(ctx context.Context, s *state, res *result) error {
 	ctx, dog := newWatchdog(ctx)
 	defer dog.stop()
-	dog.after(time.Duration(*o.TimeoutSeconds)*time.Second + watchGrace)
-	w := &openWatch[T]{r: r, s: s, dog: dog}
-	if s.do == watchList {
-		w.beginInitialList(dog)
-		if r.asksKnown(s) {
-			o.Known = w.lookup
-		}
-	} else {
-		w.version, w.ordered = s.version, s.resumable()
-		r.watching.Store(dog)
-	}
+	w, events := r.openWatch(ctx, s, dog)
 	defer r.watching.Store(nil)
-	o.OnUndecodable, o.OnOpen = w.undecodable, r.status.open
-	waits := false
-	if r.o.OnWait != nil {
-		o.OnWait = func() { waits = true; r.o.OnWait(true) }
-	}
-	err := w.consume(r.lw.Watch(ctx, o))
-	if waits {
+	err := w.consume(events)
+	if w.waits {
 		r.o.OnWait(false) // for the events after the last wait
 	}
 	switch {
@@ -49,13 +34,37 @@ func (r *Reflector[T]) watch(ctx context.Context, s state) (result, error) {
 		r.log.Info("the server did not end the watch in time", zap.String("rv", w.version))
 		err = nil // no failure: the watch lasted as long as requested
 	}
-	return w.result(), err
+	w.result(res)
+	return err
+}
+
+// openWatch returns a watch, and its events. The request follows with the first event.
+func (r *Reflector[T]) openWatch(
+	ctx context.Context, s *state, dog *watchdog,
+) (*openWatch[T], iter.Seq2[api.Event[T], error]) {
+	o := r.options(s)
+	dog.after(time.Duration(*o.TimeoutSeconds)*time.Second + watchGrace)
+	w := &openWatch[T]{r: r, s: s, dog: dog}
+	if s.do == watchList {
+		w.beginInitialList(dog)
+		if r.asksKnown(s) {
+			o.Known = w.lookup
+		}
+	} else {
+		w.version, w.ordered = s.version, s.resumable()
+		r.watching.Store(dog)
+	}
+	o.OnUndecodable, o.OnOpen = w.undecodable, r.status.open
+	if r.o.OnWait != nil {
+		o.OnWait = func() { w.waits = true; r.o.OnWait(true) }
+	}
+	return w, r.lw.Watch(ctx, o)
 }
 
 // openWatch is a watch or a WatchList in progress.
 type openWatch[T api.Object] struct {
 	r *Reflector[T]
-	s state
+	s *state
 	// dog ends the watch.
 	dog *watchdog
 
@@ -66,6 +75,7 @@ type openWatch[T api.Object] struct {
 	version   string
 	ordered   bool
 	events    int
+	waits     bool // Options.OnWait was called
 	confirmed bool // a bookmark or the end of the initial state arrived
 
 	idle, overdue *time.Timer // the deadlines of a WatchList
@@ -79,7 +89,7 @@ func (w *openWatch[T]) beginInitialList(dog *watchdog) {
 	w.overdue.Stop()
 }
 
-func (w *openWatch[T]) consume(events func(func(api.Event[T], error) bool)) error {
+func (w *openWatch[T]) consume(events iter.Seq2[api.Event[T], error]) error {
 	for event, err := range events {
 		if err != nil {
 			return err
@@ -91,15 +101,14 @@ func (w *openWatch[T]) consume(events func(func(api.Event[T], error) bool)) erro
 	return nil
 }
 
-func (w *openWatch[T]) result() result {
+func (w *openWatch[T]) result(res *result) {
 	if w.staged != nil {
-		return result{}
+		return
 	}
-	res := result{synced: true, version: w.version, events: w.events, confirmed: w.confirmed}
+	*res = result{synced: true, version: w.version, events: w.events, confirmed: w.confirmed}
 	if !w.ordered {
 		res.version = w.s.version
 	}
-	return res
 }
 
 func (w *openWatch[T]) apply(e api.Event[T]) error {

@@ -22,55 +22,95 @@ const defaultCauses = 4
 // keep the memory that one burst needed.
 const roomyCauses = 8
 
-// causeList holds the causes of an entry. Adds append to it while the worker reads the front. A single cause needs no
-// array besides the list itself. The zero value is empty.
+// causeList holds the causes of an entry. Adds append to it while the worker reads the front. The zero value is empty.
+//
+// Rule: a single cause is in first, unless a worker has the key when it is added. Reason: most keys have one cause, and
+// a chunk of lists of 96 bytes fills its block of memory. Price: the second cause of a key allocates twice.
 type causeList struct {
+	first [1]Cause    // of the worker that has the key, or else of the pending adds; zero without a cause
+	more  *moreCauses // all causes, if first was not enough; else nil
+}
+
+// moreCauses holds any number of causes.
+type moreCauses struct {
 	all     []Cause
 	held    int32 // number of causes at the front that the worker reads until Done; the others belong to the pending adds
 	omitted int32 // number of further causes of the pending adds
-	first   [1]Cause
 }
 
-// add keeps a cause of a pending add, up to limit of them.
-func (l *causeList) add(c *Cause, limit int) {
-	if len(l.all)-int(l.held) >= limit {
-		l.omitted++
+// add keeps a cause of a pending add, up to limit of them. processing reports whether a worker has the key.
+func (l *causeList) add(c *Cause, limit int, processing bool) {
+	if l.more == nil {
+		if !processing && l.first[0] == (Cause{}) {
+			l.first[0] = *c
+			return
+		}
+		l.grow(processing)
+	}
+	m := l.more
+	if len(m.all)-int(m.held) >= limit {
+		m.omitted++
 		return
 	}
-	if cap(l.all) == 0 {
-		l.all = l.first[:0]
+	m.all = append(m.all, *c)
+}
+
+// grow makes room for more than one cause. A worker keeps reading first.
+func (l *causeList) grow(processing bool) {
+	l.more = &moreCauses{}
+	if l.first[0] == (Cause{}) {
+		return
 	}
-	l.all = append(l.all, *c)
+	l.more.all = append(l.more.all, l.first[0])
+	if processing {
+		l.more.held = 1
+	} else {
+		l.first[0] = Cause{}
+	}
 }
 
 // handOut gives the causes of the pending adds to the worker.
 func (l *causeList) handOut() (causes []Cause, omitted int) {
-	omitted, l.held, l.omitted = int(l.omitted), int32(len(l.all)), 0
-	return slices.Clip(l.all), omitted
+	m := l.more
+	switch {
+	case m != nil:
+		omitted, m.held, m.omitted = int(m.omitted), int32(len(m.all)), 0
+		return slices.Clip(m.all), omitted
+	case l.first[0] != (Cause{}):
+		return l.first[:], 0
+	}
+	return nil, 0
 }
 
 // takeBack removes the causes that the worker had.
 func (l *causeList) takeBack() {
-	l.remove(0, int(l.held))
-	l.held = 0
+	l.first[0] = Cause{}
+	if l.more != nil {
+		l.remove(0, int(l.more.held))
+	}
 }
 
-// drop removes the causes of the pending adds.
-func (l *causeList) drop() {
-	l.remove(int(l.held), len(l.all))
-	l.omitted = 0
+// drop removes the causes of the pending adds. processing reports whether a worker has the key.
+func (l *causeList) drop(processing bool) {
+	switch {
+	case l.more != nil:
+		l.more.omitted = 0
+		l.remove(int(l.more.held), len(l.more.all))
+	case !processing:
+		l.first[0] = Cause{}
+	}
 }
 
-// remove removes the causes from index i up to j, including their strings, and keeps the memory.
+// remove removes the causes of more from index i up to j, including their strings. It keeps the memory for the next
+// causes, unless that is much.
 func (l *causeList) remove(i, j int) {
-	l.all = slices.Delete(l.all, i, j)
+	m := l.more
+	m.all = slices.Delete(m.all, i, j)
 	if i > 0 {
 		return // the worker still reads the front
 	}
-	if cap(l.all) > len(l.first) {
-		l.first[0] = Cause{} // it was copied when the list outgrew it
-	}
-	if cap(l.all) > roomyCauses && len(l.all) == 0 {
-		l.all = nil
+	m.held = 0
+	if cap(m.all) > roomyCauses && len(m.all) == 0 {
+		l.more = nil
 	}
 }

@@ -161,7 +161,7 @@ func (q *Queue[K]) AddWith(key K, item Item) {
 		e := q.table.obtain(key, hash)
 		q.add(e, &item, now, delay)
 		if caused {
-			q.table.causesOf(e).add(&item.Cause, q.o.MaxCauses)
+			q.table.causesOf(e).add(&item.Cause, q.o.MaxCauses, e.processing)
 		}
 	}
 	q.mu.Unlock()
@@ -376,7 +376,7 @@ func (q *Queue[K]) enqueue(e *entry[K]) {
 func (q *Queue[K]) dropPending(e *entry[K]) {
 	e.pending = idle
 	if e.causes != nil {
-		e.causes.drop()
+		e.causes.drop(e.processing)
 	}
 	if !e.processing {
 		q.release(e)

@@ -73,6 +73,14 @@ func (w *ListerWatcher[T]) Packer() *codec.Packer[T] {
 	return nil
 }
 
+// Codec returns the codec of the source, or nil if the source does not say. Package warmstart uses it.
+func (w *ListerWatcher[T]) Codec() *codec.Codec[T] {
+	if own, ok := w.source.(interface{ Codec() *codec.Codec[T] }); ok {
+		return own.Codec()
+	}
+	return nil
+}
+
 // Metadata returns the metadata of the source's objects, or nil if the source has none. Its watches use HTTP.
 func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMetadata] {
 	if s, ok := w.source.(interface {
