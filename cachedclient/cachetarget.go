@@ -123,6 +123,7 @@ func (t *cacheTarget[T]) connect() {
 			Name: "cachedclient gate", IdentityOnly: true, NonBlocking: true,
 		})
 		t.subscribeFailed = err != nil
+		t.informer.ObserveScopes(t.notifyWaiters) // versions and removals of scopes are not changes of objects
 		t.subscribed.Store(true)
 	})
 }

@@ -18,7 +18,8 @@ type scope[T api.Object] struct {
 	namespace string // empty means all
 	labels    labels.Selector
 	fields    fields.Selector
-	whole     bool // T declares all fields that the objects may have
+	selects   func(T) bool // nil unless the source has objects of a shard only
+	whole     bool         // T declares all fields that the objects may have
 }
 
 // scopeOf returns the scope of an informer.
@@ -27,6 +28,9 @@ func scopeOf[T api.Object](i *informer.Informer[T]) scope[T] {
 	s := parseSelectors[T](o.Selector.Labels, o.Selector.Fields)
 	if confined, ok := i.ListerWatcher().(interface{ Namespace() string }); ok {
 		s.namespace = confined.Namespace()
+	}
+	if shard, ok := i.ListerWatcher().(interface{ Selects(object T) bool }); ok {
+		s.selects = shard.Selects
 	}
 	return s
 }
@@ -52,7 +56,7 @@ func (s scope[T]) includesNamespace(namespace string) bool {
 // includes reports whether an object is in the scope. A selector matches if T does not declare its labels or fields:
 // then a Gate may wait until its timeout, which is better than a read of a stale state.
 func (s scope[T]) includes(object T) bool {
-	if !s.includesNamespace(object.GetNamespace()) {
+	if !s.includesNamespace(object.GetNamespace()) || s.selects != nil && !s.selects(object) {
 		return false
 	}
 	if labeled, ok := any(object).(cache.Labeled); ok && !s.labels.Matches(labels.Set(labeled.GetLabels())) {

@@ -35,6 +35,9 @@ func (v *cacheView[T]) includes(object T) bool {
 	if !v.scoped {
 		return v.scope.includes(object)
 	}
+	if v.scope.selects != nil && !v.scope.selects(object) {
+		return false
+	}
 	selectors, _ := v.informer.Selectors(object.GetNamespace())
 	return slices.ContainsFunc(selectors, func(selector api.Selector) bool {
 		return selector == api.Selector{} || v.scopeFor(selector).includes(object)

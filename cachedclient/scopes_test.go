@@ -22,6 +22,7 @@ import (
 // late is refused.
 type scopedRig struct {
 	server  *testserver.Server
+	client  *apiclient.Client
 	set     *scopes.Set[*widget]
 	widgets *cachedclient.Typed[*widget]
 }
@@ -33,7 +34,7 @@ func scoped(t *testing.T, o cachedclient.Options) *scopedRig {
 	c, err := apiclient.New(apiclient.Config{Host: server.URL(), Transport: server.Client().Transport})
 	require.NoError(t, err)
 	t.Cleanup(c.CloseIdleConnections)
-	r := &scopedRig{server: server, set: scopes.New(widgets, scopes.Options[*widget]{})}
+	r := &scopedRig{server: server, client: c, set: scopes.New(widgets, scopes.Options[*widget]{})}
 	for _, namespace := range []string{"a", "b", "late", "big"} {
 		_, err := server.Create(widgets, in(namespace, "one"))
 		require.NoError(t, err)
@@ -148,5 +149,59 @@ func TestOverlayOfScopes(t *testing.T) {
 		_, err = r.widgets.Get(t.Context(), api.Key{Namespace: "b", Name: "one"})
 		require.Error(t, err)
 		require.NotErrorIs(t, err, cachedclient.ErrNotCached)
+	})
+}
+
+// TestScopesWakeAGateWithoutChanges removes a scope while a Gate waits for a write there. No change of an object tells
+// the Gate.
+func TestScopesWakeAGateWithoutChanges(t *testing.T) {
+	for _, tc := range []struct {
+		name, scope string
+		removal     scopes.Removal
+	}{
+		{"silently", "a", scopes.Silent},
+		{"without objects", "empty", scopes.Notify},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := scoped(t, cachedclient.Options{})
+				require.NoError(t, r.set.Add(scopes.Scope[*widget]{Source: apiclient.NewTyped[*widget](r.client, widgets, "empty")}))
+				synctest.Wait()
+				stall := r.server.Inject(faults.Fault{Effect: faults.StallEvents{}})
+				defer stall.Remove()
+				gate := cachedclient.NewGate(cachedclient.GateOptions{})
+				_, err := r.widgets.Create(gate.Begin(t.Context(), owner), in(tc.scope, "two"), metav1.CreateOptions{})
+				require.NoError(t, err)
+				again := make(chan struct{})
+				require.False(t, gate.Ready(owner, func() { close(again) }))
+				started := time.Now()
+				r.set.Remove(tc.scope, tc.removal)
+				<-again
+				require.Less(t, time.Since(started), time.Second)
+			})
+		})
+	}
+}
+
+// TestADeleteIsSeenWhileAScopeIsQuiet deletes an object of a namespace with two scopes. The other one has no events,
+// so its version stays older than that of the object.
+func TestADeleteIsSeenWhileAScopeIsQuiet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := scoped(t, cachedclient.Options{})
+		require.NoError(t, r.set.Add(scopes.Scope[*widget]{
+			Source: apiclient.NewTyped[*widget](r.client, widgets, "a"), Selector: api.Selector{Labels: "size=big"},
+		}))
+		synctest.Wait()
+		_, err := r.widgets.Update(t.Context(), bumped(t, r, "a"), metav1.UpdateOptions{})
+		require.NoError(t, err)
+		synctest.Wait()
+		gate := cachedclient.NewGate(cachedclient.GateOptions{})
+		key := api.Key{Namespace: "a", Name: "one"}
+		require.NoError(t, r.widgets.Delete(gate.Begin(t.Context(), owner), key, metav1.DeleteOptions{}))
+		again := make(chan struct{})
+		require.False(t, gate.Ready(owner, func() { close(again) }), "the object may have moved to the other scope")
+		started := time.Now()
+		<-again
+		require.LessOrEqual(t, time.Since(started), time.Second)
 	})
 }

@@ -40,6 +40,9 @@ type Parts struct {
 	Scopes func() (all []ScopeStatus, late string)
 	// Selectors returns the selector of each present scope that can have objects of a namespace.
 	Selectors func(namespace string) []api.Selector
+	// Observe calls f after every batch, also after one that has only versions or scopes. The returned function ends
+	// the calls.
+	Observe func(f func()) (stop func())
 }
 
 // Compose returns an informer whose queue is filled by a feed. make gets the new queue, and the options of a reflector
@@ -53,7 +56,7 @@ func Compose[T api.Object](
 	}
 	i := newInformer(lw, o)
 	p := make(i.fifo, o.reflector())
-	i.scopes, i.selectors = p.Scopes, p.Selectors
+	i.scopes, i.selectors, i.observeScopes = p.Scopes, p.Selectors, p.Observe
 	i.setFeed(p.Feed)
 	return i
 }
@@ -81,6 +84,16 @@ func (i *Informer[T]) Selectors(namespace string) (selectors []api.Selector, sco
 		return nil, false
 	}
 	return i.selectors(namespace), true
+}
+
+// ObserveScopes calls f after every batch of an informer that reads from scopes, also if the batch has no change of an
+// object: it may have a version, the first list of a scope or the removal of one. The next batch waits for f. For an
+// informer with one stream, it does nothing. The returned function ends the calls.
+func (i *Informer[T]) ObserveScopes(f func()) (stop func()) {
+	if i.observeScopes == nil {
+		return func() {}
+	}
+	return i.observeScopes(f)
 }
 
 // completeScopes notes what a batch says about scopes. The informer's lock is held. The handlers have got the objects

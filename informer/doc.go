@@ -65,5 +65,6 @@
 // calls handlers only for changes; in client-go it also calls handlers that have a resync period, for every object. A
 // changed UID is a Delete and an Add; in client-go it is an Update. ResourceVersion is the version of the cache, not
 // the version that was received last. Notifications are ordered per object and by the first change of each object in a
-// batch; there is no order of all changes across objects.
+// batch; there is no order of all changes across objects. Cached objects share equal parts (docs/decisions/0030), so a
+// change to one, which is always wrong, shows in others.
 package informer

@@ -45,6 +45,7 @@ type shareKey struct {
 	labelSelector string
 	fieldSelector string
 	managedFields bool
+	noSharedParts bool
 }
 
 // sharedInformer is one informer and the number of its users.
@@ -161,10 +162,10 @@ type Share[T api.Object] struct {
 }
 
 // Shared returns a share of the informer for lw and o. The first user creates the informer, and it runs while the
-// factory runs. Two users share an informer if source, T, selectors and KeepManagedFields are equal. The source is the
-// result of the method Identity() any of lw, or lw itself if it has no such method. If another option except Logger
-// differs, the error is a *ConflictError; functions are equal if they are the same function value. Shared returns
-// ErrStopped when the factory is ending, and panics if the source cannot be compared.
+// factory runs. Two users share an informer if source, T, selectors, KeepManagedFields and NoSharedParts are equal. The
+// source is the result of the method Identity() any of lw, or lw itself if it has no such method. If another option
+// except Logger differs, the error is a *ConflictError; functions are equal if they are the same function value. Shared
+// returns ErrStopped when the factory is ending, and panics if the source cannot be compared.
 func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*Share[T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,7 +174,7 @@ func Shared[T api.Object](f *Factory, lw api.ListerWatcher[T], o Options[T]) (*S
 	}
 	key := shareKey{
 		source: identity(lw), object: reflect.TypeFor[T](),
-		labelSelector: o.Selector.Labels, fieldSelector: o.Selector.Fields, managedFields: o.KeepManagedFields,
+		labelSelector: o.Selector.Labels, fieldSelector: o.Selector.Fields, managedFields: o.KeepManagedFields, noSharedParts: o.NoSharedParts,
 	}
 	s := f.shared[key]
 	if s == nil || runstate.IsClosed(s.informer.(*Informer[T]).stopped) { // the present informer may have failed a moment ago

@@ -31,12 +31,11 @@ type Options[T api.Object] struct {
 	Selector api.Selector
 	// KeepManagedFields caches metadata.managedFields. The default drops them.
 	KeepManagedFields bool
-	// ShareParts lets the cached objects share equal parts, so that they take less memory, and an update that changes
-	// only the status costs what decoding the status costs: the spec of the previous state is used again, and replicas
-	// have one slice of containers. It works for typed objects from protobuf. A change to a cached object, which is
-	// always wrong, would show in other objects too; use Mutations in tests. It has no effect together with Transform
-	// or Hold.
-	ShareParts bool
+	// NoSharedParts decodes each object whole. By default, objects share equal parts: an update that changes only the
+	// status takes the spec of the previous state, and replicas have one slice of containers. They take less memory and
+	// time. A change to a cached object, which is always wrong, then shows in other objects too; Mutations finds it in
+	// tests. With Transform, which may change objects, an informer shares nothing.
+	NoSharedParts bool
 
 	// Transform changes an object before it is cached, for example to drop fields without readers. It may change the
 	// object in place. It is called once for each state of an object, on the reflector's goroutine. If it returns an
@@ -52,6 +51,10 @@ type Options[T api.Object] struct {
 	OnError func(error)
 	// OnRequest is called with every list and watch that has ended, for metrics. It must not block.
 	OnRequest func(reflector.Request)
+
+	// BeforeList is called on the reflector's goroutine before each WatchList and before each page of a list, and may
+	// block until ctx ends. Package fleet uses it to spread lists over time.
+	BeforeList func(ctx context.Context)
 
 	// ResyncPeriod is the time between two resyncs of each handler without a period of its own. 0 means no resyncs. A
 	// period below a second is raised to a second.
@@ -89,20 +92,21 @@ type Options[T api.Object] struct {
 // Informer keeps a cache equal to a collection on a server and notifies any number of handlers of the changes. It
 // corresponds to cache.SharedIndexInformer of client-go.
 type Informer[T api.Object] struct {
-	lw          api.ListerWatcher[T]
-	o           Options[T]
-	log         *zap.Logger
-	fifo        *deltafifo.DeltaFIFO[T]
-	feed        Feed
-	scopes      func() ([]ScopeStatus, string)        // nil unless Compose made the informer
-	selectors   func(namespace string) []api.Selector // as scopes
-	indexer     *cache.Indexer[T]
-	mutations   mutationDetector // nil without Options.Mutations
-	batches     hooks.Set[Stored]
-	changes     hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
-	watchdog    *watchdog
-	checkStatus atomic.Pointer[CheckStatus] // of Options.Check; nil before it has reported
-	held        held                        // works for this informer if Options.Hold is set; see View
+	lw            api.ListerWatcher[T]
+	o             Options[T]
+	log           *zap.Logger
+	fifo          *deltafifo.DeltaFIFO[T]
+	feed          Feed
+	scopes        func() ([]ScopeStatus, string)        // nil unless Compose made the informer
+	selectors     func(namespace string) []api.Selector // as scopes
+	observeScopes func(f func()) (stop func())          // as scopes
+	indexer       *cache.Indexer[T]
+	mutations     mutationDetector // nil without Options.Mutations
+	batches       hooks.Set[Stored]
+	changes       hooks.Set[deltafifo.Batch[T]] // see ObserveChanges
+	watchdog      *watchdog
+	checkStatus   atomic.Pointer[CheckStatus] // of Options.Check; nil before it has reported
+	held          held                        // works for this informer if Options.Hold is set; see View
 
 	synced  chan struct{}  // closed when the cache holds the first list
 	stopped chan struct{}  // closed when the cache does not change any more
@@ -174,9 +178,9 @@ func (i *Informer[T]) UseLogger(log *zap.Logger) {
 
 func (o Options[T]) reflector() reflector.Options[T] {
 	return reflector.Options[T]{
-		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, ShareParts: o.ShareParts,
+		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: o.NoSharedParts,
 		Transform: o.Transform, OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
-		Logger: o.Logger, Tuning: o.Tuning,
+		BeforeList: o.BeforeList, Logger: o.Logger, Tuning: o.Tuning,
 	}
 }
 

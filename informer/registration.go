@@ -27,7 +27,8 @@ type HandlerOptions struct {
 	// meanwhile. Handlers that count changes, such as expectations, must not use it.
 	Coalesce bool
 	// IdentityOnly says that the handler reads only the keys, the UIDs and the versions of the objects. If the informer
-	// keeps packed objects (Options.Hold), it does not decode them for the handler, and their other fields are empty.
+	// keeps packed objects (Options.Hold), it does not decode them for the handler: their other fields are empty, and
+	// the handler gets the same two objects again and again, so it must not keep them after its return.
 	IdentityOnly bool
 	// NonBlocking says that the handler always returns at once: it does not wait, and it does not end its goroutine.
 	// The informer may then call it on the goroutine that applies a small batch, which saves the time to wake another

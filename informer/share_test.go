@@ -58,9 +58,9 @@ func TestAChangeToASharedPartIsFound(t *testing.T) {
 		o     informer.Options[*corev1.Pod]
 		found []string
 	}{
-		{"shared", informer.Options[*corev1.Pod]{ShareParts: true}, []string{"b", "c", "d"}},
-		{"not shared", informer.Options[*corev1.Pod]{}, []string{"d"}},
-		{"not shared with a Transform", informer.Options[*corev1.Pod]{ShareParts: true, Transform: func(p *corev1.Pod) (*corev1.Pod, error) {
+		{"shared", informer.Options[*corev1.Pod]{}, []string{"b", "c", "d"}},
+		{"not shared", informer.Options[*corev1.Pod]{NoSharedParts: true}, []string{"d"}},
+		{"not shared with a Transform", informer.Options[*corev1.Pod]{Transform: func(p *corev1.Pod) (*corev1.Pod, error) {
 			p.Spec.Containers[0].Env = nil
 			return p, nil
 		}}, []string{"d"}},

@@ -25,8 +25,9 @@ type Form[T, H api.Object] struct {
 	Unpack func(H) T
 	// Share returns the object for callers that do not change it. It may return the same one several times.
 	Share func(H) T
-	// Identity returns an object that has only the key, the UID and the version.
-	Identity func(H) T
+	// Identities returns a function for one handler. The function returns an object that has only the key, the UID and
+	// the version. It may use the object again in the next call but one.
+	Identities func() func(H) T
 	// Pack returns an object that Options.Transform has changed as H.
 	Pack func(T) (H, error)
 }
@@ -59,7 +60,7 @@ func View[T, H api.Object](i *Informer[T], f Form[T, H]) {
 func heldOptions[T, H api.Object](i *Informer[T], f Form[T, H]) Options[H] {
 	o := i.o
 	held := Options[H]{
-		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields,
+		Selector: o.Selector, KeepManagedFields: o.KeepManagedFields, NoSharedParts: true, // readers own what they get
 		OnUndecodable: o.OnUndecodable, OnError: o.OnError, OnRequest: o.OnRequest,
 		ResyncPeriod: o.ResyncPeriod, Check: o.Check, StuckAfter: o.StuckAfter, CrashOnPanic: o.CrashOnPanic, Logger: o.Logger, Tuning: o.Tuning,
 	}
@@ -107,7 +108,7 @@ func (v view[T, H]) heldStatus() any { return v.Status() }
 func (v view[T, H]) heldSubscribe(f any, o HandlerOptions) (Registration, error) {
 	handle, show := f.(func(api.Change[T])), v.form.Share
 	if o.IdentityOnly {
-		show = v.form.Identity
+		show = v.form.Identities()
 	}
 	return v.Subscribe(func(c api.Change[H]) { handle(showChange(c, show)) }, o)
 }

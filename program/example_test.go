@@ -3,6 +3,7 @@ package program_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/program"
 	"github.com/leatproject/leat/testserver"
@@ -30,6 +32,7 @@ func Example() {
 	p, err := program.New(program.Options{
 		Name: "greeter", Logger: zap.NewNop(),
 		Config: apiclient.Config{Host: server.URL(), Transport: server.Client().Transport},
+		Check:  consistency.Every(time.Hour), // of every cache; only for programs that must notice a server's mistakes
 	})
 	if err != nil {
 		fmt.Println(err)

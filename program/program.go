@@ -42,6 +42,10 @@ type Options struct {
 	// that every replica does.
 	Lease api.Key
 
+	// Check compares the caches of Typed and Partial with the server from time to time: consistency.Every(time.Hour).
+	// The Check of an informer's own options replaces it. Nil means no checks.
+	Check informer.Check
+
 	// Controller has the options of each controller.
 	Controller controller.Options
 	// Manager has the options of the manager. An empty Logger, Metrics, Elector and Admin.Metrics are filled in.
@@ -165,6 +169,9 @@ func (p *Program) namespace(r api.Resource) string {
 
 // shared returns the informer of a collection.
 func shared[T api.Object](p *Program, lw api.ListerWatcher[T], o informer.Options[T]) *informer.Informer[T] {
+	if o.Check == nil {
+		o.Check = p.o.Check
+	}
 	share, err := informer.Shared(p.Informers, lw, o)
 	if err != nil {
 		p.failed(err)

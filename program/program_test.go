@@ -16,6 +16,7 @@ import (
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/consistency"
 	"github.com/leatproject/leat/controller"
 	"github.com/leatproject/leat/informer"
 	"github.com/leatproject/leat/manager"
@@ -89,6 +90,26 @@ func TestCollectionsAreShared(t *testing.T) {
 	require.Same(t, first.Informer(), second.Informer())
 	require.Equal(t, "nodes", program.Typed(p, nodes, informer.Options[*corev1.Node]{}).Informer().Status().Name, "a node has no namespace")
 	require.NoError(t, p.Err())
+}
+
+// TestChecksOfAllInformers gives a program a check. An informer with a check of its own keeps it.
+func TestChecksOfAllInformers(t *testing.T) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		p, err := program.New(program.Options{Name: "checked", Client: k.Client, Logger: zap.NewNop(), Check: consistency.Every(time.Minute)})
+		require.NoError(t, err)
+		typed := program.Typed(p, configMaps, maps{})
+		partial := program.Partial(p, configMaps, informer.Options[*metav1.PartialObjectMetadata]{})
+		rare := program.Typed(p, nodes, informer.Options[*corev1.Node]{Check: consistency.Every(24 * time.Hour)})
+		require.NoError(t, p.Err())
+		running := k.Start(p.Run)
+		k.Idle()
+		k.Pass(2 * time.Minute)
+		k.Idle()
+		require.NotZero(t, typed.Informer().Status().Check.Checks)
+		require.NotZero(t, partial.Informer().Status().Check.Checks)
+		require.Zero(t, rare.Informer().Status().Check.Checks)
+		running.Stop()
+	})
 }
 
 // TestRunReturnsAllErrors has two parts that cannot be made. Run sends no request.

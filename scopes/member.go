@@ -35,7 +35,13 @@ func (s *Set[T]) newMember(scope Scope[T], named bool) *member[T] {
 		scope: scope, store: s.queue.Add(namespaceOf(scope.Source), scope.Selector), lists: s.lists, gone: make(chan struct{}),
 	}
 	o := s.each
-	o.Selector, o.NotOlderThan, o.BeforeList = scope.Selector, s.queue.Newest(), m.beforeList
+	o.Selector, o.NotOlderThan = scope.Selector, s.queue.Newest()
+	o.BeforeList = func(ctx context.Context) {
+		if s.each.BeforeList != nil {
+			s.each.BeforeList(ctx)
+		}
+		m.beforeList(ctx)
+	}
 	m.named = named
 	o.Logger = m.logger(s.log)
 	o.OnRequest = func(r reflector.Request) {

@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/cache"
 	"github.com/leatproject/leat/deltafifo"
 	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/internal/hooks"
 	"github.com/leatproject/leat/internal/runstate"
 	"github.com/leatproject/leat/reflector"
 )
@@ -55,6 +57,7 @@ type Set[T api.Object] struct {
 	each     reflector.Options[T] // of each scope
 	lists    chan struct{}        // has an element for each list in progress
 	active   sync.WaitGroup       // the goroutines of Run
+	batches  hooks.Set[struct{}]
 
 	mu        sync.Mutex  // guards the fields below
 	log       *zap.Logger // nil before UseLogger, if Options.Logger is nil
@@ -72,6 +75,9 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 	if o.Selector != (api.Selector{}) {
 		panic("scopes: Options.Selector has no effect; set Scope.Selector of each scope")
 	}
+	if o.Hold != nil {
+		panic("scopes: Options.Hold has no effect, because scopes share decoded objects; leave it nil")
+	}
 	if o.Check != nil {
 		panic("scopes: Options.Check has no effect, because a check compares one stream")
 	}
@@ -82,13 +88,22 @@ func New[T api.Object](resource api.Resource, o Options[T]) *Set[T] {
 		resource: resource, lists: make(chan struct{}, o.MaxLists), members: map[string]*member[T]{},
 		log: o.Logger, ownLogger: o.Logger != nil,
 	}
-	s.Informer = informer.Compose(collection[T]{resource}, o.Options,
+	onBatch := o.OnBatch
+	o.OnBatch = func(b deltafifo.Batch[T], now *cache.Snapshot[T]) {
+		if onBatch != nil {
+			onBatch(b, now)
+		}
+		s.batches.Tell(struct{}{})
+	}
+	s.Informer = informer.Compose(collection[T]{s}, o.Options,
 		func(q *deltafifo.DeltaFIFO[T], each reflector.Options[T]) informer.Parts {
 			s.queue, s.each = deltafifo.NewScopes(q), each
-			return informer.Parts{Feed: feed[T]{s}, Scopes: s.status, Selectors: s.queue.Selectors}
+			return informer.Parts{Feed: feed[T]{s}, Scopes: s.status, Selectors: s.queue.Selectors, Observe: s.observe}
 		})
 	return s
 }
+
+func (s *Set[T]) observe(f func()) (stop func()) { return s.batches.Add(func(struct{}) { f() }) }
 
 // Add adds a scope, before Run or while it runs. A scope of a running set begins with a list that is not older than
 // what the set has reached. The error matches ErrNameTaken, or informer.ErrStopped if Run is ending. The source must be
@@ -181,12 +196,28 @@ func namespaceOf[T any](lw api.ListerWatcher[T]) string {
 }
 
 // collection is the ListerWatcher of the informer. Only the scopes have requests.
-type collection[T any] struct{ resource api.Resource }
+type collection[T api.Object] struct{ set *Set[T] }
 
 var errNoRequest = errors.New("scopes: the informer reads from scopes; use the source of a scope")
 
 // Resource implements api.ListerWatcher.
-func (c collection[T]) Resource() api.Resource { return c.resource }
+func (c collection[T]) Resource() api.Resource { return c.set.resource }
+
+// Selects reports whether a scope can have an object: its namespace fits, and its source does not say that the object
+// is of another shard. Selectors are not compared. Package cachedclient uses it.
+func (c collection[T]) Selects(object T) bool {
+	c.set.mu.Lock()
+	defer c.set.mu.Unlock()
+	for _, m := range c.set.members {
+		if namespace := namespaceOf(m.scope.Source); namespace != "" && namespace != object.GetNamespace() {
+			continue
+		}
+		if shard, ok := m.scope.Source.(interface{ Selects(object T) bool }); !ok || shard.Selects(object) {
+			return true
+		}
+	}
+	return false
+}
 
 // List implements api.ListerWatcher. It fails.
 func (c collection[T]) List(context.Context, api.Options[T], func(T) error) (metav1.ListMeta, error) {

@@ -26,7 +26,8 @@ type Options struct {
 	Resources []api.Resource
 }
 
-// Kit has the server, the client and the logger of a test. Its T belongs to the bubble (see testing/synctest).
+// Kit has the server, the client and the logger of a test. Its T belongs to the bubble (see testing/synctest). Use
+// k.Context inside of Run: a program that waits for the context of the outer T makes the Go runtime end the process.
 type Kit struct {
 	*testing.T
 	Server *testserver.Server
