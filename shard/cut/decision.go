@@ -1,0 +1,180 @@
+package cut
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/internal/quote"
+	"github.com/leatproject/leat/shard/hashrange"
+)
+
+// By says who drops the objects of other shards.
+type By int
+
+const (
+	// Undecided means that no answer has shown yet whether the server obeys, because there are no objects. The client
+	// drops objects then.
+	Undecided By = iota
+	// Server means that the server sends only the objects of the shard.
+	Server
+	// Client means that the server sends all objects.
+	Client
+)
+
+// String returns the name in lower case.
+func (b By) String() string { return [...]string{"undecided", "server", "client"}[b] }
+
+// Status is the state of a Source.
+type Status struct {
+	By     By
+	Since  time.Time // zero if By is Undecided
+	Reason error     // why the client cuts; otherwise nil
+	// Dropped is the number of objects and events of other shards that the server has sent.
+	Dropped uint64
+}
+
+var (
+	errIgnored  = errors.New("the server ignores the shardSelector; kube-apiserver needs the feature gate ShardedListAndWatch")
+	errRefused  = errors.New("the server refuses the shardSelector")
+	errUnlisted = errors.New("no list shows whether the server obeys the shardSelector")
+)
+
+// pause is the time until a server that refused or garbled the shardSelector gets it again. In a control plane of
+// several servers, some of which obey, it bounds how often objects are listed again. It is also the time between two
+// questions of watches that resume.
+const pause = 10 * time.Minute
+
+// decision says whether the server obeys the shardSelector.
+type decision struct {
+	field       hashrange.Field
+	byNamespace bool // the field is the namespace
+	hashes      hashrange.Set
+	text        string // the shardSelector
+	log         *zap.Logger
+	dropped     atomic.Uint64
+	whole       bool        // the set has all hashes
+	asked       atomic.Bool // decide has run
+
+	mu    sync.Mutex // guards the fields below
+	now   Status
+	says  bool      // the server sends a shardInfo with lists
+	until time.Time // the server does not get the shardSelector before
+	next  time.Time // a watch that resumes does not ask the server before
+}
+
+// nothing is a range of one hash, which no object has.
+var nothing = hashrange.NewSet(hashrange.Range{To: 1})
+
+func newDecision(field hashrange.Field, hashes hashrange.Set, r api.Resource, log *zap.Logger) *decision {
+	if log == nil {
+		log = zap.NewNop()
+	}
+	d := &decision{field: field, byNamespace: field == hashrange.Namespace, hashes: hashes, text: hashes.Selector(field), whole: hashes.Equal(hashrange.All())}
+	d.log = log.With(zap.Stringer("resource", r), zap.Stringer("shard", hashes))
+	return d
+}
+
+func (d *decision) selects(namespace string, uid types.UID) bool {
+	if d.byNamespace {
+		return d.hashes.Contains(hashrange.Hash(namespace))
+	}
+	return d.hashes.Contains(hashrange.Hash(uid))
+}
+
+func (d *decision) selectsBytes(namespace, uid []byte) bool {
+	if d.byNamespace {
+		return d.hashes.Contains(hashrange.Hash(namespace))
+	}
+	return d.hashes.Contains(hashrange.Hash(uid))
+}
+
+// ask reports whether the server may get the shardSelector, so that decide asks it now.
+func (d *decision) ask() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if now.Before(d.until) {
+		return false
+	}
+	d.next = now.Add(pause)
+	return true
+}
+
+// due reports whether a watch that resumes must ask the server: it does not cut, and the last question is old.
+func (d *decision) due() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	return d.now.By != Server && !now.Before(d.until) && !now.Before(d.next)
+}
+
+// trusts reports whether the server cuts.
+func (d *decision) trusts() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.now.By == Server
+}
+
+func (d *decision) status() Status {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	s := d.now
+	s.Dropped = d.dropped.Load()
+	return s
+}
+
+// verify returns an error if the shardInfo of a list is not that of want. Lists of custom resources and of metadata
+// have no shardInfo, but a server that has sent one with one list sends one with each.
+func (d *decision) verify(info *metav1.ShardInfo, want hashrange.Set) error {
+	if info == nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.says {
+			return fmt.Errorf("%w: a list has no shardInfo", ErrGarbled)
+		}
+		return nil
+	}
+	switch obeyed, err := hashrange.ParseSelector(info.Selector); {
+	case err != nil:
+		return fmt.Errorf("%w: its shardInfo is %q", ErrGarbled, quote.Short(info.Selector, maxQuoted))
+	case obeyed.Field != d.field || !obeyed.Set().Equal(want):
+		return fmt.Errorf("%w: its shardInfo has other ranges: %s", ErrGarbled, quote.Short(info.Selector, maxQuoted))
+	}
+	return nil
+}
+
+const maxQuoted = 128
+
+// distrust makes the client cut for a while, without the shardSelector.
+func (d *decision) distrust(reason error) {
+	d.mu.Lock()
+	d.until = time.Now().Add(pause)
+	d.mu.Unlock()
+	d.set(Client, reason, false)
+}
+
+// set notes who cuts, and logs it if it has changed. says means that the server sends a shardInfo.
+func (d *decision) set(by By, reason error, says bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.says = says
+	same := d.now.By == by && (reason == nil || d.now.Reason != nil && d.now.Reason.Error() == reason.Error())
+	if same {
+		return
+	}
+	d.now.By, d.now.Since, d.now.Reason = by, time.Now(), reason
+	switch by {
+	case Server:
+		d.log.Info("the server sends only the objects of the shard")
+	case Client:
+		d.log.Warn("the server sends the objects of all shards; dropping those of the others", zap.NamedError("err", reason))
+	}
+}

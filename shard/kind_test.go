@@ -1,0 +1,123 @@
+package shard_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/informer"
+	"github.com/leatproject/leat/shard"
+	"github.com/leatproject/leat/shard/hashrange"
+	"github.com/leatproject/leat/testserver"
+)
+
+// TestADeletionDuringItsReconcile deletes an object while its reconcile runs. The deletion gets its own reconcile.
+func TestADeletionDuringItsReconcile(t *testing.T) {
+	for _, field := range []hashrange.Field{hashrange.UID, hashrange.Namespace} {
+		t.Run(string(field), func(t *testing.T) {
+			bubble(t, func(t *testing.T, s *testserver.Server) {
+				_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", "mill")})
+				require.NoError(t, err)
+				a := join(t, s, shard.Options{Identity: "a", Field: field}, nil)
+				client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+				require.NoError(t, err)
+				cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+				kind := shard.For(a.Member, cached)
+				var reconciles []string
+				c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+					_, found := cached.Snapshot().Get(key)
+					reconciles = append(reconciles, fmt.Sprint(key, " ", found))
+					<-time.After(10 * time.Second)
+					return controller.Result{}, nil
+				})), controller.Options{})
+				c.Watch(kind.Source())
+				ctx, cancel := context.WithCancel(t.Context())
+				var parts sync.WaitGroup
+				for _, run := range []func(context.Context) error{cached.Run, c.Run} {
+					parts.Go(func() { require.NoError(t, run(ctx)) })
+				}
+				<-time.After(5 * time.Second)
+				require.NoError(t, s.Delete(maps, api.Key{Namespace: "default", Name: "mill"}))
+				<-time.After(30 * time.Second)
+				cancel()
+				parts.Wait()
+				client.CloseIdleConnections()
+				require.Equal(t, []string{"default/mill true", "default/mill false"}, reconciles)
+			})
+		})
+	}
+}
+
+// TestAKindHasOneController uses a Kind for two controllers. One would take the deletions from the other.
+func TestAKindHasOneController(t *testing.T) {
+	client, err := apiclient.New(apiclient.Config{Host: "http://localhost"})
+	require.NoError(t, err)
+	m, err := shard.New(client, shard.Options{Namespace: "default", Group: "mill"})
+	require.NoError(t, err)
+	cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+	kind := shard.For(m, cached)
+	kind.Source()
+	require.PanicsWithValue(t, "shard: Kind.Source was called before; make a Kind for each controller", func() { kind.Source() })
+	kind.Reconciler(nil)
+	require.PanicsWithValue(t, "shard: Kind.Reconciler was called before; make a Kind for each controller",
+		func() { kind.Reconciler(nil) })
+	shard.For(m, cached).Reconciler(nil)
+}
+
+// TestAfterWaitsForAnotherFollower has a follower that gets its ranges later than the member. No reconcile begins
+// before, and then every object gets one.
+func TestAfterWaitsForAnotherFollower(t *testing.T) {
+	bubble(t, func(t *testing.T, s *testserver.Server) {
+		for _, name := range []string{"mill", "farm"} {
+			_, err := s.Create(maps, &corev1.ConfigMap{ObjectMeta: meta("default", name)})
+			require.NoError(t, err)
+		}
+		a := join(t, s, shard.Options{Identity: "a"}, nil)
+		client, err := apiclient.New(apiclient.Config{Host: s.URL(), Transport: s.Client().Transport})
+		require.NoError(t, err)
+		cached := informer.New(apiclient.NewTyped[*corev1.ConfigMap](client, maps, ""), informer.Options[*corev1.ConfigMap]{})
+		var children hashrange.Follower
+		removed := false
+		kind := shard.For(a.Member, cached).After(func(f hashrange.Follower) func() {
+			children = f
+			return func() { removed = true }
+		})
+		var reconciles []string
+		c := controller.New("mill", kind.Reconciler(controller.Func[api.Key](func(_ context.Context, key api.Key) (controller.Result, error) {
+			reconciles = append(reconciles, key.Name)
+			return controller.Result{}, nil
+		})), controller.Options{Workers: 1})
+		c.Watch(kind.Source())
+		ctx, cancel := context.WithCancel(t.Context())
+		var parts sync.WaitGroup
+		for _, run := range []func(context.Context) error{cached.Run, c.Run} {
+			parts.Go(func() { require.NoError(t, run(ctx)) })
+		}
+		<-time.After(time.Minute)
+		require.Empty(t, reconciles)
+		children.Follow(hashrange.All())
+		<-time.After(time.Minute)
+		require.ElementsMatch(t, []string{"mill", "farm"}, reconciles)
+		children.Follow(nil)
+		_, err = s.Edit(maps, api.Key{Namespace: "default", Name: "mill"}, func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"a": "b"}) })
+		require.NoError(t, err)
+		<-time.After(time.Minute)
+		require.Len(t, reconciles, 2)
+		children.Follow(hashrange.All())
+		<-time.After(time.Minute)
+		require.ElementsMatch(t, []string{"mill", "farm", "mill", "farm"}, reconciles)
+		cancel()
+		parts.Wait()
+		client.CloseIdleConnections()
+		require.True(t, removed)
+	})
+}
