@@ -50,21 +50,26 @@ func (r record) encode() []byte {
 	return append(out, r.data...)
 }
 
-// decodeRecord is the reverse of encode. The record shares the memory of the payload.
+// decodeRecord is the reverse of encode. The data of the record share the memory of the payload.
 func decodeRecord(payload []byte) (record, error) {
 	if len(payload) == 0 {
 		return record{}, errMalformed
 	}
 	r := record{kind: kind(payload[0])}
+	var ends [4]int // of the three texts in head
+	head := make([]byte, 0, 128)
 	rest := payload[1:]
-	for _, field := range []*string{&r.version, &r.key.Namespace, &r.key.Name} {
+	for i := range 3 {
 		length, n := binary.Uvarint(rest)
 		if n <= 0 || length > uint64(len(rest)-n) {
 			return record{}, errMalformed
 		}
-		*field = string(rest[n : n+int(length)])
+		head = append(head, rest[n:n+int(length)]...)
+		ends[i+1] = len(head)
 		rest = rest[n+int(length):]
 	}
+	texts := string(head) // one allocation for all
+	r.version, r.key.Namespace, r.key.Name = texts[:ends[1]], texts[ends[1]:ends[2]], texts[ends[2]:ends[3]]
 	r.data = rest
 	switch r.kind {
 	case put, deleted, reached, whole:

@@ -69,22 +69,22 @@ func describe(w io.Writer, t reflect.Type, seen map[reflect.Type]bool) {
 	}
 }
 
-// list is the answer of a server that lists the objects of a file. The codec decodes it, so its equal strings are
-// shared, and nothing is in memory twice.
+// list is the answer of a server that lists objects of a file. The codec decodes it, so its equal parts are shared.
 type list struct {
 	all     *newest
 	json    bool
 	items   bool // the next item is not the first
-	pending []byte
+	head    [1 + binary.MaxVarintLen64]byte
+	pending [2][]byte // what stands before the object, and the object
 	tail    string
 }
 
-// list returns the answer.
-func (o *objects) list(r *replayed) io.Reader {
-	out := &list{all: r.file.newest(r.index), json: o.mediaType == mediaJSON}
+// list returns the answer for a part of the objects.
+func (o *objects) list(r *replayed, part index) io.Reader {
+	out := &list{all: r.file.newest(part), json: o.mediaType == mediaJSON}
 	apiVersion, kind := o.resource.GroupVersion().String(), o.resource.Kind+"List"
 	if out.json {
-		out.pending = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q},"items":[`, kind, apiVersion, r.version)
+		out.pending[0] = fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":%q},"items":[`, kind, apiVersion, r.version)
 		out.tail = "]}"
 		return out
 	}
@@ -92,11 +92,11 @@ func (o *objects) list(r *replayed) io.Reader {
 	// (1), with the version (2), and the items (2).
 	meta := field(nil, 1, field(nil, 2, []byte(r.version)))
 	size := len(meta)
-	for _, p := range r.index {
+	for _, p := range part {
 		size += len(tag(nil, 2, p.length)) + p.length
 	}
-	out.pending = field([]byte("k8s\x00"), 1, field(field(nil, 1, []byte(apiVersion)), 2, []byte(kind)))
-	out.pending = append(tag(out.pending, 2, size), meta...)
+	begin := field([]byte("k8s\x00"), 1, field(field(nil, 1, []byte(apiVersion)), 2, []byte(kind)))
+	out.pending[0] = append(tag(begin, 2, size), meta...)
 	return out
 }
 
@@ -110,26 +110,39 @@ func field(dst []byte, number int, value []byte) []byte {
 }
 
 // Read implements io.Reader.
-func (l *list) Read(p []byte) (int, error) {
-	for len(l.pending) == 0 {
-		if l.all == nil {
-			return 0, io.EOF
+func (l *list) Read(p []byte) (n int, err error) {
+	for n < len(p) {
+		if len(l.pending[0]) == 0 && len(l.pending[1]) == 0 {
+			if err := l.next(); err != nil {
+				return n, err
+			}
 		}
-		_, object, err := l.all.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			l.all, l.pending = nil, append(l.pending, l.tail...)
-		case err != nil:
-			return 0, err
-		case l.json && l.items:
-			l.pending = append(append(l.pending[:0], ','), object...)
-		case l.json:
-			l.pending, l.items = append(l.pending[:0], object...), true
-		default:
-			l.pending = append(tag(l.pending[:0], 2, len(object)), object...)
+		for i, part := range l.pending {
+			copied := copy(p[n:], part)
+			l.pending[i] = part[copied:]
+			n += copied
 		}
 	}
-	n := copy(p, l.pending)
-	l.pending = l.pending[n:]
 	return n, nil
+}
+
+// next makes the next object pending, or the end of the list.
+func (l *list) next() error {
+	if l.all == nil {
+		return io.EOF
+	}
+	_, object, err := l.all.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		l.all, l.pending[0] = nil, []byte(l.tail)
+		return nil
+	case err != nil:
+		return err
+	case !l.json:
+		l.pending[0] = tag(l.head[:0], 2, len(object))
+	case l.items:
+		l.pending[0] = append(l.head[:0], ',')
+	}
+	l.pending[1], l.items = object, true
+	return nil
 }

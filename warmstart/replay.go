@@ -90,9 +90,11 @@ type replayed struct {
 // index has the newest states of the objects that exist, in the order of the file.
 type index []place
 
+// place is where the record of an object is.
 type place struct {
-	at     int64 // where the frame begins
-	length int   // of the encoded object
+	at     int64  // where the frame begins
+	stored uint32 // the length of the frame without its head
+	length int    // of the encoded object
 }
 
 func indexOf(entries map[api.Key]entry) index {
@@ -182,39 +184,58 @@ func scan(f *frames, file *logFile) (map[api.Key]entry, error) {
 					continue
 				}
 			}
-			index[r.key] = entry{place: place{at, len(r.data)}, version: r.version, gone: r.kind == deleted}
+			index[r.key] = entry{place{at, uint32(f.at - at - frameHead), len(r.data)}, r.version, r.kind == deleted}
 		}
 	}
 }
 
 // newest reads the records of an index.
 type newest struct {
-	frames
-	index index // of the records that follow
+	file   *logFile
+	index  index  // of the records that follow
+	window []byte // a part of the file, from the offset start
+	start  int64
+	buffer []byte // that the window is in
 }
 
-func (f *logFile) newest(of index) *newest {
-	section := io.NewSectionReader(f.file, 0, f.size)
-	return &newest{frames: frames{in: bufio.NewReaderSize(section, 256<<10), seal: f.seal}, index: of}
-}
+// readAhead is the number of bytes that newest reads at once.
+const readAhead = 256 << 10
+
+func (f *logFile) newest(of index) *newest { return &newest{file: f, index: of} }
 
 // next returns the payload of the next record, which is valid until the next call, and the object in it. It returns
-// io.EOF after the last one.
+// io.EOF after the last one. It does not compare checksums: the reader of the index has done that.
 func (n *newest) next() (payload, object []byte, err error) {
 	if len(n.index) == 0 {
 		return nil, nil, io.EOF
 	}
-	for {
-		payload, at, err := n.frames.next()
-		if err != nil {
+	p := n.index[0]
+	n.index = n.index[1:]
+	from := p.at + frameHead
+	if end := from + int64(p.stored); end > n.start+int64(len(n.window)) {
+		if err := n.read(from, int(p.stored)); err != nil {
 			return nil, nil, err
 		}
-		if at == n.index[0].at {
-			object = payload[len(payload)-n.index[0].length:]
-			n.index = n.index[1:]
-			return payload, object, nil
-		}
 	}
+	stored := n.window[from-n.start:][:p.stored]
+	if payload, err = n.file.seal.open(stored, p.at); err != nil {
+		return nil, nil, errMalformed
+	}
+	return payload, payload[len(payload)-p.length:], nil
+}
+
+// read moves the window. It has at least the next bytes of the file, and more if there are more.
+func (n *newest) read(from int64, least int) error {
+	if size := max(least, int(min(readAhead, n.file.size-from))); size > cap(n.buffer) {
+		n.buffer = make([]byte, size)
+	}
+	window := n.buffer[:cap(n.buffer)]
+	got, err := n.file.file.ReadAt(window, from)
+	if got < least {
+		return cmp.Or(err, io.ErrUnexpectedEOF)
+	}
+	n.window, n.start = window[:got], from
+	return nil
 }
 
 // compacted writes the newest states of a file to another one. spend is called with the bytes of each write.

@@ -55,9 +55,10 @@ type ListerWatcher[T api.Object] struct {
 	o      Options
 	log    *zap.Logger
 	objects
-	seal *sealer
-	boot string
-	lock func() error // ends the lock
+	codec *codec.Codec[T] // of the source if it says, so that objects of both share their equal parts
+	seal  *sealer
+	boot  string
+	lock  func() error // ends the lock
 
 	mu      sync.Mutex // guards the fields below
 	status  Status
@@ -102,7 +103,7 @@ func New[T api.Object](source api.ListerWatcher[T], o Options) (*ListerWatcher[T
 	}
 	w := &ListerWatcher[T]{
 		source: source, o: o, log: o.Logger, seal: seal, boot: bootID(), lock: lock,
-		objects: newObjects[T](r), budget: budget{perMinute: o.BytesPerMinute},
+		objects: newObjects[T](r), codec: codecOf(source), budget: budget{perMinute: o.BytesPerMinute},
 	}
 	if w.log == nil {
 		w.log = zap.NewNop()
@@ -159,6 +160,12 @@ func (w *ListerWatcher[T]) Metadata() api.ListerWatcher[*metav1.PartialObjectMet
 		return source.Metadata()
 	}
 	return nil
+}
+
+// Selects reports whether an object belongs to the collection, for a source of a shard. Package cachedclient uses it.
+func (w *ListerWatcher[T]) Selects(object T) bool {
+	shard, ok := w.source.(interface{ Selects(object T) bool })
+	return !ok || shard.Selects(object)
 }
 
 // List lists from the file at the first request, if the file can be used. Later it does what List of the source does.
@@ -328,33 +335,4 @@ func (w *ListerWatcher[T]) change(e api.Event[T], listing bool) {
 	if err != nil {
 		w.giveUp(err)
 	}
-}
-
-// listFile lists from the file.
-func (w *ListerWatcher[T]) listFile(
-	ctx context.Context, o api.Options[T], state *replayed, each func(T) error,
-) (metav1.ListMeta, error) {
-	n := 0
-	var refused error
-	_, err := codec.New[T](codec.Options{}).DecodeList(ctx, w.list(state), w.mediaType, w.source.Resource(),
-		api.Options[T]{ShareParts: o.ShareParts}, func(object T) error {
-			n++
-			refused = each(object)
-			return refused
-		})
-	if err == nil && n != len(state.index) {
-		err = fmt.Errorf("%d of %d objects", n, len(state.index))
-	}
-	if err == nil {
-		w.log.Info("warm start", zap.Int("objects", n), zap.String("rv", state.version))
-		state.index = nil
-		return metav1.ListMeta{ResourceVersion: state.version}, nil
-	}
-	if refused == nil && ctx.Err() == nil {
-		err = fmt.Errorf("warmstart: read %s: %w", w.o.Path, err)
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.giveUp(err)
-	}
-	return metav1.ListMeta{}, err
 }
