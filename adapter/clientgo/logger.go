@@ -10,8 +10,8 @@ import (
 )
 
 // Logger returns a logger for the Logger options of leat that writes to l. Debug entries have verbosity 4, and all
-// other entries except errors have verbosity 0. The error of an entry becomes the error of logr's Error. For the other
-// direction, zapr.NewLogger of github.com/go-logr/zapr makes a logr.Logger of leat's logger.
+// other entries except errors have verbosity 0. The error of an entry becomes the error of logr's Error. In the other
+// direction, logr.FromSlogHandler(zapslog.NewHandler(log.Core())) is a logr.Logger that writes to a logger of leat.
 //
 // The keys of an inlined object stand beside the others, and the keys after a zap.Namespace begin with its name and a
 // dot.

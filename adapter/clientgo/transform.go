@@ -42,6 +42,7 @@ func (s *transforming[T]) List(ctx context.Context, o api.Options[T], each func(
 	if s.transform == nil {
 		return s.ListerWatcher.List(ctx, o, each)
 	}
+	o.ShareParts = false // a transform may change an object, and only this one
 	reused := noteReused(&o)
 	return s.ListerWatcher.List(ctx, o, func(object T) error {
 		object, skip, err := s.apply(object, "", o, reused)
@@ -57,6 +58,7 @@ func (s *transforming[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2
 	if s.transform == nil {
 		return s.ListerWatcher.Watch(ctx, o)
 	}
+	o.ShareParts = false
 	reused := noteReused(&o)
 	return func(yield func(api.Event[T], error) bool) {
 		for event, err := range s.ListerWatcher.Watch(ctx, o) {

@@ -36,6 +36,8 @@ type Cache struct {
 	collections map[collectionKey]*collection
 	ctx         context.Context // of Start; nil before
 	ended       bool            // Start waits for the informers, so no informer may start any more
+	listing     int             // collections whose trimAfter runs
+	trimmed     uint64          // allocatedBytes at the start, or when the cache last returned memory
 }
 
 var _ cache.Cache = (*Cache)(nil)
@@ -54,7 +56,7 @@ func (c *Cache) Start(ctx context.Context) error {
 		c.mu.Unlock()
 		return errors.New("leatcache: informer already started")
 	}
-	c.ctx = ctx
+	c.ctx, c.trimmed = ctx, allocatedBytes()
 	for _, of := range c.collections {
 		c.run(of)
 	}
@@ -82,6 +84,10 @@ func (c *Cache) run(of *collection) {
 		of.start(f)
 	}
 	of.waiting = nil
+	if c.own.Hold != nil {
+		c.listing++
+		c.running.Go(func() { c.trimAfter(ctx, of) })
+	}
 	for _, s := range of.scopes {
 		c.running.Go(func() {
 			defer stop()

@@ -29,7 +29,8 @@ import (
 // value behaves as controller-runtime does.
 type Options struct {
 	// Hold decides how objects are held in memory. Packages packed and packed/zstd have implementations that keep
-	// bytes: packed.Bytes[client.Object]. Nil keeps the decoded objects.
+	// bytes: packed.Bytes[client.Object]. Nil keeps the decoded objects. If it is set, the cache returns the memory
+	// that its first lists needed to the operating system, five seconds after them (debug.FreeOSMemory).
 	Hold informer.Holding[client.Object]
 	// DropManagedFields does not cache metadata.managedFields, and asks the server to omit them. It costs less than
 	// cache.TransformStripManagedFields, because the fields are not decoded.
