@@ -101,7 +101,7 @@ func BenchmarkTap(b *testing.B) {
 	for _, mode := range []struct {
 		name   string
 		method recording.Compression
-	}{{"tap=none", nil}, {"tap=plain", recording.Plain()}, {"tap=flate", recording.Flate()}} {
+	}{{"tap=none", nil}, {"tap=plain", recording.Plain()}, {"tap=repeats", recording.Repeats()}, {"tap=flate", recording.Flate()}} {
 		b.Run(mode.name, func(b *testing.B) {
 			var body io.Reader = &around{b: stream}
 			if mode.method != nil {

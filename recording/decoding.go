@@ -13,14 +13,15 @@ import (
 // decoding decodes one stream while its records are read. The decoder runs in a coroutine, because it reads and the
 // loader feeds: it is resumed for each record, and paused when it needs more.
 type decoding[T api.Object] struct {
-	loader  *loader[T]
-	stream  *Stream
-	kind    *kind[T]
-	scope   *scopeState
-	now     time.Time // of the current record
-	initial bool      // a WatchList before its bookmark
-	broken  bool      // records are missing
-	over    bool
+	loader   *loader[T]
+	stream   *Stream
+	kind     *kind[T]
+	scope    *scopeState
+	progress *Scope
+	now      time.Time // of the current record
+	initial  bool      // a WatchList before its bookmark
+	broken   bool      // records are missing
+	over     bool
 
 	head   []byte // the beginning of the stream, until the kind is known
 	rest   []byte // of the current record

@@ -3,8 +3,8 @@
 // link it.
 //
 // Read recorder.go and tap.go for the way of the bytes to the disk, filter.go for what is hidden, format.go for the
-// file, reader.go for its records, timeline.go for the objects in them, and source.go for tests. Package replay serves
-// a recording.
+// file, reader.go for its records, timeline.go for the objects in them, and source.go and stepped.go for tests. Package
+// replay serves a recording.
 //
 // # Example
 //
@@ -31,7 +31,8 @@
 //  5. A recording that was cut at any byte, or damaged in the middle, is read as far as possible. The reader reports
 //     which bytes and which times are missing.
 //  6. A timeline has at every moment what an informer of the client had cached.
-//  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test.
+//  7. An informer of a source of a recording gets the same changes at the same fake times in every run of a test. That
+//     of a stepped source has exactly the cache that production had at each version.
 //  8. A ring keeps the changes of its last minutes and the state before them, within its bounds, and writes both to a
 //     file.
 //

@@ -140,17 +140,19 @@ func TestFramer(t *testing.T) {
 			f := framer{watch: true, protobuf: protobuf}
 			var out bytes.Buffer
 			for at := 0; at < len(stream); at += n {
-				whole, err := f.add([]byte(stream[at:min(at+n, len(stream))]))
+				first, whole, err := f.add([]byte(stream[at:min(at+n, len(stream))]))
 				require.NoError(t, err)
-				out.Write(whole)
-				end := 0
-				for _, frame := range all {
-					if end += len(frame); end == out.Len() || out.Len() == 0 {
-						end = -1
-						break
+				for _, part := range [][]byte{first, whole} {
+					out.Write(part)
+					end := 0
+					for _, frame := range all {
+						if end += len(frame); end == out.Len() || out.Len() == 0 {
+							end = -1
+							break
+						}
 					}
+					require.Equal(t, -1, end, "%d bytes are not whole frames", out.Len())
 				}
-				require.Equal(t, -1, end, "%d bytes are not whole frames", out.Len())
 			}
 			require.Equal(t, stream, out.String())
 			require.EqualValues(t, len(all), f.frames)
@@ -158,8 +160,8 @@ func TestFramer(t *testing.T) {
 		}
 	}
 	huge := framer{watch: true, protobuf: true}
-	_, err := huge.add([]byte("\x7f\xff\xff\xff"))
+	_, _, err := huge.add([]byte("\x7f\xff\xff\xff"))
 	require.NoError(t, err)
-	_, err = huge.add(make([]byte, maxRecord))
+	_, _, err = huge.add(make([]byte, maxRecord))
 	require.ErrorIs(t, err, errLargeFrame)
 }

@@ -10,54 +10,72 @@ import (
 // arrive. It keeps the beginning of a frame that is not complete.
 type framer struct {
 	watch, protobuf bool
-	tail            []byte
-	done            int    // bytes of tail that add has returned
+	tail, finished  []byte // the beginning of a frame, and the last one that began in an earlier piece
 	frames          uint64 // complete frames so far
 }
 
 var errLargeFrame = errors.New("a frame is too large")
 
-// add returns the bytes up to the end of the last complete frame. They are valid until the next call.
-func (f *framer) add(piece []byte) (whole []byte, err error) {
+// add returns whole frames: the one that earlier pieces began, and then those of this piece. Only the first one, and
+// what follows the last one, are copied. Both results are valid until the next call.
+func (f *framer) add(piece []byte) (first, whole []byte, err error) {
 	if !f.watch {
-		return piece, nil
+		return nil, piece, nil
 	}
-	f.tail = append(f.tail[:0], f.rest()...)
-	f.done = 0
-	if len(f.tail) == 0 {
-		n := f.complete(piece, 0)
-		whole, f.tail = piece[:n], append(f.tail, piece[n:]...)
-	} else {
-		from := len(f.tail)
-		f.tail = append(f.tail, piece...)
-		f.done = f.complete(f.tail, from)
-		whole = f.tail[:f.done]
+	if len(f.tail) > 0 {
+		n, complete := f.finish(piece)
+		f.tail = append(f.tail, piece[:n]...)
+		switch {
+		case len(f.tail) > maxRecord:
+			return nil, nil, errLargeFrame
+		case !complete:
+			return nil, nil, nil
+		}
+		f.frames++
+		first, piece = f.tail, piece[n:]
+		f.tail, f.finished = f.finished[:0], f.tail
 	}
-	if len(f.rest()) > maxRecord {
-		return nil, errLargeFrame
+	n := f.complete(piece)
+	if len(piece)-n > maxRecord {
+		return nil, nil, errLargeFrame
 	}
-	return whole, nil
+	f.tail = append(f.tail, piece[n:]...)
+	return first, piece[:n], nil
 }
 
 // rest returns the beginning of a frame that is not complete.
-func (f *framer) rest() []byte { return f.tail[f.done:] }
+func (f *framer) rest() []byte { return f.tail }
 
-// complete returns the number of bytes that the whole frames in b have. The bytes before from end no frame.
-func (f *framer) complete(b []byte, from int) (n int) {
+// finish returns the number of bytes of a piece that belong to the frame in tail, and whether it is then complete.
+func (f *framer) finish(piece []byte) (n int, complete bool) {
 	if !f.protobuf {
-		fresh := b[from:]
-		f.frames += uint64(bytes.Count(fresh, []byte{'\n'}))
-		if n = bytes.LastIndexByte(fresh, '\n') + 1; n > 0 {
-			n += from
+		n = bytes.IndexByte(piece, '\n') + 1
+		if n == 0 {
+			return len(piece), false
 		}
+		return n, true
+	}
+	head := append(append(make([]byte, 0, 8), f.tail[:min(4, len(f.tail))]...), piece[:min(4, len(piece))]...)
+	if len(head) < 4 {
+		return len(piece), false
+	}
+	size := 4 + int64(binary.BigEndian.Uint32(head)) - int64(len(f.tail))
+	return int(min(size, int64(len(piece)))), size <= int64(len(piece))
+}
+
+// complete returns the number of bytes that the whole frames at the beginning of b have.
+func (f *framer) complete(b []byte) (n int) {
+	if !f.protobuf {
+		n = bytes.LastIndexByte(b, '\n') + 1
+		f.frames += uint64(bytes.Count(b[:n], []byte{'\n'}))
 		return n
 	}
 	for len(b)-n >= 4 {
-		size := int(binary.BigEndian.Uint32(b[n:]))
-		if size > len(b)-n-4 {
+		size := int64(binary.BigEndian.Uint32(b[n:]))
+		if size > int64(len(b)-n-4) {
 			break
 		}
-		n += 4 + size
+		n += 4 + int(size)
 		f.frames++
 	}
 	return n

@@ -18,7 +18,7 @@ import (
 
 // ReadOptions are the options of a Reader. The zero value is useful.
 type ReadOptions struct {
-	// Compressions are methods besides Plain and Flate.
+	// Compressions are methods besides Plain, Flate and Repeats.
 	Compressions []Compression
 }
 
@@ -108,7 +108,7 @@ func NewReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
 }
 
 func newReader(from io.ReaderAt, size int64, o ReadOptions) (*Reader, error) {
-	r := &Reader{from: from, size: size, methods: append(methods{Plain(), Flate()}, o.Compressions...), streams: map[uint64]*Stream{}}
+	r := &Reader{from: from, size: size, methods: append(methods{Plain(), Flate(), Repeats()}, o.Compressions...), streams: map[uint64]*Stream{}}
 	head, err := r.read(0, min(size, headerSize))
 	if err != nil {
 		return nil, err

@@ -24,7 +24,7 @@ const (
 
 // Options are the options of a Recorder. The zero value is useful.
 type Options struct {
-	// Compression compresses blocks. Nil means Flate for a file, and Plain for a ring.
+	// Compression compresses blocks. Nil means Repeats for a file, and Flate for the dumps of a ring.
 	Compression Compression
 	// Redact names values that are replaced by hashes before they are written, besides those of Secrets: their data,
 	// and their annotations. A resource with redactions is requested as JSON, because protobuf does not name fields.
@@ -150,7 +150,7 @@ func New(w io.Writer, o Options) (*Recorder, error) {
 	}
 	method := o.Compression
 	if method == nil {
-		method = Flate()
+		method = Repeats()
 	}
 	r.sink = newWriter(&counted{w, &r.written}, method, time.Now())
 	return r, nil

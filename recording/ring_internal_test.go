@@ -160,3 +160,46 @@ func TestKindOfJSON(t *testing.T) {
 		require.Equal(t, want, jsonKind([]byte(text)), text)
 	}
 }
+
+// TestARingWaitsForTheNextPage gets the pages of a list with pauses, while a watch of another resource goes on. No
+// segment begins between the pages. A client that never requests a next page delays a segment for a minute at most.
+func TestARingWaitsForTheNextPage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := newRingSink(RingOptions{Dir: t.TempDir(), MaxAge: 10 * time.Second, MaxBytes: 1 << 30}, &atomic.Uint64{})
+		require.NoError(t, err)
+		stream := func(id uint64, plural string, watch bool, options map[string]string) {
+			r.opened(&Stream{ID: id, At: time.Now(), Version: "v1", Plural: plural, Watch: watch, Code: 200, ContentType: typeJSON, Options: options})
+		}
+		event := func() {
+			<-time.After(2 * time.Second)
+			r.data(1, time.Now(), []byte(`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1","metadata":{"resourceVersion":"8"}}}`+"\n"))
+		}
+		stream(1, "nodes", true, nil)
+		page := func(id uint64, options map[string]string) {
+			stream(id, "pods", false, options)
+			r.data(id, time.Now(), []byte(`{}`))
+			r.ended(Ended, id, time.Now())
+		}
+		page(2, map[string]string{"limit": "1"})
+		before := len(r.segments)
+		event()
+		page(3, map[string]string{"limit": "1", "continue": "true"})
+		event()
+		require.Len(t, r.segments, before)
+		stream(4, "pods", true, nil) // after the last page
+		event()
+		require.Len(t, r.segments, before+1)
+		require.True(t, r.segments[0].whole)
+		page(5, map[string]string{"limit": "1"})
+		before = r.next
+		for range 29 {
+			event()
+		}
+		require.Equal(t, before, r.next)
+		for range 3 {
+			event()
+		}
+		require.Greater(t, r.next, before)
+		require.NoError(t, r.close())
+	})
+}

@@ -17,6 +17,7 @@ type ringSink struct {
 	next     int
 	streams  map[uint64]*openStream // that are open
 	pending  map[uint64]bool        // lists and initial events that are not complete
+	paging   map[scope]time.Time    // of each scope whose next page may follow: when the last page ended
 	uses     map[scope]time.Time    // of each scope: when a request for it last began or ended
 	over     bool
 	err      error // the first one; nothing is written after it
@@ -34,7 +35,7 @@ type segment struct {
 }
 
 func newRingSink(o RingOptions, written *atomic.Uint64) (*ringSink, error) {
-	r := &ringSink{o: o, written: written, streams: map[uint64]*openStream{}, pending: map[uint64]bool{}, uses: map[scope]time.Time{}}
+	r := &ringSink{o: o, written: written, streams: map[uint64]*openStream{}, pending: map[uint64]bool{}, paging: map[scope]time.Time{}, uses: map[scope]time.Time{}}
 	var err error
 	if r.base, err = newBase(o.Dir); err == nil {
 		err = r.begin(time.Now())
@@ -72,6 +73,7 @@ func (r *ringSink) opened(s *Stream) {
 	w.opened(s)
 	r.streams[s.ID] = w.open[s.ID]
 	r.uses[use(s)] = s.At
+	delete(r.paging, use(s)) // this is the next page, or the watch after the last one
 	if !s.Watch || s.Options["sendInitialEvents"] == "true" {
 		r.pending[s.ID] = true
 	}
@@ -105,21 +107,37 @@ func (r *ringSink) ended(kind RecordKind, id uint64, at time.Time) {
 	r.current().w.ended(kind, id, at)
 	delete(r.streams, id)
 	delete(r.pending, id)
-	if o.Options["limit"] == "" && o.Options["continue"] == "" { // the next page may follow
-		r.rotate(at)
+	if (kind == Ended || kind == Closed) && !o.Watch && (o.Options["limit"] != "" || o.Options["continue"] != "") {
+		r.paging[use(o.Stream)] = at
+		return
 	}
+	r.rotate(at)
+}
+
+// pageWait is the time in which a client requests the next page of a list. A client that only lists never says that it
+// has the last one.
+const pageWait = time.Minute
+
+// complete reports whether no list is between its first and its last byte.
+func (r *ringSink) complete(at time.Time) bool {
+	for key, since := range r.paging {
+		if at.Sub(since) > pageWait {
+			delete(r.paging, key)
+		}
+	}
+	return len(r.pending)+len(r.paging) == 0
 }
 
 // rotate begins a new segment if the current one is full. One that is only old waits for the end of a list.
 func (r *ringSink) rotate(at time.Time) {
 	s := r.current()
-	old := at.Sub(s.begin) >= r.o.MaxAge/ringSegments && len(r.pending) == 0
+	old := at.Sub(s.begin) >= r.o.MaxAge/ringSegments && r.complete(at)
 	if s.w.offset < r.o.MaxBytes/ringSegments && !old {
 		return
 	}
 	r.fail(s.w.close())
 	r.fail(s.file.Close())
-	s.size, s.end, s.whole, s.file, s.w = s.w.offset, at, len(r.pending) == 0, nil, nil
+	s.size, s.end, s.whole, s.file, s.w = s.w.offset, at, r.complete(at), nil, nil
 	if r.err == nil {
 		r.fail(r.begin(at))
 	}

@@ -2,15 +2,11 @@ package recording
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
-	"slices"
-	"strings"
+	"sort"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/leatproject/leat/api"
 )
@@ -20,36 +16,27 @@ import (
 // same. Make one with NewSource. It implements api.ListerWatcher[T], without selectors, pages and WatchLists. It does
 // not repeat the failures of the recorded connection.
 type Source[T api.Object] struct {
-	resource  api.Resource
-	namespace string
-	first     []Change[T] // the state at the beginning, by key
-	later     []Change[T] // in the order of their versions
-	start     time.Time   // of the source
-	begin     time.Time   // of the recording
+	recorded[T]
+	after []time.Duration // of each later change: the time since the beginning of the recording
+	start time.Time       // of the source
 }
+
+// apart is the pause between changes that the client received at once. On fake time, an informer and its controller
+// finish one before the next, so that no race decides the order of their work.
+const apart = time.Microsecond
 
 // NewSource returns a source of a resource of a timeline, in one namespace or, if that is empty, in all. The source
 // begins now, with the state of the first list; the changes after it follow with their pauses. Sources that begin at
 // the same time agree about the time of the recording.
 func NewSource[T api.Object](t *Timeline[T], r api.Resource, namespace string) *Source[T] {
-	s := &Source[T]{resource: r, namespace: namespace, start: time.Now(), begin: t.listed}
-	for _, c := range t.Ordered() {
-		switch {
-		case c.Resource.GroupVersionResource() != r.GroupVersionResource() || namespace != "" && c.Key.Namespace != namespace:
-		case c.Initial:
-			s.first = append(s.first, c)
-		default:
-			s.later = append(s.later, c)
-		}
+	s := &Source[T]{recorded: recordedOf(t, r, namespace), start: time.Now()}
+	last := -apart
+	for _, c := range s.later {
+		last = max(c.Time.Sub(t.listed), last+apart)
+		s.after = append(s.after, last)
 	}
 	return s
 }
-
-// Resource returns the resource of the source.
-func (s *Source[T]) Resource() api.Resource { return s.resource }
-
-// Namespace returns the namespace of the source, or "" for all.
-func (s *Source[T]) Namespace() string { return s.namespace }
 
 // End returns the time of the last change in the life of the source.
 func (s *Source[T]) End() time.Time {
@@ -60,126 +47,40 @@ func (s *Source[T]) End() time.Time {
 }
 
 // due returns the time of a later change in the life of the source.
-func (s *Source[T]) due(i int) time.Time { return s.start.Add(max(0, s.later[i].Time.Sub(s.begin))) }
-
-var errSelectors = errors.New("recording: a Source has no selectors; it has what was recorded")
-
-// check refuses what the source cannot do.
-func (s *Source[T]) check(verb string, o metav1.ListOptions) error {
-	if o.LabelSelector != "" || o.FieldSelector != "" {
-		return fmt.Errorf("%s %s: %w", verb, s.resource, errSelectors)
-	}
-	return nil
-}
+func (s *Source[T]) due(i int) time.Time { return s.start.Add(s.after[i]) }
 
 // List passes the present objects to each, ordered by key. The options except selectors have no effect.
 func (s *Source[T]) List(ctx context.Context, o api.Options[T], each func(T) error) (metav1.ListMeta, error) {
-	if err := s.check("list", o.ListOptions); err != nil {
-		return metav1.ListMeta{}, err
-	}
-	state := map[api.Key]Change[T]{}
-	version := "1"
-	apply := func(c Change[T]) {
-		if order, ok := api.CompareVersions(c.ResourceVersion, version); !ok || order > 0 {
-			version = c.ResourceVersion
-		}
-		if state[c.Key] = c; c.Type == watch.Deleted {
-			delete(state, c.Key)
-		}
-	}
-	for _, c := range s.first {
-		apply(c)
-	}
 	now := time.Now()
-	for i, c := range s.later {
-		if s.due(i).After(now) {
-			break
-		}
-		apply(c)
-	}
-	keys := make([]api.Key, 0, len(state))
-	for key := range state {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, func(a, b api.Key) int { return strings.Compare(a.String(), b.String()) })
-	for _, key := range keys {
-		err := ctx.Err()
-		var object T
-		if err == nil {
-			object, err = state[key].Object()
-		}
-		if err == nil {
-			err = each(object)
-		}
-		if err != nil {
-			return metav1.ListMeta{}, fmt.Errorf("list %s: %w", s.resource, err)
-		}
-	}
-	return metav1.ListMeta{ResourceVersion: version}, nil
+	passed := sort.Search(len(s.later), func(i int) bool { return s.due(i).After(now) })
+	return s.list(ctx, o, passed, "1", each)
 }
 
 // Watch yields the changes after a version when they are due. After the last one, the watch stays open until its
 // timeout.
 func (s *Source[T]) Watch(ctx context.Context, o api.Options[T]) iter.Seq2[api.Event[T], error] {
-	return func(yield func(api.Event[T], error) bool) {
-		err := s.check("watch", o.ListOptions)
-		if err == nil && o.SendInitialEvents != nil {
-			err = api.ErrNoWatchList
-		}
-		if err == nil {
-			err = s.watch(ctx, o, yield)
-		}
-		if err != nil {
-			yield(api.Event[T]{}, err)
-		}
-	}
+	return s.watched(o, func(yield func(api.Event[T], error) bool) error { return s.watch(ctx, o, yield) })
 }
 
 func (s *Source[T]) watch(ctx context.Context, o api.Options[T], yield func(api.Event[T], error) bool) error {
-	var end <-chan time.Time
-	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
-		timeout := time.NewTimer(time.Duration(*o.TimeoutSeconds) * time.Second)
-		defer timeout.Stop()
-		end = timeout.C
-	}
-	if o.OnOpen != nil {
-		o.OnOpen()
-	}
+	end, stop := timeout(o)
+	defer stop()
 	next := time.NewTimer(0)
 	defer next.Stop()
 	for i, c := range s.later {
 		if order, ok := api.CompareVersions(c.ResourceVersion, o.ResourceVersion); ok && order <= 0 {
 			continue
 		}
-		if wait := time.Until(s.due(i)); wait > 0 {
-			next.Reset(wait)
-			if ended, err := s.wait(ctx, o.OnWait, next.C, end); ended {
+		if pause := time.Until(s.due(i)); pause > 0 {
+			next.Reset(pause)
+			if ended, err := wait(ctx, o.OnWait, next.C, end); ended {
 				return err
 			}
 		}
-		object, err := c.Object()
-		if err != nil {
-			return fmt.Errorf("watch %s: %w", s.resource, err)
-		}
-		if !yield(api.Event[T]{Type: c.Type, Object: object, ResourceVersion: c.ResourceVersion}, nil) {
-			return nil
+		if more, err := s.send(o, c, yield); !more {
+			return err
 		}
 	}
-	_, err := s.wait(ctx, o.OnWait, nil, end)
+	_, err := wait[time.Time](ctx, o.OnWait, nil, end)
 	return err
-}
-
-// wait waits for the next change. ended reports that the watch ends instead.
-func (s *Source[T]) wait(ctx context.Context, onWait func(), next, end <-chan time.Time) (ended bool, err error) {
-	if onWait != nil {
-		onWait()
-	}
-	select {
-	case <-next:
-		return false, nil
-	case <-end:
-		return true, nil
-	case <-ctx.Done():
-		return true, ctx.Err()
-	}
 }

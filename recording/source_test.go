@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/cache"
@@ -133,6 +134,47 @@ func TestAReconcilerRunsAgainstARecording(t *testing.T) {
 	}
 }
 
+// TestASourceDropsManagedFields lists and watches with and without them.
+func TestASourceDropsManagedFields(t *testing.T) {
+	managed := func(manager string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "web", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: manager}},
+		}}
+	}
+	file := record(t, testserver.Options{}, recording.Options{}, func(r *rig) {
+		_, err := r.server.Create(pods, managed("first"))
+		require.NoError(r, err)
+		follow(r, pods, informer.Options[*corev1.Pod]{KeepManagedFields: true})
+		pause(time.Second)
+		_, err = r.server.Update(pods, managed("second"))
+		require.NoError(r, err)
+		pause(time.Second)
+	})
+	timeline, err := recording.Load[*corev1.Pod](opened(t, file), nil)
+	require.NoError(t, err)
+	for _, drop := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			source := recording.NewSource(timeline, pods, "")
+			o := api.Options[*corev1.Pod]{DropManagedFields: drop}
+			seen := 0
+			meta, err := source.List(t.Context(), o, func(p *corev1.Pod) error {
+				require.Equal(t, drop, len(p.ManagedFields) == 0)
+				seen++
+				return nil
+			})
+			require.NoError(t, err)
+			o.ResourceVersion = meta.ResourceVersion
+			for e, err := range source.Watch(t.Context(), o) {
+				require.NoError(t, err)
+				require.Equal(t, drop, len(e.Object.ManagedFields) == 0)
+				seen++
+				break
+			}
+			require.Equal(t, 2, seen)
+		})
+	}
+}
+
 // TestASourceHasNoSelectors refuses what a recording cannot answer.
 func TestASourceHasNoSelectors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -140,9 +182,9 @@ func TestASourceHasNoSelectors(t *testing.T) {
 		o := api.Options[*corev1.Pod]{}
 		o.LabelSelector = "a=b"
 		_, err := source.List(t.Context(), o, nil)
-		require.EqualError(t, err, "list pods: recording: a Source has no selectors; it has what was recorded")
+		require.EqualError(t, err, "list pods: recording: a source has no selectors; it has what was recorded")
 		for _, err := range source.Watch(t.Context(), o) {
-			require.ErrorContains(t, err, "watch pods: recording: a Source has no selectors")
+			require.ErrorContains(t, err, "watch pods: recording: a source has no selectors")
 		}
 		seconds, opened := int64(60), 0
 		o = api.Options[*corev1.Pod]{OnOpen: func() { opened++ }}

@@ -172,12 +172,15 @@ func (t *tap) add(e tapped, data []byte) (err error) {
 		}
 	}
 	before := t.framer.frames
-	if data, err = t.framer.add(data); err != nil {
+	first, rest, err := t.framer.add(data)
+	if err != nil {
 		return err
 	}
 	t.recorder.events.Add(t.framer.frames - before)
-	if len(data) > 0 {
-		t.recorder.sink.data(t.ID, e.at, data)
+	for _, whole := range [][]byte{first, rest} {
+		if len(whole) > 0 {
+			t.recorder.sink.data(t.ID, e.at, whole)
+		}
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type Timeline[T api.Object] struct {
 	listed      time.Time // of the last initial change; that of the first record if there is no such change
 	changes     []Change[T]
 	resources   []api.Resource
+	scopes      []*Scope
 	notes       []string
 }
 
@@ -84,6 +85,11 @@ func Load[T api.Object](r *Reader, want func(*Stream) bool) (*Timeline[T], error
 		}
 		c.Resource = l.kinds[c.Resource].resource
 	}
+	for _, sc := range l.timeline.scopes {
+		if k := l.kinds[sc.Resource]; k != nil { // otherwise all requests were refused
+			sc.Resource = k.resource
+		}
+	}
 	return &l.timeline, nil
 }
 
@@ -123,6 +129,9 @@ func (t *Timeline[T]) Ordered() []Change[T] {
 // no object and no list of the resource.
 func (t *Timeline[T]) Resources() []api.Resource { return t.resources }
 
+// Scopes returns what the client followed, in the order of the first requests.
+func (t *Timeline[T]) Scopes() []*Scope { return t.scopes }
+
 // Notes says what the changes do not show, one line each: lost parts of watches, and objects that cannot be decoded.
 func (t *Timeline[T]) Notes() []string { return t.notes }
 
@@ -160,6 +169,8 @@ type loader[T api.Object] struct {
 	order    []*kind[T]
 	epoch    int
 	only     bool // only the state of the scopes is wanted, and no change
+
+	progresses map[scope]*Scope // by use
 }
 
 // kind is what the loader knows of a resource.
@@ -181,13 +192,13 @@ type scopeState struct {
 	kind    string          // of the objects; a ring needs it
 }
 
-// newLoader returns a loader. packed may be nil; it gets each object that is read.
-func newLoader[T api.Object](packed func(*codec.Packed)) *loader[T] {
+// newLoader returns a loader. keep may be nil; see codec.Packer.Codec.
+func newLoader[T api.Object](keep func(p *codec.Packed, plain []byte)) *loader[T] {
 	l := &loader[T]{
 		packer: codec.NewPacker[T](codec.Options{MaxObjectBytes: maxRecord}), streams: map[uint64]*decoding[T]{},
-		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{},
+		scopes: map[scope]*scopeState{}, kinds: map[api.Resource]*kind[T]{}, progresses: map[scope]*Scope{},
 	}
-	l.codec = l.packer.Codec(packed)
+	l.codec = l.packer.Codec(keep)
 	return l
 }
 
@@ -212,6 +223,7 @@ func (l *loader[T]) record(rec Record) {
 		return
 	}
 	d.now = rec.Time
+	defer func() { d.progress.mark(rec.Time, len(rec.Data), d.scope) }()
 	if rec.Gap && !d.broken {
 		d.broken = true
 		if rec.Stream.Watch {
@@ -221,6 +233,9 @@ func (l *loader[T]) record(rec Record) {
 			d.end(errBrokenList)
 			return
 		}
+	}
+	if rec.Kind != Data {
+		d.progress.ended(d.stream, rec.Kind)
 	}
 	switch rec.Kind {
 	case Data:
@@ -240,7 +255,10 @@ var errBrokenList = errors.New("the answer is not complete")
 
 func (l *loader[T]) open(rec Record) {
 	s := rec.Stream
+	progress := l.progress(s)
+	progress.opened(s)
 	if s.Note != "" {
+		progress.mark(rec.Time, 0, nil)
 		if s.Code == 200 || s.Code == 101 {
 			l.note("a request for %s has no data: %s", s.Resource(), s.Note)
 		}
@@ -259,7 +277,8 @@ func (l *loader[T]) open(rec Record) {
 		l.scopes[s.scope()] = sc
 		k.scopes = append(k.scopes, sc)
 	}
-	d := &decoding[T]{loader: l, stream: s, kind: k, scope: sc, now: rec.Time, broken: rec.Gap}
+	d := &decoding[T]{loader: l, stream: s, kind: k, scope: sc, progress: progress, now: rec.Time, broken: rec.Gap}
+	defer progress.mark(rec.Time, 0, sc)
 	d.initial = s.Watch && s.Options["sendInitialEvents"] == "true"
 	l.streams[s.ID] = d
 	d.start()
@@ -275,6 +294,7 @@ func (l *loader[T]) stop() {
 // event applies an event of a watch.
 func (d *decoding[T]) event(e api.Event[*codec.Packed]) {
 	sc := d.scope
+	d.progress.event(e.Type == watch.Bookmark)
 	if e.Type == watch.Bookmark {
 		if e.InitialEventsEnd && d.initial {
 			d.initial = false
@@ -318,6 +338,7 @@ func (d *decoding[T]) list(items []*codec.Packed, version string) {
 		}
 		d.loader.epoch++
 	}
+	d.progress.listed(d.stream)
 	before := sc.objects
 	sc.objects = make(map[api.Key]*codec.Packed, len(items))
 	initial := !sc.synced
