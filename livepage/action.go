@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 )
 
 // Action is a button of the view Lab, for programs that are made for experiments. Only a Handler with debug has it. A
@@ -39,6 +40,46 @@ func (p *Page) Offer(actions ...Action) {
 		}
 		p.actions = append(p.actions, &a)
 	}
+}
+
+// The stages of the pipeline in front of which work can be held back; see Held.
+const (
+	StageFIFO      = "fifo"
+	StageHandlers  = "handlers"
+	StageWorkqueue = "queue"
+	StageWorkers   = "workers"
+)
+
+// Held is work that a program for experiments holds back in front of a stage.
+type Held struct {
+	Stage string    // one of the constants
+	What  string    // a few words, such as: the event ADDED of pods shop/web
+	Since time.Time // when it began to wait
+}
+
+// ShowHeld shows the work that the program holds back: in the pipeline of the view Lab, and in a list below it. waiting
+// returns it in the order in which it will go on. A request calls it, so it must not block.
+func (p *Page) ShowHeld(waiting func() []Held) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held = waiting
+}
+
+// heldState is work that is held back, in JSON.
+type heldState struct {
+	Stage string `json:"stage"`
+	What  string `json:"what"`
+	Since int64  `json:"since"` // milliseconds since 1970
+}
+
+func heldStates(waiting func() []Held) []heldState {
+	all := []heldState{}
+	if waiting != nil {
+		for _, h := range waiting() {
+			all = append(all, heldState{h.Stage, h.What, h.Since.UnixMilli()})
+		}
+	}
+	return all
 }
 
 // action returns the action with a name, or nil. The caller holds the lock.

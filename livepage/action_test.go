@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -76,8 +77,18 @@ func TestActionsNeedDebug(t *testing.T) {
 		t.Error("it ran")
 		return "", nil
 	}})
-	require.Contains(t, send(p, false, http.MethodGet, "/state").Body.String(), `"lab":false`)
-	for method, path := range map[string]string{http.MethodGet: "/actions", http.MethodPost: "/actions/grind"} {
+	p.ShowHeld(func() []livepage.Held { return []livepage.Held{{What: "secret"}} })
+	p.Guide(livepage.Walkthrough{
+		Title:   "secret",
+		Restart: func(context.Context) error { t.Error("it began"); return nil },
+		Printed: func() []string { return []string{"secret"} },
+	})
+	state := send(p, false, http.MethodGet, "/state").Body.String()
+	require.Contains(t, state, `"lab":false`)
+	require.NotContains(t, state, "secret")
+	for path, method := range map[string]string{
+		"/actions": http.MethodGet, "/actions/grind": http.MethodPost, "/walkthrough": http.MethodGet, "/walkthrough/next": http.MethodPost,
+	} {
 		w := send(p, false, method, path, body(`{}`))
 		require.Equal(t, 403, w.Code)
 		require.Contains(t, w.Body.String(), "livepage: this page has no actions; see AdminOptions.Debug")
@@ -104,4 +115,63 @@ type slowWriter struct {
 func (w slowWriter) Write(b []byte) (int, error) {
 	w.during()
 	return w.ResponseRecorder.Write(b)
+}
+
+func TestHeld(t *testing.T) {
+	p := newPage(t, livepage.Options{})
+	require.Contains(t, send(p, true, http.MethodGet, "/state").Body.String(), `"held":[]`)
+	p.ShowHeld(func() []livepage.Held {
+		return []livepage.Held{{Stage: livepage.StageWorkers, What: "the key a/b", Since: time.UnixMilli(1700)}}
+	})
+	require.Contains(t, send(p, true, http.MethodGet, "/state").Body.String(), `"held":[{"stage":"workers","what":"the key a/b","since":1700}]`)
+}
+
+func TestWalkthrough(t *testing.T) {
+	p := newPage(t, livepage.Options{})
+	w := send(p, true, http.MethodGet, "/walkthrough")
+	require.Equal(t, 404, w.Code)
+	require.Contains(t, w.Body.String(), "this program has no walkthrough")
+	var printed []string
+	restarts := 0
+	var broken error
+	p.Guide(livepage.Walkthrough{
+		Title: "Flour", Text: "From *grain*.",
+		Steps: []livepage.Step{
+			{Title: "Grind", Text: "It is ground.", Do: func(context.Context) error {
+				printed = append(printed, "flour")
+				return broken
+			}},
+			{Title: "Bake", Text: "It is baked."},
+		},
+		Restart: func(context.Context) error {
+			restarts++
+			printed = nil
+			return broken
+		},
+		Printed: func() []string { return printed },
+	})
+	step := func(first string) string {
+		return `[{"title": "Grind", "text": "It is ground.", "printed": "` + first + `"}, {"title": "Bake", "text": "It is baked.", "printed": ""}]`
+	}
+	state := func(taken, first string) string {
+		return `{"title": "Flour", "text": "From *grain*.", "taken": ` + taken + `, "steps": ` + step(first) + `}`
+	}
+	require.JSONEq(t, state("0", ""), send(p, true, http.MethodGet, "/walkthrough").Body.String())
+	for _, c := range [][2]string{{"1", "flour"}, {"2", "flour"}, {"2", "flour"}} {
+		w := send(p, true, http.MethodPost, "/walkthrough/next", body(`{}`))
+		require.Equal(t, 200, w.Code)
+		require.JSONEq(t, state(c[0], c[1]), w.Body.String())
+	}
+	require.Equal(t, 1, restarts)
+	require.JSONEq(t, state("0", ""), send(p, true, http.MethodPost, "/walkthrough/restart", body(`{}`)).Body.String())
+	require.Equal(t, 404, send(p, true, http.MethodPost, "/walkthrough/back", body(`{}`)).Code)
+	broken = errors.New("no wind")
+	for _, move := range []string{"next", "restart"} {
+		w := send(p, true, http.MethodPost, "/walkthrough/"+move, body(`{}`))
+		require.Equal(t, 422, w.Code)
+		require.Contains(t, w.Body.String(), "no wind")
+	}
+	foreign := send(p, true, http.MethodPost, "/walkthrough/next", body(`{}`), func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") })
+	require.Equal(t, 403, foreign.Code)
+	require.Panics(t, func() { p.Guide(livepage.Walkthrough{}) })
 }

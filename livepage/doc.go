@@ -1,7 +1,7 @@
 // Package livepage is a web page that shows a running program: the streams of its informers, the batches, the caches,
 // the handlers, the queues, the workers, the leader and the health checks, with charts of the last minutes. It also
-// shows one object: its states, what changed, and its reconciles with their causes. Only programs that import the
-// package link it.
+// shows one object: its states, what changed, and its reconciles with their causes. A program for experiments adds
+// buttons and a walkthrough. Only programs that import the package link it.
 //
 // # Example
 //
@@ -13,13 +13,13 @@
 //
 // # Promises
 //
-//  1. Without a viewer, the page has no goroutine and no hook in the program. A request begins the measurements, and
-//     they end 15 seconds after the last one.
+//  1. Without a viewer and without a pinned object, the page has no goroutine and no hook in the program. A request
+//     begins the measurements, and they end 15 seconds after the last one.
 //  2. The page answers only clients on this machine, under localhost or an IP address, and never a web page of another
 //     origin. A proxy or a sidecar on loopback counts as such a client, wherever its own clients are.
 //  3. A browser that shows the page runs only its own files, and sends requests only to its own origin.
-//  4. Keys, objects, actions, the texts of errors, and the names of replicas are only in the answers of a Handler with
-//     debug. The values of the data and the annotations of Secrets are in no answer.
+//  4. Keys, objects, actions, walkthroughs, the texts of errors, and the names of replicas are only in the answers of a
+//     Handler with debug. The values of the data and the annotations of Secrets are in no answer.
 //  5. The page changes nothing in the program, except by actions that the program offers. Its memory does not grow with
 //     the time that a program runs.
 //  6. The page remembers at most 16 objects, with at most 256 KiB of states and 64 reconciles each: those that somebody

@@ -74,6 +74,8 @@ type version struct {
 	Unknown  bool            `json:"finalStateUnknown,omitempty"`
 	Object   json.RawMessage `json:"object,omitempty"`
 	Omitted  string          `json:"omitted,omitempty"` // why there is no object
+	// Earlier says that the state before, which the page took from the cache, is newer. Its own change follows.
+	Earlier bool `json:"earlier,omitempty"`
 }
 
 // reconcile is a reconcile of the object, or one that it caused. The names are those of /debug/why/.
@@ -269,9 +271,13 @@ func (f *follower) refresh(o *followed, s *shownInformer) (cached bool) {
 func (o *followed) add(v version, object api.Object) {
 	o.sequence++
 	v.Sequence = o.sequence
-	if n := len(o.versions) - 1; n >= 0 && o.versions[n].Type == typeCached && o.versions[n].Version == v.Version {
-		o.bytes -= len(o.versions[n].Object) // now the page knows how the state came
-		o.versions = o.versions[:n]
+	if n := len(o.versions) - 1; n >= 0 && o.versions[n].Type == typeCached && v.Type != typeCached {
+		order, ok := api.CompareVersions(v.Version, o.versions[n].Version)
+		v.Earlier = ok && order < 0
+		if v.Earlier || v.Version == o.versions[n].Version {
+			o.bytes -= len(o.versions[n].Object) // now the page knows how the state came, or will know it
+			o.versions = o.versions[:n]
+		}
 	}
 	text, err := render(o.resource, object)
 	switch {

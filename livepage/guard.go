@@ -55,8 +55,8 @@ var contentTypes = map[string]string{
 	".svg": "image/svg+xml", "LICENSE": "text/plain; charset=utf-8",
 }
 
-// serveAssets adds a path for each file, and "/" for the document.
-func serveAssets(mux *http.ServeMux) {
+// serveAssets adds a path for each file, and "/" for the document, which is a file without its .html.
+func serveAssets(mux *http.ServeMux, document string) {
 	files, err := assets.ReadDir("assets")
 	if err != nil {
 		panic(err) // the files are part of the binary
@@ -68,8 +68,10 @@ func serveAssets(mux *http.ServeMux) {
 			panic(err)
 		}
 		path := "/" + name
-		if name == "index.html" {
-			path = "/{$}"
+		if title, ok := strings.CutSuffix(name, ".html"); ok {
+			if path = "/{$}"; title != document {
+				continue
+			}
 		}
 		kind := contentTypes[name[strings.LastIndexByte(name, '.'):]]
 		if kind == "" {

@@ -45,3 +45,30 @@ func TestRefreshIgnoresOlderVersions(t *testing.T) {
 		require.Len(t, o.versions, c.states, "%s in the cache after %s", c.cached, c.last)
 	}
 }
+
+// TestAStateBeforeItsChange reads a state from the cache before the hook brings it, and one that is older. Each state
+// is there once, in order.
+func TestAStateBeforeItsChange(t *testing.T) {
+	o := &followed{resource: api.Resource{Version: "v1", Plural: "pods"}}
+	pod := func(version string) api.Object {
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "web", ResourceVersion: version}}
+	}
+	change := func(version string) { o.add(updated(version), pod(version)) }
+	o.seen(pod("5"))
+	change("6")
+	o.seen(pod("8")) // the hooks of 7 and 8 have not run yet
+	change("7")
+	require.True(t, o.versions[2].Earlier)
+	change("8")
+	require.False(t, o.versions[3].Earlier)
+	var versions []string
+	size := 0
+	for _, v := range o.versions {
+		versions = append(versions, v.Type+" "+v.Version)
+		size += len(v.Object)
+	}
+	require.Equal(t, []string{"Cached 5", "Updated 6", "Updated 7", "Updated 8"}, versions)
+	require.Equal(t, size, o.bytes)
+}
+
+func updated(v string) version { return version{Type: "Updated", Version: v} }

@@ -84,10 +84,11 @@ type answer struct {
 			Text string
 		}
 	}
+	Electors  []electorAnswer
 	Informers []struct {
 		Name, Phase, Version, Error string
 		Running, Synced, Failing    bool
-		Objects                     int
+		Objects, Bytes, Sampled     int
 		Batches, Changes            uint64
 		Stored                      histogram
 		Handlers                    []struct {
@@ -114,6 +115,12 @@ type answer struct {
 		Name  string
 		Stats cachedclient.GateStats
 	}
+}
+
+type electorAnswer struct {
+	Name                    string
+	Leads                   bool
+	Lease, Leader, Identity string
 }
 
 type histogram struct {
@@ -214,6 +221,8 @@ func TestState(t *testing.T) {
 		require.True(t, i.Synced)
 		require.Equal(t, 1, i.Objects)
 		require.NotEmpty(t, i.Version)
+		require.Equal(t, 1, i.Sampled)
+		require.Greater(t, i.Bytes, 50)
 		require.Equal(t, "grinder: configmaps", i.Handlers[0].Name)
 		require.Equal(t, "grinder", k.Name)
 		require.Equal(t, 1, k.Stats.ActiveWorkers)
@@ -390,6 +399,37 @@ func TestDebug(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// TestElectors has two replicas in one process.
+func TestElectors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w := newPage(t, livepage.Options{}), newWorld(t)
+		lead := map[string]context.CancelFunc{}
+		for _, name := range []string{"first", "second"} {
+			e, err := leaderelection.New(w.client, leaderelection.Options{Namespace: "default", Name: "mill", Identity: name})
+			require.NoError(t, err)
+			register(t, p, name, e)
+			ctx, cancel := context.WithCancel(t.Context())
+			lead[name] = cancel
+			start(t, func(end context.Context) error {
+				context.AfterFunc(end, cancel)
+				return e.Run(ctx, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			})
+			<-time.After(time.Second)
+		}
+		a := look(t, p, true)
+		require.Equal(t, "first", a.Leader.Leader)
+		require.Len(t, a.Electors, 2)
+		require.True(t, a.Electors[0].Leads)
+		require.Equal(t, electorAnswer{Name: "second", Lease: "default/mill", Leader: "first", Identity: "second"}, a.Electors[1])
+		lead["first"]()
+		<-time.After(10 * time.Second)
+		a = look(t, p, true)
+		require.True(t, a.Leader.Leads)
+		require.Equal(t, "second", a.Leader.Leader)
+		require.Equal(t, []electorAnswer{{Name: "elector 1"}, {Name: "elector 2", Leads: true}}, look(t, p, false).Electors)
 	})
 }
 

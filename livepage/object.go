@@ -74,7 +74,7 @@ func (p *Page) serveObjects(mux *http.ServeMux) {
 func refuseDebug(mux *http.ServeMux) {
 	for why, patterns := range map[string][]string{
 		"livepage: this page shows no keys and no objects; see AdminOptions.Debug": {"GET /keys", "GET /object", "POST /pin", "DELETE /pin"},
-		"livepage: this page has no actions; see AdminOptions.Debug":               {"GET /actions", "POST /actions/{name}"},
+		"livepage: this page has no actions; see AdminOptions.Debug":               {"GET /actions", "POST /actions/{name}", "GET /walkthrough", "POST /walkthrough/{move}"},
 	} {
 		for _, pattern := range patterns {
 			mux.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) {

@@ -47,6 +47,8 @@ type Page struct {
 	electors    []shown[elector]
 	gates       []shown[gate]
 	actions     []*Action
+	held        func() []Held // what the program holds back; nil if nothing
+	guide       *guide        // the walkthrough; nil without one
 	viewer      viewer
 
 	checksMu   sync.Mutex // guards the fields below
@@ -247,10 +249,11 @@ func (p *Page) showController(c reconciling) (remove func()) {
 // set, and methods that it does not know.
 func (p *Page) Handler(debug bool) http.Handler {
 	mux := http.NewServeMux()
-	serveAssets(mux)
+	serveAssets(mux, "index")
 	if debug {
 		p.serveObjects(mux)
 		p.serveActions(mux)
+		p.serveWalkthrough(mux)
 	} else {
 		refuseDebug(mux)
 	}

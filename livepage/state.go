@@ -34,6 +34,8 @@ type state struct {
 	Heap        uint64            `json:"heap"` // bytes of live and not yet collected objects
 	Goroutines  uint64            `json:"goroutines"`
 	Leader      *leaderState      `json:"leader,omitempty"`
+	Electors    []electorState    `json:"electors"`
+	Held        []heldState       `json:"held"` // with debug
 	Health      []healthState     `json:"health"`
 	Informers   []informerState   `json:"informers"`
 	Controllers []controllerState `json:"controllers"`
@@ -47,6 +49,16 @@ type leaderState struct {
 	Election bool   `json:"election"`
 	Lease    string `json:"lease,omitempty"`
 	Leader   string `json:"leader,omitempty"`
+	Identity string `json:"identity,omitempty"`
+}
+
+// electorState is a replica that campaigns for a lease. A process has one, except in experiments. The names and the
+// lease are there with debug.
+type electorState struct {
+	Name     string `json:"name"`
+	Leads    bool   `json:"leads"`
+	Lease    string `json:"lease,omitempty"`
+	Leader   string `json:"leader,omitempty"` // at the last request; empty if the lease was free
 	Identity string `json:"identity,omitempty"`
 }
 
@@ -70,7 +82,10 @@ type informerState struct {
 	Running     bool               `json:"running"`
 	Synced      bool               `json:"synced"`
 	Objects     int                `json:"objects"`
+	Bytes       int64              `json:"bytes"`   // of all objects in JSON, by the mean of the sample
+	Sampled     int                `json:"sampled"` // objects in the sample
 	Version     string             `json:"version"`
+	Reached     string             `json:"reached"`   // received last; Version follows
 	Received    int                `json:"received"`  // objects of the list in progress
 	Remaining   int64              `json:"remaining"` // objects that will follow, or -1
 	HeardAt     int64              `json:"heardAt"`
@@ -137,6 +152,7 @@ type members struct {
 	electors    []shown[elector]
 	gates       []shown[gate]
 	lab         bool
+	held        func() []Held
 }
 
 // look notes that somebody looks, and returns what the page shows.
@@ -147,7 +163,7 @@ func (p *Page) look() members {
 	p.viewer.look()
 	return members{
 		p.managed, slices.Clone(p.informers), slices.Clone(p.controllers),
-		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.gates), len(p.actions) > 0,
+		slices.Clone(p.queues), slices.Clone(p.electors), slices.Clone(p.gates), len(p.actions) > 0, p.held,
 	}
 }
 
@@ -156,10 +172,13 @@ func (p *Page) state(r *http.Request, debug bool) state {
 	m := p.look()
 	s := state{
 		Program: p.o.Program, Now: time.Now().UnixMilli(), Started: p.started.UnixMilli(), Debug: debug, Lab: m.lab && debug,
-		Leader: m.leader(debug), Health: p.health(r, m, debug),
+		Leader: m.leader(debug), Health: p.health(r, m, debug), Electors: m.campaigns(debug), Held: []heldState{},
 		Informers: []informerState{}, Controllers: []controllerState{}, Queues: []queueState{}, Gates: []gateState{},
 	}
 	s.Heap, s.Goroutines = process()
+	if debug {
+		s.Held = heldStates(m.held)
+	}
 	for _, i := range m.informers {
 		s.Informers = append(s.Informers, i.state(debug))
 	}
@@ -179,6 +198,9 @@ func (m members) leader(debug bool) *leaderState {
 	switch {
 	case len(m.electors) > 0:
 		e := m.electors[0].part
+		if n := slices.IndexFunc(m.electors, func(s shown[elector]) bool { return s.part.Leading() }); n > 0 {
+			e = m.electors[n].part
+		}
 		s := &leaderState{Leads: e.Leading(), Election: true}
 		if debug {
 			s.Lease, s.Leader, s.Identity = api.FormatKey(e.Lease()), e.Leader(), e.Identity()
@@ -188,6 +210,19 @@ func (m members) leader(debug bool) *leaderState {
 		return &leaderState{Leads: runstate.IsClosed(m.managed.Elected())}
 	}
 	return nil
+}
+
+// campaigns returns the states of the electors.
+func (m members) campaigns(debug bool) []electorState {
+	all := []electorState{}
+	for n, e := range m.electors {
+		s := electorState{Name: fmt.Sprintf("elector %d", n+1), Leads: e.part.Leading()}
+		if debug {
+			s.Name, s.Identity, s.Lease, s.Leader = e.name, e.part.Identity(), api.FormatKey(e.part.Lease()), e.part.Leader()
+		}
+		all = append(all, s)
+	}
+	return all
 }
 
 // checkEvery is how often the page runs the checks of a manager at most. Checks are code of the user, which a probe
@@ -289,11 +324,14 @@ func (s *shownInformer) state(debug bool) informerState {
 	r := status.Reflector
 	out := informerState{
 		Name: s.name, Resource: status.Resource.Plural, Phase: r.Phase, Running: status.Running, Synced: status.Synced,
-		Objects: status.Objects, Version: status.ResourceVersion, Received: r.Objects, Remaining: r.Remaining,
+		Objects: status.Objects, Version: status.ResourceVersion, Reached: r.ResourceVersion, Received: r.Objects, Remaining: r.Remaining,
 		HeardAt: millis(status.HeardAt), NextAttempt: millis(r.NextAttempt), Attempt: r.Attempt, Failing: r.Err != nil,
 		LastErrorAt: millis(r.LastErrorAt), Undecodable: status.Undecodable, Counters: r.Counters,
 		Batches: s.batches.batches.Load(), Changes: s.batches.changes.Load(), Stored: s.batches.stored.read(),
 		Handlers: []handlerState{},
+	}
+	if sample := s.sample(); sample.n > 0 {
+		out.Sampled, out.Bytes = sample.n, int64(sample.bytes)*int64(status.Objects)/int64(sample.n)
 	}
 	if debug && r.LastError != nil {
 		out.Error = r.LastError.Error()

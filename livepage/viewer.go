@@ -1,6 +1,7 @@
 package livepage
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/leatproject/leat/controller"
@@ -60,7 +61,8 @@ type shownInformer struct {
 	transient bool // belongs to a factory, and is forgotten when it has stopped
 
 	batches batchCounts
-	stop    func() // ends the measurement; nil without a viewer
+	sizes   atomic.Pointer[sizes] // the last sample
+	stop    func()                // ends the measurement; nil without a viewer
 }
 
 func (s *shownInformer) attach() {

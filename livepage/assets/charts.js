@@ -16,6 +16,7 @@ const defs = [
     title: "Latency", unit: "99th percentile", format: duration, log: true,
     series: [
       { label: "received → stored", from: (p) => p.stored?.p99 ?? null, colour: "--blue" },
+      { label: "received → queue", from: (p) => p.added?.p99 ?? null, colour: "--muted" },
       { label: "in the queue", from: (p) => p.waited?.p99 ?? null, colour: "--amber" },
       { label: "reconcile", from: (p) => p.worked?.p99 ?? null, colour: "--green" },
     ],
@@ -31,8 +32,10 @@ const defs = [
 ];
 
 export class Charts {
-  constructor(parent) {
-    this.charts = defs.map((def) => {
+  // least is the number of seconds that a chart has at least.
+  constructor(parent, wanted = defs, least = 60) {
+    this.least = least;
+    this.charts = wanted.map((def) => {
       const values = def.series.map((s) => {
         const value = el("b", {}, "–");
         return { value, item: el("li", {}, el("i", { className: "swatch", "data-colour": s.colour.slice(2) }), s.label, " ", value) };
@@ -73,7 +76,7 @@ export class Charts {
       });
       if (points.length < 2 || c.plot.clientWidth === 0) continue;
       if (c.uplot) c.uplot.setData(data);
-      else c.uplot = new uPlot(options(c), data, c.plot);
+      else c.uplot = new uPlot(options(c, this.least), data, c.plot);
     }
   }
 }
@@ -87,13 +90,13 @@ function decades(u, axis, min, max) {
   return all;
 }
 
-function options({ def, plot }) {
+function options({ def, plot }, least) {
   const axis = { stroke: colour("--muted"), grid: { stroke: colour("--line"), width: 1 }, ticks: { show: false }, font: "11px system-ui, sans-serif" };
   const clock = (s) => new Date(s * 1000).toLocaleTimeString("en-GB");
   return {
     width: plot.clientWidth, height: 120, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
     scales: {
-      x: { time: true, range: (u, min, max) => [Math.min(min, max - 60), max] },
+      x: { time: true, range: (u, min, max) => [Math.min(min, max - least), max] },
       y: def.log ? { distr: 3, range: (u, min, max) => (max > 0 ? [10 ** Math.floor(Math.log10(min)), 10 ** Math.ceil(Math.log10(max) + 1e-9)] : [1e-5, 1]) }
         : { range: (u, min, max) => [0, Math.max(4, max * 1.15)] },
     },

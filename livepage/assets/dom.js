@@ -41,6 +41,7 @@ export class Rows {
 
   update(items, ...rest) {
     const keep = new Set();
+    const focused = document.activeElement;
     let place = this.parent.firstElementChild;
     for (const item of items) {
       const k = this.key(item);
@@ -59,6 +60,28 @@ export class Rows {
       for (const node of row.nodes ?? [row.node]) node.remove();
       this.rows.delete(k);
     }
+    // A node that moves loses the focus.
+    if (focused !== document.activeElement && this.parent.contains(focused)) focused.focus({ preventScroll: true });
+  }
+}
+
+// More limits a long list, until somebody asks for all of it.
+export class More {
+  constructor(limit, noun, changed) {
+    Object.assign(this, { limit, noun, all: false });
+    this.node = el("button", { type: "button", className: "more", "aria-expanded": "false", hidden: true, onclick: () => {
+      this.all = !this.all;
+      changed();
+    } });
+  }
+
+  // of returns the items to show.
+  of(items) {
+    const long = items.length > this.limit;
+    show(this.node, long);
+    attr(this.node, "aria-expanded", String(this.all));
+    text(this.node, this.all ? `Show only ${this.limit}` : `Show all ${plural(items.length, this.noun)}`);
+    return long && !this.all ? items.slice(0, this.limit) : items;
   }
 }
 

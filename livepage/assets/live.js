@@ -1,5 +1,5 @@
 // The view Live: the pipeline with its numbers, the charts, the informers and the controllers.
-import { el, text, attr, show, Rows, number, rate, duration, ago, plural } from "./dom.js";
+import { el, text, attr, show, Rows, More, number, rate, duration, ago, bytes, plural } from "./dom.js";
 import { objectLink } from "./object.js";
 import { Charts } from "./charts.js";
 
@@ -21,6 +21,22 @@ export function stream(i, now) {
     default: return ["idle", i.phase];
   }
 }
+
+// why says in a few words why the stream does that, or nothing while it watches.
+export function why(i) {
+  const error = i.error || "a request that failed";
+  if (i.failing) return i.error || "the last request failed";
+  if (!i.running) return i.phase === "idle" ? "nothing runs the informer" : "its Run has ended";
+  switch (i.phase) {
+    case "watching": return i.synced ? "" : "the first list is not in the cache";
+    case "WatchList": case "listing": return i.counters.Lists === 0 ? "the first list" : i.lastErrorAt ? `after ${error}` : "the watch could not go on";
+    case "probing": return i.lastErrorAt ? `after ${error}` : "the watch was silent";
+    default: return "";
+  }
+}
+
+// size formats the size of a cache. It is that of the objects in JSON, estimated from a sample; memory is another number.
+const size = (n) => (n > 0 ? `about ${bytes(n)} as JSON` : "");
 
 // worst returns the worst of states.
 export const worst = (states) => ["bad", "wait", "ok"].find((s) => states.includes(s)) ?? "idle";
@@ -50,15 +66,22 @@ export class Live {
         el("thead", {}, el("tr", {}, ...["Informer", "Stream", "Objects", "Version", "Heard", "Events/s", "Batches/s", "Stored, p99", "Handlers"].map((h, i) =>
           el("th", { scope: "col", className: i >= 2 && i <= 7 ? "num" : "" }, h)))), body)));
     this.informers = new Rows(body, (i) => i.name, (i) => new InformerRow(i, this));
+    this.moreInformers = new More(20, "informer", () => this.update(samples.latest));
+    this.informerPanel.append(this.moreInformers.node);
+    const electors = el("div", { className: "cards" });
+    this.electorPanel = el("section", { "aria-labelledby": "electors-title" }, el("h2", { id: "electors-title" }, "Leader election"), electors);
+    this.electors = new Rows(electors, (e) => e.name, (e) => new ElectorCard(e));
     const controllers = el("div", { className: "cards" });
     this.controllerPanel = el("section", { "aria-labelledby": "controllers-title" },
       el("h2", { id: "controllers-title" }, "Controllers"), controllers);
+    this.moreControllers = new More(12, "controller", () => this.update(samples.latest));
+    this.controllerPanel.append(this.moreControllers.node);
     this.controllers = new Rows(controllers, (c) => c.name, (c) => new ControllerCard(c, this));
     const queues = el("div", { className: "cards" });
     this.queuePanel = el("section", { "aria-labelledby": "queues-title" }, el("h2", { id: "queues-title" }, "Other queues and gates"), queues);
     this.queues = new Rows(queues, (q) => q.kind + q.name, (q) => new QueueCard(q));
     root.append(el("h1", { className: "visually-hidden" }, "Live"), this.pipeline.node, this.charts, this.empty,
-      this.informerPanel, this.controllerPanel, this.queuePanel);
+      this.informerPanel, this.controllerPanel, this.electorPanel, this.queuePanel);
   }
 
   update(s) {
@@ -77,10 +100,12 @@ export class Live {
     show(this.filter, s.informers.length + s.controllers.length > 5);
     show(this.informerPanel, s.informers.length > 0);
     show(this.controllerPanel, s.controllers.length > 0);
+    show(this.electorPanel, s.electors.length > 0);
     show(this.queuePanel, s.queues.length + s.gates.length > 0);
     show(this.empty, s.informers.length + s.controllers.length + s.queues.length === 0);
-    this.informers.update(informers, s);
-    this.controllers.update(s.controllers.filter(match), s);
+    this.informers.update(this.moreInformers.of(informers), s);
+    this.controllers.update(this.moreControllers.of(s.controllers.filter(match)), s);
+    this.electors.update(s.electors);
     this.queues.update([...s.queues.map((q) => ({ ...q, kind: "queue" })), ...s.gates.map((g) => ({ ...g, kind: "gate" }))], s);
   }
 
@@ -88,10 +113,12 @@ export class Live {
   noteBacklogs(s) {
     if (this.noted === s) return;
     this.noted = s;
+    const before = this.slow;
+    this.slow = new Map(); // without handlers that are gone
     for (const i of s.informers) {
       i.handlers.forEach((h, n) => {
         const key = `${i.name} ${h.name} ${n}`;
-        this.slow.set(key, h.pending > 0 ? (this.slow.get(key) ?? 0) + 1 : 0);
+        this.slow.set(key, h.pending > 0 ? (before.get(key) ?? 0) + 1 : 0);
       });
     }
   }
@@ -110,14 +137,15 @@ export class Pipeline {
   constructor() {
     const stage = (name, title, unit) => {
       const s = { name, dot: dot(), value: el("b", { className: "big" }, "–"), unit: el("span", { className: "unit" }, unit), note: el("p", { className: "note" }) };
-      s.node = el("li", { className: "stage", "data-stage": name }, el("h3", {}, s.dot, title), el("p", { className: "figure" }, s.value, " ", s.unit), s.note);
+      s.held = el("p", { className: "note held", hidden: true });
+      s.node = el("li", { className: "stage", "data-stage": name }, el("h3", {}, s.dot, title), el("p", { className: "figure" }, s.value, " ", s.unit), s.note, s.held);
       return s;
     };
     this.stages = [
       stage("stream", "Streams", "events/s"), stage("fifo", "DeltaFIFO", "batches/s"), stage("cache", "Cache", "objects"),
       stage("handlers", "Handlers", "pending"), stage("queue", "Workqueue", "ready"), stage("workers", "Workers", "busy"),
     ];
-    this.node = el("section", { "aria-label": "Pipeline" }, el("ol", { className: "pipeline panel" }, ...this.stages.map((s) => s.node)));
+    this.node = el("section", { "aria-label": "Pipeline" }, el("h2", { className: "visually-hidden" }, "Pipeline"), el("ol", { className: "pipeline panel" }, ...this.stages.map((s) => s.node)));
   }
 
   set(n, { value, note, state, flows }) {
@@ -128,8 +156,19 @@ export class Pipeline {
     s.node.classList.toggle("flows", Boolean(flows));
   }
 
+  // hold shows work that waits in front of a stage.
+  hold(all) {
+    for (const stage of this.stages) {
+      const held = all.filter((h) => h.stage === stage.name);
+      show(stage.held, held.length > 0);
+      text(stage.held, held.length ? `${number(held.length)} held back` : "");
+      stage.node.classList.toggle("holds", held.length > 0);
+    }
+  }
+
   update(s, live) {
     const { samples } = live;
+    this.hold(s.held);
     const p = samples.points.at(-1);
     const phases = s.informers.map((i) => stream(i, s.now));
     const seconds = samples.seconds();
@@ -142,15 +181,16 @@ export class Pipeline {
       value: p ? rate(p.events) : "–", state: worst(phases.map((x) => x[0])), flows: p?.events > 0,
       note: s.informers.length === 1 ? phases[0][1] : `${watching} of ${s.informers.length} watching${waiting ? `, ${waiting} waiting` : ""}`,
     });
+    const queued = s.informers.filter((i) => i.synced && i.reached !== i.version).length;
     this.set(1, {
       value: rate(batches), state: "ok", flows: batches > 0,
-      note: batches > 0 ? `${(changes / batches).toFixed(1)} changes a batch` : "no change",
+      note: [batches > 0 ? `${(changes / batches).toFixed(1)} a batch` : "no batch", queued ? `${plural(queued, "queue")} in use` : "queue empty"].join(", "),
     });
     const unsynced = s.informers.filter((i) => !i.synced).length;
     const heard = Math.min(...s.informers.map((i) => i.heardAt || Infinity));
     this.set(2, {
       value: number(sum(s.informers, (i) => i.objects)), state: unsynced ? "wait" : "ok", flows: batches > 0,
-      note: unsynced ? `${unsynced} not synced` : Number.isFinite(heard) ? `heard ${ago((s.now - heard) / 1000)}` : "",
+      note: [unsynced ? `${unsynced} not synced` : Number.isFinite(heard) ? `heard ${ago((s.now - heard) / 1000)}` : "", size(sum(s.informers, (i) => i.bytes))].filter(Boolean).join(", "),
     });
     const handlers = s.informers.flatMap((i) => i.handlers.map((h, n) => handlerState(h, live.isSlow(i, h, n), s.now)));
     const pending = sum(s.informers, (i) => sum(i.handlers, (h) => h.pending));
@@ -180,13 +220,16 @@ class InformerRow {
     const id = `details-${Math.random().toString(36).slice(2)}`;
     this.toggle = el("button", { type: "button", className: "disclosure", "aria-expanded": "false", "aria-controls": id, onclick: () => this.open(this.details.hidden) }, this.dot, i.name);
     this.cells = Array.from({ length: 8 }, (_, n) => el("td", { className: n >= 1 && n <= 6 ? "num" : "" }));
+    this.stream = el("span");
+    this.why = el("span", { className: "why" });
+    this.cells[0].append(this.stream, this.why);
     const row = el("tr", {}, el("th", { scope: "row" }, this.toggle), ...this.cells);
     this.list = el("tbody");
     this.handlers = new Rows(this.list, (h) => h.key, () => new HandlerRow());
     this.error = el("p", { className: "error-text", hidden: true });
     this.facts = el("p", { className: "muted facts" });
     this.details = el("tr", { id, className: "details", hidden: true }, el("td", { colSpan: 9 }, this.error,
-      el("table", { className: "handlers" }, el("thead", {}, el("tr", {}, ...["Handler", "State", "Pending", "Panics"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.list), this.facts));
+      el("table", { className: "handlers", "aria-label": `Handlers of ${i.name}` }, el("thead", {}, el("tr", {}, ...["Handler", "State", "Pending", "Panics"].map((h, n) => el("th", { scope: "col", className: n >= 2 ? "num" : "" }, h)))), this.list), this.facts));
     this.nodes = [row, this.details];
   }
 
@@ -211,7 +254,11 @@ class InformerRow {
       rate(samples.rate("informers", i.name, (x) => x.counters.Events)), rate(samples.rate("informers", i.name, (x) => x.batches)),
       duration(p99), `${i.handlers.length}${pending ? `, ${number(pending)} pending` : ""}${trouble ? `, ${trouble[1]}` : ""}`,
     ];
-    values.forEach((v, n) => text(this.cells[n], v));
+    values.forEach((v, n) => text(n === 0 ? this.stream : this.cells[n], v));
+    const reason = why(i);
+    text(this.why, reason);
+    attr(this.why, "title", reason || null);
+    show(this.why, reason !== "");
     attr(this.cells[0], "class", `state-${state}`);
     attr(this.cells[7], "class", trouble ? `state-${trouble[0]}` : null);
     if (this.details.hidden) return;
@@ -222,6 +269,7 @@ class InformerRow {
     this.handlers.update(i.handlers.map((h, n) => ({ ...h, key: `${n} ${h.name}`, state: states[n] })));
     const c = i.counters;
     text(this.facts, [
+      i.sampled ? `${size(i.bytes)}, from a sample of ${plural(i.sampled, "object")}` : "",
       plural(c.Events, "event"), plural(c.Bookmarks, "bookmark"), plural(c.Lists, "complete list"), plural(c.WatchLists, "WatchList"), plural(c.Pages, "page"), plural(c.Watches, "watch", "watches"),
       c.Expired ? `${number(c.Expired)} answers 410` : "", c.Stale ? plural(c.Stale, "stale event") : "", i.undecodable ? plural(i.undecodable, "undecodable object") : "", c.Malformed ? plural(c.Malformed, "malformed object") : "",
     ].filter(Boolean).join(" · "));
@@ -310,9 +358,9 @@ class ControllerCard {
       c.stats.Gated > 0 ? `${plural(c.stats.Gated, "key")} held back by the gate` : "", c.stats.Panics > 0 ? plural(c.stats.Panics, "panic") : "",
     ].filter(Boolean).join(" · "));
     show(this.unsynced, missing.length > 0);
-    text(this.unsynced, missing.map((u) => `${u.Name}: ${u.NotSynced}`).join(" · "));
+    text(this.unsynced, missing.map((u) => (u.NotSynced.startsWith(u.Name) ? u.NotSynced : `${u.Name}: ${u.NotSynced}`)).join(" · "));
     const running = c.running.slice(0, 12);
-    const source = s.informers.find((i) => c.stats.Sources?.some((x) => x.Name === i.name));
+    const source = s.informers.find((i) => c.stats.Sources?.some((x) => i.name.startsWith(x.Name) && i.handlers.some((h) => h.name === `${c.name}: ${x.Name}`)));
     this.rows.update(running, s, source?.name);
     const free = c.stats.Workers - c.stats.ActiveWorkers;
     const more = c.running.length - running.length;
@@ -335,6 +383,23 @@ class WorkerRow {
     text(this.since, duration((s.now - Date.parse(w.Started)) / 1000));
     const c = w.Causes?.[0];
     text(this.cause, `${w.Attempt > 1 ? `attempt ${w.Attempt}, ` : ""}${c ? `${c.Source} ${c.Event} ${c.Object}` : ""}`);
+  }
+}
+
+class ElectorCard {
+  constructor() {
+    this.dot = dot();
+    this.title = el("span");
+    this.lease = el("span", { className: "muted" });
+    this.state = el("p");
+    this.node = el("article", { className: "panel card" }, el("header", {}, el("h3", {}, this.dot, this.title), this.lease), this.state);
+  }
+
+  update(e) {
+    attr(this.dot, "data-state", e.leads ? "ok" : "wait");
+    text(this.title, e.identity || e.name);
+    text(this.lease, e.lease ? `lease ${e.lease}` : "");
+    text(this.state, e.leads ? "leads" : e.leader ? (e.leader === e.identity ? "has lost the lease" : `waits for the lease of ${e.leader}`) : "does not lead");
   }
 }
 

@@ -64,7 +64,7 @@ function render() {
   text($("program"), s.program);
   show(document.querySelector('nav a[data-view="object"]'), s.debug);
   show(document.querySelector('nav a[data-view="lab"]'), s.lab);
-  document.title = `${s.program} · leat`;
+  document.title = `${view === "live" ? "" : `${document.querySelector("nav a[aria-current]").textContent} · `}${s.program} · leat`;
   badges.update(badgesOf(s));
   text($("process"), `up ${duration((s.now - s.started) / 1000)} · heap ${bytes(s.heap)} · ${plural(s.goroutines, "goroutine")}`);
   views[view].update(s);
@@ -77,7 +77,8 @@ function badgesOf(s) {
     const l = s.leader;
     all.push({
       name: "leader", state: l.leads ? "ok" : "wait",
-      text: l.election ? (l.leads ? "leads" : l.leader ? `follows ${l.leader}` : "does not lead") : l.leads ? "leads, no election" : "starting",
+      text: s.electors.length > 1 ? (l.leads ? `${l.identity || "one"} leads, ${s.electors.length} replicas` : `no leader, ${s.electors.length} replicas`)
+        : l.election ? (l.leads ? "leads" : l.leader ? `follows ${l.leader}` : "does not lead") : l.leads ? "leads, no election" : "starting",
       title: l.lease ? `lease ${l.lease}, this replica is ${l.identity}` : "",
     });
   }
@@ -102,11 +103,16 @@ function announce(s) {
   if (failing.length) parts.push(`failing: ${failing.join(", ")}`);
   if (stuck.length) parts.push(`stuck handlers: ${stuck.join(", ")}`);
   if (health.length) parts.push(`failing checks: ${health.join(", ")}`);
+  if (s.electors.length && !s.leader.leads) parts.push("does not lead");
   const now = parts.join("; ") || "everything is synced and healthy";
   if (now !== said) text($("announce"), now);
   said = now;
 }
 
+document.querySelector(".skip").addEventListener("click", (e) => {
+  e.preventDefault(); // its hash is not that of a view
+  $("main").focus();
+});
 addEventListener("hashchange", route);
 document.addEventListener("visibilitychange", poll);
 route();

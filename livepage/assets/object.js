@@ -5,6 +5,15 @@ const EVERY = 1000;
 
 export const objectLink = (informer, key) => `#/object/${encodeURIComponent(informer)}/${encodeURIComponent(key)}`;
 
+// decode reads a part of the hash. Somebody may have typed it, so it may have a lone %.
+export function decode(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 // micros reads a time of Go in RFC 3339, to the microsecond. Date has milliseconds only.
 function micros(text) {
   if (!text || text.startsWith("0001-")) return 0;
@@ -30,12 +39,16 @@ function difference(before, after) {
 const states = { success: "ok", requeue_after: "wait", error: "bad", terminal: "bad", dropped: "bad", cancelled: "idle" };
 const outcomes = { success: "succeeded", requeue_after: "requeued", error: "failed", terminal: "failed for good", dropped: "dropped", cancelled: "cancelled" };
 
+// past is set on the page of a recording: {at, clock}, which return the moment in microseconds, and format a time. A
+// recording has no reconciles, and nothing happens without a move of the time.
 export class OneObject {
-  constructor(root) {
+  constructor(root, past = null) {
+    this.past = past;
     this.search = el("input", { type: "search", id: "find", placeholder: "namespace/name, or a part of it", autocomplete: "off", spellcheck: false, oninput: () => this.find() });
     this.results = el("ul", { className: "results", "aria-label": "Found objects" });
     this.found = new Rows(this.results, (f) => `${f.informer} ${f.key}`, (f) => {
-      return { node: el("li", {}, el("a", { href: objectLink(f.informer, f.key), className: "key" }, f.key), el("span", { className: "muted" }, f.informer)) };
+      const where = el("span", { className: "muted" });
+      return { node: el("li", {}, el("a", { href: objectLink(f.informer, f.key), className: "key" }, f.key), where), update: (f) => text(where, `${f.informer}${f.gone ? ", not at this moment" : ""}`) };
     });
     this.count = el("p", { className: "muted", role: "status" });
     this.dot = el("i", { className: "dot", "aria-hidden": "true" });
@@ -51,31 +64,33 @@ export class OneObject {
         node: el("li", {}, button),
         update: (v) => {
           attr(button, "aria-current", v.sequence === this.shown ? "true" : null);
-          text(button, `${v.type} · version ${v.version} · ${ago((this.state.now - v.stored) / 1e6)} · ${plural(v.changes.length, "field")}`);
+          const when = past ? past.clock(v.stored) : ago((this.state.now - v.stored) / 1e6);
+          text(button, `${v.type} · version ${v.version} · ${when} · ${plural(v.changes.length, "field")}`);
         },
       };
     });
+    this.bounds = el("p", { className: "muted", hidden: true });
     this.journey = el("div", { className: "journey" });
     this.diff = el("tbody");
     this.diffNote = el("p", { className: "muted", hidden: true });
     this.reconcileBody = el("tbody");
     this.reconciles = new Rows(this.reconcileBody, (r) => r.ID, () => new ReconcileRow());
     this.body = el("div", { className: "object-body", hidden: true },
-      el("header", { className: "title-row" }, el("div", { className: "object-title" }, this.dot, this.title, this.where), this.pin),
+      el("header", { className: "title-row" }, el("div", { className: "object-title" }, this.dot, this.title, this.where), past ? null : this.pin),
       el("section", { className: "panel pad", "aria-label": "Time axis" }, this.axis),
       el("div", { className: "split" },
-        el("section", { className: "panel pad", "aria-labelledby": "versions-title" }, el("h3", { id: "versions-title" }, "States, newest first"), versions),
+        el("section", { className: "panel pad", "aria-labelledby": "versions-title" }, el("h3", { id: "versions-title" }, "States, newest first"), this.bounds, versions),
         el("section", { className: "panel pad", "aria-labelledby": "journey-title" }, el("h3", { id: "journey-title" }, "Journey of this change"), this.journey,
           el("h3", {}, "Changed fields"), this.diffNote,
           el("div", { className: "table-wrap", tabIndex: 0, role: "region", "aria-label": "Changed fields" }, el("table", { className: "diff" }, el("thead", {}, el("tr", {}, ...["Field", "Before", "After"].map((h) => el("th", { scope: "col" }, h)))), this.diff)))),
-      el("section", { "aria-labelledby": "reconciles-title" }, el("h2", { id: "reconciles-title" }, "Reconciles, newest first"),
+      past ? null : el("section", { "aria-labelledby": "reconciles-title" }, el("h2", { id: "reconciles-title" }, "Reconciles, newest first"),
         el("div", { className: "panel table-wrap", tabIndex: 0, role: "region", "aria-labelledby": "reconciles-title" }, el("table", {}, el("thead", {}, el("tr", {}, ...["Started", "Key", "Outcome", "Took", "Waited", "Attempt", "Causes", "Next"].map((h, n) => el("th", { scope: "col", className: [3, 4, 5].includes(n) ? "num" : "" }, h)))), this.reconcileBody))));
     root.append(el("h1", { className: "visually-hidden" }, "One object"),
       el("div", { className: "finder" }, el("label", { htmlFor: "find" }, "Find an object"), this.search, this.count), this.results, this.error, this.body);
   }
 
   enter(hash) {
-    const [, , informer, key] = hash.split("/").map(decodeURIComponent);
+    const [, , informer, key] = hash.split("/").map(decode);
     clearTimeout(this.timer);
     this.at = informer && key ? { informer, key } : null;
     this.all = [];
@@ -95,13 +110,24 @@ export class OneObject {
 
   update() {}
 
+  // moved shows the object, or the search, at another time of a recording.
+  async moved() {
+    if (this.at) await this.poll(this.at);
+    else await this.find();
+  }
+
   async find() {
     show(this.results, true);
     const wanted = this.search.value;
-    const answer = await fetch(`keys?q=${encodeURIComponent(wanted)}`);
+    let found;
+    try {
+      const answer = await fetch(`keys?${new URLSearchParams({ q: wanted, ...(this.past && { at: this.past.at() }) })}`);
+      found = await answer.json();
+      if (!answer.ok) throw new Error(found.error);
+    } catch (err) {
+      return this.fail(err.message);
+    }
     if (wanted !== this.search.value) return;
-    if (!answer.ok) return this.fail((await answer.json()).error);
-    const found = await answer.json();
     this.found.update(found);
     text(this.count, found.length === 0 ? "no object has this text in its key" : found.length === 50 ? "the first 50" : plural(found.length, "object"));
   }
@@ -116,7 +142,7 @@ export class OneObject {
     if (at !== this.at) return;
     if (!document.hidden) {
       try {
-        const query = new URLSearchParams({ ...at, after: this.all.at(-1)?.sequence ?? 0, ...(this.state && { began: this.state.began }) });
+        const query = new URLSearchParams({ ...at, after: this.all.at(-1)?.sequence ?? 0, ...(this.state && { began: this.state.began }), ...(this.past && { at: this.past.at() }) });
         const answer = await fetch(`object?${query}`);
         const body = await answer.json();
         if (at !== this.at) return;
@@ -129,7 +155,7 @@ export class OneObject {
       }
     }
     clearTimeout(this.timer); // of a poll that ran at the same time
-    this.timer = setTimeout(() => this.poll(at), EVERY);
+    if (!this.past) this.timer = setTimeout(() => this.poll(at), EVERY);
   }
 
   take(body) {
@@ -140,7 +166,7 @@ export class OneObject {
     for (const v of body.versions) {
       const last = this.all.at(-1);
       if (last && v.sequence <= last.sequence) continue; // two polls at once
-      if (last?.type === "Cached" && last.version === v.version) this.all.pop();
+      if (last?.type === "Cached" && (last.version === v.version || v.earlier)) this.all.pop();
       const before = this.all.at(-1);
       v.changes = v.type === "Deleted" || !before ? [] : difference(before.object, v.object);
       this.all.push(v);
@@ -153,9 +179,11 @@ export class OneObject {
     attr(this.dot, "data-state", body.working.some((w) => w.Running) ? "wait" : body.cached ? "ok" : "idle");
     text(this.title, body.key);
     const work = body.working.map((w) => (w.Running ? `${w.Controller} is at work` : `the gate of ${w.Controller} holds it back`)).join(", ");
-    text(this.where, [body.informer, body.cached ? "cached" : "deleted", work].filter(Boolean).join(" · "));
+    text(this.where, [body.informer, body.cached ? "cached" : this.past && body.versions.length === 0 ? "not known yet" : "deleted", work].filter(Boolean).join(" · "));
     attr(this.pin, "aria-pressed", String(body.pinned));
     text(this.pin, body.pinned ? "Pinned" : "Pin");
+    show(this.bounds, body.earlier > 0 || body.later > 0);
+    text(this.bounds, [body.earlier > 0 ? `${plural(body.earlier, "state")} before these` : "", body.later > 0 ? `${plural(body.later, "state")} after this moment` : ""].filter(Boolean).join(", "));
     this.render();
   }
 
@@ -169,12 +197,16 @@ export class OneObject {
     this.versions.update([...this.all].reverse());
     this.reconciles.update([...s.reconciles].reverse(), s);
     const v = this.all.find((x) => x.sequence === this.shown);
-    this.axis.replaceChildren(overview(this.axis.clientWidth || 1000, this.all, s, v, (n) => this.select(n)));
-    if (!v) return;
+    this.axis.replaceChildren(overview(this.axis.clientWidth || 1000, this.all, s, v, (n) => this.select(n), this.past));
+    if (!v) {
+      this.journey.replaceChildren();
+      this.diff.replaceChildren();
+      return;
+    }
     const answers = s.reconciles.filter((r) => r.Causes?.some((c) => c.Object === s.key && c.Version === v.version));
-    this.journey.replaceChildren(journey(v, answers));
     const before = this.all[this.all.indexOf(v) - 1];
-    const note = v.omitted || (v.type === "Cached" ? "The page began to follow the object with this state." : v.type === "Deleted" ? "The object was deleted. Its last state has the version above." : !before ? "The state before is not remembered." : v.changes.length === 0 ? "No field differs." : "");
+    this.journey.replaceChildren(this.past ? received(v, before, this.past) : journey(v, answers));
+    const note = v.omitted || (v.type === "Listed" ? "The first list of the recording had this state." : v.type === "Cached" ? "The page began to follow the object with this state." : v.type === "Deleted" ? "The object was deleted. Its last state has the version above." : !before ? "The state before is not remembered." : v.changes.length === 0 ? "No field differs." : "");
     show(this.diffNote, note !== "");
     text(this.diffNote, note);
     this.diff.replaceChildren(...v.changes.map(([path, a, b]) => el("tr", {}, el("th", { scope: "row", className: "key" }, path),
@@ -183,8 +215,12 @@ export class OneObject {
   }
 
   async togglePin() {
-    const answer = await fetch(`pin?${new URLSearchParams(this.at)}`, { method: this.state.pinned ? "DELETE" : "POST" });
-    if (!answer.ok) this.fail((await answer.json()).error);
+    try {
+      const answer = await fetch(`pin?${new URLSearchParams(this.at)}`, { method: this.state.pinned ? "DELETE" : "POST" });
+      if (!answer.ok) throw new Error((await answer.json()).error);
+    } catch (err) {
+      return this.fail(err.message);
+    }
     this.poll(this.at);
   }
 }
@@ -196,19 +232,26 @@ const svg = (tag, attributes, ...children) => {
   return node;
 };
 
+// received says what a recording has of the way of a change.
+function received(v, before, past) {
+  const since = before ? `, ${duration((v.received - before.received) / 1e6)} after the state before` : "";
+  const how = v.type === "Listed" ? "The recorded client received it in its first list" : v.finalStateUnknown ? "A later list showed the deletion; the watch missed it" : "The recorded client received it";
+  return el("p", {}, `${how} at ${past.clock(v.received)}${since}.`, el("br"), el("span", { className: "muted" }, "A recording does not have what the program did with it."));
+}
+
 // overview draws states and reconciles on one time axis.
-function overview(W, versions, s, shown, select) {
+function overview(W, versions, s, shown, select, past) {
   const H = 84, left = 84, right = 10, ticks = W > 600 ? 4 : 2;
   const times = [...versions.map((v) => v.stored), ...s.reconciles.map((r) => micros(r.Started))].filter(Boolean);
-  const to = s.now, from = Math.min(to - 10e6, ...times);
+  const to = s.now, from = Math.min(to - (past ? 1e5 : 10e6), ...times);
   const x = (t) => left + ((t - from) / (to - from)) * (W - left - right);
   const g = svg("svg", { viewBox: `0 0 ${W} ${H}`, role: "img", "aria-label": `${plural(versions.length, "state")} and ${plural(s.reconciles.length, "reconcile")} in the last ${duration((to - from) / 1e6)}`});
-  for (const [y, label] of [[20, "states"], [48, "reconciles"]]) {
+  for (const [y, label] of past ? [[20, "states"]] : [[20, "states"], [48, "reconciles"]]) {
     g.append(svg("line", { x1: left, x2: W - right, y1: y, y2: y, class: "lane" }), svg("text", { x: 0, y: y + 4, class: "tick" }, label));
   }
   for (let i = 0; i <= ticks; i++) {
     const t = from + ((to - from) * i) / ticks;
-    g.append(svg("text", { x: x(t), y: 78, class: "tick", "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle" }, i === ticks ? "now" : ago((to - t) / 1e6)));
+    g.append(svg("text", { x: x(t), y: 78, class: "tick", "text-anchor": i === 0 ? "start" : i === ticks ? "end" : "middle" }, past ? past.clock(t) : i === ticks ? "now" : ago((to - t) / 1e6)));
   }
   for (const r of s.reconciles) {
     const a = micros(r.Started), width = Math.max(3, x(a + r.Took / 1000) - x(a));

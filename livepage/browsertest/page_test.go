@@ -15,6 +15,7 @@ const (
 )
 
 func TestLive(t *testing.T) {
+	t.Parallel()
 	p := open(t, demoURL, "", light)
 	p.until(rows + `.length === 2`)
 	p.until(big + `.every(s => s !== "–")`)
@@ -28,6 +29,7 @@ func TestLive(t *testing.T) {
 }
 
 func TestKeyboard(t *testing.T) {
+	t.Parallel()
 	p := open(t, demoURL, "", light)
 	p.until(rows + `.length === 2`)
 	p.run(chromedp.Focus(".disclosure"), chromedp.KeyEvent(kb.Enter))
@@ -42,6 +44,7 @@ func TestKeyboard(t *testing.T) {
 }
 
 func TestOneObject(t *testing.T) {
+	t.Parallel()
 	p := open(t, demoURL, "#/object", light)
 	p.until(`document.activeElement.id === "find"`)
 	p.run(chromedp.SendKeys("#find", "shop/"))
@@ -73,22 +76,32 @@ func TestOneObject(t *testing.T) {
 }
 
 func TestUnknownObject(t *testing.T) {
+	t.Parallel()
 	p := open(t, demoURL, "", light)
 	p.until(rows + `.length === 2`)
 	p.expectErrors()
 	p.run(chromedp.Evaluate(`location.hash = "#/object/pods/shop%2Fnone"`, nil))
 	p.until(`document.querySelector("#object .error-text").textContent.includes("does not hold this object")`)
 	require.True(t, eval[bool](p, `document.querySelector(".object-body").hidden`))
+	for hash, said := range map[string]string{
+		"#/object/pods/%E0": "does not hold this object", "#/object/none/shop%2Fweb": "there is no informer of this name", "#/object/pods/a%2Fb%2Fc": "livepage: key: ",
+	} {
+		p.run(chromedp.Evaluate(`location.hash = "`+hash+`"`, nil))
+		p.until(`document.querySelector("#object .error-text").textContent.includes("` + said + `")`)
+		require.True(t, eval[bool](p, `document.querySelector(".object-body").hidden`))
+	}
 }
 
 // TestSizesAndColours requires that no view is wider than its window, and that both colour schemes are used.
 func TestSizesAndColours(t *testing.T) {
+	t.Parallel()
 	for name, v := range map[string]view{"light": light, "dark": dark, "narrow": narrow} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := open(t, demoURL, "", v)
 			p.until(rows + `.length === 2`)
 			p.until(lines + ` === 3`)
-			require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), v.width)
+			p.fits(v)
 			background := map[string]string{"light": "rgb(246, 248, 250)", "dark": "rgb(13, 17, 23)"}[v.scheme]
 			require.Equal(t, background, eval[string](p, `getComputedStyle(document.body).backgroundColor`))
 			if *shots != "" {
@@ -99,29 +112,83 @@ func TestSizesAndColours(t *testing.T) {
 			p.until(`document.querySelectorAll(".results a").length > 0`)
 			p.run(chromedp.Evaluate(`document.querySelector('.results a[href*="replicasets"]').click()`, nil))
 			p.until(`document.querySelectorAll(".diff tbody tr").length > 0`)
-			require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), v.width)
+			p.fits(v)
 			p.shoot("object-" + name)
+			p.run(chromedp.Evaluate(`location.hash = "#/lab"`, nil))
+			p.until(`document.querySelectorAll(".action").length > 20`)
+			p.fits(v)
+			p.shoot("lab-" + name)
 		})
 	}
 }
 
+// unreadable lists the texts of a view whose contrast with the background is below what WCAG 2 asks for: 4.5, and 3 for
+// large ones.
+const unreadable = `(() => {
+	const channel = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+	const rgb = (s) => s.match(/[\d.]+/g).map(Number);
+	const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+	const over = (top, below) => [0, 1, 2].map(i => top[i] * (top[3] ?? 1) + below[i] * (1 - (top[3] ?? 1)));
+	const behind = (e) => {
+		if (!e) return [255, 255, 255];
+		const c = rgb(getComputedStyle(e).backgroundColor);
+		return (c[3] ?? 1) === 1 ? c : over(c, behind(e.parentElement));
+	};
+	const bad = [];
+	for (const e of document.querySelectorAll("body *")) {
+		const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+		if (!own || !e.getClientRects().length || e.closest(".visually-hidden, .skip, [aria-disabled], [aria-busy], :disabled")) continue;
+		const style = getComputedStyle(e), below = behind(e);
+		const [a, b] = [light(over(rgb(e.ownerSVGElement ? style.fill : style.color), below)), light(below)];
+		const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), size = parseFloat(style.fontSize);
+		if (ratio < (size >= 24 || size >= 18.66 && style.fontWeight >= 700 ? 3 : 4.5)) bad.push(e.className + " " + e.textContent.slice(0, 40) + " " + ratio.toFixed(2));
+	}
+	return bad;
+})()`
+
+// skipped lists the headings of a view that skip a level.
+const skipped = `[...document.querySelectorAll("main :is(h1, h2, h3, h4)")].filter(h => !h.closest("[hidden]"))
+	.filter((h, n, all) => n > 0 && h.tagName[1] - all[n - 1].tagName[1] > 1).map(h => h.textContent)`
+
+// nameless lists what can have the focus and has no name.
+const nameless = `[...document.querySelectorAll("a, button, input, select, [tabindex='0']")].filter(e => e.getClientRects().length &&
+	!(e.textContent.trim() || e.ariaLabel || e.labels?.length || e.getAttribute("aria-labelledby"))).map(e => e.outerHTML)`
+
+// fits requires that a view has no scroll bar at its bottom, readable colours, names, and headings in order.
+func (p *tab) fits(v view) {
+	p.t.Helper()
+	require.LessOrEqual(p.t, eval[int64](p, `document.documentElement.scrollWidth`), v.width)
+	require.Empty(p.t, eval[[]string](p, unreadable))
+	require.Empty(p.t, eval[[]string](p, skipped))
+	require.Empty(p.t, eval[[]string](p, nameless))
+}
+
 // TestNames requires landmarks, and a name for everything that has the focus.
 func TestNames(t *testing.T) {
+	t.Parallel()
 	p := open(t, demoURL, "", light)
 	p.until(rows + `.length === 2`)
 	for _, landmark := range []string{"header", "nav[aria-label]", "main", "footer", "h1", `[aria-live="polite"]`} {
 		require.True(t, eval[bool](p, `document.querySelector('`+landmark+`') !== null`), landmark)
 	}
-	nameless := `[...document.querySelectorAll("a, button, input, select, [tabindex='0']")].filter(e => e.getClientRects().length &&
-		!(e.textContent.trim() || e.ariaLabel || e.labels?.length || e.getAttribute("aria-labelledby"))).map(e => e.outerHTML)`
-	require.Empty(t, eval[[]string](p, nameless))
-	p.run(chromedp.Evaluate(`location.hash = "#/object"`, nil))
-	p.until(`document.querySelectorAll(".results a").length > 0`)
-	require.Empty(t, eval[[]string](p, nameless))
+	for view, ready := range map[string]string{
+		"live": lines + ` === 3`, "object": `document.querySelectorAll(".results a").length > 0`, "lab": `document.querySelectorAll(".action").length > 20`,
+	} {
+		p.run(chromedp.Evaluate(`location.hash = "#/`+view+`"`, nil))
+		p.until(ready)
+		p.fits(light)
+		// A screen reader can jump to a landmark, and the link to the content does not leave the view.
+		p.click(".skip")
+		p.until(`document.activeElement.id === "main" && location.hash === "#/` + view + `"`)
+		require.Equal(t, int64(1), eval[int64](p, `document.querySelectorAll("nav [aria-current=page]").length`))
+	}
+	require.Equal(t, []string{"Pipeline", "Informers", "Controllers"}, eval[[]string](p, `[...document.querySelectorAll("#live section")].filter(s => !s.hidden)
+		.map(s => s.ariaLabel ?? document.getElementById(s.getAttribute("aria-labelledby")).textContent).slice(0, 3)`))
 }
 
 // TestProgramThatEnds shows that the page is old.
 func TestProgramThatEnds(t *testing.T) {
+	t.Parallel()
 	url, stop, err := startDemo()
 	require.NoError(t, err)
 	t.Cleanup(stop)
@@ -136,34 +203,110 @@ func TestProgramThatEnds(t *testing.T) {
 
 // TestLab presses every button of a demo of its own, and watches what follows.
 func TestLab(t *testing.T) {
+	t.Parallel()
 	url, stop, err := startDemo()
 	require.NoError(t, err)
 	t.Cleanup(stop)
 	p := open(t, url, "#/lab", light)
-	press := func(label string, said string) {
+	pressed := map[string]bool{}
+	press := func(action, said string) {
 		t.Helper()
-		p.until(`[...document.querySelectorAll(".action button")].some(b => b.textContent === "` + label + `")`)
-		p.run(chromedp.Evaluate(`[...document.querySelectorAll(".action button")].find(b => b.textContent === "`+label+`").click()`, nil))
-		p.until(`document.querySelector(".lab-log li")?.textContent.includes("` + label + `: ` + said + `")`)
+		pressed[action] = true
+		button := `document.querySelector('button[data-action="` + action + `"]')`
+		p.until(button + ` !== null`)
+		p.run(chromedp.Evaluate(button+`.form.querySelector(".said").textContent = ""`, nil), chromedp.Evaluate(button+`.click()`, nil))
+		p.until(button + `.form.querySelector(".said").textContent.includes("` + said + `")`)
 	}
-	stage := func(n string) string { return `document.querySelectorAll("#lab .stage")[` + n + `]` }
-	press("Traffic", "0 a second")
-	press("Scale", "shop/web wants 3")
-	press("Fail", "done")
-	press("Delete a pod", "shop/web-0")
-	p.until(stage("5") + `.querySelector(".dot").dataset.state === "bad"`)
-	press("Work", "done")
-	press("Cut connections", "done")
-	press("Drop the history", "done")
-	press("Inject", "injected delay 500ms")
-	press("Heal", "done")
-	press("Pause", "batches wait")
-	press("Delete", "shop/web")
-	press("Step", "")
-	press("Resume", "done")
-	press("Panic", "done")
-	press("Work", "done")
+	enter := func(action, value string) {
+		p.run(chromedp.Evaluate(`document.querySelector('button[data-action="`+action+`"]').form.querySelector("input").value = "`+value+`"`, nil))
+	}
+	stage := func(name string) string { return `document.querySelector('#lab .stage[data-stage="` + name + `"]')` }
+	handlers := stage("handlers") + `.querySelector(".note").textContent`
+
+	press("traffic", "0 a second")
+	press("create", "shop/mill wants 3")
+	p.until(`parseFloat(` + stage("cache") + `.querySelector(".big").textContent) >= 4`)
+	press("change", "shop/mill has tier front")
+	press("scale", "shop/mill wants 3")
+	press("fail-reconciles", "done")
+	press("delete-pod", "shop/mill-0")
+	p.until(stage("workers") + `.querySelector(".dot").dataset.state === "bad"`)
+	press("work", "done")
+	press("cut", "done")
+	press("compact", "done")
+	press("delay", "injected delay 500ms")
+	press("fail", "injected fail 503")
+	press("fault", "injected delay 500ms")
+	press("heal", "done")
+
+	press("panic-handler", "see handlers")
+	p.until(handlers + `.includes("panic")`)
+	press("remove-handlers", "1 removed")
+	press("stuck-handler", "see handlers")
+	press("slow-handler", "see handlers")
+	p.until(handlers + `.includes("stuck for")`)
+	p.until(stage("handlers") + `.querySelector(".dot").dataset.state === "bad"`)
 	p.run(chromedp.Evaluate(`location.hash = "#/live"`, nil))
-	p.until(rows + `.length === 2 && ` + rows + `[0].cells[2].textContent === "0"`) // its pods are gone
+	p.until(rows + `[0].dataset.state === "bad" && ` + rows + `[0].cells[0].textContent === "pods"`)
+	p.run(chromedp.Evaluate(rows+`[0].querySelector("button").click()`, nil))
+	p.until(`document.querySelector(".details:not([hidden])").textContent.includes("stuck for")`)
+	p.run(chromedp.Evaluate(`location.hash = "#/lab"`, nil))
+	press("remove-handlers", "2 removed")
+
+	press("replica", "one more than 1")
+	p.until(`document.querySelector("#badges").textContent.includes("replica-1 leads, 2 replicas")`)
+	press("kill", "replica-1")
+	p.run(chromedp.Evaluate(`location.hash = "#/live"`, nil))
+	p.until(`document.querySelector("#electors-title + .cards").textContent.includes("replica-2lease default/leat-demoleads")`)
+	p.until(`document.querySelector("#badges").textContent.includes("leads")`)
+	p.run(chromedp.Evaluate(`location.hash = "#/lab"`, nil))
+
+	press("pause", "done")
+	press("delete", "shop/mill")
+	for _, held := range [][2]string{
+		{"fifo", "the event DELETED of replicasets shop/mill"},
+		{"handlers", "the batch of replicasets"},
+		{"queue", "the change Deleted of replicasets shop/mill"},
+		{"workers", "the key shop/mill"},
+	} {
+		p.until(`document.querySelector(".held-list li")?.textContent.includes("` + held[1] + `")`)
+		p.until(stage(held[0]) + `.classList.contains("holds")`)
+		press("step", held[1])
+	}
+	press("resume", "done")
+	press("panic-reconciles", "done")
+	press("work", "done")
+	p.run(chromedp.Evaluate(`location.hash = "#/object"`, nil), chromedp.Evaluate(`document.querySelector("#find").value = "shop/mill"`, nil))
+	p.until(`document.querySelector("#find").dispatchEvent(new Event("input")) && document.querySelector(".finder .muted").textContent.startsWith("no object")`)
 	require.LessOrEqual(t, eval[int64](p, `document.documentElement.scrollWidth`), light.width)
+
+	p.run(chromedp.Evaluate(`location.hash = "#/lab"`, nil))
+	p.expectErrors()
+	enter("traffic", "many")
+	press("traffic", "not a number")
+	require.True(t, eval[bool](p, `document.querySelector(".lab-log li").classList.contains("error-text")`))
+	for _, action := range eval[[]string](p, `[...document.querySelectorAll("button[data-action]")].map(b => b.dataset.action)`) {
+		require.True(t, pressed[action], "the test does not press %s", action)
+	}
+}
+
+// TestWalkthrough takes the steps of the text. The lines of each step are those of the text beside it.
+func TestWalkthrough(t *testing.T) {
+	t.Parallel()
+	p := open(t, demoURL, "#/lab", light)
+	next := `document.querySelector(".walk .primary")`
+	p.until(`document.querySelector(".walk h2")?.textContent === "The life of one Pod"`)
+	for _, title := range []string{"Before the Pod", "It is created", "It changes", "It is gone"} {
+		p.until(next + `.textContent.endsWith(": ` + title + `")`)
+		p.run(chromedp.Focus(".walk .primary"), chromedp.KeyEvent(kb.Enter))
+		p.until(`document.querySelector(".walk .split h3").textContent === "` + title + `"`)
+		p.until(`document.querySelector(".walk .printed").textContent.endsWith([...document.querySelectorAll(".walk .prose pre")].at(-1).textContent + "\n")`)
+		require.True(t, eval[bool](p, `document.activeElement.matches(".walk .primary")`))
+		require.Equal(t, title == "Before the Pod", eval[bool](p, `document.querySelector(".walk .prose").textContent.includes("The controller declares a struct")`))
+	}
+	require.Equal(t, "true", eval[string](p, next+`.getAttribute("aria-disabled")`))
+	require.Equal(t, "It is gone", eval[string](p, `document.querySelector('.walk-steps [aria-current="step"]').textContent`))
+	p.shoot("walkthrough")
+	p.run(chromedp.Click(`.walk .buttons button:first-child`))
+	p.until(next + `.textContent === "Begin: Before the Pod"`)
 }

@@ -26,12 +26,13 @@ import (
 var shots = flag.String("shots", "", "folder for screenshots; empty writes none")
 
 // patience limits a wait for the page. CI may be slow.
-const patience = 30 * time.Second
+const patience = 60 * time.Second
 
 var (
 	browser context.Context // of the Chromium of all tests
 	leat    string          // the command
 	demoURL string          // of a leat demo that all tests share
+	tape    string          // a recording of leat demo
 )
 
 func TestMain(m *testing.M) {
@@ -44,7 +45,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// runAll builds the command, and runs the tests with one demo and one browser.
+// runAll builds the command and the examples, and runs the tests with one demo and one browser.
 func runAll(m *testing.M) (int, error) {
 	path, err := findBrowser()
 	if err != nil {
@@ -56,10 +57,14 @@ func runAll(m *testing.M) (int, error) {
 	}
 	defer os.RemoveAll(folder)
 	leat = filepath.Join(folder, "leat")
-	build := exec.Command("go", "build", "-o", leat, "./cmd/leat")
+	build := exec.Command("go", "build", "-o", folder, "./cmd/leat", "./examples/deployment", "./examples/trainingjob")
 	build.Dir = "../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		return 1, fmt.Errorf("go build: %w: %s", err, out)
+	}
+	tape = filepath.Join(folder, "demo.rec")
+	if out, err := exec.Command(leat, "demo", "--record", tape).CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("leat demo --record: %w: %s", err, out)
 	}
 	url, stop, err := startDemo()
 	if err != nil {
@@ -94,7 +99,12 @@ func findBrowser() (string, error) {
 
 // startDemo starts leat demo and returns the URL of its page.
 func startDemo() (url string, stop func(), err error) {
-	demo := exec.Command(leat, "demo", "--page")
+	return start("still running, with a change now and then: live page on ", "demo", "--page")
+}
+
+// start starts the command and returns the URL that follows a text in its output.
+func start(before string, args ...string) (url string, stop func(), err error) {
+	demo := exec.Command(leat, args...)
 	out, err := demo.StdoutPipe()
 	if err != nil {
 		return "", nil, err
@@ -110,12 +120,12 @@ func startDemo() (url string, stop func(), err error) {
 	})
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
-		if _, found, ok := strings.Cut(lines.Text(), "still running, with a change now and then: live page on "); ok {
+		if _, found, ok := strings.Cut(lines.Text(), before); ok {
 			return found, stop, nil
 		}
 	}
 	stop()
-	return "", nil, fmt.Errorf("leat demo ended without a page: %s", &errs)
+	return "", nil, fmt.Errorf("leat %s ended without a page: %s", args[0], &errs)
 }
 
 // tab is a page in the browser. The test fails if the page logs an error or sends a request to another origin.
@@ -170,7 +180,8 @@ func (p *tab) note(event any, url string) {
 			p.wrong = append(p.wrong, e.Entry.Text+" "+e.Entry.URL)
 		}
 	case *network.EventRequestWillBeSent:
-		if !strings.HasPrefix(e.Request.URL, url) {
+		origin, _, _ := strings.Cut(url, "?")
+		if !strings.HasPrefix(e.Request.URL, origin) {
 			p.wrong = append(p.wrong, "a request to "+e.Request.URL)
 		}
 	}
@@ -188,11 +199,21 @@ func (p *tab) run(actions ...chromedp.Action) {
 	require.NoError(p.t, chromedp.Run(p.ctx, actions...))
 }
 
+// click clicks on the first node of a selector. It does not move the mouse, and does not wait until the node is still.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.run(chromedp.Evaluate("document.querySelector(`"+selector+"`).click()", nil))
+}
+
 // until waits until an expression is true.
 func (p *tab) until(expression string) {
 	p.t.Helper()
-	err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(100*time.Millisecond)))
-	require.NoError(p.t, err, expression)
+	err := chromedp.Run(p.ctx, chromedp.Poll(expression, nil, chromedp.WithPollingInterval(50*time.Millisecond)))
+	if err != nil {
+		var shown string
+		_ = chromedp.Run(p.ctx, chromedp.Evaluate(`document.querySelector("main").innerText`, &shown)) // it may not answer
+		require.NoError(p.t, err, "%s in a page with\n%s", expression, shown)
+	}
 }
 
 func eval[T any](p *tab, expression string) (v T) {

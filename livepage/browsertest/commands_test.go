@@ -1,0 +1,131 @@
+package browsertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leatproject/leat/api"
+	"github.com/leatproject/leat/apiclient"
+	"github.com/leatproject/leat/apiclient/kubeconfig"
+)
+
+// launch runs a command that was built until the test ends.
+func launch(t *testing.T, name string, args ...string) {
+	command := exec.Command(filepath.Join(filepath.Dir(leat), name), args...)
+	var said bytes.Buffer
+	command.Stdout, command.Stderr = &said, &said
+	require.NoError(t, command.Start())
+	t.Cleanup(func() {
+		_ = command.Process.Signal(os.Interrupt) // it may have ended
+		_ = command.Wait()
+		if t.Failed() {
+			t.Logf("%s said:\n%s", name, &said)
+		}
+	})
+}
+
+// freeAddress returns an address on which nothing listens.
+func freeAddress(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// TestCommands opens the pages of leat serve, leat watch and the examples. One server serves all of them.
+func TestCommands(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	at := map[string]string{}
+	page := func(name, path string) string {
+		address := freeAddress(t)
+		at[name] = "http://" + address + path
+		return address
+	}
+	launch(t, "leat", "serve", "--listen", "127.0.0.1:0", "--kubeconfig-out", path, "--page="+page("leat serve", "/"))
+	require.Eventually(t, func() bool {
+		_, err := os.Stat(path)
+		return err == nil
+	}, patience, 20*time.Millisecond)
+	launch(t, "leat", "watch", "configmaps", "-A", "--kubeconfig", path, "--page="+page("leat watch configmaps", "/"))
+	launch(t, "deployment", "--kubeconfig", path, "--run", "deployment,replicaset,kubelet", "--admin", page("deployment", "/page/"), "--page")
+	launch(t, "trainingjob", "--kubeconfig", path, "--install-crd", "--simulate", "--admin", page("trainingjob", "/page/"), "--page")
+	change := scaler(t, path)
+	for name, parts := range map[string]struct{ informers, controllers int }{
+		"leat serve": {5, 0}, "leat watch configmaps": {1, 0}, "deployment": {3, 3}, "trainingjob": {4, 2},
+	} {
+		url := at[name]
+		require.Eventually(t, func() bool { return answers(url + "state") }, patience, 20*time.Millisecond, name)
+		p := open(t, url, "", light)
+		p.until(`document.title === "` + name + ` · leat"`)
+		p.until(fmt.Sprintf(rows+`.length === %d && [...`+rows+`].every(r => r.cells[1].innerText === "watching")`, parts.informers))
+		p.until(fmt.Sprintf(`document.querySelectorAll("#controllers-title + .cards > .card").length === %d`, parts.controllers))
+		require.Equal(t, name != "leat serve", eval[bool](p, `document.querySelector('nav a[data-view="lab"]').hidden`))
+		require.False(t, eval[bool](p, `document.querySelector('nav a[data-view="object"]').hidden`))
+		if name == "deployment" {
+			p.until(`document.querySelector("#badges").textContent.includes("readyz")`)
+			p.until(rows + `[1].cells[2].textContent !== "0"`) // its pods
+			if *shots != "" {
+				p.until(`performance.now() > 25000`)
+				for eval[float64](p, `performance.now()`) < 55000 {
+					change()
+				}
+				p.shoot("livepage")
+			}
+		}
+	}
+}
+
+// answers reports whether a URL answers.
+func answers(url string) bool {
+	answer, err := http.Get(url)
+	if err != nil {
+		return false
+	}
+	answer.Body.Close()
+	return answer.StatusCode == http.StatusOK
+}
+
+// scaler creates a Deployment on the server of a kubeconfig, and returns a function that scales it.
+func scaler(t *testing.T, path string) func() {
+	cfg, _, err := kubeconfig.Load(context.Background(), kubeconfig.Options{Path: path})
+	require.NoError(t, err)
+	client, err := apiclient.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(client.CloseIdleConnections)
+	deployments := apiclient.NewTyped[*unstructured.Unstructured](client, api.Resource{
+		Group: "apps", Version: "v1", Kind: "Deployment", Plural: "deployments", Namespaced: true,
+	}, "default")
+	labels := map[string]any{"app": "web"}
+	_, err = deployments.Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": "web", "namespace": "default"},
+		"spec": map[string]any{
+			"replicas": 3, "selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec":     map[string]any{"containers": []any{map[string]any{"name": "web", "image": "web:1"}}},
+			},
+		},
+	}}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	return func() {
+		patch, err := apiclient.MergePatch(map[string]any{"spec": map[string]any{"replicas": 1 + rand.IntN(8)}})
+		require.NoError(t, err)
+		_, err = deployments.Patch(context.Background(), api.Key{Namespace: "default", Name: "web"}, patch, apiclient.PatchOptions{})
+		require.NoError(t, err)
+		<-time.After(700 * time.Millisecond) // somebody looks
+	}
+}
