@@ -45,28 +45,35 @@ func BenchmarkCreate(b *testing.B) {
 	}
 }
 
+// BenchmarkList lists a collection that does not change, and one that changes before each list.
 func BenchmarkList(b *testing.B) {
 	for _, n := range []int{100, 10_000} {
-		b.Run(fmt.Sprintf("objects=%d", n), func(b *testing.B) {
-			srv := running(b, testserver.Options{})
-			populate(b, srv, n)
-			client := srv.Client()
-			b.ReportAllocs()
-			for b.Loop() {
-				res, err := client.Get(srv.URL() + mapsPath)
-				require.NoError(b, err)
-				size, err := io.Copy(io.Discard, res.Body)
-				require.NoError(b, err)
-				b.SetBytes(size)
-				require.NoError(b, res.Body.Close())
-			}
-		})
+		for _, name := range []string{"same", "changed"} {
+			b.Run(fmt.Sprintf("objects=%d/%s", n, name), func(b *testing.B) {
+				srv := running(b, testserver.Options{})
+				populate(b, srv, n)
+				client := srv.Client()
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					if name == "changed" {
+						_, err := srv.Update(configMaps, configMap("m000000", "text", fmt.Sprint(i)))
+						require.NoError(b, err)
+					}
+					res, err := client.Get(srv.URL() + mapsPath)
+					require.NoError(b, err)
+					size, err := io.Copy(io.Discard, res.Body)
+					require.NoError(b, err)
+					b.SetBytes(size)
+					require.NoError(b, res.Body.Close())
+				}
+			})
+		}
 	}
 }
 
 // BenchmarkWatch measures one update, from the write until every watch has received it.
 func BenchmarkWatch(b *testing.B) {
-	for _, watches := range []int{1, 100} {
+	for _, watches := range []int{1, 100, 1_000} {
 		b.Run(fmt.Sprintf("watches=%d", watches), func(b *testing.B) {
 			srv := running(b, testserver.Options{})
 			client := srv.Client()

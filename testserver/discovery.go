@@ -54,7 +54,7 @@ func serveVersion(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	body, _ := json.Marshal(versionDocument()) // only strings
+	body, _ := json.MarshalIndent(versionDocument(), "", "  ") // only strings; kube-apiserver always indents it
 	wire.WriteJSON(w, http.StatusOK, body)
 }
 
@@ -143,14 +143,9 @@ func (s *Server) discovery(parts []string, host string) wire.Document {
 		return &list
 	case len(parts) == 2 && parts[0] == "api":
 		served = parts[1]
-	case len(parts) == 2 && slices.Contains(registry.Groups(all), parts[1]):
-		group := registry.Group(all, parts[1])
-		return &group
 	case len(parts) == 2:
-		for _, g := range s.remoteGroups() {
-			if g.Name == parts[1] {
-				return g.Document()
-			}
+		if group, ok := registry.Group(all, s.remoteGroups(), parts[1]); ok {
+			return &group
 		}
 		return nil
 	case len(parts) == 3 && parts[0] == "apis":

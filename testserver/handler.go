@@ -202,6 +202,8 @@ func (x *call) unhandled() {
 		fail(x.w, apierrors.NewNotFound(x.def.GroupResource(), x.request.Name))
 	case unknown:
 		x.notFound(x.w, x.request)
+	case x.def.Custom && x.request.Subresource != "":
+		fail(x.w, apierrors.NewMethodNotSupported(x.def.GroupResource(), x.request.Verb))
 	case x.def.Custom && x.request.Name == "" && (x.request.Verb == "update" || x.request.Verb == "patch"):
 		fail(x.w, apierrors.NewBadRequest("name must be provided"))
 	default:

@@ -2,8 +2,6 @@ package testserver
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -93,7 +91,7 @@ func (x *call) list() error {
 	if err := wire.CheckListOptions(o); err != nil {
 		return err
 	}
-	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	sel, err := x.selection(o)
 	if err != nil {
 		return err
 	}
@@ -104,6 +102,15 @@ func (x *call) list() error {
 	p.Selection = sel
 	x.plan.CountPast(p.Version)
 	return x.writeList(p)
+}
+
+// selection returns the objects that a request selects.
+func (x *call) selection(o metav1.ListOptions) (store.Selection, error) {
+	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	if err == nil && x.options.ShardedLists && o.ShardSelector != "" {
+		err = sel.Cut(o.ShardSelector)
+	}
+	return sel, err
 }
 
 // page returns the state and the part of it that answers a list.
@@ -166,6 +173,9 @@ func (x *call) continued(o metav1.ListOptions) (page, error) {
 	return p, nil
 }
 
+// whole reports whether the page is the whole collection, or all of a namespace.
+func (p page) whole() bool { return p.limit == 0 && p.from == "" && p.Everything() }
+
 // collect returns the records of a page and the path where the next page starts, which is empty after the last record.
 // It does not check whether the selectors match any later record, so the last page may be empty.
 func (p page) collect() (items []*store.Record, next string) {
@@ -182,12 +192,19 @@ func (p page) collect() (items []*store.Record, next string) {
 }
 
 func (x *call) writeList(p page) error {
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
+	var keep *keptList
+	if p.whole() && x.media.Type == wire.JSON && x.media.As != wire.Table && !x.plan.Busy() {
+		if kept := x.lists.find(p.View, x.request.Namespace, x.shape()); kept != nil {
+			return x.writeKept(meta, kept)
+		}
+		keep = &keptList{view: p.View, namespace: x.request.Namespace, shape: x.shape()}
+	}
 	items, next := p.collect()
 	if next != "" && disturb.Answer[faults.IgnoreLimit](x.plan, x.target()) {
 		p.limit = 0
 		items, next = p.collect()
 	}
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(p.Version, 10)}
 	if next != "" {
 		meta.Continue = wire.EncodeToken(int64(p.Version), next)
 		if p.Everything() {
@@ -195,13 +212,18 @@ func (x *call) writeList(p page) error {
 			meta.RemainingItemCount = &left
 		}
 	}
-	return x.writeItems(meta, items)
+	if !x.def.Custom && x.media.As == "" { // kube-apiserver does not send it with other lists
+		meta.ShardInfo = p.Shard()
+	}
+	return x.writeItems(meta, items, keep)
 }
 
-// writeItems streams a list, so that the server never holds a whole encoded list in memory.
-func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
+// writeItems writes a list. In JSON it is a stream, so that the client gets the first items early. It keeps what it
+// encodes in keep, which may be nil.
+func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record, keep *keptList) error {
 	sh := x.shape()
 	sh.Empty = len(items) == 0
+	sh.Sort(items)
 	if err := x.media.CheckListKind(true, x.def.TypeName(x.def.ListKindName())); err != nil {
 		return err
 	}
@@ -213,49 +235,47 @@ func (x *call) writeItems(meta metav1.ListMeta, items []*store.Record) error {
 			return err
 		}
 	}
-	out, tail, err := sh.ListParts(meta)
+	w, end, err := x.beginList(sh, meta, func() int { return sizeOf(items) })
 	if err != nil {
-		return fmt.Errorf("testserver: encode list metadata: %w", err)
+		return err
 	}
-	var w io.Writer = x.w
-	if x.options.Compress && sizeOf(items) > wire.CompressFrom {
-		if g, ok := wire.Compress(x.w, x.http); ok {
-			w = g
-			defer g.Finish()
-		}
+	l := &listWriter{w: w, keep: keep}
+	if !x.encodeItems(l, sh, items) || !l.flush() {
+		return nil // the client has gone, or a fault cut the answer
 	}
-	x.w.Header().Set("Content-Type", "application/json")
-	x.w.WriteHeader(http.StatusOK)
-	const chunk = 32 << 10
-	first := true
-	put := func(item []byte) bool {
-		if !first {
-			out = append(out, ',')
-		}
-		first = false
-		out = append(out, item...)
-		if len(out) < chunk {
-			return true
-		}
-		_, err := w.Write(out)
-		out = out[:0]
-		return err == nil
+	end()
+	if l.keep != nil {
+		keep.size = sizeOf(items)
+		x.lists.add(keep)
 	}
-	buffer := make([]byte, 0, 1<<10)
+	return nil
+}
+
+// encodeItems encodes the items of a list after the faults. It returns false if the client has gone, or if a fault cut
+// the answer.
+func (x *call) encodeItems(l *listWriter, sh wire.Shape, items []*store.Record) bool {
+	var item []byte
 	target := x.target()
 	for _, r := range items {
-		buffer = sh.AppendItem(buffer[:0], r)
-		if !x.plan.Items(target, r.Key, wire.JSON, buffer, put) {
-			return nil // the client has gone, or a fault cut the answer
+		if !x.plan.Busy() {
+			if !l.room(r.Size()) {
+				return false
+			}
+			l.chunk = sh.AppendItem(l.chunk, r)
+			continue
+		}
+		l.keep = nil // a fault may change this answer
+		item = sh.AppendItem(item[:0], r)
+		if !x.plan.Items(target, r.Key, wire.JSON, item, l.put) {
+			return false
 		}
 	}
-	for endless := len(items) > 0 && disturb.Answer[faults.EndlessList](x.plan, target); endless; {
-		if !put(buffer) {
-			return nil // as above
-		}
+	if len(items) == 0 || !disturb.Answer[faults.EndlessList](x.plan, target) {
+		return true
 	}
-	_, _ = w.Write(append(out, tail...)) // an error means that the client has gone
-	return nil
+	for item = sh.AppendItem(item[:0], items[len(items)-1]); l.put(item); {
+	}
+	return false
 }
 
 // writeWhole writes a list in a media type that cannot be streamed.

@@ -1,6 +1,7 @@
 package testserver_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"strings"
@@ -172,6 +173,15 @@ func TestContinueTokenRules(t *testing.T) {
 			http.StatusUnprocessableEntity: {"continue=" + token, "resourceVersion=0", "resourceVersionMatch=NotOlderThan"},
 		} {
 			b.refused(code, http.MethodGet, podsPath+queryOf(query...), nil)
+		}
+		for text, why := range map[string]string{
+			`{}`:                            "server does not recognize this encoded version ",
+			`{"v":"meta.k8s.io/v1"}`:        "incorrect encoded start resourceVersion (version meta.k8s.io/v1)",
+			`{"v":"meta.k8s.io/v1","rv":1}`: "encoded start key empty (version meta.k8s.io/v1)",
+			`{"v":"meta.k8s.io/v1","rv":1,"start":"../x"}`: "../x",
+		} {
+			status := b.refused(http.StatusBadRequest, http.MethodGet, podsPath+queryOf("continue="+base64.RawURLEncoding.EncodeToString([]byte(text))), nil)
+			require.Equal(b, "invalid continue token: continue key is not valid: "+why, status.Message)
 		}
 		// resourceVersion=0 is allowed beside a token. Without a limit, the answer contains all remaining items.
 		require.Equal(b, []string{"c", "d"}, b.list(podsPath, "continue="+token, "resourceVersion=0").names())

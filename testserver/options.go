@@ -58,6 +58,9 @@ type Options struct {
 	// DropFields honours drop=metadata.managedFields in the Accept header (KEP-5958). Without it, the server ignores
 	// the parameter, as older servers do.
 	DropFields bool
+	// ShardedLists obeys shardSelector in lists, watches and deletions of collections (KEP-5866). Without it, the
+	// server ignores the parameter, as kube-apiserver 1.37 does without the feature gate ShardedListAndWatch.
+	ShardedLists bool
 	// Compress gzips answers of more than 128 KiB for clients that accept it, as kube-apiserver does. It does not
 	// affect watches.
 	Compress bool

@@ -1,6 +1,7 @@
 package testserver
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,15 +127,20 @@ func (x *call) readPatch(kind types.PatchType) (*patch, error) {
 
 // strategicPatch reads a strategic merge patch. Its errors show the patch instead of the result.
 func (x *call) strategicPatch(p *patch, body []byte) error {
-	change, err := object.Decode(body)
-	if err != nil {
-		return apierrors.NewBadRequest(err.Error())
+	change := object.Tree{}
+	if !isNull(body) {
+		var err error
+		if change, err = object.Decode(body); err != nil {
+			return apierrors.NewBadRequest(err.Error())
+		}
 	}
 	merge := x.strategic()
 	p.change = func(before object.Tree) (object.Tree, error) { return merge(x.request.Version, before, change) }
 	p.shown = func(object.Tree, object.Tree) string { return fmt.Sprintf("%+v", change) }
 	return nil
 }
+
+func isNull(body []byte) bool { return string(bytes.TrimSpace(body)) == "null" }
 
 // patchedText returns the JSON of a patched object as kube-apiserver shows it. The members of a Go type keep their
 // order where the patch has changed nothing.
@@ -244,6 +250,9 @@ func unknownMembers(body []byte) []string {
 
 // mergePatch returns the change of an RFC 7386 patch.
 func mergePatch(body []byte) (func(object.Tree) (object.Tree, error), error) {
+	if isNull(body) {
+		return nil, apierrors.NewBadRequest(jsonpatch.ErrBadJSONPatch.Error())
+	}
 	if _, err := object.Decode(body); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}

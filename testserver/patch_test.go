@@ -90,6 +90,10 @@ func TestErrorsOfPatches(t *testing.T) {
 			{"", jsonPatch, `[{"op":7}]`, 400, "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"},
 			{"", jsonPatch, `[{`, 400, "invalid JSON patch"},
 			{"", "text/plain", `{}`, 415, "415: Unsupported Media Type"},
+			{"", mergePatch, `null`, 400, "Invalid JSON Patch"},
+			{"", applyPatch, `null`, 400, "invalid object type: /, Kind="},
+			{"", applyPatch, `[]`, 400, "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array "},
+			{"?dryRun=x", mergePatch, `{}`, 422, `PatchOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]`},
 			{"", applyPatch, `a: [`, 400, "error encoding patch: yaml: line 1: did not find expected node content"},
 			{
 				"?fieldValidation=Strict", mergePatch, `{"data":{"k":"1","k":"2"}}`, 422,
@@ -98,7 +102,7 @@ func TestErrorsOfPatches(t *testing.T) {
 			{"?fieldValidation=Strict", jsonPatch, `[{"op":"test","path":"/data/k","value":"v","more":1}]`, 422, `: strict decoding error: json patch unknown field "[0].more"`},
 		} {
 			query := row.path
-			if row.kind == applyPatch {
+			if row.kind == applyPatch && query == "" {
 				query = "?fieldManager=m"
 			}
 			status := b.refused(row.code, http.MethodPatch, mapsPath+"/a"+query, row.body, "Content-Type", row.kind)

@@ -44,14 +44,15 @@ type Server struct {
 	plan      disturb.Plan
 	calm      disturb.Plan // has no faults; for requests of the control plane
 	watches   watches
+	lists     keptLists
 	log       requestLog
 	cert      *certificate // nil without TLS
 
 	mu      sync.Mutex // guards the fields below
 	pipe    *pipe.Listener
 	running bool
-	used    bool // a Run has used pipe
-	conns   map[net.Conn]struct{}
+	used    bool              // a Run has used pipe
+	conns   map[net.Conn]bool // whether a handler has taken the connection over, for a WebSocket
 }
 
 // New creates a server with the built-in resources and the namespaces of every cluster. It serves requests after Run or
@@ -64,7 +65,7 @@ func NewExtended(o Options, e extension.Extension) *Server {
 	if e.Resources == nil {
 		e.Resources = registry.Builtins()
 	}
-	s := &Server{options: o, extension: e, pipe: pipe.Listen(), conns: map[net.Conn]struct{}{}}
+	s := &Server{options: o, extension: e, pipe: pipe.Listen(), conns: map[net.Conn]bool{}}
 	s.store = store.New(o.FirstVersion-uint64(len(firstNamespaces)), o.History, o.Seed)
 	s.writer = writer.New(s.store, writer.Options{
 		StrictNamespaces: o.StrictNamespaces, ManagedFields: o.ManagedFields, ImmediateDeletion: o.ImmediateDeletion,
@@ -228,6 +229,9 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			active.add(1)
 			defer active.add(-1)
+			if r.Header.Get("Upgrade") != "" {
+				defer s.released(r)
+			}
 			s.handle(w, r)
 		}),
 		BaseContext: func(net.Listener) context.Context { return ctx },
@@ -238,7 +242,8 @@ func (s *Server) httpServer(ctx context.Context, active *tracker) *http.Server {
 				active.add(1)
 				s.connected(c)
 			case http.StateHijacked:
-				active.add(-1) // its handler still counts it, and calls disconnected
+				s.hijacked(c)
+				active.add(-1) // its handler still counts it
 			case http.StateClosed:
 				s.disconnected(c)
 				active.add(-1)
@@ -322,7 +327,25 @@ func (s *Server) connected(c net.Conn) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.conns[c] = struct{}{}
+	s.conns[c] = false
+}
+
+// hijacked remembers that net/http says nothing more about a connection.
+func (s *Server) hijacked(c net.Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[c] = true
+}
+
+// released forgets the connection of a request if its handler had taken it over. The handler has returned.
+func (s *Server) released(r *http.Request) {
+	if c := pipe.ConnOf(r); c != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.conns[c] {
+			delete(s.conns, c)
+		}
+	}
 }
 
 func (s *Server) disconnected(c net.Conn) {

@@ -42,13 +42,15 @@ func (x *call) submission(w writer.Write, change func(object.Tree) (object.Tree,
 	return s
 }
 
+// optionsKinds are the kinds of the options of a write.
+var optionsKinds = map[string]string{
+	"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions",
+	"deletecollection": "DeleteOptions",
+}
+
 // writeOptions returns the options of a write as admission webhooks see them.
 func (x *call) writeOptions(w writer.Write) object.Tree {
-	kind := map[string]string{
-		"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions", "delete": "DeleteOptions",
-		"deletecollection": "DeleteOptions",
-	}[x.request.Verb]
-	out := object.Tree{"kind": kind, "apiVersion": metav1.SchemeGroupVersion.String()}
+	out := object.Tree{"kind": optionsKinds[x.request.Verb], "apiVersion": metav1.SchemeGroupVersion.String()}
 	if w.DryRun {
 		out["dryRun"] = []any{metav1.DryRunAll}
 	}

@@ -59,7 +59,7 @@ func (x *call) watch() error {
 	if x.request.Name != "" {
 		o.FieldSelector = "metadata.name=" + x.request.Name
 	}
-	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, o.LabelSelector, o.FieldSelector)
+	sel, err := x.selection(o)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func expiredWatch(version, oldest uint64) error {
 // disconnects.
 func (w *watcher) run(o metav1.ListOptions) {
 	timeout := w.options.WatchTimeout
-	if o.TimeoutSeconds != nil && *o.TimeoutSeconds > 0 {
+	if o.TimeoutSeconds != nil && *o.TimeoutSeconds != 0 { // a negative one ends the watch at once
 		timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
 	if e, i := disturb.Request[faults.ShortWatch](w.plan, w.target()); i != nil && e.For < timeout {
@@ -211,7 +211,7 @@ func (w *watcher) step() bool {
 	case n.Ended:
 		w.sink.End()
 		return false
-	case n.Wake == nil:
+	case !n.None:
 		w.version = n.Version
 		return w.sendChange(n)
 	case !w.sendDelayed(false):
@@ -224,7 +224,7 @@ func (w *watcher) step() bool {
 		return w.bookmarkAt(n.Version)
 	}
 	w.sink.Flush()
-	w.wait(n.Wake, faultsChanged)
+	w.wait(faultsChanged)
 	return true
 }
 
@@ -240,9 +240,10 @@ func (w *watcher) bookmarkAt(version uint64) bool {
 }
 
 // wait blocks until there may be something to do.
-func (w *watcher) wait(wake, faultsChanged <-chan struct{}) {
+func (w *watcher) wait(faultsChanged <-chan struct{}) {
+	defer w.store.Leave(w.cursor)
 	select {
-	case <-wake:
+	case <-w.store.Wait(w.cursor):
 	case <-faultsChanged:
 	case <-w.channel(w.nextBookmark):
 		w.bookmarkDue()

@@ -124,9 +124,10 @@ func TestExpiredWatchAsStatus(t *testing.T) {
 
 func TestWatchTimeouts(t *testing.T) {
 	for query, want := range map[string]time.Duration{
-		"timeoutSeconds=7": 7 * time.Second,
-		"timeoutSeconds=0": 10 * time.Minute,
-		"":                 10 * time.Minute,
+		"timeoutSeconds=7":  7 * time.Second,
+		"timeoutSeconds=0":  10 * time.Minute,
+		"timeoutSeconds=-1": 0,
+		"":                  10 * time.Minute,
 	} {
 		inBubble(t, testserver.Options{WatchTimeout: 10 * time.Minute}, func(b *bench) {
 			started := time.Now()
@@ -292,5 +293,23 @@ func TestWatchesAreListed(t *testing.T) {
 		two.close()
 		synctest.Wait()
 		require.Empty(b, b.Watches())
+	})
+}
+
+// TestAClientThatDoesNotReadDelaysNoOther fills the buffers of a watch, whose goroutine then blocks in a write.
+func TestAClientThatDoesNotReadDelaysNoOther(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		stuck, err := b.client.Do(b.request(http.MethodGet, mapsPath+"?watch=1&resourceVersion=100", nil))
+		require.NoError(b, err)
+		defer stuck.Body.Close()
+		w := b.watch(mapsPath, "resourceVersion=100")
+		defer w.close()
+		for i := range 10 {
+			synctest.Wait()
+			name := fmt.Sprint("m", i)
+			_, err := b.Create(configMaps, configMap(name, "text", strings.Repeat("x", 100<<10)))
+			require.NoError(b, err)
+			w.expect(fmt.Sprintf("ADDED %s@%d", name, 101+i))
+		}
 	})
 }

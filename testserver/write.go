@@ -32,7 +32,8 @@ func (x *call) parameters() (writer.Write, error) {
 	errs = append(errs, metav1validation.ValidateFieldManager(q.Get("fieldManager"), field.NewPath("fieldManager"))...)
 	errs = append(errs, metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), q.Get("fieldValidation"))...)
 	if len(errs) > 0 {
-		return w, apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("CreateOptions").GroupKind(), "", errs)
+		kind := metav1.SchemeGroupVersion.WithKind(optionsKinds[x.request.Verb])
+		return w, apierrors.NewInvalid(kind.GroupKind(), "", errs)
 	}
 	return w, nil
 }
@@ -124,7 +125,7 @@ func (x *call) deleteCollection() error {
 	if err := wire.CheckListOptions(lo); err != nil {
 		return err
 	}
-	sel, err := store.NewSelection(x.def, x.request.Version, x.request.Namespace, lo.LabelSelector, lo.FieldSelector)
+	sel, err := x.selection(lo)
 	if err != nil {
 		return err
 	}
@@ -139,5 +140,5 @@ func (x *call) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	return x.writeItems(metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}, items)
+	return x.writeItems(metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}, items, nil)
 }

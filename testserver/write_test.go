@@ -43,7 +43,7 @@ func TestCreate(t *testing.T) {
 		require.Equal(b, "Pod", u.GetKind())
 		require.Equal(b, "default", u.GetNamespace())
 		require.Equal(b, "101", u.GetResourceVersion())
-		require.Equal(b, types.UID("00000000-0000-4000-8000-000000000005"), u.GetUID())
+		require.Equal(b, types.UID("a389c35a-0000-4000-8000-000000000005"), u.GetUID())
 		require.EqualValues(b, 1, u.GetGeneration())
 		require.Equal(b, time.Now().UTC().Format(time.RFC3339), u.GetCreationTimestamp().UTC().Format(time.RFC3339))
 		require.Nil(b, u.GetDeletionTimestamp())
@@ -99,6 +99,7 @@ func TestWriteRefusals(t *testing.T) {
 			{"PUT", podsPath + "/zz", pod("zz"), 404, "NotFound", `pods "zz" not found`},
 			{"PUT", podsPath + "/zz/status", pod("zz"), 404, "NotFound", ""},
 			{"PUT", leasesPath + "/zz/status", doc{}, 404, "NotFound", "could not find the requested resource"},
+			{"PUT", leasesPath + "/zz", doc{"metadata": meta("zz", "uid", "deleted")}, 409, "Conflict", "UID in object meta: "},
 			{"PUT", podsPath + "/a", pod("b"), 400, "BadRequest", "does not match the name on the URL"},
 			{"PUT", podsPath + "/a", doc{"metadata": meta("a", "uid", "other")}, 409, "Conflict", "UID in precondition"},
 			{"PUT", podsPath + "/a", doc{"metadata": meta("a", "resourceVersion", "100")}, 409, "Conflict", "modified"},
@@ -323,6 +324,19 @@ func TestPreconditions(t *testing.T) {
 			require.Equal(b, metav1.StatusReasonConflict, status.Reason)
 		}
 		b.ok(http.MethodDelete, mapsPath+"/a", doc{"preconditions": doc{"uid": u.GetUID(), "resourceVersion": "101"}})
+	})
+}
+
+// TestDeleteOptionsInTheBody checks that the query does not count if there is a body.
+func TestDeleteOptionsInTheBody(t *testing.T) {
+	inBubble(t, testserver.Options{}, func(b *bench) {
+		b.ok(http.MethodPost, mapsPath, configMap("a"))
+		b.ok(http.MethodDelete, mapsPath+"/a?dryRun=All", nil)
+		b.ok(http.MethodGet, mapsPath+"/a", nil)
+		b.ok(http.MethodDelete, mapsPath+"/a?dryRun=All", doc{})
+		b.refused(404, http.MethodGet, mapsPath+"/a", nil)
+		status := b.refused(422, http.MethodPut, mapsPath+"/a?dryRun=x", configMap("a"))
+		require.Contains(b, status.Message, `UpdateOptions.meta.k8s.io "" is invalid: dryRun: `)
 	})
 }
 

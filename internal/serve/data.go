@@ -3,6 +3,7 @@ package serve
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,6 +30,19 @@ func (o Options) save(server *testserver.Server) error {
 		return fmt.Errorf("--data: %w", err)
 	}
 	return nil
+}
+
+// checkFolder returns an error if the state could not be written at the end, when it would be lost.
+func checkFolder(path string) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		var unnamed *fs.PathError // it has the name of the temporary file
+		if errors.As(err, &unnamed) {
+			err = unnamed.Err
+		}
+		return fmt.Errorf("a file cannot be created there: %w", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 func replaceFile(path string, text []byte) error {

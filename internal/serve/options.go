@@ -152,10 +152,10 @@ func (o Options) load(server *testserver.Server) error {
 		return nil
 	}
 	text, err := os.ReadFile(o.data)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = checkFolder(o.data)
+	case err == nil:
 		err = server.Load(text)
 	}
 	if err != nil {

@@ -336,6 +336,10 @@ func TestWrongFlags(t *testing.T) {
 		{"--faults: ", false, []string{"--faults", filepath.Join(dir, "missing")}},
 		{"faults[0]: ", false, []string{"--faults", file("plan", "faults: [explode]")}},
 		{"--data " + filepath.Join(dir, "data") + ": testserver: load: ", false, []string{"--data", file("data", "kind: Pod")}},
+		{
+			"--data " + filepath.Join(dir, "none", "data") + ": a file cannot be created there: no such file or directory", false,
+			[]string{"--data", filepath.Join(dir, "none", "data")},
+		},
 	} {
 		var out bytes.Buffer
 		err := options(t, append(tc.flags, "--kubeconfig-out", config)...).Run(t.Context(), &out, hooks())

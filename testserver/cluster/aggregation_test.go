@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +59,17 @@ func answer(t *testing.T, c *cluster.Cluster, path string) (int, string) {
 	body, err := io.ReadAll(res.Body)
 	require.NoError(t, err)
 	return res.StatusCode, string(body)
+}
+
+// transition returns the time of the condition of an APIService.
+func transition(t *testing.T, c *cluster.Cluster, name string) any {
+	t.Helper()
+	u, err := c.Server.Get(apiServices, api.Key{Name: name})
+	require.NoError(t, err)
+	conditions, _, err := unstructured.NestedSlice(u.Object, "status", "conditions")
+	require.NoError(t, err)
+	require.Len(t, conditions, 1)
+	return conditions[0].(map[string]any)["lastTransitionTime"]
 }
 
 // inCluster runs a function in a bubble with a running cluster.
@@ -120,11 +132,14 @@ func TestGroupsOfServicesAreUnavailable(t *testing.T) {
 		_, body = answer(t, c, "/apis")
 		require.Contains(t, body, `"name":"metrics.example"`)
 
+		since := transition(t, c, "v1.metrics.example")
+		<-time.After(time.Minute)
 		services := api.Resource{Version: "v1", Kind: "Service", Plural: "services", Namespaced: true}
 		_, err = c.Server.Create(services, parsed(t, `{"metadata":{"name":"m","namespace":"default"},"spec":{"ports":[{"port":80}]}}`))
 		require.NoError(t, err)
 		synctest.Wait()
 		require.Equal(t, `False ServicePortError service/m in "default" is not listening on port 443`, condition(t, c, "v1.metrics.example"))
+		require.Equal(t, since, transition(t, c, "v1.metrics.example"), "another reason is no transition")
 		_, err = c.Server.Edit(services, api.Key{Namespace: "default", Name: "m"}, func(u *unstructured.Unstructured) {
 			require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{map[string]any{"port": int64(443)}}, "spec", "ports"))
 		})

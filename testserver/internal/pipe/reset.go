@@ -29,15 +29,21 @@ func Reset(c net.Conn) {
 // connKey is the key of a request's connection in its context.
 type connKey struct{}
 
-// WithConn returns the context of a connection, from which resetRequest knows the connection. It is the ConnContext of
+// WithConn returns the context of a connection, from which ConnOf knows the connection. It is the ConnContext of
 // an http.Server.
 func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
+// ConnOf returns the connection of a request, or nil if the server does not use WithConn.
+func ConnOf(r *http.Request) net.Conn {
+	c, _ := r.Context().Value(connKey{}).(net.Conn)
+	return c
+}
+
 // ResetRequest resets the connection of a request, or its stream in HTTP/2. It does not return.
 func ResetRequest(r *http.Request) {
-	if c, ok := r.Context().Value(connKey{}).(net.Conn); ok && r.ProtoMajor < 2 {
+	if c := ConnOf(r); c != nil && r.ProtoMajor < 2 {
 		Reset(c)
 	}
 	panic(http.ErrAbortHandler)

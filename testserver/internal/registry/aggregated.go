@@ -52,12 +52,9 @@ func AggregatedList(all []*Definition, remote []RemoteGroup, root string) any {
 		list.Items = append(list.Items, aggregatedGroup(all, "", []string{"v1"}))
 		return list
 	}
-	for _, name := range Groups(all) {
-		list.Items = append(list.Items, aggregatedGroup(all, name, VersionsOf(all, name)))
-	}
-	for _, r := range remote {
-		g := groupDiscovery{Metadata: object.Tree{"name": r.Name}}
-		for _, v := range r.Versions {
+	for _, name := range names(all, remote) {
+		g := aggregatedGroup(all, name, VersionsOf(all, name))
+		for _, v := range remoteVersions(all, remote, name) {
 			g.Versions = append(g.Versions, versionDiscovery{Version: v, Freshness: "Stale"})
 		}
 		list.Items = append(list.Items, g)

@@ -33,47 +33,57 @@ func Groups(all []*Definition) []string {
 	return out
 }
 
-// RemoteGroup is a group that another server serves. kube-apiserver orders groups by the priorities of their
-// APIServices; here, remote groups come last.
+// RemoteGroup has versions of a group that another server serves. The group may also have resources of this server.
+// kube-apiserver orders groups and versions by the priorities of their APIServices; here, remote ones come last.
 type RemoteGroup struct {
 	Name     string
-	Versions []string // the first one is preferred
+	Versions []string
 }
 
-// Document returns the document of the group.
-func (g RemoteGroup) Document() *metav1.APIGroup {
-	out := &metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: g.Name}
-	for _, v := range g.Versions {
-		out.Versions = append(out.Versions, metav1.GroupVersionForDiscovery{GroupVersion: g.Name + "/" + v, Version: v})
+// names returns the groups of resources except the core group, and then the remote ones.
+func names(all []*Definition, remote []RemoteGroup) []string {
+	out := Groups(all)
+	for _, r := range remote {
+		if !slices.Contains(out, r.Name) {
+			out = append(out, r.Name)
+		}
 	}
-	out.PreferredVersion = out.Versions[0]
 	return out
+}
+
+// remoteVersions returns the versions of a group that only another server serves.
+func remoteVersions(all []*Definition, remote []RemoteGroup, group string) []string {
+	own := VersionsOf(all, group)
+	for _, r := range remote {
+		if r.Name == group {
+			return slices.DeleteFunc(slices.Clone(r.Versions), func(v string) bool { return slices.Contains(own, v) })
+		}
+	}
+	return nil
 }
 
 // GroupList returns the document of all groups except the core group.
 func GroupList(all []*Definition, remote []RemoteGroup) metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}}
-	for _, name := range Groups(all) {
-		g := Group(all, name)
+	for _, name := range names(all, remote) {
+		g, _ := Group(all, remote, name)
 		g.TypeMeta = metav1.TypeMeta{}
 		list.Groups = append(list.Groups, g)
-	}
-	for _, r := range remote {
-		g := r.Document()
-		g.TypeMeta = metav1.TypeMeta{}
-		list.Groups = append(list.Groups, *g)
 	}
 	return list
 }
 
-// Group returns the document of one group, which has resources.
-func Group(all []*Definition, name string) metav1.APIGroup {
-	g := metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
-	for _, v := range VersionsOf(all, name) {
+// Group returns the document of one group; ok is false if no version of it is served.
+func Group(all []*Definition, remote []RemoteGroup, name string) (g metav1.APIGroup, ok bool) {
+	g = metav1.APIGroup{TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"}, Name: name}
+	for _, v := range append(VersionsOf(all, name), remoteVersions(all, remote, name)...) {
 		g.Versions = append(g.Versions, metav1.GroupVersionForDiscovery{GroupVersion: name + "/" + v, Version: v})
 	}
+	if len(g.Versions) == 0 {
+		return g, false
+	}
 	g.PreferredVersion = g.Versions[0]
-	return g
+	return g, true
 }
 
 // VersionsOf returns the versions in which any resource of a group is served.

@@ -133,5 +133,11 @@ type Sparse interface {
 	Sparse()
 }
 
+// Sorted is implemented by Columns whose tables have another order than lists.
+type Sorted interface {
+	// Compare orders two objects in storage.
+	Compare(a, b object.Tree) int
+}
+
 // MergePatch applies a strategic merge patch in the version of the request. Neither tree must be changed.
 type MergePatch func(served string, original, patch object.Tree) (object.Tree, error)

@@ -12,7 +12,8 @@
 //	step := s.Next(cursor, math.MaxUint64, 0)
 //
 // All collections share one version counter. Each collection is a persistent tree of records (tree.go), so a View or a
-// State of any version costs a pointer. The changes of a collection form a list; a Cursor is a place in it.
+// State of any version costs a pointer. The changes of a collection form a list; a Cursor is a place in it. A change
+// wakes the cursors that wait for it one after another (relay.go).
 //
 // # Promises
 //
@@ -21,6 +22,7 @@
 //     takes changes from a cursor.
 //  3. A record is encoded once, when it is written. Its members have the order of kube-apiserver.
 //  4. Equal seeds and equal calls give equal UIDs and names.
+//  5. Cursors that wait are woken one after another, and each is woken. One that is stuck after Leave delays no other.
 //
 // # Concurrency
 //

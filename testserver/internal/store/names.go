@@ -17,19 +17,20 @@ const suffixAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 
 func (n *names) uid() string {
 	n.counter++
-	return n.uidPrefix() + fmt.Sprintf("%012x", n.counter)
+	return n.uidOf(n.counter)
 }
 
-func (n *names) uidPrefix() string {
-	return fmt.Sprintf("%08x-%04x-4000-8000-", uint32(n.seed), uint16(n.seed>>32))
+// uidOf returns the UID that the counter leads to. It begins with characters that look random, because the hash of a
+// shardSelector spreads only UIDs that differ early.
+func (n *names) uidOf(counter uint64) string {
+	return fmt.Sprintf("%08x-%04x-4000-8000-%012x", uint32(scramble(n.seed^counter)), uint16(n.seed), counter)
 }
 
 // avoid makes later UIDs differ from one that an earlier server with the same seed generated.
 func (n *names) avoid(uid string) {
-	if rest, ok := strings.CutPrefix(uid, n.uidPrefix()); ok {
-		if counter, err := strconv.ParseUint(rest, 16, 48); err == nil {
-			n.counter = max(n.counter, counter)
-		}
+	digits := uid[strings.LastIndexByte(uid, '-')+1:]
+	if counter, err := strconv.ParseUint(digits, 16, 48); err == nil && uid == n.uidOf(counter) {
+		n.counter = max(n.counter, counter)
 	}
 }
 

@@ -5,9 +5,11 @@ import (
 	"iter"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/leatproject/leat/shard/hashrange"
 	"github.com/leatproject/leat/testserver/internal/registry"
 )
 
@@ -16,6 +18,8 @@ type Selection struct {
 	namespace string // "" means all namespaces
 	labels    labels.Selector
 	fields    fields.Selector
+	shard     *hashrange.Selector // nil means all
+	hashes    hashrange.Set       // of the shard
 }
 
 // NewSelection parses selectors. A field that the resource does not support in a served version is a 400.
@@ -51,13 +55,39 @@ func NewSelection(d *registry.Definition, served, namespace, label, field string
 	return s, nil
 }
 
+// Cut restricts the selection to the objects that a shardSelector selects. An invalid one is a 500, as in
+// kube-apiserver.
+func (s *Selection) Cut(selector string) error {
+	shard, err := hashrange.ParseSelector(selector)
+	if err != nil {
+		return StorageError(fmt.Errorf("invalid shard selector: %w", err))
+	}
+	s.shard, s.hashes = &shard, shard.Set()
+	return nil
+}
+
+// Shard returns what a list says about its shardSelector, or nil if it has none.
+func (s Selection) Shard() *metav1.ShardInfo {
+	if s.shard == nil {
+		return nil
+	}
+	return &metav1.ShardInfo{Selector: s.shard.String()}
+}
+
 // Everything reports whether there are no selectors besides the namespace.
-func (s Selection) Everything() bool { return s.labels.Empty() && s.fields.Empty() }
+func (s Selection) Everything() bool { return s.labels.Empty() && s.fields.Empty() && s.shard == nil }
 
 // Matches reports whether an object is selected.
 func (s Selection) Matches(r *Record) bool {
-	return (s.namespace == "" || r.Key.Namespace == s.namespace) &&
+	return (s.namespace == "" || r.Key.Namespace == s.namespace) && (s.shard == nil || s.inShard(r)) &&
 		s.labels.Matches(labels.Set(r.labels)) && (s.fields.Empty() || s.fields.Matches(recordFields{r}))
+}
+
+func (s Selection) inShard(r *Record) bool {
+	if s.shard.Field == hashrange.Namespace {
+		return s.hashes.Contains(hashrange.Hash(r.Key.Namespace))
+	}
+	return s.hashes.Contains(hashrange.Hash(r.UID))
 }
 
 // bounds returns the paths between which the selected objects are. "0" is the character after "/".
@@ -72,6 +102,10 @@ func (s Selection) bounds() (from, until string) {
 func (s Selection) Scan(v View, from string) iter.Seq[*Record] {
 	first, until := s.bounds()
 	from = max(first, from)
+	s.namespace = "" // the paths say that
+	if s.Everything() {
+		return v.root.scan(from, until)
+	}
 	return func(yield func(*Record) bool) {
 		for r := range v.root.scan(from, until) {
 			if s.Matches(r) && !yield(r) {

@@ -57,7 +57,7 @@ func (s *Store) Restore(to *State) {
 		c.base, c.tail, c.kept = base, base, 0
 		c.epoch++
 		c.reclaim()
-		c.wake.Fire()
+		c.wake()
 	}
 	s.advanced.Fire()
 }

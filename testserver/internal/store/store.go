@@ -100,7 +100,7 @@ func (s *Store) Define(d *registry.Definition) {
 func (s *Store) Retire(c *Collection) {
 	c.retired = true
 	s.order = slices.DeleteFunc(s.order, func(o *Collection) bool { return o == c })
-	c.wake.Fire()
+	c.wake()
 }
 
 // Collection returns the collection of a resource, or nil if it is not served. The caller holds the lock.
@@ -150,7 +150,8 @@ func (s *Store) Put(c *Collection, before *Record, tree object.Tree) (*Record, e
 	return s.Replace(c, before, after, tree)
 }
 
-// Replace is Put for an object that NewRecord has already encoded from tree, perhaps as another version.
+// Replace is Put for an object that NewRecord has already encoded from tree, perhaps as another version. It may keep
+// encoded.
 func (s *Store) Replace(c *Collection, before, encoded *Record, tree object.Tree) (*Record, error) {
 	if encoded.Size() > maxSize && !encoded.fits() {
 		return nil, errTooLarge
@@ -158,7 +159,10 @@ func (s *Store) Replace(c *Collection, before, encoded *Record, tree object.Tree
 	if !c.claim(before, tree) {
 		return nil, ErrClaimed
 	}
-	after := encoded.At(s.version + 1)
+	after := encoded
+	if after.Version != s.version+1 {
+		after = encoded.At(s.version + 1)
+	}
 	s.put(c, before, after)
 	return after, nil
 }
@@ -188,7 +192,7 @@ func (s *Store) append(c *Collection, ch *change) {
 		c.base = c.base.next
 		c.kept--
 	}
-	c.wake.Fire()
+	c.wake()
 	s.advanced.Fire()
 }
 
@@ -198,7 +202,7 @@ func (s *Store) Compact() {
 		base := &change{version: s.version, number: c.tail.number, root: c.root}
 		// Open watches point to the old tail, so later changes must be reachable from it too.
 		c.tail.next, c.base, c.tail, c.kept = base, base, base, 0
-		c.wake.Fire()
+		c.wake()
 	}
 }
 

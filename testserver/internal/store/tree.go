@@ -133,17 +133,16 @@ func (n *node) scan(from, until string) iter.Seq[*Record] {
 }
 
 func (n *node) walk(from, until string, yield func(*Record) bool) bool {
-	if n == nil {
+	switch {
+	case n == nil:
 		return true
+	case from != "" && n.record.Path < from:
+		return n.right.walk(from, until, yield)
+	case until != "" && n.record.Path >= until:
+		n.left.walk(from, until, yield)
+		return false
 	}
-	here := n.record.Path
-	if here >= from {
-		if !n.left.walk(from, until, yield) {
-			return false
-		}
-		if until != "" && here >= until || !yield(n.record) {
-			return false
-		}
-	}
-	return n.right.walk(from, until, yield)
+	// All records on the left are below until, and all on the right are above from. Without these checks most records
+	// are yielded without a look at their paths.
+	return n.left.walk(from, "", yield) && yield(n.record) && n.right.walk("", until, yield)
 }

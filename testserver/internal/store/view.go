@@ -31,6 +31,9 @@ func (s *Store) ViewAt(c *Collection, version uint64) (v View, ok bool) {
 	return View{Version: version, root: last.root}, true
 }
 
+// Same reports whether two views have the same objects in the same versions. It may be false although they do.
+func (v View) Same(o View) bool { return v.root == o.root }
+
 // Get returns an object, or nil.
 func (v View) Get(key api.Key) *Record { return v.root.get(pathOf(key)) }
 

@@ -107,9 +107,12 @@ func ReadConfiguration(r *http.Request) (object.Tree, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error encoding patch: %v", err))
 	}
+	if string(encoded) == "null" {
+		return object.Tree{}, nil
+	}
 	config, err := object.Decode(encoded)
 	if err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: error unmarshaling JSON: while decoding JSON: %v", err))
 	}
 	dropNulls(config)
 	return config, nil

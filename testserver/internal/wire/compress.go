@@ -8,15 +8,16 @@ import (
 // CompressFrom is the size in bytes from which kube-apiserver compresses an answer.
 const CompressFrom = 128 << 10
 
-// Compress returns a writer that compresses the answer; ok is false if the client does not accept it. The caller must
-// call finish after the answer.
+// Compress returns a writer that compresses the answer with the level of kube-apiserver. ok is false if the client does
+// not accept that. The caller must call Finish after the answer.
 func Compress(w http.ResponseWriter, r *http.Request) (g *GzipWriter, ok bool) {
 	if !wants(r.Header.Get("Accept-Encoding"), "gzip") {
 		return nil, false
 	}
 	w.Header().Set("Content-Encoding", "gzip")
 	w.Header().Add("Vary", "Accept-Encoding")
-	return &GzipWriter{ResponseWriter: w, gz: gzip.NewWriter(w)}, true
+	gz, _ := gzip.NewWriterLevel(w, gzip.BestSpeed) // fails only for an invalid level
+	return &GzipWriter{ResponseWriter: w, gz: gz}, true
 }
 
 // GzipWriter compresses an answer.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -35,13 +37,28 @@ func DecodeToken(text string) (continueToken, error) {
 	if err == nil {
 		err = json.Unmarshal(body, &t)
 	}
-	if err == nil && (t.APIVersion != tokenVersion || t.Version == 0 || t.Start == "") {
-		err = errors.New("the token is not from this server")
+	if err == nil {
+		err = t.check()
 	}
 	if err != nil {
 		return t, apierrors.NewBadRequest(fmt.Sprintf("invalid continue token: continue key is not valid: %v", err))
 	}
 	return t, nil
+}
+
+// check returns an error in the words of kube-apiserver.
+func (t continueToken) check() error {
+	switch {
+	case t.APIVersion != tokenVersion:
+		return fmt.Errorf("server does not recognize this encoded version %s", t.APIVersion)
+	case t.Version == 0:
+		return fmt.Errorf("incorrect encoded start resourceVersion (version %s)", tokenVersion)
+	case t.Start == "":
+		return fmt.Errorf("encoded start key empty (version %s)", tokenVersion)
+	case path.Clean("/"+t.Start) != "/"+strings.TrimSuffix(t.Start, "/"):
+		return errors.New(t.Start)
+	}
+	return nil
 }
 
 // TokenExpired returns the 410 for a token whose state is forgotten. It contains a token that continues at the same

@@ -34,6 +34,7 @@ func queryDeleteOptions(o *metav1.DeleteOptions, q url.Values) error {
 		orphan := BoolParam(q, "orphanDependents")
 		o.OrphanDependents = &orphan //lint:ignore SA1019 old clients still send it
 	}
+	o.DryRun = q["dryRun"]
 	return nil
 }
 
@@ -44,7 +45,6 @@ func ParseDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 	if err != nil {
 		return o, err
 	}
-	q := r.URL.Query()
 	if len(body) > 0 {
 		if err := decodeDeleteOptions(ContentType(r), body, &o); err != nil {
 			return o, err
@@ -56,11 +56,8 @@ func ParseDeleteOptions(r *http.Request) (metav1.DeleteOptions, error) {
 			}
 			return o, apierrors.NewBadRequest(runtime.NewNotRegisteredErrForKind("pkg/runtime/scheme.go:111", kind).Error())
 		}
-	} else if err := queryDeleteOptions(&o, q); err != nil {
+	} else if err := queryDeleteOptions(&o, r.URL.Query()); err != nil {
 		return o, err
-	}
-	if len(o.DryRun) == 0 {
-		o.DryRun = q["dryRun"]
 	}
 	if errs := metav1validation.ValidateDeleteOptions(&o); len(errs) > 0 {
 		return o, invalidDelete(errs)

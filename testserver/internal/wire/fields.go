@@ -12,6 +12,9 @@ import (
 	"github.com/leatproject/leat/api"
 )
 
+// severalLines is the beginning of an error about repeated fields in YAML, which has one line for each.
+const severalLines = "yaml: unmarshal errors:\n"
+
 // ReportFields treats unknown and repeated fields as the parameter fieldValidation of a request says (KEP-2885). Strict
 // rejects the request; Warn, the default, sends Warning headers; Ignore does nothing.
 func ReportFields(w http.ResponseWriter, r *http.Request, as api.Resource, problems []string) error {
@@ -24,8 +27,10 @@ func ReportFields(w http.ResponseWriter, r *http.Request, as api.Resource, probl
 			as.Kind, as.Version, as.Kind, strings.Join(problems, ", ")))
 	}
 	for _, text := range problems {
-		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			w.Header().Add("Warning", header)
+		for line := range strings.Lines(strings.TrimPrefix(text, severalLines)) {
+			if header, err := utilnet.NewWarningHeader(299, "-", strings.TrimSpace(line)); err == nil {
+				w.Header().Add("Warning", header)
+			}
 		}
 	}
 	return nil

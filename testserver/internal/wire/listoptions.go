@@ -24,6 +24,7 @@ func ParseListOptions(q url.Values) (metav1.ListOptions, error) {
 		ResourceVersion:      q.Get("resourceVersion"),
 		ResourceVersionMatch: metav1.ResourceVersionMatch(q.Get("resourceVersionMatch")),
 		Continue:             q.Get("continue"),
+		ShardSelector:        q.Get("shardSelector"),
 	}
 	if text := q.Get("limit"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)

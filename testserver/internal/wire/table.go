@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -70,6 +71,13 @@ func (s Shape) table(meta metav1.ListMeta) (head, tail []byte, err error) {
 	}
 	head = append(s.appendColumns(append(head, ',')), `,"rows":[`...)
 	return head, []byte("]}\n"), err
+}
+
+// Sort orders what a table has in another order than a list.
+func (s Shape) Sort(items []*store.Record) {
+	if sorted, ok := s.def.Columns.(registry.Sorted); ok && s.As == Table {
+		slices.SortStableFunc(items, func(a, b *store.Record) int { return sorted.Compare(a.Tree(), b.Tree()) })
+	}
 }
 
 // appendRow appends the row of one object.

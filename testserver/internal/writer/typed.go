@@ -121,6 +121,9 @@ func (wr *Writer) submitMissing(ctx context.Context, s *Submission) (*store.Reco
 	if err := checkIdentity(s.definition(), tree, s.Key); err != nil {
 		return nil, false, err
 	}
+	if err := checkUID(s.definition(), s.Key, tree, ""); err != nil && !s.Upsert {
+		return nil, false, err
+	}
 	delete(object.Metadata(tree), "resourceVersion")
 	delete(object.Metadata(tree), "uid")
 	r, err := wr.submitNew(ctx, s, tree)

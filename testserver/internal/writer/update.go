@@ -37,6 +37,9 @@ func (wr *Writer) Update(c *store.Collection, key api.Key, tree object.Tree, w W
 		if w.Subresource != "" || !c.Definition().CreateOnUpdate && !w.upsert {
 			return nil, false, apierrors.NewNotFound(c.Definition().GroupResource(), key.Name)
 		}
+		if err := checkUID(c.Definition(), key, tree, ""); err != nil && !w.upsert {
+			return nil, false, err // the object was deleted, and the writer does not know it
+		}
 		delete(object.Metadata(tree), "resourceVersion")
 		delete(object.Metadata(tree), "uid")
 		w.typed = true
@@ -50,14 +53,23 @@ func (wr *Writer) Update(c *store.Collection, key api.Key, tree object.Tree, w W
 	return r, false, err
 }
 
+// checkUID compares the UID of an update, if it has one, with that of the stored object.
+func checkUID(d *registry.Definition, key api.Key, tree object.Tree, stored types.UID) error {
+	uid := object.StringAt(object.Metadata(tree), "uid")
+	if uid == "" || types.UID(uid) == stored {
+		return nil
+	}
+	return apierrors.NewConflict(d.GroupResource(), key.Name, fmt.Errorf(
+		"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+
+			"Precondition failed: UID in precondition: %v, UID in object meta: %v", d.Plural, key, uid, stored))
+}
+
 // checkPreconditions compares the UID and the version of an update with those of the stored object.
 func checkPreconditions(d *registry.Definition, old *store.Record, tree object.Tree, w Write) error {
-	meta := object.Metadata(tree)
-	if uid := object.StringAt(meta, "uid"); uid != "" && types.UID(uid) != old.UID {
-		return apierrors.NewConflict(d.GroupResource(), old.Key.Name, fmt.Errorf(
-			"StorageError: invalid object, Code: 4, Key: /registry/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: "+
-				"Precondition failed: UID in precondition: %v, UID in object meta: %v", d.Plural, old.Path, uid, old.UID))
+	if err := checkUID(d, old.Key, tree, old.UID); err != nil {
+		return err
 	}
+	meta := object.Metadata(tree)
 	version := object.StringAt(meta, "resourceVersion")
 	if version == "" || version == "0" {
 		if d.Unconditional || w.Direct || w.upsert {

@@ -2,14 +2,18 @@ package admission
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apiadmission "k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/warning"
+	scheduling "k8s.io/kubernetes/pkg/apis/scheduling/v1"
 
 	"github.com/leatproject/leat/testserver/cluster/internal/informers"
 	"github.com/leatproject/leat/testserver/internal/extension"
@@ -138,6 +142,9 @@ func (c *Chain) admit(ctx context.Context, r *request) error {
 
 // Validate implements extension.Admission.
 func (c *Chain) Validate(ctx context.Context, a *extension.Attributes) error {
+	if isSystemClass(a) {
+		return apierrors.NewForbidden(a.Resource.GroupResource(), a.Key.Name, errSystemClass)
+	}
 	r := c.request(a)
 	ctx = warning.WithWarningRecorder(ctx, r)
 	defer r.finish()
@@ -150,6 +157,17 @@ func (c *Chain) Validate(ctx context.Context, a *extension.Attributes) error {
 		}
 	}
 	return nil
+}
+
+var errSystemClass = errors.New("this is a system priority class and cannot be deleted")
+
+// isSystemClass reports whether a request deletes a priority class of the system. kube-apiserver refuses that in its
+// storage, where a deletion of a collection does not come by.
+func isSystemClass(a *extension.Attributes) bool {
+	if a.Verb != "delete" || a.Resource.GroupResource() != priorityClasses {
+		return false
+	}
+	return slices.ContainsFunc(scheduling.SystemPriorityClasses(), func(c *schedulingv1.PriorityClass) bool { return c.Name == a.Key.Name })
 }
 
 // Run keeps the usage in the status of quotas until ctx ends, and then closes the connections to webhooks. It may be

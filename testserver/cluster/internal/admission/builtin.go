@@ -39,11 +39,13 @@ var builtinNames = []string{
 	defaultingressclass.PluginName,
 }
 
+var priorityClasses = schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"}
+
 // concerned are the resources that these plugins look at. Writes to others are not converted.
 var concerned = sets.New(
 	schema.GroupResource{Resource: "pods"}, schema.GroupResource{Resource: "nodes"},
 	schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Resource: "persistentvolumes"},
-	schema.GroupResource{Group: "scheduling.k8s.io", Resource: "priorityclasses"},
+	priorityClasses,
 	schema.GroupResource{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"},
 	schema.GroupResource{Group: "networking.k8s.io", Resource: "ingresses"},
 	schema.GroupResource{Group: "storage.k8s.io", Resource: "volumeattributesclasses"},

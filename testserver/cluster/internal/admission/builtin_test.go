@@ -37,6 +37,22 @@ func TestPodsGetWhatPluginsAdd(t *testing.T) {
 	})
 }
 
+// TestSystemPriorityClassesStay deletes a class of the system, which needs no plugin to be refused.
+func TestSystemPriorityClassesStay(t *testing.T) {
+	inWorld(t, only(), func(w *world) {
+		const classes = "/apis/scheduling.k8s.io/v1/priorityclasses"
+		w.make(classes, `{"metadata":{"name":"system-node-critical"},"value":2000001000,
+			"description":"Used for system critical pods that must not be moved from their current node."}`)
+		w.make(classes, `{"metadata":{"name":"mine"},"value":7}`)
+		code, status, _ := w.send("DELETE", classes+"/system-node-critical", "")
+		require.Equal(t, 403, code)
+		require.Equal(t, `priorityclasses.scheduling.k8s.io "system-node-critical" is forbidden: `+
+			"this is a system priority class and cannot be deleted", status["message"])
+		code, _, _ = w.send("DELETE", classes+"/mine", "")
+		require.Equal(t, 200, code)
+	})
+}
+
 func TestDisabledPluginsDoNothing(t *testing.T) {
 	inWorld(t, only(), func(w *world) {
 		spec := w.make(pods, pod("a", ""))["spec"].(object.Tree)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,8 +23,9 @@ import (
 // Aggregator keeps the APIServices of one server.
 type Aggregator struct {
 	store  *store.Store
-	known  map[string]service        // by name; only Run uses it
-	remote atomic.Pointer[[]service] // those with a Service, in the order of discovery
+	known  map[string]service                      // by name; only Run uses it
+	served map[*store.Record][]schema.GroupVersion // of definitions; only Run uses it
+	remote atomic.Pointer[[]service]               // those with a Service, in the order of discovery
 }
 
 // service is what an APIService says.
@@ -54,11 +54,10 @@ var apiServices = schema.GroupResource{Group: "apiregistration.k8s.io", Resource
 
 // Run works until ctx ends.
 func (a *Aggregator) Run(ctx context.Context) error {
-	cursors := make([]*store.Cursor, len(collections))
 	for {
 		var wakes []<-chan struct{}
-		for i := range collections {
-			wakes = append(wakes, a.drain(&cursors[i], collections[i]))
+		for _, of := range collections {
+			wakes = append(wakes, a.changed(of)) // before the look at the objects, so that no change is missed
 		}
 		if err := a.sync(); err != nil {
 			return err
@@ -74,23 +73,11 @@ func (a *Aggregator) Run(ctx context.Context) error {
 	}
 }
 
-// drain moves a cursor to the end of the history of a collection, and returns a channel that closes at the next change.
-func (a *Aggregator) drain(cursor **store.Cursor, of schema.GroupResource) <-chan struct{} {
-	for {
-		if *cursor == nil {
-			a.store.Lock()
-			c, at := a.store.Collection(of), a.store.Version()
-			a.store.Unlock()
-			*cursor, _ = a.store.Cursor(c, at)
-			continue // nil if the history has been forgotten meanwhile
-		}
-		switch step := a.store.Next(*cursor, math.MaxUint64, 0); {
-		case step.Wake != nil:
-			return step.Wake
-		case step.Cut || step.Ended:
-			*cursor = nil
-		}
-	}
+// changed returns a channel that closes at the next change of a collection.
+func (a *Aggregator) changed(of schema.GroupResource) <-chan struct{} {
+	a.store.Lock()
+	defer a.store.Unlock()
+	return a.store.Collection(of).Changed()
 }
 
 // view returns the present state of a collection.
@@ -153,17 +140,31 @@ func parse(r *store.Record) service {
 // wanted returns the served versions of custom resources, by the names of their APIServices.
 func (a *Aggregator) wanted() map[string]schema.GroupVersion {
 	out := map[string]schema.GroupVersion{}
+	present := map[*store.Record][]schema.GroupVersion{}
 	for r := range a.view(registry.CRDs).All() {
-		spec := object.MapAt(r.Tree(), "spec")
-		for _, v := range object.SliceAt(spec, "versions") {
-			v, _ := v.(object.Tree)
-			gv := schema.GroupVersion{Group: object.StringAt(spec, "group"), Version: object.StringAt(v, "name")}
-			if served, _ := v["served"].(bool); served {
-				out[gv.Version+"."+gv.Group] = gv
-			}
+		all, known := a.served[r]
+		if !known {
+			all = served(r)
+		}
+		present[r] = all
+		for _, gv := range all {
+			out[gv.Version+"."+gv.Group] = gv
 		}
 	}
+	a.served = present
 	return out
+}
+
+// served returns the served versions of a definition.
+func served(r *store.Record) (all []schema.GroupVersion) {
+	spec := object.MapAt(r.Tree(), "spec")
+	for _, v := range object.SliceAt(spec, "versions") {
+		v, _ := v.(object.Tree)
+		if served, _ := v["served"].(bool); served {
+			all = append(all, schema.GroupVersion{Group: object.StringAt(spec, "group"), Version: object.StringAt(v, "name")})
+		}
+	}
+	return all
 }
 
 // create stores the APIService of a version, unless there is one.

@@ -40,6 +40,11 @@ func Strategic(group, kind string) registry.MergePatch {
 		if err != nil {
 			return nil, unmergeable(err)
 		}
+		for _, name := range []string{"kind", "apiVersion"} { // kube-apiserver ignores them in these patches
+			if value, ok := original[name]; ok {
+				out[name] = value
+			}
+		}
 		return out, nil
 	}
 }

@@ -7,11 +7,9 @@ import (
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	flowcontrol "k8s.io/apiserver/pkg/apis/flowcontrol/bootstrap"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	scheduling "k8s.io/kubernetes/pkg/apis/scheduling/v1"
@@ -127,6 +125,8 @@ const (
 	consumer = "api-priority-and-fairness-config-consumer-v1"
 )
 
+var flowControl = schema.GroupVersion{Group: "flowcontrol.apiserver.k8s.io", Version: "v1"}
+
 // base prepares the objects of every server.
 var base = sync.OnceValues(func() ([]prepared, error) {
 	l := &list{}
@@ -149,10 +149,9 @@ var base = sync.OnceValues(func() ([]prepared, error) {
 			"message": fmt.Sprintf("This FlowSchema references the PriorityLevelConfiguration object named %q and it exists",
 				f.Spec.PriorityLevelConfiguration.Name),
 		}
-		p.managers = append(p.managers, conditionApplied(consumer, p.condition))
+		p.managers = append(p.managers, applied(consumer, flowControl, p.condition))
 	}
-	p := l.add("services", server, service())
-	p.managers[0]["fieldsV1"] = serviceFields
+	l.addNetwork()
 	return l.all, l.err
 })
 
@@ -172,21 +171,4 @@ func autoupdated[T interface {
 }](o T) T {
 	o.SetAnnotations(map[string]string{"apf.kubernetes.io/autoupdate-spec": "true"})
 	return o
-}
-
-// service returns the Service of the API. It has no endpoints, because the server has no address that another machine
-// can reach.
-func service() *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: "kubernetes", Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
-		},
-		Spec: corev1.ServiceSpec{
-			ClusterIP: "10.0.0.1", ClusterIPs: []string{"10.0.0.1"},
-			IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol}, IPFamilyPolicy: new(corev1.IPFamilyPolicySingleStack),
-			Ports: []corev1.ServicePort{{
-				Name: "https", Protocol: corev1.ProtocolTCP, Port: 443, TargetPort: intstr.FromInt32(6443),
-			}},
-		},
-	}
 }

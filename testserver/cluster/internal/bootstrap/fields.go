@@ -13,15 +13,15 @@ func updated(manager string, gv schema.GroupVersion, fields object.Tree) object.
 	}
 }
 
-// conditionApplied returns the entry of a manager that has applied a condition to the status of a FlowSchema.
-func conditionApplied(manager string, condition object.Tree) object.Tree {
+// applied returns the entry of a manager that has applied a condition to the status of an object.
+func applied(manager string, gv schema.GroupVersion, condition object.Tree) object.Tree {
 	fields := object.Tree{".": object.Tree{}, "f:lastTransitionTime": object.Tree{}}
 	for name := range condition {
 		fields["f:"+name] = object.Tree{}
 	}
 	key := `k:{"type":"` + object.StringAt(condition, "type") + `"}`
 	return object.Tree{
-		"manager": manager, "operation": "Apply", "apiVersion": "flowcontrol.apiserver.k8s.io/v1", "fieldsType": "FieldsV1",
+		"manager": manager, "operation": "Apply", "apiVersion": gv.String(), "fieldsType": "FieldsV1",
 		"fieldsV1":    object.Tree{"f:status": object.Tree{"f:conditions": object.Tree{key: fields}}},
 		"subresource": "status",
 	}

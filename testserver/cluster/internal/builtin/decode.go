@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	policyv1beta1 "k8s.io/api/policy/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +49,12 @@ func (s *rules) Decode(to registry.Target, mediaType string, body []byte) (objec
 	}
 	obj, got, err := info.StrictSerializer.Decode(body, &want, into)
 	problems, err := strictProblems(obj, err)
+	if err == nil && *got == oldEviction && want == newEviction {
+		if obj, err = convertEviction(obj); err != nil {
+			return nil, nil, err
+		}
+		got, into = &want, obj
+	}
 	switch {
 	case err == nil && *got == want && obj == into:
 	case to.Patched && err != nil:
@@ -56,6 +64,20 @@ func (s *rules) Decode(to registry.Target, mediaType string, body []byte) (objec
 	}
 	tree, err := s.decoded(to, obj, want)
 	return tree, problems, err
+}
+
+// kube-apiserver also takes evictions in the version of clients before Kubernetes 1.22.
+var (
+	oldEviction = policyv1beta1.SchemeGroupVersion.WithKind("Eviction")
+	newEviction = policyv1.SchemeGroupVersion.WithKind("Eviction")
+)
+
+func convertEviction(obj runtime.Object) (runtime.Object, error) {
+	common, err := convert(obj, internal(policyv1.GroupName))
+	if err != nil {
+		return nil, err
+	}
+	return convert(common, policyv1.SchemeGroupVersion)
 }
 
 // decoded returns the tree of a decoded object with its defaults, and leaves the object for the next step of the write.

@@ -7,6 +7,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	aggregator "k8s.io/kube-aggregator/pkg/apis/apiregistration/install"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
+	"k8s.io/kubernetes/pkg/capabilities"
 
 	// The types of the groups register themselves.
 	_ "k8s.io/kubernetes/pkg/apis/admissionregistration/install"
@@ -34,6 +35,7 @@ import (
 
 func init() {
 	aggregator.Install(legacyscheme.Scheme) // kube-apiserver keeps APIServices in a scheme of their own
+	capabilities.Setup(true, 0)             // pods may be privileged, as with kubeadm and envtest
 }
 
 // Scheme has the Go types, conversions and defaults of all built-in resources.

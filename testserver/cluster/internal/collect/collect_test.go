@@ -20,6 +20,7 @@ import (
 var (
 	configMaps  = api.Resource{Version: "v1", Kind: "ConfigMap", Plural: "configmaps", Namespaced: true}
 	secrets     = api.Resource{Version: "v1", Kind: "Secret", Plural: "secrets", Namespaced: true}
+	events      = api.Resource{Version: "v1", Kind: "Event", Plural: "events", Namespaced: true}
 	nodes       = api.Resource{Version: "v1", Kind: "Node", Plural: "nodes"}
 	definitions = api.Resource{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition", Plural: "customresourcedefinitions"}
 	mills       = api.Resource{Group: "leat.example", Version: "v1", Kind: "Mill", Plural: "mills", Namespaced: true}
@@ -155,6 +156,32 @@ func TestOwnerElsewhere(t *testing.T) {
 		require.Empty(t, w.names(secrets))
 		w.makeIn("shop", secrets, "c", w.ref("a", false))
 		require.Equal(t, []string{"c<a"}, w.names(secrets))
+		require.Equal(t, []string{`OwnerRefInvalidNamespace of b: ownerRef [v1/ConfigMap, namespace: default, name: a, uid: ` +
+			string(w.uids["a"].GetUID()) + `] does not exist in namespace "default"`}, w.events())
+	})
+}
+
+// events returns the reasons and messages of all Events.
+func (w *world) events() []string {
+	var out []string
+	for _, e := range testkit.List[*unstructured.Unstructured](w.Kit, events, "") {
+		about, _, _ := unstructured.NestedString(e.Object, "involvedObject", "name")
+		out = append(out, fmt.Sprintf("%s of %s: %s", e.Object["reason"], about, e.Object["message"]))
+	}
+	return out
+}
+
+// TestOtherVersion has references with another version than that of the cache.
+func TestOtherVersion(t *testing.T) {
+	testkit.Run(t, testkit.Options{}, func(k *testkit.Kit) {
+		k.Start(collect.New(k.Client, collect.Options{}).Run)
+		w := &world{Kit: k, uids: map[string]*unstructured.Unstructured{}}
+		w.make(configMaps, "a")
+		wrong := w.ref("a", false)
+		wrong.APIVersion = "v7"
+		w.make(secrets, "b", wrong)
+		w.delete(configMaps, "a", metav1.DeletePropagationBackground)
+		require.Equal(t, []string{"b<a"}, w.names(secrets), "the server does not know whether an owner of version v7 exists")
 	})
 }
 
@@ -166,6 +193,7 @@ func TestOwnersWithoutNamespace(t *testing.T) {
 		w.make(nodes, "wrong", w.ref("a", false))
 		w.delete(configMaps, "a", metav1.DeletePropagationBackground)
 		require.Equal(t, []string{"n", "wrong<a"}, w.names(nodes), "a node cannot have an owner in a namespace, so it stays")
+		require.Len(t, w.events(), 1)
 		w.delete(nodes, "n", metav1.DeletePropagationBackground)
 		require.Empty(t, w.names(secrets))
 	})
@@ -277,6 +305,21 @@ func TestOrphanNeedsNoCache(t *testing.T) {
 	})
 }
 
+// TestLateDependent creates a dependent while its owner waits for another one.
+func TestLateDependent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.make(configMaps, "a")
+		w.make(secrets, "held", w.ref("a", true))
+		w.finalizers(secrets, "held", "example.com/hold")
+		w.delete(configMaps, "a", metav1.DeletePropagationForeground)
+		w.make(secrets, "late", w.ref("a", true))
+		require.Equal(t, []string{"held<a deleting", "late<a"}, w.names(secrets), "the owner does not change, so the collector does not look")
+		w.finalizers(secrets, "held")
+		require.Empty(t, w.names(secrets))
+		require.Empty(t, w.names(configMaps))
+	})
+}
+
 // TestForegroundNeedsNoCache does the same with a dependent that blocks.
 func TestForegroundNeedsNoCache(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -286,7 +329,7 @@ func TestForegroundNeedsNoCache(t *testing.T) {
 		w.delete(configMaps, "a", metav1.DeletePropagationForeground)
 		require.Equal(t, []string{"a deleting"}, w.names(configMaps))
 		stalled.Remove()
-		w.Idle()
+		w.Pass(time.Second) // until the collector looks at the owner again
 		require.Empty(t, w.names(configMaps))
 		require.Empty(t, w.names(secrets))
 	})

@@ -8,12 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/leatproject/leat/api"
 	"github.com/leatproject/leat/apiclient"
 	"github.com/leatproject/leat/apiclient/discovery"
 	"github.com/leatproject/leat/controller"
+	"github.com/leatproject/leat/recorder"
 )
 
 // Options are the options of a Collector. The zero value is a good default.
@@ -30,8 +32,10 @@ type Collector struct {
 	client     *apiclient.Client
 	options    Options
 	mapper     *discovery.Mapper
-	gone       gone
+	gone       recent[reference]
+	reported   recent[reference] // to owners in other namespaces, about which there is an Event
 	controller *controller.Controller[id]
+	events     *recorder.Recorder
 	looks      chan struct{} // has an element if the resources of the server may have changed
 
 	mu      sync.Mutex // guards the fields below
@@ -55,6 +59,13 @@ func New(client *apiclient.Client, o Options) *Collector {
 // Run collects until ctx ends. It returns nil after its goroutines have ended, and an error if the server does not tell
 // its resources at the start. It runs once.
 func (c *Collector) Run(ctx context.Context) error {
+	var err error
+	c.events, err = recorder.New(c.client, recorder.Options{
+		Controller: "garbage-collector-controller", Instance: "kube-controller-manager", CoreV1: true,
+	})
+	if err != nil {
+		return fmt.Errorf("collect: %w", err)
+	}
 	if err := c.discover(ctx, true); err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -62,7 +73,10 @@ func (c *Collector) Run(ctx context.Context) error {
 		return fmt.Errorf("collect: %w", err)
 	}
 	c.controller.Watch(controller.SourceFunc("resources", c.lookAgain))
-	return c.controller.Run(ctx)
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return c.events.Run(ctx) })
+	all.Go(func() error { return c.controller.Run(ctx) })
+	return all.Wait()
 }
 
 // look causes a look at the resources of the server.
@@ -93,8 +107,8 @@ func (c *Collector) lookAgain(ctx context.Context, _ *controller.Sink[id]) error
 	}
 }
 
-// events are not collected: they are too many, and the server deletes them by itself.
-var events = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
+// ignored are not collected: they are too many, and the server deletes them by itself.
+var ignored = []schema.GroupResource{{Resource: "events"}, {Group: "events.k8s.io", Resource: "events"}}
 
 var definitions = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 
@@ -114,7 +128,7 @@ func (c *Collector) discover(ctx context.Context, drop bool) error {
 	wanted := map[api.Resource]bool{}
 	var order []api.Resource
 	for _, r := range found {
-		if r.Preferred && r.Can("delete", "list", "watch") && !slices.Contains(events, r.GroupResource()) {
+		if r.Preferred && r.Can("delete", "list", "watch") && !slices.Contains(ignored, r.GroupResource()) {
 			wanted[r.Resource] = true
 			order = append(order, r.Resource)
 		}

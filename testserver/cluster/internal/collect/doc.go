@@ -20,8 +20,10 @@
 //  5. The resources of CustomResourceDefinitions take part as soon as the server lists them. References to kinds that
 //     the server does not have, and references from an object without a namespace into a namespace, are kept, and the
 //     object is not deleted.
+//  6. A reference to an owner in another namespace causes an Event with the reason OwnerRefInvalidNamespace.
 //
 // # Concurrency
 //
-// Run has the goroutines of one controller and of one informer for each resource. They end with its context.
+// Run has the goroutines of one controller, of one recorder, and of one informer for each resource. They end with its
+// context.
 package collect

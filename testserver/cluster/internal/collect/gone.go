@@ -6,36 +6,44 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxGone is the number of deleted objects that the collector remembers. kube-controller-manager has the same.
-const maxGone = 500
+// remembered is the number of references that the collector remembers. kube-controller-manager has the same.
+const remembered = 500
 
-// gone are the UIDs of objects whose deletion the collector has seen. The server may not serve their resource any more,
-// because its definition was deleted with them, so it could not say that they are gone.
-type gone struct {
+// reference is what identifies an owner: what its dependents in a namespace have in their references.
+type reference struct {
+	apiVersion, kind, namespace, name string
+	uid                               types.UID
+}
+
+// recent are the last references of some kind. The references of deleted owners answer whether an owner exists if the
+// server does not serve its resource any more, because its definition was deleted too.
+type recent[K comparable] struct {
 	mu    sync.Mutex // guards the fields below
-	known map[types.UID]bool
-	order []types.UID
+	known map[K]bool
+	order []K
 }
 
-func (g *gone) add(uid types.UID) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.known[uid] {
-		return
+// add reports whether a reference is new.
+func (r *recent[K]) add(k K) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.known[k] {
+		return false
 	}
-	if g.known == nil {
-		g.known = map[types.UID]bool{}
+	if r.known == nil {
+		r.known = map[K]bool{}
 	}
-	if len(g.order) == maxGone {
-		delete(g.known, g.order[0])
-		g.order = g.order[1:]
+	if len(r.order) == remembered {
+		delete(r.known, r.order[0])
+		r.order = r.order[1:]
 	}
-	g.known[uid] = true
-	g.order = append(g.order, uid)
+	r.known[k] = true
+	r.order = append(r.order, k)
+	return true
 }
 
-func (g *gone) has(uid types.UID) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.known[uid]
+func (r *recent[K]) has(k K) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[k]
 }

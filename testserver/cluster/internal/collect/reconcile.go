@@ -19,8 +19,9 @@ import (
 	"github.com/leatproject/leat/workqueue"
 )
 
-// unseen is the time after which the collector looks again at an object whose owner exists and is in no cache yet. The
-// cache of a new resource has it soon. Until then, its deletion would be missed.
+// unseen is the time after which the collector looks again at an object whose owner exists and is in no cache yet, or
+// at an owner whose dependents are in no cache yet. The cache of a new resource has them soon. Until then, a deletion
+// would be missed.
 const unseen = time.Second
 
 // reconcile takes the next step for one object.
@@ -45,7 +46,7 @@ func (w *watched) settle(ctx context.Context, o *item) (controller.Result, error
 	case o.orphaning():
 		return controller.Result{}, w.orphan(ctx, o)
 	case o.foreground():
-		return controller.Result{}, w.finishForeground(ctx, o)
+		return w.finishForeground(ctx, o)
 	case o.deleting():
 		return controller.Result{}, nil
 	}
@@ -71,20 +72,24 @@ func (w *watched) settle(ctx context.Context, o *item) (controller.Result, error
 }
 
 // bond returns the state of an owner. cached reports that the state is that of a cache. The caches may be behind, so an
-// owner is absent only if the server says so.
-func (w *watched) bond(ctx context.Context, o *item, reference int) (b bond, cached bool, err error) {
-	if owner, _ := w.cachedOwner(o, reference); owner != nil {
-		return bondOf(owner), true, nil
+// owner is absent only if the server says so. A reference with another version than that of the cache counts only if
+// the server has this version.
+func (w *watched) bond(ctx context.Context, o *item, number int) (b bond, cached bool, err error) {
+	r := o.Metadata.OwnerReferences[number]
+	known, from := w.cachedOwner(o, number)
+	if known != nil && from.resource.GroupVersion().String() == r.APIVersion {
+		return bondOf(known), true, nil
 	}
-	r := o.Metadata.OwnerReferences[reference]
+	if w.deleted(o, number) {
+		return absent, false, nil
+	}
+	w.reportOtherNamespace(o, number)
 	gv, err := schema.ParseGroupVersion(r.APIVersion)
 	if err != nil {
 		return invalid, false, nil
 	}
 	resource, err := w.mapper.ForKind(ctx, gv.WithKind(r.Kind))
 	switch {
-	case errors.Is(err, discovery.ErrUnknownResource) && w.gone.has(r.UID):
-		return absent, false, nil
 	case errors.Is(err, discovery.ErrUnknownResource):
 		return invalid, false, fmt.Errorf("collect: the owner %s %s of %s: %w", r.Kind, r.Name, w.id(o), err)
 	case err != nil:
@@ -101,7 +106,47 @@ func (w *watched) bond(ctx context.Context, o *item, reference int) (b bond, cac
 	case owner.GetUID() != r.UID:
 		return absent, false, nil
 	}
-	return bondOf(owner), false, nil
+	return bondOf(owner), known != nil, nil
+}
+
+// deleted reports whether the collector has seen the deletion of an owner.
+func (w *watched) deleted(o *item, number int) bool {
+	r := o.Metadata.OwnerReferences[number]
+	owner := reference{r.APIVersion, r.Kind, "", r.Name, r.UID}
+	if w.gone.has(owner) {
+		return true
+	}
+	owner.namespace = o.GetNamespace()
+	return w.gone.has(owner)
+}
+
+// reportOtherNamespace writes an Event about an object whose owner is in another namespace. It searches the cache of
+// the owner's kind, which happens only if the owner is not where it should be.
+func (w *watched) reportOtherNamespace(o *item, number int) {
+	r := o.Metadata.OwnerReferences[number]
+	gv, err := schema.ParseGroupVersion(r.APIVersion)
+	if err != nil {
+		return
+	}
+	kind := w.ofKind(gv.WithKind(r.Kind).GroupKind())
+	if kind == nil || !kind.resource.Namespaced || !kind.hasElsewhere(r.UID, o.GetNamespace()) {
+		return
+	}
+	if !w.reported.add(reference{r.APIVersion, r.Kind, string(o.GetUID()), r.Name, r.UID}) {
+		return
+	}
+	w.events.Warning(w.resource, o, "OwnerRefInvalidNamespace", "ownerRef [%s/%s, namespace: %s, name: %s, uid: %s] does not exist in namespace %q",
+		r.APIVersion, r.Kind, o.GetNamespace(), r.Name, r.UID, o.GetNamespace())
+}
+
+// hasElsewhere reports whether the cache has an object outside of a namespace.
+func (w *watched) hasElsewhere(uid types.UID, namespace string) bool {
+	for _, o := range w.informer.Cache().All() {
+		if o.GetUID() == uid {
+			return o.GetNamespace() != namespace
+		}
+	}
+	return false
 }
 
 func bondOf(owner *item) bond {
@@ -166,23 +211,29 @@ func (w *watched) withoutFinalizer(ctx context.Context, o *item, finalizer strin
 }
 
 // finishForeground lets an owner go when no dependent blocks its deletion any more. Until then, it causes the deletion
-// of the dependents.
-func (w *watched) finishForeground(ctx context.Context, o *item) error {
+// of the dependents that block it.
+func (w *watched) finishForeground(ctx context.Context, o *item) (controller.Result, error) {
 	blocked := false
 	for from, d := range w.dependents(o.GetUID()) {
-		blocked = blocked || d.blocks(o.GetUID())
+		if !d.blocks(o.GetUID()) {
+			continue
+		}
+		blocked = true
 		if !d.deleting() {
 			w.controller.Add(from.id(d), workqueue.Item{})
 		}
 	}
 	if blocked {
-		return nil
+		return controller.Result{}, nil
 	}
 	blocked, err := w.anyLive(ctx, o, func(_ *watched, d *item) (bool, error) { return d.blocks(o.GetUID()), nil })
-	if err != nil || blocked {
-		return err // the caches will show the dependent
+	if err != nil {
+		return controller.Result{}, err
 	}
-	return w.withoutFinalizer(ctx, o, metav1.FinalizerDeleteDependents)
+	if blocked {
+		return controller.Result{RequeueAfter: unseen}, nil // the caches will show the dependent
+	}
+	return controller.Result{}, w.withoutFinalizer(ctx, o, metav1.FinalizerDeleteDependents)
 }
 
 // orphan releases the dependents of an owner, and then lets it go.

@@ -79,7 +79,7 @@ func (w *watched) changed(n api.Change[*item], sink *controller.Sink[id]) {
 		add(w.id(o))
 	}
 	if n.Type == api.Deleted {
-		w.gone.add(o.GetUID())
+		w.gone.add(w.referenceTo(o))
 	}
 	if n.Type == api.Deleted || o.foreground() && (n.Type == api.Added || !n.Old.foreground()) {
 		for dependent, d := range w.dependents(o.GetUID()) {
@@ -99,10 +99,11 @@ func (w *watched) waitingOwners(o *item) []id {
 	return out
 }
 
-// unsettled reports whether an object has an owner that the caches do not show, or that is waiting.
+// unsettled reports whether an object has an owner that the caches do not show. A new dependent of an owner that waits
+// for others does not count: kube-controller-manager deletes it when it looks at the owner again.
 func (w *watched) unsettled(o *item) bool {
 	for i := range o.Metadata.OwnerReferences {
-		if owner, _ := w.cachedOwner(o, i); owner == nil || owner.foreground() {
+		if owner, from := w.cachedOwner(o, i); owner == nil || from.resource.GroupVersion().String() != o.Metadata.OwnerReferences[i].APIVersion {
 			return true
 		}
 	}
@@ -125,6 +126,11 @@ func (c *Collector) cachedOwner(o *item, reference int) (*item, *watched) {
 		return nil, nil
 	}
 	return owner, w
+}
+
+// referenceTo returns what refers to an object of this resource.
+func (w *watched) referenceTo(o *item) reference {
+	return reference{w.resource.GroupVersion().String(), w.resource.Kind, o.GetNamespace(), o.GetName(), o.GetUID()}
 }
 
 // keyOfOwner returns the key that an owner of this resource has.

@@ -1,8 +1,10 @@
 package columns
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +42,21 @@ func For(d *registry.Definition) registry.Columns {
 	if d.Group == apiregistration.GroupName {
 		t.print = printService
 	}
-	return t.ready(d.Kind + "List")
+	columns := t.ready(d.Kind + "List")
+	if d.Kind == "FlowSchema" {
+		return byPrecedence{columns}
+	}
+	return columns
+}
+
+// byPrecedence has FlowSchemas in the order in which they match requests.
+type byPrecedence struct{ registry.Columns }
+
+// Compare implements registry.Sorted.
+func (byPrecedence) Compare(a, b object.Tree) int {
+	first, _ := object.IntAt(object.MapAt(a, "spec"), "matchingPrecedence")
+	second, _ := object.IntAt(object.MapAt(b, "spec"), "matchingPrecedence")
+	return cmp.Or(cmp.Compare(first, second), strings.Compare(object.StringAt(object.Metadata(a), "name"), object.StringAt(object.Metadata(b), "name")))
 }
 
 // scaleDefinition has the kind of the subresource scale.

@@ -47,6 +47,19 @@ func TestPodsHaveTheColumnsOfKubectl(t *testing.T) {
 	})
 }
 
+// TestFlowSchemasAreSorted checks the order of a table, which other resources take from the list.
+func TestFlowSchemasAreSorted(t *testing.T) {
+	sorted, ok := columns.For(resource(t, "flowcontrol.apiserver.k8s.io", "flowschemas")).(registry.Sorted)
+	require.True(t, ok)
+	schema := func(name string, precedence int64) object.Tree {
+		return object.Tree{"metadata": object.Tree{"name": name}, "spec": object.Tree{"matchingPrecedence": precedence}}
+	}
+	require.Negative(t, sorted.Compare(schema("b", 1), schema("a", 2)))
+	require.Negative(t, sorted.Compare(schema("a", 2), schema("b", 2)))
+	_, ok = columns.For(resource(t, "", "pods")).(registry.Sorted)
+	require.False(t, ok)
+}
+
 func TestEveryResourceHasColumns(t *testing.T) {
 	for _, d := range builtin.Resources() {
 		if d.Virtual() {

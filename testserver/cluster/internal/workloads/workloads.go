@@ -48,7 +48,7 @@ func (w *Workloads) Run(ctx context.Context) error {
 		}
 	}
 	rollouts := rollout.New(rollout.Options{
-		Client: w.client, Deployments: deployments, ReplicaSets: sets, Pods: pods, Recorder: recorders[0], Controller: w.options.Controller,
+		Deployments: deployments, ReplicaSets: sets, Pods: pods, Recorder: recorders[0], Controller: w.options.Controller,
 	})
 	replicasets := replicas.New(replicas.Options{
 		Client: w.client, ReplicaSets: sets, Pods: pods, Recorder: recorders[1], Controller: w.options.Controller,
